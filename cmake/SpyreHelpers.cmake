@@ -26,17 +26,35 @@ function(spyre_add_tool name)
 endfunction()
 
 # spyre_add_unittest(<name> <sources...> [LINK <libs...>]): a GoogleTest
-# executable that ctest runs.
+# executable. ctest runs it, and scripts/run_tests.py, which finds it in
+# build/unittests/unittests.txt. One process per executable, not per test:
+# loading libMLIR costs more than most tests.
 function(spyre_add_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
-  include(GoogleTest)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/unittests)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST)
+  add_test(NAME ${name} COMMAND ${name})
+  set_property(GLOBAL APPEND PROPERTY SPYRE_UNITTESTS
+               ${CMAKE_BINARY_DIR}/unittests/${name})
+endfunction()
+
+# spyre_add_doc(<file.td> <output name> <mlir-tblgen flags...>): a page
+# build/docs/<output name>.md, made by the target docs. For example
+#   spyre_add_doc(Passes.td SpyreGraphPasses -gen-pass-doc)
+function(spyre_add_doc td output)
+  set(LLVM_TARGET_DEFINITIONS ${td})
+  tablegen(MLIR ${output}.md ${ARGN})
+  set(page ${CMAKE_BINARY_DIR}/docs/${output}.md)
+  add_custom_command(OUTPUT ${page}
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_CURRENT_BINARY_DIR}/${output}.md
+            ${page}
+    DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/${output}.md)
+  add_custom_target(${output}Doc DEPENDS ${page})
+  add_dependencies(docs ${output}Doc)
 endfunction()
 
 # add_subdirectory() for a part that may be left out of a partial checkout.
