@@ -18,6 +18,11 @@ namespace spyre::runtime {
 std::shared_ptr<Program> loadProgram(mlir::ModuleOp module,
                                      const LoadOptions &options = {});
 
+/// The same with an entry function given apart (empty: options.entry).
+std::shared_ptr<Program> loadProgram(mlir::ModuleOp module,
+                                     llvm::StringRef entry,
+                                     LoadOptions options = {});
+
 /// Registers the dialects a KTIR program may use.
 void registerProgramDialects(mlir::DialectRegistry &registry);
 

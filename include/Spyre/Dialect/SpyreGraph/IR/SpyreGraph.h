@@ -1,0 +1,121 @@
+//===- SpyreGraph.h - The spyre_graph dialect -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPH_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPH_H
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Utils/StructuredOpsUtils.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphEnums.h.inc"
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrInterfaces.h.inc"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrs.h.inc"
+
+namespace mlir::spyre_graph {
+
+/// Compute unit of a core (spec/hardware.md): PT, the systolic array, or SFU,
+/// the vector unit.
+enum class Unit { PT, SFU };
+
+/// How iterations that write one element combine. ArgMax and ArgMin carry the
+/// value and its index; the Scan ones write every partial result.
+enum class Combiner {
+  None,
+  Add,
+  Mul,
+  Max,
+  Min,
+  And,
+  Or,
+  ArgMax,
+  ArgMin,
+  ScanAdd
+};
+
+/// Families of layout rules (spec/layouts.md, "Propagation rules").
+enum class LayoutRule { Pointwise, Reduction, Matmul, Gather, Scatter, Scan, Any };
+
+/// Operand `operand` is accessed along its dimension `dim` at the value that
+/// operand `index` holds.
+struct IndirectAccess {
+  unsigned operand;
+  unsigned index;
+  int64_t dim;
+};
+
+/// The device format in which elements of `type` are stored (spec/layouts.md,
+/// "Host dtype"); nothing if the device cannot store them.
+std::optional<::spyre::DataFormat> getDeviceFormat(Type type);
+
+/// The element type a KTIR kernel sees in memory: f16 for f16, bf16 and i1,
+/// i32 for i64, i32 and ui8 (spec/numerics.md, "In KTIR").
+Type getDeviceElementType(Type type);
+
+/// The type in which scalar bodies compute: f32, i1, i32 or i64.
+Type getComputeType(Type type);
+
+/// The layout in the encoding or memory space of a shaped type, or null.
+LayoutAttrInterface getLayout(Type type);
+
+/// Simplifies an affine map whose dimension d lies in [0, extents[d]): resolves
+/// floor divisions and moduli that the ranges decide.
+AffineMap simplifyWithRanges(AffineMap map, ArrayRef<int64_t> extents);
+AffineExpr simplifyWithRanges(AffineExpr expr, ArrayRef<int64_t> extents);
+
+/// Smallest and largest value of an expression over the same box (an
+/// over-approximation for expressions that use a dimension more than once).
+std::pair<int64_t, int64_t> getRange(AffineExpr expr,
+                                     ArrayRef<int64_t> extents);
+
+} // namespace mlir::spyre_graph
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpInterfaces.h.inc"
+
+namespace mlir::spyre_graph::detail {
+
+/// Loop extents and one map per operand.
+struct LoopStructure {
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+};
+
+LoopStructure getPointwiseLoops(Operation *op);
+LoopStructure getReductionLoops(Operation *op, ArrayRef<int64_t> dims);
+LoopStructure getMatmulLoops(Operation *op);
+LoopStructure getGatherLoops(Operation *op, int64_t axis);
+LoopStructure getScatterLoops(Operation *op, int64_t axis);
+SmallVector<utils::IteratorType> getDefaultLoopKinds(SpyreOpInterface op);
+
+/// Tensor inputs and immediates in logical order, all in compute types.
+SmallVector<Value> getLogicalOperands(ScalarBuilder &b,
+                                      std::optional<ArrayAttr> immediates,
+                                      ValueRange ins, Value init);
+/// One over the number of iterations that a mean combines.
+double getMeanScale(SpyreOpInterface op);
+
+void getDeviceOpEffects(
+    DestinationStyleOpInterface op,
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
+LogicalResult verifySpyreOp(Operation *op);
+
+} // namespace mlir::spyre_graph::detail
+
+#define GET_OP_CLASSES
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.h.inc"
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPH_H

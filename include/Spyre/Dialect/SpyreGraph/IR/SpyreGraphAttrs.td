@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHATTRS_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHATTRS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphInterfaces.td"
+
+class SpyreGraph_Attr<string name, string mn, list<Trait> traits = []>
+    : AttrDef<SpyreGraph_Dialect, name, traits> {
+  let mnemonic = mn;
+}
+
+def SpyreGraph_LayoutAttr : SpyreGraph_Attr<"Layout", "layout", [
+    DeclareAttrInterfaceMethods<SpyreGraph_LayoutAttrInterface>,
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "shape-relative tiled device layout";
+  let description = [{
+    The generic-stick layout of spec/layouts.md: `order` is a permutation of
+    the tensor's dimensions, the last of which is the stick dimension; `sparse`
+    keeps one element per stick. Device size and stride map follow from it and
+    the shape, so that tiling a tensor keeps its encoding valid.
+
+    Constraints:
+    - SG-LAYOUT-C1: `order` is a permutation of 0..rank-1.
+    - SG-LAYOUT-C2: `format` is the device format of the element type.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$order,
+                        "bool":$sparse,
+                        "::spyre::DataFormat":$format);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order,
+                                   "::mlir::Type":$elementType,
+                                   CArg<"bool", "false">:$sparse)>];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// The default layout (identity order) of a tensor.
+    static LayoutAttr getDefault(ShapedType type);
+  }];
+}
+
+def SpyreGraph_ExplicitLayoutAttr
+    : SpyreGraph_Attr<"ExplicitLayout", "explicit_layout", [
+    DeclareAttrInterfaceMethods<SpyreGraph_LayoutAttrInterface>,
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "device layout given by device size and stride map";
+  let description = [{
+    The layout of a storage whose user chose a device size and stride map that
+    no `order` gives. Only function arguments and imported files carry it.
+    `host_strides` are the strides (elements) of the home that `stride_map`
+    refers to.
+
+    Constraints:
+    - SG-EXPLICIT-LAYOUT-C1: each device dimension can be read as a floor
+      division and modulus of one host dimension.
+    - SG-EXPLICIT-LAYOUT-C2: `format` is the device format of the element type.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$device_size,
+                        ArrayRefParameter<"int64_t">:$stride_map,
+                        ArrayRefParameter<"int64_t">:$host_strides,
+                        "::spyre::DataFormat":$format);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
+  let summary = "how the loop dimensions of an op are divided over cores";
+  let description = [{
+    Loop dimension d is cut into `splits[d]` slices of `chunks[d]` iterations,
+    the last of which may be shorter. Core c works on slice
+    `(c floordiv prod(splits of dims before d in core order)) mod splits[d]`;
+    core order is ascending loop dimension, the first fastest. Cores from
+    prod(splits) on are idle.
+
+    Constraints:
+    - SG-DIVISION-C1: `splits` and `chunks` have one positive entry per loop
+      dimension (a chunk may be 0 for an empty dimension).
+    - SG-DIVISION-C2: no slice is empty unless the dimension is:
+      (splits - 1) x chunks < extent <= splits x chunks.
+    - SG-DIVISION-C3: only parallel dimensions are split.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$splits,
+                        ArrayRefParameter<"int64_t">:$chunks);
+  let assemblyFormat =
+      "`<` `splits` `=` `[` $splits `]` `,` `chunks` `=` `[` $chunks `]` `>`";
+  let extraClassDeclaration = [{
+    /// The number of cores that have work.
+    int64_t getNumCores() const;
+  }];
+}
+
+def SpyreGraph_MemorySpace : I32EnumAttr<"MemorySpace", "memory of a buffer", [
+    I32EnumAttrCase<"pool", 0>, I32EnumAttrCase<"lx", 1>]> {
+  let cppNamespace = "::mlir::spyre_graph";
+}
+
+def SpyreGraph_PlacementAttr : SpyreGraph_Attr<"Placement", "placement"> {
+  let summary = "where a buffer lives";
+  let description = [{
+    `pool`: byte `offset` from the start of the graph's pool in device memory.
+    `lx`: byte `offset` in every core's LX; each core holds the slice of at most
+    `local` elements per dimension that its ops work on, in the buffer's layout
+    applied to the shape `local`.
+  }];
+  let parameters = (ins "::mlir::spyre_graph::MemorySpace":$space,
+                        "int64_t":$offset,
+                        OptionalArrayRefParameter<"int64_t">:$local);
+  let assemblyFormat = [{
+    `<` $space `,` `offset` `=` $offset (`,` `local` `=` `[` $local^ `]`)? `>`
+  }];
+}
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHATTRS_TD

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHINTERFACES_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHINTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+
+def SpyreGraph_LayoutAttrInterface : AttrInterface<"LayoutAttrInterface"> {
+  let cppNamespace = "::mlir::spyre_graph";
+  let description = [{
+    A device layout: how the elements of a tensor of a given shape are arranged
+    in 128-byte sticks. Used as a tensor encoding and as a memref memory space.
+  }];
+  let methods = [
+    InterfaceMethod<"Device dimensions, outermost first; the last is the stick.",
+      "::llvm::SmallVector<::spyre::DeviceDim>", "getDeviceDims",
+      (ins "::llvm::ArrayRef<int64_t>":$shape)>,
+    InterfaceMethod<"Stride map for a home of this shape and host strides.",
+      "::llvm::SmallVector<int64_t>", "getStrideMap",
+      (ins "::llvm::ArrayRef<int64_t>":$shape,
+           "::llvm::ArrayRef<int64_t>":$hostStrides)>,
+    InterfaceMethod<"Device format of an element.",
+      "::spyre::DataFormat", "getDataFormat", (ins)>,
+    InterfaceMethod<"The tensor dimension along the stick, or -1 if a stick "
+                    "holds one element.",
+      "int64_t", "getStickDim", (ins "::llvm::ArrayRef<int64_t>":$shape)>,
+  ];
+  let extraClassDeclaration = [{
+    /// Device extents, outermost first.
+    ::llvm::SmallVector<int64_t>
+    getDeviceSize(::llvm::ArrayRef<int64_t> shape) const;
+    /// The map from tensor coordinates to device coordinates.
+    ::mlir::AffineMap getDeviceMap(::llvm::ArrayRef<int64_t> shape,
+                                   ::mlir::MLIRContext *context) const;
+    /// Bytes of device memory for this shape.
+    int64_t getSizeInBytes(::llvm::ArrayRef<int64_t> shape) const;
+  }];
+}
+
+def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
+    DestinationStyleOpInterface]> {
+  let cppNamespace = "::mlir::spyre_graph";
+  let description = [{
+    A device operation: a perfect nest of loops over its valid iterations.
+    Every pass sees operations through this interface only.
+
+    Operand order is inputs, then the one init (destination). A loop dimension
+    is *parallel* if distinct iterations write distinct elements, otherwise it
+    is a *reduction* (or a sequential dimension of a scan or scatter), which
+    never runs on two cores at once.
+
+    The scalar computation is given in *compute types*: f32 for floating-point
+    element types, i1 for i1, i32 for i8, ui8, i16, i32, and i64 for i64.
+  }];
+  let methods = [
+    InterfaceMethod<"Extent of each loop dimension.",
+      "::llvm::SmallVector<int64_t>", "getLoopExtents", (ins)>,
+    InterfaceMethod<"For each operand the map from loop indices to its "
+                    "coordinates.",
+      "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps", (ins)>,
+    InterfaceMethod<"Kind of each loop dimension.",
+      "::llvm::SmallVector<::mlir::utils::IteratorType>", "getLoopKinds",
+      (ins)>,
+    InterfaceMethod<"Sets the maps and extents explicitly.",
+      "void", "setLoopStructure",
+      (ins "::llvm::ArrayRef<::mlir::AffineMap>":$maps,
+           "::llvm::ArrayRef<int64_t>":$extents)>,
+    InterfaceMethod<"The work division, or null before it is planned.",
+      "::mlir::spyre_graph::WorkDivisionAttr", "getWorkDivision", (ins)>,
+    InterfaceMethod<"Sets the work division.", "void", "setWorkDivision",
+      (ins "::mlir::spyre_graph::WorkDivisionAttr":$division)>,
+    InterfaceMethod<"Name of the device operation (spec/superdsc.md).",
+      "::llvm::StringRef", "getDeviceOpName", (ins)>,
+    InterfaceMethod<"Unit that computes it: PT for contractions, else SFU.",
+      "::mlir::spyre_graph::Unit", "getUnit", (ins)>,
+    InterfaceMethod<"How iterations that write the same element combine.",
+      "::mlir::spyre_graph::Combiner", "getCombiner", (ins)>,
+    InterfaceMethod<"Which operand is accessed through which other operand.",
+      "::std::optional<::mlir::spyre_graph::IndirectAccess>",
+      "getIndirectAccess", (ins)>,
+    InterfaceMethod<[{
+        Value of one iteration: the result element of a pointwise op, or what a
+        reduction combines. `ins` holds one compute-type value per input that
+        is not an epilogue input; `loopIndex(d)` gives the global index of loop
+        dimension d as an index value.}],
+      "::mlir::Value", "buildElement",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::ValueRange":$ins,
+           "::llvm::function_ref<::mlir::Value(unsigned)>":$loopIndex)>,
+    InterfaceMethod<[{
+        Number of trailing inputs that only the epilogue reads (the bias of a
+        matmul).}],
+      "unsigned", "getNumEpilogueInputs", (ins)>,
+    InterfaceMethod<[{
+        Result element from the accumulated value and the epilogue inputs.}],
+      "::mlir::Value", "buildEpilogue",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
+           "::mlir::Value":$accumulated, "::mlir::ValueRange":$ins)>,
+    InterfaceMethod<[{
+        Relative cost of one iteration in SFU lane operations (1 for an add,
+        4 for a transcendental; spec/ktir.md, latency model).}],
+      "int64_t", "getElementCost", (ins)>,
+    InterfaceMethod<[{
+        Layout rule family that propagation applies (spec/layouts.md,
+        "Propagation rules").}],
+      "::mlir::spyre_graph::LayoutRule", "getLayoutRule", (ins)>,
+  ];
+  let verify = [{
+    return ::mlir::spyre_graph::detail::verifySpyreOp($_op);
+  }];
+  let extraSharedClassDeclaration = [{
+    ::mlir::OperandRange getSpyreInputs() { return $_op->getOperands().drop_back(); }
+    ::mlir::Value getSpyreInit() { return $_op->getOperands().back(); }
+  }];
+}
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHINTERFACES_TD
