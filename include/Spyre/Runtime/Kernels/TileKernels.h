@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- TileKernels.h - Native kernels on tiles of host values ---*- C++ -*-===//
+//
+// The functional engine holds a tile as a dense row-major host buffer:
+//   f16 (DL16 or IEEE half), bf16, f32, f8   float, already rounded to the type
+//   i8, i16, i32                             int32_t, sign-extended
+//   i1                                       int32_t, 0 or 1
+//   i64, index                               int64_t
+// The kernels work on such buffers and are free of state and allocation. All
+// counts, steps and strides are in elements. Result buffers may be the very
+// same buffer as an operand with step 1, and may not overlap otherwise.
+//
+// Steps: an operand with step 1 is an array of n values, with step 0 a single
+// value used n times.
+//
+// Bits depend on the chosen instruction set, never on threads or alignment.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_RUNTIME_KERNELS_TILEKERNELS_H
+#define SPYRE_RUNTIME_KERNELS_TILEKERNELS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// The type that a float result is rounded to, in the pass that computes it.
+/// DL16: spec/numerics.md (half away from zero; too large gives infinity, too
+/// small zero, NaN gives +infinity). The others round half to even; IEEEHalf,
+/// BF16 and F8E5M2 overflow to infinity and F8E4M3FN to NaN, as
+/// llvm::APFloat does.
+enum class Rounding : uint8_t { None, DL16, IEEEHalf, BF16, F8E4M3FN, F8E5M2 };
+
+/// arith and math operations of one float. Round is half away from zero.
+enum class UnaryOp : uint8_t {
+  Neg,
+  Abs,
+  Exp,
+  Exp2,
+  Expm1,
+  Log,
+  Log2,
+  Log10,
+  Log1p,
+  Sqrt,
+  Rsqrt,
+  Reciprocal,
+  Sin,
+  Cos,
+  Tan,
+  Asin,
+  Acos,
+  Atan,
+  Sinh,
+  Cosh,
+  Tanh,
+  Asinh,
+  Acosh,
+  Atanh,
+  Erf,
+  Erfc,
+  Cbrt,
+  Floor,
+  Ceil,
+  Round,
+  RoundEven,
+  Trunc,
+  Copy
+};
+constexpr unsigned kNumUnaryOps = unsigned(UnaryOp::Copy) + 1;
+
+/// Maximum/Minimum propagate NaN and order -0 below +0 (arith.maximumf);
+/// MaxNum/MinNum prefer the number over a NaN (arith.maxnumf). Rem is C fmod
+/// (arith.remf), Pow is C pow.
+enum class BinaryOp : uint8_t {
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Rem,
+  Maximum,
+  Minimum,
+  MaxNum,
+  MinNum,
+  Pow,
+  Atan2,
+  CopySign
+};
+constexpr unsigned kNumBinaryOps = unsigned(BinaryOp::CopySign) + 1;
+
+/// Same values as mlir::arith::CmpFPredicate.
+enum class FloatPredicate : uint8_t {
+  False,
+  OEQ,
+  OGT,
+  OGE,
+  OLT,
+  OLE,
+  ONE,
+  ORD,
+  UEQ,
+  UGT,
+  UGE,
+  ULT,
+  ULE,
+  UNE,
+  UNO,
+  True
+};
+
+/// Same values as mlir::arith::CmpIPredicate.
+enum class IntPredicate : uint8_t {
+  EQ,
+  NE,
+  SLT,
+  SLE,
+  SGT,
+  SGE,
+  ULT,
+  ULE,
+  UGT,
+  UGE
+};
+
+enum class IntUnaryOp : uint8_t { Abs, CtPop, Ctlz, Cttz };
+
+/// Shl and the shifts right by the width or more give 0 (ShrS: the sign).
+enum class IntBinaryOp : uint8_t {
+  Add,
+  Sub,
+  Mul,
+  DivS,
+  DivU,
+  FloorDivS,
+  CeilDivS,
+  CeilDivU,
+  RemS,
+  RemU,
+  And,
+  Or,
+  Xor,
+  Shl,
+  ShrS,
+  ShrU,
+  MinS,
+  MaxS,
+  MinU,
+  MaxU
+};
+
+/// What an integer kernel met, or-ed over all elements. Results then are:
+/// Overflow (the exact signed result does not fit the width): wrapped;
+/// DivideByZero: 0; BadShift (amount >= width): see IntBinaryOp; OutOfRange (a
+/// float that the integer type cannot hold): saturated, NaN gives 0. Overflow
+/// reads operands as signed, so it says nothing about unsigned arithmetic and
+/// is not raised for i1.
+enum IntStatus : unsigned {
+  kIntOk = 0,
+  kIntOverflow = 1,
+  kIntDivideByZero = 2,
+  kIntBadShift = 4,
+  kIntOutOfRange = 8
+};
+
+/// Max and Min propagate NaN.
+enum class ReduceOp : uint8_t { Sum, Mul, Max, Min, MaxNum, MinNum };
+
+/// The value that leaves the other operand of `op` unchanged.
+float reduceIdentity(ReduceOp op);
+
+/// How elements sit in device memory. I1 takes one byte (0 or 1).
+enum class StorageFormat : uint8_t {
+  DL16,
+  IEEEHalf,
+  BF16,
+  F32,
+  F8E4M3FN,
+  F8E5M2,
+  I1,
+  I8,
+  I16,
+  I32,
+  I64
+};
+
+constexpr unsigned storageBytes(StorageFormat format) {
+  switch (format) {
+  case StorageFormat::DL16:
+  case StorageFormat::IEEEHalf:
+  case StorageFormat::BF16:
+  case StorageFormat::I16:
+    return 2;
+  case StorageFormat::F32:
+  case StorageFormat::I32:
+    return 4;
+  case StorageFormat::I64:
+    return 8;
+  case StorageFormat::F8E4M3FN:
+  case StorageFormat::F8E5M2:
+  case StorageFormat::I1:
+  case StorageFormat::I8:
+    return 1;
+  }
+  return 0;
+}
+
+/// Most dimensions a strided kernel accepts after unit dimensions are dropped.
+constexpr unsigned kMaxStridedRank = 16;
+
+/// All kernels of one instruction set.
+struct KernelTable {
+  /// "baseline", "avx2" or "avx512".
+  const char *name;
+  /// Floats per vector register.
+  unsigned vectorLanes;
+
+  //===--- float, elementwise ---------------------------------------------===//
+
+  /// result[i] = round(op(x[i])).
+  void (*unary)(UnaryOp op, const float *x, float *result, size_t n,
+                Rounding rounding);
+  /// result[i] = round(op(a[i], b[i])).
+  void (*binary)(BinaryOp op, const float *a, size_t stepA, const float *b,
+                 size_t stepB, float *result, size_t n, Rounding rounding);
+  /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
+  void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
+              const float *c, size_t stepC, float *result, size_t n,
+              Rounding rounding);
+  /// result[i] = round(x[i]): arith.truncf.
+  void (*round)(const float *x, float *result, size_t n, Rounding rounding);
+  /// result[i] = predicate(a[i], b[i]) ? 1 : 0.
+  void (*compareFloat)(FloatPredicate predicate, const float *a, size_t stepA,
+                       const float *b, size_t stepB, int32_t *result, size_t n);
+  /// result[i] = condition[i] != 0 ? a[i] : b[i].
+  void (*selectFloat)(const int32_t *condition, size_t stepCondition,
+                      const float *a, size_t stepA, const float *b,
+                      size_t stepB, float *result, size_t n);
+
+  //===--- integers, elementwise; width is 1, 8, 16 or 32 -----------------===//
+
+  IntStatus (*unaryInt32)(IntUnaryOp op, const int32_t *x, int32_t *result,
+                          size_t n, unsigned width);
+  IntStatus (*unaryInt64)(IntUnaryOp op, const int64_t *x, int64_t *result,
+                          size_t n);
+  IntStatus (*binaryInt32)(IntBinaryOp op, const int32_t *a, size_t stepA,
+                           const int32_t *b, size_t stepB, int32_t *result,
+                           size_t n, unsigned width);
+  IntStatus (*binaryInt64)(IntBinaryOp op, const int64_t *a, size_t stepA,
+                           const int64_t *b, size_t stepB, int64_t *result,
+                           size_t n);
+  void (*compareInt32)(IntPredicate predicate, const int32_t *a, size_t stepA,
+                       const int32_t *b, size_t stepB, int32_t *result,
+                       size_t n, unsigned width);
+  void (*compareInt64)(IntPredicate predicate, const int64_t *a, size_t stepA,
+                       const int64_t *b, size_t stepB, int32_t *result,
+                       size_t n);
+  void (*selectInt32)(const int32_t *condition, size_t stepCondition,
+                      const int32_t *a, size_t stepA, const int32_t *b,
+                      size_t stepB, int32_t *result, size_t n);
+  void (*selectInt64)(const int32_t *condition, size_t stepCondition,
+                      const int64_t *a, size_t stepA, const int64_t *b,
+                      size_t stepB, int64_t *result, size_t n);
+
+  //===--- casts. Width 64 means an int64_t buffer, less an int32_t one ---===//
+
+  /// arith.extsi / extui / trunci / index_cast(ui): reads x as signed or
+  /// unsigned of its width, keeps the low bits.
+  void (*castInt)(const void *x, unsigned widthX, bool isSigned, void *result,
+                  unsigned widthResult, size_t n);
+  /// arith.sitofp / uitofp, rounded once.
+  void (*intToFloat)(const void *x, unsigned widthX, bool isSigned,
+                     float *result, size_t n, Rounding rounding);
+  /// arith.fptosi / fptoui: towards zero.
+  IntStatus (*floatToInt)(const float *x, void *result, unsigned widthResult,
+                          bool isSigned, size_t n);
+
+  //===--- reductions, fp32 inside ----------------------------------------===//
+
+  /// acc[r] = op(acc[r], op over x[r * rowStride + j], j < n). Element j goes
+  /// to partial result j mod 32; the partials are folded pairwise, then with
+  /// acc[r].
+  void (*reduceRows)(ReduceOp op, const float *x, size_t rows, size_t n,
+                     ptrdiff_t rowStride, float *acc);
+  /// acc[j] = op(acc[j], x[r * rowStride + j]) for r ascending.
+  void (*accumulateRows)(ReduceOp op, const float *x, size_t rows, size_t n,
+                         ptrdiff_t rowStride, float *acc);
+
+  //===--- matrix product -------------------------------------------------===//
+
+  /// C[i, j] += sum over k of A[i, k] * B[k, j] in fp32, where X[p, q] is
+  /// x[p * rowStrideX + q * colStrideX] and C has unit column stride. Every
+  /// element is one chain of (fused where the set has it) multiply-adds from
+  /// C[i, j] with k ascending, hence independent of M, N and the strides.
+  void (*gemm)(size_t m, size_t n, size_t k, const float *a,
+               ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const float *b,
+               ptrdiff_t rowStrideB, ptrdiff_t colStrideB, float *c,
+               ptrdiff_t rowStrideC);
+
+  //===--- strided copies and device memory -------------------------------===//
+  // Strides are in elements of their own side and may be 0 (source only) or
+  // negative; rank 0 moves one element. Where destination elements coincide,
+  // which source element wins is not specified.
+
+  void (*copyFloat)(float *dst, const ptrdiff_t *dstStrides, const float *src,
+                    const ptrdiff_t *srcStrides, const size_t *shape,
+                    unsigned rank);
+  void (*copyInt32)(int32_t *dst, const ptrdiff_t *dstStrides,
+                    const int32_t *src, const ptrdiff_t *srcStrides,
+                    const size_t *shape, unsigned rank);
+  void (*copyInt64)(int64_t *dst, const ptrdiff_t *dstStrides,
+                    const int64_t *src, const ptrdiff_t *srcStrides,
+                    const size_t *shape, unsigned rank);
+
+  /// Device memory to tile. `format` is a float format for loadFloat and an
+  /// integer format for loadInt32 (not I64) and loadInt64 (any). `src` need
+  /// only be aligned to its element.
+  void (*loadFloat)(StorageFormat format, float *dst,
+                    const ptrdiff_t *dstStrides, const void *src,
+                    const ptrdiff_t *srcStrides, const size_t *shape,
+                    unsigned rank);
+  void (*loadInt32)(StorageFormat format, int32_t *dst,
+                    const ptrdiff_t *dstStrides, const void *src,
+                    const ptrdiff_t *srcStrides, const size_t *shape,
+                    unsigned rank);
+  void (*loadInt64)(StorageFormat format, int64_t *dst,
+                    const ptrdiff_t *dstStrides, const void *src,
+                    const ptrdiff_t *srcStrides, const size_t *shape,
+                    unsigned rank);
+  /// Tile to device memory; floats are rounded to the format, integers keep
+  /// their low bits.
+  void (*storeFloat)(StorageFormat format, void *dst,
+                     const ptrdiff_t *dstStrides, const float *src,
+                     const ptrdiff_t *srcStrides, const size_t *shape,
+                     unsigned rank);
+  void (*storeInt32)(StorageFormat format, void *dst,
+                     const ptrdiff_t *dstStrides, const int32_t *src,
+                     const ptrdiff_t *srcStrides, const size_t *shape,
+                     unsigned rank);
+  void (*storeInt64)(StorageFormat format, void *dst,
+                     const ptrdiff_t *dstStrides, const int64_t *src,
+                     const ptrdiff_t *srcStrides, const size_t *shape,
+                     unsigned rank);
+
+  /// The same for contiguous runs of n elements.
+  void (*loadFloatRun)(StorageFormat format, const void *src, float *dst,
+                       size_t n);
+  void (*storeFloatRun)(StorageFormat format, const float *src, void *dst,
+                        size_t n);
+};
+
+/// The table of the best instruction set of this host, chosen once.
+const KernelTable &kernels();
+
+/// Every table that this host can run, baseline first.
+std::vector<const KernelTable *> kernelVariants();
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_RUNTIME_KERNELS_TILEKERNELS_H
