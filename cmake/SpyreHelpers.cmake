@@ -23,6 +23,7 @@ function(spyre_add_tool name)
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   install(TARGETS ${name} DESTINATION bin COMPONENT tools)
+  set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 
 # spyre_add_unittest(<name> <sources...> [LINK <libs...>]): a GoogleTest

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# `make demo` and `make test` are all a newcomer needs; either sets up what is
+# missing (scripts/setup.sh). The rest is for developers.
+
+PY := .venv/bin/python
+CXX_FILES = git ls-files -z '*.cpp' '*.h'
+HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
+
+.PHONY: help demo test build setup bench lint format tidy docs wheel clean
+
+help:
+	@echo 'make demo    set up, build, run a Llama-style model on the device model'
+	@echo 'make test    set up, build, run lit, GoogleTest and pytest'
+	@echo 'make build   set up, build everything, run nothing'
+	@echo 'make lint    check formatting and Python style; make format mends both'
+	@echo 'make tidy    clang-tidy over lib and tools'
+	@echo 'make docs    pages from TableGen into build/docs'
+	@echo 'make bench   run benchmarks/*.py'
+	@echo 'make wheel   build a wheel into dist/'
+
+# What the demo needs, without the tests' executables.
+demo:
+	@scripts/setup.sh products
+	@$(PY) examples/demo.py
+
+test: build
+	@$(PY) scripts/run_tests.py
+
+build:
+	@scripts/setup.sh all
+
+# Packages and .venv only.
+setup:
+	@scripts/setup.sh environment
+
+bench:
+	@scripts/setup.sh products
+	@set -e; for f in benchmarks/*.py; do echo "==> $$f"; $(PY) $$f; done
+
+lint: setup
+	@$(CXX_FILES) | xargs -0 -r clang-format-22 --dry-run -Werror
+	@.venv/bin/ruff check
+	@.venv/bin/ruff format --check
+	@headless=$$($(HEADED_FILES) | xargs -0 -r grep -L 'SPDX-License-Identifier: Apache-2.0'); \
+	  if [ -n "$$headless" ]; then echo "no licence header: $$headless"; exit 1; fi
+	@echo 'lint: clean'
+
+format: setup
+	@$(CXX_FILES) | xargs -0 -r clang-format-22 -i
+	@.venv/bin/ruff format
+	@.venv/bin/ruff check --fix
+
+tidy: build
+	@run-clang-tidy-22 -quiet -p build '/(lib|tools)/.*\.cpp$$'
+
+docs: setup
+	@scripts/setup.sh docs
+
+wheel: setup
+	@TORCH_DEVICE_BACKEND_AUTOLOAD=0 $(PY) -m pip wheel . --no-deps --no-build-isolation --wheel-dir dist
+
+clean:
+	rm -rf build build-wheel dist

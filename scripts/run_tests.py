@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run lit, GoogleTest and pytest over a build and sum up what they counted.
+
+The last line is `N passed, N failed, N skipped`; the exit status is 1 when
+anything failed. A runner that ran no test, crashed or wrote no result counts as
+one failure more: nothing to run is not success.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+# No single GoogleTest executable takes longer than this, in seconds.
+UNITTEST_TIMEOUT = 900
+
+
+@dataclass
+class Counts:
+    """How many tests passed, failed and were skipped."""
+
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.skipped + other.skipped,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
+
+
+def failing(counts: Counts, status: int, what: str) -> Counts:
+    """Count a failing status without a failed test, and an empty run, as one."""
+    if status != 0 and counts.failed == 0:
+        print(f"{what}: exit status {status} without a failed test", flush=True)
+        counts.failed += 1
+    elif counts.passed + counts.failed == 0:
+        print(f"{what}: ran no test", flush=True)
+        counts.failed += 1
+    return counts
+
+
+def run_lit(build: Path, results: Path, extra: list[str]) -> Counts:
+    """Run lit over build/test; its report has one result code per test."""
+    report = results / "lit.json"
+    lit = Path(sys.executable).with_name("lit")
+    command = [str(lit), "-v", "-o", str(report)]
+    status = subprocess.run([*command, *extra, str(build / "test")]).returncode
+    counts = Counts()
+    if report.exists():
+        for test in json.loads(report.read_text(encoding="utf-8"))["tests"]:
+            if test["code"] in ("PASS", "XFAIL", "FLAKYPASS"):
+                counts.passed += 1
+            elif test["code"] in ("UNSUPPORTED", "SKIPPED", "EXCLUDED"):
+                counts.skipped += 1
+            else:
+                counts.failed += 1
+    return failing(counts, status, "lit")
+
+
+def run_unittest(executable: Path, results: Path) -> Counts:
+    """Run one GoogleTest executable; only failures and a summary are shown."""
+    report = results / f"{executable.name}.json"
+    command = [str(executable), "--gtest_brief=1", f"--gtest_output=json:{report}"]
+    started = time.monotonic()
+    try:
+        status = subprocess.run(command, timeout=UNITTEST_TIMEOUT).returncode
+    except subprocess.TimeoutExpired:
+        print(f"{executable.name}: no end after {UNITTEST_TIMEOUT} s", flush=True)
+        return Counts(failed=1)
+    counts = Counts()
+    if report.exists():
+        for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
+            for test in suite["testsuite"]:
+                if test.get("failures"):
+                    counts.failed += 1
+                elif test["result"] == "COMPLETED":
+                    counts.passed += 1
+                else:
+                    counts.skipped += 1
+    counts = failing(counts, status, executable.name)
+    seconds = time.monotonic() - started
+    print(f"{executable.name}: {counts} ({seconds:.1f} s)", flush=True)
+    return counts
+
+
+def run_unittests(build: Path, results: Path, extra: list[str]) -> Counts:
+    """Run every executable that spyre_add_unittest declared."""
+    names = (build / "unittests" / "unittests.txt").read_text(encoding="utf-8").split()
+    counts = Counts()
+    for name in names:
+        if not extra or Path(name).name in extra:
+            counts += run_unittest(Path(name), results)
+    return failing(counts, 0, "GoogleTest")
+
+
+def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
+    """Run pytest as pyproject.toml configures it."""
+    del build
+    report = results / "pytest.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *extra]
+    status = subprocess.run(command, cwd=ROOT).returncode
+    counts = Counts()
+    if report.exists():
+        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
+            failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+            skipped = int(suite.get("skipped", 0))
+            counts.failed += failed
+            counts.skipped += skipped
+            counts.passed += int(suite.get("tests", 0)) - failed - skipped
+    return failing(counts, status, "pytest")
+
+
+RUNNERS = {"lit": run_lit, "unittests": run_unittests, "pytest": run_pytest}
+
+
+def main() -> int:
+    """Run the runners asked for; return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runner", nargs="?", choices=RUNNERS, help="default: all")
+    parser.add_argument("extra", nargs="*", help="arguments for that runner")
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    arguments, unknown = parser.parse_known_args()
+
+    results = arguments.build / "test-results"
+    results.mkdir(parents=True, exist_ok=True)
+    for old in results.iterdir():
+        old.unlink()
+    # The tools that tests call are this build's.
+    os.environ["PATH"] = os.pathsep.join(
+        [str(arguments.build / "bin"), os.environ["PATH"]]
+    )
+
+    total = Counts()
+    summary = []
+    for name in [arguments.runner] if arguments.runner else RUNNERS:
+        print(f"==> {name}", flush=True)
+        started = time.monotonic()
+        counts = RUNNERS[name](arguments.build, results, arguments.extra + unknown)
+        total += counts
+        seconds = time.monotonic() - started
+        summary.append(f"{name}: {counts} ({seconds:.0f} s)")
+    print("==> summary", *summary, total, sep="\n", flush=True)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
