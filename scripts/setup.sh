@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.."
 
 PACKAGES=(
   libmlir-22-dev mlir-22-tools llvm-22-dev llvm-22-tools
-  clang-22 clang-format-22 clang-tidy-22 clang-tools-22 lld-22
+  clang-22 clang-format-22 clang-tidy-22 lld-22
   cmake ninja-build ccache nlohmann-json3-dev libgtest-dev
 )
 # Needed where the system's Python is the one that is used.
