@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Compiler.h - From an imported graph to a program ---------*- C++ -*-===//
+//
+// The compiler as PyTorch sees it. No MLIR types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_COMPILER_COMPILER_H
+#define SPYRE_COMPILER_COMPILER_H
+
+#include "Spyre/Compiler/GraphBuilder.h"
+#include "Spyre/Runtime/Program.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spyre {
+
+struct CompileOptions {
+  /// Folder (made if absent) that gets `<NN>-<pass>.mlir` after each pass and
+  /// `ktir.mlir`; empty: none.
+  std::string dumpDir;
+  /// Cores to divide work over.
+  int64_t cores = 32;
+  /// Restrict planning to what SuperDSC can say.
+  bool superdscCompatible = false;
+  /// Keep intermediates in LX where they fit.
+  bool lxPlanning = true;
+};
+
+/// A tensor that the program writes and the caller allocates before each run.
+struct OutputRoot {
+  ValueMeta meta;
+  TensorLayout layout;
+};
+
+/// A compiled graph. Immutable; may be shared between threads.
+struct CompiledGraph {
+  std::shared_ptr<runtime::Program> program;
+  /// Program arguments are: the graph's arguments in order, the output roots
+  /// in order, and the pool if poolBytes is not 0.
+  std::vector<std::string> argumentNames;
+  std::vector<OutputRoot> outputs;
+  uint64_t poolBytes = 0;
+  std::string cacheKey;
+  /// The KTIR module as MLIR bytecode.
+  std::string ktirBytecode;
+  /// Seconds per pass, in order.
+  std::vector<std::pair<std::string, double>> passSeconds;
+
+  /// Bytes that deserialize() takes back: KTIR bytecode and metadata, with a
+  /// checksum.
+  std::string serialize() const;
+  /// Throws Error if the bytes are damaged or of another compiler version.
+  static CompiledGraph deserialize(const std::string &bytes);
+  /// The KTIR module as text.
+  std::string printKTIR() const;
+};
+
+/// Key of the compile cache: a hash of the import (without locations), the
+/// options that matter, and the compiler's version.
+std::string getCacheKey(const GraphBuilder &builder,
+                        const CompileOptions &options);
+
+/// Compiles the builder's graph. The builder's module is left as imported.
+/// Throws Error whose text holds every diagnostic with its PyTorch source
+/// line.
+CompiledGraph compile(const GraphBuilder &builder,
+                      const CompileOptions &options = {});
+
+} // namespace spyre
+
+#endif // SPYRE_COMPILER_COMPILER_H

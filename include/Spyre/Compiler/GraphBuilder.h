@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GraphBuilder.h - Import of an ATen graph -----------------*- C++ -*-===//
+//
+// Builds the imported form of spyre_graph from calls that follow an ATen graph
+// node by node. No MLIR types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_COMPILER_GRAPHBUILDER_H
+#define SPYRE_COMPILER_GRAPHBUILDER_H
+
+#include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+#include "Spyre/Device/TensorLayout.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spyre {
+
+/// What a tensor that the graph returns is: a view (sizes, strides, offset in
+/// elements of the root's home) of an output root or of an argument.
+struct OutputInfo {
+  /// Index of the distinct output root, or -1 - a if it aliases argument a.
+  int root = 0;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+  /// Home of the root: what the caller allocates (or has).
+  ValueMeta rootMeta;
+};
+
+/// The graph under construction. Values are numbered from 0 in the order of
+/// their creation. Every value is a view of a *root*: an argument's home or
+/// the result of an operation; sizes, strides and offsets count elements of
+/// the root's storage, as those of FX tensors do.
+///
+/// Not thread-safe; different builders are independent.
+class GraphBuilder {
+public:
+  GraphBuilder();
+  ~GraphBuilder();
+  GraphBuilder(GraphBuilder &&);
+  GraphBuilder &operator=(GraphBuilder &&);
+
+  /// Adds an argument: a storage, given by the home it was created for
+  /// (`homeStrides`: dense and non-overlapping, any order of dimensions) and
+  /// its device layout. The value is the home itself. Throws Error if the
+  /// home is not dense or the layout does not fit it.
+  int addArgument(const std::string &name, HostDtype dtype,
+                  const std::vector<int64_t> &homeSizes,
+                  const std::vector<int64_t> &homeStrides,
+                  const TensorLayout &layout);
+
+  /// The elements offset + sum(i * strides) of the root storage of `value`
+  /// (strides and offset of the result tensor, whatever view `value` is).
+  /// Throws Error if they leave the storage.
+  int view(int value, const std::vector<int64_t> &sizes,
+           const std::vector<int64_t> &strides, int64_t offset,
+           const SourceLocation &loc = {});
+
+  /// One ATen operator. `results`: what PyTorch says the results are, in
+  /// order; nothing for a result that is no tensor or that nobody uses.
+  /// Returns one value per entry, -1 where there was nothing.
+  /// Throws UnsupportedOp before changing anything if the table cannot take
+  /// the operator with these arguments, or a result is not dense.
+  std::vector<int> op(const std::string &atenName, const Arguments &args,
+                      const KeywordArguments &kwargs,
+                      const std::vector<std::optional<ValueMeta>> &results,
+                      const SourceLocation &loc = {});
+
+  /// aten.copy_: the storage of `target`, an argument or a view of one, holds
+  /// `value` (same sizes, converted to its type) when the graph ends.
+  void mutate(int target, int value, const SourceLocation &loc = {});
+
+  /// What the graph returns; last call on a builder before compiling. Entries
+  /// that share a root share an output root.
+  std::vector<OutputInfo> setOutputs(const std::vector<int> &values);
+
+  /// Sizes, strides and type of a value.
+  ValueMeta meta(int value) const;
+
+  /// The imported module as text, with or without locations.
+  std::string print(bool locations = false) const;
+
+  /// For the compiler.
+  struct Impl;
+  Impl &getImpl() const { return *impl; }
+
+private:
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace spyre
+
+#endif // SPYRE_COMPILER_GRAPHBUILDER_H

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ATenToSpyreGraph.h - The ATen table ----------------------*- C++ -*-===//
+//
+// The one place that knows what an ATen operator means: (overload name,
+// arguments) -> spyre_graph ops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_CONVERSION_ATENTOSPYREGRAPH_ATENTOSPYREGRAPH_H
+#define SPYRE_CONVERSION_ATENTOSPYREGRAPH_ATENTOSPYREGRAPH_H
+
+#include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace mlir::spyre_graph {
+
+/// Makes the ops of one call of `name` ("aten.add.Tensor") at the builder's
+/// insertion point, which must be the end of a block.
+///
+/// `results` are the types PyTorch's meta function gives the results; a null
+/// type stands for a result that is not a tensor or that nobody uses. The
+/// returned values have these types, null where the type was null.
+///
+/// Throws UnsupportedOp, and leaves the block as it was, if there is no row
+/// for the operator or the row cannot take these arguments.
+SmallVector<Value>
+importATenOp(OpBuilder &builder, Location loc, StringRef name,
+             const ::spyre::Arguments &args,
+             const ::spyre::KeywordArguments &kwargs,
+             ArrayRef<RankedTensorType> results,
+             function_ref<Value(::spyre::ValueId)> lookup);
+
+/// The element type that stands for a host type.
+Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);
+/// The inverse; nothing for other types.
+std::optional<::spyre::HostDtype> getHostDtype(Type type);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_CONVERSION_ATENTOSPYREGRAPH_ATENTOSPYREGRAPH_H
