@@ -6,17 +6,18 @@ PY := .venv/bin/python
 CXX_FILES = git ls-files -z '*.cpp' '*.h'
 HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
 
-.PHONY: help demo test build setup bench lint format tidy docs wheel clean
+.PHONY: help demo test test-asan build setup bench lint format tidy docs wheel clean
 
 help:
-	@echo 'make demo    set up, build, run a Llama-style model on the device model'
-	@echo 'make test    set up, build, run lit, GoogleTest and pytest'
-	@echo 'make build   set up, build everything, run nothing'
-	@echo 'make lint    check formatting and Python style; make format mends both'
-	@echo 'make tidy    clang-tidy over lib and tools'
-	@echo 'make docs    pages from TableGen into build/docs'
-	@echo 'make bench   run benchmarks/*.py'
-	@echo 'make wheel   build a wheel into dist/'
+	@echo 'make demo       set up, build, run a Llama-style model on the device model'
+	@echo 'make test       set up, build, run lit, GoogleTest and pytest'
+	@echo 'make build      set up, build everything, run nothing'
+	@echo 'make lint       check formatting and Python style; make format mends both'
+	@echo 'make tidy       clang-tidy over lib and tools'
+	@echo 'make test-asan  lit and GoogleTest with sanitizers'
+	@echo 'make docs       pages from TableGen into build/docs'
+	@echo 'make bench      run benchmarks/*.py'
+	@echo 'make wheel      build a wheel into dist/'
 
 # What the demo needs, without the tests' executables.
 demo:
@@ -53,6 +54,15 @@ format: setup
 tidy: build
 	@run-clang-tidy-22 -quiet -p build '/(lib|tools)/.*\.cpp$$'
 
+# LLVM and torch are not instrumented, which the container check cannot know.
+test-asan: setup
+	@[ -f build-asan/build.ninja ] || cmake -G Ninja -B build-asan \
+	  -DSPYRE_SANITIZE=address,undefined -DSPYRE_BUILD_TORCH=OFF
+	@ninja -C build-asan
+	@for kind in lit unittests; do \
+	  ASAN_OPTIONS=detect_container_overflow=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	    $(PY) scripts/run_tests.py --build $(CURDIR)/build-asan $$kind || exit 1; done
+
 docs: setup
 	@scripts/setup.sh docs
 
@@ -60,4 +70,4 @@ wheel: setup
 	@TORCH_DEVICE_BACKEND_AUTOLOAD=0 $(PY) -m pip wheel . --no-deps --no-build-isolation --wheel-dir dist
 
 clean:
-	rm -rf build build-wheel dist
+	rm -rf build build-asan build-wheel dist
