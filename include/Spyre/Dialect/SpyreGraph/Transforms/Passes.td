@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
+#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
+  let summary = "turn composite operations into device operations";
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect"];
+}
+
+def SpyrePropagateLayouts
+    : Pass<"spyre-propagate-layouts", "::mlir::func::FuncOp"> {
+  let summary = "fold views into index maps and give every tensor a layout";
+  let description = [{
+    The device moves and computes whole 128-byte sticks, so which dimension of
+    a tensor lies along its sticks decides whether an op can read it at all,
+    and each later change of it is a pass over memory. This pass therefore
+    decides layouts for the whole function at once:
+
+    1. Each `spyre_graph.view` is composed into the index maps of its users and
+       disappears. Views that leave the function, or are used by anything that
+       is not a device operation, are materialised by `spyre_graph.identity`.
+    2. Each result gets a `#spyre_graph.layout` encoding. Ops are visited in
+       order; the candidates for the stick are the loop dimensions that lie
+       along the sticks of the inputs (spec/layouts.md, "Propagation rules"),
+       and the one that costs the fewest bytes of copies, now and in the direct
+       users, is taken. Ops that update a given tensor keep its layout.
+    3. An input whose stick runs along another loop dimension than the op needs
+       is copied by `spyre_graph.restickify`; one whose lane is not 0, v or
+       v mod (elements per stick) for a loop dimension v by
+       `spyre_graph.identity`. Equal copies are made once.
+
+    The pass never changes values: any index map can be executed, the copies
+    are there because the device's ops cannot read across sticks.
+
+    Constraints:
+    - SG-PROPAGATE-C1: every function argument of tensor type has a layout.
+    - SG-PROPAGATE-C2: tensors are made by device operations, `tensor.empty`
+      or `bufferization.materialize_in_destination` only.
+  }];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numViewsFolded", "views-folded", "Views folded into users">,
+    Statistic<"numViewsMaterialized", "views-materialized",
+              "Views copied because a user needs a tensor">,
+    Statistic<"numRestickify", "restickify", "Stick changes inserted">,
+    Statistic<"numLaneCopies", "lane-copies",
+              "Copies inserted for accesses inside a stick">,
+    Statistic<"numCopiedBytes", "copied-bytes",
+              "Device bytes written by inserted copies">,
+  ];
+}
+
+def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
+  let summary = "divide the loops of every operation over the cores";
+  let description = [{
+    A kernel runs on all cores at once, each on its own slice of the loop
+    space. Which dimensions are sliced decides how evenly the work is spread,
+    how often an operand is read from device memory, and whether a core finds
+    in its own LX what it computed in the op before.
+
+    Only parallel dimensions are split, at multiples of a stick where the
+    dimension lies along one, so that no two cores write the same stick. Every
+    combination of splits with a product of at most `cores` is priced by
+    max(compute time of the largest slice, memory time), where an operand that
+    its producer left on the same core in the same slices costs no memory time;
+    among combinations within `tolerance` of the cheapest, the one with more
+    cores, then with outer dimensions split more, is taken.
+
+    Constraints: SG-DIVISION-C1 to C3 of the attribute.
+  }];
+  let options = [
+    Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
+    Option<"tolerance", "tolerance", "double", "0.05",
+           "Relative cost difference that counts as equal">,
+  ];
+  let statistics = [
+    Statistic<"numDivided", "ops-divided", "Operations on more than one core">,
+    Statistic<"numSingleCore", "ops-single-core", "Operations on one core">,
+    Statistic<"numAgreeing", "operands-agreeing",
+              "Operands read in the slices their producer wrote">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
+def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
+  let summary = "turn tensors into buffers and results into out-parameters";
+  let description = [{
+    Runs upstream's one-shot bufferization over function boundaries. A tensor's
+    layout becomes the memory space of its buffer, so that the same device
+    operations live on buffers. Results become trailing out-parameters that
+    keep the results' attributes, and are written directly by the op that
+    computes them wherever nothing else forbids it. A function argument that
+    the graph updates is written in place, unless its old value is read
+    afterwards. The copies that remain are `spyre_graph.identity`, never
+    `memref.copy`, and get a work division like every op.
+
+    Constraints:
+    - SG-BUFFERIZE-C1: every tensor has a layout.
+  }];
+  let options = [
+    Option<"cores", "cores", "int64_t", "32",
+           "Cores over which inserted copies are divided">,
+  ];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Copies inserted">,
+    Statistic<"numCopiedBytes", "copied-bytes",
+              "Device bytes written by inserted copies">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
+  let summary = "keep intermediate buffers in the cores' scratchpads";
+  let description = [{
+    Each core has an LX scratchpad that holds its contents for the whole
+    sequence. A buffer that every op touches in the same per-core slices can
+    live there and never travels to device memory. A buffer is eligible if each
+    of its users accesses it through plain loop dimensions, and the box each
+    core works on is the same in all of them. Eligible buffers are placed first
+    fit over their lifetimes, in program order, at the same 128-byte aligned
+    offset on every core; what does not fit is left to --spyre-memory-planning.
+  }];
+  let options = [
+    Option<"solver", "solver", "std::string", "\"greedy\"",
+           "Placement algorithm: greedy (first fit in program order)">,
+    Option<"capacity", "capacity", "int64_t", "2097152",
+           "Bytes of LX per core">,
+    Option<"lxFraction", "lx-fraction", "double", "0.2",
+           "Share of LX kept for the kernels' own tiles">,
+  ];
+  let statistics = [
+    Statistic<"numPlaced", "placed", "Buffers placed in LX">,
+    Statistic<"numIneligible", "ineligible",
+              "Buffers that users access in different slices">,
+    Statistic<"numNotFitting", "not-fitting",
+              "Eligible buffers for which there was no room">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
+def SpyreMemoryPlanning
+    : Pass<"spyre-memory-planning", "::mlir::func::FuncOp"> {
+  let summary = "give intermediate buffers offsets in one pool";
+  let description = [{
+    The runtime allocates one block of device memory per call. Buffers without
+    a placement get a 128-byte aligned offset in it, first fit over their
+    lifetimes, so that memory is reused; the function's `spyre_graph.pool_size`
+    says how large the block must be.
+  }];
+  let statistics = [
+    Statistic<"numPlaced", "placed", "Buffers placed in the pool">,
+    Statistic<"poolBytes", "pool-bytes", "Bytes of the pools">,
+    Statistic<"unsharedBytes", "unshared-bytes",
+              "Bytes the pools would have without reuse">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
+def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
+  let summary = "check a planned function independently of the planners";
+  let description = [{
+    A wrong plan gives wrong values without any error, so plans are checked by
+    code that shares nothing with the passes that make them.
+
+    Constraints:
+    - SG-PLAN-C1: every buffer's layout fits its type.
+    - SG-PLAN-C2: every operation has maps, extents and a division that obeys
+      SG-DIVISION-C1 to C3, on at most `cores` cores.
+    - SG-PLAN-C3: the cores' slices cover the loop space exactly once, and no
+      two cores write the same stick.
+    - SG-PLAN-C4: no operation accesses an element outside a buffer.
+    - SG-PLAN-C5: every allocation has a placement, aligned to 128 bytes, that
+      lies inside LX or the pool.
+    - SG-PLAN-C6: buffers whose lifetimes overlap do not overlap in space.
+    - SG-PLAN-C7: every core accesses only the slice of an LX buffer that it
+      holds, and all users agree on that slice.
+    - SG-PLAN-C8: no buffer is read before it is written.
+  }];
+  let options = [
+    Option<"cores", "cores", "int64_t", "32", "Cores of the card">,
+    Option<"capacity", "capacity", "int64_t", "2097152",
+           "Bytes of LX per core">,
+    Option<"lxFraction", "lx-fraction", "double", "0.2",
+           "Share of LX kept for the kernels' own tiles">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
