@@ -48,7 +48,15 @@ enum class Combiner {
 };
 
 /// Families of layout rules (spec/layouts.md, "Propagation rules").
-enum class LayoutRule { Pointwise, Reduction, Matmul, Gather, Scatter, Scan, Any };
+enum class LayoutRule {
+  Pointwise,
+  Reduction,
+  Matmul,
+  Gather,
+  Scatter,
+  Scan,
+  Any
+};
 
 /// Operand `operand` is accessed along its dimension `dim` at the value that
 /// operand `index` holds.
@@ -82,6 +90,10 @@ AffineExpr simplifyWithRanges(AffineExpr expr, ArrayRef<int64_t> extents);
 std::pair<int64_t, int64_t> getRange(AffineExpr expr,
                                      ArrayRef<int64_t> extents);
 
+namespace detail {
+LogicalResult verifySpyreOp(Operation *op);
+} // namespace detail
+
 } // namespace mlir::spyre_graph
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpInterfaces.h.inc"
@@ -111,7 +123,6 @@ double getMeanScale(SpyreOpInterface op);
 void getDeviceOpEffects(
     DestinationStyleOpInterface op,
     SmallVectorImpl<MemoryEffects::EffectInstance> &effects);
-LogicalResult verifySpyreOp(Operation *op);
 
 } // namespace mlir::spyre_graph::detail
 

@@ -28,6 +28,8 @@ def SpyreGraph_Dialect : Dialect {
   let hasOperationAttrVerify = 0;
   let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
+    void registerSpyreAttributes();
+
     /// Name of the argument and result attribute that holds the host strides
     /// (elements) of the home; absent means row-major over the shape.
     static constexpr llvm::StringLiteral getHostStridesAttrName() {

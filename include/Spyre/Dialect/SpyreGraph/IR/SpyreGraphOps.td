@@ -460,7 +460,8 @@ def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
       "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
-def SpyreGraph_LayerNormOp : SpyreGraph_Composite<"layer_norm"> {
+def SpyreGraph_LayerNormOp
+    : SpyreGraph_Composite<"layer_norm", [Pure, AttrSizedOperandSegments]> {
   let summary = "layer norm over the last `num_dims` dimensions";
   let description = [{
     Results: the normalised tensor and, as f32 with the normalised dimensions
@@ -478,7 +479,6 @@ def SpyreGraph_LayerNormOp : SpyreGraph_Composite<"layer_norm"> {
     `:` type($input) `->` type($result) `,` type($mean) `,` type($rstd)
   }];
   let hasVerifier = 1;
-  let extraClassDeclaration = "";
 }
 def SpyreGraph_RmsNormOp : SpyreGraph_Composite<"rms_norm"> {
   let summary = "rms norm over the last `num_dims` dimensions; rstd as f32";

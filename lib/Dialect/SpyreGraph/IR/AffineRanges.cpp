@@ -1,0 +1,178 @@
+//===- AffineRanges.cpp - Affine expressions over a box ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// A sum of `coefficient x atom` plus a constant; an atom is a dimension, a
+/// symbol, or a floor division or modulus.
+struct LinearForm {
+  SmallVector<std::pair<AffineExpr, int64_t>> terms;
+  int64_t constant = 0;
+
+  void addTerm(AffineExpr atom, int64_t coefficient) {
+    for (auto &[other, sum] : terms)
+      if (other == atom) {
+        sum += coefficient;
+        return;
+      }
+    terms.emplace_back(atom, coefficient);
+  }
+
+  void add(AffineExpr expr, int64_t factor) {
+    if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
+      constant += number.getValue() * factor;
+      return;
+    }
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (binary && binary.getKind() == AffineExprKind::Add) {
+      add(binary.getLHS(), factor);
+      add(binary.getRHS(), factor);
+      return;
+    }
+    if (binary && binary.getKind() == AffineExprKind::Mul) {
+      if (auto number = dyn_cast<AffineConstantExpr>(binary.getRHS())) {
+        add(binary.getLHS(), factor * number.getValue());
+        return;
+      }
+      if (auto number = dyn_cast<AffineConstantExpr>(binary.getLHS())) {
+        add(binary.getRHS(), factor * number.getValue());
+        return;
+      }
+    }
+    addTerm(expr, factor);
+  }
+
+  AffineExpr build(MLIRContext *context) const {
+    AffineExpr result = getAffineConstantExpr(0, context);
+    for (auto [atom, coefficient] : terms)
+      if (coefficient != 0)
+        result = result + atom * coefficient;
+    return result + constant;
+  }
+};
+
+} // namespace
+
+std::pair<int64_t, int64_t> spyre_graph::getRange(AffineExpr expr,
+                                                  ArrayRef<int64_t> extents) {
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return {number.getValue(), number.getValue()};
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return {0, std::max<int64_t>(extents[dim.getPosition()] - 1, 0)};
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (binary.getKind() == AffineExprKind::Add ||
+      binary.getKind() == AffineExprKind::Mul) {
+    LinearForm form;
+    form.add(expr, 1);
+    int64_t low = form.constant, high = form.constant;
+    for (auto [atom, coefficient] : form.terms) {
+      assert(atom != expr && "product of two non-constants is not affine");
+      auto [atomLow, atomHigh] = getRange(atom, extents);
+      low += std::min(coefficient * atomLow, coefficient * atomHigh);
+      high += std::max(coefficient * atomLow, coefficient * atomHigh);
+    }
+    return {low, high};
+  }
+  int64_t divisor = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+  auto [low, high] = getRange(binary.getLHS(), extents);
+  switch (binary.getKind()) {
+  case AffineExprKind::FloorDiv:
+    return {llvm::divideFloorSigned(low, divisor),
+            llvm::divideFloorSigned(high, divisor)};
+  case AffineExprKind::CeilDiv:
+    return {llvm::divideCeilSigned(low, divisor),
+            llvm::divideCeilSigned(high, divisor)};
+  default: // Mod
+    if (llvm::divideFloorSigned(low, divisor) ==
+        llvm::divideFloorSigned(high, divisor))
+      return {llvm::mod(low, divisor), llvm::mod(high, divisor)};
+    return {0, divisor - 1};
+  }
+}
+
+AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
+                                           ArrayRef<int64_t> extents) {
+  MLIRContext *context = expr.getContext();
+  if (isa<AffineConstantExpr, AffineSymbolExpr>(expr))
+    return expr;
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return extents[dim.getPosition()] <= 1 ? getAffineConstantExpr(0, context)
+                                           : expr;
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  AffineExpr lhs = simplifyWithRanges(binary.getLHS(), extents);
+  AffineExpr rhs = simplifyWithRanges(binary.getRHS(), extents);
+  auto normalize = [&](AffineExpr sum) {
+    LinearForm form;
+    form.add(sum, 1);
+    return form.build(context);
+  };
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return normalize(lhs + rhs);
+  case AffineExprKind::Mul:
+    return normalize(lhs * rhs);
+  case AffineExprKind::CeilDiv:
+    return lhs.ceilDiv(rhs);
+  default:
+    break;
+  }
+
+  int64_t divisor = cast<AffineConstantExpr>(rhs).getValue();
+  // (x mod (a*b)) mod a is x mod a.
+  if (binary.getKind() == AffineExprKind::Mod)
+    if (auto inner = dyn_cast<AffineBinaryOpExpr>(lhs);
+        inner && inner.getKind() == AffineExprKind::Mod)
+      if (auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS());
+          innerDivisor && innerDivisor.getValue() % divisor == 0)
+        return simplifyWithRanges(inner.getLHS() % divisor, extents);
+
+  // (x floordiv a) floordiv b is x floordiv (a*b).
+  if (binary.getKind() == AffineExprKind::FloorDiv)
+    if (auto inner = dyn_cast<AffineBinaryOpExpr>(lhs);
+        inner && inner.getKind() == AffineExprKind::FloorDiv)
+      if (auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS()))
+        return simplifyWithRanges(
+            inner.getLHS().floorDiv(innerDivisor.getValue() * divisor),
+            extents);
+
+  // Split the sum into multiples of the divisor and the rest; where the rest
+  // stays inside one period, the floor division and modulus are decided.
+  LinearForm form, quotient, rest;
+  form.add(lhs, 1);
+  for (auto [atom, coefficient] : form.terms)
+    if (coefficient % divisor == 0)
+      quotient.addTerm(atom, coefficient / divisor);
+    else
+      rest.addTerm(atom, coefficient);
+  quotient.constant = llvm::divideFloorSigned(form.constant, divisor);
+  rest.constant = llvm::mod(form.constant, divisor);
+  AffineExpr restExpr = rest.build(context);
+  auto [low, high] = getRange(restExpr, extents);
+  int64_t period = llvm::divideFloorSigned(low, divisor);
+  bool decided = period == llvm::divideFloorSigned(high, divisor);
+  if (binary.getKind() == AffineExprKind::FloorDiv) {
+    AffineExpr base = quotient.build(context);
+    if (decided)
+      return base + period;
+    return base + restExpr.floorDiv(divisor);
+  }
+  if (decided)
+    return restExpr - period * divisor;
+  return restExpr % divisor;
+}
+
+AffineMap spyre_graph::simplifyWithRanges(AffineMap map,
+                                          ArrayRef<int64_t> extents) {
+  SmallVector<AffineExpr> results;
+  for (AffineExpr expr : map.getResults())
+    results.push_back(simplifyWithRanges(expr, extents));
+  return AffineMap::get(map.getNumDims(), map.getNumSymbols(), results,
+                        map.getContext());
+}

@@ -1,0 +1,373 @@
+//===- ScalarBuilder.cpp - Scalar bodies of device operations ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/TypeUtilities.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static bool isFloat(Value x) { return isa<FloatType>(x.getType()); }
+static bool isBool(Value x) { return x.getType().isInteger(1); }
+
+Value ScalarBuilder::constantF32(double value) {
+  return arith::ConstantOp::create(b, loc, b.getF32FloatAttr(value));
+}
+
+Value ScalarBuilder::constantInt(Type type, int64_t value) {
+  return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
+}
+
+Value ScalarBuilder::constantLike(Value like, double value) {
+  Type type = getComputeType(getElementTypeOrSelf(like.getType()));
+  if (isa<FloatType>(type))
+    return constantF32(value);
+  return constantInt(type, static_cast<int64_t>(value));
+}
+
+Value ScalarBuilder::constantLike(Value like, TypedAttr value) {
+  if (auto number = dyn_cast<FloatAttr>(value))
+    return constantLike(like, number.getValueAsDouble());
+  APInt integer = cast<IntegerAttr>(value).getValue();
+  int64_t number = integer.getBitWidth() == 1 ? integer.getZExtValue()
+                                              : integer.getSExtValue();
+  Type type = getComputeType(getElementTypeOrSelf(like.getType()));
+  if (isa<FloatType>(type))
+    return constantF32(static_cast<double>(number));
+  if (type.isInteger(1))
+    return constantInt(type, number != 0);
+  return constantInt(type, number);
+}
+
+Value ScalarBuilder::convert(Value value, Type type) {
+  Type from = value.getType();
+  if (from == type)
+    return value;
+  if (type.isInteger(1))
+    return toBool(value);
+  if (isa<FloatType>(type)) {
+    assert(!isFloat(value) && "f32 is the only floating-point compute type");
+    if (isBool(value))
+      return arith::UIToFPOp::create(b, loc, type, value);
+    return arith::SIToFPOp::create(b, loc, type, value);
+  }
+  if (isFloat(value))
+    return arith::FPToSIOp::create(b, loc, type, value);
+  if (isBool(value))
+    return arith::ExtUIOp::create(b, loc, type, value);
+  if (from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
+    return arith::ExtSIOp::create(b, loc, type, value);
+  return arith::TruncIOp::create(b, loc, type, value);
+}
+
+Value ScalarBuilder::fromIndex(Value index, Value like) {
+  Type type = getComputeType(getElementTypeOrSelf(like.getType()));
+  Value wide = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+  return convert(wide, type);
+}
+
+void ScalarBuilder::promote(Value &x, Value &y) {
+  auto rank = [](Value v) {
+    return isFloat(v) ? 100u : v.getType().getIntOrFloatBitWidth();
+  };
+  if (rank(x) < rank(y))
+    x = convert(x, y.getType());
+  else if (rank(y) < rank(x))
+    y = convert(y, x.getType());
+}
+
+Value ScalarBuilder::toBool(Value x) {
+  if (isBool(x))
+    return x;
+  return ne(x, zeroLike(x));
+}
+
+Value ScalarBuilder::asFloat(Value x) { return convert(x, b.getF32Type()); }
+
+Value ScalarBuilder::add(Value x, Value y) {
+  promote(x, y);
+  if (isFloat(x))
+    return arith::AddFOp::create(b, loc, x, y);
+  if (isBool(x))
+    return arith::OrIOp::create(b, loc, x, y);
+  return arith::AddIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::sub(Value x, Value y) {
+  promote(x, y);
+  if (isFloat(x))
+    return arith::SubFOp::create(b, loc, x, y);
+  if (isBool(x))
+    return arith::XOrIOp::create(b, loc, x, y);
+  return arith::SubIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::mul(Value x, Value y) {
+  promote(x, y);
+  if (isFloat(x))
+    return arith::MulFOp::create(b, loc, x, y);
+  if (isBool(x))
+    return arith::AndIOp::create(b, loc, x, y);
+  return arith::MulIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::div(Value x, Value y) {
+  return arith::DivFOp::create(b, loc, asFloat(x), asFloat(y));
+}
+
+Value ScalarBuilder::floorDiv(Value x, Value y) {
+  promote(x, y);
+  if (!isFloat(x))
+    return arith::FloorDivSIOp::create(b, loc, x, y);
+  // As Python defines it: the quotient of x minus its modulus, so that no
+  // rounding of x / y up to an integer shows.
+  Value rest = remainder(x, y);
+  Value quotient = arith::DivFOp::create(b, loc, sub(x, rest), y);
+  Value rounded = roundEven(quotient);
+  // Division by zero gives what x / y gives.
+  Value plain = arith::DivFOp::create(b, loc, x, y);
+  return select(eq(y, zeroLike(y)), plain, rounded);
+}
+
+Value ScalarBuilder::truncDiv(Value x, Value y) {
+  promote(x, y);
+  if (!isFloat(x))
+    return arith::DivSIOp::create(b, loc, x, y);
+  return trunc(arith::DivFOp::create(b, loc, x, y));
+}
+
+Value ScalarBuilder::remainder(Value x, Value y) {
+  promote(x, y);
+  Value rest = isFloat(x) ? arith::RemFOp::create(b, loc, x, y).getResult()
+                          : arith::RemSIOp::create(b, loc, x, y).getResult();
+  Value zero = zeroLike(x);
+  Value signsDiffer = logicalXor(lt(rest, zero), lt(y, zero));
+  Value adjust = logicalAnd(ne(rest, zero), signsDiffer);
+  return select(adjust, add(rest, y), rest);
+}
+
+Value ScalarBuilder::pow(Value x, Value y) {
+  if (isFloat(x) || isFloat(y))
+    return math::PowFOp::create(b, loc, asFloat(x), asFloat(y));
+  promote(x, y);
+  return math::IPowIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::maximum(Value x, Value y) {
+  promote(x, y);
+  if (isFloat(x))
+    return arith::MaximumFOp::create(b, loc, x, y);
+  if (isBool(x))
+    return arith::OrIOp::create(b, loc, x, y);
+  return arith::MaxSIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::minimum(Value x, Value y) {
+  promote(x, y);
+  if (isFloat(x))
+    return arith::MinimumFOp::create(b, loc, x, y);
+  if (isBool(x))
+    return arith::AndIOp::create(b, loc, x, y);
+  return arith::MinSIOp::create(b, loc, x, y);
+}
+
+static Value compare(OpBuilder &b, Location loc, Value x, Value y,
+                     arith::CmpFPredicate floating,
+                     arith::CmpIPredicate integer,
+                     arith::CmpIPredicate boolean) {
+  if (isFloat(x))
+    return arith::CmpFOp::create(b, loc, floating, x, y);
+  return arith::CmpIOp::create(b, loc, isBool(x) ? boolean : integer, x, y);
+}
+
+Value ScalarBuilder::eq(Value x, Value y) {
+  promote(x, y);
+  return compare(b, loc, x, y, arith::CmpFPredicate::OEQ,
+                 arith::CmpIPredicate::eq, arith::CmpIPredicate::eq);
+}
+
+Value ScalarBuilder::ne(Value x, Value y) {
+  promote(x, y);
+  return compare(b, loc, x, y, arith::CmpFPredicate::UNE,
+                 arith::CmpIPredicate::ne, arith::CmpIPredicate::ne);
+}
+
+Value ScalarBuilder::lt(Value x, Value y) {
+  promote(x, y);
+  return compare(b, loc, x, y, arith::CmpFPredicate::OLT,
+                 arith::CmpIPredicate::slt, arith::CmpIPredicate::ult);
+}
+
+Value ScalarBuilder::le(Value x, Value y) {
+  promote(x, y);
+  return compare(b, loc, x, y, arith::CmpFPredicate::OLE,
+                 arith::CmpIPredicate::sle, arith::CmpIPredicate::ule);
+}
+
+Value ScalarBuilder::logicalNot(Value x) {
+  Value condition = toBool(x);
+  return arith::XOrIOp::create(b, loc, condition,
+                               constantInt(b.getI1Type(), 1));
+}
+
+Value ScalarBuilder::logicalAnd(Value x, Value y) {
+  return arith::AndIOp::create(b, loc, toBool(x), toBool(y));
+}
+
+Value ScalarBuilder::logicalOr(Value x, Value y) {
+  return arith::OrIOp::create(b, loc, toBool(x), toBool(y));
+}
+
+Value ScalarBuilder::logicalXor(Value x, Value y) {
+  return arith::XOrIOp::create(b, loc, toBool(x), toBool(y));
+}
+
+Value ScalarBuilder::bitAnd(Value x, Value y) {
+  promote(x, y);
+  return arith::AndIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::bitOr(Value x, Value y) {
+  promote(x, y);
+  return arith::OrIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::bitXor(Value x, Value y) {
+  promote(x, y);
+  return arith::XOrIOp::create(b, loc, x, y);
+}
+
+Value ScalarBuilder::select(Value condition, Value x, Value y) {
+  promote(x, y);
+  return arith::SelectOp::create(b, loc, condition, x, y);
+}
+
+Value ScalarBuilder::triangle(Value row, Value column, int64_t diagonal,
+                              bool upper) {
+  Value distance = arith::SubIOp::create(b, loc, column, row);
+  Value bound = arith::ConstantIndexOp::create(b, loc, diagonal);
+  return arith::CmpIOp::create(
+      b, loc, upper ? arith::CmpIPredicate::sge : arith::CmpIPredicate::sle,
+      distance, bound);
+}
+
+Value ScalarBuilder::scale(Value x, double factor) {
+  return factor == 1.0 ? x : mul(x, constantLike(x, factor));
+}
+
+Value ScalarBuilder::product(Value x, Value y) {
+  promote(x, y);
+  return mul(x, y);
+}
+
+Value ScalarBuilder::abs(Value x) {
+  if (isFloat(x))
+    return math::AbsFOp::create(b, loc, x);
+  return isBool(x) ? x : math::AbsIOp::create(b, loc, x).getResult();
+}
+
+Value ScalarBuilder::neg(Value x) {
+  if (isFloat(x))
+    return arith::NegFOp::create(b, loc, x);
+  return sub(zeroLike(x), x);
+}
+
+Value ScalarBuilder::exp(Value x) {
+  return math::ExpOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::expm1(Value x) {
+  return math::ExpM1Op::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::log(Value x) {
+  return math::LogOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::log2(Value x) {
+  return math::Log2Op::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::log1p(Value x) {
+  return math::Log1pOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::sqrt(Value x) {
+  return math::SqrtOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::rsqrt(Value x) {
+  return math::RsqrtOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::reciprocal(Value x) {
+  return arith::DivFOp::create(b, loc, constantF32(1.0), asFloat(x));
+}
+Value ScalarBuilder::sin(Value x) {
+  return math::SinOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::cos(Value x) {
+  return math::CosOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::tan(Value x) {
+  return math::TanOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::tanh(Value x) {
+  return math::TanhOp::create(b, loc, asFloat(x));
+}
+Value ScalarBuilder::erf(Value x) {
+  return math::ErfOp::create(b, loc, asFloat(x));
+}
+
+Value ScalarBuilder::sigmoid(Value x) {
+  Value one = constantF32(1.0);
+  return div(one, add(one, exp(neg(asFloat(x)))));
+}
+
+Value ScalarBuilder::geluErf(Value x) {
+  // x/2 * erfc(-x / sqrt 2): no cancellation in the negative tail.
+  Value arg = mul(asFloat(x), constantF32(-1.0 / std::sqrt(2.0)));
+  Value tail = math::ErfcOp::create(b, loc, arg);
+  return mul(mul(asFloat(x), constantF32(0.5)), tail);
+}
+
+Value ScalarBuilder::geluTanh(Value x) {
+  // x/2 * (1 + tanh u) = x * sigmoid(2u), which does not cancel.
+  Value value = asFloat(x);
+  Value cube = mul(mul(value, value), value);
+  Value u = add(value, mul(cube, constantF32(0.044715)));
+  return mul(value, sigmoid(mul(u, constantF32(2.0 * std::sqrt(2.0 / M_PI)))));
+}
+
+Value ScalarBuilder::softplus(Value x, double beta, double threshold) {
+  Value value = asFloat(x);
+  Value scaled = scale(value, beta);
+  Value soft = scale(log1p(exp(scaled)), 1.0 / beta);
+  return select(lt(constantF32(threshold), scaled), value, soft);
+}
+
+Value ScalarBuilder::floor(Value x) {
+  return isFloat(x) ? math::FloorOp::create(b, loc, x).getResult() : x;
+}
+Value ScalarBuilder::ceil(Value x) {
+  return isFloat(x) ? math::CeilOp::create(b, loc, x).getResult() : x;
+}
+Value ScalarBuilder::roundEven(Value x) {
+  return isFloat(x) ? math::RoundEvenOp::create(b, loc, x).getResult() : x;
+}
+Value ScalarBuilder::trunc(Value x) {
+  return isFloat(x) ? math::TruncOp::create(b, loc, x).getResult() : x;
+}
+
+Value ScalarBuilder::sign(Value x) {
+  if (isBool(x))
+    return x;
+  Value zero = zeroLike(x), one = constantLike(x, 1.0),
+        minusOne = constantLike(x, -1.0);
+  return select(lt(zero, x), one, select(lt(x, zero), minusOne, zero));
+}
+
+Value ScalarBuilder::isNan(Value x) {
+  if (!isFloat(x))
+    return constantInt(b.getI1Type(), 0);
+  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+}

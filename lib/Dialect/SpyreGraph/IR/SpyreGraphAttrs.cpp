@@ -1,0 +1,298 @@
+//===- SpyreGraphAttrs.cpp - Layouts, divisions, placements -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Device/Error.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphEnums.cpp.inc"
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrs.cpp.inc"
+
+void SpyreGraphDialect::registerSpyreAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// LayoutAttrInterface
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t>
+LayoutAttrInterface::getDeviceSize(ArrayRef<int64_t> shape) const {
+  return llvm::map_to_vector(
+      const_cast<LayoutAttrInterface *>(this)->getDeviceDims(shape),
+      [](const ::spyre::DeviceDim &dim) { return dim.extent; });
+}
+
+AffineMap LayoutAttrInterface::getDeviceMap(ArrayRef<int64_t> shape,
+                                            MLIRContext *context) const {
+  SmallVector<::spyre::DeviceDim> dims =
+      const_cast<LayoutAttrInterface *>(this)->getDeviceDims(shape);
+  SmallVector<AffineExpr> results;
+  for (const ::spyre::DeviceDim &dim : dims) {
+    if (dim.hostDim < 0) {
+      results.push_back(getAffineConstantExpr(0, context));
+      continue;
+    }
+    AffineExpr expr = getAffineDimExpr(dim.hostDim, context);
+    // The device dimension that counts the next larger step of the same host
+    // dimension bounds this one.
+    int64_t nextStep = 0;
+    for (const ::spyre::DeviceDim &other : dims)
+      if (other.hostDim == dim.hostDim && other.step > dim.step &&
+          (nextStep == 0 || other.step < nextStep))
+        nextStep = other.step;
+    if (nextStep != 0)
+      expr = expr % nextStep;
+    if (dim.step != 1)
+      expr = expr.floorDiv(dim.step);
+    results.push_back(expr);
+  }
+  return simplifyWithRanges(AffineMap::get(shape.size(), 0, results, context),
+                            shape);
+}
+
+int64_t LayoutAttrInterface::getSizeInBytes(ArrayRef<int64_t> shape) const {
+  int64_t sticks = 1;
+  for (int64_t extent : ArrayRef(getDeviceSize(shape)).drop_back())
+    sticks *= extent;
+  return sticks * 128;
+}
+
+//===----------------------------------------------------------------------===//
+// LayoutAttr
+//===----------------------------------------------------------------------===//
+
+LayoutAttr LayoutAttr::get(MLIRContext *context, ArrayRef<int64_t> order,
+                           Type elementType, bool sparse) {
+  return get(
+      context, order, sparse,
+      getDeviceFormat(elementType).value_or(::spyre::DataFormat::INVALID));
+}
+
+LayoutAttr LayoutAttr::getDefault(ShapedType type) {
+  return get(type.getContext(),
+             llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())),
+             type.getElementType());
+}
+
+SmallVector<::spyre::DeviceDim>
+LayoutAttr::getDeviceDims(ArrayRef<int64_t> shape) const {
+  ArrayRef<int64_t> order = getOrder();
+  int64_t stickSize = ::spyre::elemsPerStick(getFormat());
+  SmallVector<::spyre::DeviceDim> dims;
+  auto whole = [&](int64_t hostDim) {
+    return ::spyre::DeviceDim{static_cast<int>(hostDim), 1, shape[hostDim]};
+  };
+  ::spyre::DeviceDim none{-1, 1, 1};
+  if (order.empty())
+    return {none, {-1, 1, stickSize}};
+  if (getSparse()) {
+    // The spec's order o0..o(n-1),-1: [o1..o(n-1), tile of nothing, o0, stick].
+    for (int64_t hostDim : order.drop_front())
+      dims.push_back(whole(hostDim));
+    dims.push_back(none);
+    dims.push_back(whole(order.front()));
+    dims.push_back({-1, 1, stickSize});
+    return dims;
+  }
+  int64_t stickDim = order.back();
+  ::spyre::DeviceDim tile{static_cast<int>(stickDim), stickSize,
+                          llvm::divideCeilSigned(shape[stickDim], stickSize)};
+  ::spyre::DeviceDim lane{static_cast<int>(stickDim), 1, stickSize};
+  if (order.size() == 1)
+    return {tile, lane};
+  for (int64_t hostDim : order.drop_front().drop_back())
+    dims.push_back(whole(hostDim));
+  dims.push_back(tile);
+  dims.push_back(whole(order.front()));
+  dims.push_back(lane);
+  return dims;
+}
+
+SmallVector<int64_t>
+LayoutAttr::getStrideMap(ArrayRef<int64_t> shape,
+                         ArrayRef<int64_t> hostStrides) const {
+  SmallVector<int64_t> strideMap;
+  for (const ::spyre::DeviceDim &dim : getDeviceDims(shape))
+    strideMap.push_back(dim.hostDim < 0 || shape[dim.hostDim] == 1
+                            ? -1
+                            : hostStrides[dim.hostDim] * dim.step);
+  return strideMap;
+}
+
+::spyre::DataFormat LayoutAttr::getDataFormat() const { return getFormat(); }
+
+int64_t LayoutAttr::getStickDim(ArrayRef<int64_t>) const {
+  return getSparse() || getOrder().empty() ? -1 : getOrder().back();
+}
+
+LogicalResult
+LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  // SG-LAYOUT-C1
+  llvm::SmallBitVector seen(shape.size());
+  bool isPermutation = getOrder().size() == shape.size();
+  for (int64_t dim : getOrder()) {
+    if (dim < 0 || dim >= static_cast<int64_t>(shape.size()) || seen[dim]) {
+      isPermutation = false;
+      break;
+    }
+    seen.set(dim);
+  }
+  if (!isPermutation)
+    return emitError() << "layout order [" << getOrder()
+                       << "] is not a permutation of the " << shape.size()
+                       << " dimensions";
+  // SG-LAYOUT-C2
+  if (getDeviceFormat(elementType) != getFormat())
+    return emitError() << "layout format " << ::spyre::toString(getFormat())
+                       << " does not store elements of type " << elementType;
+  return success();
+}
+
+static ParseResult parseIntegers(AsmParser &parser,
+                                 SmallVectorImpl<int64_t> &values) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+    return parser.parseInteger(values.emplace_back());
+  });
+}
+
+static void printIntegers(AsmPrinter &printer, ArrayRef<int64_t> values) {
+  printer << '[';
+  llvm::interleaveComma(values, printer);
+  printer << ']';
+}
+
+static ParseResult parseFormat(AsmParser &parser, ::spyre::DataFormat &format) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<::spyre::DataFormat> parsed =
+      ::spyre::parseDataFormat(keyword.str());
+  if (!parsed || *parsed == ::spyre::DataFormat::INVALID)
+    return parser.emitError(loc) << "unknown device format '" << keyword << "'";
+  format = *parsed;
+  return success();
+}
+
+Attribute LayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> order;
+  ::spyre::DataFormat format;
+  if (parser.parseLess() || parser.parseKeyword("order") ||
+      parser.parseEqual() || parseIntegers(parser, order) ||
+      parser.parseComma())
+    return {};
+  bool sparse = succeeded(parser.parseOptionalKeyword("sparse"));
+  if ((sparse && parser.parseComma()) || parseFormat(parser, format) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), order, sparse, format);
+}
+
+void LayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<order = ";
+  printIntegers(printer, getOrder());
+  printer << (getSparse() ? ", sparse, " : ", ")
+          << ::spyre::toString(getFormat()) << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// ExplicitLayoutAttr
+//===----------------------------------------------------------------------===//
+
+static ::spyre::TensorLayout toTensorLayout(ExplicitLayoutAttr layout) {
+  ::spyre::TensorLayout result;
+  result.deviceSize = layout.getDeviceSize().vec();
+  result.strideMap = layout.getStrideMap().vec();
+  result.format = layout.getFormat();
+  return result;
+}
+
+SmallVector<::spyre::DeviceDim>
+ExplicitLayoutAttr::getDeviceDims(ArrayRef<int64_t> shape) const {
+  return llvm::to_vector(::spyre::resolveDeviceDims(
+      toTensorLayout(*this), shape.vec(), getHostStrides().vec()));
+}
+
+SmallVector<int64_t> ExplicitLayoutAttr::getStrideMap(ArrayRef<int64_t>,
+                                                      ArrayRef<int64_t>) const {
+  return llvm::to_vector(getStrideMap());
+}
+
+::spyre::DataFormat ExplicitLayoutAttr::getDataFormat() const {
+  return getFormat();
+}
+
+int64_t ExplicitLayoutAttr::getStickDim(ArrayRef<int64_t> shape) const {
+  return getDeviceDims(shape).back().hostDim;
+}
+
+LogicalResult ExplicitLayoutAttr::verifyEncoding(
+    ArrayRef<int64_t> shape, Type elementType,
+    function_ref<InFlightDiagnostic()> emitError) const {
+  // SG-EXPLICIT-LAYOUT-C2
+  if (getDeviceFormat(elementType) != getFormat())
+    return emitError() << "layout format " << ::spyre::toString(getFormat())
+                       << " does not store elements of type " << elementType;
+  // SG-EXPLICIT-LAYOUT-C1
+  if (getHostStrides().size() != shape.size())
+    return emitError() << "layout has " << getHostStrides().size()
+                       << " host strides for " << shape.size() << " dimensions";
+  try {
+    (void)getDeviceDims(shape);
+  } catch (const ::spyre::Error &error) {
+    return emitError() << error.what();
+  }
+  return success();
+}
+
+Attribute ExplicitLayoutAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> deviceSize, strideMap, hostStrides;
+  ::spyre::DataFormat format;
+  if (parser.parseLess() || parser.parseKeyword("device_size") ||
+      parser.parseEqual() || parseIntegers(parser, deviceSize) ||
+      parser.parseComma() || parser.parseKeyword("stride_map") ||
+      parser.parseEqual() || parseIntegers(parser, strideMap) ||
+      parser.parseComma() || parser.parseKeyword("host_strides") ||
+      parser.parseEqual() || parseIntegers(parser, hostStrides) ||
+      parser.parseComma() || parseFormat(parser, format) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), deviceSize, strideMap, hostStrides, format);
+}
+
+void ExplicitLayoutAttr::print(AsmPrinter &printer) const {
+  printer << "<device_size = ";
+  printIntegers(printer, getDeviceSize());
+  printer << ", stride_map = ";
+  printIntegers(printer, getStrideMap());
+  printer << ", host_strides = ";
+  printIntegers(printer, getHostStrides());
+  printer << ", " << ::spyre::toString(getFormat()) << '>';
+}
+
+//===----------------------------------------------------------------------===//
+// WorkDivisionAttr
+//===----------------------------------------------------------------------===//
+
+int64_t WorkDivisionAttr::getNumCores() const {
+  int64_t cores = 1;
+  for (int64_t split : getSplits())
+    cores *= split;
+  return cores;
+}

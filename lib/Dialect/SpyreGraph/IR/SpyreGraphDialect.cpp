@@ -1,0 +1,106 @@
+//===- SpyreGraphDialect.cpp - The spyre_graph dialect ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.cpp.inc"
+
+void SpyreGraphDialect::initialize() {
+  addOperations<
+#define GET_OP_LIST
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
+      >();
+  registerSpyreAttributes();
+}
+
+std::optional<::spyre::DataFormat> spyre_graph::getDeviceFormat(Type type) {
+  using ::spyre::DataFormat;
+  if (type.isF16() || type.isBF16() || type.isInteger(1))
+    return DataFormat::SEN169_FP16;
+  if (type.isF32())
+    return DataFormat::IEEE_FP32;
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    if (integer.isUnsigned())
+      return integer.getWidth() == 8 ? std::optional(DataFormat::SENUINT32)
+                                     : std::nullopt;
+    switch (integer.getWidth()) {
+    case 8:
+      return DataFormat::SENINT8;
+    case 16:
+      return DataFormat::SENINT16;
+    case 32:
+    case 64:
+      return DataFormat::IEEE_INT32;
+    default:
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+Type spyre_graph::getDeviceElementType(Type type) {
+  MLIRContext *context = type.getContext();
+  if (type.isF16() || type.isBF16() || type.isInteger(1))
+    return Float16Type::get(context);
+  if (type.isInteger(64) || type.isUnsignedInteger(8))
+    return IntegerType::get(context, 32);
+  return type;
+}
+
+Type spyre_graph::getComputeType(Type type) {
+  MLIRContext *context = type.getContext();
+  if (isa<FloatType>(type))
+    return Float32Type::get(context);
+  if (type.isInteger(1) || type.isInteger(64))
+    return type;
+  return IntegerType::get(context, 32);
+}
+
+LayoutAttrInterface spyre_graph::getLayout(Type type) {
+  if (auto tensor = dyn_cast<RankedTensorType>(type))
+    return dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding());
+  if (auto memref = dyn_cast<MemRefType>(type))
+    return dyn_cast_or_null<LayoutAttrInterface>(memref.getMemorySpace());
+  return nullptr;
+}
+
+LogicalResult
+SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
+                                            unsigned argIndex,
+                                            NamedAttribute attribute) {
+  Region &region = op->getRegion(regionIndex);
+  if (attribute.getName() == getHostStridesAttrName()) {
+    auto strides = dyn_cast<DenseI64ArrayAttr>(attribute.getValue());
+    if (!strides)
+      return op->emitOpError()
+             << getHostStridesAttrName() << " must be an array of i64";
+    Type type;
+    if (!region.empty() && argIndex < region.getNumArguments())
+      type = region.getArgument(argIndex).getType();
+    else if (auto function = dyn_cast<FunctionOpInterface>(op))
+      type = function.getArgumentTypes()[argIndex];
+    auto shaped = dyn_cast_or_null<ShapedType>(type);
+    if (!shaped || !shaped.hasRank() || shaped.getRank() != strides.size())
+      return op->emitOpError() << getHostStridesAttrName() << " of argument "
+                               << argIndex << " has " << strides.size()
+                               << " entries, but the type is " << type;
+    return success();
+  }
+  if (attribute.getName() == getNameAttrName()) {
+    if (!isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError() << getNameAttrName() << " must be a string";
+    return success();
+  }
+  return op->emitOpError() << "unknown argument attribute "
+                           << attribute.getName();
+}

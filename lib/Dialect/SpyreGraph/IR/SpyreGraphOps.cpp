@@ -1,0 +1,390 @@
+//===- SpyreGraphOps.cpp - Operations of spyre_graph ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpInterfaces.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Shared by the device operations
+//===----------------------------------------------------------------------===//
+
+void spyre_graph::detail::getDeviceOpEffects(
+    DestinationStyleOpInterface op,
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<MemRefType>(operand.get().getType()))
+      continue;
+    if (!op.isDpsInit(&operand)) {
+      effects.emplace_back(MemoryEffects::Read::get(), &operand,
+                           SideEffects::DefaultResource::get());
+      continue;
+    }
+    effects.emplace_back(MemoryEffects::Write::get(), &operand,
+                         SideEffects::DefaultResource::get());
+  }
+}
+
+SmallVector<Value>
+spyre_graph::detail::getLogicalOperands(ScalarBuilder &b,
+                                        std::optional<ArrayAttr> immediates,
+                                        ValueRange ins, Value init) {
+  if (!immediates)
+    return llvm::to_vector(ins);
+  // Immediates take the type of the tensors they meet, but a fraction never
+  // becomes an integer; with no numeric tensor they take the result's type.
+  Value like = init;
+  for (Value in : ins)
+    if (!in.getType().isInteger(1)) {
+      like = in;
+      break;
+    }
+  bool likeIsInteger = isa<IntegerType>(getElementTypeOrSelf(like.getType()));
+  SmallVector<Value> operands;
+  auto next = ins.begin();
+  for (Attribute attribute : *immediates) {
+    if (isa<UnitAttr>(attribute)) {
+      operands.push_back(*next++);
+      continue;
+    }
+    if (auto number = dyn_cast<FloatAttr>(attribute); number && likeIsInteger)
+      operands.push_back(b.constantF32(number.getValueAsDouble()));
+    else
+      operands.push_back(b.constantLike(like, cast<TypedAttr>(attribute)));
+  }
+  return operands;
+}
+
+/// The number of dimensions a map may have and the coordinates it gives.
+static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
+                                 ArrayRef<int64_t> extents) {
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  bool empty = llvm::is_contained(extents, 0);
+  for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
+    AffineMap map = maps[number];
+    auto type = cast<ShapedType>(operand.getType());
+    if (map.getNumDims() != extents.size() || map.getNumSymbols() != 0 ||
+        map.getNumResults() != type.getRank())
+      return op->emitOpError()
+             << "map of operand " << number << " must take " << extents.size()
+             << " loop indices to " << type.getRank() << " coordinates, but is "
+             << AffineMapAttr::get(map);
+    if (empty)
+      continue;
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      if (indirect && indirect->operand == number &&
+          indirect->dim == static_cast<int64_t>(dim))
+        continue;
+      auto [low, high] = getRange(expr, extents);
+      if (low < 0 || high >= type.getDimSize(dim))
+        return op->emitOpError()
+               << "operand " << number << " is accessed at coordinates " << low
+               << " to " << high << " of dimension " << dim
+               << ", whose extent is " << type.getDimSize(dim);
+    }
+  }
+  return success();
+}
+
+LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
+  auto op = cast<SpyreOpInterface>(operation);
+  for (Value operand : operation->getOperands())
+    if (!cast<ShapedType>(operand.getType()).hasStaticShape())
+      return op->emitOpError() << "operands must have static shapes, but found "
+                               << operand.getType();
+  bool onTensors = isa<RankedTensorType>(op.getSpyreInit().getType());
+  if (onTensors != (operation->getNumResults() == 1))
+    return op->emitOpError("has a result exactly if it is on tensors");
+  if (onTensors &&
+      operation->getResult(0).getType() != op.getSpyreInit().getType())
+    return op->emitOpError()
+           << "result type " << operation->getResult(0).getType()
+           << " differs from the type of its init "
+           << op.getSpyreInit().getType();
+
+  if (auto immediates = operation->getAttrOfType<ArrayAttr>("immediates")) {
+    unsigned numTensors = llvm::count_if(immediates, [](Attribute attribute) {
+      return isa<UnitAttr>(attribute);
+    });
+    if (numTensors != op.getSpyreInputs().size())
+      return op->emitOpError()
+             << "immediates name " << numTensors << " tensor operands, but "
+             << op.getSpyreInputs().size() << " are given";
+    for (Attribute attribute : immediates)
+      if (!isa<UnitAttr, FloatAttr, IntegerAttr>(attribute))
+        return op->emitOpError()
+               << "an immediate must be unit or a number, but found "
+               << attribute;
+  }
+
+  bool hasMaps = operation->hasAttr("maps");
+  if (hasMaps != operation->hasAttr("extents"))
+    return op->emitOpError("maps and extents go together");
+  if (hasMaps && operation->getAttrOfType<ArrayAttr>("maps").size() !=
+                     operation->getNumOperands())
+    return op->emitOpError()
+           << "has " << operation->getAttrOfType<ArrayAttr>("maps").size()
+           << " maps for " << operation->getNumOperands() << " operands";
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))
+    return op->emitOpError("loop extents must not be negative");
+  if (failed(verifyLoops(op, op.getIndexingMaps(), extents)))
+    return failure();
+
+  WorkDivisionAttr division = op.getWorkDivision();
+  if (!division)
+    return success();
+  ArrayRef<int64_t> splits = division.getSplits();
+  ArrayRef<int64_t> chunks = division.getChunks();
+  // SG-DIVISION-C1
+  if (splits.size() != extents.size() || chunks.size() != extents.size())
+    return op->emitOpError()
+           << "division has " << splits.size() << " splits and "
+           << chunks.size() << " chunks for " << extents.size()
+           << " loop dimensions";
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    // SG-DIVISION-C1, SG-DIVISION-C2
+    bool valid = splits[dim] >= 1 && chunks[dim] >= 0 &&
+                 (splits[dim] - 1) * chunks[dim] <=
+                     std::max<int64_t>(extents[dim] - 1, 0) &&
+                 splits[dim] * chunks[dim] >= extents[dim];
+    if (!valid)
+      return op->emitOpError()
+             << splits[dim] << " slices of " << chunks[dim]
+             << " iterations do not cover loop dimension " << dim
+             << " of extent " << extents[dim] << " without an empty slice";
+    // SG-DIVISION-C3
+    if (splits[dim] > 1 && kinds[dim] != utils::IteratorType::parallel)
+      return op->emitOpError() << "loop dimension " << dim
+                               << " is not parallel and cannot be split";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ViewOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ViewOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getResult().getType());
+  AffineMap map = getMap();
+  // SG-VIEW-C1
+  if (map.getNumDims() != result.getRank() || map.getNumSymbols() != 0 ||
+      map.getNumResults() != source.getRank())
+    return emitOpError() << "map must take " << result.getRank()
+                         << " coordinates to " << source.getRank()
+                         << ", but is " << AffineMapAttr::get(map);
+  // SG-VIEW-C2
+  if (source.getElementType() != result.getElementType())
+    return emitOpError() << "element type of the result, "
+                         << result.getElementType()
+                         << ", must be the source's, "
+                         << source.getElementType();
+  if (!source.hasStaticShape() || !result.hasStaticShape())
+    return emitOpError("source and result must have static shapes");
+  if (result.getNumElements() == 0)
+    return success();
+  // SG-VIEW-C3
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto [low, high] = getRange(expr, result.getShape());
+    if (low < 0 || high >= source.getDimSize(dim))
+      return emitOpError() << "reads coordinates " << low << " to " << high
+                           << " of source dimension " << dim
+                           << ", whose extent is " << source.getDimSize(dim);
+  }
+  return success();
+}
+
+OpFoldResult ViewOp::fold(FoldAdaptor) {
+  if (getMap().isIdentity() && getSource().getType() == getResult().getType())
+    return getSource();
+  return nullptr;
+}
+
+namespace {
+/// view(view(x, f), g) is view(x, f . g).
+struct ComposeViews : OpRewritePattern<ViewOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ViewOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getSource().getDefiningOp<ViewOp>();
+    if (!inner)
+      return failure();
+    AffineMap map = simplifyWithRanges(
+        inner.getMap().compose(op.getMap()),
+        cast<RankedTensorType>(op.getResult().getType()).getShape());
+    rewriter.replaceOpWithNewOp<ViewOp>(op, op.getResult().getType(),
+                                        inner.getSource(),
+                                        AffineMapAttr::get(map));
+    return success();
+  }
+};
+} // namespace
+
+void ViewOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                         MLIRContext *context) {
+  patterns.add<ComposeViews>(context);
+}
+
+//===----------------------------------------------------------------------===//
+// Verifiers of single operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult MatmulOp::verify() {
+  // SG-MATMUL-C1
+  unsigned expected = getHasBias() ? 3 : 2;
+  if (getInputs().size() != expected)
+    return emitOpError() << "expects " << expected << " inputs, but has "
+                         << getInputs().size();
+  if (getMaps())
+    return success();
+  // SG-MATMUL-C2
+  auto x = cast<ShapedType>(getInputs()[0].getType());
+  auto y = cast<ShapedType>(getInputs()[1].getType());
+  auto out = cast<ShapedType>(getInit().getType());
+  int64_t rank = out.getRank();
+  if (rank < 2 || x.getRank() < 2 || y.getRank() < 2 || x.getRank() > rank ||
+      y.getRank() > rank)
+    return emitOpError("operands must be matrices or batches of matrices");
+  if (x.getShape().back() != y.getShape()[y.getRank() - 2] ||
+      x.getShape()[x.getRank() - 2] != out.getShape()[rank - 2] ||
+      y.getShape().back() != out.getShape()[rank - 1])
+    return emitOpError() << "shapes " << x << ", " << y << " and " << out
+                         << " do not agree";
+  return success();
+}
+
+static LogicalResult verifyIndirect(SpyreOpInterface op) {
+  IndirectAccess access = *op.getIndirectAccess();
+  // SG-GATHER-C1, SG-SCATTER-C1
+  if (op.getSpyreInputs().size() != 2)
+    return op->emitOpError()
+           << "expects 2 inputs, but has " << op.getSpyreInputs().size();
+  auto index = cast<ShapedType>(op->getOperand(access.index).getType());
+  if (!isa<IntegerType>(index.getElementType()) ||
+      index.getElementType().isInteger(1))
+    return op->emitOpError() << "index elements must be integers, but are "
+                             << index.getElementType();
+  // SG-GATHER-C2, SG-SCATTER-C2
+  auto accessed = cast<ShapedType>(op->getOperand(access.operand).getType());
+  if (access.dim < 0 || access.dim >= accessed.getRank())
+    return op->emitOpError()
+           << "axis " << access.dim << " is not a dimension of " << accessed;
+  auto maps = op->getAttrOfType<ArrayAttr>("maps");
+  if (maps && access.operand < maps.size()) {
+    AffineMap map = cast<AffineMapAttr>(maps[access.operand]).getValue();
+    auto zero = access.dim < map.getNumResults()
+                    ? dyn_cast<AffineConstantExpr>(map.getResult(access.dim))
+                    : AffineConstantExpr();
+    if (!zero || zero.getValue() != 0)
+      return op->emitOpError()
+             << "map result for axis " << access.dim
+             << " must be the constant 0 in " << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  return verifyIndirect(cast<SpyreOpInterface>(getOperation()));
+}
+LogicalResult ScatterOp::verify() {
+  return verifyIndirect(cast<SpyreOpInterface>(getOperation()));
+}
+
+static RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+LogicalResult SoftmaxOp::verify() {
+  RankedTensorType input = tensorType(getInput());
+  if (static_cast<int64_t>(getDim()) < 0 ||
+      static_cast<int64_t>(getDim()) >= std::max<int64_t>(input.getRank(), 1))
+    return emitOpError() << "dim " << static_cast<int64_t>(getDim())
+                         << " is not a dimension of " << input;
+  if (input.getShape() != tensorType(getResult()).getShape())
+    return emitOpError() << "result shape must be the input's, but found "
+                         << getResult().getType() << " for " << input;
+  return success();
+}
+
+/// Checks the operands that norms share: a weight and bias of the normalised
+/// shape and f32 statistics with those dimensions kept as 1.
+static LogicalResult verifyNorm(Operation *op, Value input, Value result,
+                                ArrayRef<Value> affine,
+                                ArrayRef<Value> statistics, int64_t numDims) {
+  RankedTensorType type = tensorType(input);
+  if (numDims < 1 || numDims > type.getRank())
+    return op->emitOpError()
+           << "cannot normalise " << numDims << " dimensions of " << type;
+  if (tensorType(result).getShape() != type.getShape())
+    return op->emitOpError() << "result shape must be the input's, but found "
+                             << result.getType() << " for " << type;
+  for (Value value : affine)
+    if (value &&
+        tensorType(value).getShape() != type.getShape().take_back(numDims))
+      return op->emitOpError()
+             << "weight and bias must have the normalised shape, but found "
+             << value.getType() << " for " << type;
+  SmallVector<int64_t> kept(type.getShape());
+  std::fill(kept.end() - numDims, kept.end(), 1);
+  for (Value value : statistics)
+    if (!tensorType(value).getElementType().isF32() ||
+        tensorType(value).getShape() != ArrayRef<int64_t>(kept))
+      return op->emitOpError() << "statistics must be f32 with the normalised "
+                                  "dimensions kept as 1, but found "
+                               << value.getType();
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, getInput(), getResult(), {getWeight(), getBias()},
+                    {getMean(), getRstd()}, getNumDims());
+}
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, getInput(), getResult(), {getWeight()}, {getRstd()},
+                    getNumDims());
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
+                   v = tensorType(getValue());
+  if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4)
+    return emitOpError() << "query, key and value must have rank 4, but are "
+                         << q << ", " << k << ", " << v;
+  if (k.getDimSize(0) != q.getDimSize(0) || v.getDimSize(0) != q.getDimSize(0))
+    return emitOpError("batch sizes differ");
+  if (k.getDimSize(1) != v.getDimSize(1) ||
+      (k.getDimSize(1) == 0 ? q.getDimSize(1) != 0
+                            : q.getDimSize(1) % k.getDimSize(1) != 0))
+    return emitOpError() << q.getDimSize(1)
+                         << " query heads are not a multiple of "
+                         << k.getDimSize(1) << " key and " << v.getDimSize(1)
+                         << " value heads";
+  if (k.getDimSize(2) != v.getDimSize(2) || k.getDimSize(3) != q.getDimSize(3))
+    return emitOpError() << "shapes " << q << ", " << k << ", " << v
+                         << " do not agree";
+  SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
+                                q.getDimSize(2), v.getDimSize(3)};
+  if (tensorType(getResult()).getShape() != ArrayRef<int64_t>(outShape))
+    return emitOpError() << "result must have shape [" << outShape
+                         << "], but is " << getResult().getType();
+  RankedTensorType lse = tensorType(getLogsumexp());
+  if (!lse.getElementType().isF32() ||
+      lse.getShape() != ArrayRef<int64_t>(outShape).drop_back())
+    return emitOpError() << "logsumexp must be f32 of the first three result "
+                            "dimensions, but is "
+                         << lse;
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
