@@ -137,8 +137,8 @@ def KTDP_ConstructMemoryViewOp : KTDP_Op<"construct_memory_view",
                    "::mlir::ktdp::KtdpMemorySpaceAttr":$memorySpace)>
   ];
   let assemblyFormat = [{
-    $offset `,` `sizes` `:` custom<DynamicIndexList>($sizes, $static_sizes) `,`
-    `strides` `:` custom<DynamicIndexList>($strides, $static_strides)
+    $offset `,` `sizes` `` `:` custom<DynamicIndexList>($sizes, $static_sizes) `,`
+    `strides` `` `:` custom<DynamicIndexList>($strides, $static_strides)
     attr-dict `:` type($result)
   }];
   let hasVerifier = 1;
