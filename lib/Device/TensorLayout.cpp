@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Device/TensorLayout.h"
+#include "Spyre/Device/Error.h"
+
+#include <algorithm>
+#include <functional>
+
+using namespace spyre;
+
+static std::string format(const std::vector<int64_t> &values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + "]";
+}
+
+static std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;)
+    if (__builtin_mul_overflow(strides[i], std::max<int64_t>(sizes[i], 1),
+                               &strides[i - 1]))
+      throw Error("size " + format(sizes) + " overflows 64 bits");
+  return strides;
+}
+
+static std::vector<int64_t> identityOrder(size_t rank) {
+  std::vector<int64_t> order(rank);
+  for (size_t i = 0; i < rank; ++i)
+    order[i] = static_cast<int64_t>(i);
+  return order;
+}
+
+TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
+                           HostDtype dtype)
+    : TensorLayout(hostSize, rowMajor(hostSize), dtype,
+                   identityOrder(hostSize.size())) {}
+
+TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
+                           const std::vector<int64_t> &hostStrides,
+                           HostDtype dtype,
+                           const std::vector<int64_t> &dimOrder,
+                           ElementArrangement arrangement)
+    : format(deviceFormat(dtype)), arrangement(arrangement) {
+  size_t rank = hostSize.size();
+  if (hostStrides.size() != rank)
+    throw Error("host size " + ::format(hostSize) + " and host strides " +
+                ::format(hostStrides) + " differ in length");
+  for (int64_t size : hostSize)
+    if (size < 0)
+      throw Error("host size " + ::format(hostSize) + " has a negative entry");
+  bool sparse = dimOrder.size() == rank + 1 && dimOrder.back() == -1;
+  std::vector<bool> seen(rank);
+  bool isPermutation = sparse || dimOrder.size() == rank;
+  for (size_t i = 0; isPermutation && i < rank; ++i) {
+    isPermutation = dimOrder[i] >= 0 &&
+                    dimOrder[i] < static_cast<int64_t>(rank) &&
+                    !seen[dimOrder[i]];
+    if (isPermutation)
+      seen[dimOrder[i]] = true;
+  }
+  if (!isPermutation)
+    throw Error("dimension order " + ::format(dimOrder) +
+                " is not a permutation of " + std::to_string(rank) +
+                " dimensions, with -1 appended for a sparse layout");
+  if (dimOrder.size() > 6)
+    throw Error("a layout has at most 6 dimensions, but the order is " +
+                ::format(dimOrder));
+
+  int64_t stick = elemsPerStick(format);
+  // spec/layouts.md, "Generic-stick constructor".
+  if (dimOrder.empty()) {
+    deviceSize = {1, stick};
+    strideMap = {-1, -1};
+    return;
+  }
+  std::vector<int64_t> deviceToHost(dimOrder.begin() + 1, dimOrder.end());
+  deviceToHost.push_back(dimOrder.front());
+  if (dimOrder.size() > 1)
+    deviceToHost.push_back(dimOrder.back());
+  else
+    deviceToHost = {dimOrder.front(), dimOrder.front()};
+
+  size_t deviceRank = deviceToHost.size();
+  deviceSize.resize(deviceRank);
+  strideMap.resize(deviceRank);
+  for (size_t i = 0; i + 1 < deviceRank; ++i) {
+    int64_t hostDim = deviceToHost[i];
+    if (hostDim != dimOrder.back())
+      deviceSize[i] = hostSize[hostDim];
+    else
+      deviceSize[i] = hostDim < 0 ? 1 : (hostSize[hostDim] + stick - 1) / stick;
+  }
+  deviceSize.back() = stick;
+  std::vector<int64_t> visited(rank, -1);
+  for (size_t i = deviceRank; i-- > 0;) {
+    int64_t hostDim = deviceToHost[i];
+    if (hostDim < 0 || hostSize[hostDim] == 1) {
+      strideMap[i] = -1;
+      continue;
+    }
+    int64_t previous = visited[hostDim];
+    if (previous < 0)
+      strideMap[i] = hostStrides[hostDim];
+    else if (__builtin_mul_overflow(strideMap[previous], deviceSize[previous],
+                                    &strideMap[i]))
+      throw Error("layout of " + ::format(hostSize) + " overflows 64 bits");
+    visited[hostDim] = static_cast<int64_t>(i);
+  }
+  (void)sizeInBytes();
+}
+
+TensorLayout::TensorLayout(std::vector<int64_t> deviceSize,
+                           std::vector<int64_t> strideMap, DataFormat format,
+                           ElementArrangement arrangement)
+    : deviceSize(std::move(deviceSize)), strideMap(std::move(strideMap)),
+      format(format), arrangement(arrangement) {
+  if (this->deviceSize.empty() ||
+      this->deviceSize.size() != this->strideMap.size())
+    throw Error("device size " + ::format(this->deviceSize) +
+                " and stride map " + ::format(this->strideMap) +
+                " must have the same, non-zero length");
+  if (this->deviceSize.back() != elemsPerStick(format))
+    throw Error("the last device size must be a stick of " +
+                std::to_string(elemsPerStick(format)) + " elements of " +
+                toString(format) + ", but is " +
+                std::to_string(this->deviceSize.back()));
+  for (size_t i = 0; i < this->deviceSize.size(); ++i)
+    if (this->deviceSize[i] < 0 || this->strideMap[i] < -1)
+      throw Error("device size " + ::format(this->deviceSize) +
+                  " or stride map " + ::format(this->strideMap) +
+                  " has a negative entry");
+  (void)sizeInBytes();
+}
+
+int64_t TensorLayout::sizeInBytes() const {
+  int64_t bytes = kStickBytes;
+  for (size_t i = 0; i + 1 < deviceSize.size(); ++i)
+    if (__builtin_mul_overflow(bytes, deviceSize[i], &bytes))
+      throw Error("device size " + ::format(deviceSize) + " overflows 64 bits");
+  return bytes;
+}
+
+size_t TensorLayout::hash() const {
+  size_t seed = deviceSize.size();
+  auto combine = [&](int64_t value) {
+    seed ^= std::hash<int64_t>()(value) + 0x9E3779B97F4A7C15ull + (seed << 6) +
+            (seed >> 2);
+  };
+  for (int64_t size : deviceSize)
+    combine(size);
+  for (int64_t stride : strideMap)
+    combine(stride);
+  combine(static_cast<int64_t>(format));
+  combine(static_cast<int64_t>(arrangement));
+  return seed;
+}
+
+std::string TensorLayout::str() const {
+  static const char *const kArrangements[] = {"STANDARD", "DL16_TO_FP32",
+                                              "QFP8CH", "EXX2"};
+  std::string text = "SpyreTensorLayout(device_size=" + ::format(deviceSize) +
+                     ", stride_map=" + ::format(strideMap) +
+                     ", device_dtype=" + toString(format);
+  if (arrangement != ElementArrangement::STANDARD)
+    text += std::string(", element_arrangement=") +
+            kArrangements[static_cast<int>(arrangement)];
+  return text + ")";
+}
+
+std::vector<DeviceDim>
+spyre::resolveDeviceDims(const TensorLayout &layout,
+                         const std::vector<int64_t> &homeSizes,
+                         const std::vector<int64_t> &homeStrides) {
+  auto fail = [&](const std::string &why) -> Error {
+    return Error("layout with device size " + format(layout.deviceSize) +
+                 " and stride map " + format(layout.strideMap) +
+                 " cannot hold a tensor of size " + format(homeSizes) +
+                 " and strides " + format(homeStrides) + ": " + why);
+  };
+  std::vector<DeviceDim> dims;
+  for (size_t i = 0; i < layout.deviceSize.size(); ++i) {
+    int64_t extent = layout.deviceSize[i], stride = layout.strideMap[i];
+    DeviceDim dim{-1, 1, extent};
+    // A dimension of one position says nothing: its stride may belong to any.
+    if (stride > 0 && extent != 1) {
+      for (size_t h = 0; h < homeSizes.size(); ++h)
+        if (homeSizes[h] > 1 && homeStrides[h] > 0 &&
+            homeStrides[h] <= stride &&
+            (dim.hostDim < 0 || homeStrides[h] > homeStrides[dim.hostDim]))
+          dim.hostDim = static_cast<int>(h);
+      if (dim.hostDim >= 0) {
+        if (stride % homeStrides[dim.hostDim] != 0)
+          throw fail("stride " + std::to_string(stride) +
+                     " is not a multiple of host stride " +
+                     std::to_string(homeStrides[dim.hostDim]));
+        dim.step = stride / homeStrides[dim.hostDim];
+      }
+    }
+    dims.push_back(dim);
+  }
+  for (size_t h = 0; h < homeSizes.size(); ++h) {
+    if (homeSizes[h] <= 1)
+      continue;
+    std::vector<const DeviceDim *> own;
+    for (const DeviceDim &dim : dims)
+      if (dim.hostDim == static_cast<int>(h))
+        own.push_back(&dim);
+    std::sort(own.begin(), own.end(),
+              [](auto *a, auto *b) { return a->step < b->step; });
+    if (own.empty() || own.front()->step != 1)
+      throw fail("no device dimension counts single steps of dimension " +
+                 std::to_string(h));
+    for (size_t i = 0; i < own.size(); ++i) {
+      // What this dimension must count: up to the next step, or to the end.
+      int64_t limit = i + 1 < own.size() ? own[i + 1]->step : homeSizes[h];
+      if (i + 1 < own.size() &&
+          (limit == own[i]->step || limit % own[i]->step != 0))
+        throw fail("steps " + std::to_string(own[i]->step) + " and " +
+                   std::to_string(limit) + " of dimension " +
+                   std::to_string(h) + " do not nest");
+      int64_t needed = (limit + own[i]->step - 1) / own[i]->step;
+      if (own[i]->extent < std::min(needed, homeSizes[h]))
+        throw fail("a device dimension of " + std::to_string(own[i]->extent) +
+                   " is too small for dimension " + std::to_string(h));
+    }
+  }
+  return dims;
+}
