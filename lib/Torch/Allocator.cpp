@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Card.h"
+
+#include <ATen/core/CachingHostAllocator.h>
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include <cstring>
+
+namespace spyre::device {
+
+namespace {
+
+void freeAllocation(void *context) {
+  auto *allocation = static_cast<Allocation *>(context);
+  Card &card = *allocation->card;
+  card.memory.free(allocation->address);
+  auto bytes = static_cast<int64_t>(allocation->sizeInBytes);
+  auto allocated = card.memory.stats().allocatedBytes;
+  c10::reportMemoryUsageToProfiler(card.pointerOf(allocation->address), -bytes,
+                                   allocated, allocated,
+                                   c10::Device(kSpyre, card.index()));
+  delete allocation;
+}
+
+class SpyreAllocator final : public c10::DeviceAllocator {
+public:
+  c10::DataPtr allocate(size_t sizeInBytes) override {
+    return device::allocate(currentDevice(), sizeInBytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
+  void copy_data(void *destination, const void *source,
+                 std::size_t count) const override {
+    std::memcpy(translate(destination), translate(source), count);
+  }
+
+  bool initialized() override { return true; }
+  void emptyCache(c10::MempoolId_t) override {
+    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
+      card(i).memory.releaseUnused();
+  }
+  void recordStream(const c10::DataPtr &, c10::Stream) override {
+    // Work is synchronous: a block that is freed is no longer in use.
+  }
+
+  c10::CachingDeviceAllocator::DeviceStats
+  getDeviceStats(c10::DeviceIndex index) override {
+    runtime::MemoryStats stats = card(index).memory.stats();
+    c10::CachingDeviceAllocator::DeviceStats result;
+    constexpr auto kAll =
+        static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    c10::CachingAllocator::Stat bytes;
+    bytes.current = static_cast<int64_t>(stats.allocatedBytes);
+    bytes.peak = static_cast<int64_t>(stats.peakBytes);
+    bytes.allocated = static_cast<int64_t>(stats.totalAllocatedBytes);
+    bytes.freed = bytes.allocated - bytes.current;
+    result.allocated_bytes[kAll] = bytes;
+    result.active_bytes[kAll] = bytes;
+    result.requested_bytes[kAll] = bytes;
+    result.reserved_bytes[kAll] = bytes;
+    c10::CachingAllocator::Stat count;
+    count.current = static_cast<int64_t>(stats.numAllocations);
+    count.peak = count.current;
+    count.allocated = static_cast<int64_t>(stats.totalAllocations);
+    count.freed = static_cast<int64_t>(stats.totalFrees);
+    result.allocation[kAll] = count;
+    result.active[kAll] = count;
+    result.num_device_alloc = count.allocated;
+    result.num_device_free = count.freed;
+    return result;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex index) override {
+    card(index).memory.resetAccumulatedStats();
+  }
+  void resetPeakStats(c10::DeviceIndex index) override {
+    card(index).memory.resetPeakStats();
+  }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex index) override {
+    const runtime::DeviceMemory &memory = card(index).memory;
+    size_t total = memory.capacityInBytes();
+    return {total - memory.stats().allocatedBytes, total};
+  }
+
+private:
+  static void *translate(const void *pointer) {
+    for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
+      if (card(i).ownsPointer(pointer))
+        return card(i).memory.at(static_cast<const uint8_t *>(pointer) -
+                                 static_cast<uint8_t *>(card(i).pointerOf(0)));
+    return const_cast<void *>(pointer);
+  }
+};
+
+SpyreAllocator theAllocator;
+
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &theAllocator)
+
+} // namespace
+
+c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
+  c10::Device device(kSpyre, index);
+  Card &owner = card(index);
+  if (sizeInBytes == 0)
+    return c10::DataPtr(nullptr, device);
+  uint64_t address = 0;
+  try {
+    address = owner.memory.allocate(sizeInBytes);
+  } catch (const runtime::OutOfMemory &error) {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, device.str(), ": ", error.what());
+  }
+  auto *allocation = new Allocation{&owner, address, sizeInBytes};
+  c10::DataPtr pointer(owner.pointerOf(address), allocation, &freeAllocation,
+                       device);
+  auto allocated = owner.memory.stats().allocatedBytes;
+  c10::reportMemoryUsageToProfiler(pointer.get(),
+                                   static_cast<int64_t>(sizeInBytes), allocated,
+                                   allocated, device);
+  return pointer;
+}
+
+const Allocation *allocationOf(const c10::DataPtr &pointer) {
+  return pointer.cast_context<Allocation>(&freeAllocation);
+}
+
+c10::Allocator *allocator() { return &theAllocator; }
+
+} // namespace spyre::device

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SPYRE_LIB_TORCH_BINDINGS_H
+#define SPYRE_LIB_TORCH_BINDINGS_H
+
+#include <torch/csrc/utils/pybind.h>
+
+namespace spyre::device {
+
+void initLayoutBindings(pybind11::module &m);
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_BINDINGS_H

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Fallback.h - Operators that run on the CPU ---------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_FALLBACK_H
+#define SPYRE_LIB_TORCH_FALLBACK_H
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace spyre::device {
+
+/// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
+/// of spyre tensors; the first of each operator warns. Used by the boxed
+/// fallback, by eager kernels that compute on the CPU and by compiled graphs
+/// with CPU parts.
+void recordFallback(const std::string &operatorName);
+
+/// Operator -> runs since the last reset; empty if there were none.
+std::map<std::string, int64_t> fallbackReport();
+
+/// Forgets counts and which operators have warned.
+void resetFallbackReport();
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_FALLBACK_H

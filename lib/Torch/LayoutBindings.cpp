@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts, device formats, and what a tensor's storage looks like.
+#include "Bindings.h"
+#include "Storage.h"
+#include "Transfer.h"
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <numeric>
+
+namespace py = pybind11;
+
+namespace spyre::device {
+
+namespace {
+
+constexpr int kPickleVersion = 3;
+
+TensorLayout layoutOfHostTensor(std::vector<int64_t> sizes,
+                                std::vector<int64_t> strides,
+                                c10::ScalarType dtype,
+                                std::vector<int64_t> order,
+                                ElementArrangement arrangement) {
+  return TensorLayout(sizes, strides, hostDtype(dtype), order, arrangement);
+}
+
+/// The storage of a tensor that has a layout; formats raw storages.
+SpyreStorageImpl &formattedStorage(const at::Tensor &tensor) {
+  SpyreStorageImpl &storage = storageOf(tensor);
+  formatFor(tensor, /*force=*/true);
+  TORCH_CHECK(storage.format, "the tensor's storage is empty and has no "
+                              "layout");
+  return storage;
+}
+
+at::Tensor emptyWithLayout(std::vector<int64_t> sizes,
+                           std::vector<int64_t> strides, c10::ScalarType dtype,
+                           const TensorLayout &layout,
+                           std::optional<c10::Device> device) {
+  TORCH_CHECK(sizes.size() == strides.size(),
+              "sizes and strides differ in length: ", sizes.size(), " and ",
+              strides.size());
+  return makeTensor(sizes, strides, dtype, device.value_or(kSpyre), &layout);
+}
+
+py::bytes readDeviceBytes(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = formattedStorage(tensor);
+  uint64_t size = storage.nbytes() ? storage.format->layout.sizeInBytes() : 0;
+  return py::bytes(reinterpret_cast<const char *>(storage.deviceBytes()), size);
+}
+
+py::tuple tensorInfo(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = formattedStorage(tensor);
+  const StorageFormat &format = *storage.format;
+  return py::make_tuple(
+      storage.serial(), storage.deviceAddress(), format.sizes, format.strides,
+      format.layout,
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(
+          torch::getTHPDtype(scalarType(format.dtype)))));
+}
+
+} // namespace
+
+void initLayoutBindings(py::module &m) {
+  py::enum_<DataFormat> formats(m, "DataFormats",
+                                "Element formats of the device.");
+  for (int value = 0; value <= static_cast<int>(DataFormat::SEN18F_FP24);
+       ++value)
+    formats.value(toString(static_cast<DataFormat>(value)),
+                  static_cast<DataFormat>(value));
+  formats.def(
+      "elems_per_stick",
+      [](DataFormat format) { return elemsPerStick(format); },
+      "Elements in a stick of 128 bytes.");
+
+  py::enum_<ElementArrangement>(m, "ElementArrangement")
+      .value("STANDARD", ElementArrangement::STANDARD)
+      .value("DL16_TO_FP32", ElementArrangement::DL16_TO_FP32)
+      .value("QFP8CH", ElementArrangement::QFP8CH)
+      .value("EXX2", ElementArrangement::EXX2);
+
+  py::class_<TensorLayout>(
+      m, "SpyreTensorLayout",
+      "Device layout of a tensor: storage is row-major over device_size, and "
+      "stride_map holds the host elements that a step along each device "
+      "dimension advances (-1: synthetic or of size 1).")
+      .def(py::init([](std::vector<int64_t> sizes, c10::ScalarType dtype) {
+             return TensorLayout(sizes, hostDtype(dtype));
+           }),
+           py::arg("host_size"), py::arg("dtype"))
+      .def(py::init(&layoutOfHostTensor), py::arg("host_size"),
+           py::arg("host_strides"), py::arg("dtype"), py::arg("dim_order"),
+           py::arg("element_arrangement") = ElementArrangement::STANDARD)
+      .def(py::init([](std::vector<int64_t> deviceSize,
+                       std::vector<int64_t> strideMap, DataFormat format,
+                       ElementArrangement arrangement) {
+             return TensorLayout(deviceSize, strideMap, format, arrangement);
+           }),
+           py::arg("device_size"), py::arg("stride_map"),
+           py::arg("device_dtype"),
+           py::arg("element_arrangement") = ElementArrangement::STANDARD)
+      .def_readonly("device_size", &TensorLayout::deviceSize)
+      .def_readonly("stride_map", &TensorLayout::strideMap)
+      .def_readonly("device_dtype", &TensorLayout::format)
+      .def_readonly("element_arrangement", &TensorLayout::arrangement)
+      .def_property_readonly("size_in_bytes", &TensorLayout::sizeInBytes)
+      .def("__eq__",
+           [](const TensorLayout &a, const py::object &b) {
+             return py::isinstance<TensorLayout>(b) &&
+                    a == b.cast<const TensorLayout &>();
+           })
+      .def("__hash__", [](const TensorLayout &layout) { return layout.hash(); })
+      .def("__repr__",
+           [](const TensorLayout &layout) {
+             return "SpyreTensorLayout(device_size=" +
+                    std::string(py::repr(py::cast(layout.deviceSize))) +
+                    ", stride_map=" +
+                    std::string(py::repr(py::cast(layout.strideMap))) +
+                    ", device_dtype=DataFormats." + toString(layout.format) +
+                    ", element_arrangement=" +
+                    std::string(py::str(py::cast(layout.arrangement))) + ")";
+           })
+      .def(py::pickle(
+          [](const TensorLayout &layout) {
+            return py::make_tuple(kPickleVersion, layout.deviceSize,
+                                  layout.strideMap,
+                                  static_cast<int>(layout.format),
+                                  static_cast<int>(layout.arrangement));
+          },
+          [](const py::tuple &state) {
+            if (state.size() != 5 || state[0].cast<int>() != kPickleVersion)
+              throw py::value_error("expected a pickled SpyreTensorLayout of "
+                                    "version " +
+                                    std::to_string(kPickleVersion));
+            return TensorLayout(
+                state[1].cast<std::vector<int64_t>>(),
+                state[2].cast<std::vector<int64_t>>(),
+                static_cast<DataFormat>(state[3].cast<int>()),
+                static_cast<ElementArrangement>(state[4].cast<int>()));
+          }));
+
+  m.def(
+      "get_spyre_tensor_layout",
+      [](const at::Tensor &tensor) {
+        return formattedStorage(tensor).format->layout;
+      },
+      py::arg("tensor"), "The layout of the storage under a spyre tensor.");
+  m.def(
+      "get_device_dtype",
+      [](c10::ScalarType dtype) { return deviceFormat(hostDtype(dtype)); },
+      py::arg("dtype"));
+  m.def(
+      "get_elem_in_stick",
+      [](c10::ScalarType dtype) {
+        return elemsPerStick(deviceFormat(hostDtype(dtype)));
+      },
+      py::arg("dtype"));
+  for (const char *name : {"empty_with_layout", "spyre_empty_with_layout"})
+    m.def(name, &emptyWithLayout, py::arg("size"), py::arg("stride"),
+          py::arg("dtype"), py::arg("layout"), py::arg("device") = py::none(),
+          "Uninitialised spyre tensor whose storage has the given layout.");
+  m.def("read_device_bytes", &readDeviceBytes, py::arg("tensor"),
+        "The bytes of the tensor's storage as the device holds them: "
+        "row-major over the layout's device_size, padding included.");
+  m.def("tensor_info", &tensorInfo, py::arg("tensor"),
+        "(storage id, device byte address, home sizes, home strides, layout, "
+        "dtype) of the storage under a spyre tensor. Formats a raw storage.");
+  m.def("get_downcast_warning", &downcastWarning);
+  m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
+}
+
+} // namespace spyre::device

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Storage.h"
+#include "Transfer.h"
+
+#include "Spyre/Device/Error.h"
+#include "Spyre/Device/HostTransfer.h"
+
+#include <ATen/EmptyTensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+namespace spyre::device {
+
+namespace {
+
+std::atomic<uint64_t> nextSerial{1};
+
+constexpr size_t kMaxLayoutRank = 6;
+
+/// Python's name of a dtype.
+std::string dtypeName(c10::ScalarType dtype) {
+  std::string name(c10::getDtypeNames(dtype).first);
+  return name.empty() ? c10::toString(dtype) : name;
+}
+
+uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes) {
+  if (hostBytes == 0)
+    return 0;
+  return std::max<uint64_t>(format.layout.sizeInBytes(), hostBytes);
+}
+
+c10::intrusive_ptr<c10::StorageImpl>
+createStorage(c10::StorageImpl::use_byte_size_t useByteSize,
+              c10::SymInt sizeInBytes, c10::DataPtr pointer,
+              c10::Allocator *owner, bool resizable) {
+  if (!pointer && !sizeInBytes.is_heap_allocated()) {
+    uint64_t bytes = sizeInBytes.as_int_unchecked();
+    pointer = allocate(pointer.device().type() == kSpyre
+                           ? resolveIndex(pointer.device())
+                           : currentDevice(),
+                       bytes);
+    // Raw bytes get a dtype later; zeros are valid in every dtype.
+    if (const Allocation *allocation = allocationOf(pointer))
+      std::memset(allocation->card->memory.at(allocation->address), 0, bytes);
+  }
+  return c10::make_intrusive<SpyreStorageImpl>(
+      useByteSize, std::move(sizeInBytes), std::move(pointer),
+      owner ? owner : allocator(), resizable);
+}
+
+[[maybe_unused]] const bool factoryRegistered = [] {
+  c10::SetStorageImplCreate(kSpyre, &createStorage);
+  return true;
+}();
+
+/// Format of a storage of `sizeInBytes` under `tensor`.
+StorageFormat formatUnder(const at::Tensor &tensor, uint64_t sizeInBytes) {
+  int64_t count = static_cast<int64_t>(sizeInBytes / tensor.itemsize());
+  if (tensor.storage_offset() == 0 && tensor.numel() == count &&
+      isDense(tensor.sizes(), tensor.strides()))
+    return makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
+  return makeFormat({count}, {1}, tensor.scalar_type());
+}
+
+} // namespace
+
+int64_t StorageFormat::numElements() const {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+SpyreStorageImpl::SpyreStorageImpl(use_byte_size_t useByteSize,
+                                   c10::SymInt sizeInBytes,
+                                   c10::DataPtr pointer,
+                                   c10::Allocator *allocator, bool resizable)
+    : c10::StorageImpl(useByteSize, std::move(sizeInBytes), std::move(pointer),
+                       allocator, resizable),
+      serialNumber(nextSerial++) {}
+
+uint64_t SpyreStorageImpl::deviceAddress() const {
+  const Allocation *allocation = allocationOf(data_ptr());
+  return allocation ? allocation->address : 0;
+}
+
+uint64_t SpyreStorageImpl::deviceSizeInBytes() const {
+  const Allocation *allocation = allocationOf(data_ptr());
+  return allocation ? allocation->sizeInBytes : 0;
+}
+
+uint8_t *SpyreStorageImpl::deviceBytes() const {
+  const Allocation *allocation = allocationOf(data_ptr());
+  return allocation ? allocation->card->memory.at(allocation->address)
+                    : nullptr;
+}
+
+void SpyreStorageImpl::release_resources() {
+  format.reset();
+  c10::StorageImpl::release_resources();
+}
+
+bool isSupportedDtype(c10::ScalarType dtype) {
+  switch (dtype) {
+  case c10::kHalf:
+  case c10::kBFloat16:
+  case c10::kFloat:
+  case c10::kBool:
+  case c10::kByte:
+  case c10::kChar:
+  case c10::kShort:
+  case c10::kInt:
+  case c10::kLong:
+    return true;
+  default:
+    return false;
+  }
+}
+
+HostDtype hostDtype(c10::ScalarType dtype) {
+  switch (dtype) {
+  case c10::kHalf:
+    return HostDtype::Float16;
+  case c10::kBFloat16:
+    return HostDtype::BFloat16;
+  case c10::kFloat:
+    return HostDtype::Float32;
+  case c10::kBool:
+    return HostDtype::Bool;
+  case c10::kByte:
+    return HostDtype::UInt8;
+  case c10::kChar:
+    return HostDtype::Int8;
+  case c10::kShort:
+    return HostDtype::Int16;
+  case c10::kInt:
+    return HostDtype::Int32;
+  case c10::kLong:
+    return HostDtype::Int64;
+  default:
+    TORCH_CHECK_TYPE(false, "spyre tensors cannot have dtype ", "torch.",
+                     dtypeName(dtype),
+                     "; supported are torch.float16, torch.bfloat16, "
+                     "torch.float32, torch.bool, torch.uint8, torch.int8, "
+                     "torch.int16, torch.int32 and torch.int64");
+  }
+}
+
+c10::ScalarType scalarType(HostDtype dtype) {
+  switch (dtype) {
+  case HostDtype::Float16:
+    return c10::kHalf;
+  case HostDtype::BFloat16:
+    return c10::kBFloat16;
+  case HostDtype::Float32:
+    return c10::kFloat;
+  case HostDtype::Bool:
+    return c10::kBool;
+  case HostDtype::UInt8:
+    return c10::kByte;
+  case HostDtype::Int8:
+    return c10::kChar;
+  case HostDtype::Int16:
+    return c10::kShort;
+  case HostDtype::Int32:
+    return c10::kInt;
+  case HostDtype::Int64:
+    return c10::kLong;
+  }
+  throw Error("unknown host dtype");
+}
+
+bool isDense(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
+  std::vector<std::pair<int64_t, int64_t>> dims;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0)
+      return true;
+    if (sizes[i] != 1)
+      dims.emplace_back(strides[i], sizes[i]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t expected = 1;
+  for (auto [stride, size] : dims) {
+    if (stride != expected)
+      return false;
+    expected *= size;
+  }
+  return true;
+}
+
+void checkLayout(const StorageFormat &format) {
+  const TensorLayout &layout = format.layout;
+  if (layout.format != deviceFormat(format.dtype))
+    throw Error("layout " + layout.str() + " cannot hold elements of torch." +
+                toString(format.dtype) +
+                ": its device dtype is not the one of that type");
+  if (format.numElements() != 0)
+    resolveDeviceDims(layout, format.sizes, format.strides);
+}
+
+StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                         c10::ScalarType dtype, const TensorLayout *layout) {
+  StorageFormat format;
+  format.dtype = hostDtype(dtype);
+  if (sizes.size() <= kMaxLayoutRank && isDense(sizes, strides)) {
+    format.sizes = sizes.vec();
+    format.strides = strides.vec();
+  } else {
+    int64_t span = static_cast<int64_t>(
+        at::detail::computeStorageNbytes(sizes, strides, 1));
+    format.sizes = {span};
+    format.strides = {1};
+  }
+  if (layout) {
+    format.layout = *layout;
+    checkLayout(format);
+  } else {
+    std::vector<int64_t> order(format.sizes.size());
+    std::iota(order.begin(), order.end(), 0);
+    format.layout =
+        TensorLayout(format.sizes, format.strides, format.dtype, order);
+  }
+  return format;
+}
+
+at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      c10::ScalarType dtype, c10::Device device,
+                      const TensorLayout *layout) {
+  at::detail::check_size_nonnegative(sizes);
+  hostDtype(dtype);
+  c10::DeviceIndex index = resolveIndex(device);
+  auto type = c10::scalarTypeToTypeMeta(dtype);
+  size_t bytes =
+      at::detail::computeStorageNbytes(sizes, strides, type.itemsize());
+  StorageFormat format = makeFormat(sizes, strides, dtype, layout);
+  auto storage = c10::make_intrusive<SpyreStorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
+      allocate(index, blockSize(format, bytes)), allocator(),
+      /*resizable=*/true);
+  storage->format = std::move(format);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(std::move(storage)),
+      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return tensor;
+}
+
+c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
+                                                    uint64_t sizeInBytes) {
+  return createStorage(c10::StorageImpl::use_byte_size_t(),
+                       static_cast<int64_t>(sizeInBytes),
+                       c10::DataPtr(nullptr, c10::Device(kSpyre, index)),
+                       allocator(), /*resizable=*/true);
+}
+
+SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage) {
+  auto *result = dynamic_cast<SpyreStorageImpl *>(&storage);
+  TORCH_CHECK(result, "expected a storage on a spyre device, found one on ",
+              storage.device());
+  return *result;
+}
+
+SpyreStorageImpl &storageOf(const at::Tensor &tensor) {
+  TORCH_CHECK(tensor.defined() && tensor.device().type() == kSpyre,
+              "expected a tensor on a spyre device, found ",
+              tensor.defined() ? tensor.device().str() : "no tensor");
+  return asSpyreStorage(
+      *tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
+}
+
+void formatFor(const at::Tensor &tensor, bool force) {
+  SpyreStorageImpl &storage = storageOf(tensor);
+  if (storage.format || storage.nbytes() == 0 ||
+      (tensor.scalar_type() == c10::kByte && !force))
+    return;
+  StorageFormat format = formatUnder(tensor, storage.nbytes());
+  c10::DataPtr block =
+      allocate(storage.deviceIndex(), blockSize(format, storage.nbytes()));
+  const Allocation *allocation = allocationOf(block);
+  hostToDevice(storage.deviceBytes(), format.dtype, format.sizes,
+               format.strides, format.layout,
+               allocation->card->memory.at(allocation->address), nullptr);
+  storage.set_data_ptr_noswap(std::move(block));
+  storage.format = std::move(format);
+}
+
+void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
+                   const at::Tensor *tensor) {
+  TORCH_CHECK(storage.resizable(),
+              "trying to resize a storage that is not resizable");
+  uint64_t oldSize = storage.nbytes();
+  if (oldSize == sizeInBytes)
+    return;
+  c10::DeviceIndex index = storage.deviceIndex();
+  if (sizeInBytes == 0) {
+    storage.set_data_ptr_noswap(allocate(index, 0));
+    storage.set_nbytes(size_t(0));
+    return;
+  }
+
+  std::optional<StorageFormat> format = storage.format;
+  if (tensor &&
+      (!format || scalarType(format->dtype) == tensor->scalar_type())) {
+    if (format || tensor->scalar_type() != c10::kByte)
+      format = formatUnder(*tensor, sizeInBytes);
+  } else if (format) {
+    uint64_t item = hostBytes(format->dtype);
+    if (static_cast<uint64_t>(format->numElements()) * item != sizeInBytes) {
+      if (sizeInBytes % item == 0)
+        format = makeFormat({static_cast<int64_t>(sizeInBytes / item)}, {1},
+                            scalarType(format->dtype));
+      else
+        format.reset();
+    }
+  }
+
+  c10::DataPtr block =
+      allocate(index, format ? blockSize(*format, sizeInBytes) : sizeInBytes);
+  const Allocation *allocation = allocationOf(block);
+  uint8_t *bytes = allocation->card->memory.at(allocation->address);
+  uint64_t kept = std::min(oldSize, sizeInBytes);
+  if (format && storage.format && format->dtype == storage.format->dtype) {
+    // Element by element: a detour over host values would lose those that
+    // the host dtype cannot represent.
+    std::memset(bytes, 0, allocation->sizeInBytes);
+    if (kept) {
+      ElementMap from(*storage.format), to(*format);
+      uint64_t item = hostBytes(format->dtype);
+      uint64_t size = to.elementSizeInBytes();
+      for (uint64_t i = 0; i < kept / item; ++i)
+        std::memcpy(bytes + to.byteOffset(i),
+                    storage.deviceBytes() + from.byteOffset(i), size);
+    }
+  } else {
+    std::vector<uint8_t> image(sizeInBytes, 0);
+    if (kept) {
+      std::vector<uint8_t> old = readHostImage(storage);
+      std::copy_n(old.begin(), kept, image.begin());
+    }
+    if (format)
+      hostToDevice(image.data(), format->dtype, format->sizes, format->strides,
+                   format->layout, bytes, nullptr);
+    else
+      std::copy(image.begin(), image.end(), bytes);
+  }
+  storage.set_data_ptr_noswap(std::move(block));
+  storage.set_nbytes(size_t(sizeInBytes));
+  storage.format = std::move(format);
+}
+
+} // namespace spyre::device

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Storage.h - Storages that know their device layout -------*- C++ -*-===//
+//
+// The layout of a spyre tensor belongs to its storage. A storage is
+//  - formatted: it holds elements of one host dtype; its *home* (sizes and
+//    strides of the host tensor it was made for, dense and non-overlapping)
+//    and its TensorLayout say where each host element lives on the device; or
+//  - raw: bytes, stored literally. Storages made through PyTorch's storage
+//    factory (torch.UntypedStorage, deepcopy, torch.load) start raw and are
+//    formatted by the first tensor that is put on them whose dtype is not
+//    uint8 (torch itself uses uint8 tensors to copy raw bytes).
+// Tensors are plain TensorImpls: sizes, strides and offset count the storage's
+// logical host elements, as on the CPU. nbytes() is the span of these in host
+// bytes; the device block may be larger (padding) and never is smaller.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_TORCH_STORAGE_H
+#define SPYRE_LIB_TORCH_STORAGE_H
+
+#include "Card.h"
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+
+#include <optional>
+#include <vector>
+
+namespace spyre::device {
+
+/// How a storage holds elements.
+struct StorageFormat {
+  HostDtype dtype;
+  std::vector<int64_t> sizes;   ///< home sizes
+  std::vector<int64_t> strides; ///< home strides, in elements
+  TensorLayout layout;
+
+  int64_t numElements() const;
+};
+
+class SpyreStorageImpl final : public c10::StorageImpl {
+public:
+  SpyreStorageImpl(use_byte_size_t, c10::SymInt sizeInBytes,
+                   c10::DataPtr pointer, c10::Allocator *allocator,
+                   bool resizable);
+
+  /// Not set: raw bytes.
+  std::optional<StorageFormat> format;
+
+  /// Distinguishes storages of the process; never reused.
+  uint64_t serial() const { return serialNumber; }
+  c10::DeviceIndex deviceIndex() const { return device().index(); }
+  /// Byte address of the device block; 0 if the storage is empty.
+  uint64_t deviceAddress() const;
+  /// Size of the device block, 0 if the storage is empty.
+  uint64_t deviceSizeInBytes() const;
+  /// Host pointer to the block inside the memory model, null if empty.
+  uint8_t *deviceBytes() const;
+
+  void release_resources() override;
+
+private:
+  uint64_t serialNumber;
+};
+
+/// Host dtype of a torch dtype. Throws a TypeError that names the supported
+/// dtypes for any other.
+HostDtype hostDtype(c10::ScalarType dtype);
+bool isSupportedDtype(c10::ScalarType dtype);
+c10::ScalarType scalarType(HostDtype dtype);
+
+/// Whether the strides address distinct elements without gaps.
+bool isDense(c10::IntArrayRef sizes, c10::IntArrayRef strides);
+
+/// The format of a new storage for a tensor. The home is the tensor's sizes
+/// and strides where these are dense and have at most six dimensions, else
+/// the one-dimensional span. Throws if `layout` cannot hold that home.
+StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                         c10::ScalarType dtype,
+                         const TensorLayout *layout = nullptr);
+
+/// Throws spyre::Error unless every element of the home has its own place.
+void checkLayout(const StorageFormat &format);
+
+/// Uninitialised tensor with a storage of its own.
+at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      c10::ScalarType dtype, c10::Device device,
+                      const TensorLayout *layout = nullptr);
+
+/// A new storage without format and with uninitialised bytes.
+c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
+                                                    uint64_t sizeInBytes);
+
+/// The storage under a spyre tensor. Throws for other tensors, and for
+/// storages that another extension made.
+SpyreStorageImpl &storageOf(const at::Tensor &tensor);
+SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage);
+
+/// Puts a format on a raw storage and converts its bytes: done when a tensor
+/// is put on a storage. No-op for a formatted storage, and for uint8 unless
+/// `force` is set.
+void formatFor(const at::Tensor &tensor, bool force = false);
+
+/// Changes the size of a storage, keeping the leading host bytes. A format
+/// stays if the size returns to what it describes; `tensor`, where given, is
+/// the tensor that grows the storage and may become its home.
+void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
+                   const at::Tensor *tensor = nullptr);
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_STORAGE_H

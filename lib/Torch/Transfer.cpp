@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Transfer.h"
+
+#include "Spyre/Device/DL16.h"
+#include "Spyre/Device/Error.h"
+#include "Spyre/Device/HostTransfer.h"
+
+#include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+
+namespace spyre::device {
+
+namespace {
+
+std::atomic<bool> warnDowncast{[] {
+  const char *text = std::getenv("TORCH_SPYRE_DOWNCAST_WARN");
+  std::string value = text ? text : "1";
+  return value != "0" && value != "false" && value != "off";
+}()};
+
+/// Reading fewer elements of a storage than one in this many goes element by
+/// element instead of through the image of the whole storage.
+constexpr int64_t kImageRatio = 4;
+
+/// Calls function(storage element) for every element of a tensor, row-major.
+template <typename Function>
+void forEachElement(const at::Tensor &tensor, Function function) {
+  c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  int64_t rank = tensor.dim(), offset = tensor.storage_offset();
+  if (tensor.numel() == 0)
+    return;
+  if (rank == 0) {
+    function(offset);
+    return;
+  }
+  std::vector<int64_t> index(rank, 0);
+  int64_t innerSize = sizes[rank - 1], innerStride = strides[rank - 1];
+  while (true) {
+    for (int64_t i = 0; i < innerSize; ++i)
+      function(offset + i * innerStride);
+    int64_t d = rank - 2;
+    for (; d >= 0; --d) {
+      offset += strides[d];
+      if (++index[d] < sizes[d])
+        break;
+      offset -= index[d] * strides[d];
+      index[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+/// Whether the tensor is exactly the home of its storage.
+bool isWholeHome(const at::Tensor &tensor, const StorageFormat &format) {
+  if (tensor.storage_offset() != 0 || tensor.numel() != format.numElements())
+    return false;
+  if (tensor.sizes() == c10::IntArrayRef(format.sizes)) {
+    // Strides of size-1 dimensions do not matter.
+    for (int64_t d = 0; d < tensor.dim(); ++d)
+      if (tensor.size(d) != 1 && tensor.stride(d) != format.strides[d])
+        return false;
+    return true;
+  }
+  return false;
+}
+
+/// Whether the tensor's elements are what its storage is formatted for.
+bool isNative(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
+  return storage.format &&
+         scalarType(storage.format->dtype) == tensor.scalar_type();
+}
+
+void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
+  uint64_t needed = at::detail::computeStorageNbytes(
+      tensor.sizes(), tensor.strides(), tensor.itemsize(),
+      tensor.storage_offset());
+  TORCH_CHECK(needed <= storage.nbytes(), "tensor addresses ", needed,
+              " bytes of a storage that has ", storage.nbytes(), " bytes");
+}
+
+/// The device elements of a tensor, packed.
+std::vector<uint8_t> gather(const at::Tensor &tensor,
+                            const SpyreStorageImpl &storage) {
+  ElementMap map(*storage.format);
+  uint64_t size = map.elementSizeInBytes();
+  std::vector<uint8_t> packed(tensor.numel() * size);
+  const uint8_t *bytes = storage.deviceBytes();
+  uint8_t *next = packed.data();
+  auto run = [&](auto width) {
+    forEachElement(tensor, [&](int64_t element) {
+      std::memcpy(next, bytes + map.byteOffset(element), width);
+      next += width;
+    });
+  };
+  switch (size) {
+  case 1:
+    run(std::integral_constant<size_t, 1>());
+    break;
+  case 2:
+    run(std::integral_constant<size_t, 2>());
+    break;
+  default:
+    run(std::integral_constant<size_t, 4>());
+    break;
+  }
+  return packed;
+}
+
+void scatter(const std::vector<uint8_t> &packed, const at::Tensor &tensor,
+             const SpyreStorageImpl &storage) {
+  ElementMap map(*storage.format);
+  uint64_t size = map.elementSizeInBytes();
+  uint8_t *bytes = storage.deviceBytes();
+  const uint8_t *next = packed.data();
+  forEachElement(tensor, [&](int64_t element) {
+    std::memcpy(bytes + map.byteOffset(element), next, size);
+    next += size;
+  });
+}
+
+/// Layout in which n elements lie one after the other.
+TensorLayout packedLayout(int64_t count, HostDtype dtype) {
+  return TensorLayout({count}, dtype);
+}
+
+/// A CPU tensor over bytes that it owns.
+at::Tensor ownBytes(std::vector<uint8_t> &&bytes, c10::IntArrayRef sizes,
+                    c10::IntArrayRef strides, int64_t offset,
+                    c10::ScalarType dtype) {
+  auto *owner = new std::vector<uint8_t>(std::move(bytes));
+  auto count = static_cast<int64_t>(owner->size() / c10::elementSize(dtype));
+  return at::from_blob(
+             owner->data(), {count}, {1}, [owner](void *) { delete owner; },
+             at::TensorOptions().dtype(dtype))
+      .as_strided(sizes, strides, offset);
+}
+
+/// hostToDevice plus the warning of spec/numerics.md about bf16.
+void convert(const void *image, HostDtype dtype,
+             const std::vector<int64_t> &sizes,
+             const std::vector<int64_t> &strides, const TensorLayout &layout,
+             uint8_t *device) {
+  TransferStats stats;
+  hostToDevice(image, dtype, sizes, strides, layout, device, &stats);
+  if (stats.bf16OutOfRange) {
+    TORCH_WARN_ONCE(stats.bf16OutOfRange,
+                    " finite bfloat16 values of a tensor are outside the range "
+                    "of the device format (2^-31 < |x| < 2^33) and became zero "
+                    "or infinity");
+  }
+}
+
+void storeWhole(const void *image, SpyreStorageImpl &storage) {
+  const StorageFormat &format = *storage.format;
+  convert(image, format.dtype, format.sizes, format.strides, format.layout,
+          storage.deviceBytes());
+}
+
+} // namespace
+
+bool downcastWarning() { return warnDowncast; }
+void setDowncastWarning(bool enabled) { warnDowncast = enabled; }
+
+ElementMap::ElementMap(const StorageFormat &format)
+    : elementSize(storageBytes(format.layout.format)) {
+  std::vector<DeviceDim> resolved =
+      resolveDeviceDims(format.layout, format.sizes, format.strides);
+  std::vector<uint64_t> scales(resolved.size());
+  uint64_t scale = elementSize;
+  for (size_t d = resolved.size(); d-- > 0;) {
+    scales[d] = scale;
+    scale *= format.layout.deviceSize[d];
+  }
+  for (size_t h = 0; h < format.sizes.size(); ++h) {
+    if (format.sizes[h] <= 1)
+      continue;
+    Dim dim{format.strides[h], {}};
+    for (size_t d = 0; d < resolved.size(); ++d) {
+      if (resolved[d].hostDim != static_cast<int64_t>(h))
+        continue;
+      int64_t next = INT64_MAX;
+      for (const DeviceDim &other : resolved)
+        if (other.hostDim == static_cast<int64_t>(h) &&
+            other.step > resolved[d].step)
+          next = std::min(next, other.step);
+      dim.terms.push_back(
+          {resolved[d].step,
+           next == INT64_MAX ? INT64_MAX : next / resolved[d].step, scales[d]});
+    }
+    dims.push_back(std::move(dim));
+  }
+  std::sort(dims.begin(), dims.end(),
+            [](const Dim &a, const Dim &b) { return a.stride > b.stride; });
+}
+
+uint64_t ElementMap::byteOffset(int64_t hostElement) const {
+  uint64_t result = 0;
+  for (const Dim &dim : dims) {
+    int64_t index = hostElement / dim.stride;
+    hostElement -= index * dim.stride;
+    for (const Term &term : dim.terms) {
+      int64_t coordinate = term.step == 1 ? index : index / term.step;
+      if (term.modulus != INT64_MAX)
+        coordinate %= term.modulus;
+      result += coordinate * term.scale;
+    }
+  }
+  return result;
+}
+
+std::vector<uint8_t> readHostImage(SpyreStorageImpl &storage) {
+  std::vector<uint8_t> image(storage.nbytes());
+  if (image.empty())
+    return image;
+  if (storage.format)
+    deviceToHost(storage.deviceBytes(), storage.format->layout,
+                 storage.format->sizes, storage.format->strides,
+                 storage.format->dtype, image.data());
+  else
+    std::memcpy(image.data(), storage.deviceBytes(), image.size());
+  return image;
+}
+
+void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
+  if (storage.nbytes() == 0)
+    return;
+  if (storage.format)
+    storeWhole(image, storage);
+  else
+    std::memcpy(storage.deviceBytes(), image, storage.nbytes());
+}
+
+at::Tensor toHost(const at::Tensor &source) {
+  if (source.device().is_cpu())
+    return source;
+  SpyreStorageImpl &storage = storageOf(source);
+  if (source.numel() == 0)
+    return at::empty_strided(source.sizes(), source.strides(),
+                             source.options().device(c10::kCPU));
+  checkBacked(source, storage);
+  if (isNative(source, storage) &&
+      source.numel() < storage.format->numElements() / kImageRatio) {
+    std::vector<uint8_t> packed = gather(source, storage);
+    HostDtype dtype = storage.format->dtype;
+    TensorLayout layout = packedLayout(source.numel(), dtype);
+    packed.resize(layout.sizeInBytes());
+    at::Tensor result =
+        at::empty(source.sizes(), source.options().device(c10::kCPU));
+    deviceToHost(packed.data(), layout, {source.numel()}, {1}, dtype,
+                 result.mutable_data_ptr());
+    return result;
+  }
+  return ownBytes(readHostImage(storage), source.sizes(), source.strides(),
+                  source.storage_offset(), source.scalar_type());
+}
+
+/// Float values of a tensor without the limits of its host dtype: fp16 and
+/// bf16 tensors come as fp32.
+static at::Tensor widen(const at::Tensor &source) {
+  if (source.device().is_cpu())
+    return source;
+  SpyreStorageImpl &storage = storageOf(source);
+  if (source.numel() == 0 || !isNative(source, storage) ||
+      storage.format->layout.format != DataFormat::SEN169_FP16 ||
+      source.scalar_type() == c10::kBool)
+    return toHost(source);
+  checkBacked(source, storage);
+  std::vector<uint8_t> packed = gather(source, storage);
+  at::Tensor result =
+      at::empty(source.sizes(), at::TensorOptions().dtype(c10::kFloat));
+  decodeDL16(reinterpret_cast<const uint16_t *>(packed.data()),
+             result.mutable_data_ptr<float>(), source.numel());
+  return result;
+}
+
+void fromHost(const at::Tensor &source, const at::Tensor &destination) {
+  SpyreStorageImpl &storage = storageOf(destination);
+  int64_t count = destination.numel();
+  if (count == 0)
+    return;
+  checkBacked(destination, storage);
+  c10::ScalarType dtype = destination.scalar_type();
+  if (dtype == c10::kLong && source.scalar_type() == c10::kLong &&
+      warnDowncast) {
+    TORCH_WARN_ONCE("int64 tensors have 32-bit elements on a spyre device; "
+                    "values outside that range raise an error "
+                    "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
+  }
+
+  if (!isNative(destination, storage)) {
+    // Another dtype over the host image, or raw bytes.
+    std::vector<uint8_t> image = readHostImage(storage);
+    std::vector<uint8_t> old = image;
+    auto items = static_cast<int64_t>(image.size() / c10::elementSize(dtype));
+    at::from_blob(image.data(), {items}, at::TensorOptions().dtype(dtype))
+        .as_strided(destination.sizes(), destination.strides(),
+                    destination.storage_offset())
+        .copy_(source);
+    if (!storage.format) {
+      writeHostImage(storage, image.data());
+      return;
+    }
+    // Elements whose bytes did not change keep their device bits.
+    int64_t item = c10::elementSize(scalarType(storage.format->dtype));
+    int64_t total = storage.format->numElements();
+    std::vector<int64_t> changed;
+    for (int64_t i = 0; i < total; ++i)
+      if (std::memcmp(&image[i * item], &old[i * item], item) != 0)
+        changed.push_back(i);
+    if (changed.empty())
+      return;
+    auto changedCount = static_cast<int64_t>(changed.size());
+    std::vector<uint8_t> values(changedCount * item);
+    for (int64_t i = 0; i < changedCount; ++i)
+      std::memcpy(&values[i * item], &image[changed[i] * item], item);
+    TensorLayout layout = packedLayout(changedCount, storage.format->dtype);
+    std::vector<uint8_t> packed(layout.sizeInBytes());
+    convert(values.data(), storage.format->dtype, {changedCount}, {1}, layout,
+            packed.data());
+    ElementMap map(*storage.format);
+    uint64_t size = map.elementSizeInBytes();
+    for (int64_t i = 0; i < changedCount; ++i)
+      std::memcpy(storage.deviceBytes() + map.byteOffset(changed[i]),
+                  &packed[i * size], size);
+    return;
+  }
+
+  const StorageFormat &format = *storage.format;
+  if (isWholeHome(destination, format)) {
+    at::Tensor image = source;
+    if (source.scalar_type() != dtype ||
+        source.sizes() != destination.sizes() ||
+        source.strides() != destination.strides()) {
+      image = at::empty_strided(destination.sizes(), destination.strides(),
+                                at::TensorOptions().dtype(dtype));
+      image.copy_(source);
+    }
+    storeWhole(image.const_data_ptr(), storage);
+    return;
+  }
+  at::Tensor values = source.expand(destination.sizes()).to(dtype).contiguous();
+  TensorLayout layout = packedLayout(count, format.dtype);
+  std::vector<uint8_t> packed(layout.sizeInBytes());
+  convert(values.const_data_ptr(), format.dtype, {count}, {1}, layout,
+          packed.data());
+  scatter(packed, destination, storage);
+}
+
+/// Stores fp32 values in an fp16 or bf16 tensor with a single rounding.
+static void storeRounded(const at::Tensor &values,
+                         const at::Tensor &destination) {
+  SpyreStorageImpl &storage = storageOf(destination);
+  checkBacked(destination, storage);
+  at::Tensor flat =
+      values.expand(destination.sizes()).to(c10::kFloat).contiguous();
+  std::vector<uint8_t> packed(flat.numel() * sizeof(uint16_t));
+  encodeDL16(flat.const_data_ptr<float>(),
+             reinterpret_cast<uint16_t *>(packed.data()), flat.numel());
+  scatter(packed, destination, storage);
+}
+
+void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
+  if (destination.numel() == 0)
+    return;
+  SpyreStorageImpl &from = storageOf(source);
+  SpyreStorageImpl &to = storageOf(destination);
+  checkBacked(source, from);
+  checkBacked(destination, to);
+
+  // Copies of whole storages (deepcopy, save) come as uint8 tensors over
+  // them: the copy takes the format with the bytes.
+  if (source.scalar_type() == c10::kByte &&
+      destination.scalar_type() == c10::kByte && &from != &to && from.format &&
+      !to.format && from.nbytes() == to.nbytes() &&
+      static_cast<size_t>(source.numel()) == from.nbytes() &&
+      static_cast<size_t>(destination.numel()) == to.nbytes() &&
+      source.is_contiguous() && destination.is_contiguous()) {
+    c10::DataPtr block = allocate(to.deviceIndex(), from.deviceSizeInBytes());
+    const Allocation *allocation = allocationOf(block);
+    std::memcpy(allocation->card->memory.at(allocation->address),
+                from.deviceBytes(), from.deviceSizeInBytes());
+    to.set_data_ptr_noswap(std::move(block));
+    to.format = from.format;
+    return;
+  }
+
+  bool native = isNative(source, from) && isNative(destination, to);
+  bool sameBits = native &&
+                  from.format->layout.format == to.format->layout.format &&
+                  (destination.scalar_type() != c10::kBool ||
+                   source.scalar_type() == c10::kBool);
+  if (sameBits) {
+    if (isWholeHome(source, *from.format) &&
+        isWholeHome(destination, *to.format) &&
+        from.format->layout == to.format->layout &&
+        source.strides() == destination.strides()) {
+      std::memmove(to.deviceBytes(), from.deviceBytes(),
+                   from.format->layout.sizeInBytes());
+      return;
+    }
+    scatter(gather(source.expand(destination.sizes()), from), destination, to);
+    return;
+  }
+  at::Tensor values = widen(source.expand(destination.sizes()));
+  if (isNative(destination, to) &&
+      (destination.scalar_type() == c10::kHalf ||
+       destination.scalar_type() == c10::kBFloat16))
+    storeRounded(values, destination);
+  else
+    fromHost(values.to(destination.scalar_type()), destination);
+}
+
+void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
+  at::assert_no_internal_overlap(destination);
+  if (destination.numel() == 0)
+    return;
+  at::Tensor expanded = source.sizes() == destination.sizes()
+                            ? source
+                            : source.expand(destination.sizes());
+  bool fromSpyre = source.device().type() == kSpyre;
+  bool toSpyre = destination.device().type() == kSpyre;
+  TORCH_CHECK((fromSpyre || source.device().is_cpu()) &&
+                  (toSpyre || destination.device().is_cpu()),
+              "cannot copy from device ", source.device(), " to device ",
+              destination.device());
+  if (fromSpyre && toSpyre) {
+    copyOnDevice(expanded, destination);
+    return;
+  }
+  if (toSpyre) {
+    fromHost(expanded, destination);
+    return;
+  }
+  SpyreStorageImpl &storage = storageOf(source);
+  if (isNative(source, storage) && isWholeHome(source, *storage.format) &&
+      destination.scalar_type() == source.scalar_type() &&
+      destination.sizes() == source.sizes() &&
+      destination.strides() == source.strides()) {
+    checkBacked(source, storage);
+    deviceToHost(storage.deviceBytes(), storage.format->layout,
+                 storage.format->sizes, storage.format->strides,
+                 storage.format->dtype, destination.mutable_data_ptr());
+    return;
+  }
+  destination.copy_(destination.scalar_type() == source.scalar_type()
+                        ? toHost(expanded)
+                        : widen(expanded));
+}
+
+void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
+  if (tensor.numel() == 0)
+    return;
+  SpyreStorageImpl &storage = storageOf(tensor);
+  at::assert_no_internal_overlap(tensor);
+  checkBacked(tensor, storage);
+  // Zero is all-zero bits in every device format.
+  bool isZero = value.isBoolean() ? !value.toBool()
+                : value.isIntegral(false)
+                    ? value.toLong() == 0
+                    : value.isFloatingPoint() && value.toDouble() == 0.0 &&
+                          !std::signbit(value.toDouble());
+  if (isZero && isNative(tensor, storage) &&
+      isWholeHome(tensor, *storage.format)) {
+    std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+    return;
+  }
+  fromHost(at::full({}, value, at::TensorOptions().dtype(tensor.dtype()))
+               .expand(tensor.sizes()),
+           tensor);
+}
+
+} // namespace spyre::device

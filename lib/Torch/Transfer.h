@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Transfer.h - Moving values between host and device -------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_TRANSFER_H
+#define SPYRE_LIB_TORCH_TRANSFER_H
+
+#include "Storage.h"
+
+#include <vector>
+
+namespace spyre::device {
+
+/// Where the elements of a formatted storage live on the device.
+class ElementMap {
+public:
+  explicit ElementMap(const StorageFormat &format);
+
+  uint64_t elementSizeInBytes() const { return elementSize; }
+  /// Byte offset into the device block of a host element of the storage.
+  uint64_t byteOffset(int64_t hostElement) const;
+
+private:
+  struct Term {
+    int64_t step, modulus; ///< coordinate = (index / step) mod modulus
+    uint64_t scale;        ///< bytes per step of the coordinate
+  };
+  struct Dim {
+    int64_t stride;
+    std::vector<Term> terms;
+  };
+  std::vector<Dim> dims; ///< decreasing stride
+  uint64_t elementSize;
+};
+
+/// The host image of a storage: nbytes() bytes as the CPU would hold them.
+std::vector<uint8_t> readHostImage(SpyreStorageImpl &storage);
+/// Stores all of a host image.
+void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image);
+
+/// The values of a spyre tensor in a CPU tensor of the same sizes and dtype.
+at::Tensor toHost(const at::Tensor &source);
+
+/// Stores the values of a CPU tensor (any dtype and strides, same sizes) in a
+/// spyre tensor; other elements of its storage keep their exact bits.
+void fromHost(const at::Tensor &source, const at::Tensor &destination);
+
+/// Copies between spyre tensors of the same sizes. Equal device formats copy
+/// bits; otherwise values convert without a detour over a narrower format.
+void copyOnDevice(const at::Tensor &source, const at::Tensor &destination);
+
+/// Copies any direction; sizes of `source` must expand to `destination`'s.
+void copyTensor(const at::Tensor &source, const at::Tensor &destination);
+
+/// Sets every element of a spyre tensor.
+void fillTensor(const at::Tensor &tensor, const c10::Scalar &value);
+
+/// Whether the first transfer of int64 values warns that the device holds 32
+/// bits; initially TORCH_SPYRE_DOWNCAST_WARN.
+bool downcastWarning();
+void setDowncastWarning(bool enabled);
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_TRANSFER_H

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""IBM Spyre for PyTorch: ``device="spyre"`` and ``torch.compile(backend="spyre")``.
+
+``import torch`` loads this package by itself through the entry point
+``torch.backends``; importing it first, later or twice is the same.
+"""
+
+_loaded = False
+
+
+def _autoload() -> None:
+    """Make ``spyre`` a PyTorch device. Idempotent; called by ``import torch``."""
+    global _loaded
+    if _loaded:
+        return
+    _loaded = True
+    try:
+        from torch_spyre import _device
+
+        _device.register()
+    except BaseException:
+        _loaded = False
+        raise
+
+
+# After _autoload is defined: importing torch calls it while this module is
+# still being imported, when this module comes first.
+import torch  # noqa: E402, F401
+
+_autoload()
+
+from torch_spyre import _C  # noqa: E402
+from torch_spyre._C import (  # noqa: E402
+    SpyreError,
+    fallback_report,
+    reset_fallback_report,
+)
+
+__all__ = [
+    "SpyreError",
+    "_C",
+    "fallback_report",
+    "reset_fallback_report",
+]

@@ -1,0 +1,273 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module behind ``torch.spyre``; every name of ``torch_spyre._C`` is in it too."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Union
+
+import torch
+from torch.accelerator import memory  # noqa: F401
+
+from torch_spyre import _C
+
+Device = Union[int, str, torch.device, None]
+
+UNSUPPORTED_DTYPES = [
+    torch.float64,
+    torch.complex32,
+    torch.complex64,
+    torch.complex128,
+]
+
+
+def _index(device: Device = None) -> int:
+    """Index of a spyre device; None is the current one.
+
+    Raises ValueError for another device type, IndexError for an index that
+    does not exist.
+    """
+    if device is None:
+        return _C.current_device()
+    if isinstance(device, str):
+        device = torch.device(device)
+    if isinstance(device, torch.device):
+        if device.type != "spyre":
+            raise ValueError(f"expected a spyre device, found {device}")
+        index = _C.current_device() if device.index is None else device.index
+    else:
+        index = int(device)
+    count = _C.device_count()
+    if not 0 <= index < count:
+        raise IndexError(
+            f"spyre device index {index} is out of range: there "
+            f"{'is 1 device' if count == 1 else f'are {count} devices'}"
+        )
+    return index
+
+
+# --- devices -----------------------------------------------------------------
+
+
+def is_available() -> bool:
+    """Whether there is a device; never raises."""
+    try:
+        return _C.device_count() > 0
+    except RuntimeError:
+        return False
+
+
+def is_initialized() -> bool:
+    """Devices need no initialisation."""
+    return True
+
+
+def init() -> None:
+    """Check the environment; raises RuntimeError naming a wrong variable."""
+    _C.device_count()
+
+
+_lazy_init = init
+
+
+def device_count() -> int:
+    """Number of cards: AIU_WORLD_SIZE, by default 1."""
+    return _C.device_count()
+
+
+def current_device() -> int:
+    """Index of this thread's current device."""
+    return _C.current_device()
+
+
+def set_device(device: Device) -> None:
+    """Make a device this thread's current one."""
+    _C.set_device(_index(device))
+
+
+class device:  # noqa: N801 - the name every torch device module has
+    """Context manager that changes the current device."""
+
+    def __init__(self, device: Device) -> None:
+        self._index = _index(device)
+        self._previous = -1
+
+    def __enter__(self) -> None:
+        self._previous = _C.current_device()
+        _C.set_device(self._index)
+
+    def __exit__(self, *exception: object) -> None:
+        _C.set_device(self._previous)
+
+
+def get_device_name(device: Device = None) -> str:
+    """Name of a device."""
+    _index(device)
+    return "IBM Spyre (device model)"
+
+
+def synchronize(device: Device = None) -> None:
+    """Wait for all work of a device."""
+    _C.synchronize(_index(device))
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Dtypes that autocast may choose."""
+    return [torch.float16, torch.bfloat16]
+
+
+def _is_in_bad_fork() -> bool:
+    # Device memory is process memory: a fork has its own copy.
+    return False
+
+
+def _is_compiled() -> bool:
+    return True
+
+
+# --- streams and events --------------------------------------------------------
+
+
+class Stream(torch.Stream):
+    """A queue of work on one device; all work is synchronous so far."""
+
+    def __new__(
+        cls, device: Device = None, priority: int = 0, **kwargs: Any
+    ) -> "Stream":
+        if "stream_id" in kwargs:
+            return super().__new__(cls, priority=priority, **kwargs)
+        return super().__new__(
+            cls, torch.device("spyre", _index(device)), priority=priority, **kwargs
+        )
+
+    @property
+    def id(self) -> int:
+        return self.stream_id
+
+
+class Event(torch.Event):
+    """A point in a stream; elapsed_time() is in milliseconds."""
+
+    def __new__(cls, enable_timing: bool = True, **kwargs: Any) -> "Event":
+        kwargs.setdefault("device", "spyre")
+        return super().__new__(cls, enable_timing=enable_timing, **kwargs)
+
+
+def stream(stream: torch.Stream) -> torch.Stream:
+    """Context manager that makes a stream current."""
+    return stream
+
+
+def current_stream(device: Device = None) -> torch.Stream:
+    """This thread's current stream of a device."""
+    return torch.accelerator.current_stream(torch.device("spyre", _index(device)))
+
+
+def default_stream(device: Device = None) -> torch.Stream:
+    """The stream that is current unless another was set."""
+    return torch.Stream(
+        stream_id=0,
+        device_index=_index(device),
+        device_type=torch._C._autograd.DeviceType.PrivateUse1.value,
+    )
+
+
+def set_stream(stream: torch.Stream) -> None:
+    """Make a stream this thread's current one."""
+    torch.accelerator.set_stream(stream)
+
+
+# --- random numbers ------------------------------------------------------------
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the current device."""
+    _C.manual_seed(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed every device. Called by torch.manual_seed."""
+    if is_available():
+        _C.manual_seed_all(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def initial_seed(device: Device = None) -> int:
+    """Seed of a device's generator."""
+    return _C.initial_seed(_index(device))
+
+
+def get_rng_state(device: Device = "spyre") -> torch.Tensor:
+    """Random state: 16 bytes, seed then offset, as a CPU uint8 tensor."""
+    return _C.get_rng_state(_index(device))
+
+
+def set_rng_state(new_state: torch.Tensor, device: Device = "spyre") -> None:
+    """Restore what get_rng_state() gave."""
+    _C.set_rng_state(new_state, _index(device))
+
+
+def get_rng_state_all() -> list[torch.Tensor]:
+    """Random states of all devices."""
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state_all(new_states: list[torch.Tensor]) -> None:
+    """Restore what get_rng_state_all() gave."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
+# --- memory --------------------------------------------------------------------
+
+
+def memory_stats(device: Device = None) -> dict[str, int]:
+    """Counters of device memory, in bytes and blocks."""
+    return _C.memory_stats(_index(device))
+
+
+def memory_allocated(device: Device = None) -> int:
+    """Bytes of device memory in live tensors."""
+    return memory_stats(device)["allocated_bytes.all.current"]
+
+
+def max_memory_allocated(device: Device = None) -> int:
+    """Largest memory_allocated() since the last reset."""
+    return memory_stats(device)["allocated_bytes.all.peak"]
+
+
+def reset_peak_memory_stats(device: Device = None) -> None:
+    """Start a new maximum."""
+    _C._spyre_reset_peak_stats(_index(device))
+
+
+def mem_get_info(device: Device = None) -> tuple[int, int]:
+    """(free, total) bytes of device memory."""
+    return _C.mem_get_info(_index(device))
+
+
+# --- registration ----------------------------------------------------------------
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return getattr(_C, name)
+    except AttributeError:
+        raise AttributeError(
+            f"module 'torch.spyre' has no attribute {name!r}"
+        ) from None
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *dir(_C)})
+
+
+def register() -> None:
+    """Name the device, give tensors and modules their methods, patch torch."""
+    from torch_spyre import _patches
+
+    torch.utils.rename_privateuse1_backend("spyre")
+    torch._register_device_module("spyre", sys.modules[__name__])
+    torch.utils.generate_methods_for_privateuse1_backend(
+        for_storage=True, unsupported_dtype=UNSUPPORTED_DTYPES
+    )
+    _patches.install()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to change in torch itself.
+
+``Tensor.to``, ``torch.empty`` and ``nn.Module.to`` learn about device layouts;
+tensors get ``device_tensor_layout()``; printing a spyre tensor prints its
+values from the host, because torch formats numbers in float64.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+
+from torch_spyre import _C
+
+_tensor_to = torch.Tensor.to
+_module_to = torch.nn.Module.to
+_empty = torch.empty
+_tensor_str = torch._tensor_str._tensor_str
+
+# Ids of the parameters that a running nn.Module.to stores with dimension
+# order [1, 0].
+_linear_weights: ContextVar[frozenset[int]] = ContextVar(
+    "_linear_weights", default=frozenset()
+)
+
+
+def _contiguous_strides(sizes: Sequence[int]) -> list[int]:
+    strides, step = [], 1
+    for size in reversed(sizes):
+        strides.append(step)
+        step *= max(size, 1)
+    return strides[::-1]
+
+
+def _empty_for(
+    like: torch.Tensor,
+    dtype: torch.dtype,
+    device: torch.device,
+    layout: _C.SpyreTensorLayout,
+) -> torch.Tensor:
+    """A tensor of the sizes of `like` in `layout`.
+
+    The layout's stride map counts elements of a contiguous tensor, or, where
+    it does not fit one, of a tensor with the strides of `like`.
+    """
+    sizes = list(like.shape)
+    try:
+        return _C.empty_with_layout(
+            sizes, _contiguous_strides(sizes), dtype, layout, device
+        )
+    except _C.SpyreError:
+        if like.is_contiguous():
+            raise
+        return _C.empty_with_layout(sizes, list(like.stride()), dtype, layout, device)
+
+
+def _to_layout(
+    self: torch.Tensor, layout: _C.SpyreTensorLayout, *args: Any, **kwargs: Any
+) -> torch.Tensor:
+    copy = kwargs.pop("copy", False)
+    other = next((a for a in args if isinstance(a, torch.Tensor)), None)
+    if other is None:
+        other = kwargs.pop("other", None)
+    else:
+        args = tuple(a for a in args if a is not other)
+    if other is not None:
+        device, dtype = other.device, other.dtype
+    else:
+        device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+        if memory_format not in (None, torch.preserve_format):
+            raise ValueError("device_layout and memory_format exclude each other")
+    device = device or self.device
+    dtype = dtype or self.dtype
+    if device.type != "spyre":
+        raise ValueError(f"device_layout needs a spyre device, found {device}")
+    if device.index is None:
+        device = torch.device("spyre", _C.current_device())
+    if (
+        not copy
+        and self.device == device
+        and self.dtype == dtype
+        and _C.get_spyre_tensor_layout(self) == layout
+    ):
+        return self
+    return _empty_for(self, dtype, device, layout).copy_(self)
+
+
+@functools.wraps(_tensor_to)
+def to(self, *args, device_layout=None, **kwargs):  # noqa: D103
+    if device_layout is not None:
+        return _to_layout(self, device_layout, *args, **kwargs)
+    weights = _linear_weights.get()
+    if weights and id(self) in weights:
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        dtype = dtype or self.dtype
+        if self.device.type != "spyre" and self.device.type != "meta":
+            layout = _C.SpyreTensorLayout(
+                list(self.shape), _contiguous_strides(self.shape), dtype, [1, 0]
+            )
+            return _to_layout(self, layout, device, dtype)
+    return _tensor_to(self, *args, **kwargs)
+
+
+@functools.wraps(_module_to)
+def module_to(self, *args, **kwargs):  # noqa: D103
+    device = torch._C._nn._parse_to(*args, **kwargs)[0]
+    if device is None or device.type != "spyre":
+        return _module_to(self, *args, **kwargs)
+    weights = frozenset(
+        id(module.weight)
+        for module in self.modules()
+        if isinstance(module, torch.nn.Linear)
+        and isinstance(module.weight, torch.nn.Parameter)
+        and module.weight.dim() == 2
+    )
+    token = _linear_weights.set(weights)
+    try:
+        return _module_to(self, *args, **kwargs)
+    finally:
+        _linear_weights.reset(token)
+
+
+def module_spyre(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
+    """Move all parameters and buffers to a spyre device."""
+    from torch_spyre._device import _index
+
+    return self.to(torch.device("spyre", _index(device)))
+
+
+def empty(*size, device_layout=None, **kwargs):  # noqa: D103
+    if device_layout is None:
+        return _empty(*size, **kwargs)
+    if "size" in kwargs:
+        size = (kwargs.pop("size"),)
+    if len(size) == 1 and isinstance(size[0], Sequence):
+        size = tuple(size[0])
+    dtype = kwargs.pop("dtype", None) or torch.get_default_dtype()
+    device = kwargs.pop("device", None)
+    device = torch.device("spyre" if device is None else device)
+    if device.type != "spyre":
+        raise ValueError(f"device_layout needs a spyre device, found {device}")
+    requires_grad = kwargs.pop("requires_grad", False)
+    if kwargs:
+        raise TypeError(
+            f"torch.empty with device_layout does not take {', '.join(sorted(kwargs))}"
+        )
+    sizes = [int(s) for s in size]
+    result = _C.empty_with_layout(
+        sizes, _contiguous_strides(sizes), dtype, device_layout, device
+    )
+    return result.requires_grad_(requires_grad)
+
+
+def device_tensor_layout(self: torch.Tensor) -> _C.SpyreTensorLayout | None:
+    """The device layout of the tensor's storage; None off the device."""
+    if self.device.type != "spyre" or not torch._C._has_storage(self):
+        return None
+    if isinstance(self, torch._subclasses.FakeTensor):
+        return None
+    return _C.get_spyre_tensor_layout(self)
+
+
+def tensor_str(self: torch.Tensor, indent: int) -> str:
+    """torch._tensor_str._tensor_str with the values of a spyre tensor from the host."""
+    if self.device.type == "spyre" and not isinstance(
+        self, torch._subclasses.FakeTensor
+    ):
+        self = self.detach().cpu()
+    return _tensor_str(self, indent)
+
+
+def install() -> None:
+    """Put the replacements in place."""
+    torch.Tensor.to = to
+    torch.Tensor.device_tensor_layout = device_tensor_layout
+    torch.nn.Module.to = module_to
+    torch.nn.Module.spyre = module_spyre
+    torch._tensor_str._tensor_str = tensor_str
+
+    empty.__name__ = empty.__qualname__ = "empty"
+    empty.__doc__ = _empty.__doc__
+    torch.empty = empty
+    # Places that know torch.empty by identity.
+    from torch.utils._device import _device_constructors
+
+    _device_constructors().add(_empty)
+    torch.jit._builtins._register_builtin(empty, "aten::empty")
