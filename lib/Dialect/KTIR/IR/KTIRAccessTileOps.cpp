@@ -3,8 +3,8 @@
 // construct_access_tile and construct_indirect_access_tile: assembly,
 // verifiers, builders.
 
-#include "SubscriptParser.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "SubscriptParser.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
@@ -105,8 +105,8 @@ static void splitExtents(ArrayRef<OpFoldResult> extents,
 void ConstructAccessTileOp::build(OpBuilder &builder, OperationState &state,
                                   Value base, ValueRange indices,
                                   ArrayRef<OpFoldResult> extents) {
-  build(builder, state, base,
-        builder.getMultiDimIdentityMap(indices.size()), indices, extents);
+  build(builder, state, base, builder.getMultiDimIdentityMap(indices.size()),
+        indices, extents);
 }
 
 void ConstructAccessTileOp::build(OpBuilder &builder, OperationState &state,
@@ -141,12 +141,12 @@ ParseResult ConstructAccessTileOp::parse(OpAsmParser &parser,
                                context);
   };
   if (parser.parseOperand(base) ||
-      parser.parseCommaSeparatedList(
-          OpAsmParser::Delimiter::Square,
-          [&]() {
-            return parseSubscript(parser, getDim, getSymbol,
-                                  subscripts.emplace_back());
-          }) ||
+      parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                     [&]() {
+                                       return parseSubscript(
+                                           parser, getDim, getSymbol,
+                                           subscripts.emplace_back());
+                                     }) ||
       parseSymbolOperands(parser, symbolOperands) ||
       parseTileAttributes<ConstructAccessTileOp>(
           parser, result, {"base_map", "operandSegmentSizes"},
@@ -160,18 +160,18 @@ ParseResult ConstructAccessTileOp::parse(OpAsmParser &parser,
 
   result.addAttribute(
       getBaseMapAttrName(result.name),
-      AffineMapAttr::get(AffineMap::get(dims.size(), mapSymbols.size(),
-                                        subscripts, context)));
+      AffineMapAttr::get(
+          AffineMap::get(dims.size(), mapSymbols.size(), subscripts, context)));
   Type index = parser.getBuilder().getIndexType();
   auto &properties = result.getOrAddProperties<Properties>();
   properties.operandSegmentSizes = {
       1, static_cast<int32_t>(dims.size() + mapSymbols.size()),
       static_cast<int32_t>(symbolOperands.size())};
-  return failure(parser.resolveOperand(base, baseType, result.operands) ||
-                 parser.resolveOperands(dims, index, result.operands) ||
-                 parser.resolveOperands(mapSymbols, index, result.operands) ||
-                 parser.resolveOperands(symbolOperands, index,
-                                        result.operands));
+  return failure(
+      parser.resolveOperand(base, baseType, result.operands) ||
+      parser.resolveOperands(dims, index, result.operands) ||
+      parser.resolveOperands(mapSymbols, index, result.operands) ||
+      parser.resolveOperands(symbolOperands, index, result.operands));
 }
 
 void ConstructAccessTileOp::print(OpAsmPrinter &printer) {
@@ -184,9 +184,8 @@ void ConstructAccessTileOp::print(OpAsmPrinter &printer) {
   });
   printer << ']';
   printSymbolOperands(printer, getSymbolOperands());
-  printer.printOptionalAttrDict((*this)->getAttrs(),
-                                {getBaseMapAttrName(),
-                                 getOperandSegmentSizeAttr()});
+  printer.printOptionalAttrDict(
+      (*this)->getAttrs(), {getBaseMapAttrName(), getOperandSegmentSizeAttr()});
   printer << " : " << getBase().getType() << " -> " << getType();
 }
 
@@ -392,8 +391,8 @@ ParseResult ConstructIndirectAccessTileOp::parse(OpAsmParser &parser,
           parser, result,
           {"per_dim_subscript_kinds", "per_dim_subscript_maps",
            "operandSegmentSizes"},
-          "variables_space_set", "Variables space set",
-          "variables_space_order", "Variables space order"))
+          "variables_space_set", "Variables space set", "variables_space_order",
+          "Variables space order"))
     return failure();
 
   SmallVector<Type> types;
@@ -469,10 +468,10 @@ void ConstructIndirectAccessTileOp::print(OpAsmPrinter &printer) {
       });
   printer << ']';
   printSymbolOperands(printer, getSymbolOperands());
-  printer.printOptionalAttrDict(
-      (*this)->getAttrs(),
-      {getPerDimSubscriptKindsAttrName(), getPerDimSubscriptMapsAttrName(),
-       getOperandSegmentSizeAttr()});
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {getPerDimSubscriptKindsAttrName(),
+                                 getPerDimSubscriptMapsAttrName(),
+                                 getOperandSegmentSizeAttr()});
   printer << " : " << getBase().getType();
   for (Value memref : getIndexMemrefs())
     printer << ", " << memref.getType();
@@ -507,8 +506,8 @@ LogicalResult ConstructIndirectAccessTileOp::verify() {
   // KTDP-CONSTRUCT_INDIRECT_ACCESS_TILE-C4
   if (getType().getRank() != numVariables)
     return emitOpError("expected a tile of rank ")
-           << numVariables
-           << ", the number of intermediate variables, but got " << getType();
+           << numVariables << ", the number of intermediate variables, but got "
+           << getType();
   // KTDP-CONSTRUCT_INDIRECT_ACCESS_TILE-C5
   if (set.getNumSymbols() != getSymbolOperands().size())
     return emitOpError("expected as many symbol operands as "

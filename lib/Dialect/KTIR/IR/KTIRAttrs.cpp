@@ -121,10 +121,9 @@ Attribute MemorySpaceAttr::parse(AsmParser &parser, Type) {
 }
 
 Attribute MemorySpaceAttr::parseFrontEndSpelling(AsmParser &parser) {
-  return parseMemorySpace(parser, "core", "'HBM', 'LX', 'L0' or 'unspecified'",
-                          [](StringRef keyword) {
-                            return symbolizeMemorySpaceKind(keyword);
-                          });
+  return parseMemorySpace(
+      parser, "core", "'HBM', 'LX', 'L0' or 'unspecified'",
+      [](StringRef keyword) { return symbolizeMemorySpaceKind(keyword); });
 }
 
 void MemorySpaceAttr::print(AsmPrinter &printer) const {
@@ -174,9 +173,10 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                    StringRef arrangement) {
   // KTDP-LAYOUT-C1
   if (deviceSize.empty() || deviceSize.size() != strideMap.size())
-    return emitError() << "device_size and stride_map must have equal, non-zero "
-                          "length, but got "
-                       << deviceSize.size() << " and " << strideMap.size();
+    return emitError()
+           << "device_size and stride_map must have equal, non-zero "
+              "length, but got "
+           << deviceSize.size() << " and " << strideMap.size();
   // KTDP-LAYOUT-C2
   if (shape.size() != strides.size())
     return emitError() << "shape and strides must have equal length, but got "
@@ -207,9 +207,9 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
 /// `[` integers `]`
 static ParseResult parseIntegerList(AsmParser &parser,
                                     SmallVectorImpl<int64_t> &list) {
-  return parser.parseCommaSeparatedList(
-      AsmParser::Delimiter::Square,
-      [&]() { return parser.parseInteger(list.emplace_back()); });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() {
+    return parser.parseInteger(list.emplace_back());
+  });
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {

@@ -1,21 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "mlir/Bytecode/BytecodeImplementation.h"
 
 using namespace mlir;
 using namespace mlir::ktdp;
 
 #include "Spyre/Dialect/KTIR/IR/KTIRDialect.cpp.inc"
 
+namespace {
+/// Everything but tile futures goes into bytecode as its assembly; a future's
+/// cannot be read back there (see parseTileFuture in KTIROps.cpp).
+struct KTDPBytecodeInterface : public BytecodeDialectInterface {
+  KTDPBytecodeInterface(Dialect *dialect) : BytecodeDialectInterface(dialect) {}
+
+  static constexpr uint64_t kTileFuture = 0;
+
+  LogicalResult writeType(Type type,
+                          DialectBytecodeWriter &writer) const override {
+    auto future = dyn_cast<TileFutureType>(type);
+    if (!future)
+      return failure();
+    writer.writeVarInt(kTileFuture);
+    writer.writeType(future.getTileType());
+    writer.writeAttribute(future.getGroups());
+    return success();
+  }
+
+  Type readType(DialectBytecodeReader &reader) const override {
+    uint64_t code;
+    if (failed(reader.readVarInt(code)))
+      return {};
+    if (code != kTileFuture) {
+      reader.emitError("unknown ktdp type code: ") << code;
+      return {};
+    }
+    Type tileType;
+    IntegerSetAttr groups;
+    if (failed(reader.readType(tileType)) ||
+        failed(reader.readAttribute(groups)))
+      return {};
+    return TileFutureType::getChecked([&]() { return reader.emitError(); },
+                                      tileType, groups);
+  }
+};
+} // namespace
+
 void KTDPDialect::initialize() {
+  addInterfaces<KTDPBytecodeInterface>();
   registerAttributes();
   registerTypes();
   registerOps();
 }
 
-LogicalResult
-KTDPDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
-                                      unsigned argIndex, NamedAttribute attr) {
+LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
+                                                    unsigned regionIndex,
+                                                    unsigned argIndex,
+                                                    NamedAttribute attr) {
   auto emitError = [&]() {
     return op->emitError("argument ") << argIndex << ": ";
   };
@@ -63,8 +104,7 @@ KTDPDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
     return emitError() << "'" << name << "' and '" << other
                        << "' exclude each other";
   ArrayRef<Type> types = function.getArgumentTypes();
-  if (regionIndex == 0 && argIndex < types.size() &&
-      !types[argIndex].isIndex())
+  if (regionIndex == 0 && argIndex < types.size() && !types[argIndex].isIndex())
     return emitError() << "'" << name
                        << "' needs an argument of type 'index', but got "
                        << types[argIndex];

@@ -12,10 +12,9 @@ IntegerSet mlir::ktdp::getBoxSet(MLIRContext *context,
   unsigned numSymbols = 0;
   for (auto [dim, extent] : llvm::enumerate(extents)) {
     AffineExpr d = getAffineDimExpr(dim, context);
-    AffineExpr upper =
-        ShapedType::isDynamic(extent)
-            ? getAffineSymbolExpr(numSymbols++, context) - 1
-            : getAffineConstantExpr(extent - 1, context);
+    AffineExpr upper = ShapedType::isDynamic(extent)
+                           ? getAffineSymbolExpr(numSymbols++, context) - 1
+                           : getAffineConstantExpr(extent - 1, context);
     constraints.push_back(d);
     constraints.push_back(-d + upper);
   }

@@ -103,7 +103,8 @@ private:
           parser.parseRParen())
         return failure();
       if (!getSymbol)
-        return parser.emitError(loc, "symbols are not allowed in this subscript");
+        return parser.emitError(loc,
+                                "symbols are not allowed in this subscript");
       result = getSymbol(operand);
       return success();
     }

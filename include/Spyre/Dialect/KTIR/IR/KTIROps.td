@@ -3,31 +3,14 @@
 #ifndef SPYRE_DIALECT_KTIR_IR_KTIROPS_TD
 #define SPYRE_DIALECT_KTIR_IR_KTIROPS_TD
 
-include "Spyre/Dialect/KTIR/IR/KTIRAttrs.td"
-include "Spyre/Dialect/KTIR/IR/KTIRDialect.td"
-include "Spyre/Dialect/KTIR/IR/KTIRTypes.td"
-include "mlir/IR/BuiltinAttributes.td"
-include "mlir/IR/CommonAttrConstraints.td"
-include "mlir/IR/CommonTypeConstraints.td"
-include "mlir/IR/OpAsmInterface.td"
-include "mlir/Interfaces/SideEffectInterfaces.td"
-
-class KTDP_Op<string mnemonic, list<Trait> traits = []>
-    : Op<KTDP_Dialect, mnemonic, traits>;
+include "Spyre/Dialect/KTIR/IR/KTIRBase.td"
+include "Spyre/Dialect/KTIR/IR/KTIRInterTileOps.td"
 
 def KTDP_AccessTile : Type<CPred<"::llvm::isa<::mlir::ktdp::AccessTileType>($_self)">,
     "access tile", "::mlir::ktdp::AccessTileType">;
 def KTDP_RuntimeArg : Type<CPred<"::llvm::isa<::mlir::ktdp::RuntimeArgType>($_self)">,
     "runtime argument", "::mlir::ktdp::RuntimeArgType">;
 def KTDP_Base : AnyTypeOf<[AnyRankedOrUnrankedMemRef, AnyTensor]>;
-
-def KTDP_IntegerSetAttr : Attr<CPred<"::llvm::isa<::mlir::IntegerSetAttr>($_self)">,
-    "integer set attribute"> {
-  let storageType = "::mlir::IntegerSetAttr";
-  let returnType = "::mlir::IntegerSet";
-  let convertFromStorage = "$_self.getValue()";
-  let constBuilderCall = "::mlir::IntegerSetAttr::get($0)";
-}
 
 //===----------------------------------------------------------------------===//
 // Grid and run-time arguments
