@@ -10,7 +10,9 @@
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <torch/library.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace spyre::device {
 
@@ -47,6 +49,9 @@ int64_t chooseAttention(const at::Tensor &query, const at::Tensor &key,
        query.sym_size(-3) % key.sym_size(-3) != 0))
     return kMath;
   if (query.sym_numel() == 0 || key.sym_numel() == 0 || value.sym_numel() == 0)
+    return kMath;
+  // The operator's meta function cannot express this one.
+  if (rank == 3 && query.sym_size(-1) != value.sym_size(-1))
     return kMath;
   if (mask && mask->defined() && mask->dim() > rank)
     return kMath;
@@ -93,14 +98,26 @@ double factorOf(const at::Tensor &query, std::optional<double> scale) {
   return scale ? *scale : 1.0 / std::sqrt(static_cast<double>(query.size(-1)));
 }
 
-/// A device tensor with the values of `host`, in the stride order of `like`.
+/// A device tensor with the values of `host` and the strides that PyTorch's
+/// meta function promises: those of empty_like(like), or `like`'s stride order
+/// where the sizes differ.
 at::Tensor toDeviceLike(const at::Tensor &host, const at::Tensor &like) {
-  at::Tensor result = at::empty_strided(
-      host.sizes(),
-      host.sizes() == like.sizes() && isDense(like.sizes(), like.strides())
-          ? like.strides()
-          : c10::IntArrayRef(host.contiguous().strides()),
-      like.options());
+  at::Tensor result;
+  if (host.sizes() == like.sizes()) {
+    result = at::empty_like(like);
+  } else {
+    std::vector<int64_t> order(host.dim()), strides(host.dim());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+      return like.stride(a) > like.stride(b);
+    });
+    int64_t step = 1;
+    for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+      strides[*dim] = step;
+      step *= host.size(*dim);
+    }
+    result = at::empty_strided(host.sizes(), strides, like.options());
+  }
   copyTensor(host, result);
   return result;
 }

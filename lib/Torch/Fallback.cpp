@@ -5,6 +5,8 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/CPUFallback.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
 #include <torch/library.h>
 
 #include <mutex>
@@ -130,9 +132,19 @@ void recordFallback(const std::string &operatorName) {
     ++report().counts[operatorName];
     first = report().warned.insert(operatorName).second;
   }
-  if (first)
-    TORCH_WARN(operatorName, " has no spyre kernel and runs on the CPU; "
-                             "torch_spyre.fallback_report() counts such calls");
+  if (!first)
+    return;
+  // Not TORCH_WARN: operators called through torch.ops, as compiled graphs do,
+  // have no handler that makes it a Python warning.
+  std::string message = operatorName +
+                        " has no spyre kernel and runs on the CPU; "
+                        "torch_spyre.fallback_report() counts such calls";
+  pybind11::gil_scoped_acquire gil;
+  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) != 0) {
+    python_error error;
+    error.persist();
+    throw error;
+  }
 }
 
 std::map<std::string, int64_t> fallbackReport() {

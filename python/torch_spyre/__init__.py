@@ -37,8 +37,8 @@ from torch_spyre._C import (  # noqa: E402
 )
 
 __all__ = [
-    "SpyreError",
     "_C",
+    "SpyreError",
     "fallback_report",
     "reset_fallback_report",
 ]

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Union
+from typing import Any
 
 import torch
 from torch.accelerator import memory  # noqa: F401
 
 from torch_spyre import _C
 
-Device = Union[int, str, torch.device, None]
+Device = int | str | torch.device | None
 
 UNSUPPORTED_DTYPES = [
     torch.float64,
@@ -85,7 +85,7 @@ def set_device(device: Device) -> None:
     _C.set_device(_index(device))
 
 
-class device:  # noqa: N801 - the name every torch device module has
+class device:
     """Context manager that changes the current device."""
 
     def __init__(self, device: Device) -> None:
@@ -131,9 +131,7 @@ def _is_compiled() -> bool:
 class Stream(torch.Stream):
     """A queue of work on one device; all work is synchronous so far."""
 
-    def __new__(
-        cls, device: Device = None, priority: int = 0, **kwargs: Any
-    ) -> "Stream":
+    def __new__(cls, device: Device = None, priority: int = 0, **kwargs: Any) -> Stream:
         if "stream_id" in kwargs:
             return super().__new__(cls, priority=priority, **kwargs)
         return super().__new__(
@@ -148,7 +146,7 @@ class Stream(torch.Stream):
 class Event(torch.Event):
     """A point in a stream; elapsed_time() is in milliseconds."""
 
-    def __new__(cls, enable_timing: bool = True, **kwargs: Any) -> "Event":
+    def __new__(cls, enable_timing: bool = True, **kwargs: Any) -> Event:
         kwargs.setdefault("device", "spyre")
         return super().__new__(cls, enable_timing=enable_timing, **kwargs)
 
@@ -159,7 +157,7 @@ def stream(stream: torch.Stream) -> torch.Stream:
 
 
 def current_stream(device: Device = None) -> torch.Stream:
-    """This thread's current stream of a device."""
+    """The current stream of a device in the calling thread."""
     return torch.accelerator.current_stream(torch.device("spyre", _index(device)))
 
 

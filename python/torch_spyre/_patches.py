@@ -91,7 +91,12 @@ def _to_layout(
 
 
 @functools.wraps(_tensor_to)
-def to(self, *args, device_layout=None, **kwargs):  # noqa: D103
+def to(
+    self: torch.Tensor,
+    *args: Any,
+    device_layout: _C.SpyreTensorLayout | None = None,
+    **kwargs: Any,
+) -> torch.Tensor:
     if device_layout is not None:
         return _to_layout(self, device_layout, *args, **kwargs)
     weights = _linear_weights.get()
@@ -107,7 +112,7 @@ def to(self, *args, device_layout=None, **kwargs):  # noqa: D103
 
 
 @functools.wraps(_module_to)
-def module_to(self, *args, **kwargs):  # noqa: D103
+def module_to(self: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Module:
     device = torch._C._nn._parse_to(*args, **kwargs)[0]
     if device is None or device.type != "spyre":
         return _module_to(self, *args, **kwargs)
@@ -132,7 +137,9 @@ def module_spyre(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
     return self.to(torch.device("spyre", _index(device)))
 
 
-def empty(*size, device_layout=None, **kwargs):  # noqa: D103
+def empty(
+    *size: Any, device_layout: _C.SpyreTensorLayout | None = None, **kwargs: Any
+) -> torch.Tensor:
     if device_layout is None:
         return _empty(*size, **kwargs)
     if "size" in kwargs:
