@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Kernels.h"
+#include "Vector.h"
+
+#define SPYRE_STRING_OF(X) #X
+#define SPYRE_STRING(X) SPYRE_STRING_OF(X)
+
+namespace spyre::runtime::SPYRE_KERNEL_ISA {
+
+const KernelTable *table() {
+  static constexpr KernelTable result = {SPYRE_STRING(SPYRE_KERNEL_ISA),
+                                         kLanes,
+                                         unary,
+                                         binary,
+                                         fusedMultiplyAdd,
+                                         roundFloat,
+                                         compareFloat,
+                                         selectFloat,
+                                         unaryInt32,
+                                         unaryInt64,
+                                         binaryInt32,
+                                         binaryInt64,
+                                         compareInt32,
+                                         compareInt64,
+                                         selectInt32,
+                                         selectInt64,
+                                         castInt,
+                                         intToFloat,
+                                         floatToInt,
+                                         reduceRows,
+                                         accumulateRows,
+                                         gemm,
+                                         copyFloat,
+                                         copyInt32,
+                                         copyInt64,
+                                         loadFloat,
+                                         loadInt32,
+                                         loadInt64,
+                                         storeFloat,
+                                         storeInt32,
+                                         storeInt64,
+                                         loadFloatRun,
+                                         storeFloatRun};
+  return &result;
+}
+
+} // namespace spyre::runtime::SPYRE_KERNEL_ISA

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Rounders.h - Rounding and codes of the narrow float types *- C++ -*-===//
+//
+// Each format is a struct with
+//   round(VF) -> VF     nearest value of the format
+//   encode(VF) -> VU    its code
+//   decode(VU) -> VF
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_KERNELS_ROUNDERS_H
+#define SPYRE_LIB_RUNTIME_KERNELS_ROUNDERS_H
+
+#include "Spyre/Runtime/Kernels/TileKernels.h"
+#include "Vector.h"
+
+namespace spyre::runtime::SPYRE_KERNEL_ISA {
+
+constexpr uint32_t kInfinityBits = 0x7f800000u;
+
+struct NoRounding {
+  static SPYRE_INLINE VF round(VF x) { return x; }
+};
+
+/// spec/numerics.md: exponent bias 31, no subnormals, half away from zero,
+/// 0x7fff and 0xffff are the infinities.
+struct FormatDL16 {
+  // The bits of the float 2^-31, which has the code of zero.
+  static constexpr uint32_t kZero = (127u - 31u) << 23;
+  static constexpr uint32_t kNonNumber = kZero + (0x7fffu << 14);
+
+  static SPYRE_INLINE VF round(VF x) {
+    VU bits = bitsAs<VU>(x);
+    VU magnitude = bits & ~kSignBit;
+    VU sign = bits & kSignBit;
+    VU rounded = (magnitude + 0x2000u) & 0xffffc000u;
+    rounded = select(rounded <= splatU(kZero), VU{}, rounded);
+    rounded =
+        select(rounded >= splatU(kNonNumber), splatU(kInfinityBits), rounded);
+    sign = select(magnitude > splatU(kInfinityBits), VU{}, sign);
+    return bitsAs<VF>(rounded | sign);
+  }
+  static SPYRE_INLINE VU encode(VF x) {
+    VU bits = bitsAs<VU>(x);
+    VU magnitude = bits & ~kSignBit;
+    VU sign = (bits >> 16) & 0x8000u;
+    VI code = bitsAs<VI>((magnitude + 0x2000u) >> 14) - int32_t(kZero >> 14);
+    code = select(code < 0, VI{}, code);
+    code = select(code > splatI(0x7fff), splatI(0x7fff), code);
+    sign = select(magnitude > splatU(kInfinityBits), VU{}, sign);
+    return bitsAs<VU>(code) | sign;
+  }
+  static SPYRE_INLINE VF decode(VU code) {
+    VU magnitude = code & 0x7fffu;
+    VU bits = (magnitude << 14) + kZero;
+    bits = select(magnitude == VU{}, VU{}, bits);
+    bits = select(magnitude == splatU(0x7fff), splatU(kInfinityBits), bits);
+    return bitsAs<VF>(bits | ((code & 0x8000u) << 16));
+  }
+};
+
+/// An IEEE-like format of `Bits` bits with `Fraction` fraction bits, rounding
+/// half to even. `FiniteOnly` formats use the largest exponent for numbers, all
+/// ones for NaN, and overflow to NaN.
+template <int Bits, int Fraction, bool FiniteOnly>
+struct FormatIEEE {
+  static constexpr int kExponentBits = Bits - 1 - Fraction;
+  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
+  static constexpr int kShift = 23 - Fraction;
+  static constexpr uint32_t kSignCode = 1u << (Bits - 1);
+  static constexpr uint32_t kMagnitudeCode = kSignCode - 1;
+  // The first code that is no finite number.
+  static constexpr uint32_t kLimitCode =
+      FiniteOnly ? kMagnitudeCode : ((1u << kExponentBits) - 1) << Fraction;
+  static constexpr uint32_t kNaNCode =
+      FiniteOnly ? kMagnitudeCode : kLimitCode | (1u << (Fraction - 1));
+  static constexpr uint32_t kRebias = uint32_t(127 - kBias) << 23;
+  static constexpr uint32_t kLimit = (kLimitCode << kShift) + kRebias;
+  static constexpr uint32_t kOverflow =
+      FiniteOnly ? 0x7fc00000u : kInfinityBits;
+  static constexpr uint32_t kMinNormal = kRebias + (1u << 23);
+  // A power of two whose last place is the smallest subnormal of the format:
+  // adding it rounds there.
+  static constexpr uint32_t kSubnormalBits =
+      uint32_t(127 + 1 - kBias - Fraction + 23) << 23;
+
+  static SPYRE_INLINE VU roundMagnitude(VU magnitude) {
+    return (magnitude + ((1u << (kShift - 1)) - 1) +
+            ((magnitude >> kShift) & 1u)) &
+           ~((1u << kShift) - 1);
+  }
+  static SPYRE_INLINE VF magic() { return bitsAs<VF>(splatU(kSubnormalBits)); }
+
+  static SPYRE_INLINE VF round(VF x) {
+    VU bits = bitsAs<VU>(x);
+    VU magnitude = bits & ~kSignBit;
+    VU rounded = roundMagnitude(magnitude);
+    VF subnormal = (bitsAs<VF>(magnitude) + magic()) - magic();
+    rounded =
+        select(magnitude < splatU(kMinNormal), bitsAs<VU>(subnormal), rounded);
+    rounded = select(rounded >= splatU(kLimit), splatU(kOverflow), rounded);
+    rounded =
+        select(magnitude > splatU(kInfinityBits), splatU(0x7fc00000u), rounded);
+    return bitsAs<VF>(rounded | (bits & kSignBit));
+  }
+  static SPYRE_INLINE VU encode(VF x) {
+    VU bits = bitsAs<VU>(x);
+    VU magnitude = bits & ~kSignBit;
+    VU code = (roundMagnitude(magnitude) - kRebias) >> kShift;
+    VU subnormal =
+        bitsAs<VU>(bitsAs<VF>(magnitude) + magic()) - splatU(kSubnormalBits);
+    VU rounded = roundMagnitude(magnitude);
+    code = select(magnitude < splatU(kMinNormal), subnormal, code);
+    code = select(rounded >= splatU(kLimit), splatU(kLimitCode), code);
+    code = select(magnitude > splatU(kInfinityBits), splatU(kNaNCode), code);
+    return code | ((bits >> (32 - Bits)) & kSignCode);
+  }
+  static SPYRE_INLINE VF decode(VU code) {
+    VU magnitude = code & kMagnitudeCode;
+    VU bits = (magnitude << kShift) + kRebias;
+    VF subnormal = bitsAs<VF>(magnitude + splatU(kSubnormalBits)) - magic();
+    bits =
+        select(magnitude < splatU(1u << Fraction), bitsAs<VU>(subnormal), bits);
+    bits = select(magnitude >= splatU(kLimitCode),
+                  FiniteOnly ? splatU(0x7fc00000u)
+                             : ((magnitude << kShift) | kInfinityBits),
+                  bits);
+    return bitsAs<VF>(bits | ((code & kSignCode) << (32 - Bits)));
+  }
+};
+
+using FormatHalf = FormatIEEE<16, 10, false>;
+using FormatE4M3FN = FormatIEEE<8, 3, true>;
+using FormatE5M2 = FormatIEEE<8, 2, false>;
+
+struct FormatBF16 {
+  static SPYRE_INLINE VF round(VF x) {
+    VU bits = bitsAs<VU>(x);
+    VU rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+    rounded = select(isNaN(x), (bits & kSignBit) | 0x7fc00000u, rounded);
+    return bitsAs<VF>(rounded);
+  }
+  static SPYRE_INLINE VU encode(VF x) { return bitsAs<VU>(round(x)) >> 16; }
+  static SPYRE_INLINE VF decode(VU code) { return bitsAs<VF>(code << 16); }
+};
+
+/// Calls f with the rounder of `rounding`.
+template <class F>
+SPYRE_INLINE void dispatchRounding(Rounding rounding, F f) {
+  switch (rounding) {
+  case Rounding::None:
+    return f(NoRounding());
+  case Rounding::DL16:
+    return f(FormatDL16());
+  case Rounding::IEEEHalf:
+    return f(FormatHalf());
+  case Rounding::BF16:
+    return f(FormatBF16());
+  case Rounding::F8E4M3FN:
+    return f(FormatE4M3FN());
+  case Rounding::F8E5M2:
+    return f(FormatE5M2());
+  }
+}
+
+/// Rounds in place; the result of a preceding pass over few elements.
+void roundInPlace(float *x, size_t n, Rounding rounding);
+
+/// Elements that a two-pass kernel handles at a time: they stay in the first
+/// cache.
+constexpr size_t kBlock = 512;
+
+/// Runs `compute(begin, count, rounder)` over n elements. The common roundings
+/// are part of the pass, the others follow block by block.
+template <class Compute>
+SPYRE_INLINE void computeRounded(float *result, size_t n, Rounding rounding,
+                                 Compute compute) {
+  if (rounding == Rounding::None)
+    return compute(size_t(0), n, NoRounding());
+  if (rounding == Rounding::DL16)
+    return compute(size_t(0), n, FormatDL16());
+  for (size_t begin = 0; begin < n; begin += kBlock) {
+    size_t count = n - begin < kBlock ? n - begin : kBlock;
+    compute(begin, count, NoRounding());
+    roundInPlace(result + begin, count, rounding);
+  }
+}
+
+} // namespace spyre::runtime::SPYRE_KERNEL_ISA
+
+#endif // SPYRE_LIB_RUNTIME_KERNELS_ROUNDERS_H

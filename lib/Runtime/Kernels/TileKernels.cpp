@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- TileKernels.cpp - Choice of the instruction set --------------------===//
+//
+// The only file of the kernels that is compiled once, for the oldest processor.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Runtime/Kernels/TileKernels.h"
+
+#include <limits>
+
+namespace spyre::runtime {
+
+namespace baseline {
+const KernelTable *table();
+}
+#ifdef SPYRE_KERNELS_X86
+namespace avx2 {
+const KernelTable *table();
+}
+namespace avx512 {
+const KernelTable *table();
+}
+#endif
+
+float reduceIdentity(ReduceOp op) {
+  using Limits = std::numeric_limits<float>;
+  switch (op) {
+  case ReduceOp::Sum:
+    return 0.0f;
+  case ReduceOp::Mul:
+    return 1.0f;
+  case ReduceOp::Max:
+    return -Limits::infinity();
+  case ReduceOp::Min:
+    return Limits::infinity();
+  case ReduceOp::MaxNum:
+  case ReduceOp::MinNum:
+    return Limits::quiet_NaN();
+  }
+  return 0.0f;
+}
+
+std::vector<const KernelTable *> kernelVariants() {
+  std::vector<const KernelTable *> variants = {baseline::table()};
+#ifdef SPYRE_KERNELS_X86
+  // Exactly the features that the files are compiled for.
+  __builtin_cpu_init();
+  bool hasAVX2 = __builtin_cpu_supports("avx2") &&
+                 __builtin_cpu_supports("fma") &&
+                 __builtin_cpu_supports("bmi2");
+  if (hasAVX2)
+    variants.push_back(avx2::table());
+  if (hasAVX2 && __builtin_cpu_supports("avx512f") &&
+      __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    variants.push_back(avx512::table());
+#endif
+  return variants;
+}
+
+const KernelTable &kernels() {
+  static const KernelTable &best = *kernelVariants().back();
+  return best;
+}
+
+} // namespace spyre::runtime

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "KernelTestUtils.h"
+
+using namespace spyre::runtime;
+
+namespace {
+
+class ReduceKernels : public KernelTest {};
+class GemmKernel : public KernelTest {};
+
+const ReduceOp kReduceOps[] = {ReduceOp::Sum,    ReduceOp::Mul,
+                               ReduceOp::Max,    ReduceOp::Min,
+                               ReduceOp::MaxNum, ReduceOp::MinNum};
+
+double combine(ReduceOp op, double a, double b) {
+  bool hasNaN = std::isnan(a) || std::isnan(b);
+  switch (op) {
+  case ReduceOp::Sum:
+    return a + b;
+  case ReduceOp::Mul:
+    return a * b;
+  case ReduceOp::Max:
+    return hasNaN ? NAN : std::max(a, b);
+  case ReduceOp::Min:
+    return hasNaN ? NAN : std::min(a, b);
+  case ReduceOp::MaxNum:
+    return std::fmax(a, b);
+  case ReduceOp::MinNum:
+    return std::fmin(a, b);
+  }
+  return NAN;
+}
+
+TEST_P(ReduceKernels, RowsAndColumns) {
+  for (size_t n : kLengths)
+    for (size_t rows : {size_t(1), size_t(5)}) {
+      size_t stride = n + 3;
+      std::vector<float> x = randomFloats(rows * stride, 0.9f, 1.1f);
+      for (ReduceOp op : kReduceOps) {
+        std::vector<float> perRow(rows + 1, 1.0f), perColumn(n + 1, 1.0f);
+        k.reduceRows(op, x.data(), rows, n, ptrdiff_t(stride), perRow.data());
+        k.accumulateRows(op, x.data(), rows, n, ptrdiff_t(stride),
+                         perColumn.data());
+        // The guards.
+        EXPECT_EQ(perRow[rows], 1.0f);
+        EXPECT_EQ(perColumn[n], 1.0f);
+        for (size_t r = 0; r < rows; ++r) {
+          double expected = 1.0;
+          for (size_t j = 0; j < n; ++j)
+            expected = combine(op, expected, x[r * stride + j]);
+          double bound = double(n) * std::ldexp(std::fabs(expected), -24);
+          if (op == ReduceOp::Sum || op == ReduceOp::Mul)
+            EXPECT_NEAR(perRow[r], expected, bound) << n;
+          else
+            EXPECT_EQ(perRow[r], expected) << n;
+        }
+        for (size_t j = 0; j < n; ++j) {
+          // Columns are exactly the ascending order.
+          float expected = 1.0f;
+          for (size_t r = 0; r < rows; ++r)
+            expected = float(combine(op, expected, x[r * stride + j]));
+          EXPECT_EQ(perColumn[j], expected);
+        }
+      }
+    }
+}
+
+TEST_P(ReduceKernels, SumOrderIsThePublishedOne) {
+  for (size_t n : kLengths) {
+    std::vector<float> x = randomFloats(n, -100.0f, 100.0f, 11);
+    float partial[32] = {};
+    for (size_t j = 0; j < n; ++j)
+      partial[j % 32] += x[j];
+    for (int half = 16; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i)
+        partial[i] += partial[i + half];
+    float acc = 0.25f;
+    k.reduceRows(ReduceOp::Sum, x.data(), 1, n, 0, &acc);
+    EXPECT_EQ(acc, 0.25f + partial[0]) << n;
+  }
+}
+
+TEST_P(ReduceKernels, NaNAndIdentities) {
+  for (size_t n : {size_t(1), size_t(31), size_t(65), size_t(200)})
+    for (size_t at = 0; at < n; at += 13) {
+      std::vector<float> x = randomFloats(n, -2.0f, 2.0f);
+      float expected[] = {0, 0, -INFINITY, INFINITY, -INFINITY, INFINITY};
+      for (size_t j = 0; j < n; ++j)
+        for (size_t o = 4; o < 6; ++o)
+          if (j != at)
+            expected[o] = float(combine(kReduceOps[o], expected[o], x[j]));
+      x[at] = NAN;
+      for (size_t o = 0; o < 6; ++o) {
+        float acc = reduceIdentity(kReduceOps[o]);
+        k.reduceRows(kReduceOps[o], x.data(), 1, n, 0, &acc);
+        if (o < 4 || n == 1)
+          EXPECT_TRUE(std::isnan(acc)) << o << " " << n;
+        else
+          EXPECT_EQ(acc, expected[o]) << o << " " << n << " " << at;
+        float column = reduceIdentity(kReduceOps[o]);
+        k.accumulateRows(kReduceOps[o], x.data(), n, 1, 1, &column);
+        EXPECT_TRUE(sameFloat(acc, column) || o < 2);
+      }
+    }
+  // Fully masked rows.
+  std::vector<float> masked(77, -INFINITY);
+  float acc = reduceIdentity(ReduceOp::Max);
+  k.reduceRows(ReduceOp::Max, masked.data(), 1, masked.size(), 0, &acc);
+  EXPECT_EQ(acc, -INFINITY);
+}
+
+struct Strides {
+  ptrdiff_t row, column;
+};
+
+/// Row-major, transposed, padded both ways.
+std::vector<Strides> stridesOf(size_t rows, size_t columns) {
+  return {{ptrdiff_t(columns), 1},
+          {1, ptrdiff_t(rows)},
+          {ptrdiff_t(columns) + 5, 1},
+          {2, 2 * ptrdiff_t(rows) + 1}};
+}
+
+TEST_P(GemmKernel, MatchesOneChainPerElement) {
+  const size_t sizes[][3] = {
+      {1, 1, 1},    {1, 64, 64},   {1, 200, 33}, {2, 130, 70}, {3, 17, 300},
+      {4, 65, 5},   {5, 15, 1},    {6, 48, 64},  {7, 33, 257}, {8, 32, 600},
+      {16, 64, 64}, {17, 31, 129}, {40, 70, 40}, {65, 1, 100}, {33, 100, 520},
+      {0, 3, 3},    {3, 0, 3},     {3, 3, 0}};
+  bool isFused = std::string(k.name) != "baseline";
+  for (auto [m, n, depth] : sizes) {
+    size_t space = 4 * (m + 8) * (depth + 8) + 4 * (n + 8) * (depth + 8);
+    std::vector<float> a = randomFloats(space, -1, 1, 21);
+    std::vector<float> b = randomFloats(space, -1, 1, 22);
+    std::vector<float> initial = randomFloats((m + 1) * (n + 7), -1, 1, 23);
+    ptrdiff_t ldc = ptrdiff_t(n) + 7;
+    for (Strides sa : stridesOf(m, depth))
+      for (Strides sb : stridesOf(depth, n)) {
+        std::vector<float> c = initial;
+        k.gemm(m, n, depth, a.data(), sa.row, sa.column, b.data(), sb.row,
+               sb.column, c.data(), ldc);
+        for (size_t i = 0; i < m; ++i)
+          for (size_t j = 0; j < size_t(ldc); ++j) {
+            float expected = initial[i * size_t(ldc) + j];
+            for (size_t p = 0; p < depth && j < n; ++p) {
+              float x =
+                  a[size_t(ptrdiff_t(i) * sa.row + ptrdiff_t(p) * sa.column)];
+              float y =
+                  b[size_t(ptrdiff_t(p) * sb.row + ptrdiff_t(j) * sb.column)];
+              if (isFused) {
+                expected = std::fma(x, y, expected);
+              } else {
+                volatile float product = x * y;
+                expected += product;
+              }
+            }
+            ASSERT_EQ(c[i * size_t(ldc) + j], expected)
+                << m << "x" << n << "x" << depth << " at " << i << "," << j;
+          }
+      }
+  }
+}
+
+TEST_P(GemmKernel, SpecialValuesStayInTheirElement) {
+  size_t m = 9, n = 37, depth = 20;
+  std::vector<float> a(m * depth, 1.0f), b(depth * n, 1.0f), c(m * n, 0.0f);
+  a[2 * depth + 3] = INFINITY;
+  b[5 * n + 36] = NAN;
+  k.gemm(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(), ptrdiff_t(n), 1,
+         c.data(), ptrdiff_t(n));
+  for (size_t i = 0; i < m; ++i)
+    for (size_t j = 0; j < n; ++j) {
+      float expected = j == 36 ? NAN : i == 2 ? INFINITY : float(depth);
+      EXPECT_TRUE(sameFloat(c[i * n + j], expected)) << i << " " << j;
+    }
+}
+
+SPYRE_INSTANTIATE_KERNEL_TEST(ReduceKernels);
+SPYRE_INSTANTIATE_KERNEL_TEST(GemmKernel);
+
+} // namespace

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the speed of the kernels, best of several repetitions.
+#include "Spyre/Runtime/Kernels/TileKernels.h"
+
+#include <chrono>
+#include <cstdio>
+
+using namespace spyre::runtime;
+
+namespace {
+
+template <class F>
+double bestSeconds(F f) {
+  using Clock = std::chrono::steady_clock;
+  double best = 1e9;
+  for (int repeat = 0; repeat < 7; ++repeat) {
+    size_t calls = 0;
+    auto begin = Clock::now();
+    double elapsed;
+    do {
+      f();
+      ++calls;
+      elapsed = std::chrono::duration<double>(Clock::now() - begin).count();
+    } while (elapsed < 0.01);
+    best = elapsed / double(calls) < best ? elapsed / double(calls) : best;
+  }
+  return best;
+}
+
+void benchGemm(const KernelTable &k, size_t m, size_t n, size_t depth,
+               bool transposeA, bool transposeB) {
+  std::vector<float> a(m * depth, 1.0f), b(depth * n, 1.0f), c(m * n, 0.0f);
+  double seconds = bestSeconds([&] {
+    k.gemm(m, n, depth, a.data(), transposeA ? 1 : ptrdiff_t(depth),
+           transposeA ? ptrdiff_t(m) : 1, b.data(),
+           transposeB ? 1 : ptrdiff_t(n), transposeB ? ptrdiff_t(depth) : 1,
+           c.data(), ptrdiff_t(n));
+  });
+  std::printf("  gemm %4zux%4zux%4zu %s%s %8.1f GFLOP/s\n", m, n, depth,
+              transposeA ? "T" : "N", transposeB ? "T" : "N",
+              2e-9 * double(m * n * depth) / seconds);
+}
+
+} // namespace
+
+int main() {
+  for (const KernelTable *table : kernelVariants()) {
+    const KernelTable &k = *table;
+    std::printf("%s\n", k.name);
+    const size_t sizes[][3] = {{16, 64, 512},   {64, 64, 64},    {64, 64, 512},
+                               {128, 128, 512}, {64, 256, 2048}, {16, 256, 64},
+                               {8, 64, 512},    {4, 64, 512},    {1, 64, 512},
+                               {1, 256, 512}};
+    for (auto [m, n, depth] : sizes)
+      for (bool transposeB : {false, true})
+        benchGemm(k, m, n, depth, false, transposeB);
+    benchGemm(k, 64, 64, 512, true, false);
+    benchGemm(k, 256, 1, 512, false, false);
+
+    const size_t n = 4096;
+    std::vector<float> x(n), y(n), z(n);
+    for (size_t i = 0; i < n; ++i)
+      x[i] = 0.001f * float(i) + 0.1f;
+    struct {
+      const char *name;
+      UnaryOp op;
+    } unaries[] = {{"copy", UnaryOp::Copy},   {"exp", UnaryOp::Exp},
+                   {"log", UnaryOp::Log},     {"sqrt", UnaryOp::Sqrt},
+                   {"rsqrt", UnaryOp::Rsqrt}, {"sin", UnaryOp::Sin},
+                   {"tanh", UnaryOp::Tanh},   {"erf", UnaryOp::Erf},
+                   {"floor", UnaryOp::Floor}};
+    auto report = [&](const char *name, double seconds) {
+      std::printf("  %-22s %7.3f ns per element\n", name,
+                  1e9 * seconds / double(n));
+    };
+    for (auto &u : unaries)
+      report(u.name, bestSeconds([&] {
+               k.unary(u.op, x.data(), y.data(), n, Rounding::DL16);
+             }));
+    struct {
+      const char *name;
+      BinaryOp op;
+    } binaries[] = {{"add", BinaryOp::Add},         {"div", BinaryOp::Div},
+                    {"maximum", BinaryOp::Maximum}, {"pow", BinaryOp::Pow},
+                    {"atan2", BinaryOp::Atan2},     {"rem", BinaryOp::Rem}};
+    for (auto &b : binaries)
+      report(b.name, bestSeconds([&] {
+               k.binary(b.op, x.data(), 1, x.data(), 1, y.data(), n,
+                        Rounding::DL16);
+             }));
+    std::vector<int32_t> i32(n, 3), r32(n);
+    report("addi i32", bestSeconds([&] {
+             k.binaryInt32(IntBinaryOp::Add, i32.data(), 1, i32.data(), 1,
+                           r32.data(), n, 32);
+           }));
+    report("muli i32", bestSeconds([&] {
+             k.binaryInt32(IntBinaryOp::Mul, i32.data(), 1, i32.data(), 1,
+                           r32.data(), n, 32);
+           }));
+    float acc = 0;
+    report("row sum", bestSeconds([&] {
+             k.reduceRows(ReduceOp::Sum, x.data(), 1, n, 0, &acc);
+           }));
+    report("row max", bestSeconds([&] {
+             k.reduceRows(ReduceOp::Max, x.data(), 1, n, 0, &acc);
+           }));
+    report("column sum 64x64", bestSeconds([&] {
+             k.accumulateRows(ReduceOp::Sum, x.data(), 64, 64, 64, y.data());
+           }));
+    std::vector<uint16_t> codes(n);
+    const size_t shape[] = {64, 64};
+    const ptrdiff_t dense[] = {64, 1}, transposed[] = {1, 64};
+    report("store DL16", bestSeconds([&] {
+             k.storeFloat(StorageFormat::DL16, codes.data(), dense, x.data(),
+                          dense, shape, 2);
+           }));
+    report("load DL16", bestSeconds([&] {
+             k.loadFloat(StorageFormat::DL16, y.data(), dense, codes.data(),
+                         dense, shape, 2);
+           }));
+    report("load DL16 transposed", bestSeconds([&] {
+             k.loadFloat(StorageFormat::DL16, y.data(), dense, codes.data(),
+                         transposed, shape, 2);
+           }));
+    report("copy transposed", bestSeconds([&] {
+             k.copyFloat(y.data(), dense, x.data(), transposed, shape, 2);
+           }));
+  }
+  return 0;
+}
