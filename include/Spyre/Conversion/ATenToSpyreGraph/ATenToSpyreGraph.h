@@ -26,12 +26,11 @@ namespace mlir::spyre_graph {
 ///
 /// Throws UnsupportedOp, and leaves the block as it was, if there is no row
 /// for the operator or the row cannot take these arguments.
-SmallVector<Value>
-importATenOp(OpBuilder &builder, Location loc, StringRef name,
-             const ::spyre::Arguments &args,
-             const ::spyre::KeywordArguments &kwargs,
-             ArrayRef<RankedTensorType> results,
-             function_ref<Value(::spyre::ValueId)> lookup);
+SmallVector<Value> importATenOp(OpBuilder &builder, Location loc,
+                                StringRef name, const ::spyre::Arguments &args,
+                                const ::spyre::KeywordArguments &kwargs,
+                                ArrayRef<RankedTensorType> results,
+                                function_ref<Value(::spyre::ValueId)> lookup);
 
 /// The element type that stands for a host type.
 Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);

@@ -354,24 +354,33 @@ LogicalResult RmsNormOp::verify() {
                     getNumDims());
 }
 
-LogicalResult AttentionOp::verify() {
-  RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
-                   v = tensorType(getValue());
+/// Checks the operands that attention and its backward share.
+static LogicalResult verifyAttention(Operation *op, RankedTensorType q,
+                                     RankedTensorType k, RankedTensorType v) {
   if (q.getRank() != 4 || k.getRank() != 4 || v.getRank() != 4)
-    return emitOpError() << "query, key and value must have rank 4, but are "
-                         << q << ", " << k << ", " << v;
+    return op->emitOpError()
+           << "query, key and value must have rank 4, but are " << q << ", "
+           << k << ", " << v;
   if (k.getDimSize(0) != q.getDimSize(0) || v.getDimSize(0) != q.getDimSize(0))
-    return emitOpError("batch sizes differ");
+    return op->emitOpError("batch sizes differ");
   if (k.getDimSize(1) != v.getDimSize(1) ||
       (k.getDimSize(1) == 0 ? q.getDimSize(1) != 0
                             : q.getDimSize(1) % k.getDimSize(1) != 0))
-    return emitOpError() << q.getDimSize(1)
-                         << " query heads are not a multiple of "
-                         << k.getDimSize(1) << " key and " << v.getDimSize(1)
-                         << " value heads";
+    return op->emitOpError()
+           << q.getDimSize(1) << " query heads are not a multiple of "
+           << k.getDimSize(1) << " key and " << v.getDimSize(1)
+           << " value heads";
   if (k.getDimSize(2) != v.getDimSize(2) || k.getDimSize(3) != q.getDimSize(3))
-    return emitOpError() << "shapes " << q << ", " << k << ", " << v
-                         << " do not agree";
+    return op->emitOpError()
+           << "shapes " << q << ", " << k << ", " << v << " do not agree";
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
+                   v = tensorType(getValue());
+  if (failed(verifyAttention(*this, q, k, v)))
+    return failure();
   SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
                                 q.getDimSize(2), v.getDimSize(3)};
   if (tensorType(getResult()).getShape() != ArrayRef<int64_t>(outShape))
@@ -383,6 +392,23 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "logsumexp must be f32 of the first three result "
                             "dimensions, but is "
                          << lse;
+  return success();
+}
+
+LogicalResult AttentionBackwardOp::verify() {
+  RankedTensorType q = tensorType(getQuery()), k = tensorType(getKey()),
+                   v = tensorType(getValue());
+  if (failed(verifyAttention(*this, q, k, v)))
+    return failure();
+  if (tensorType(getGradQuery()).getShape() != q.getShape() ||
+      tensorType(getGradKey()).getShape() != k.getShape() ||
+      tensorType(getGradValue()).getShape() != v.getShape())
+    return emitOpError(
+        "gradients must have the shapes of query, key and value");
+  if (tensorType(getGradOutput()).getShape() !=
+      tensorType(getOutput()).getShape())
+    return emitOpError() << "gradient " << getGradOutput().getType()
+                         << " does not fit output " << getOutput().getType();
   return success();
 }
 

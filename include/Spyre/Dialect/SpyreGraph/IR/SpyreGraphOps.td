@@ -220,6 +220,10 @@ def SpyreGraph_SoftplusOp : SpyreGraph_Pointwise<"softplus", "softplus", 4,
     "return b.softplus(x[0], getBeta().convertToDouble(), "
     "getThreshold().convertToDouble());",
     (ins F64Attr:$beta, F64Attr:$threshold)>;
+def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu", "leakyrelu", 1, [{
+    return b.select(b.lt(b.zeroLike(x[0]), x[0]), x[0],
+                    b.scale(x[0], getSlope().convertToDouble()));
+  }], (ins F64Attr:$slope)>;
 def SpyreGraph_FloorOp : SpyreGraph_Unary<"floor", "floor", 1, "b.floor(x[0])">;
 def SpyreGraph_CeilOp : SpyreGraph_Unary<"ceil", "ceil", 1, "b.ceil(x[0])">;
 def SpyreGraph_RoundOp
@@ -293,11 +297,90 @@ def SpyreGraph_FmaOp : SpyreGraph_Pointwise<"fma", "fma", 1, [{
     b.promote(x[0], x[1]); b.promote(x[0], x[2]); b.promote(x[1], x[2]);
     return b.add(b.mul(x[0], x[1]), x[2]);
   }]> { let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }
+def SpyreGraph_AddCDivOp : SpyreGraph_Pointwise<"addcdiv", "addcdiv", 4, [{
+    return b.add(x[0], b.mul(x[3], b.div(x[1], x[2])));
+  }]> { let summary = "x0 + x3 x x1 / x2, rounded once"; }
+def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub", "expsub", 4, [{
+    return b.exp(b.sub(x[0], x[1]));
+  }]> { let summary = "exp(x0 - x1), rounded once (softmax)"; }
+def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, [{
+    return b.select(b.lt(x[0], b.zeroLike(x[0])),
+                    b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
+  }], (ins I64Attr:$size)> {
+  let summary = "an index whose negative values count from the end";
+}
+
 def SpyreGraph_LayerNormNormOp
     : SpyreGraph_Pointwise<"layernormnorm", "layernormnorm", 4, [{
     ::mlir::Value y = b.mul(b.sub(x[0], x[1]), x[2]);
     return b.add(b.mul(y, x[3]), x[4]);
   }]> { let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
+
+// Backward of one-element functions, rounded once. The gradient comes first.
+def SpyreGraph_ThresholdBackwardOp
+    : SpyreGraph_Pointwise<"threshold_backward", "threshold_backward", 1, [{
+    ::mlir::Value zero = b.zeroLike(x[0]);
+    ::mlir::Value bound =
+        b.constantLike(x[1], getThreshold().convertToDouble());
+    return b.select(b.le(x[1], bound), zero, x[0]);
+  }], (ins F64Attr:$threshold)> {
+  let summary = "gradient where the input exceeds the threshold, else 0";
+}
+def SpyreGraph_SigmoidBackwardOp
+    : SpyreGraph_Pointwise<"sigmoid_backward", "sigmoid_backward", 1, [{
+    return b.mul(x[0], b.mul(b.sub(b.constantF32(1.0), x[1]), x[1]));
+  }]> { let summary = "gradient x (1 - y) x y"; }
+def SpyreGraph_TanhBackwardOp
+    : SpyreGraph_Pointwise<"tanh_backward", "tanh_backward", 1, [{
+    return b.mul(x[0], b.sub(b.constantF32(1.0), b.mul(x[1], x[1])));
+  }]> { let summary = "gradient x (1 - y squared)"; }
+def SpyreGraph_SiluBackwardOp
+    : SpyreGraph_Pointwise<"silu_backward", "silu_backward", 4, [{
+    ::mlir::Value s = b.sigmoid(x[1]);
+    ::mlir::Value one = b.constantF32(1.0);
+    ::mlir::Value inner = b.add(one, b.mul(x[1], b.sub(one, s)));
+    return b.mul(x[0], b.mul(s, inner));
+  }]> { let summary = "gradient of silu at x1"; }
+def SpyreGraph_GeluBackwardOp
+    : SpyreGraph_Pointwise<"gelu_backward", "gelubwd", 8, [{
+    // Phi(x) + x phi(x).
+    ::mlir::Value half = b.constantF32(0.5);
+    ::mlir::Value arg = b.mul(x[1], b.constantF32(0.70710678118654752440));
+    ::mlir::Value cdf = b.mul(half, b.add(b.constantF32(1.0), b.erf(arg)));
+    ::mlir::Value density = b.mul(b.exp(b.neg(b.mul(arg, arg))),
+                                  b.constantF32(0.39894228040143267794));
+    return b.mul(x[0], b.add(cdf, b.mul(x[1], density)));
+  }]> { let summary = "gradient of gelu at x1"; }
+def SpyreGraph_GeluTanhBackwardOp
+    : SpyreGraph_Pointwise<"gelu_tanh_backward", "gelubwd", 8, [{
+    // gelu is x s(w) with w = 2 k (x + c x^3), s the sigmoid.
+    ::mlir::Value one = b.constantF32(1.0);
+    ::mlir::Value square = b.mul(x[1], x[1]);
+    ::mlir::Value k = b.constantF32(1.5957691216057307117);
+    ::mlir::Value w = b.mul(k, b.mul(x[1],
+        b.add(one, b.mul(square, b.constantF32(0.044715)))));
+    ::mlir::Value slope = b.mul(k,
+        b.add(one, b.mul(square, b.constantF32(0.134145))));
+    ::mlir::Value s = b.sigmoid(w);
+    ::mlir::Value inner = b.mul(b.mul(x[1], b.sub(one, s)), slope);
+    return b.mul(x[0], b.mul(s, b.add(one, inner)));
+  }]> { let summary = "gradient of gelu by the tanh approximation at x1"; }
+def SpyreGraph_SoftplusBackwardOp
+    : SpyreGraph_Pointwise<"softplus_backward", "softplus_backward", 4, [{
+    ::mlir::Value scaled = b.scale(x[1], getBeta().convertToDouble());
+    ::mlir::Value soft = b.mul(x[0], b.sigmoid(scaled));
+    return b.select(b.lt(b.constantF32(getThreshold().convertToDouble()), scaled),
+                    x[0], soft);
+  }], (ins F64Attr:$beta, F64Attr:$threshold)> {
+  let summary = "gradient of softplus at x1";
+}
+def SpyreGraph_LeakyReluBackwardOp
+    : SpyreGraph_Pointwise<"leaky_relu_backward", "leaky_relu_backward", 1, [{
+    return b.select(b.lt(b.zeroLike(x[1]), x[1]), x[0],
+                    b.scale(x[0], getSlope().convertToDouble()));
+  }], (ins F64Attr:$slope)> {
+  let summary = "gradient of leaky_relu at x1";
+}
 
 //===----------------------------------------------------------------------===//
 // Reductions
@@ -334,6 +417,18 @@ def SpyreGraph_SumSquaresOp
   let epilogue = [{
     (void)ins;
     return b.mul(accumulated, b.constantF32(getScale().convertToDouble()));
+  }];
+}
+/// A contraction without a second output dimension, which the systolic array
+/// has no use for.
+def SpyreGraph_SumProductsOp
+    : SpyreGraph_Reduction<"sum_products", "sum_products", "Combiner::Add", [{
+    return b.product(ins[0], ins[1]);
+  }], (ins F64Attr:$scale)> {
+  let summary = "scale x the sum of x0 x x1";
+  let epilogue = [{
+    (void)ins;
+    return b.scale(accumulated, getScale().convertToDouble());
   }];
 }
 def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod", "prod", "Combiner::Mul">;
@@ -508,6 +603,29 @@ def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
     $query `,` $key `,` $value (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
     `:` type($query) `,` type($key) `,` type($value)
     `->` type($result) `,` type($logsumexp)
+  }];
+  let hasVerifier = 1;
+}
+
+def SpyreGraph_AttentionBackwardOp : SpyreGraph_Composite<"attention_backward"> {
+  let summary = "gradients of attention";
+  let description = [{
+    Operands as in `attention`, its results `output` and `logsumexp`, and the
+    gradient of the output. Results: gradients of query, key and value.
+  }];
+  let arguments = (ins AnyRankedTensor:$grad_output, AnyRankedTensor:$query,
+                       AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       AnyRankedTensor:$output, AnyRankedTensor:$logsumexp,
+                       Optional<AnyRankedTensor>:$mask,
+                       UnitAttr:$causal, F64Attr:$scale);
+  let results = (outs AnyRankedTensor:$grad_query, AnyRankedTensor:$grad_key,
+                      AnyRankedTensor:$grad_value);
+  let assemblyFormat = [{
+    $grad_output `,` $query `,` $key `,` $value `,` $output `,` $logsumexp
+    (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
+    `:` type($grad_output) `,` type($query) `,` type($key) `,` type($value) `,`
+    type($output) `,` type($logsumexp)
+    `->` type($grad_query) `,` type($grad_key) `,` type($grad_value)
   }];
   let hasVerifier = 1;
 }

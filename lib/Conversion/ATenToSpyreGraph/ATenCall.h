@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ATenCall.h - What a row of the ATen table works with -----*- C++ -*-===//
+//
+// Rows read arguments by their schema names and build ops. Any accessor may
+// throw UnsupportedOp; importATenOp then takes back what was built. Exceptions
+// pass through this library's frames only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_CONVERSION_ATENTOSPYREGRAPH_ATENCALL_H
+#define SPYRE_LIB_CONVERSION_ATENTOSPYREGRAPH_ATENCALL_H
+
+#include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <functional>
+#include <optional>
+
+namespace mlir::spyre_graph::aten {
+
+using Values = SmallVector<Value>;
+
+inline RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+inline ArrayRef<int64_t> shapeOf(Value value) {
+  return typeOf(value).getShape();
+}
+inline int64_t rankOf(Value value) { return typeOf(value).getRank(); }
+inline Type elementOf(Value value) { return typeOf(value).getElementType(); }
+inline bool isBool(Type elementType) { return elementType.isInteger(1); }
+
+/// A tensor or an immediate of an elementwise op.
+struct Operand {
+  Operand(Value tensor) : tensor(tensor) {}
+  Operand(TypedAttr number) : number(number) {}
+
+  Value tensor;
+  TypedAttr number;
+};
+
+class ATenCall {
+public:
+  ATenCall(OpBuilder &builder, Location loc, StringRef name,
+           ArrayRef<StringRef> parameters, const ::spyre::Arguments &args,
+           const ::spyre::KeywordArguments &kwargs,
+           ArrayRef<RankedTensorType> results,
+           function_ref<Value(::spyre::ValueId)> lookup);
+
+  OpBuilder &b;
+  Location loc;
+
+  [[noreturn]] void unsupported(const Twine &reason) const;
+  /// Refuses unless `condition` holds.
+  void require(bool condition, const Twine &reason) const {
+    if (!condition)
+      unsupported(reason);
+  }
+
+  // Arguments, by schema name. Absent and None are the same.
+  bool has(StringRef name) const { return find(name) != nullptr; }
+  bool isTensor(StringRef name) const;
+  Value tensor(StringRef name) const;
+  Value tensorOrNull(StringRef name) const;
+  /// A list of tensors, null where an entry is None.
+  Values tensors(StringRef name) const;
+  /// A tensor, or a number as immediate.
+  Operand operand(StringRef name) const;
+  /// A number as immediate: f32, i64 or i1.
+  TypedAttr scalar(StringRef name) const;
+  int64_t integer(StringRef name, std::optional<int64_t> byDefault = {}) const;
+  double number(StringRef name, std::optional<double> byDefault = {}) const;
+  bool flag(StringRef name, bool byDefault = false) const;
+  std::string text(StringRef name, StringRef byDefault = "") const;
+  /// A list of integers; a single integer is a list of one.
+  SmallVector<int64_t> integers(StringRef name) const;
+  /// A dimension of a tensor of `rank`, counted from 0 (rank 0 has one).
+  int64_t dim(StringRef name, int64_t rank,
+              std::optional<int64_t> byDefault = {}) const;
+  /// Ascending dimensions; all of them where there are none.
+  SmallVector<int64_t> dims(StringRef name, int64_t rank) const;
+
+  // Results.
+  unsigned numResults() const { return results.size(); }
+  bool wants(unsigned i) const { return i < results.size() && results[i]; }
+  RankedTensorType type(unsigned i = 0) const;
+
+  // Building.
+  TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }
+  TypedAttr immInt(int64_t value) const { return b.getI64IntegerAttr(value); }
+  NamedAttribute attr(StringRef name, Attribute value) const {
+    return b.getNamedAttr(name, value);
+  }
+  RankedTensorType typeLike(Value value, Type elementType) const {
+    return RankedTensorType::get(shapeOf(value), elementType);
+  }
+  Value empty(RankedTensorType type) const;
+  /// A constant tensor.
+  Value full(RankedTensorType type, TypedAttr value) const;
+  /// A device op in default form.
+  template <typename OpTy>
+  Value device(ValueRange ins, Value init,
+               ArrayRef<NamedAttribute> attrs = {}) const {
+    return create(OpTy::getOperationName(), ins, init, attrs);
+  }
+  template <typename OpTy>
+  Value device(ValueRange ins, RankedTensorType type,
+               ArrayRef<NamedAttribute> attrs = {}) const {
+    return device<OpTy>(ins, empty(type), attrs);
+  }
+  /// A device op with explicit loops.
+  template <typename OpTy>
+  Value mapped(ValueRange ins, Value init, ArrayRef<AffineMap> maps,
+               ArrayRef<int64_t> extents,
+               ArrayRef<NamedAttribute> attrs = {}) const {
+    SmallVector<NamedAttribute> all(attrs);
+    all.push_back(attr("maps", b.getAffineMapArrayAttr(maps)));
+    all.push_back(attr("extents", b.getDenseI64ArrayAttr(extents)));
+    return create(OpTy::getOperationName(), ins, init, all);
+  }
+  /// An elementwise op over the broadcast of its operands.
+  template <typename OpTy>
+  Value pointwise(RankedTensorType type, ArrayRef<Operand> operands,
+                  ArrayRef<NamedAttribute> attrs = {}) const {
+    return createPointwise(OpTy::getOperationName(), operands, type, attrs);
+  }
+  Value createPointwise(StringRef opName, ArrayRef<Operand> operands,
+                        RankedTensorType type,
+                        ArrayRef<NamedAttribute> attrs = {}) const;
+  /// Converts elements; the value itself where nothing changes.
+  Value cast(Value value, Type elementType) const;
+  /// The same elements in a tensor of this shape and type (broadcasting).
+  Value copy(Value value, RankedTensorType type) const;
+  Value view(Value source, AffineMap map, ArrayRef<int64_t> shape) const;
+  /// The last two dimensions swapped, as a view.
+  Value transpose(Value matrix) const;
+  /// Copies `source` into `init` at the coordinates `initMap` of source's.
+  Value insert(Value source, Value init, AffineMap initMap) const;
+  AffineMap identityMap(unsigned rank) const {
+    return b.getMultiDimIdentityMap(rank);
+  }
+
+private:
+  const ::spyre::Argument *find(StringRef name) const;
+  Value create(StringRef opName, ValueRange ins, Value init,
+               ArrayRef<NamedAttribute> attrs) const;
+
+  StringRef name;
+  ArrayRef<StringRef> parameters;
+  const ::spyre::Arguments &args;
+  const ::spyre::KeywordArguments &kwargs;
+  ArrayRef<RankedTensorType> results;
+  function_ref<Value(::spyre::ValueId)> lookup;
+};
+
+/// The rows, by overload name.
+class ATenTable {
+public:
+  using Lowering = std::function<Values(ATenCall &)>;
+  struct Row {
+    SmallVector<StringRef> parameters;
+    Lowering lowering;
+  };
+
+  /// `parameters`: the schema's parameter names in order, separated by
+  /// spaces, keyword-only ones included.
+  void addMany(ArrayRef<StringRef> names, StringRef parameters,
+               Lowering lowering);
+  /// A row with one result.
+  void add(ArrayRef<StringRef> names, StringRef parameters,
+           std::function<Value(ATenCall &)> lowering) {
+    addMany(names, parameters, [lowering = std::move(lowering)](ATenCall &c) {
+      return Values{lowering(c)};
+    });
+  }
+
+  const Row *find(StringRef name) const;
+  std::vector<std::string> names() const;
+
+  static const ATenTable &get();
+
+private:
+  llvm::StringMap<Row> rows;
+};
+
+void addPointwiseRows(ATenTable &table);
+void addCreationRows(ATenTable &table);
+void addMovementRows(ATenTable &table);
+void addIndexingRows(ATenTable &table);
+void addReductionRows(ATenTable &table);
+void addContractionRows(ATenTable &table);
+void addNormalizationRows(ATenTable &table);
+void addAttentionRows(ATenTable &table);
+void addBackwardRows(ATenTable &table);
+
+} // namespace mlir::spyre_graph::aten
+
+#endif // SPYRE_LIB_CONVERSION_ATENTOSPYREGRAPH_ATENCALL_H

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ATenTable.cpp - Looking up and running rows --------------*- C++ -*-===//
+
+#include "ATenCall.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+using ::spyre::Argument;
+using ::spyre::HostDtype;
+using ::spyre::UnsupportedOp;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
+  Builder b(context);
+  switch (dtype) {
+  case HostDtype::Float16:
+    return b.getF16Type();
+  case HostDtype::BFloat16:
+    return b.getBF16Type();
+  case HostDtype::Float32:
+    return b.getF32Type();
+  case HostDtype::Bool:
+    return b.getI1Type();
+  case HostDtype::UInt8:
+    return b.getIntegerType(8, /*isSigned=*/false);
+  case HostDtype::Int8:
+    return b.getIntegerType(8);
+  case HostDtype::Int16:
+    return b.getIntegerType(16);
+  case HostDtype::Int32:
+    return b.getIntegerType(32);
+  case HostDtype::Int64:
+    return b.getIntegerType(64);
+  }
+  llvm_unreachable("unknown host dtype");
+}
+
+std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
+  for (HostDtype dtype :
+       {HostDtype::Float16, HostDtype::BFloat16, HostDtype::Float32,
+        HostDtype::Bool, HostDtype::UInt8, HostDtype::Int8, HostDtype::Int16,
+        HostDtype::Int32, HostDtype::Int64})
+    if (getElementType(type.getContext(), dtype) == type)
+      return dtype;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// ATenCall: arguments
+//===----------------------------------------------------------------------===//
+
+ATenCall::ATenCall(OpBuilder &builder, Location loc, StringRef name,
+                   ArrayRef<StringRef> parameters,
+                   const ::spyre::Arguments &args,
+                   const ::spyre::KeywordArguments &kwargs,
+                   ArrayRef<RankedTensorType> results,
+                   function_ref<Value(::spyre::ValueId)> lookup)
+    : b(builder), loc(loc), name(name), parameters(parameters), args(args),
+      kwargs(kwargs), results(results), lookup(lookup) {
+  require(args.size() <= parameters.size(),
+          "has " + Twine(args.size()) +
+              " positional arguments, expected at "
+              "most " +
+              Twine(parameters.size()));
+  for (const auto &entry : kwargs)
+    require(llvm::is_contained(parameters, StringRef(entry.first)),
+            "argument '" + entry.first + "' is not known");
+}
+
+void ATenCall::unsupported(const Twine &reason) const {
+  throw UnsupportedOp((name + ": " + reason).str());
+}
+
+const Argument *ATenCall::find(StringRef parameter) const {
+  const auto *position = llvm::find(parameters, parameter);
+  assert(position != parameters.end() && "row reads an undeclared parameter");
+  size_t index = position - parameters.begin();
+  const Argument *argument = nullptr;
+  if (index < args.size()) {
+    argument = &args[index];
+  } else if (auto it = kwargs.find(parameter.str()); it != kwargs.end()) {
+    argument = &it->second;
+  }
+  return argument && !argument->isNone() ? argument : nullptr;
+}
+
+bool ATenCall::isTensor(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  return argument && std::holds_alternative<::spyre::ValueId>(argument->value);
+}
+
+Value ATenCall::tensorOrNull(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  if (!argument)
+    return nullptr;
+  const auto *id = std::get_if<::spyre::ValueId>(&argument->value);
+  require(id, "argument '" + parameter + "' is not a tensor");
+  return lookup(*id);
+}
+
+Value ATenCall::tensor(StringRef parameter) const {
+  Value value = tensorOrNull(parameter);
+  require(value != nullptr, "argument '" + parameter + "' is missing");
+  return value;
+}
+
+Values ATenCall::tensors(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  const auto *list =
+      argument ? std::get_if<Argument::List>(&argument->value) : nullptr;
+  require(list, "argument '" + parameter + "' is not a list of tensors");
+  Values values;
+  for (const Argument &entry : *list) {
+    const auto *id = std::get_if<::spyre::ValueId>(&entry.value);
+    require(id || entry.isNone(),
+            "argument '" + parameter + "' is not a list of tensors");
+    values.push_back(id ? lookup(*id) : Value());
+  }
+  return values;
+}
+
+Operand ATenCall::operand(StringRef parameter) const {
+  if (isTensor(parameter))
+    return tensor(parameter);
+  return scalar(parameter);
+}
+
+TypedAttr ATenCall::scalar(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  require(argument, "argument '" + parameter + "' is missing");
+  if (const auto *number = std::get_if<double>(&argument->value))
+    return imm(*number);
+  if (const auto *number = std::get_if<int64_t>(&argument->value))
+    return immInt(*number);
+  if (const auto *number = std::get_if<bool>(&argument->value))
+    return b.getBoolAttr(*number);
+  unsupported("argument '" + parameter + "' is not a number");
+}
+
+int64_t ATenCall::integer(StringRef parameter,
+                          std::optional<int64_t> byDefault) const {
+  const Argument *argument = find(parameter);
+  if (!argument && byDefault)
+    return *byDefault;
+  require(argument, "argument '" + parameter + "' is missing");
+  if (const auto *number = std::get_if<int64_t>(&argument->value))
+    return *number;
+  if (const auto *number = std::get_if<bool>(&argument->value))
+    return *number;
+  unsupported("argument '" + parameter + "' is not an integer");
+}
+
+double ATenCall::number(StringRef parameter,
+                        std::optional<double> byDefault) const {
+  const Argument *argument = find(parameter);
+  if (!argument && byDefault)
+    return *byDefault;
+  TypedAttr attribute = scalar(parameter);
+  if (const auto *value = std::get_if<double>(&argument->value))
+    return *value;
+  if (isBool(attribute.getType()))
+    return llvm::cast<BoolAttr>(attribute).getValue();
+  return llvm::cast<IntegerAttr>(attribute).getInt();
+}
+
+bool ATenCall::flag(StringRef parameter, bool byDefault) const {
+  return integer(parameter, byDefault) != 0;
+}
+
+std::string ATenCall::text(StringRef parameter, StringRef byDefault) const {
+  const Argument *argument = find(parameter);
+  if (!argument)
+    return byDefault.str();
+  const auto *value = std::get_if<std::string>(&argument->value);
+  require(value, "argument '" + parameter + "' is not a string");
+  return *value;
+}
+
+SmallVector<int64_t> ATenCall::integers(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  if (!argument)
+    return {};
+  const auto *list = std::get_if<Argument::List>(&argument->value);
+  if (!list)
+    return {integer(parameter)};
+  SmallVector<int64_t> values;
+  for (const Argument &entry : *list) {
+    const auto *number = std::get_if<int64_t>(&entry.value);
+    require(number, "argument '" + parameter + "' is not a list of integers");
+    values.push_back(*number);
+  }
+  return values;
+}
+
+static int64_t wrapDim(const ATenCall &c, int64_t dim, int64_t rank) {
+  int64_t count = std::max<int64_t>(rank, 1);
+  c.require(dim >= -count && dim < count, "dimension " + Twine(dim) +
+                                              " is out of range for rank " +
+                                              Twine(rank));
+  return dim < 0 ? dim + count : dim;
+}
+
+int64_t ATenCall::dim(StringRef parameter, int64_t rank,
+                      std::optional<int64_t> byDefault) const {
+  return wrapDim(*this, integer(parameter, byDefault), rank);
+}
+
+SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
+  SmallVector<int64_t> result;
+  for (int64_t dim : integers(parameter))
+    if (int64_t wrapped = wrapDim(*this, dim, rank); wrapped < rank)
+      result.push_back(wrapped);
+  if (result.empty())
+    result = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  llvm::sort(result);
+  return result;
+}
+
+RankedTensorType ATenCall::type(unsigned i) const {
+  require(wants(i), "result " + Twine(i) + " is not a tensor");
+  return results[i];
+}
+
+//===----------------------------------------------------------------------===//
+// ATenCall: building
+//===----------------------------------------------------------------------===//
+
+Value ATenCall::empty(RankedTensorType type) const {
+  return tensor::EmptyOp::create(b, loc, type.getShape(),
+                                 type.getElementType());
+}
+
+Value ATenCall::full(RankedTensorType type, TypedAttr value) const {
+  return pointwise<FillOp>(type, {value});
+}
+
+Value ATenCall::create(StringRef opName, ValueRange ins, Value init,
+                       ArrayRef<NamedAttribute> attrs) const {
+  OperationState state(loc, opName);
+  state.addOperands(ins);
+  state.addOperands(init);
+  state.addTypes(init.getType());
+  state.addAttributes(attrs);
+  return b.create(state)->getResult(0);
+}
+
+Value ATenCall::createPointwise(StringRef opName, ArrayRef<Operand> operands,
+                                RankedTensorType type,
+                                ArrayRef<NamedAttribute> attrs) const {
+  Values ins;
+  SmallVector<Attribute> immediates;
+  for (const Operand &operand : operands) {
+    if (operand.tensor)
+      ins.push_back(operand.tensor);
+    immediates.push_back(operand.tensor ? Attribute(b.getUnitAttr())
+                                        : Attribute(operand.number));
+  }
+  SmallVector<NamedAttribute> all(attrs);
+  if (ins.size() != operands.size())
+    all.push_back(attr("immediates", b.getArrayAttr(immediates)));
+  // A uint8 lives in 32 bits on the device (spec/layouts.md, "Host dtype"):
+  // results wrap explicitly.
+  if (!type.getElementType().isUnsignedInteger(8))
+    return create(opName, ins, empty(type), all);
+  Value wide = create(
+      opName, ins,
+      empty(RankedTensorType::get(type.getShape(), b.getIntegerType(32))), all);
+  SmallVector<NamedAttribute> mask{
+      attr("immediates", b.getArrayAttr({b.getUnitAttr(), immInt(255)}))};
+  return create(BitwiseAndOp::getOperationName(), wide, empty(type), mask);
+}
+
+Value ATenCall::cast(Value value, Type elementType) const {
+  if (elementOf(value) == elementType)
+    return value;
+  return copy(value, typeLike(value, elementType));
+}
+
+Value ATenCall::copy(Value value, RankedTensorType type) const {
+  // Values of these types fit a uint8 as they are.
+  if (elementOf(value) == type.getElementType() || isBool(elementOf(value)))
+    return device<IdentityOp>(value, type);
+  return pointwise<IdentityOp>(type, {value});
+}
+
+Value ATenCall::view(Value source, AffineMap map,
+                     ArrayRef<int64_t> shape) const {
+  return ViewOp::create(b, loc, RankedTensorType::get(shape, elementOf(source)),
+                        source, AffineMapAttr::get(map));
+}
+
+Value ATenCall::transpose(Value matrix) const {
+  SmallVector<int64_t> shape(shapeOf(matrix));
+  unsigned rank = shape.size();
+  std::swap(shape[rank - 2], shape[rank - 1]);
+  SmallVector<AffineExpr> exprs;
+  for (unsigned dim = 0; dim < rank; ++dim)
+    exprs.push_back(b.getAffineDimExpr(dim));
+  std::swap(exprs[rank - 2], exprs[rank - 1]);
+  return view(matrix, AffineMap::get(rank, 0, exprs, b.getContext()), shape);
+}
+
+Value ATenCall::insert(Value source, Value init, AffineMap initMap) const {
+  return mapped<IdentityOp>(
+      source, init, {identityMap(rankOf(source)), initMap}, shapeOf(source));
+}
+
+//===----------------------------------------------------------------------===//
+// ATenTable
+//===----------------------------------------------------------------------===//
+
+void ATenTable::addMany(ArrayRef<StringRef> names, StringRef parameters,
+                        Lowering lowering) {
+  Row row;
+  parameters.split(row.parameters, ' ', -1, /*KeepEmpty=*/false);
+  row.lowering = std::move(lowering);
+  for (StringRef name : names) {
+    [[maybe_unused]] bool isNew = rows.try_emplace(name, row).second;
+    assert(isNew && "two rows for one overload");
+  }
+}
+
+const ATenTable::Row *ATenTable::find(StringRef name) const {
+  auto it = rows.find(name);
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+std::vector<std::string> ATenTable::names() const {
+  std::vector<std::string> result;
+  for (StringRef name : rows.keys())
+    result.push_back(name.str());
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+const ATenTable &ATenTable::get() {
+  static const ATenTable table = [] {
+    ATenTable made;
+    addPointwiseRows(made);
+    addCreationRows(made);
+    addMovementRows(made);
+    addIndexingRows(made);
+    addReductionRows(made);
+    addContractionRows(made);
+    addNormalizationRows(made);
+    addAttentionRows(made);
+    addBackwardRows(made);
+    return made;
+  }();
+  return table;
+}
+
+std::vector<std::string> spyre::listSupportedOps() {
+  return ATenTable::get().names();
+}
+
+SmallVector<Value>
+spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
+                          const ::spyre::Arguments &args,
+                          const ::spyre::KeywordArguments &kwargs,
+                          ArrayRef<RankedTensorType> results,
+                          function_ref<Value(::spyre::ValueId)> lookup) {
+  const ATenTable::Row *row = ATenTable::get().find(name);
+  if (!row)
+    throw UnsupportedOp((name + ": the compiler has no such operator").str());
+  Block *block = builder.getInsertionBlock();
+  Operation *last = block->empty() ? nullptr : &block->back();
+  try {
+    ATenCall call(builder, loc, name, row->parameters, args, kwargs, results,
+                  lookup);
+    Values values = row->lowering(call);
+    values.resize(results.size());
+    for (auto [index, value] : llvm::enumerate(values)) {
+      if (!results[index]) {
+        value = nullptr;
+        continue;
+      }
+      if (!value)
+        call.unsupported("result " + Twine(index) + " is not computed");
+      if (typeOf(value) != results[index]) {
+        std::string text;
+        llvm::raw_string_ostream(text)
+            << "result " << index << " would be " << value.getType()
+            << " where PyTorch says " << results[index];
+        call.unsupported(text);
+      }
+    }
+    return values;
+  } catch (...) {
+    while (!block->empty() && &block->back() != last)
+      block->back().erase();
+    builder.setInsertionPointToEnd(block);
+    throw;
+  }
+}

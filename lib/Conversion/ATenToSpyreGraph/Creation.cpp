@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Creation.cpp - Constants, ranges, triangles --------------*- C++ -*-===//
+
+#include "ATenCall.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+
+/// A constant of the result's type, whatever the type of the number.
+static Value lowerFull(ATenCall &c, double value) {
+  RankedTensorType type = c.type();
+  Type element = type.getElementType();
+  if (isa<FloatType>(element))
+    return c.full(type, c.imm(value));
+  if (isBool(element))
+    return c.full(type, c.b.getBoolAttr(value != 0));
+  return c.full(type, c.immInt(static_cast<int64_t>(value)));
+}
+
+/// A row whose result is filled with the argument `value`, or with a fixed
+/// number where `value` is empty.
+static void addFull(ATenTable &table, ArrayRef<StringRef> names,
+                    StringRef parameters, StringRef value, double fixed = 0) {
+  table.add(names, parameters, [value, fixed](ATenCall &c) {
+    return lowerFull(c, value.empty() ? fixed : c.number(value));
+  });
+}
+
+/// start + step x i along the only dimension; absent bounds are 0 and 1.
+static Value lowerRange(ATenCall &c, StringRef start, StringRef step) {
+  bool toFloat = isa<FloatType>(c.type().getElementType());
+  auto bound = [&](StringRef name, double byDefault) -> TypedAttr {
+    double value = name.empty() ? byDefault : c.number(name, byDefault);
+    if (toFloat)
+      return c.imm(value);
+    return c.immInt(static_cast<int64_t>(value));
+  };
+  return c.pointwise<IotaOp>(c.type(), {},
+                             {c.attr("dim", c.immInt(0)),
+                              c.attr("start", bound(start, 0.0)),
+                              c.attr("step", bound(step, 1.0))});
+}
+
+static Value lowerTriangle(ATenCall &c, bool upper) {
+  SmallVector<NamedAttribute> attrs{
+      c.attr("diagonal", c.immInt(c.integer("diagonal", 0)))};
+  if (upper)
+    attrs.push_back(c.attr("upper", c.b.getUnitAttr()));
+  return c.device<TriOp>(c.tensor("self"), c.type(), attrs);
+}
+
+void aten::addCreationRows(ATenTable &table) {
+  constexpr StringLiteral sized = "size dtype layout device pin_memory";
+  constexpr StringLiteral like =
+      "self dtype layout device pin_memory memory_format";
+
+  addFull(table, {"aten.full.default"},
+          "size fill_value dtype layout device pin_memory", "fill_value");
+  addFull(table, {"aten.full_like.default"},
+          "self fill_value dtype layout device pin_memory memory_format",
+          "fill_value");
+  addFull(table, {"aten.new_full.default"},
+          "self size fill_value dtype layout device pin_memory", "fill_value");
+  addFull(table, {"aten.scalar_tensor.default"},
+          "s dtype layout device pin_memory", "s");
+  addFull(table, {"aten.fill.Scalar"}, "self value", "value");
+  table.add({"aten.fill.Tensor"}, "self value",
+            [](ATenCall &c) { return c.copy(c.tensor("value"), c.type()); });
+
+  // What `empty` holds is nobody's to rely on; zeros keep runs repeatable.
+  addFull(table, {"aten.zeros_like.default", "aten.empty_like.default"}, like,
+          "");
+  addFull(table, {"aten.ones_like.default"}, like, "", 1);
+  addFull(table, {"aten.zeros.default"}, sized, "");
+  addFull(table, {"aten.ones.default"}, sized, "", 1);
+  addFull(table, {"aten.empty.memory_format"},
+          "size dtype layout device pin_memory memory_format", "");
+  addFull(table, {"aten.empty_strided.default"},
+          "size stride dtype layout device pin_memory", "");
+  addFull(table, {"aten.empty_permuted.default"},
+          "size physical_layout dtype layout device pin_memory", "");
+  addFull(table, {"aten.new_zeros.default", "aten.new_empty.default"},
+          "self size dtype layout device pin_memory", "");
+  addFull(table, {"aten.new_ones.default"},
+          "self size dtype layout device pin_memory", "", 1);
+  addFull(table, {"aten.new_empty_strided.default"},
+          "self size stride dtype layout device pin_memory", "");
+  addFull(table, {"aten.zero.default"}, "self", "");
+
+  table.add({"aten.arange.default"}, "end dtype layout device pin_memory",
+            [](ATenCall &c) { return lowerRange(c, "", ""); });
+  table.add({"aten.arange.start"}, "start end dtype layout device pin_memory",
+            [](ATenCall &c) { return lowerRange(c, "start", ""); });
+  table.add({"aten.arange.start_step"},
+            "start end step dtype layout device pin_memory",
+            [](ATenCall &c) { return lowerRange(c, "start", "step"); });
+  table.add({"prims.iota.default"},
+            "length start step dtype device requires_grad",
+            [](ATenCall &c) { return lowerRange(c, "start", "step"); });
+
+  table.add({"aten.tril.default"}, "self diagonal",
+            [](ATenCall &c) { return lowerTriangle(c, false); });
+  table.add({"aten.triu.default"}, "self diagonal",
+            [](ATenCall &c) { return lowerTriangle(c, true); });
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Indexing.cpp - Gather and scatter ------------------------*- C++ -*-===//
+
+#include "ATenCall.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+
+static NamedAttribute axisAttr(const ATenCall &c, int64_t axis) {
+  return c.attr("axis", c.immInt(axis));
+}
+
+static Value checkIndex(const ATenCall &c, Value index) {
+  c.require(isa<IntegerType>(elementOf(index)) && !isBool(elementOf(index)),
+            "the number of elements that a boolean index selects is not known "
+            "before it runs");
+  return index;
+}
+
+/// An index whose negative values count from the end.
+static Value wrapIndex(const ATenCall &c, Value index, int64_t size) {
+  return c.pointwise<WrapIndexOp>(typeOf(index), {index},
+                                  {c.attr("size", c.immInt(size))});
+}
+
+/// table[..., index, ...] along `axis`: the index's dimensions take the place
+/// of `axis`.
+static Value gather(const ATenCall &c, Value source, Value index, int64_t axis,
+                    RankedTensorType type) {
+  return c.device<GatherOp>({source, index}, type, axisAttr(c, axis));
+}
+
+static Value lowerIndexSelect(ATenCall &c) {
+  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  c.require(rankOf(self) > 0, "self has no dimension");
+  int64_t axis = c.dim("dim", rankOf(self));
+  if (rankOf(index) == 0)
+    index = c.view(index, AffineMap::get(1, 0, c.b.getContext()), {1});
+  return gather(c, self, index, axis, c.type());
+}
+
+static Value lowerGather(ATenCall &c) {
+  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  unsigned rank = rankOf(self);
+  c.require(rank > 0, "self has no dimension");
+  int64_t axis = c.dim("dim", rank);
+  SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
+  exprs[axis] = c.b.getAffineConstantExpr(0);
+  return c.mapped<GatherOp>({self, index}, c.empty(c.type()),
+                            {AffineMap::get(rank, 0, exprs, c.b.getContext()),
+                             c.identityMap(rank), c.identityMap(rank)},
+                            c.type().getShape(), axisAttr(c, axis));
+}
+
+/// The index tensors of an `indices` list and the first dimension indexed.
+/// Refuses lists whose tensors are apart.
+static std::pair<Values, int64_t> getIndices(ATenCall &c) {
+  Values list = c.tensors("indices"), found;
+  int64_t first = -1, last = -1;
+  for (auto [dim, index] : llvm::enumerate(list))
+    if (index) {
+      found.push_back(checkIndex(c, index));
+      first = first < 0 ? dim : first;
+      last = dim;
+    }
+  c.require(!found.empty(), "no index tensor is given");
+  c.require(last - first + 1 == static_cast<int64_t>(found.size()),
+            "index tensors with other dimensions between them");
+  return {found, first};
+}
+
+/// One index into the dimensions [first, first + n) of a tensor taken as one
+/// dimension, from one index per dimension.
+static Value combineIndices(ATenCall &c, ArrayRef<Value> indices,
+                            ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape;
+  for (Value index : indices) {
+    SmallVector<int64_t> next;
+    unsigned rank = std::max<unsigned>(shape.size(), rankOf(index));
+    auto extent = [&](ArrayRef<int64_t> of, unsigned dim) {
+      unsigned missing = rank - of.size();
+      return dim < missing ? 1 : of[dim - missing];
+    };
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      int64_t x = extent(shape, dim), y = extent(shapeOf(index), dim);
+      next.push_back(x == 1 ? y : x);
+    }
+    shape = next;
+  }
+  auto type = RankedTensorType::get(shape, c.b.getI64Type());
+  Value combined;
+  for (auto [index, size] : llvm::zip_equal(indices, sizes)) {
+    Value wrapped = wrapIndex(c, index, size);
+    combined =
+        combined ? c.pointwise<FmaOp>(type, {combined, c.immInt(size), wrapped})
+                 : wrapped;
+  }
+  return combined;
+}
+
+/// A copy of `source` with the dimensions [first, first + n) as one.
+static Value mergeDims(ATenCall &c, Value source, int64_t first, int64_t n) {
+  ArrayRef<int64_t> shape = shapeOf(source);
+  SmallVector<int64_t> merged(shape.take_front(first));
+  int64_t extent = 1;
+  for (int64_t size : shape.slice(first, n))
+    extent *= size;
+  merged.push_back(extent);
+  llvm::append_range(merged, shape.drop_front(first + n));
+  SmallVector<AffineExpr> exprs;
+  AffineExpr index = c.b.getAffineDimExpr(first);
+  int64_t step = extent;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t position = dim;
+    if (position < first || position >= first + n) {
+      exprs.push_back(
+          c.b.getAffineDimExpr(position < first ? position : position - n + 1));
+      continue;
+    }
+    step /= std::max<int64_t>(size, 1);
+    exprs.push_back(index.floorDiv(std::max<int64_t>(step, 1)) %
+                    std::max<int64_t>(size, 1));
+  }
+  AffineMap map = simplifyWithRanges(
+      AffineMap::get(merged.size(), 0, exprs, c.b.getContext()), merged);
+  auto type = RankedTensorType::get(merged, elementOf(source));
+  return c.mapped<IdentityOp>(source, c.empty(type),
+                              {map, c.identityMap(merged.size())}, merged);
+}
+
+static Value lowerIndex(ATenCall &c) {
+  Value self = c.tensor("self");
+  auto [indices, first] = getIndices(c);
+  if (indices.size() == 1)
+    return gather(c, self, wrapIndex(c, indices[0], shapeOf(self)[first]),
+                  first, c.type());
+  Value index =
+      combineIndices(c, indices, shapeOf(self).slice(first, indices.size()));
+  return gather(c, mergeDims(c, self, first, indices.size()), index, first,
+                c.type());
+}
+
+static Value lowerIndexPut(ATenCall &c) {
+  Value self = c.tensor("self"), values = c.tensor("values");
+  c.require(!c.flag("accumulate"), "accumulation is not supported");
+  auto [indices, first] = getIndices(c);
+  c.require(indices.size() == 1, "several index tensors are not supported");
+  Value index = wrapIndex(c, indices[0], shapeOf(self)[first]);
+  // Loops: the dimensions before `first`, those of the index, the rest.
+  unsigned indexRank = rankOf(index), rank = rankOf(self);
+  SmallVector<int64_t> extents(shapeOf(self).take_front(first));
+  llvm::append_range(extents, shapeOf(index));
+  llvm::append_range(extents, shapeOf(self).drop_front(first + 1));
+  unsigned numLoops = extents.size();
+  SmallVector<AffineExpr> initExprs, indexExprs, valueExprs;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (static_cast<int64_t>(dim) == first)
+      initExprs.push_back(c.b.getAffineConstantExpr(0));
+    else
+      initExprs.push_back(c.b.getAffineDimExpr(
+          static_cast<int64_t>(dim) < first ? dim : dim - 1 + indexRank));
+  }
+  for (unsigned dim = 0; dim < indexRank; ++dim)
+    indexExprs.push_back(c.b.getAffineDimExpr(first + dim));
+  // Values broadcast to the loops.
+  c.require(rankOf(values) <= static_cast<int64_t>(numLoops),
+            "'values' has more dimensions than the indexed part");
+  unsigned missing = numLoops - rankOf(values);
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(values)))
+    valueExprs.push_back(extent == 1 ? c.b.getAffineConstantExpr(0)
+                                     : c.b.getAffineDimExpr(missing + dim));
+  MLIRContext *context = c.b.getContext();
+  return c.mapped<ScatterOp>({values, index}, self,
+                             {AffineMap::get(numLoops, 0, valueExprs, context),
+                              AffineMap::get(numLoops, 0, indexExprs, context),
+                              AffineMap::get(numLoops, 0, initExprs, context)},
+                             extents, axisAttr(c, first));
+}
+
+static Value lowerIndexCopy(ATenCall &c) {
+  Value self = c.tensor("self"), source = c.tensor("source");
+  Value index = checkIndex(c, c.tensor("index"));
+  c.require(rankOf(self) > 0 && rankOf(source) == rankOf(self),
+            "self and source differ in rank");
+  if (rankOf(index) == 0)
+    index = c.view(index, AffineMap::get(1, 0, c.b.getContext()), {1});
+  return c.device<ScatterOp>({source, index}, self,
+                             axisAttr(c, c.dim("dim", rankOf(self))));
+}
+
+static Value lowerScatter(ATenCall &c) {
+  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  unsigned rank = rankOf(self);
+  c.require(rank > 0, "self has no dimension");
+  int64_t axis = c.dim("dim", rank);
+  ArrayRef<int64_t> extents = shapeOf(index);
+  Value source;
+  if (c.isTensor("src")) {
+    source = c.tensor("src");
+  } else {
+    TypedAttr number = c.scalar("src");
+    source = c.full(c.typeLike(index, elementOf(self)), number);
+  }
+  SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
+  exprs[axis] = c.b.getAffineConstantExpr(0);
+  return c.mapped<ScatterOp>({source, index}, self,
+                             {c.identityMap(rank), c.identityMap(rank),
+                              AffineMap::get(rank, 0, exprs, c.b.getContext())},
+                             extents, axisAttr(c, axis));
+}
+
+void aten::addIndexingRows(ATenTable &table) {
+  table.add({"aten.embedding.default"},
+            "weight indices padding_idx scale_grad_by_freq sparse",
+            [](ATenCall &c) {
+              return gather(c, c.tensor("weight"),
+                            checkIndex(c, c.tensor("indices")), 0, c.type());
+            });
+  table.add({"aten.index_select.default"}, "self dim index", lowerIndexSelect);
+  table.add({"aten.gather.default"}, "self dim index sparse_grad", lowerGather);
+  table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"}, "self indices",
+            lowerIndex);
+  table.add({"aten.index_put.default", "aten._unsafe_index_put.default"},
+            "self indices values accumulate", lowerIndexPut);
+  table.add({"aten.index_copy.default"}, "self dim index source",
+            lowerIndexCopy);
+  table.add({"aten.scatter.src", "aten.scatter.value"}, "self dim index src",
+            lowerScatter);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Movement.cpp - Concatenation, padding, partial updates ---*- C++ -*-===//
+//
+// A partial update is an `identity` whose init is the updated tensor and whose
+// init map says where the source's elements go.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ATenCall.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+
+/// The identity map of a tensor of `rank`, with result `dim` replaced by
+/// `expr`.
+static AffineMap replaceResult(const ATenCall &c, unsigned rank, unsigned dim,
+                               AffineExpr expr) {
+  SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
+  exprs[dim] = expr;
+  return AffineMap::get(rank, 0, exprs, c.b.getContext());
+}
+
+static Value lowerCat(ATenCall &c) {
+  RankedTensorType type = c.type();
+  int64_t dim = c.dim("dim", type.getRank(), 0);
+  Value result = c.empty(type);
+  int64_t offset = 0;
+  for (Value part : c.tensors("tensors")) {
+    c.require(part != nullptr, "an entry of 'tensors' is None");
+    // PyTorch ignores tensors of shape [0] among others.
+    if (rankOf(part) == 1 && shapeOf(part)[0] == 0)
+      continue;
+    c.require(rankOf(part) == type.getRank(), "ranks differ");
+    int64_t extent = shapeOf(part)[dim];
+    if (extent == 0)
+      continue;
+    result = c.insert(part, result,
+                      replaceResult(c, type.getRank(), dim,
+                                    c.b.getAffineDimExpr(dim) + offset));
+    offset += extent;
+  }
+  return offset == 0 ? c.full(type, c.immInt(0)) : result;
+}
+
+static Value lowerStack(ATenCall &c) {
+  RankedTensorType type = c.type();
+  unsigned rank = type.getRank();
+  int64_t dim = c.dim("dim", rank, 0);
+  Value result = c.empty(type);
+  for (auto [index, part] : llvm::enumerate(c.tensors("tensors"))) {
+    c.require(part != nullptr, "an entry of 'tensors' is None");
+    SmallVector<AffineExpr> exprs;
+    for (unsigned i = 0, source = 0; i < rank; ++i)
+      exprs.push_back(static_cast<int64_t>(i) == dim
+                          ? c.b.getAffineConstantExpr(index)
+                          : c.b.getAffineDimExpr(source++));
+    result = c.insert(part, result,
+                      AffineMap::get(rank - 1, 0, exprs, c.b.getContext()));
+  }
+  return result;
+}
+
+/// Padding with negative amounts crops.
+static Value lowerPad(ATenCall &c) {
+  Value self = c.tensor("self");
+  RankedTensorType type = c.type();
+  unsigned rank = type.getRank();
+  SmallVector<int64_t> pad = c.integers("pad");
+  c.require(pad.size() % 2 == 0 && pad.size() / 2 <= rank,
+            "'pad' does not fit the rank");
+  SmallVector<AffineExpr> from, to;
+  SmallVector<int64_t> extents;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    unsigned pair = rank - 1 - dim;
+    int64_t before = 2 * pair < pad.size() ? pad[2 * pair] : 0;
+    int64_t after = 2 * pair < pad.size() ? pad[2 * pair + 1] : 0;
+    AffineExpr index = c.b.getAffineDimExpr(dim);
+    from.push_back(index + std::max<int64_t>(-before, 0));
+    to.push_back(index + std::max<int64_t>(before, 0));
+    extents.push_back(std::max<int64_t>(0, shapeOf(self)[dim] +
+                                               std::min<int64_t>(before, 0) +
+                                               std::min<int64_t>(after, 0)));
+  }
+  Type element = type.getElementType();
+  double value = c.number("value", 0.0);
+  TypedAttr number = isa<FloatType>(element)
+                         ? c.imm(value)
+                         : c.immInt(static_cast<int64_t>(value));
+  bool keepsAll = type.getShape() == ArrayRef<int64_t>(extents);
+  Value init = keepsAll ? c.empty(type) : c.full(type, number);
+  MLIRContext *context = c.b.getContext();
+  return c.mapped<IdentityOp>(self, init,
+                              {AffineMap::get(rank, 0, from, context),
+                               AffineMap::get(rank, 0, to, context)},
+                              extents);
+}
+
+static Value lowerSliceScatter(ATenCall &c) {
+  Value self = c.tensor("self"), source = c.tensor("src");
+  unsigned rank = rankOf(self);
+  int64_t dim = c.dim("dim", rank, 0);
+  int64_t size = shapeOf(self)[dim];
+  int64_t start = c.integer("start", 0), step = c.integer("step", 1);
+  if (start < 0)
+    start += size;
+  start = std::clamp<int64_t>(start, 0, size);
+  c.require(step >= 1, "step must be positive");
+  c.require(rankOf(source) == static_cast<int64_t>(rank),
+            "source and self differ in rank");
+  return c.insert(
+      source, self,
+      replaceResult(c, rank, dim, c.b.getAffineDimExpr(dim) * step + start));
+}
+
+static Value lowerSelectScatter(ATenCall &c) {
+  Value self = c.tensor("self"), source = c.tensor("src");
+  unsigned rank = rankOf(self);
+  int64_t dim = c.dim("dim", rank);
+  int64_t index = c.integer("index");
+  if (index < 0)
+    index += shapeOf(self)[dim];
+  SmallVector<AffineExpr> exprs;
+  for (unsigned i = 0, from = 0; i < rank; ++i)
+    exprs.push_back(static_cast<int64_t>(i) == dim
+                        ? c.b.getAffineConstantExpr(index)
+                        : c.b.getAffineDimExpr(from++));
+  return c.insert(source, self,
+                  AffineMap::get(rank - 1, 0, exprs, c.b.getContext()));
+}
+
+static Value lowerRepeat(ATenCall &c) {
+  Value self = c.tensor("self");
+  RankedTensorType type = c.type();
+  unsigned rank = type.getRank(), leading = rank - rankOf(self);
+  SmallVector<AffineExpr> exprs;
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(self))) {
+    AffineExpr index = c.b.getAffineDimExpr(leading + dim);
+    exprs.push_back(extent == 0 ? index : index % extent);
+  }
+  AffineMap map = simplifyWithRanges(
+      AffineMap::get(rank, 0, exprs, c.b.getContext()), type.getShape());
+  return c.mapped<IdentityOp>(self, c.empty(type), {map, c.identityMap(rank)},
+                              type.getShape());
+}
+
+void aten::addMovementRows(ATenTable &table) {
+  table.add({"aten.cat.default"}, "tensors dim", lowerCat);
+  table.add({"aten.stack.default"}, "tensors dim", lowerStack);
+  table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
+  table.add({"aten.slice_scatter.default"}, "self src dim start end step",
+            lowerSliceScatter);
+  table.add({"aten.select_scatter.default"}, "self src dim index",
+            lowerSelectScatter);
+  table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
+}

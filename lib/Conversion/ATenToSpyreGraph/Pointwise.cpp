@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Pointwise.cpp - Elementwise operators --------------------*- C++ -*-===//
+
+#include "ATenCall.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+
+/// Adds "aten.<name>.default" with one tensor operand.
+template <typename OpTy>
+static void addUnary(ATenTable &table, ArrayRef<StringRef> names) {
+  table.add(names, "self", [](ATenCall &c) {
+    return c.pointwise<OpTy>(c.type(), {c.tensor("self")});
+  });
+}
+
+template <typename OpTy>
+static void addBinary(ATenTable &table, ArrayRef<StringRef> names) {
+  table.add(names, "self other", [](ATenCall &c) {
+    return c.pointwise<OpTy>(c.type(), {c.operand("self"), c.operand("other")});
+  });
+}
+
+static bool isNumber(TypedAttr attribute, double value) {
+  if (auto number = dyn_cast<FloatAttr>(attribute))
+    return number.getValueAsDouble() == value;
+  APInt integer = cast<IntegerAttr>(attribute).getValue();
+  int64_t found = integer.getBitWidth() == 1 ? integer.getZExtValue()
+                                             : integer.getSExtValue();
+  return static_cast<double>(found) == value;
+}
+
+static TypedAttr negate(const ATenCall &c, TypedAttr attribute) {
+  if (auto number = dyn_cast<FloatAttr>(attribute))
+    return c.imm(-number.getValueAsDouble());
+  return c.immInt(-cast<IntegerAttr>(attribute).getValue().getSExtValue());
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+/// self + alpha x other, rounded once; `reversed` swaps the roles.
+static Value lowerAddSub(ATenCall &c, bool subtract, bool reversed) {
+  Operand x = c.operand(reversed ? "other" : "self");
+  Operand y = c.operand(reversed ? "self" : "other");
+  if (!c.has("alpha") || isNumber(c.scalar("alpha"), 1.0)) {
+    if (subtract)
+      return c.pointwise<SubOp>(c.type(), {x, y});
+    return c.pointwise<AddOp>(c.type(), {x, y});
+  }
+  TypedAttr alpha = c.scalar("alpha");
+  if (subtract)
+    alpha = negate(c, alpha);
+  if (y.number) {
+    // Two numbers cannot be multiplied by an op: put the product in.
+    double product = c.number(reversed ? "self" : "other") * c.number("alpha") *
+                     (subtract ? -1.0 : 1.0);
+    bool integer = isa<IntegerAttr>(y.number) && isa<IntegerAttr>(alpha);
+    TypedAttr scaled =
+        integer ? c.immInt(static_cast<int64_t>(product)) : c.imm(product);
+    return c.pointwise<AddOp>(c.type(), {x, scaled});
+  }
+  return c.pointwise<FmaOp>(c.type(), {y, alpha, x});
+}
+
+static Value lowerDiv(ATenCall &c) {
+  Operand x = c.operand("self"), y = c.operand("other");
+  std::string mode = c.text("rounding_mode");
+  if (mode.empty())
+    return c.pointwise<DivOp>(c.type(), {x, y});
+  if (mode == "floor")
+    return c.pointwise<FloorDivOp>(c.type(), {x, y});
+  c.require(mode == "trunc", "unknown rounding mode '" + mode + "'");
+  return c.pointwise<TruncDivOp>(c.type(), {x, y});
+}
+
+static Value lowerPowScalar(ATenCall &c) {
+  Value x = c.tensor("self");
+  TypedAttr exponent = c.scalar("exponent");
+  RankedTensorType type = c.type();
+  bool toFloat = isa<FloatType>(type.getElementType());
+  if (isNumber(exponent, 0.0))
+    return c.full(type, toFloat ? c.imm(1.0) : c.immInt(1));
+  if (isNumber(exponent, 1.0))
+    return c.copy(x, type);
+  if (isNumber(exponent, 2.0))
+    return c.pointwise<SquareOp>(type, {x});
+  if (toFloat) {
+    if (isNumber(exponent, 0.5))
+      return c.pointwise<SqrtOp>(type, {x});
+    if (isNumber(exponent, -0.5))
+      return c.pointwise<RsqrtOp>(type, {x});
+    if (isNumber(exponent, -1.0))
+      return c.pointwise<ReciprocalOp>(type, {x});
+  }
+  return c.pointwise<PowOp>(type, {x, exponent});
+}
+
+static void addArithmetic(ATenTable &table) {
+  table.add({"aten.add.Tensor", "aten.add.Scalar"}, "self other alpha",
+            [](ATenCall &c) { return lowerAddSub(c, false, false); });
+  table.add({"aten.sub.Tensor", "aten.sub.Scalar"}, "self other alpha",
+            [](ATenCall &c) { return lowerAddSub(c, true, false); });
+  table.add({"aten.rsub.Tensor", "aten.rsub.Scalar"}, "self other alpha",
+            [](ATenCall &c) { return lowerAddSub(c, true, true); });
+  addBinary<MulOp>(table, {"aten.mul.Tensor", "aten.mul.Scalar"});
+  table.add({"aten.div.Tensor", "aten.div.Scalar", "aten.div.Tensor_mode",
+             "aten.div.Scalar_mode", "aten.true_divide.Tensor"},
+            "self other rounding_mode", lowerDiv);
+  addBinary<FloorDivOp>(
+      table, {"aten.floor_divide.default", "aten.floor_divide.Scalar"});
+  addBinary<RemainderOp>(table,
+                         {"aten.remainder.Tensor", "aten.remainder.Scalar",
+                          "aten.remainder.Scalar_Tensor"});
+  addBinary<MaximumOp>(table, {"aten.maximum.default", "aten.max.other"});
+  addBinary<MinimumOp>(table, {"aten.minimum.default", "aten.min.other"});
+
+  table.add({"aten.pow.Tensor_Scalar"}, "self exponent", lowerPowScalar);
+  table.add({"aten.pow.Tensor_Tensor", "aten.pow.Scalar"}, "self exponent",
+            [](ATenCall &c) {
+              return c.pointwise<PowOp>(
+                  c.type(), {c.operand("self"), c.operand("exponent")});
+            });
+
+  table.add({"aten.addcmul.default"}, "self tensor1 tensor2 value",
+            [](ATenCall &c) {
+              Operand self = c.operand("self"), x = c.operand("tensor1"),
+                      y = c.operand("tensor2");
+              if (!c.has("value") || isNumber(c.scalar("value"), 1.0))
+                return c.pointwise<FmaOp>(c.type(), {x, y, self});
+              // (x - 0) x y x value + self, rounded once.
+              return c.pointwise<LayerNormNormOp>(
+                  c.type(), {x, c.imm(0.0), y, c.scalar("value"), self});
+            });
+  table.add({"aten.addcdiv.default"}, "self tensor1 tensor2 value",
+            [](ATenCall &c) {
+              TypedAttr value = c.has("value") ? c.scalar("value") : c.imm(1.0);
+              return c.pointwise<AddCDivOp>(
+                  c.type(), {c.operand("self"), c.operand("tensor1"),
+                             c.operand("tensor2"), value});
+            });
+  table.add({"aten.lerp.Scalar", "aten.lerp.Tensor"}, "self end weight",
+            [](ATenCall &c) {
+              // (end - self) x weight x 1 + self, rounded once.
+              Operand self = c.operand("self");
+              return c.pointwise<LayerNormNormOp>(
+                  c.type(), {c.operand("end"), self, c.operand("weight"),
+                             c.imm(1.0), self});
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Functions of one element
+//===----------------------------------------------------------------------===//
+
+static Value lowerClamp(ATenCall &c, StringRef low, StringRef high) {
+  Value x = c.tensor("self");
+  c.require(c.has(low) || c.has(high), "needs a bound");
+  if (!c.has(high))
+    return c.pointwise<MaximumOp>(c.type(), {x, c.operand(low)});
+  if (!c.has(low))
+    return c.pointwise<MinimumOp>(c.type(), {x, c.operand(high)});
+  return c.pointwise<ClampOp>(c.type(), {x, c.operand(low), c.operand(high)});
+}
+
+static void addUnaryRows(ATenTable &table) {
+  addUnary<AbsOp>(table, {"aten.abs.default"});
+  addUnary<NegOp>(table, {"aten.neg.default"});
+  addUnary<ExpOp>(table, {"aten.exp.default"});
+  addUnary<Expm1Op>(table, {"aten.expm1.default"});
+  addUnary<LogOp>(table, {"aten.log.default"});
+  addUnary<Log2Op>(table, {"aten.log2.default"});
+  addUnary<Log1pOp>(table, {"aten.log1p.default"});
+  addUnary<SqrtOp>(table, {"aten.sqrt.default"});
+  addUnary<RsqrtOp>(table, {"aten.rsqrt.default"});
+  addUnary<ReciprocalOp>(table, {"aten.reciprocal.default"});
+  addUnary<SquareOp>(table, {"aten.square.default"});
+  addUnary<SinOp>(table, {"aten.sin.default"});
+  addUnary<CosOp>(table, {"aten.cos.default"});
+  addUnary<TanOp>(table, {"aten.tan.default"});
+  addUnary<TanhOp>(table, {"aten.tanh.default"});
+  addUnary<ErfOp>(table, {"aten.erf.default"});
+  addUnary<SigmoidOp>(table, {"aten.sigmoid.default"});
+  addUnary<ReluOp>(table, {"aten.relu.default"});
+  addUnary<SiluOp>(table, {"aten.silu.default"});
+  addUnary<FloorOp>(table, {"aten.floor.default"});
+  addUnary<CeilOp>(table, {"aten.ceil.default"});
+  addUnary<RoundOp>(table, {"aten.round.default"});
+  addUnary<TruncOp>(table, {"aten.trunc.default", "aten.fix.default"});
+  addUnary<SignOp>(table, {"aten.sign.default", "aten.sgn.default"});
+  addUnary<NotOp>(table, {"aten.logical_not.default"});
+  addUnary<IsNanOp>(table, {"aten.isnan.default"});
+
+  table.add({"aten.gelu.default"}, "self approximate", [](ATenCall &c) {
+    std::string approximate = c.text("approximate", "none");
+    if (approximate == "tanh")
+      return c.pointwise<GeluTanhOp>(c.type(), {c.tensor("self")});
+    c.require(approximate == "none",
+              "unknown approximation '" + approximate + "'");
+    return c.pointwise<GeluOp>(c.type(), {c.tensor("self")});
+  });
+  table.add({"aten.softplus.default"}, "self beta threshold", [](ATenCall &c) {
+    return c.pointwise<SoftplusOp>(
+        c.type(), {c.tensor("self")},
+        {c.attr("beta", c.b.getF64FloatAttr(c.number("beta", 1.0))),
+         c.attr("threshold",
+                c.b.getF64FloatAttr(c.number("threshold", 20.0)))});
+  });
+  table.add(
+      {"aten.leaky_relu.default"}, "self negative_slope", [](ATenCall &c) {
+        return c.pointwise<LeakyReluOp>(
+            c.type(), {c.tensor("self")},
+            {c.attr("slope",
+                    c.b.getF64FloatAttr(c.number("negative_slope", 0.01)))});
+      });
+  table.add({"aten.hardtanh.default"}, "self min_val max_val", [](ATenCall &c) {
+    return c.pointwise<ClampOp>(c.type(), {c.tensor("self"),
+                                           c.imm(c.number("min_val", -1.0)),
+                                           c.imm(c.number("max_val", 1.0))});
+  });
+  table.add({"aten.relu6.default"}, "self", [](ATenCall &c) {
+    return c.pointwise<ClampOp>(c.type(),
+                                {c.tensor("self"), c.imm(0.0), c.imm(6.0)});
+  });
+  table.add({"aten.clamp.default", "aten.clamp.Tensor", "aten.clip.default"},
+            "self min max",
+            [](ATenCall &c) { return lowerClamp(c, "min", "max"); });
+  table.add({"aten.clamp_min.default", "aten.clamp_min.Tensor"}, "self min",
+            [](ATenCall &c) {
+              return c.pointwise<MaximumOp>(
+                  c.type(), {c.tensor("self"), c.operand("min")});
+            });
+  table.add({"aten.clamp_max.default", "aten.clamp_max.Tensor"}, "self max",
+            [](ATenCall &c) {
+              return c.pointwise<MinimumOp>(
+                  c.type(), {c.tensor("self"), c.operand("max")});
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Comparisons, logic, selection
+//===----------------------------------------------------------------------===//
+
+template <typename OpTy>
+static void addComparison(ATenTable &table, ArrayRef<StringRef> names) {
+  table.add(names, "self other", [](ATenCall &c) {
+    Operand x = c.operand("self"), y = c.operand("other");
+    // An immediate takes the type of the tensor it meets; a boolean cannot
+    // hold any number but 0 and 1.
+    if (y.number && isBool(elementOf(x.tensor)))
+      y = c.imm(c.number("other"));
+    return c.pointwise<OpTy>(c.type(), {x, y});
+  });
+}
+
+static Value lowerBitwise(ATenCall &c, StringRef onBool, StringRef onInteger) {
+  return c.createPointwise(isBool(c.type().getElementType()) ? onBool
+                                                             : onInteger,
+                           {c.operand("self"), c.operand("other")}, c.type());
+}
+
+static void addLogic(ATenTable &table) {
+  addComparison<EqOp>(table, {"aten.eq.Tensor", "aten.eq.Scalar"});
+  addComparison<NeOp>(table, {"aten.ne.Tensor", "aten.ne.Scalar"});
+  addComparison<LtOp>(table, {"aten.lt.Tensor", "aten.lt.Scalar"});
+  addComparison<LeOp>(table, {"aten.le.Tensor", "aten.le.Scalar"});
+  addComparison<GtOp>(table, {"aten.gt.Tensor", "aten.gt.Scalar"});
+  addComparison<GeOp>(table, {"aten.ge.Tensor", "aten.ge.Scalar"});
+  addBinary<AndOp>(table, {"aten.logical_and.default"});
+  addBinary<OrOp>(table, {"aten.logical_or.default"});
+  addBinary<XorOp>(table, {"aten.logical_xor.default"});
+  table.add({"aten.bitwise_and.Tensor", "aten.bitwise_and.Scalar",
+             "aten.bitwise_and.Scalar_Tensor", "aten.__and__.Tensor",
+             "aten.__and__.Scalar"},
+            "self other", [](ATenCall &c) {
+              return lowerBitwise(c, AndOp::getOperationName(),
+                                  BitwiseAndOp::getOperationName());
+            });
+  table.add({"aten.bitwise_or.Tensor", "aten.bitwise_or.Scalar",
+             "aten.bitwise_or.Scalar_Tensor", "aten.__or__.Tensor",
+             "aten.__or__.Scalar"},
+            "self other", [](ATenCall &c) {
+              return lowerBitwise(c, OrOp::getOperationName(),
+                                  BitwiseOrOp::getOperationName());
+            });
+  table.add({"aten.bitwise_xor.Tensor", "aten.bitwise_xor.Scalar",
+             "aten.bitwise_xor.Scalar_Tensor", "aten.__xor__.Tensor",
+             "aten.__xor__.Scalar"},
+            "self other", [](ATenCall &c) {
+              return lowerBitwise(c, XorOp::getOperationName(),
+                                  BitwiseXorOp::getOperationName());
+            });
+  table.add({"aten.bitwise_not.default"}, "self", [](ATenCall &c) {
+    Value x = c.tensor("self");
+    if (isBool(elementOf(x)))
+      return c.pointwise<NotOp>(c.type(), {x});
+    return c.pointwise<BitwiseXorOp>(c.type(), {x, c.immInt(-1)});
+  });
+  table.add({"aten.isinf.default"}, "self", [](ATenCall &c) {
+    Value x = c.tensor("self");
+    if (!isa<FloatType>(elementOf(x)))
+      return c.full(c.type(), c.b.getBoolAttr(false));
+    Value magnitude = c.pointwise<AbsOp>(typeOf(x), {x});
+    return c.pointwise<EqOp>(c.type(), {magnitude, c.imm(INFINITY)});
+  });
+  table.add({"aten.isfinite.default"}, "self", [](ATenCall &c) {
+    Value x = c.tensor("self");
+    if (!isa<FloatType>(elementOf(x)))
+      return c.full(c.type(), c.b.getBoolAttr(true));
+    Value magnitude = c.pointwise<AbsOp>(typeOf(x), {x});
+    return c.pointwise<LtOp>(c.type(), {magnitude, c.imm(INFINITY)});
+  });
+
+  table.add({"aten.where.self", "aten.where.Scalar", "aten.where.ScalarSelf",
+             "aten.where.ScalarOther"},
+            "condition self other", [](ATenCall &c) {
+              return c.pointwise<WhereOp>(c.type(), {c.tensor("condition"),
+                                                     c.operand("self"),
+                                                     c.operand("other")});
+            });
+  table.add({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
+            "self mask value", [](ATenCall &c) {
+              Value self = c.tensor("self");
+              Operand value = c.operand("value");
+              // The value takes self's type, whatever its own.
+              if (value.number && isa<IntegerType>(elementOf(self)) &&
+                  isa<FloatAttr>(value.number))
+                value = c.immInt(static_cast<int64_t>(c.number("value")));
+              if (value.tensor)
+                value = c.cast(value.tensor, elementOf(self));
+              return c.pointwise<WhereOp>(c.type(),
+                                          {c.tensor("mask"), value, self});
+            });
+}
+
+//===----------------------------------------------------------------------===//
+// Conversion
+//===----------------------------------------------------------------------===//
+
+static void addConversion(ATenTable &table) {
+  table.add({"aten._to_copy.default"},
+            "self dtype layout device pin_memory non_blocking memory_format",
+            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
+  table.add({"prims.convert_element_type.default"}, "a dtype",
+            [](ATenCall &c) { return c.copy(c.tensor("a"), c.type()); });
+  table.add({"aten.clone.default", "aten.contiguous.default"},
+            "self memory_format",
+            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
+  table.add({"aten.lift_fresh_copy.default", "prims.clone.default"}, "self",
+            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
+  // copy and copy_: the second argument, in the shape and type of the first.
+  table.add({"aten.copy.default"}, "self src non_blocking",
+            [](ATenCall &c) { return c.copy(c.tensor("src"), c.type()); });
+}
+
+void aten::addPointwiseRows(ATenTable &table) {
+  addArithmetic(table);
+  addUnaryRows(table);
+  addLogic(table);
+  addConversion(table);
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Reductions.cpp - Sums, extrema, statistics, scans --------*- C++ -*-===//
+
+#include "ATenCall.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::aten;
+
+static NamedAttribute dimsAttr(const ATenCall &c, ArrayRef<int64_t> dims) {
+  return c.attr("dims", c.b.getDenseI64ArrayAttr(dims));
+}
+
+static SmallVector<int64_t> keptShape(Value value, ArrayRef<int64_t> dims) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  for (int64_t dim : dims)
+    shape[dim] = 1;
+  return shape;
+}
+
+static int64_t countOf(Value value, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= shapeOf(value)[dim];
+  return count;
+}
+
+/// A reduction of `self` over `dims`; a tensor without dimensions is its own.
+template <typename OpTy>
+static Value reduce(ATenCall &c, Value self, ArrayRef<int64_t> dims,
+                    RankedTensorType type) {
+  if (rankOf(self) == 0)
+    return c.copy(self, type);
+  return c.device<OpTy>(self, type, dimsAttr(c, dims));
+}
+
+/// Rows whose dimensions are the argument `dim`, or all without one.
+template <typename OpTy>
+static void addReduction(ATenTable &table, ArrayRef<StringRef> full,
+                         ArrayRef<StringRef> overDims) {
+  auto lower = [](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduce<OpTy>(c, self, c.dims("dim", rankOf(self)), c.type());
+  };
+  table.add(overDims, "self dim keepdim dtype", lower);
+  table.add(full, "self dtype", [](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduce<OpTy>(c, self,
+                        llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self))),
+                        c.type());
+  });
+}
+
+/// Largest or smallest; of booleans, any or all.
+template <typename OpTy, typename BoolOpTy>
+static Value reduceExtremum(ATenCall &c, Value self, ArrayRef<int64_t> dims,
+                            RankedTensorType type) {
+  c.require(rankOf(self) == 0 || countOf(self, dims) > 0 ||
+                type.getNumElements() == 0,
+            "no extremum of no elements");
+  if (isBool(elementOf(self)))
+    return reduce<BoolOpTy>(c, self, dims, type);
+  return reduce<OpTy>(c, self, dims, type);
+}
+
+template <typename ArgOpTy>
+static Value reduceArg(ATenCall &c, Value self, ArrayRef<int64_t> dims,
+                       RankedTensorType type) {
+  if (rankOf(self) == 0)
+    return c.full(type, c.immInt(0));
+  c.require(countOf(self, dims) > 0 || type.getNumElements() == 0,
+            "no extremum of no elements");
+  // Booleans and bytes compare as 32-bit integers.
+  if (isBool(elementOf(self)))
+    self = c.cast(self, c.b.getIntegerType(32));
+  return c.device<ArgOpTy>(self, type, dimsAttr(c, dims));
+}
+
+template <typename OpTy, typename BoolOpTy, typename ArgOpTy>
+static void addExtremum(ATenTable &table, StringRef name) {
+  auto overload = [&](const char *suffix) {
+    // Rows live as long as the process; so do their names.
+    return StringRef(*new std::string(("aten." + name + suffix).str()));
+  };
+  auto allDims = [](Value self) {
+    return llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self)));
+  };
+  table.add({overload(".default")}, "self", [allDims](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduceExtremum<OpTy, BoolOpTy>(c, self, allDims(self), c.type());
+  });
+  table.addMany({overload(".dim")}, "self dim keepdim", [](ATenCall &c) {
+    Value self = c.tensor("self");
+    int64_t dim = c.dim("dim", rankOf(self));
+    Values values(2);
+    if (c.wants(0))
+      values[0] = reduceExtremum<OpTy, BoolOpTy>(c, self, dim, c.type(0));
+    if (c.wants(1))
+      values[1] = reduceArg<ArgOpTy>(c, self, dim, c.type(1));
+    return values;
+  });
+}
+
+template <typename ArgOpTy>
+static void addArg(ATenTable &table, StringRef name) {
+  table.add({name}, "self dim keepdim", [](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduceArg<ArgOpTy>(c, self, c.dims("dim", rankOf(self)), c.type());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Variance
+//===----------------------------------------------------------------------===//
+
+/// Variance in f32 of type `type`'s shape, and the mean it is about.
+static std::pair<Value, Value> lowerVariance(ATenCall &c,
+                                             ArrayRef<int64_t> shape) {
+  Value self = c.tensor("self");
+  c.require(isa<FloatType>(elementOf(self)), "variance of integers");
+  SmallVector<int64_t> dims = c.dims("dim", rankOf(self));
+  Type f32 = c.b.getF32Type();
+  Value mean = reduce<MeanOp>(
+      c, self, dims, RankedTensorType::get(keptShape(self, dims), f32));
+  double degrees = countOf(self, dims) - c.number("correction", 1.0);
+  double scale =
+      degrees > 0 ? 1.0 / degrees : std::numeric_limits<double>::infinity();
+  auto type = RankedTensorType::get(shape, f32);
+  if (rankOf(self) == 0) {
+    // One element: 0 without correction, else 0 x infinity.
+    return {c.full(type, c.imm(0.0 * scale)), mean};
+  }
+  Value variance = c.device<SumSquaresOp>(
+      {self, mean}, type,
+      {dimsAttr(c, dims), c.attr("scale", c.b.getF64FloatAttr(scale))});
+  return {variance, mean};
+}
+
+/// A mean with its dimensions kept, in the shape PyTorch wants.
+static Value dropDims(ATenCall &c, Value kept, RankedTensorType type) {
+  if (shapeOf(kept) != type.getShape()) {
+    SmallVector<AffineExpr> exprs;
+    Value self = c.tensor("self");
+    SmallVector<int64_t> dims = c.dims("dim", rankOf(self));
+    for (int64_t dim = 0, next = 0; dim < rankOf(kept); ++dim)
+      exprs.push_back(llvm::is_contained(dims, dim)
+                          ? c.b.getAffineConstantExpr(0)
+                          : c.b.getAffineDimExpr(next++));
+    AffineMap map = AffineMap::get(type.getRank(), 0, exprs, c.b.getContext());
+    return c.mapped<IdentityOp>(kept, c.empty(type),
+                                {map, c.identityMap(type.getRank())},
+                                type.getShape());
+  }
+  return c.cast(kept, type.getElementType());
+}
+
+static Value lowerVar(ATenCall &c) {
+  auto [variance, mean] = lowerVariance(c, c.type().getShape());
+  return c.cast(variance, c.type().getElementType());
+}
+
+static Value lowerStd(ATenCall &c) {
+  auto [variance, mean] = lowerVariance(c, c.type().getShape());
+  return c.pointwise<SqrtOp>(c.type(), {variance});
+}
+
+static Values lowerVarMean(ATenCall &c, bool root) {
+  Value self = c.tensor("self");
+  SmallVector<int64_t> shape = keptShape(self, c.dims("dim", rankOf(self)));
+  if (c.wants(0))
+    shape = llvm::to_vector(c.type(0).getShape());
+  auto [variance, mean] = lowerVariance(c, shape);
+  Values values(2);
+  if (c.wants(0))
+    values[0] = root ? c.pointwise<SqrtOp>(c.type(0), {variance})
+                     : c.cast(variance, c.type(0).getElementType());
+  if (c.wants(1))
+    values[1] = dropDims(c, mean, c.type(1));
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static Value lowerVectorNorm(ATenCall &c) {
+  Value self = c.tensor("self");
+  SmallVector<int64_t> dims = c.dims("dim", rankOf(self));
+  c.require(c.number("ord", 2.0) == 2.0, "only the 2-norm is supported");
+  if (rankOf(self) == 0)
+    return c.pointwise<AbsOp>(c.type(), {self});
+  auto f32 = RankedTensorType::get(c.type().getShape(), c.b.getF32Type());
+  Value squares = c.device<SumSquaresOp>(
+      self, f32,
+      {dimsAttr(c, dims), c.attr("scale", c.b.getF64FloatAttr(1.0))});
+  return c.pointwise<SqrtOp>(c.type(), {squares});
+}
+
+static Value lowerCumSum(ATenCall &c) {
+  Value self = c.tensor("self");
+  if (rankOf(self) == 0)
+    return c.copy(self, c.type());
+  return c.device<CumSumOp>(
+      self, c.type(), c.attr("dim", c.immInt(c.dim("dim", rankOf(self)))));
+}
+
+/// mse_loss: reduction 0 none, 1 mean, 2 sum.
+static Value lowerMseLoss(ATenCall &c) {
+  Value self = c.tensor("self"), target = c.tensor("target");
+  int64_t reduction = c.integer("reduction", 1);
+  c.require(shapeOf(self) == shapeOf(target), "shapes differ");
+  c.require(reduction >= 0 && reduction <= 2, "unknown reduction");
+  auto difference = [&] {
+    Value d =
+        c.pointwise<SubOp>(c.typeLike(self, c.b.getF32Type()), {self, target});
+    return c.pointwise<SquareOp>(c.typeLike(self, c.type().getElementType()),
+                                 {d});
+  };
+  if (reduction == 0 || rankOf(self) == 0)
+    return difference();
+  double count = typeOf(self).getNumElements();
+  SmallVector<int64_t> all =
+      llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self)));
+  return c.device<SumSquaresOp>(
+      {self, target}, c.type(),
+      {dimsAttr(c, all),
+       c.attr("scale",
+              c.b.getF64FloatAttr(reduction == 1 ? 1.0 / count : 1.0))});
+}
+
+void aten::addReductionRows(ATenTable &table) {
+  addReduction<SumOp>(table, {"aten.sum.default"}, {"aten.sum.dim_IntList"});
+  addReduction<MeanOp>(table, {"aten.mean.default"}, {"aten.mean.dim"});
+  addReduction<ProdOp>(table, {"aten.prod.default"}, {"aten.prod.dim_int"});
+  addReduction<AnyOp>(table, {"aten.any.default"},
+                      {"aten.any.dim", "aten.any.dims"});
+  addReduction<AllOp>(table, {"aten.all.default"},
+                      {"aten.all.dim", "aten.all.dims"});
+  table.add({"aten.amax.default"}, "self dim keepdim", [](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduceExtremum<MaxOp, AnyOp>(c, self, c.dims("dim", rankOf(self)),
+                                        c.type());
+  });
+  table.add({"aten.amin.default"}, "self dim keepdim", [](ATenCall &c) {
+    Value self = c.tensor("self");
+    return reduceExtremum<MinOp, AllOp>(c, self, c.dims("dim", rankOf(self)),
+                                        c.type());
+  });
+  addExtremum<MaxOp, AnyOp, ArgMaxOp>(table, "max");
+  addExtremum<MinOp, AllOp, ArgMinOp>(table, "min");
+  addArg<ArgMaxOp>(table, "aten.argmax.default");
+  addArg<ArgMinOp>(table, "aten.argmin.default");
+  table.add({"aten.var.correction"}, "self dim correction keepdim", lowerVar);
+  table.add({"aten.std.correction"}, "self dim correction keepdim", lowerStd);
+  table.addMany({"aten.var_mean.correction"}, "self dim correction keepdim",
+                [](ATenCall &c) { return lowerVarMean(c, false); });
+  table.addMany({"aten.std_mean.correction"}, "self dim correction keepdim",
+                [](ATenCall &c) { return lowerVarMean(c, true); });
+  table.add({"aten.linalg_vector_norm.default"}, "self ord dim keepdim dtype",
+            lowerVectorNorm);
+  table.add({"aten.cumsum.default"}, "self dim dtype", lowerCumSum);
+  table.add({"aten.mse_loss.default"}, "self target reduction", lowerMseLoss);
+}
