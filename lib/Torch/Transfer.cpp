@@ -156,6 +156,39 @@ void convert(const void *image, HostDtype dtype,
   }
 }
 
+/// A format of literal integers whose elements are as wide as `layout`'s, so
+/// that bits move without conversion.
+std::pair<HostDtype, TensorLayout> literal(TensorLayout layout) {
+  switch (storageBytes(layout.format)) {
+  case 1:
+    layout.format = DataFormat::SENINT8;
+    return {HostDtype::Int8, layout};
+  case 2:
+    layout.format = DataFormat::SENINT16;
+    return {HostDtype::Int16, layout};
+  default:
+    layout.format = DataFormat::IEEE_INT32;
+    return {HostDtype::Int32, layout};
+  }
+}
+
+/// Device elements of a whole home in the order of the host image, and back.
+std::vector<uint8_t> readCodes(const SpyreStorageImpl &storage) {
+  const StorageFormat &format = *storage.format;
+  auto [dtype, layout] = literal(format.layout);
+  std::vector<uint8_t> codes(format.numElements() * hostBytes(dtype));
+  deviceToHost(storage.deviceBytes(), layout, format.sizes, format.strides,
+               dtype, codes.data());
+  return codes;
+}
+
+void writeCodes(const void *codes, const SpyreStorageImpl &storage) {
+  const StorageFormat &format = *storage.format;
+  auto [dtype, layout] = literal(format.layout);
+  hostToDevice(codes, dtype, format.sizes, format.strides, layout,
+               storage.deviceBytes());
+}
+
 void storeWhole(const void *image, SpyreStorageImpl &storage) {
   const StorageFormat &format = *storage.format;
   convert(image, format.dtype, format.sizes, format.strides, format.layout,
@@ -271,12 +304,38 @@ static at::Tensor widen(const at::Tensor &source) {
       source.scalar_type() == c10::kBool)
     return toHost(source);
   checkBacked(source, storage);
-  std::vector<uint8_t> packed = gather(source, storage);
+  bool few = source.numel() < storage.format->numElements() / kImageRatio;
+  std::vector<uint8_t> codes =
+      few ? gather(source, storage) : readCodes(storage);
+  auto count = static_cast<int64_t>(codes.size() / sizeof(uint16_t));
   at::Tensor result =
-      at::empty(source.sizes(), at::TensorOptions().dtype(c10::kFloat));
-  decodeDL16(reinterpret_cast<const uint16_t *>(packed.data()),
-             result.mutable_data_ptr<float>(), source.numel());
-  return result;
+      at::empty({count}, at::TensorOptions().dtype(c10::kFloat));
+  decodeDL16(reinterpret_cast<const uint16_t *>(codes.data()),
+             result.mutable_data_ptr<float>(), count);
+  return few ? result.view(source.sizes())
+             : result.as_strided(source.sizes(), source.strides(),
+                                 source.storage_offset());
+}
+
+/// Stores values of another dtype in an fp16 or bf16 tensor with a single
+/// rounding.
+static void storeRounded(const at::Tensor &values,
+                         const at::Tensor &destination,
+                         SpyreStorageImpl &storage) {
+  bool whole = isWholeHome(destination, *storage.format);
+  at::Tensor image = at::empty_strided(
+      destination.sizes(),
+      whole ? destination.strides().vec()
+            : c10::TensorType::contiguousStridesOf(destination.sizes()),
+      at::TensorOptions().dtype(c10::kFloat));
+  image.copy_(values);
+  std::vector<uint8_t> codes(image.numel() * sizeof(uint16_t));
+  encodeDL16(image.const_data_ptr<float>(),
+             reinterpret_cast<uint16_t *>(codes.data()), image.numel());
+  if (whole)
+    writeCodes(codes.data(), storage);
+  else
+    scatter(codes, destination, storage);
 }
 
 void fromHost(const at::Tensor &source, const at::Tensor &destination) {
@@ -331,6 +390,11 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
     return;
   }
 
+  if (source.scalar_type() != dtype &&
+      (dtype == c10::kHalf || dtype == c10::kBFloat16)) {
+    storeRounded(source, destination, storage);
+    return;
+  }
   const StorageFormat &format = *storage.format;
   if (isWholeHome(destination, format)) {
     at::Tensor image = source;
@@ -349,19 +413,6 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   std::vector<uint8_t> packed(layout.sizeInBytes());
   convert(values.const_data_ptr(), format.dtype, {count}, {1}, layout,
           packed.data());
-  scatter(packed, destination, storage);
-}
-
-/// Stores fp32 values in an fp16 or bf16 tensor with a single rounding.
-static void storeRounded(const at::Tensor &values,
-                         const at::Tensor &destination) {
-  SpyreStorageImpl &storage = storageOf(destination);
-  checkBacked(destination, storage);
-  at::Tensor flat =
-      values.expand(destination.sizes()).to(c10::kFloat).contiguous();
-  std::vector<uint8_t> packed(flat.numel() * sizeof(uint16_t));
-  encodeDL16(flat.const_data_ptr<float>(),
-             reinterpret_cast<uint16_t *>(packed.data()), flat.numel());
   scatter(packed, destination, storage);
 }
 
@@ -398,22 +449,22 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   if (sameBits) {
     if (isWholeHome(source, *from.format) &&
         isWholeHome(destination, *to.format) &&
-        from.format->layout == to.format->layout &&
         source.strides() == destination.strides()) {
-      std::memmove(to.deviceBytes(), from.deviceBytes(),
-                   from.format->layout.sizeInBytes());
+      if (from.format->layout == to.format->layout)
+        std::memmove(to.deviceBytes(), from.deviceBytes(),
+                     from.format->layout.sizeInBytes());
+      else
+        writeCodes(readCodes(from).data(), to);
       return;
     }
-    scatter(gather(source.expand(destination.sizes()), from), destination, to);
+    std::vector<uint8_t> packed =
+        gather(source.expand(destination.sizes()), from);
+    if (isWholeHome(destination, *to.format))
+      std::memset(to.deviceBytes(), 0, to.deviceSizeInBytes()); // padding
+    scatter(packed, destination, to);
     return;
   }
-  at::Tensor values = widen(source.expand(destination.sizes()));
-  if (isNative(destination, to) &&
-      (destination.scalar_type() == c10::kHalf ||
-       destination.scalar_type() == c10::kBFloat16))
-    storeRounded(values, destination);
-  else
-    fromHost(values.to(destination.scalar_type()), destination);
+  fromHost(widen(source.expand(destination.sizes())), destination);
 }
 
 void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
