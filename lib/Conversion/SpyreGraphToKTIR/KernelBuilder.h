@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- KernelBuilder.h - One device operation as a KTIR kernel --*- C++ -*-===//
+#ifndef SPYRE_LIB_CONVERSION_SPYREGRAPHTOKTIR_KERNELBUILDER_H
+#define SPYRE_LIB_CONVERSION_SPYREGRAPHTOKTIR_KERNELBUILDER_H
+
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir {
+
+/// Where an operand of a device operation lies.
+struct OperandStorage {
+  spyre_graph::LayoutAttrInterface layout;
+  /// Shape the layout applies to: the buffer's, or in LX the part of a core.
+  SmallVector<int64_t> shape;
+  bool isInLX = false;
+  /// Parameter of the kernel that holds the element index of its start.
+  unsigned parameter = 0;
+};
+
+/// Emits the body of a kernel: a function with one index parameter per
+/// distinct operand, run by every core of its grid.
+class KernelBuilder {
+public:
+  /// `lxBytes`: LX per core for data tiles.
+  KernelBuilder(spyre_graph::SpyreOpInterface op,
+                ArrayRef<OperandStorage> storage, int64_t lxBytes);
+
+  /// Fills the (empty) function. Fails with a diagnostic on the operation.
+  LogicalResult build(func::FuncOp kernel);
+
+private:
+  /// A loop dimension inside the kernel.
+  struct Loop {
+    int64_t extent; ///< of the whole operation
+    int64_t chunk;  ///< of a core's slice, the last of which may be less
+    int64_t tile;   ///< of a sub-tile
+    bool isReduction;
+    OpFoldResult start;          ///< of the core's slice
+    OpFoldResult local;          ///< of the sub-tile, from the slice's start
+    OpFoldResult size;           ///< of the sub-tile
+    OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
+  };
+
+  LogicalResult chooseTiles();
+  int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
+  int64_t getGranularity(unsigned dim) const;
+  void emitSlices();
+  /// Enters a loop over the sub-tiles of `dim` (none if there is one) with
+  /// `carried` as loop-carried values, replaced by the inner ones.
+  scf::ForOp enterTiles(unsigned dim, SmallVectorImpl<Value> &carried);
+  /// Leaves the loops of a nest, innermost first.
+  void leaveTiles(ArrayRef<std::pair<unsigned, scf::ForOp>> nest,
+                  SmallVectorImpl<Value> &carried);
+
+  /// The loop dimensions that an operand's tile has, ascending.
+  SmallVector<unsigned> getTileDims(unsigned operand) const;
+  FailureOr<Value> buildAccessTile(unsigned operand);
+  FailureOr<Value> load(unsigned operand);
+  LogicalResult store(Value tile, unsigned operand);
+  /// An undefined tile over loop dimensions `dims`.
+  Value buildEmpty(ArrayRef<unsigned> dims, Type elementType);
+  Value buildFilled(ArrayRef<unsigned> dims, TypedAttr value);
+  Value getLoopIndex(OpBuilder &b, unsigned dim);
+
+  /// A linalg.generic over the loop dimensions of its operands' tiles.
+  SmallVector<Value>
+  buildGeneric(ArrayRef<std::pair<Value, SmallVector<unsigned>>> ins,
+               ArrayRef<std::pair<Value, SmallVector<unsigned>>> outs,
+               function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> body);
+
+  LogicalResult buildPointwise();
+  LogicalResult buildReduction();
+  LogicalResult buildScan();
+  FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators);
+  TypedAttr getIdentity(Type type) const;
+  Value combine(OpBuilder &b, Value accumulated, Value value) const;
+  SmallVector<Value> combineArg(OpBuilder &b, Value bestValue, Value bestIndex,
+                                Value value, Value index) const;
+
+  Value toComputeType(OpBuilder &b, Value value, Type elementType) const;
+  Value toDeviceType(OpBuilder &b, Value value, Type elementType) const;
+  Type getElementType(unsigned operand) const;
+  unsigned getInit() const { return operation->getNumOperands() - 1; }
+  bool isIndex(unsigned operand) const {
+    return indirect && indirect->index == operand;
+  }
+
+  spyre_graph::SpyreOpInterface op;
+  Operation *operation;
+  Location loc;
+  ArrayRef<OperandStorage> storage;
+  int64_t lxBytes;
+  SmallVector<Loop> loops;
+  SmallVector<AffineMap> maps;
+  std::optional<spyre_graph::IndirectAccess> indirect;
+  spyre_graph::Combiner combiner;
+  func::FuncOp kernel;
+  OpBuilder builder;
+};
+
+} // namespace mlir
+
+#endif // SPYRE_LIB_CONVERSION_SPYREGRAPHTOKTIR_KERNELBUILDER_H

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- SpyreGraphToKTIR.cpp - Planned graphs to KTIR ------------*- C++ -*-===//
+
+#include "KernelBuilder.h"
+#include "Spyre/Conversion/Passes.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir {
+#define GEN_PASS_DEF_CONVERTSPYREGRAPHTOKTIR
+#include "Spyre/Conversion/Passes.h.inc"
+} // namespace mlir
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// The host dtype whose values an element type holds (spec/layouts.md).
+StringRef getHostDtypeName(Type type) {
+  if (type.isF16())
+    return "float16";
+  if (type.isBF16())
+    return "bfloat16";
+  if (type.isF32())
+    return "float32";
+  if (type.isInteger(1))
+    return "bool";
+  if (type.isUnsignedInteger(8))
+    return "uint8";
+  switch (type.getIntOrFloatBitWidth()) {
+  case 8:
+    return "int8";
+  case 16:
+    return "int16";
+  case 32:
+    return "int32";
+  default:
+    return "int64";
+  }
+}
+
+/// Lowers one planned function to a sequence function and its kernels.
+class SequenceBuilder {
+public:
+  SequenceBuilder(ModuleOp module, func::FuncOp planned, int64_t lxBytes)
+      : module(module), planned(planned), lxBytes(lxBytes),
+        builder(module.getContext()) {}
+
+  LogicalResult build();
+
+  unsigned getNumKernels() const { return numKernels; }
+  unsigned getNumCalls() const { return numCalls; }
+
+private:
+  LogicalResult addArguments();
+  LogicalResult lower(SpyreOpInterface op);
+  /// Element index at which a buffer starts.
+  FailureOr<Value> getStart(Value buffer, Operation *user);
+  FailureOr<OperandStorage> getStorage(Value buffer, Operation *user);
+  Value getIndexConstant(int64_t value);
+  Value getPool(int64_t elementBytes);
+
+  ModuleOp module;
+  func::FuncOp planned, sequence;
+  int64_t lxBytes;
+  OpBuilder builder;
+  Value pool;
+  llvm::DenseMap<Value, Value> starts;
+  llvm::DenseMap<int64_t, Value> constants, pools;
+  llvm::StringMap<func::FuncOp> kernels;
+  unsigned numKernels = 0, numCalls = 0;
+};
+
+} // namespace
+
+static PlacementAttr getPlacement(Value buffer) {
+  Operation *definition = buffer.getDefiningOp();
+  return definition ? definition->getAttrOfType<PlacementAttr>(
+                          SpyreGraphDialect::getPlacementAttrName())
+                    : PlacementAttr();
+}
+
+Value SequenceBuilder::getIndexConstant(int64_t value) {
+  Value &constant = constants[value];
+  if (!constant) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&sequence.front());
+    constant =
+        arith::ConstantIndexOp::create(builder, sequence.getLoc(), value);
+  }
+  return constant;
+}
+
+Value SequenceBuilder::getPool(int64_t elementBytes) {
+  Value &start = pools[elementBytes];
+  if (!start) {
+    Value bytes = getIndexConstant(elementBytes);
+    start = arith::DivUIOp::create(builder, sequence.getLoc(), pool, bytes);
+  }
+  return start;
+}
+
+LogicalResult SequenceBuilder::addArguments() {
+  MLIRContext *context = builder.getContext();
+  auto poolSize = planned->getAttrOfType<IntegerAttr>(
+      SpyreGraphDialect::getPoolSizeAttrName());
+  bool hasPool = poolSize && poolSize.getInt() > 0;
+  SmallVector<Type> types(planned.getNumArguments() + hasPool,
+                          builder.getIndexType());
+  sequence = func::FuncOp::create(builder, planned.getLoc(), planned.getName(),
+                                  builder.getFunctionType(types, {}));
+  Block *body = sequence.addEntryBlock();
+  for (BlockArgument argument : planned.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    LayoutAttrInterface layout = getLayout(argument.getType());
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    // SG-TO-KTIR-C1
+    if (!layout || !type)
+      return planned.emitError()
+             << "argument " << number
+             << " must be a memref whose memory space is a layout, but is "
+             << argument.getType();
+    SmallVector<int64_t> strides;
+    if (auto attribute = planned.getArgAttrOfType<DenseI64ArrayAttr>(
+            number, SpyreGraphDialect::getHostStridesAttrName())) {
+      strides = llvm::to_vector(attribute.asArrayRef());
+    } else {
+      strides.assign(type.getRank(), 1);
+      for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
+        strides[dim - 1] =
+            strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
+    }
+    sequence.setArgAttr(
+        number, "ktdp.layout",
+        ktdp::LayoutAttr::get(context, layout.getDeviceSize(type.getShape()),
+                              layout.getStrideMap(type.getShape(), strides),
+                              ::spyre::toString(layout.getDataFormat()),
+                              getHostDtypeName(type.getElementType()),
+                              type.getShape(), strides));
+    auto name = planned.getArgAttrOfType<StringAttr>(
+        number, SpyreGraphDialect::getNameAttrName());
+    sequence.setArgAttr(number, "ktdp.name",
+                        name ? name
+                             : builder.getStringAttr("arg" + Twine(number)));
+    body->getArgument(number).setLoc(argument.getLoc());
+    starts[argument] = body->getArgument(number);
+  }
+  if (hasPool) {
+    pool = body->getArguments().back();
+    sequence.setArgAttr(planned.getNumArguments(), "ktdp.pool_size", poolSize);
+    sequence.setArgAttr(planned.getNumArguments(), "ktdp.name",
+                        builder.getStringAttr("pool"));
+  }
+  builder.setInsertionPointToEnd(body);
+  return success();
+}
+
+FailureOr<OperandStorage> SequenceBuilder::getStorage(Value buffer,
+                                                      Operation *user) {
+  OperandStorage storage;
+  storage.layout = getLayout(buffer.getType());
+  PlacementAttr placement = getPlacement(buffer);
+  // SG-TO-KTIR-C1
+  if (!storage.layout || (!placement && !isa<BlockArgument>(buffer)))
+    return user->emitOpError()
+           << "operand of type " << buffer.getType()
+           << " must be a function argument or an allocation with a layout "
+              "and a placement";
+  storage.shape =
+      llvm::to_vector(cast<MemRefType>(buffer.getType()).getShape());
+  if (placement && placement.getSpace() == MemorySpace::lx) {
+    storage.isInLX = true;
+    storage.shape = llvm::to_vector(placement.getLocal());
+  }
+  return storage;
+}
+
+FailureOr<Value> SequenceBuilder::getStart(Value buffer, Operation *user) {
+  auto known = starts.find(buffer);
+  if (known != starts.end())
+    return known->second;
+  PlacementAttr placement = getPlacement(buffer);
+  int64_t elementBytes =
+      ::spyre::storageBytes(getLayout(buffer.getType()).getDataFormat());
+  Value start = getIndexConstant(placement.getOffset() / elementBytes);
+  if (placement.getSpace() == MemorySpace::pool) {
+    if (!pool)
+      return user->emitOpError("uses the pool, but the function has none");
+    start = arith::AddIOp::create(builder, sequence.getLoc(),
+                                  getPool(elementBytes), start);
+  }
+  starts[buffer] = start;
+  return start;
+}
+
+LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
+  // SG-TO-KTIR-C1
+  if (!op.getWorkDivision())
+    return op->emitOpError("has no work division");
+  // Nothing is written.
+  if (llvm::is_contained(
+          cast<ShapedType>(op.getSpyreInit().getType()).getShape(), 0))
+    return success();
+  for (auto [extent, kind] : llvm::zip(op.getLoopExtents(), op.getLoopKinds()))
+    if (extent == 0 && (kind == utils::IteratorType::parallel ||
+                        op.getCombiner() == Combiner::None))
+      return success();
+
+  // One parameter per distinct buffer.
+  SmallVector<OperandStorage> storage;
+  SmallVector<Value> buffers, arguments;
+  for (Value operand : op->getOperands()) {
+    FailureOr<OperandStorage> place = getStorage(operand, op);
+    if (failed(place))
+      return failure();
+    auto *known = llvm::find(buffers, operand);
+    place->parameter = known - buffers.begin();
+    if (known == buffers.end()) {
+      FailureOr<Value> start = getStart(operand, op);
+      if (failed(start))
+        return failure();
+      buffers.push_back(operand);
+      arguments.push_back(*start);
+    }
+    storage.push_back(*place);
+  }
+
+  // Kernels that differ only in addresses and locations are one.
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << op->getName() << op->getAttrDictionary();
+  for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
+    stream << operand.getType() << place.parameter << place.isInLX;
+    llvm::interleaveComma(place.shape, stream);
+  }
+  func::FuncOp &kernel = kernels[key];
+  if (!kernel) {
+    OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
+    std::string name =
+        ("k" + Twine(numKernels++) + "_" + op->getName().stripDialect()).str();
+    kernel = func::FuncOp::create(
+        moduleBuilder, op->getLoc(), name,
+        builder.getFunctionType(
+            SmallVector<Type>(arguments.size(), builder.getIndexType()), {}));
+    kernel.setPrivate();
+    if (failed(KernelBuilder(op, storage, lxBytes).build(kernel)))
+      return failure();
+  }
+  func::CallOp::create(builder, op->getLoc(), kernel, arguments);
+  ++numCalls;
+  return success();
+}
+
+LogicalResult SequenceBuilder::build() {
+  builder.setInsertionPoint(planned);
+  if (!planned.getBody().hasOneBlock() || planned.getNumResults() != 0)
+    return planned.emitError("must have one block and no results; run the "
+                             "bufferization pipeline first");
+  if (failed(addArguments()))
+    return failure();
+  for (Operation &operation : planned.front()) {
+    if (auto op = dyn_cast<SpyreOpInterface>(operation)) {
+      if (failed(lower(op)))
+        return failure();
+      continue;
+    }
+    if (isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(operation))
+      continue;
+    return operation.emitOpError("is not part of a planned graph");
+  }
+  func::ReturnOp::create(builder, planned.getLoc());
+  planned.erase();
+  return success();
+}
+
+namespace {
+struct ConvertSpyreGraphToKTIR
+    : impl::ConvertSpyreGraphToKTIRBase<ConvertSpyreGraphToKTIR> {
+  using ConvertSpyreGraphToKTIRBase::ConvertSpyreGraphToKTIRBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    for (func::FuncOp function : functions) {
+      if (function.isExternal())
+        continue;
+      SequenceBuilder sequence(module, function, lxBytes);
+      if (failed(sequence.build()))
+        return signalPassFailure();
+      numKernels += sequence.getNumKernels();
+      numCalls += sequence.getNumCalls();
+    }
+  }
+};
+} // namespace
