@@ -43,7 +43,7 @@ SPYRE_INLINE VF preferNumber(VF a, VF b) {
 }
 
 SPYRE_INLINE VF remainder(VF a, VF b) {
-  VF r;
+  VF r = {};
   for (int i = 0; i < kLanes; ++i)
     r[i] = __builtin_fmodf(a[i], b[i]);
   return r;
@@ -54,7 +54,7 @@ SPYRE_INLINE VF fusedExactly(VF a, VF b, VF c) {
 #ifdef SPYRE_HAS_VECTOR_FMA
   return __builtin_elementwise_fma(a, b, c);
 #else
-  VF r;
+  VF r = {};
   for (int i = 0; i < kLanes; ++i)
     r[i] = __builtin_fmaf(a[i], b[i], c[i]);
   return r;

@@ -89,7 +89,12 @@ template <unsigned Width, class T>
 struct Arithmetic {
   using U = std::make_unsigned_t<T>;
   unsigned status = kIntOk;
+  // Negative if an addition or subtraction overflowed.
+  T overflowSigns = 0;
 
+  unsigned finalStatus() const {
+    return status | (overflowSigns < 0 ? kIntOverflow : kIntOk);
+  }
   SPYRE_INLINE T finish(T low, bool overflows) {
     if (Width != 1)
       status |= overflows ? kIntOverflow : kIntOk;
@@ -100,18 +105,20 @@ struct Arithmetic {
     return finish(low, low != exact);
   }
   SPYRE_INLINE T add(T a, T b) {
-    if constexpr (Width < 64)
+    if constexpr (Width < 32)
       return fromWide(int64_t(a) + b);
-    T r;
-    bool overflows = __builtin_add_overflow(a, b, &r);
-    return finish(r, overflows);
+    // Overflow: both operands differ in sign from the sum. The sign bits are
+    // collected, which vectorises better than a flag does.
+    T r = T(U(a) + U(b));
+    overflowSigns |= (a ^ r) & (b ^ r);
+    return r;
   }
   SPYRE_INLINE T sub(T a, T b) {
-    if constexpr (Width < 64)
+    if constexpr (Width < 32)
       return fromWide(int64_t(a) - b);
-    T r;
-    bool overflows = __builtin_sub_overflow(a, b, &r);
-    return finish(r, overflows);
+    T r = T(U(a) - U(b));
+    overflowSigns |= (a ^ b) & (a ^ r);
+    return r;
   }
   SPYRE_INLINE T mul(T a, T b) {
     if constexpr (Width < 64)
@@ -223,7 +230,7 @@ unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
     SPYRE_INT(MaxU, (typename A::U(x) > typename A::U(y) ? x : y))
   }
 #undef SPYRE_INT
-  return unit.status;
+  return unit.finalStatus();
 }
 
 template <unsigned Width, class T>
@@ -236,7 +243,7 @@ unsigned runUnary(IntUnaryOp op, const T *x, T *result, size_t n) {
       T value = asSigned<Width>(x[i]);
       result[i] = wrap<Width>(value < 0 ? unit.sub(0, value) : value);
     }
-    status = unit.status;
+    status = unit.finalStatus();
     break;
   }
   case IntUnaryOp::CtPop:

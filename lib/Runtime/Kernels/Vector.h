@@ -119,7 +119,7 @@ SPYRE_INLINE VF sqrtV(VF x) {
 #if defined(__has_builtin) && __has_builtin(__builtin_elementwise_sqrt)
   return __builtin_elementwise_sqrt(x);
 #else
-  VF r;
+  VF r = {};
   for (int i = 0; i < kLanes; ++i)
     r[i] = __builtin_sqrtf(x[i]);
   return r;
@@ -129,7 +129,7 @@ SPYRE_INLINE VF sqrtV(VF x) {
 /// Calls a scalar function for each lane.
 template <class F>
 SPYRE_INLINE VF perLane(VF x, F f) {
-  VF r;
+  VF r = {};
   for (int i = 0; i < kLanes; ++i)
     r[i] = f(x[i]);
   return r;
