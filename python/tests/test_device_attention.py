@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scaled_dot_product_attention stays one operator and is right in eager mode."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
+
+FUSED = torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default
+
+
+def inputs(heads=8, kv_heads=8, tokens=33, keys=33, rank=4):
+    torch.manual_seed(0)
+    shapes = [(2, heads, tokens, 64), (2, kv_heads, keys, 64), (2, kv_heads, keys, 64)]
+    return [torch.randn(s[4 - rank :], dtype=torch.float16) for s in shapes]
+
+
+CASES = {
+    "plain": (dict(), dict()),
+    "causal": (dict(), dict(is_causal=True)),
+    "gqa": (dict(kv_heads=2), dict(is_causal=True, enable_gqa=True)),
+    "scale": (dict(keys=65), dict(scale=0.3)),
+    "rank3": (dict(rank=3), dict()),
+    "bool_mask": (dict(keys=65), dict(attn_mask=torch.rand(33, 65) > 0.3)),
+    "float_mask": (dict(), dict(attn_mask=torch.randn(2, 1, 33, 33).half())),
+}
+
+
+def move(arguments, device):
+    return {
+        k: v.to(device) if isinstance(v, torch.Tensor) else v
+        for k, v in arguments.items()
+    }
+
+
+def reference(tensors, arguments):
+    wide = {
+        k: v.float() if isinstance(v, torch.Tensor) and v.is_floating_point() else v
+        for k, v in arguments.items()
+    }
+    return F.scaled_dot_product_attention(*[t.float() for t in tensors], **wide)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_node_in_the_graph(name):
+    shape, arguments = CASES[name]
+    graphs = []
+
+    def keep(graph, _):
+        graphs.append(graph)
+        return make_boxed_func(graph.forward)
+
+    torch._dynamo.reset()
+    tensors = inputs(**shape)
+    backend = aot_autograd(fw_compiler=keep)
+    compiled = torch.compile(F.scaled_dot_product_attention, backend=backend)
+    result = compiled(*[t.to("spyre") for t in tensors], **move(arguments, "spyre"))
+    targets = [n.target for n in graphs[0].graph.nodes if n.op == "call_function"]
+    assert targets.count(FUSED) == 1
+    assert not any("softmax" in str(t) or "bmm" in str(t) for t in targets)
+    expected = reference(tensors, arguments)
+    torch.testing.assert_close(result.cpu().float(), expected, atol=6e-3, rtol=6e-3)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_eager_forward_and_backward(name):
+    shape, arguments = CASES[name]
+    tensors = inputs(**shape)
+    host = [t.float().requires_grad_() for t in tensors]
+    device = [t.to("spyre").requires_grad_() for t in tensors]
+    expected = reference(host, arguments)
+    result = F.scaled_dot_product_attention(*device, **move(arguments, "spyre"))
+    torch.testing.assert_close(result.cpu().float(), expected, atol=6e-3, rtol=6e-3)
+    gradient = torch.randn_like(expected)
+    expected.backward(gradient)
+    result.backward(gradient.half().to("spyre"))
+    for a, b in zip(device, host, strict=True):
+        assert a.grad.stride() == a.stride()
+        torch.testing.assert_close(a.grad.cpu().float(), b.grad, atol=1e-2, rtol=1e-2)
+
+
+def test_fully_masked_rows_are_zero():
+    q, k, v = (t.to("spyre") for t in inputs())
+    mask = torch.ones(33, 33, dtype=torch.bool)
+    mask[5] = False
+    result = F.scaled_dot_product_attention(q, k, v, attn_mask=mask.to("spyre"))
+    assert not result[:, :, 5].cpu().any()
+    assert result.cpu().isfinite().all()
+
+
+def test_strides_follow_the_query():
+    q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in inputs())
+    device = [t.to("spyre") for t in (q, k, v)]
+    assert F.scaled_dot_product_attention(*device).stride() == q.stride()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda q, k, v: (q, k, v, dict(dropout_p=0.5)),
+        lambda q, k, v: (q[:, :, :0], k, v, {}),
+        lambda q, k, v: (q, k[:1], v[:1], {}),
+        lambda q, k, v: (q[0, 0], k[0, 0], v[0, 0], {}),
+    ],
+    ids=["dropout", "empty", "broadcast", "rank2"],
+)
+def test_what_the_fused_operator_cannot_do_decomposes(change):
+    q, k, v, arguments = change(*[t.to("spyre") for t in inputs()])
+    result = F.scaled_dot_product_attention(q, k, v, **arguments)
+    assert result.shape == q.shape
