@@ -1,0 +1,140 @@
+//===- Access.cpp - How operations touch sticks and slices ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Access.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+int64_t spyre_graph::getStickElements(LayoutAttrInterface layout) {
+  return ::spyre::elemsPerStick(layout.getDataFormat());
+}
+
+LaneAccess spyre_graph::getLaneAccess(AffineMap map, LayoutAttrInterface layout,
+                                      ArrayRef<int64_t> shape,
+                                      ArrayRef<int64_t> extents) {
+  MLIRContext *context = map.getContext();
+  AffineExpr lane = getAffineConstantExpr(0, context);
+  int64_t stickElements = getStickElements(layout);
+  if (auto relative = dyn_cast<LayoutAttr>(layout)) {
+    int64_t stickDim = relative.getStickDim(shape);
+    if (stickDim >= 0)
+      lane = simplifyWithRanges(map.getResult(stickDim) % stickElements,
+                                extents);
+  } else if (!llvm::is_contained(shape, 0)) {
+    AffineExpr deviceLane = layout.getDeviceMap(shape, context).getResults().back();
+    lane = simplifyWithRanges(deviceLane.replaceDims(map.getResults()), extents);
+  }
+  if (auto constant = dyn_cast<AffineConstantExpr>(lane))
+    return {constant.getValue() == 0 ? LaneAccess::Zero : LaneAccess::Irregular,
+            0, lane};
+  AffineExpr variable = lane;
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(lane);
+      binary && binary.getKind() == AffineExprKind::Mod)
+    if (auto period = dyn_cast<AffineConstantExpr>(binary.getRHS());
+        period && period.getValue() == stickElements)
+      variable = binary.getLHS();
+  if (auto dim = dyn_cast<AffineDimExpr>(variable))
+    return {LaneAccess::Variable, dim.getPosition(), lane};
+  return {LaneAccess::Irregular, 0, lane};
+}
+
+llvm::SmallBitVector spyre_graph::getUsedDims(AffineExpr expr,
+                                              ArrayRef<int64_t> extents) {
+  llvm::SmallBitVector used(extents.size());
+  expr.walk([&](AffineExpr sub) {
+    if (auto dim = dyn_cast<AffineDimExpr>(sub))
+      if (extents[dim.getPosition()] > 1)
+        used.set(dim.getPosition());
+  });
+  return used;
+}
+
+llvm::SmallBitVector spyre_graph::getUsedDims(AffineMap map,
+                                              ArrayRef<int64_t> extents) {
+  llvm::SmallBitVector used(extents.size());
+  for (AffineExpr result : map.getResults())
+    used |= getUsedDims(result, extents);
+  return used;
+}
+
+SmallVector<int64_t> spyre_graph::getCoreStrides(ArrayRef<int64_t> splits) {
+  SmallVector<int64_t> strides;
+  int64_t stride = 1;
+  for (int64_t split : splits) {
+    strides.push_back(stride);
+    stride *= split;
+  }
+  return strides;
+}
+
+SmallVector<int64_t> Slicing::getLocalShape() const {
+  SmallVector<int64_t> shape;
+  for (const SliceDim &dim : dims)
+    shape.push_back(std::min(dim.chunk, dim.extent));
+  return shape;
+}
+
+bool Slicing::covers(ArrayRef<int64_t> shape) const {
+  for (auto [dim, extent] : llvm::zip_equal(dims, shape))
+    if (dim.offset != 0 || dim.extent != extent)
+      return false;
+  return true;
+}
+
+std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
+                                               ArrayRef<int64_t> extents,
+                                               ArrayRef<int64_t> splits,
+                                               ArrayRef<int64_t> chunks) {
+  Slicing slicing;
+  SmallVector<int64_t> strides = getCoreStrides(splits);
+  slicing.numCores = strides.empty() ? 1 : strides.back() * splits.back();
+  llvm::SmallBitVector seen(extents.size());
+  for (AffineExpr result : map.getResults()) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
+      slicing.dims.push_back({1, 1, 1, 1, constant.getValue()});
+      continue;
+    }
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    if (!dim || seen.test(dim.getPosition()))
+      return std::nullopt;
+    unsigned position = dim.getPosition();
+    seen.set(position);
+    int64_t extent = extents[position];
+    if (splits[position] == 1)
+      slicing.dims.push_back({1, 1, extent, extent, 0});
+    else
+      slicing.dims.push_back(
+          {strides[position], splits[position], chunks[position], extent, 0});
+  }
+  return slicing;
+}
+
+SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<int64_t> granularity(extents.size(), 1);
+  unsigned initNumber = op->getNumOperands() - 1;
+  for (OpOperand &operand : op->getOpOperands()) {
+    LayoutAttrInterface layout = getLayout(operand.get().getType());
+    if (!layout)
+      continue;
+    unsigned number = operand.getOperandNumber();
+    LaneAccess access = getLaneAccess(
+        maps[number], layout,
+        cast<ShapedType>(operand.get().getType()).getShape(), extents);
+    if (access.kind == LaneAccess::Variable) {
+      granularity[access.dim] =
+          std::lcm(granularity[access.dim], getStickElements(layout));
+      continue;
+    }
+    // Where the lane written is not aligned with a loop dimension, a cut in any
+    // dimension that the lane depends on may fall inside a stick.
+    if (number == initNumber && access.kind == LaneAccess::Irregular)
+      for (unsigned dim : getUsedDims(access.lane, extents).set_bits())
+        granularity[dim] = extents[dim];
+  }
+  return granularity;
+}

@@ -1,0 +1,97 @@
+//===- Access.h - How operations touch sticks and slices --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// What planners need to know about one operand of one operation: which loop
+// dimension runs along its sticks, and which box of it each core touches.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
+#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+namespace mlir::spyre_graph {
+
+/// The lane (coordinate within a stick) at which an access reads or writes, as
+/// a function of the loop indices (spec/layouts.md, "Legal stick expressions").
+struct LaneAccess {
+  enum Kind {
+    /// Always lane 0: one element per stick, or broadcast.
+    Zero,
+    /// v or v mod (elements per stick) for one loop dimension v.
+    Variable,
+    /// Anything else; the device's ops cannot read or write it.
+    Irregular
+  };
+  Kind kind;
+  /// The loop dimension v of a Variable access.
+  unsigned dim = 0;
+  /// The lane as an expression of the loop indices.
+  AffineExpr lane;
+
+  bool isVariable(unsigned loopDim) const {
+    return kind == Variable && dim == loopDim;
+  }
+};
+
+/// The lane access of an operand of shape `shape` in `layout`, whose `map` is
+/// evaluated for loop dimensions of the given extents.
+LaneAccess getLaneAccess(AffineMap map, LayoutAttrInterface layout,
+                         ArrayRef<int64_t> shape, ArrayRef<int64_t> extents);
+
+/// Elements of a stick in this layout.
+int64_t getStickElements(LayoutAttrInterface layout);
+
+/// Loop dimensions of extent greater than one that `expr` or `map` depends on.
+llvm::SmallBitVector getUsedDims(AffineMap map, ArrayRef<int64_t> extents);
+llvm::SmallBitVector getUsedDims(AffineExpr expr, ArrayRef<int64_t> extents);
+
+/// One dimension of the box of a buffer that a core touches: core c has slice
+/// s = (c floordiv stride) mod split, which is the coordinates
+/// [offset + s x chunk, offset + min((s + 1) x chunk, extent)).
+struct SliceDim {
+  int64_t stride, split, chunk, extent, offset;
+  bool operator==(const SliceDim &other) const {
+    return stride == other.stride && split == other.split &&
+           chunk == other.chunk && extent == other.extent &&
+           offset == other.offset;
+  }
+};
+
+/// The boxes that cores 0 to numCores - 1 touch; the others touch nothing.
+struct Slicing {
+  SmallVector<SliceDim, 4> dims;
+  int64_t numCores;
+
+  bool operator==(const Slicing &other) const {
+    return numCores == other.numCores && dims == other.dims;
+  }
+  /// Largest number of coordinates of any core, per dimension.
+  SmallVector<int64_t> getLocalShape() const;
+  /// Whether the boxes of all cores together are the whole of `shape`.
+  bool covers(ArrayRef<int64_t> shape) const;
+};
+
+/// How many cores before which one step of a loop dimension's slice index
+/// happens: the product of the splits of the dimensions before it.
+SmallVector<int64_t> getCoreStrides(ArrayRef<int64_t> splits);
+
+/// The slicing of an operand with this map under a division, or nothing if the
+/// map is not made of distinct loop dimensions and constants.
+std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
+                                  ArrayRef<int64_t> splits,
+                                  ArrayRef<int64_t> chunks);
+
+/// Smallest number of iterations of each loop dimension that two cores can
+/// work on without writing, or reading, parts of one stick.
+SmallVector<int64_t> getSliceGranularity(SpyreOpInterface op);
+
+/// The work division of an operation over at most `cores` cores without regard
+/// to other operations.
+WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H

@@ -1,0 +1,105 @@
+//===- BufferizableOpInterfaceImpl.cpp - Bufferization of ops ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
+#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// Whether an op writes every element of its init, so that the old contents do
+/// not matter.
+bool overwritesInit(SpyreOpInterface op) {
+  if (op.getIndirectAccess())
+    return false;
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  SmallVector<int64_t> ones(extents.size(), 1);
+  std::optional<Slicing> whole =
+      getSlicing(op.getIndexingMaps().back(), extents, ones, extents);
+  return whole &&
+         whole->covers(cast<ShapedType>(op.getSpyreInit().getType()).getShape());
+}
+
+template <typename ConcreteOp>
+struct DeviceOpModel
+    : bufferization::DstBufferizableOpInterfaceExternalModel<
+          DeviceOpModel<ConcreteOp>, ConcreteOp> {
+  bool bufferizesToMemoryRead(Operation *operation, OpOperand &operand,
+                              const bufferization::AnalysisState &) const {
+    auto op = cast<SpyreOpInterface>(operation);
+    return !op.isDpsInit(&operand) || !overwritesInit(op);
+  }
+
+  bool bufferizesToElementwiseAccess(Operation *operation,
+                                     const bufferization::AnalysisState &,
+                                     ArrayRef<OpOperand *> operands) const {
+    auto op = cast<SpyreOpInterface>(operation);
+    if (op.getCombiner() != Combiner::None || op.getIndirectAccess())
+      return false;
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    return llvm::all_of(operands, [&](OpOperand *operand) {
+      return maps[operand->getOperandNumber()] == maps.back() &&
+             maps.back().isPermutation();
+    });
+  }
+
+  LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
+                          const bufferization::BufferizationOptions &options,
+                          bufferization::BufferizationState &state) const {
+    auto op = cast<SpyreOpInterface>(operation);
+    if (operation->getNumResults() == 0)
+      return success();
+    OpBuilder::InsertionGuard guard(rewriter);
+    rewriter.setInsertionPoint(operation);
+    OperationState newOp(operation->getLoc(), operation->getName());
+    for (Value operand : operation->getOperands()) {
+      FailureOr<Value> buffer =
+          bufferization::getBuffer(rewriter, operand, options, state);
+      if (failed(buffer))
+        return failure();
+      newOp.addOperands(*buffer);
+    }
+    // Tensor inputs change the default loops of an op no more than buffers do,
+    // so the attributes, absent maps included, stay as they are.
+    newOp.addAttributes(operation->getAttrDictionary().getValue());
+    Value init = newOp.operands[op->getNumOperands() - 1];
+    rewriter.create(newOp);
+    bufferization::replaceOpWithBufferizedValues(rewriter, operation, init);
+    return success();
+  }
+};
+
+template <typename ConcreteOp> void attachModel(MLIRContext *context) {
+  if constexpr (ConcreteOp::template hasTrait<SpyreOpInterface::Trait>())
+    ConcreteOp::template attachInterface<DeviceOpModel<ConcreteOp>>(*context);
+}
+
+template <typename... ConcreteOps> void attachModels(MLIRContext *context) {
+  (attachModel<ConcreteOps>(context), ...);
+}
+
+} // namespace
+
+void spyre_graph::registerBufferizableOpInterfaceExternalModels(
+    DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, SpyreGraphDialect *) {
+    attachModels<
+#define GET_OP_LIST
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
+        >(context);
+  });
+  registry.insert<bufferization::BufferizationDialect>();
+  bufferization::func_ext::registerBufferizableOpInterfaceExternalModels(
+      registry);
+  scf::registerBufferizableOpInterfaceExternalModels(registry);
+  tensor::registerBufferizableOpInterfaceExternalModels(registry);
+}

@@ -1,0 +1,68 @@
+//===- Liveness.cpp - Lifetimes of allocated buffers ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Liveness.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static constexpr int64_t kStickInBytes = 128;
+
+std::vector<BufferLifetime>
+spyre_graph::getBufferLifetimes(func::FuncOp func) {
+  // First and last program point of each operation, nested ones included.
+  DenseMap<Operation *, std::pair<int64_t, int64_t>> points;
+  int64_t next = 0;
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op].first = next++; });
+  func.walk<WalkOrder::PostOrder>([&](Operation *op) {
+    int64_t last = points[op].first;
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!block.empty())
+          last = std::max(last, points[&block.back()].second);
+    points[op].second = last;
+  });
+
+  std::vector<BufferLifetime> lifetimes;
+  func.walk<WalkOrder::PreOrder>([&](memref::AllocOp alloc) {
+    if (alloc->use_empty())
+      return;
+    BufferLifetime lifetime{alloc, next, 0, {}};
+    for (Operation *user : alloc->getUsers()) {
+      lifetime.users.push_back(user);
+      Operation *ancestor = alloc->getBlock()->findAncestorOpInBlock(*user);
+      lifetime.first = std::min(lifetime.first, points[ancestor].first);
+      lifetime.last = std::max(lifetime.last, points[ancestor].second);
+    }
+    llvm::sort(lifetime.users, [&](Operation *a, Operation *b) {
+      return points[a].first < points[b].first;
+    });
+    lifetime.users.erase(llvm::unique(lifetime.users), lifetime.users.end());
+    lifetimes.push_back(std::move(lifetime));
+  });
+  llvm::sort(lifetimes, [&](const BufferLifetime &a, const BufferLifetime &b) {
+    return std::make_pair(a.first, points[a.alloc].first) <
+           std::make_pair(b.first, points[b.alloc].first);
+  });
+  return lifetimes;
+}
+
+std::optional<int64_t> FirstFit::place(int64_t sizeInBytes, int64_t first,
+                                       int64_t last) {
+  llvm::erase_if(blocks, [&](const Block &block) { return block.last < first; });
+  int64_t size = llvm::alignTo(std::max<int64_t>(sizeInBytes, 1), kStickInBytes);
+  int64_t offset = 0;
+  auto before = blocks.begin();
+  for (; before != blocks.end(); ++before) {
+    if (before->offset - offset >= size)
+      break;
+    offset = before->end;
+  }
+  if (capacity >= 0 && offset + size > capacity)
+    return std::nullopt;
+  blocks.insert(before, {offset, offset + size, last});
+  highWater = std::max(highWater, offset + size);
+  return offset;
+}

@@ -1,0 +1,627 @@
+//===- PropagateLayouts.cpp - Views into maps, layouts on tensors -*- C++ -*-=//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREPROPAGATELAYOUTS
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// Price of one more kernel in device bytes: about what the card moves while it
+/// starts one (a guess; the order of a microsecond at 204.8 GB/s).
+constexpr int64_t kKernelInBytes = 1 << 16;
+/// Users that a choice looks at; more would make the pass quadratic where one
+/// value has very many.
+constexpr unsigned kMaxUsersInspected = 8;
+
+ArrayRef<int64_t> getShape(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+int64_t getSizeInBytes(LayoutAttrInterface layout, ArrayRef<int64_t> shape) {
+  return layout.getSizeInBytes(shape);
+}
+
+/// The loop dimension that runs along the sticks of an op, or none of them.
+using StickChoice = std::optional<unsigned>;
+
+/// One op's loops and how it accesses its operands, read once.
+struct OpInfo {
+  explicit OpInfo(SpyreOpInterface op)
+      : op(op), extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
+        kinds(op.getLoopKinds()), indirect(op.getIndirectAccess()) {}
+
+  unsigned getInitNumber() const { return maps.size() - 1; }
+  LaneAccess getAccess(unsigned operand, LayoutAttrInterface layout) const {
+    return getLaneAccess(maps[operand], layout,
+                         getShape(op->getOperand(operand)), extents);
+  }
+  /// Operands whose sticks bind nothing: indices, and a table accessed
+  /// indirectly along its sticks.
+  bool isExempt(unsigned operand, LayoutAttrInterface layout) const {
+    if (!indirect)
+      return false;
+    return operand == indirect->index ||
+           (operand == indirect->operand &&
+            layout.getStickDim(getShape(op->getOperand(operand))) ==
+                indirect->dim);
+  }
+  /// The coordinate of the init that moves one by one with a loop dimension,
+  /// or -1.
+  int64_t getInitDim(unsigned loopDim) const {
+    for (auto [dim, expr] : llvm::enumerate(maps.back().getResults())) {
+      AffineExpr variable = expr;
+      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+          sum && sum.getKind() == AffineExprKind::Add &&
+          isa<AffineConstantExpr>(sum.getRHS()))
+        variable = sum.getLHS();
+      if (auto loop = dyn_cast<AffineDimExpr>(variable);
+          loop && loop.getPosition() == loopDim)
+        return dim;
+    }
+    return -1;
+  }
+
+  SpyreOpInterface op;
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+  SmallVector<utils::IteratorType> kinds;
+  std::optional<IndirectAccess> indirect;
+};
+
+/// Whether an access fits an op whose sticks run along `stick`: at most one
+/// stick variable, which appears in no other coordinate.
+bool isCompatible(const LaneAccess &access, AffineMap map,
+                  ArrayRef<int64_t> extents, StickChoice stick) {
+  switch (access.kind) {
+  case LaneAccess::Irregular:
+    return false;
+  case LaneAccess::Variable:
+    return stick && *stick == access.dim;
+  case LaneAccess::Zero:
+    return !stick || !getUsedDims(map, extents).test(*stick);
+  }
+  llvm_unreachable("unknown kind of lane access");
+}
+
+/// Copies only move elements: what they read may run along any stick.
+bool isCopy(Operation *op) { return isa<IdentityOp, RestickifyOp>(op); }
+
+/// The sticks that a contraction needs: x along K, everything else along N.
+struct MatmulSticks {
+  explicit MatmulSticks(const OpInfo &info) {
+    for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
+      bool inX = info.maps[0].isFunctionOfDim(dim);
+      bool inY = info.maps[1].isFunctionOfDim(dim);
+      if (info.kinds[dim] == utils::IteratorType::reduction && inX && inY)
+        k = dim;
+      if (info.kinds[dim] == utils::IteratorType::parallel && !inX)
+        n = dim; // The last one: those before it are batch dimensions.
+    }
+  }
+  StickChoice getFor(unsigned operand) const { return operand == 0 ? k : n; }
+  StickChoice k, n;
+};
+
+class LayoutPropagation {
+public:
+  struct Counters {
+    int64_t viewsFolded = 0, viewsMaterialized = 0, restickify = 0,
+            laneCopies = 0, copiedBytes = 0;
+  };
+
+  explicit LayoutPropagation(func::FuncOp func)
+      : func(func), context(func.getContext()), builder(func.getContext()) {}
+
+  LogicalResult run() {
+    if (failed(checkArguments()))
+      return failure();
+    func.walk([](SpyreOpInterface op) {
+      op.setLoopStructure(op.getIndexingMaps(), op.getLoopExtents());
+    });
+    SmallVector<ViewOp> views;
+    func.walk<WalkOrder::PreOrder>([&](ViewOp view) { views.push_back(view); });
+    for (ViewOp view : views)
+      foldView(view);
+    WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      return failed(visit(op)) ? WalkResult::interrupt()
+                               : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    updateFunctionType();
+    func.walk([](tensor::EmptyOp empty) {
+      if (empty->use_empty())
+        empty->erase();
+    });
+    return success();
+  }
+
+  Counters counters;
+
+private:
+  /// SG-PROPAGATE-C1
+  LogicalResult checkArguments() {
+    for (BlockArgument argument : func.getArguments())
+      if (isa<TensorType>(argument.getType()) &&
+          !getLayout(argument.getType()))
+        return func.emitError()
+               << "argument " << argument.getArgNumber()
+               << " has no layout: " << argument.getType();
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Views
+  //===--------------------------------------------------------------------===//
+
+  void foldView(ViewOp view) {
+    Value copy;
+    for (OpOperand &use : llvm::make_early_inc_range(view->getUses())) {
+      if (succeeded(foldIntoUser(view, use))) {
+        ++counters.viewsFolded;
+        continue;
+      }
+      if (!copy) {
+        builder.setInsertionPoint(view);
+        ArrayRef<int64_t> shape = getShape(view.getResult());
+        copy = createCopy(IdentityOp::getOperationName(), view.getLoc(),
+                          view.getSource(), view.getMap(), shape,
+                          /*layout=*/nullptr);
+        ++counters.viewsMaterialized;
+      }
+      use.set(copy);
+    }
+    view.erase();
+  }
+
+  LogicalResult foldIntoUser(ViewOp view, OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (auto other = dyn_cast<ViewOp>(user)) {
+      other.setMap(simplifyWithRanges(view.getMap().compose(other.getMap()),
+                                      getShape(other.getResult())));
+      use.set(view.getSource());
+      return success();
+    }
+    auto op = dyn_cast<SpyreOpInterface>(user);
+    if (!op || op.isDpsInit(&use))
+      return failure();
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    AffineMap &map = maps[use.getOperandNumber()];
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    bool isIndirect = indirect && indirect->operand == use.getOperandNumber();
+    // The index replaces one coordinate of the table, so the view must pass
+    // that coordinate on as it is.
+    if (isIndirect && !keepsCoordinate(view, indirect->dim))
+      return failure();
+    map = simplifyWithRanges(view.getMap().compose(map), extents);
+    op.setLoopStructure(maps, extents);
+    use.set(view.getSource());
+    return success();
+  }
+
+  static bool keepsCoordinate(ViewOp view, int64_t dim) {
+    if (dim >= static_cast<int64_t>(view.getMap().getNumResults()) ||
+        getShape(view.getSource())[dim] != getShape(view.getResult())[dim])
+      return false;
+    for (auto [number, expr] : llvm::enumerate(view.getMap().getResults())) {
+      if (static_cast<int64_t>(number) == dim) {
+        // One row has one index, whatever the view's map says.
+        if (expr != getAffineDimExpr(dim, view.getContext()))
+          return false;
+      } else if (expr.isFunctionOfDim(dim)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Copies
+  //===--------------------------------------------------------------------===//
+
+  /// A new tensor of shape `shape` that holds `source` at `map`.
+  Value createCopy(StringRef opName, Location loc, Value source, AffineMap map,
+                   ArrayRef<int64_t> shape, Attribute layout) {
+    auto type = RankedTensorType::get(
+        shape, cast<ShapedType>(source.getType()).getElementType(), layout);
+    Value empty = tensor::EmptyOp::create(builder, loc, type, ValueRange());
+    OperationState state(loc, opName);
+    state.addOperands({source, empty});
+    state.addTypes(type);
+    AffineMap initMap =
+        AffineMap::getMultiDimIdentityMap(shape.size(), context);
+    state.addAttribute("maps", builder.getAffineMapArrayAttr({map, initMap}));
+    state.addAttribute("extents", builder.getDenseI64ArrayAttr(shape));
+    return builder.create(state)->getResult(0);
+  }
+
+  /// What a copy of an operand would be: a dense tensor over the loop
+  /// dimensions that the operand depends on.
+  struct CopyPlan {
+    SmallVector<unsigned> loopDims;
+    SmallVector<int64_t> shape;
+    AffineMap sourceMap;
+    LayoutAttr layout;
+    int64_t sizeInBytes;
+  };
+
+  CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick) {
+    CopyPlan plan;
+    AffineMap map = simplifyWithRanges(info.maps[operand], info.extents);
+    SmallVector<AffineExpr> renumbered(info.extents.size(),
+                                       builder.getAffineConstantExpr(0));
+    SmallVector<int64_t> order;
+    int64_t stickDim = -1;
+    for (unsigned dim : getUsedDims(map, info.extents).set_bits()) {
+      unsigned position = plan.loopDims.size();
+      renumbered[dim] = builder.getAffineDimExpr(position);
+      if (stick && *stick == dim)
+        stickDim = position;
+      else
+        order.push_back(position);
+      plan.loopDims.push_back(dim);
+      plan.shape.push_back(info.extents[dim]);
+    }
+    bool sparse = stickDim < 0 && !order.empty();
+    if (stickDim >= 0)
+      order.push_back(stickDim);
+    plan.sourceMap =
+        map.replaceDimsAndSymbols(renumbered, {}, plan.loopDims.size(), 0);
+    auto type = cast<ShapedType>(info.op->getOperand(operand).getType());
+    plan.layout =
+        LayoutAttr::get(context, order, type.getElementType(), sparse);
+    plan.sizeInBytes = getSizeInBytes(plan.layout, plan.shape);
+    return plan;
+  }
+
+  /// Bytes that the copy of an operand moves, in units of the price of a
+  /// choice.
+  int64_t getCopyPrice(const OpInfo &info, unsigned operand,
+                       StickChoice stick) {
+    return 2 * planCopy(info, operand, stick).sizeInBytes + kKernelInBytes;
+  }
+
+  /// Makes operand `operand` accessible along `stick` by copying it.
+  void copyOperand(OpInfo &info, unsigned operand, StickChoice stick,
+                   LaneAccess::Kind kind) {
+    CopyPlan plan = planCopy(info, operand, stick);
+    Value source = info.op->getOperand(operand);
+    Value copy;
+    for (const MadeCopy &made : madeCopies[source])
+      if (made.block == info.op->getBlock() && made.map == plan.sourceMap &&
+          made.layout == plan.layout &&
+          getShape(made.copy) == ArrayRef(plan.shape))
+        copy = made.copy;
+    if (!copy) {
+      builder.setInsertionPoint(info.op);
+      bool changesStick = kind != LaneAccess::Irregular;
+      copy = createCopy(changesStick ? RestickifyOp::getOperationName()
+                                     : IdentityOp::getOperationName(),
+                        info.op->getLoc(), source, plan.sourceMap, plan.shape,
+                        plan.layout);
+      madeCopies[source].push_back(
+          {info.op->getBlock(), plan.sourceMap, plan.layout, copy});
+      ++(changesStick ? counters.restickify : counters.laneCopies);
+      counters.copiedBytes += plan.sizeInBytes;
+    }
+    SmallVector<AffineExpr> results;
+    for (unsigned dim : plan.loopDims)
+      results.push_back(builder.getAffineDimExpr(dim));
+    info.maps[operand] =
+        AffineMap::get(info.extents.size(), 0, results, context);
+    info.op->setOperand(operand, copy);
+    info.op.setLoopStructure(info.maps, info.extents);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Layouts
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult visit(Operation *op) {
+    if (auto spyreOp = dyn_cast<SpyreOpInterface>(op))
+      return visitSpyreOp(spyreOp);
+    if (auto materialize = dyn_cast<bufferization::MaterializeInDestinationOp>(op)) {
+      if (materialize.getResult())
+        materialize.getResult().setType(
+            cast<TensorType>(materialize.getDest().getType()));
+      return success();
+    }
+    // SG-PROPAGATE-C2
+    if (isa<tensor::EmptyOp>(op))
+      return success();
+    for (Type type : op->getResultTypes())
+      if (isa<TensorType>(type))
+        return op->emitOpError(
+            "is no device operation; run --spyre-decompose first, or leave "
+            "the operation outside the graph");
+    return success();
+  }
+
+  LogicalResult visitSpyreOp(SpyreOpInterface op) {
+    if (op->getNumResults() == 0)
+      return success(); // On buffers, whose layouts are settled.
+    // Undefined contents have any layout.
+    for (Value input : op.getSpyreInputs())
+      if (!getLayout(input.getType())) {
+        auto empty = input.getDefiningOp<tensor::EmptyOp>();
+        if (!empty)
+          return op->emitOpError() << "input has no layout: " << input.getType();
+        auto type = cast<RankedTensorType>(input.getType());
+        input.setType(
+            type.cloneWithEncoding(LayoutAttr::getDefault(type)));
+      }
+
+    OpInfo info(op);
+    Value init = op.getSpyreInit();
+    LayoutAttrInterface fixed = getLayout(init.getType());
+    if (op.getLayoutRule() == LayoutRule::Matmul)
+      settleMatmul(info, fixed);
+    else
+      settle(info, fixed);
+    return success();
+  }
+
+  /// A contraction has no choice.
+  void settleMatmul(OpInfo &info, LayoutAttrInterface fixed) {
+    MatmulSticks sticks(info);
+    for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+      makeCompatible(info, operand, sticks.getFor(operand));
+    if (!fixed)
+      setResultLayout(info, getResultLayout(info, sticks.n));
+    else
+      setResultLayout(info, fixed);
+  }
+
+  void settle(OpInfo &info, LayoutAttrInterface fixed) {
+    StickChoice stick;
+    if (fixed) {
+      LaneAccess access = info.getAccess(info.getInitNumber(), fixed);
+      if (access.kind == LaneAccess::Variable)
+        stick = access.dim;
+      else if (access.kind == LaneAccess::Zero)
+        stick = getStickOfReducedInput(info);
+      else
+        return setResultLayout(info, fixed); // The op moves within sticks.
+    } else {
+      stick = chooseStick(info);
+    }
+    if (!isCopy(info.op))
+      for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+        makeCompatible(info, operand, stick);
+    setResultLayout(info, fixed ? fixed : getResultLayout(info, stick));
+  }
+
+  /// For an op that writes one element per stick: the reduced loop dimension
+  /// along the sticks of an input, which a reduction may keep.
+  StickChoice getStickOfReducedInput(const OpInfo &info) {
+    for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
+      LaneAccess access = info.getAccess(
+          operand, getLayout(info.op->getOperand(operand).getType()));
+      if (access.kind == LaneAccess::Variable &&
+          !info.maps.back().isFunctionOfDim(access.dim))
+        return access.dim;
+    }
+    return std::nullopt;
+  }
+
+  void makeCompatible(OpInfo &info, unsigned operand, StickChoice stick) {
+    LayoutAttrInterface layout =
+        getLayout(info.op->getOperand(operand).getType());
+    if (info.isExempt(operand, layout))
+      return;
+    LaneAccess access = info.getAccess(operand, layout);
+    if (!isCompatible(access, info.maps[operand], info.extents, stick) &&
+        !(info.indirect && info.indirect->operand == operand))
+      copyOperand(info, operand, stick, access.kind);
+  }
+
+  /// The cheapest stick for an op that makes a new tensor.
+  StickChoice chooseStick(const OpInfo &info) {
+    SmallVector<StickChoice> candidates;
+    auto addCandidate = [&](StickChoice stick) {
+      if (!llvm::is_contained(candidates, stick))
+        candidates.push_back(stick);
+    };
+    bool allLaneZero = info.getInitNumber() > 0;
+    for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
+      LayoutAttrInterface layout =
+          getLayout(info.op->getOperand(operand).getType());
+      if (info.isExempt(operand, layout))
+        continue;
+      LaneAccess access = info.getAccess(operand, layout);
+      if (access.kind != LaneAccess::Zero)
+        allLaneZero = false;
+      if (access.kind == LaneAccess::Variable &&
+          (info.getInitDim(access.dim) >= 0 ||
+           !info.maps.back().isFunctionOfDim(access.dim)))
+        addCandidate(access.dim);
+    }
+    if (allLaneZero)
+      addCandidate(std::nullopt);
+    for (unsigned number = info.maps.back().getNumResults(); number-- > 0;)
+      for (unsigned dim = 0; dim < info.extents.size(); ++dim)
+        if (info.extents[dim] > 1 &&
+            info.getInitDim(dim) == static_cast<int64_t>(number))
+          addCandidate(dim);
+    if (candidates.empty())
+      return std::nullopt;
+    if (candidates.size() == 1)
+      return candidates.front();
+    StickChoice best;
+    int64_t bestPrice = std::numeric_limits<int64_t>::max();
+    for (StickChoice candidate : candidates) {
+      int64_t price = getPrice(info, candidate);
+      if (price < bestPrice) {
+        best = candidate;
+        bestPrice = price;
+      }
+    }
+    return best;
+  }
+
+  /// Device bytes of the result, and of the copies that a choice causes for
+  /// this op and its direct users.
+  int64_t getPrice(const OpInfo &info, StickChoice stick) {
+    int64_t price = 0;
+    if (!isCopy(info.op))
+      for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
+        LayoutAttrInterface layout =
+            getLayout(info.op->getOperand(operand).getType());
+        if (!info.isExempt(operand, layout) &&
+            !isCompatible(info.getAccess(operand, layout), info.maps[operand],
+                          info.extents, stick))
+          price += getCopyPrice(info, operand, stick);
+      }
+    LayoutAttr layout = getResultLayout(info, stick);
+    Value result = info.op->getResult(0);
+    price += getSizeInBytes(layout, getShape(result));
+    unsigned inspected = 0;
+    for (OpOperand &use : result.getUses()) {
+      if (inspected++ == kMaxUsersInspected)
+        break;
+      price += getUserPrice(use, layout);
+    }
+    return price;
+  }
+
+  /// Bytes of the copies that one user needs if its operand has `layout`.
+  int64_t getUserPrice(OpOperand &use, LayoutAttr layout) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    if (!op) // The function's result: the default layout is what users expect.
+      return layout == LayoutAttr::getDefault(
+                           cast<ShapedType>(use.get().getType()))
+                 ? 0
+                 : 1;
+    if (isCopy(op) && !op.isDpsInit(&use))
+      return 0;
+    OpInfo user(op);
+    unsigned number = use.getOperandNumber();
+    LaneAccess access = user.getAccess(number, layout);
+    if (op.getLayoutRule() == LayoutRule::Matmul) {
+      StickChoice stick = MatmulSticks(user).getFor(number);
+      return isCompatible(access, user.maps[number], user.extents, stick)
+                 ? 0
+                 : getCopyPrice(user, number, stick);
+    }
+    if (user.isExempt(number, layout))
+      return 0;
+    if (access.kind == LaneAccess::Irregular)
+      return op.isDpsInit(&use) ? 0 : getCopyPrice(user, number, std::nullopt);
+    // One of the two operands has to be copied where their sticks differ.
+    int64_t price = 0;
+    for (unsigned other = 0; other < user.maps.size(); ++other) {
+      LayoutAttrInterface otherLayout =
+          getLayout(op->getOperand(other).getType());
+      if (other == number || !otherLayout || user.isExempt(other, otherLayout))
+        continue;
+      LaneAccess otherAccess = user.getAccess(other, otherLayout);
+      if (otherAccess.kind == LaneAccess::Irregular ||
+          (access.kind == LaneAccess::Zero &&
+           otherAccess.kind == LaneAccess::Zero))
+        continue;
+      StickChoice stick = otherAccess.kind == LaneAccess::Variable
+                              ? StickChoice(otherAccess.dim)
+                              : StickChoice(access.dim);
+      bool compatible =
+          isCompatible(access, user.maps[number], user.extents, stick) &&
+          isCompatible(otherAccess, user.maps[other], user.extents, stick);
+      if (!compatible)
+        price = std::max(
+            price, std::min(getCopyPrice(user, number, stick),
+                            getCopyPrice(user, other,
+                                         access.kind == LaneAccess::Variable
+                                             ? StickChoice(access.dim)
+                                             : StickChoice())));
+    }
+    return price;
+  }
+
+  /// The layout of a new result: dimensions in order, the one along the stick
+  /// last; one element per stick where no dimension runs along it.
+  LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick) {
+    auto type = cast<ShapedType>(info.op->getResult(0).getType());
+    int64_t stickDim = stick ? info.getInitDim(*stick) : -1;
+    // One element fills no stick either way; the default says so simplest.
+    bool single = type.getRank() == 0 || llvm::all_of(type.getShape(), [](int64_t extent) {
+                    return extent <= 1;
+                  });
+    if (stickDim < 0 && (single || info.getInitNumber() == 0))
+      return LayoutAttr::getDefault(type);
+    SmallVector<int64_t> order;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (dim != stickDim)
+        order.push_back(dim);
+    if (stickDim >= 0)
+      order.push_back(stickDim);
+    return LayoutAttr::get(context, order, type.getElementType(),
+                           /*sparse=*/stickDim < 0);
+  }
+
+  void setResultLayout(OpInfo &info, LayoutAttrInterface layout) {
+    Value init = info.op.getSpyreInit();
+    auto type =
+        cast<RankedTensorType>(init.getType()).cloneWithEncoding(layout);
+    if (init.getType() != type) {
+      // Other ops may use the same undefined tensor in another layout.
+      builder.setInsertionPoint(info.op);
+      Value empty = tensor::EmptyOp::create(builder, info.op->getLoc(), type,
+                                            ValueRange());
+      info.op->setOperand(info.getInitNumber(), empty);
+    }
+    info.op->getResult(0).setType(type);
+  }
+
+  void updateFunctionType() {
+    if (func.isExternal())
+      return;
+    Operation *terminator = func.getBody().back().getTerminator();
+    func.setType(FunctionType::get(
+        context, func.getArgumentTypes(),
+        llvm::to_vector(terminator->getOperandTypes())));
+  }
+
+  struct MadeCopy {
+    Block *block;
+    AffineMap map;
+    LayoutAttr layout;
+    Value copy;
+  };
+
+  func::FuncOp func;
+  MLIRContext *context;
+  OpBuilder builder;
+  DenseMap<Value, SmallVector<MadeCopy, 1>> madeCopies;
+};
+
+class PropagateLayoutsPass
+    : public spyre_graph::impl::SpyrePropagateLayoutsBase<
+          PropagateLayoutsPass> {
+public:
+  using SpyrePropagateLayoutsBase::SpyrePropagateLayoutsBase;
+
+  void runOnOperation() override {
+    LayoutPropagation propagation(getOperation());
+    if (failed(propagation.run()))
+      return signalPassFailure();
+    numViewsFolded += propagation.counters.viewsFolded;
+    numViewsMaterialized += propagation.counters.viewsMaterialized;
+    numRestickify += propagation.counters.restickify;
+    numLaneCopies += propagation.counters.laneCopies;
+    numCopiedBytes += propagation.counters.copiedBytes;
+  }
+};
+
+} // namespace

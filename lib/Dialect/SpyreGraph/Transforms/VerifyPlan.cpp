@@ -1,0 +1,572 @@
+//===- VerifyPlan.cpp - Independent check of planned functions --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Shares no code with the planners on purpose: slices are computed here core by
+// core, lifetimes by a sweep over the operations.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/AffineExprVisitor.h"
+#include "llvm/ADT/SmallBitVector.h"
+#include <map>
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREVERIFYPLAN
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// Half-open intervals, one per dimension.
+struct Box {
+  SmallVector<std::pair<int64_t, int64_t>, 4> dims;
+
+  bool isEmpty() const {
+    return llvm::any_of(dims, [](auto dim) { return dim.first >= dim.second; });
+  }
+  bool operator==(const Box &other) const {
+    return dims == other.dims || (isEmpty() && other.isEmpty());
+  }
+};
+
+/// Adds to `rest` the parts of `box` that `hole` does not cover.
+void subtract(Box box, const Box &hole, SmallVectorImpl<Box> &rest) {
+  for (unsigned dim = 0; dim < box.dims.size(); ++dim)
+    if (hole.dims[dim].first >= box.dims[dim].second ||
+        hole.dims[dim].second <= box.dims[dim].first) {
+      rest.push_back(box);
+      return;
+    }
+  for (unsigned dim = 0; dim < box.dims.size(); ++dim) {
+    auto [low, high] = box.dims[dim];
+    auto [holeLow, holeHigh] = hole.dims[dim];
+    if (low < holeLow) {
+      rest.push_back(box);
+      rest.back().dims[dim] = {low, holeLow};
+    }
+    if (holeHigh < high) {
+      rest.push_back(box);
+      rest.back().dims[dim] = {holeHigh, high};
+    }
+    box.dims[dim] = {std::max(low, holeLow), std::min(high, holeHigh)};
+  }
+}
+
+/// Where a buffer lies and when it is used.
+struct Interval {
+  int64_t begin, end;
+  int64_t first, last;
+  Operation *alloc;
+};
+
+class PlanVerifier {
+public:
+  PlanVerifier(func::FuncOp func, int64_t cores, int64_t scratchpadBytes)
+      : func(func), cores(cores), scratchpadBytes(scratchpadBytes) {}
+
+  LogicalResult run() {
+    for (BlockArgument argument : func.getArguments())
+      if (failed(verifyBuffer(argument, [&] { return func.emitError(); })))
+        return failure();
+    WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      order[op] = order.size();
+      return failed(verifyOperation(op)) ? WalkResult::interrupt()
+                                         : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    return verifyPlacements();
+  }
+
+private:
+  LogicalResult verifyOperation(Operation *op) {
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      allocs.push_back(alloc);
+      return verifyBuffer(alloc, [&] { return op->emitOpError(); });
+    }
+    auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+    if (!spyreOp) {
+      if (op->getNumOperands() != 0 &&
+          llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>))
+        return op->emitOpError("is no device operation but uses a buffer");
+      return success();
+    }
+    if (failed(verifyDivision(spyreOp)) || failed(verifyBounds(spyreOp)) ||
+        failed(verifyWrittenSticks(spyreOp)) || failed(verifySlices(spyreOp)) ||
+        failed(verifyContents(spyreOp)))
+      return failure();
+    return success();
+  }
+
+  /// SG-PLAN-C1
+  LogicalResult
+  verifyBuffer(Value value, function_ref<InFlightDiagnostic()> emitError) {
+    auto type = dyn_cast<MemRefType>(value.getType());
+    if (!type) {
+      if (isa<TensorType>(value.getType()))
+        return emitError() << "has a tensor, " << value.getType()
+                           << "; plans are on buffers";
+      return success();
+    }
+    if (!type.hasStaticShape() || !type.getLayout().isIdentity())
+      return emitError() << "expected a buffer of static shape and identity "
+                            "layout map, found "
+                         << type;
+    auto layout = dyn_cast_or_null<VerifiableTensorEncoding>(type.getMemorySpace());
+    if (!layout || !getLayout(type))
+      return emitError() << "expected a layout as memory space, found " << type;
+    return layout.verifyEncoding(type.getShape(), type.getElementType(),
+                                 emitError);
+  }
+
+  /// SG-PLAN-C2 and the first half of SG-PLAN-C3.
+  LogicalResult verifyDivision(SpyreOpInterface op) {
+    if (op->getNumResults() != 0)
+      return op->emitOpError("is on tensors; plans are on buffers");
+    if (!op->hasAttr("maps") || !op->hasAttr("extents"))
+      return op->emitOpError("has no explicit maps and extents");
+    WorkDivisionAttr division = op.getWorkDivision();
+    if (!division)
+      return op->emitOpError("has no work division");
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    ArrayRef<int64_t> splits = division.getSplits();
+    ArrayRef<int64_t> chunks = division.getChunks();
+    if (splits.size() != extents.size() || chunks.size() != extents.size())
+      return op->emitOpError()
+             << "division has " << splits.size() << " splits and "
+             << chunks.size() << " chunks for " << extents.size()
+             << " loop dimensions";
+    int64_t coresUsed = 1;
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      if (splits[dim] < 1 || splits[dim] > cores || chunks[dim] < 0)
+        return op->emitOpError()
+               << "loop dimension " << dim << " has " << splits[dim]
+               << " slices of " << chunks[dim] << " iterations";
+      coresUsed *= splits[dim];
+      if (coresUsed > cores)
+        return op->emitOpError()
+               << "division needs more than " << cores << " cores";
+      // Iterations in order of the slices: each once, none outside.
+      int64_t covered = 0;
+      for (int64_t slice = 0; slice < splits[dim]; ++slice) {
+        int64_t low = slice * chunks[dim];
+        int64_t high = std::min(low + chunks[dim], extents[dim]);
+        if (low != covered || (high <= low && extents[dim] > 0))
+          return op->emitOpError()
+                 << "slice " << slice << " of loop dimension " << dim
+                 << " has iterations " << low << " to " << high
+                 << ", expected them from " << covered;
+        covered = std::max(high, low);
+      }
+      if (covered != extents[dim])
+        return op->emitOpError()
+               << "slices of loop dimension " << dim << " cover " << covered
+               << " of " << extents[dim] << " iterations";
+      if (splits[dim] > 1 && kinds[dim] != utils::IteratorType::parallel)
+        return op->emitOpError() << "loop dimension " << dim
+                                 << " is split but not parallel";
+    }
+    return success();
+  }
+
+  /// SG-PLAN-C4
+  LogicalResult verifyBounds(SpyreOpInterface op) {
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    if (llvm::is_contained(extents, 0))
+      return success();
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned number = operand.getOperandNumber();
+      ArrayRef<int64_t> shape = getBufferShape(operand.get());
+      for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
+        if (indirect && indirect->operand == number &&
+            indirect->dim == static_cast<int64_t>(dim))
+          continue;
+        auto [low, high] = getRange(expr, extents);
+        if (low < 0 || high >= shape[dim])
+          return op->emitOpError()
+                 << "accesses coordinates " << low << " to " << high
+                 << " of dimension " << dim << " of operand " << number
+                 << ", whose extent is " << shape[dim];
+      }
+    }
+    return success();
+  }
+
+  /// The second half of SG-PLAN-C3: iterations on two sides of a cut write
+  /// different sticks.
+  LogicalResult verifyWrittenSticks(SpyreOpInterface op) {
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    if (llvm::is_contained(extents, 0))
+      return success();
+    AffineMap map = op.getIndexingMaps().back();
+    WorkDivisionAttr division = op.getWorkDivision();
+    Value init = op.getSpyreInit();
+    ArrayRef<int64_t> shape = getBufferShape(init);
+    LayoutAttrInterface layout = getLayout(init.getType());
+    int64_t stickDim = layout.getStickDim(shape);
+    int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      if (division.getSplits()[dim] == 1)
+        continue;
+      if (stickDim < 0 || !map.getResult(stickDim).isFunctionOfDim(dim)) {
+        if (!map.isFunctionOfDim(dim))
+          return op->emitOpError()
+                 << "loop dimension " << dim
+                 << " is split, but all its slices write the same elements";
+        continue;
+      }
+      if (!cutsBetweenSticks(map.getResult(stickDim), dim, extents,
+                             division.getSplits()[dim],
+                             division.getChunks()[dim], stickElements))
+        return op->emitOpError()
+               << "slices of " << division.getChunks()[dim]
+               << " iterations of loop dimension " << dim
+               << " write parts of the same stick of " << stickElements
+               << " elements";
+    }
+    return success();
+  }
+
+  /// Whether a coordinate along the stick lies in different sticks on the two
+  /// sides of every cut of loop dimension `dim`, whatever the other dimensions.
+  static bool cutsBetweenSticks(AffineExpr coordinate, unsigned dim,
+                                ArrayRef<int64_t> extents, int64_t splits,
+                                int64_t chunk, int64_t stickElements) {
+    SimpleAffineExprFlattener flattener(extents.size(), /*numSymbols=*/0);
+    if (failed(flattener.walkPostOrder(coordinate)) ||
+        !flattener.localExprs.empty())
+      return false; // Floor divisions and moduli: nothing can be shown.
+    ArrayRef<int64_t> flat = flattener.operandExprStack.back();
+    int64_t step = flat[dim];
+    if (step <= 0)
+      return false;
+    // The other dimensions count either within one step or whole periods.
+    int64_t period = step * extents[dim];
+    int64_t low = flat.back(), high = flat.back();
+    for (unsigned other = 0; other < extents.size(); ++other) {
+      int64_t reach = flat[other] * (extents[other] - 1);
+      if (other == dim || reach == 0)
+        continue;
+      if (flat[other] % period == 0 && period % stickElements == 0)
+        continue;
+      if (reach < 0 || reach >= step)
+        return false;
+      high += reach;
+    }
+    for (int64_t slice = 1; slice < splits; ++slice) {
+      int64_t lastBefore = high + step * (slice * chunk - 1);
+      int64_t firstAfter = low + step * slice * chunk;
+      if (lastBefore / stickElements >= firstAfter / stickElements)
+        return false;
+    }
+    return true;
+  }
+
+  /// SG-PLAN-C7
+  LogicalResult verifySlices(SpyreOpInterface op) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    WorkDivisionAttr division = op.getWorkDivision();
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
+      if (!placement || placement.getSpace() != MemorySpace::lx)
+        continue;
+      unsigned number = operand.getOperandNumber();
+      if (indirect && indirect->operand == number)
+        return op->emitOpError()
+               << "accesses operand " << number << " in LX through indices";
+      std::vector<Box> boxes(cores);
+      for (int64_t core = 0; core < cores; ++core)
+        if (!getCoreBox(maps[number], extents, division, core, boxes[core]))
+          return op->emitOpError() << "accesses operand " << number
+                                   << " in LX through the map "
+                                   << AffineMapAttr::get(maps[number])
+                                   << ", which is not made of loop dimensions";
+      auto [held, isNew] = heldBoxes.try_emplace(alloc, boxes);
+      for (int64_t core = 0; core < cores; ++core)
+        if (!(held->second[core] == boxes[core])) {
+          InFlightDiagnostic diagnostic =
+              op->emitOpError()
+              << "core " << core << " accesses a slice of operand " << number
+              << " that it does not hold in LX";
+          diagnostic.attachNote(alloc.getLoc()) << "the buffer is allocated here";
+          return diagnostic;
+        }
+      if (isNew && failed(verifyHeldBoxes(alloc, placement, boxes)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// The slice of core `core`, or false if the map is too complicated.
+  static bool getCoreBox(AffineMap map, ArrayRef<int64_t> extents,
+                         WorkDivisionAttr division, int64_t core, Box &box) {
+    SmallVector<std::pair<int64_t, int64_t>> loops;
+    int64_t rest = core;
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      int64_t slice = rest % division.getSplits()[dim];
+      rest /= division.getSplits()[dim];
+      int64_t low = slice * division.getChunks()[dim];
+      loops.push_back(
+          {low, std::min(low + division.getChunks()[dim], extents[dim])});
+    }
+    bool idle = rest != 0;
+    for (AffineExpr expr : map.getResults()) {
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+        box.dims.push_back({constant.getValue(), constant.getValue() + 1});
+      else if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        box.dims.push_back(loops[dim.getPosition()]);
+      else
+        return false;
+      if (idle)
+        box.dims.back() = {0, 0};
+    }
+    return true;
+  }
+
+  LogicalResult verifyHeldBoxes(memref::AllocOp alloc, PlacementAttr placement,
+                                ArrayRef<Box> boxes) {
+    ArrayRef<int64_t> local = placement.getLocal();
+    ArrayRef<int64_t> shape = alloc.getType().getShape();
+    LayoutAttrInterface layout = getLayout(alloc.getType());
+    if (local.size() != shape.size())
+      return alloc->emitOpError()
+             << "placement in LX has " << local.size()
+             << " local extents for " << shape.size() << " dimensions";
+    if (!isa<LayoutAttr>(layout))
+      return alloc->emitOpError(
+          "a buffer in LX must have a layout relative to its shape");
+    int64_t stickDim = layout.getStickDim(shape);
+    int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+    for (auto [core, box] : llvm::enumerate(boxes)) {
+      if (box.isEmpty())
+        continue;
+      for (unsigned dim = 0; dim < shape.size(); ++dim) {
+        auto [low, high] = box.dims[dim];
+        if (high - low > local[dim])
+          return alloc->emitOpError()
+                 << "core " << core << " needs " << high - low
+                 << " coordinates of dimension " << dim
+                 << ", but the placement has " << local[dim];
+        if (static_cast<int64_t>(dim) == stickDim && low % stickElements != 0)
+          return alloc->emitOpError()
+                 << "the slice of core " << core << " starts at coordinate "
+                 << low << " of dimension " << dim << ", inside a stick";
+      }
+    }
+    return success();
+  }
+
+  /// SG-PLAN-C8
+  LogicalResult verifyContents(SpyreOpInterface op) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    if (llvm::is_contained(extents, 0))
+      return success();
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    unsigned initNumber = op->getNumOperands() - 1;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      if (!alloc)
+        continue;
+      unsigned number = operand.getOperandNumber();
+      ArrayRef<int64_t> shape = alloc.getType().getShape();
+      bool throughIndex = indirect && indirect->operand == number;
+      auto [missing, isNew] = missingParts.try_emplace(alloc);
+      if (isNew) {
+        Box &whole = missing->second.emplace_back();
+        for (int64_t extent : shape)
+          whole.dims.push_back({0, extent});
+        if (whole.isEmpty())
+          missing->second.clear();
+      }
+      Box accessed;
+      for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
+        auto [low, high] = getRange(expr, extents);
+        if (throughIndex && indirect->dim == static_cast<int64_t>(dim))
+          high = shape[dim] - 1;
+        accessed.dims.push_back({low, high + 1});
+      }
+      if (number != initNumber) {
+        SmallVector<Box> unread;
+        for (const Box &part : missing->second)
+          subtract(part, accessed, unread);
+        if (!sameVolume(unread, missing->second)) {
+          InFlightDiagnostic diagnostic =
+              op->emitOpError()
+              << "reads parts of operand " << number
+              << " that have not been written";
+          diagnostic.attachNote(alloc.getLoc()) << "the buffer is allocated here";
+          return diagnostic;
+        }
+        continue;
+      }
+      if (throughIndex || !writesWholeBox(maps[number]))
+        continue;
+      SmallVector<Box> stillMissing;
+      for (const Box &part : missing->second)
+        subtract(part, accessed, stillMissing);
+      missing->second = std::move(stillMissing);
+    }
+    return success();
+  }
+
+  /// Whether the image of a map is a box: distinct dimensions plus constants.
+  static bool writesWholeBox(AffineMap map) {
+    llvm::SmallBitVector seen(map.getNumDims());
+    for (AffineExpr expr : map.getResults()) {
+      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+          sum && sum.getKind() == AffineExprKind::Add &&
+          isa<AffineConstantExpr>(sum.getRHS()))
+        expr = sum.getLHS();
+      if (isa<AffineConstantExpr>(expr))
+        continue;
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || seen.test(dim.getPosition()))
+        return false;
+      seen.set(dim.getPosition());
+    }
+    return true;
+  }
+
+  static bool sameVolume(ArrayRef<Box> a, ArrayRef<Box> b) {
+    auto volume = [](ArrayRef<Box> boxes) {
+      double sum = 0;
+      for (const Box &box : boxes) {
+        double product = 1;
+        for (auto [low, high] : box.dims)
+          product *= high - low;
+        sum += product;
+      }
+      return sum;
+    };
+    return volume(a) == volume(b);
+  }
+
+  /// SG-PLAN-C5 and SG-PLAN-C6
+  LogicalResult verifyPlacements() {
+    int64_t poolSize = 0;
+    if (auto attribute = func->getAttrOfType<IntegerAttr>(
+            SpyreGraphDialect::getPoolSizeAttrName()))
+      poolSize = attribute.getInt();
+    std::vector<Interval> inPool, inScratchpad;
+    for (memref::AllocOp alloc : allocs) {
+      PlacementAttr placement = getPlacement(alloc);
+      if (!placement)
+        return alloc->emitOpError("has no placement");
+      bool isLX = placement.getSpace() == MemorySpace::lx;
+      int64_t limit = isLX ? scratchpadBytes : poolSize;
+      int64_t sizeInBytes = getLayout(alloc.getType())
+                                .getSizeInBytes(isLX
+                                                    ? placement.getLocal()
+                                                    : alloc.getType().getShape());
+      int64_t begin = placement.getOffset();
+      if (begin % 128 != 0)
+        return alloc->emitOpError()
+               << "offset " << begin << " is not a multiple of 128";
+      if (begin < 0 || sizeInBytes > limit - begin)
+        return alloc->emitOpError()
+               << "bytes " << begin << " to " << begin + sizeInBytes
+               << " are outside the " << (isLX ? "scratchpad" : "pool")
+               << " of " << limit << " bytes";
+      if (alloc->use_empty() || sizeInBytes == 0)
+        continue;
+      Interval interval{begin, begin + sizeInBytes,
+                        std::numeric_limits<int64_t>::max(), 0, alloc};
+      for (Operation *user : alloc->getUsers()) {
+        // A use inside a loop lasts from the loop's begin to its end.
+        Operation *outermost = user;
+        while (outermost->getBlock() != alloc->getBlock())
+          outermost = outermost->getParentOp();
+        Operation *last = outermost;
+        while (last->getNumRegions() != 0 && !last->getRegions().back().empty() &&
+               !last->getRegions().back().back().empty())
+          last = &last->getRegions().back().back().back();
+        interval.first = std::min(interval.first, order.lookup(outermost));
+        interval.last = std::max(interval.last, order.lookup(last));
+      }
+      (isLX ? inScratchpad : inPool).push_back(interval);
+    }
+    return failure(failed(verifyDisjoint(inPool)) ||
+                   failed(verifyDisjoint(inScratchpad)));
+  }
+
+  /// Sweeps over time, keeping the live intervals by address.
+  static LogicalResult verifyDisjoint(std::vector<Interval> &intervals) {
+    llvm::sort(intervals, [](const Interval &a, const Interval &b) {
+      return std::make_pair(a.first, a.begin) <
+             std::make_pair(b.first, b.begin);
+    });
+    std::multimap<int64_t, const Interval *> ends;
+    std::map<int64_t, const Interval *> live;
+    for (const Interval &interval : intervals) {
+      while (!ends.empty() && ends.begin()->first < interval.first) {
+        live.erase(ends.begin()->second->begin);
+        ends.erase(ends.begin());
+      }
+      auto next = live.lower_bound(interval.begin);
+      const Interval *other = nullptr;
+      if (next != live.end() && next->second->begin < interval.end)
+        other = next->second;
+      if (next != live.begin() && std::prev(next)->second->end > interval.begin)
+        other = std::prev(next)->second;
+      if (other) {
+        InFlightDiagnostic diagnostic =
+            interval.alloc->emitOpError()
+            << "bytes " << interval.begin << " to " << interval.end
+            << " overlap those of another live buffer, " << other->begin
+            << " to " << other->end;
+        diagnostic.attachNote(other->alloc->getLoc())
+            << "the other buffer is allocated here";
+        return diagnostic;
+      }
+      live.emplace(interval.begin, &interval);
+      ends.emplace(interval.last, &interval);
+    }
+    return success();
+  }
+
+  static ArrayRef<int64_t> getBufferShape(Value value) {
+    return cast<ShapedType>(value.getType()).getShape();
+  }
+  static PlacementAttr getPlacement(memref::AllocOp alloc) {
+    return alloc->getAttrOfType<PlacementAttr>(
+        SpyreGraphDialect::getPlacementAttrName());
+  }
+
+  func::FuncOp func;
+  int64_t cores, scratchpadBytes;
+  DenseMap<Operation *, int64_t> order;
+  SmallVector<memref::AllocOp> allocs;
+  DenseMap<Operation *, std::vector<Box>> heldBoxes;
+  DenseMap<Operation *, SmallVector<Box>> missingParts;
+};
+
+class VerifyPlanPass
+    : public spyre_graph::impl::SpyreVerifyPlanBase<VerifyPlanPass> {
+public:
+  using SpyreVerifyPlanBase::SpyreVerifyPlanBase;
+
+  void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
+    int64_t usable = static_cast<double>(capacity) * (1.0 - lxFraction);
+    if (failed(PlanVerifier(getOperation(), cores, usable).run()))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
