@@ -39,6 +39,8 @@ struct ArgumentInfo {
   /// Array: bytes of one device element, the unit of the SSA value (0: the
   /// program never says, the caller's dtype decides).
   int64_t elementSizeInBytes = 0;
+  /// Plain array: KTIR element type of the views on it ("f16"), if known.
+  std::string elementType;
   /// Scalar of a float type.
   bool isFloat = false;
   /// Array: whether any kernel stores to it / loads from it, as far as the

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- AccessTile.h - Addresses of the points of an access tile -*- C++ -*-===//
+//
+// An access tile maps every point of a box of variables to one element of a
+// view. Each base coordinate is a sum of terms; variables that meet inside
+// one floordiv or mod (or in one gather index) form a group, and the element
+// offset is a sum of one contribution per group. Within a group the offset is
+// piecewise linear along the group's last variable, so a tile becomes runs of
+// constant stride: loads and stores convert whole runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_ACCESSTILE_H
+#define SPYRE_LIB_RUNTIME_ACCESSTILE_H
+
+#include "Values.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// constant + sum of coefficient x {tile variable, captured value, atom}.
+struct LinearForm {
+  int64_t constant = 0;
+  std::vector<std::pair<int, int64_t>> vars, captured, atoms;
+};
+
+/// floordiv, ceildiv or mod of a linear form by a positive constant.
+struct Atom {
+  enum Kind : uint8_t { FloorDiv, CeilDiv, Mod } kind = FloorDiv;
+  int64_t divisor = 1;
+  int shift = -1; ///< log2(divisor) or -1
+  int inner = 0;  ///< index into AccessPlan::forms
+  std::vector<int> vars; ///< all variables below, sorted
+};
+
+/// What the loader knows about an access-tile op.
+struct AccessPlan {
+  int rank = 0;
+  std::vector<LinearForm> forms; ///< inner forms come before their users
+  std::vector<Atom> atoms;
+  /// Bounds of each tile dimension's variable: forms over symbols, inclusive.
+  std::vector<int> lowerForms, upperForms;
+  /// Result type's static sizes, or -1.
+  std::vector<int64_t> staticSizes;
+  struct BaseDim {
+    bool isIndirect = false;
+    int form = -1;
+    int indexView = -1;          ///< position in indexViewSlots
+    std::vector<int> indexForms; ///< one per index view dimension
+  };
+  std::vector<BaseDim> dims;
+
+  int viewSlot = 0;
+  std::vector<int> indexViewSlots;
+  std::vector<int> capturedSlots; ///< captured values, then symbols
+  int location = 0;
+
+  struct Group {
+    std::vector<int> vars; ///< sorted tile dims
+    /// (base dim, form restricted to the group's terms, constant 0)
+    std::vector<std::pair<int, int>> direct;
+    std::vector<int> indirect; ///< base dims
+    std::vector<int> keyCaptured; ///< captured values the group depends on
+  };
+  std::vector<Group> groups;
+  std::vector<int> groupOfVar; ///< -1: the variable occurs linearly only
+  /// Linear terms of ungrouped variables: per var (base dim, coefficient).
+  std::vector<std::vector<std::pair<int, int64_t>>> linearTerms;
+  /// Base dims whose constant part is a form without variables.
+  std::vector<int> constantForms; ///< per base dim, -1 for indirect
+
+  int addForm(LinearForm form);
+  /// Fills everything from `groups` on. Call once when dims are complete.
+  void finish();
+};
+
+/// `length` elements from tile position `start`, memory at
+/// `offset + i * stride` (elements).
+struct Run {
+  int64_t start, length, offset, stride;
+};
+
+/// One access tile at run time. Kept per slot, so its tables are reused when
+/// the values they depend on come again.
+class TileVal {
+public:
+  const AccessPlan *plan = nullptr;
+  ViewVal view;
+  std::vector<const ViewVal *> indexViews;
+  std::vector<int64_t> captured;
+  int64_t sizes[kMaxRank];
+  int64_t numElements = 0;
+
+  /// Evaluates sizes after captured values were set. Returns a message on
+  /// a size that contradicts the result type or is negative.
+  std::string setExtents();
+
+  /// Computes runs and checks every bound. Returns "" or what is wrong.
+  std::string prepare();
+
+  /// Device -> host tile (dense row-major, host representation).
+  void load(void *tile, bool ieee) const;
+  /// Host tile -> device.
+  void store(const void *tile, bool ieee) const;
+  /// Appends [first, last] stick intervals of all accesses (data and, for
+  /// gathers, indices) relative to the start of memory.
+  void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data,
+                    std::vector<std::pair<int64_t, int64_t>> &indices) const;
+
+private:
+  struct GroupState {
+    bool valid = false;
+    std::vector<int64_t> key;
+    std::vector<Run> runs;      ///< `start` counts along the last variable
+    std::vector<int> rowStart;  ///< per row of the group, into runs
+    std::vector<int64_t> table; ///< element offset per point of the group
+    std::vector<std::pair<int64_t, int64_t>> range; ///< per `direct` entry
+    /// [first, last] bytes of index memory read, for counting sticks.
+    std::vector<std::pair<int64_t, int64_t>> indexBytes;
+  };
+  struct Piece {
+    int64_t value, slope, length;
+  };
+  struct Loop {
+    int64_t extent, memoryStride, tileStride;
+  };
+
+  Piece evalForm(int form, int inner) const;
+  Piece evalAtom(const Atom &atom, int inner) const;
+  std::string prepareGroup(int group, bool wantTable);
+  void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
+  /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
+  /// block; the linear loops are inside the block.
+  template <typename Visit> void forEachBlock(Visit &&visit) const;
+
+  std::vector<int64_t> formBase; ///< value of each form without variables
+  int64_t lo[kMaxRank];
+  mutable int64_t varValue[kMaxRank];
+  std::vector<GroupState> states;
+  int64_t baseOffset = 0;
+  int64_t tileStrides[kMaxRank];
+  std::vector<Loop> linearLoops;
+  int primary = -1; ///< group whose runs are walked innermost
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ACCESSTILE_H

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Body.cpp - Scalar bodies as vector programs ------------------------===//
+
+#include "Body.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace spyre::runtime;
+
+void *spyre::runtime::scratchBuffer(Core &core, int index) {
+  while (static_cast<int>(core.registers.size()) <= index)
+    core.registers.push_back(core.pool.get(kBlock * sizeof(int64_t)));
+  return core.registers[index]->data();
+}
+
+void BodyProgram::finish() {
+  int numRegs = static_cast<int>(regElem.size());
+  scratch.assign(numRegs, -1);
+  std::vector<int> lastUse(numRegs, -1);
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i)
+    for (int r : {ops[i].a, ops[i].b, ops[i].c})
+      if (r >= 0)
+        lastUse[r] = i;
+  for (int r : yields)
+    lastUse[r] = static_cast<int>(ops.size());
+  std::vector<int> freeScratch;
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    // The result never shares a buffer with an operand: steps may differ.
+    if (!freeScratch.empty()) {
+      scratch[ops[i].dst] = freeScratch.back();
+      freeScratch.pop_back();
+    } else {
+      scratch[ops[i].dst] = numScratch++;
+    }
+    int operands[3] = {ops[i].a, ops[i].b, ops[i].c};
+    for (int k = 0; k < 3; ++k) {
+      int r = operands[k];
+      bool repeated = std::find(operands, operands + k, r) != operands + k;
+      if (r >= 0 && !repeated && scratch[r] >= 0 && lastUse[r] == i)
+        freeScratch.push_back(scratch[r]);
+    }
+    if (lastUse[ops[i].dst] < 0)
+      freeScratch.push_back(scratch[ops[i].dst]);
+  }
+  weightPerPoint = 0;
+  for (const BodyOp &op : ops)
+    switch (op.kind) {
+    case BodyOp::Round:
+    case BodyOp::CastInt:
+    case BodyOp::Bitcast:
+    case BodyOp::LoopIndex:
+      break;
+    default:
+      ++weightPerPoint;
+    }
+}
+
+void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
+                               BodyFrame &frame) {
+  for (size_t r = 0; r < program.regElem.size(); ++r) {
+    frame.step[r] = 1;
+    frame.ptr[r] = program.scratch[r] >= 0
+                       ? scratchBuffer(core, program.scratch[r])
+                       : nullptr;
+  }
+  auto setScalar = [&](int reg, Elem elem, Scalar value) {
+    Scalar &s = frame.constant[reg];
+    s.i = 0;
+    if (isFloat(elem))
+      s.f = value.f;
+    else if (isWide(elem))
+      s.i = value.i;
+    else {
+      int32_t v = static_cast<int32_t>(value.i);
+      std::memcpy(&s, &v, sizeof(v));
+    }
+    frame.ptr[reg] = &s;
+    frame.step[reg] = 0;
+  };
+  for (const BodyConstant &c : program.constants) {
+    Scalar value = c.value;
+    if (isFloat(c.elem))
+      value.f = core.roundScalar(value.f, c.elem);
+    setScalar(c.reg, c.elem, value);
+  }
+  for (auto [reg, slot] : program.captured)
+    setScalar(reg, program.regElem[reg], core.scalars[slot]);
+}
+
+static void checkStatus(Core &core, const BodyOp &op, unsigned status) {
+  if (status & kIntDivideByZero)
+    core.fail(op.location, "integer division by zero");
+}
+
+static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
+
+void spyre::runtime::runBody(Core &core, const BodyProgram &program,
+                             BodyFrame &frame, size_t n) {
+  const KernelTable &k = kernels();
+  for (const BodyOp &op : program.ops) {
+    void *dst = frame.ptr[op.dst];
+    const void *a = op.a >= 0 ? frame.ptr[op.a] : nullptr;
+    const void *b = op.b >= 0 ? frame.ptr[op.b] : nullptr;
+    const void *c = op.c >= 0 ? frame.ptr[op.c] : nullptr;
+    size_t stepA = op.a >= 0 ? frame.step[op.a] : 0;
+    size_t stepB = op.b >= 0 ? frame.step[op.b] : 0;
+    size_t stepC = op.c >= 0 ? frame.step[op.c] : 0;
+    // All operands uniform: so is the result.
+    size_t count = n;
+    bool uniform = !stepA && !stepB && !stepC && op.kind != BodyOp::LoopIndex;
+    frame.step[op.dst] = uniform ? 0 : 1;
+    if (uniform)
+      count = 1;
+    Rounding rounding = roundingOf(op.elem, core.ieee);
+    auto f = [](const void *p) { return static_cast<const float *>(p); };
+    auto i = [](const void *p) { return static_cast<const int32_t *>(p); };
+    auto l = [](const void *p) { return static_cast<const int64_t *>(p); };
+    switch (op.kind) {
+    case BodyOp::Unary:
+      k.unary(UnaryOp(op.op), f(a), static_cast<float *>(dst), count, rounding);
+      break;
+    case BodyOp::Binary:
+      k.binary(BinaryOp(op.op), f(a), stepA, f(b), stepB,
+               static_cast<float *>(dst), count, rounding);
+      break;
+    case BodyOp::Fma:
+      k.fma(f(a), stepA, f(b), stepB, f(c), stepC, static_cast<float *>(dst),
+            count, rounding);
+      break;
+    case BodyOp::Round:
+      k.round(f(a), static_cast<float *>(dst), count, rounding);
+      break;
+    case BodyOp::CompareF:
+      k.compareFloat(FloatPredicate(op.op), f(a), stepA, f(b), stepB,
+                     static_cast<int32_t *>(dst), count);
+      break;
+    case BodyOp::Select:
+      if (isFloat(op.elem))
+        k.selectFloat(i(a), stepA, f(b), stepB, f(c), stepC,
+                      static_cast<float *>(dst), count);
+      else if (isWide(op.elem))
+        k.selectInt64(i(a), stepA, l(b), stepB, l(c), stepC,
+                      static_cast<int64_t *>(dst), count);
+      else
+        k.selectInt32(i(a), stepA, i(b), stepB, i(c), stepC,
+                      static_cast<int32_t *>(dst), count);
+      break;
+    case BodyOp::IntUnary:
+      if (isWide(op.elem))
+        k.unaryInt64(IntUnaryOp(op.op), l(a), static_cast<int64_t *>(dst),
+                     count);
+      else
+        k.unaryInt32(IntUnaryOp(op.op), i(a), static_cast<int32_t *>(dst),
+                     count, width(op.elem));
+      break;
+    case BodyOp::IntBinary:
+      if (isWide(op.elem))
+        checkStatus(core, op,
+                    k.binaryInt64(IntBinaryOp(op.op), l(a), stepA, l(b), stepB,
+                                  static_cast<int64_t *>(dst), count));
+      else
+        checkStatus(core, op,
+                    k.binaryInt32(IntBinaryOp(op.op), i(a), stepA, i(b), stepB,
+                                  static_cast<int32_t *>(dst), count,
+                                  width(op.elem)));
+      break;
+    case BodyOp::CompareI:
+      if (isWide(op.source))
+        k.compareInt64(IntPredicate(op.op), l(a), stepA, l(b), stepB,
+                       static_cast<int32_t *>(dst), count);
+      else
+        k.compareInt32(IntPredicate(op.op), i(a), stepA, i(b), stepB,
+                       static_cast<int32_t *>(dst), count, width(op.source));
+      break;
+    case BodyOp::CastInt:
+      k.castInt(a, width(op.source), op.isSigned, dst, width(op.elem), count);
+      break;
+    case BodyOp::IntToFloat:
+      k.intToFloat(a, width(op.source), op.isSigned, static_cast<float *>(dst),
+                   count, rounding);
+      break;
+    case BodyOp::FloatToInt:
+      k.floatToInt(f(a), dst, width(op.elem), op.isSigned, count);
+      break;
+    case BodyOp::Bitcast:
+      // f32 <-> i32 only (the loader sees to it): the same host words.
+      std::memcpy(dst, a, count * 4);
+      break;
+    case BodyOp::LoopIndex: {
+      int64_t *out = static_cast<int64_t *>(dst);
+      int64_t base = frame.indexBase[op.op];
+      int64_t divisor = frame.indexDivisor[op.op];
+      int64_t extent = frame.indexExtent[op.op];
+      if (divisor == 0)
+        std::fill(out, out + count, base);
+      else if (divisor == 1 && extent == 0)
+        for (size_t p = 0; p < count; ++p)
+          out[p] = base + static_cast<int64_t>(p);
+      else
+        for (size_t p = 0; p < count; ++p) {
+          int64_t q = static_cast<int64_t>(p) / divisor;
+          out[p] = base + (extent ? q % extent : q);
+        }
+      break;
+    }
+    }
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- DeviceMemory.cpp - Sparse device memory and scratchpads ------------===//
+
+#include "Spyre/Runtime/DeviceMemory.h"
+
+#include <algorithm>
+#include <string>
+#include <sys/mman.h>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+static uint8_t *reserve(uint64_t sizeInBytes, const char *what) {
+  void *p = mmap(nullptr, sizeInBytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    throw Error("cannot reserve " + std::to_string(sizeInBytes) +
+                " bytes of host address space for " + what);
+  return static_cast<uint8_t *>(p);
+}
+
+DeviceMemory::DeviceMemory() : DeviceMemory(kCapacityInBytes) {}
+
+DeviceMemory::DeviceMemory(uint64_t capacityInBytes)
+    : capacity(capacityInBytes) {
+  if (capacity > kCapacityInBytes || capacity < kFirstAddress)
+    throw Error("device memory capacity of " + std::to_string(capacity) +
+                " bytes is outside " + std::to_string(kFirstAddress) + " to " +
+                std::to_string(kCapacityInBytes));
+  // The page behind the end stays unmapped-in-use: kernels that read a whole
+  // vector past the last element stay inside the mapping.
+  base = reserve(kCapacityInBytes + kFirstAddress, "device memory");
+  try {
+    lxBase = reserve(kMaxCores * kLXSizeInBytes + kFirstAddress, "LX");
+  } catch (...) {
+    munmap(base, kCapacityInBytes + kFirstAddress);
+    throw;
+  }
+  insertFree(kFirstAddress,
+             (capacity - kFirstAddress) / kBlockInBytes * kBlockInBytes);
+}
+
+DeviceMemory::~DeviceMemory() {
+  munmap(base, kCapacityInBytes + kFirstAddress);
+  munmap(lxBase, kMaxCores * kLXSizeInBytes + kFirstAddress);
+}
+
+void DeviceMemory::eraseFree(std::map<uint64_t, uint64_t>::iterator block) {
+  auto range = freeBySize.equal_range(block->second);
+  for (auto it = range.first; it != range.second; ++it)
+    if (it->second == block->first) {
+      freeBySize.erase(it);
+      break;
+    }
+  freeBlocks.erase(block);
+}
+
+void DeviceMemory::insertFree(uint64_t start, uint64_t size) {
+  if (size == 0)
+    return;
+  auto next = freeBlocks.lower_bound(start);
+  if (next != freeBlocks.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == start) {
+      start = previous->first;
+      size += previous->second;
+      eraseFree(previous);
+    }
+  }
+  if (next != freeBlocks.end() && start + size == next->first) {
+    size += next->second;
+    eraseFree(next);
+  }
+  freeBlocks[start] = size;
+  freeBySize.emplace(size, start);
+}
+
+uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  uint64_t wanted = std::max<uint64_t>(sizeInBytes, 1);
+  uint64_t largest = freeBySize.empty() ? 0 : freeBySize.rbegin()->first;
+  if (wanted > largest)
+    throw OutOfMemory("out of device memory: " + std::to_string(sizeInBytes) +
+                      " bytes requested, largest free block has " +
+                      std::to_string(largest) + " of " +
+                      std::to_string(capacity) + " bytes");
+  wanted = (wanted + kBlockInBytes - 1) / kBlockInBytes * kBlockInBytes;
+  auto found = freeBySize.lower_bound(wanted);
+  uint64_t start = found->second, size = found->first;
+  // Equal sizes: lowest address, so that runs are reproducible.
+  for (auto it = found; it != freeBySize.end() && it->first == size; ++it)
+    start = std::min(start, it->second);
+  eraseFree(freeBlocks.find(start));
+  insertFree(start + wanted, size - wanted);
+  liveBlocks[start] = wanted;
+  statistics.allocatedBytes += wanted;
+  statistics.peakBytes =
+      std::max(statistics.peakBytes, statistics.allocatedBytes);
+  ++statistics.numAllocations;
+  ++statistics.totalAllocations;
+  statistics.totalAllocatedBytes += wanted;
+  return start;
+}
+
+void DeviceMemory::free(uint64_t address) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = liveBlocks.find(address);
+  if (it == liveBlocks.end())
+    throw Error("free of device address " + std::to_string(address) +
+                ", which starts no live block");
+  statistics.allocatedBytes -= it->second;
+  --statistics.numAllocations;
+  ++statistics.totalFrees;
+  uint64_t size = it->second;
+  liveBlocks.erase(it);
+  insertFree(address, size);
+}
+
+uint64_t DeviceMemory::sizeOf(uint64_t address) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = liveBlocks.find(address);
+  return it == liveBlocks.end() ? 0 : it->second;
+}
+
+std::pair<uint64_t, uint64_t> DeviceMemory::blockOf(uint64_t address) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = liveBlocks.upper_bound(address);
+  if (it == liveBlocks.begin())
+    return {0, 0};
+  --it;
+  if (address >= it->first + it->second)
+    return {0, 0};
+  return {it->first, it->first + it->second};
+}
+
+bool DeviceMemory::isAllocated(uint64_t address, uint64_t sizeInBytes) const {
+  auto block = blockOf(address);
+  return block.second != 0 && sizeInBytes <= block.second - address;
+}
+
+MemoryStats DeviceMemory::stats() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return statistics;
+}
+
+void DeviceMemory::resetPeakStats() {
+  std::lock_guard<std::mutex> lock(mutex);
+  statistics.peakBytes = statistics.allocatedBytes;
+}
+
+void DeviceMemory::resetAccumulatedStats() {
+  std::lock_guard<std::mutex> lock(mutex);
+  statistics.totalAllocations = 0;
+  statistics.totalAllocatedBytes = 0;
+  statistics.totalFrees = 0;
+}
+
+void DeviceMemory::releaseUnused() {
+  std::lock_guard<std::mutex> lock(mutex);
+  constexpr uint64_t page = 4096;
+  for (auto [start, size] : freeBlocks) {
+    uint64_t first = (start + page - 1) / page * page;
+    uint64_t last = (start + size) / page * page;
+    if (last > first)
+      madvise(base + first, last - first, MADV_DONTNEED);
+  }
+}

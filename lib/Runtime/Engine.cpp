@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Engine.cpp - Running decoded programs ------------------------------===//
+
+#include "Engine.h"
+#include "ThreadPool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+const char *spyre::runtime::elemName(Elem e) {
+  switch (e) {
+  case Elem::F16:
+    return "f16";
+  case Elem::BF16:
+    return "bf16";
+  case Elem::F32:
+    return "f32";
+  case Elem::F8E4M3FN:
+    return "f8E4M3FN";
+  case Elem::F8E5M2:
+    return "f8E5M2";
+  case Elem::I1:
+    return "i1";
+  case Elem::I8:
+    return "i8";
+  case Elem::I16:
+    return "i16";
+  case Elem::I32:
+    return "i32";
+  case Elem::I64:
+    return "i64";
+  case Elem::Index:
+    return "index";
+  }
+  return "?";
+}
+
+// Smallest class first: 4 KiB, then doubling.
+static constexpr size_t kSmallestBuffer = 4096;
+
+Buffer *BufferPool::get(size_t sizeInBytes) {
+  size_t needed = sizeInBytes + 64 + 64;
+  uint32_t sizeClass = 0;
+  while ((kSmallestBuffer << sizeClass) < needed)
+    ++sizeClass;
+  if (sizeClass >= kNumClasses - 16)
+    throw std::bad_alloc();
+  std::vector<Buffer *> &list = freeLists[sizeClass];
+  Buffer *buffer;
+  if (!list.empty()) {
+    buffer = list.back();
+    list.pop_back();
+  } else {
+    void *p = std::aligned_alloc(64, kSmallestBuffer << sizeClass);
+    if (!p)
+      throw std::bad_alloc();
+    buffer = new (p) Buffer;
+    buffer->sizeClass = sizeClass;
+  }
+  buffer->references = 1;
+  return buffer;
+}
+
+BufferPool::~BufferPool() {
+  for (std::vector<Buffer *> &list : freeLists)
+    for (Buffer *buffer : list)
+      std::free(buffer);
+}
+
+//===----------------------------------------------------------------------===//
+// Core
+//===----------------------------------------------------------------------===//
+
+Core::Core(const Plan &plan, const Function &function, BufferPool &pool,
+           bool ieee)
+    : plan(plan), function(function), pool(pool), ieee(ieee) {
+  scalars.resize(function.numScalars);
+  tensors.resize(function.numTensors);
+  views.resize(function.numViews);
+  tiles.resize(function.numTiles);
+  for (const ConstantScalar &c : function.scalars) {
+    scalars[c.slot] = c.value;
+    if (isFloat(c.elem)) {
+      scalars[c.slot].i = 0;
+      scalars[c.slot].f = roundScalar(c.value.f, c.elem);
+    }
+  }
+  const KernelTable &k = kernels();
+  for (const ConstantTensor &c : function.tensors) {
+    TensorVal &t = tensors[c.slot];
+    t.rank = static_cast<int>(c.shape.size());
+    t.numElements = 1;
+    for (int d = 0; d < t.rank; ++d) {
+      t.sizes[d] = c.shape[d];
+      t.numElements *= c.shape[d];
+    }
+    allocateTensor(c.slot, c.elem, t.numElements);
+    auto fill = [&](auto *to, const auto &from) {
+      if (c.isSplat)
+        std::fill(to, to + t.numElements, from.front());
+      else
+        std::copy(from.begin(), from.end(), to);
+    };
+    if (t.numElements == 0)
+      continue;
+    if (isFloat(c.elem)) {
+      fill(t.f(), c.floats);
+      if (Rounding r = roundingOf(c.elem, ieee); r != Rounding::None)
+        k.round(t.f(), t.f(), t.numElements, r);
+    } else if (isWide(c.elem)) {
+      fill(t.i64(), c.longs);
+    } else {
+      fill(t.i32(), c.ints);
+    }
+  }
+}
+
+Core::~Core() {
+  for (size_t t = 0; t < tensors.size(); ++t)
+    releaseTensor(static_cast<int>(t));
+  for (Buffer *buffer : registers)
+    pool.release(buffer);
+}
+
+float Core::roundScalar(float value, Elem elem) const {
+  Rounding rounding = roundingOf(elem, ieee);
+  if (rounding != Rounding::None)
+    kernels().round(&value, &value, 1, rounding);
+  return value;
+}
+
+void Core::fail(int location, const std::string &message) const {
+  std::string text = plan.locations[location] + ": error: ";
+  if (function.hasGrid)
+    text += "core " + std::to_string(coreId) + ": ";
+  throw Error(text + message);
+}
+
+std::pair<uint64_t, uint64_t> Core::blockOf(uint64_t address) {
+  for (int i = 0; i < numBlocks; ++i)
+    if (address >= blocks[i].first && address < blocks[i].second)
+      return blocks[i];
+  std::pair<uint64_t, uint64_t> block = memory->blockOf(address);
+  if (block.second == 0)
+    return block;
+  if (numBlocks < kNumBlocks) {
+    blocks[numBlocks++] = block;
+  } else {
+    blocks[nextBlock] = block;
+    nextBlock = (nextBlock + 1) % kNumBlocks;
+  }
+  return block;
+}
+
+void Block::run(Core &core) const {
+  for (const std::unique_ptr<Instr> &instr : instrs) {
+    instr->run(core);
+    for (int slot : instr->releases)
+      core.releaseTensor(slot);
+  }
+}
+
+void Core::execute(int64_t core, const Scalar *args) {
+  coreId = core;
+  coordinate[0] = core % function.grid[0];
+  coordinate[1] = core / function.grid[0] % function.grid[1];
+  coordinate[2] = core / (function.grid[0] * function.grid[1]);
+  for (size_t i = 0; i < function.argSlots.size(); ++i)
+    scalars[function.argSlots[i]] = args[i];
+  function.body.run(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+// Kernels with less work than this run on the calling thread: waking another
+// costs several microseconds.
+static constexpr double kParallelSeconds = 12e-6;
+
+using Clock = std::chrono::steady_clock;
+
+static double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Core &RunState::core(int worker, const Function &function) {
+  Worker &w = *workers[worker];
+  std::unique_ptr<Core> &core = w.cores[function.index];
+  if (!core) {
+    core = std::make_unique<Core>(plan, function, w.pool, ieee);
+    core->run = this;
+  }
+  if (w.epoch[function.index] != epoch) {
+    w.epoch[function.index] = epoch;
+    core->memory = memory;
+    core->forgetBlocks();
+  }
+  return *core;
+}
+
+void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
+  memory = &deviceMemory;
+  threads = options.threads > 0 ? std::min(options.threads, 256)
+                                : ThreadPool::defaultThreads();
+  while (static_cast<int>(workers.size()) < threads) {
+    workers.push_back(std::make_unique<Worker>());
+    workers.back()->cores.resize(plan.functions.size());
+    workers.back()->epoch.assign(plan.functions.size(), 0);
+  }
+  work.resize(plan.functions.size(), -1);
+  ++epoch;
+  report = nullptr;
+}
+
+void spyre::runtime::callFunction(Core &caller, const Function &callee,
+                                  const Scalar *args, int location) {
+  caller.run->call(callee, args, location);
+}
+
+void RunState::call(const Function &callee, const Scalar *args, int location) {
+  int64_t numCores = callee.numCores();
+  bool count = report && (callee.hasGrid || callee.accessesMemory);
+  std::vector<Counters> perCore;
+  if (count)
+    perCore.resize(numCores);
+
+  if (callee.hasCalls) {
+    Core &core = this->core(0, callee);
+    core.counters = count ? &perCore[0] : nullptr;
+    core.execute(0, args);
+  } else {
+    std::atomic<int64_t> failedCore{numCores};
+    std::exception_ptr failure;
+    std::mutex failureMutex;
+    double &known = work[callee.index];
+    int useThreads =
+        numCores == 1 || (known >= 0 && known < kParallelSeconds) ? 1 : threads;
+    // Counting sorts sticks: the same work, but do not learn from it.
+    auto body = [&](int64_t index, int worker) {
+      // The lowest failing core is reported, whatever the thread count.
+      if (index > failedCore.load(std::memory_order_relaxed))
+        return;
+      try {
+        Core &core = this->core(worker, callee);
+        core.counters = count ? &perCore[index] : nullptr;
+        core.execute(index, args);
+      } catch (...) {
+        std::lock_guard<std::mutex> lock(failureMutex);
+        if (index < failedCore.load()) {
+          failedCore.store(index);
+          failure = std::current_exception();
+        }
+      }
+    };
+    Clock::time_point start = Clock::now();
+    if (useThreads == 1)
+      for (int64_t index = 0; index < numCores; ++index)
+        body(index, 0);
+    else
+      ThreadPool::instance().forEach(numCores, useThreads, body);
+    double seconds = secondsSince(start) * useThreads;
+    if (!count)
+      known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
+    if (failure)
+      std::rethrow_exception(failure);
+  }
+  if (count)
+    addReport(callee, perCore, location);
+}
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+Program::Impl::Impl() = default;
+Program::Impl::~Impl() = default;
+Program::Program(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Program::~Program() = default;
+const std::string &Program::name() const { return impl->plan.name; }
+const std::vector<ArgumentInfo> &Program::arguments() const {
+  return impl->plan.arguments;
+}
+double Program::predictedSeconds() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  return impl->hasReport ? impl->report.predictedSeconds : 0;
+}
+
+RunReport Program::run(DeviceMemory &memory,
+                       const std::vector<int64_t> &argValues,
+                       const RunOptions &options) const {
+  const Plan &plan = impl->plan;
+  if (argValues.size() != plan.arguments.size())
+    throw Error(plan.name + ": expected " +
+                std::to_string(plan.arguments.size()) +
+                " argument values, found " + std::to_string(argValues.size()));
+  if (options.oob != OutOfBounds::Error)
+    throw Error("out-of-bounds mode 'zero' is not supported yet");
+  Clock::time_point start = Clock::now();
+  bool ieee = options.numerics == Numerics::IEEE;
+
+  // What a report depends on: scalars may be sizes; addresses only shift.
+  std::vector<int64_t> key;
+  if (options.report)
+    for (size_t i = 0; i < argValues.size(); ++i)
+      if (plan.arguments[i].kind == ArgumentInfo::Scalar)
+        key.push_back(argValues[i]);
+
+  std::unique_ptr<RunState> state;
+  bool needReport = false;
+  {
+    std::lock_guard<std::mutex> lock(impl->mutex);
+    needReport =
+        options.report && !(impl->hasReport && impl->reportKey == key);
+    auto it = std::find_if(impl->idle.begin(), impl->idle.end(),
+                           [&](auto &s) { return s->ieee == ieee; });
+    if (it != impl->idle.end()) {
+      state = std::move(*it);
+      impl->idle.erase(it);
+    }
+  }
+  if (!state)
+    state = std::make_unique<RunState>(plan, ieee);
+  state->start(memory, options);
+  RunReport report;
+  if (needReport)
+    state->report = &report;
+
+  std::vector<Scalar> args(argValues.size());
+  for (size_t i = 0; i < argValues.size(); ++i) {
+    args[i].i = argValues[i];
+    if (plan.arguments[i].isFloat) {
+      uint32_t bits = static_cast<uint32_t>(argValues[i]);
+      args[i].i = 0;
+      std::memcpy(&args[i].f, &bits, sizeof(bits));
+    }
+  }
+  // A failed run throws its state away: slots may hold half a kernel.
+  state->call(*plan.entry, args.data(), plan.entry->location);
+
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  if (needReport) {
+    for (const KernelReport &kernel : report.kernels) {
+      report.predictedSeconds += kernel.predictedSeconds;
+      report.deviceBytesRead += kernel.deviceBytesRead;
+      report.deviceBytesWritten += kernel.deviceBytesWritten;
+      report.sfuElementOps += kernel.sfuElementOps;
+      report.ptMacs += kernel.ptMacs;
+    }
+    impl->report = report;
+    impl->reportKey = key;
+    impl->hasReport = true;
+  } else if (options.report) {
+    report = impl->report;
+  }
+  impl->idle.push_back(std::move(state));
+  report.wallSeconds = secondsSince(start);
+  return report;
+}

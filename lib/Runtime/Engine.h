@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Engine.h - State of one run ------------------------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_H
+#define SPYRE_LIB_RUNTIME_ENGINE_H
+
+#include "Plan.h"
+
+#include <memory>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// Workers' buffers and slots of one run of a program; kept between runs.
+struct RunState {
+  RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}
+
+  void start(DeviceMemory &memory, const RunOptions &options);
+  /// Runs `callee` over its grid. Throws the error of the lowest core.
+  void call(const Function &callee, const Scalar *args, int location);
+
+  const Plan &plan;
+  const bool ieee;
+  RunReport *report = nullptr; ///< null: no counting
+
+private:
+  struct Worker {
+    BufferPool pool;
+    std::vector<std::unique_ptr<Core>> cores; ///< per function
+    std::vector<uint64_t> epoch;
+  };
+  Core &core(int worker, const Function &function);
+  void addReport(const Function &callee, const std::vector<Counters> &perCore,
+                 int location);
+
+  DeviceMemory *memory = nullptr;
+  int threads = 1;
+  uint64_t epoch = 0;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<double> work; ///< seconds of one thread per call, -1: unknown
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_H

@@ -1,0 +1,658 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Generic.cpp - Structured loops over tiles --------------------------===//
+
+#include "Generic.h"
+
+#include <algorithm>
+
+using namespace spyre::runtime;
+
+struct GenericInstr::Nest {
+  Loop loops[kMaxLoops];
+  int numLoops = 0;
+  int numInputs = 0, numOperands = 0;
+  uint8_t *base[kMaxOperands]; ///< address of the first point
+  Elem elem[kMaxOperands];
+  int64_t points = 1;
+
+  uint8_t *at(int operand, int64_t offset) const {
+    return base[operand] + offset * int64_t(hostSize(elem[operand]));
+  }
+  void erase(int loop) {
+    for (int i = loop; i + 1 < numLoops; ++i)
+      loops[i] = loops[i + 1];
+    --numLoops;
+  }
+  /// Parallel loops first, each kind in its own order.
+  void reductionsLast() {
+    Loop sorted[kMaxLoops];
+    int n = 0;
+    for (bool wanted : {false, true})
+      for (int l = 0; l < numLoops; ++l)
+        if (loops[l].isReduction == wanted)
+          sorted[n++] = loops[l];
+    std::copy(sorted, sorted + n, loops);
+  }
+  void moveToBack(int loop) {
+    Loop moved = loops[loop];
+    for (int i = loop; i + 1 < numLoops; ++i)
+      loops[i] = loops[i + 1];
+    loops[numLoops - 1] = moved;
+  }
+};
+
+namespace {
+/// Odometer over the loops [0, count): offsets per operand, ascending with
+/// the last loop fastest.
+template <typename LoopT> class Odometer {
+public:
+  Odometer(const LoopT *loops, int count, int numOperands)
+      : loops(loops), count(count), numOperands(numOperands) {
+    std::fill(offset, offset + numOperands, 0);
+    std::fill(index, index + count, 0);
+  }
+  bool next() {
+    for (int i = count - 1; i >= 0; --i) {
+      if (++index[i] < loops[i].extent) {
+        for (int k = 0; k < numOperands; ++k)
+          offset[k] += loops[i].stride[k];
+        return true;
+      }
+      index[i] = 0;
+      for (int k = 0; k < numOperands; ++k)
+        offset[k] -= (loops[i].extent - 1) * loops[i].stride[k];
+    }
+    return false;
+  }
+  int64_t offset[GenericInstr::kMaxOperands];
+  int64_t index[GenericInstr::kMaxLoops];
+
+private:
+  const LoopT *loops;
+  int count, numOperands;
+};
+} // namespace
+
+static void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
+                    const void *src, const ptrdiff_t *srcStrides,
+                    const size_t *shape, unsigned rank) {
+  const KernelTable &k = kernels();
+  if (isFloat(elem))
+    k.copyFloat(static_cast<float *>(dst), dstStrides,
+                static_cast<const float *>(src), srcStrides, shape, rank);
+  else if (isWide(elem))
+    k.copyInt64(static_cast<int64_t *>(dst), dstStrides,
+                static_cast<const int64_t *>(src), srcStrides, shape, rank);
+  else
+    k.copyInt32(static_cast<int32_t *>(dst), dstStrides,
+                static_cast<const int32_t *>(src), srcStrides, shape, rank);
+}
+
+//===----------------------------------------------------------------------===//
+// Setting up
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::makeNest(Core &core, Nest &nest) const {
+  nest.numInputs = static_cast<int>(inputs.size());
+  nest.numOperands = nest.numInputs + static_cast<int>(outputs.size());
+  auto operand = [&](int k) -> const GenericOperand & {
+    return k < nest.numInputs ? inputs[k] : outputs[k - nest.numInputs];
+  };
+  nest.numLoops = numLoops;
+  nest.points = 1;
+  for (int l = 0; l < numLoops; ++l) {
+    auto [k, dim] = extentSource[l];
+    Loop &loop = nest.loops[l];
+    loop.extent = core.tensors[operand(k).use.slot].sizes[dim];
+    loop.original = l;
+    loop.isReduction = isReduction[l];
+    std::fill(loop.stride, loop.stride + nest.numOperands, 0);
+    nest.points *= loop.extent;
+  }
+  for (int k = 0; k < nest.numOperands; ++k) {
+    const GenericOperand &o = operand(k);
+    const TensorVal &t = core.tensors[o.use.slot];
+    nest.elem[k] = o.elem;
+    int64_t step = 1;
+    for (int d = static_cast<int>(o.map.size()) - 1; d >= 0; --d) {
+      const MapResult &result = o.map[d];
+      int64_t low = result.constant, high = result.constant;
+      for (auto [l, coefficient] : result.terms) {
+        Loop &loop = nest.loops[l];
+        loop.stride[k] += coefficient * step;
+        int64_t last = coefficient * (loop.extent - 1);
+        low += std::min<int64_t>(last, 0);
+        high += std::max<int64_t>(last, 0);
+      }
+      if (nest.points > 0 && (low < 0 || high >= t.sizes[d]))
+        core.fail(location, name + ": the loops reach index " +
+                                std::to_string(low < 0 ? low : high) +
+                                " of dimension " + std::to_string(d) +
+                                " of operand " + std::to_string(k) +
+                                ", whose size is " +
+                                std::to_string(t.sizes[d]));
+      step *= t.sizes[d];
+    }
+  }
+}
+
+void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
+  for (size_t r = 0; r < outputs.size(); ++r) {
+    const GenericOperand &out = outputs[r];
+    TensorVal &init = core.tensors[out.use.slot];
+    bool needsInit = readsOutput[r] || !coversOutput[r] || nest.points == 0;
+    if (needsInit) {
+      core.materialize(out.use.slot, out.elem);
+      if (out.use.dies && init.buffer->references == 1) {
+        core.moveTensor(results[r], out.use);
+        continue;
+      }
+      TensorVal copy = init;
+      core.tensors[results[r]].setShape(copy);
+      core.allocateTensor(results[r], out.elem, copy.numElements);
+      std::memcpy(core.tensors[results[r]].data, copy.data,
+                  size_t(copy.numElements) * hostSize(out.elem));
+      continue;
+    }
+    // Nothing of the initial value survives: overwrite a buffer that dies.
+    if (out.use.dies && init.buffer && init.buffer->references == 1) {
+      core.moveTensor(results[r], out.use);
+      continue;
+    }
+    bool reused = false;
+    if (isInPlaceSafe && outputs.size() == 1)
+      for (const GenericOperand &in : inputs) {
+        TensorVal &t = core.tensors[in.use.slot];
+        if (!in.use.dies || !t.buffer || t.buffer->references != 1 ||
+            hostSize(in.elem) != hostSize(out.elem) ||
+            t.numElements != init.numElements)
+          continue;
+        bool sameMap = in.map.size() == out.map.size();
+        for (size_t d = 0; sameMap && d < in.map.size(); ++d)
+          sameMap = in.map[d].constant == out.map[d].constant &&
+                    in.map[d].terms == out.map[d].terms;
+        if (!sameMap)
+          continue;
+        // The input stays readable through its own slot until it is released.
+        TensorVal shape = init;
+        core.moveTensor(results[r], {in.use.slot, false});
+        core.tensors[results[r]].setShape(shape);
+        reused = true;
+        break;
+      }
+    if (reused)
+      continue;
+    TensorVal shape = init;
+    core.tensors[results[r]].setShape(shape);
+    core.allocateTensor(results[r], out.elem, shape.numElements);
+  }
+
+  // Addresses, now that every buffer stands.
+  for (int k = 0; k < nest.numOperands; ++k) {
+    bool isInput = k < nest.numInputs;
+    const GenericOperand &o =
+        isInput ? inputs[k] : outputs[k - nest.numInputs];
+    if (isInput)
+      core.materialize(o.use.slot, o.elem);
+    const TensorVal &t =
+        core.tensors[isInput ? o.use.slot : results[k - nest.numInputs]];
+    nest.base[k] = static_cast<uint8_t *>(t.data);
+    int64_t step = 1, offset = 0;
+    for (int d = static_cast<int>(o.map.size()) - 1; d >= 0; --d) {
+      offset += o.map[d].constant * step;
+      step *= t.sizes[d];
+    }
+    nest.base[k] += offset * int64_t(hostSize(o.elem));
+  }
+}
+
+/// Drops unit loops and fuses neighbours that are one loop for all operands.
+template <typename NestT> static void simplify(NestT &nest) {
+  for (int l = nest.numLoops - 1; l >= 0; --l)
+    if (nest.loops[l].extent == 1)
+      nest.erase(l);
+  for (int l = nest.numLoops - 2; l >= 0; --l) {
+    auto &outer = nest.loops[l];
+    auto &inner = nest.loops[l + 1];
+    if (outer.isReduction != inner.isReduction)
+      continue;
+    bool fuse = true;
+    for (int k = 0; fuse && k < nest.numOperands; ++k)
+      fuse = outer.stride[k] == inner.stride[k] * inner.extent;
+    if (!fuse)
+      continue;
+    int64_t extent = outer.extent;
+    inner.extent *= extent;
+    nest.erase(l);
+  }
+}
+
+void GenericInstr::run(Core &core) const {
+  Nest nest;
+  makeNest(core, nest);
+  prepareOutputs(core, nest);
+  if (core.counters) {
+    if (strategy == Contraction)
+      core.counters->ptMacs += nest.points;
+    else
+      core.counters->sfuElementOps +=
+          nest.points * (body.weightPerPoint + (strategy == Reduction));
+  }
+  if (nest.points == 0)
+    return;
+  switch (strategy) {
+  case Parallel:
+    return runParallel(core, nest);
+  case Reduction:
+    return runReduction(core, nest);
+  case Contraction:
+    return runContraction(core, nest);
+  case General:
+    return runGeneral(core, nest);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of registers
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A block of points: `rows` steps of one loop times `columns` of another.
+struct BlockShape {
+  int64_t rows, columns;
+};
+} // namespace
+
+/// Points register `reg` at the block's values of one operand, copying them
+/// to `scratch` if they are neither dense nor uniform.
+static void bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
+                      uint8_t *address, BlockShape shape, int64_t rowStride,
+                      int64_t columnStride, int scratch) {
+  bool rowsMatter = shape.rows > 1, columnsMatter = shape.columns > 1;
+  if ((!rowsMatter || rowStride == 0) &&
+      (!columnsMatter || columnStride == 0)) {
+    frame.ptr[reg] = address;
+    frame.step[reg] = 0;
+    return;
+  }
+  frame.step[reg] = 1;
+  if ((!columnsMatter || columnStride == 1) &&
+      (!rowsMatter || rowStride == shape.columns)) {
+    frame.ptr[reg] = address;
+    return;
+  }
+  void *buffer = scratchBuffer(core, scratch);
+  size_t sizes[2] = {size_t(shape.rows), size_t(shape.columns)};
+  ptrdiff_t to[2] = {ptrdiff_t(shape.columns), 1};
+  ptrdiff_t from[2] = {rowStride, columnStride};
+  copyBox(elem, buffer, to, address, from, sizes, 2);
+  frame.ptr[reg] = buffer;
+}
+
+static bool isDense(BlockShape shape, int64_t rowStride,
+                    int64_t columnStride) {
+  return (shape.columns == 1 || columnStride == 1) &&
+         (shape.rows == 1 || rowStride == shape.columns);
+}
+
+/// Writes a register to the block's place in an output.
+static void writeOutput(BodyFrame &frame, int reg, Elem elem, uint8_t *address,
+                        BlockShape shape, int64_t rowStride,
+                        int64_t columnStride) {
+  if (frame.ptr[reg] == address)
+    return;
+  size_t sizes[2] = {size_t(shape.rows), size_t(shape.columns)};
+  ptrdiff_t to[2] = {rowStride, columnStride};
+  ptrdiff_t step = frame.step[reg];
+  ptrdiff_t from[2] = {step * ptrdiff_t(shape.columns), step};
+  copyBox(elem, address, to, frame.ptr[reg], from, sizes, 2);
+}
+
+void GenericInstr::runParallel(Core &core, Nest &nest) const {
+  int out0 = nest.numInputs;
+  if (!hasIndex)
+    simplify(nest);
+  // The loop along which the first output is dense goes innermost.
+  if (nest.numLoops > 1) {
+    int best = nest.numLoops - 1;
+    for (int l = nest.numLoops - 1; l >= 0; --l)
+      if (nest.loops[l].stride[out0] == 1 && nest.loops[l].extent > 1) {
+        best = l;
+        break;
+      }
+    if (nest.loops[best].stride[out0] == 1)
+      nest.moveToBack(best);
+    // The next denser one before it, so that blocks of rows are dense.
+    int64_t inner = nest.loops[nest.numLoops - 1].extent;
+    for (int l = nest.numLoops - 2; l >= 0; --l)
+      if (nest.loops[l].stride[out0] == inner) {
+        Loop moved = nest.loops[l];
+        for (int i = l; i + 2 < nest.numLoops; ++i)
+          nest.loops[i] = nest.loops[i + 1];
+        nest.loops[nest.numLoops - 2] = moved;
+        break;
+      }
+  }
+
+  Loop unit{};
+  unit.extent = 1;
+  unit.original = -1;
+  const Loop &columns =
+      nest.numLoops > 0 ? nest.loops[nest.numLoops - 1] : unit;
+  const Loop &rows = nest.numLoops > 1 ? nest.loops[nest.numLoops - 2] : unit;
+  int numOuter = std::max(nest.numLoops - 2, 0);
+  int64_t blockColumns = std::min(columns.extent, kBlock);
+  // Many columns: one row at a time leaves rows and columns unmaterialised.
+  int64_t blockRows =
+      columns.extent >= kBlock / 4
+          ? 1
+          : std::min(rows.extent,
+                     std::max<int64_t>(kBlock / columns.extent, 1));
+
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  int numYields = static_cast<int>(body.yields.size());
+  // A yield's register can be the output itself if an operation makes it and
+  // no other yield shares it.
+  bool direct[kMaxOperands];
+  for (int y = 0; y < numYields; ++y) {
+    int reg = body.yields[y];
+    direct[y] = body.scratch[reg] >= 0 &&
+                std::count(body.yields.begin(), body.yields.end(), reg) == 1;
+  }
+  auto setIndices = [&](const int64_t *outerIndex, int64_t row,
+                        int64_t column, BlockShape shape) {
+    for (int l = 0; l < numLoops; ++l) {
+      frame.indexBase[l] = 0;
+      frame.indexDivisor[l] = 0;
+      frame.indexExtent[l] = 0;
+    }
+    for (int l = 0; l < numOuter; ++l)
+      frame.indexBase[nest.loops[l].original] = outerIndex[l];
+    if (rows.original >= 0) {
+      frame.indexBase[rows.original] = row;
+      frame.indexDivisor[rows.original] = shape.columns;
+    }
+    if (columns.original >= 0) {
+      frame.indexBase[columns.original] = column;
+      frame.indexDivisor[columns.original] = 1;
+      frame.indexExtent[columns.original] = shape.rows > 1 ? shape.columns : 0;
+    }
+  };
+
+  Odometer<Loop> odometer(nest.loops, numOuter, nest.numOperands);
+  do {
+    for (int64_t row = 0; row < rows.extent; row += blockRows) {
+      for (int64_t column = 0; column < columns.extent;
+           column += blockColumns) {
+        BlockShape shape{std::min(blockRows, rows.extent - row),
+                         std::min(blockColumns, columns.extent - column)};
+        auto address = [&](int k) {
+          return nest.at(k, odometer.offset[k] + row * rows.stride[k] +
+                                column * columns.stride[k]);
+        };
+        for (int k = 0; k < nest.numOperands; ++k) {
+          int reg = body.inputs[k];
+          if (k >= out0 && !readsOutput[k - out0])
+            continue;
+          bindInput(core, frame, reg, nest.elem[k], address(k), shape,
+                    rows.stride[k], columns.stride[k], body.numScratch + k);
+        }
+        for (int y = 0; y < numYields; ++y)
+          if (direct[y] && isDense(shape, rows.stride[out0 + y],
+                                   columns.stride[out0 + y]))
+            frame.ptr[body.yields[y]] = address(out0 + y);
+        if (hasIndex)
+          setIndices(odometer.index, row, column, shape);
+        runBody(core, body, frame, size_t(shape.rows * shape.columns));
+        for (int y = 0; y < numYields; ++y) {
+          int reg = body.yields[y];
+          // A uniform result is one value: it has to be spread, from a copy.
+          uint8_t *to = address(out0 + y);
+          Scalar value;
+          if (frame.step[reg] == 0) {
+            std::memcpy(&value, frame.ptr[reg], hostSize(nest.elem[out0 + y]));
+            frame.ptr[reg] = &value;
+          }
+          writeOutput(frame, reg, nest.elem[out0 + y], to, shape,
+                      rows.stride[out0 + y], columns.stride[out0 + y]);
+          if (direct[y])
+            frame.ptr[reg] = scratchBuffer(core, body.scratch[reg]);
+        }
+      }
+    }
+  } while (odometer.next());
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions with one combiner
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::runReduction(Core &core, Nest &nest) const {
+  const KernelTable &k = kernels();
+  simplify(nest);
+  int out = nest.numInputs;
+  auto firstOf = [&](auto &&predicate) {
+    for (int l = nest.numLoops - 1; l >= 0; --l)
+      if (predicate(nest.loops[l]))
+        return l;
+    return -1;
+  };
+  // Sort: parallel loops outside, reductions inside, in their own order.
+  nest.reductionsLast();
+  // The inner loop is the one along which the first input is dense.
+  int inner = firstOf([&](const Loop &l) { return l.stride[0] == 1; });
+  if (inner < 0)
+    inner = firstOf([](const Loop &l) { return l.isReduction; });
+  bool rowWise = inner < 0 || nest.loops[inner].isReduction;
+  if (!rowWise && nest.loops[inner].stride[out] != 1) {
+    inner = firstOf([](const Loop &l) { return l.isReduction; });
+    rowWise = true;
+  }
+  Loop unit{};
+  unit.extent = 1;
+  Loop columns = unit, rows = unit;
+  if (inner >= 0) {
+    columns = nest.loops[inner];
+    nest.erase(inner);
+  }
+  // Row-wise: rows are output points next to each other. Else: rows are
+  // reduction points.
+  int rowLoop = firstOf([&](const Loop &l) {
+    return rowWise ? !l.isReduction && l.stride[out] == 1 : l.isReduction;
+  });
+  if (rowLoop >= 0) {
+    rows = nest.loops[rowLoop];
+    nest.erase(rowLoop);
+  }
+
+  // The body is only "the input itself": no register is needed.
+  bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
+                 nest.elem[0] != Elem::I1;
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    float *acc = reinterpret_cast<float *>(nest.at(out, odometer.offset[out]));
+    if (isPlain && columns.stride[0] == 1) {
+      const float *x =
+          reinterpret_cast<const float *>(nest.at(0, odometer.offset[0]));
+      if (rowWise)
+        k.reduceRows(combiner, x, rows.extent, columns.extent, rows.stride[0],
+                     acc);
+      else
+        k.accumulateRows(combiner, x, rows.extent, columns.extent,
+                         rows.stride[0], acc);
+      continue;
+    }
+    int64_t blockColumns = std::min(columns.extent, kBlock);
+    int64_t blockRows = std::min(
+        rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
+    // Columns outside for the outer reduction, so that the accumulators of a
+    // block stay near; every output's order of points is the same either way.
+    for (int64_t column = 0; column < columns.extent; column += blockColumns) {
+      for (int64_t row = 0; row < rows.extent; row += blockRows) {
+        BlockShape shape{std::min(blockRows, rows.extent - row),
+                         std::min(blockColumns, columns.extent - column)};
+        for (int i = 0; i < nest.numInputs; ++i)
+          bindInput(core, frame, body.inputs[i], nest.elem[i],
+                    nest.at(i, odometer.offset[i] + row * rows.stride[i] +
+                                   column * columns.stride[i]),
+                    shape, rows.stride[i], columns.stride[i],
+                    body.numScratch + i);
+        runBody(core, body, frame, size_t(shape.rows * shape.columns));
+        int reg = body.yields[0];
+        const float *x = static_cast<const float *>(frame.ptr[reg]);
+        if (frame.step[reg] == 0) {
+          float *spread = static_cast<float *>(
+              scratchBuffer(core, body.numScratch + nest.numOperands));
+          std::fill(spread, spread + shape.rows * shape.columns, *x);
+          x = spread;
+        }
+        if (rowWise)
+          k.reduceRows(combiner, x, shape.rows, shape.columns, shape.columns,
+                       acc + row);
+        else
+          k.accumulateRows(combiner, x, shape.rows, shape.columns,
+                           shape.columns, acc + column);
+      }
+    }
+  } while (odometer.next());
+
+  // Accumulated in fp32: one rounding to the output's type at the end.
+  Rounding rounding = roundingOf(nest.elem[out], core.ieee);
+  if (rounding != Rounding::None) {
+    TensorVal &t = core.tensors[results[0]];
+    k.round(t.f(), t.f(), t.numElements, rounding);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::runContraction(Core &core, Nest &nest) const {
+  simplify(nest);
+  constexpr int a = 0, b = 1, c = 2;
+  // Pick one loop each for m, n and k; the others go around. C's dense loop
+  // decides which input is the left one.
+  int dense = -1;
+  for (int l = nest.numLoops - 1; l >= 0 && dense < 0; --l)
+    if (nest.loops[l].stride[c] == 1 && !nest.loops[l].isReduction &&
+        (nest.loops[l].stride[a] == 0) != (nest.loops[l].stride[b] == 0))
+      dense = l;
+  int left = a, right = b;
+  if (dense >= 0 && nest.loops[dense].stride[b] == 0)
+    std::swap(left, right);
+  Loop unit{};
+  unit.extent = 1;
+  Loop m = unit, n = unit, k = unit;
+  if (dense >= 0) {
+    n = nest.loops[dense];
+    nest.erase(dense);
+  }
+  auto take = [&](auto &&predicate) {
+    int best = -1;
+    for (int l = 0; l < nest.numLoops; ++l)
+      if (predicate(nest.loops[l]) &&
+          (best < 0 || nest.loops[l].extent > nest.loops[best].extent))
+        best = l;
+    if (best < 0)
+      return unit;
+    Loop loop = nest.loops[best];
+    nest.erase(best);
+    return loop;
+  };
+  m = take([&](const Loop &l) {
+    return !l.isReduction && l.stride[right] == 0 && l.stride[left] != 0;
+  });
+  // Ascending order of the contracted points: the innermost reduction loop.
+  for (int l = nest.numLoops - 1; l >= 0; --l)
+    if (nest.loops[l].isReduction) {
+      k = nest.loops[l];
+      nest.erase(l);
+      break;
+    }
+  const KernelTable &table = kernels();
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    table.gemm(
+        m.extent, n.extent, k.extent,
+        reinterpret_cast<const float *>(nest.at(left, odometer.offset[left])),
+        m.stride[left], k.stride[left],
+        reinterpret_cast<const float *>(nest.at(right, odometer.offset[right])),
+        k.stride[right], n.stride[right],
+        reinterpret_cast<float *>(nest.at(c, odometer.offset[c])),
+        m.stride[c]);
+  } while (odometer.next());
+  Rounding rounding = roundingOf(nest.elem[c], core.ieee);
+  if (rounding != Rounding::None) {
+    TensorVal &t = core.tensors[results[0]];
+    table.round(t.f(), t.f(), t.numElements, rounding);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Everything else
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::runGeneral(Core &core, Nest &nest) const {
+  int out0 = nest.numInputs;
+  // Parallel loops outside in order, reductions inside in order, and one
+  // parallel loop as the vector.
+  nest.reductionsLast();
+  int vector = -1;
+  for (int l = 0; l < nest.numLoops; ++l)
+    if (!nest.loops[l].isReduction &&
+        (vector < 0 || nest.loops[l].extent >= nest.loops[vector].extent))
+      vector = l;
+  Loop columns{};
+  columns.extent = 1;
+  columns.original = -1;
+  if (vector >= 0) {
+    columns = nest.loops[vector];
+    nest.erase(vector);
+  }
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  int numYields = static_cast<int>(body.yields.size());
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    for (int64_t column = 0; column < columns.extent; column += kBlock) {
+      BlockShape shape{1, std::min(kBlock, columns.extent - column)};
+      auto address = [&](int k) {
+        return nest.at(k, odometer.offset[k] + column * columns.stride[k]);
+      };
+      for (int k = 0; k < nest.numOperands; ++k)
+        bindInput(core, frame, body.inputs[k], nest.elem[k], address(k), shape,
+                  0, columns.stride[k], body.numScratch + k);
+      if (hasIndex) {
+        for (int l = 0; l < numLoops; ++l)
+          frame.indexDivisor[l] = frame.indexExtent[l] = 0;
+        for (int l = 0; l < nest.numLoops; ++l)
+          frame.indexBase[nest.loops[l].original] = odometer.index[l];
+        if (columns.original >= 0) {
+          frame.indexBase[columns.original] = column;
+          frame.indexDivisor[columns.original] = 1;
+        }
+      }
+      runBody(core, body, frame, size_t(shape.columns));
+      // A yield may be another output's argument: all values first.
+      for (int y = 0; y < numYields; ++y) {
+        int reg = body.yields[y];
+        bool isArgument = body.scratch[reg] < 0;
+        if (!isArgument || numYields == 1)
+          continue;
+        void *copy = scratchBuffer(
+            core, body.numScratch + nest.numOperands + y);
+        size_t count = frame.step[reg] ? size_t(shape.columns) : 1;
+        std::memcpy(copy, frame.ptr[reg],
+                    count * hostSize(nest.elem[out0 + y]));
+        frame.ptr[reg] = copy;
+      }
+      for (int y = 0; y < numYields; ++y)
+        writeOutput(frame, body.yields[y], nest.elem[out0 + y],
+                    address(out0 + y), shape, 0, columns.stride[out0 + y]);
+    }
+  } while (odometer.next());
+}

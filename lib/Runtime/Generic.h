@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Generic.h - Structured loops over tiles ------------------*- C++ -*-===//
+//
+// linalg ops and elementwise arith / math ops on tiles: a loop nest, one
+// affine map per operand, a body. Four ways to run one:
+//   Parallel     no reduction: blocks of points, body on registers;
+//   Reduction    one combiner add/mul/max/min in fp32 over body(inputs);
+//   Contraction  multiply-add over two inputs: matrix products;
+//   General      anything else: vector over one parallel loop, reduction
+//                points one after another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_GENERIC_H
+#define SPYRE_LIB_RUNTIME_GENERIC_H
+
+#include "Body.h"
+
+namespace spyre::runtime {
+
+/// One result of an indexing map: a linear form over the loops.
+struct MapResult {
+  int64_t constant = 0;
+  std::vector<std::pair<int, int64_t>> terms; ///< (loop, coefficient)
+};
+
+struct GenericOperand {
+  TensorUse use;
+  Elem elem = Elem::F32;
+  std::vector<MapResult> map;
+};
+
+class GenericInstr : public Instr {
+public:
+  enum Strategy { Parallel, Reduction, Contraction, General };
+  static constexpr int kMaxLoops = 2 * kMaxRank;
+  static constexpr int kMaxOperands = 16;
+
+  Strategy strategy = Parallel;
+  int numLoops = 0;
+  std::vector<bool> isReduction;
+  /// Where a loop's extent comes from: (operand, dim); inputs first.
+  std::vector<std::pair<int, int>> extentSource;
+  std::vector<GenericOperand> inputs; ///< tensors only
+  std::vector<GenericOperand> outputs;
+  std::vector<int> results; ///< tensor slot per output
+  std::vector<bool> readsOutput;   ///< the body uses the output argument
+  std::vector<bool> coversOutput;  ///< every output element is written
+  BodyProgram body;
+  bool hasIndex = false;
+  ReduceOp combiner = ReduceOp::Sum; ///< Reduction
+  /// Contraction: the inputs' positions are 0 and 1.
+  bool isInPlaceSafe = false; ///< output may overwrite a dying input
+  std::string name;           ///< for messages
+
+  void run(Core &core) const override;
+
+private:
+  struct Loop {
+    int64_t extent;
+    int original; ///< loop number, for linalg.index
+    bool isReduction;
+    int64_t stride[kMaxOperands]; ///< inputs, then outputs
+  };
+  struct Nest;
+  void makeNest(Core &core, Nest &nest) const;
+  void prepareOutputs(Core &core, Nest &nest) const;
+  void runParallel(Core &core, Nest &nest) const;
+  void runReduction(Core &core, Nest &nest) const;
+  void runContraction(Core &core, Nest &nest) const;
+  void runGeneral(Core &core, Nest &nest) const;
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_GENERIC_H

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LoaderFile.cpp - Loading KTIR programs without MLIR types ----------===//
+
+#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+static std::shared_ptr<Program>
+loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
+           const LoadOptions &options) {
+  mlir::DialectRegistry registry;
+  registerProgramDialects(registry);
+  mlir::MLIRContext context(registry,
+                            mlir::MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
+
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  std::shared_ptr<Program> program;
+  {
+    mlir::SourceMgrDiagnosticHandler handler(sources, &context, os);
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+    if (module)
+      program = loadProgram(*module, options);
+  }
+  if (!program) {
+    while (!text.empty() && text.back() == '\n')
+      text.pop_back();
+    throw Error(text.empty() ? "cannot load program" : text);
+  }
+  return program;
+}
+
+std::shared_ptr<Program>
+spyre::runtime::loadProgramFile(const std::string &path,
+                                const LoadOptions &options) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    throw Error(path + ": error: " + buffer.getError().message());
+  return loadBuffer(std::move(*buffer), options);
+}
+
+std::shared_ptr<Program>
+spyre::runtime::loadProgramBytes(const std::string &bytes,
+                                 const LoadOptions &options,
+                                 const std::string &name) {
+  return loadBuffer(llvm::MemoryBuffer::getMemBufferCopy(bytes, name), options);
+}

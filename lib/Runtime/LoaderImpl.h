@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LoaderImpl.h - Decoding one function ---------------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_LOADERIMPL_H
+#define SPYRE_LIB_RUNTIME_LOADERIMPL_H
+
+#include "Generic.h"
+#include "Instrs.h"
+#include "Plan.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace spyre::runtime {
+
+/// The element type of `type` (or `type` itself); nothing if unknown.
+std::optional<Elem> elemOf(mlir::Type type);
+
+class LocationTable {
+public:
+  explicit LocationTable(Plan &plan) : plan(plan) {}
+  int get(mlir::Location location);
+
+private:
+  Plan &plan;
+  llvm::DenseMap<mlir::Attribute, int> known;
+};
+
+/// Decodes one function. Every method that returns failure has emitted a
+/// located error.
+class FunctionLoader {
+public:
+  FunctionLoader(Plan &plan, LocationTable &locations, Function &function,
+                 llvm::StringMap<Function *> &functions)
+      : plan(plan), locations(locations), function(function),
+        functions(functions) {}
+
+  mlir::LogicalResult load(mlir::func::FuncOp op);
+
+private:
+  using Emit = std::vector<std::unique_ptr<Instr>>;
+
+  // Slots.
+  int scalarSlot(mlir::Value value);
+  int tensorSlot(mlir::Value value);
+  int viewSlot(mlir::Value value);
+  int tileSlot(mlir::Value value);
+  bool isScalar(mlir::Type type) const;
+  /// Checks that the type is one that plans can hold.
+  mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);
+
+  // Liveness of tensors.
+  bool isLastUser(mlir::Value value, mlir::Operation *op);
+  TensorUse use(mlir::Value value, mlir::Operation *op);
+
+  template <typename T> T &add(mlir::Operation *op) {
+    auto instr = std::make_unique<T>();
+    instr->location = locations.get(op->getLoc());
+    T &result = *instr;
+    current->push_back(std::move(instr));
+    return result;
+  }
+
+  mlir::LogicalResult loadBlock(mlir::Block &block, Block &into);
+  mlir::LogicalResult loadOp(mlir::Operation *op);
+  mlir::LogicalResult loadConstant(mlir::Operation *op);
+  mlir::LogicalResult loadScalarOp(mlir::Operation *op);
+  mlir::LogicalResult loadAffine(mlir::Operation *op);
+  mlir::LogicalResult loadControlFlow(mlir::Operation *op);
+  mlir::LogicalResult loadCall(mlir::Operation *op);
+  mlir::LogicalResult loadMemory(mlir::Operation *op);
+  mlir::LogicalResult loadAccessTile(mlir::Operation *op);
+  mlir::LogicalResult loadTensorOp(mlir::Operation *op);
+  mlir::LogicalResult loadElementwise(mlir::Operation *op);
+  mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
+  mlir::LogicalResult makeTransfer(mlir::Operation *op,
+                                   mlir::ValueRange from, mlir::ValueRange to,
+                                   bool mayMove, Transfer &transfer);
+
+  /// Adds a linear form of `expr`; dims and symbols are numbered by the
+  /// callbacks as (kind, index). Returns -1 and emits if it is not affine.
+  int addForm(mlir::Operation *op, AccessPlan &accessPlan,
+              mlir::AffineExpr expr, llvm::ArrayRef<std::pair<char, int>> dims,
+              llvm::ArrayRef<std::pair<char, int>> symbols);
+  mlir::LogicalResult addTerms(mlir::Operation *op, AccessPlan &accessPlan,
+                               mlir::AffineExpr expr, int64_t factor,
+                               llvm::ArrayRef<std::pair<char, int>> dims,
+                               llvm::ArrayRef<std::pair<char, int>> symbols,
+                               LinearForm &form);
+
+  // Bodies.
+  /// Appends `op`'s operations; `reg` finds operands. Returns the register of
+  /// the (only) result or -1 after emitting an error.
+  int emitBodyOp(mlir::Operation *op, BodyProgram &body,
+                 llvm::function_ref<int(mlir::Value)> reg);
+  int constantRegister(mlir::Attribute value, mlir::Type type,
+                       BodyProgram &body);
+
+  SizeSource sizeOf(mlir::OpFoldResult size);
+
+  Plan &plan;
+  LocationTable &locations;
+  Function &function;
+  llvm::StringMap<Function *> &functions;
+  Emit *current = nullptr;
+  llvm::DenseMap<mlir::Value, int> scalarSlots, tensorSlots, viewSlots,
+      tileSlots;
+};
+
+/// Whether emitBodyOp knows `op`.
+bool isBodyOp(mlir::Operation *op);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_LOADERIMPL_H

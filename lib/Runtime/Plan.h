@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Plan.h - Decoded programs --------------------------------*- C++ -*-===//
+//
+// A loaded program: functions decoded into blocks of instructions whose
+// operands are slots of the executing core. No MLIR types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_PLAN_H
+#define SPYRE_LIB_RUNTIME_PLAN_H
+
+#include "AccessTile.h"
+#include "Spyre/Runtime/Program.h"
+#include "Values.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spyre::runtime {
+
+class Core;
+struct Function;
+struct RunState;
+
+/// One decoded operation.
+class Instr {
+public:
+  virtual ~Instr() = default;
+  virtual void run(Core &core) const = 0;
+  int location = 0; ///< into Plan::locations
+  std::vector<int> releases; ///< tensor slots whose last use this is
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Instr>> instrs;
+  void run(Core &core) const;
+};
+
+/// A tensor operand: its slot, and whether this is the value's last use, so
+/// that its buffer may be overwritten.
+struct TensorUse {
+  int slot = -1;
+  bool dies = false;
+};
+
+/// A constant tile; one buffer per numerics.
+struct ConstantTensor {
+  int slot;
+  Elem elem;
+  std::vector<int64_t> shape;
+  std::vector<float> floats;    ///< float types, before rounding
+  std::vector<int32_t> ints;    ///< up to 32 bits
+  std::vector<int64_t> longs;   ///< i64, index
+  bool isSplat = false;         ///< one value in the vector
+};
+
+struct ConstantScalar {
+  int slot;
+  Elem elem;
+  Scalar value; ///< floats before rounding
+};
+
+struct Function {
+  std::string name;
+  int location = 0;
+  int64_t grid[3] = {1, 1, 1};
+  bool hasGrid = false;
+  int64_t numCores() const { return grid[0] * grid[1] * grid[2]; }
+  int index = 0;
+  int numScalars = 0, numTensors = 0, numViews = 0, numTiles = 0;
+  std::vector<int> argSlots; ///< scalar slots of the arguments
+  std::vector<ConstantScalar> scalars;
+  std::vector<ConstantTensor> tensors;
+  Block body;
+  bool hasCalls = false;
+  bool accessesMemory = false;
+  /// Scalar arguments' values do not influence shapes or trip counts as far
+  /// as the loader can tell.
+};
+
+struct Plan {
+  std::string name; ///< entry
+  std::vector<std::string> locations;
+  std::vector<std::unique_ptr<Function>> functions;
+  Function *entry = nullptr;
+  std::vector<ArgumentInfo> arguments;
+};
+
+/// What one core did, for reports.
+struct Counters {
+  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
+  uint64_t lxBytesRead = 0, lxBytesWritten = 0;
+  uint64_t sfuElementOps = 0, ptMacs = 0;
+  void add(const Counters &other) {
+    deviceBytesRead += other.deviceBytesRead;
+    deviceBytesWritten += other.deviceBytesWritten;
+    lxBytesRead += other.lxBytesRead;
+    lxBytesWritten += other.lxBytesWritten;
+    sfuElementOps += other.sfuElementOps;
+    ptMacs += other.ptMacs;
+  }
+};
+
+/// Slots of one function on one worker; reused from core to core.
+class Core {
+public:
+  Core(const Plan &plan, const Function &function, BufferPool &pool,
+       bool ieee);
+  ~Core();
+
+  const Plan &plan;
+  const Function &function;
+  BufferPool &pool;
+  const bool ieee;
+  RunState *run = nullptr;
+  DeviceMemory *memory = nullptr;
+  Counters *counters = nullptr; ///< null: no counting
+  int64_t coreId = 0;
+  int64_t coordinate[3] = {0, 0, 0};
+
+  std::vector<Scalar> scalars;
+  std::vector<TensorVal> tensors;
+  std::vector<ViewVal> views;
+  std::vector<TileVal> tiles;
+  /// Scratch of body programs, grown as needed.
+  std::vector<Buffer *> registers;
+
+  /// Runs the body for one core with the given arguments.
+  void execute(int64_t core, const Scalar *args);
+
+  /// Throws spyre::Error "<location>: error: core N: <message>".
+  [[noreturn]] void fail(int location, const std::string &message) const;
+
+  void releaseTensor(int slot) {
+    TensorVal &t = tensors[slot];
+    if (t.buffer)
+      pool.release(t.buffer);
+    t.buffer = nullptr;
+    t.data = nullptr;
+  }
+  /// Gives `slot` a fresh buffer for `numElements` (shape set by the caller).
+  void allocateTensor(int slot, Elem elem, int64_t numElements) {
+    TensorVal &t = tensors[slot];
+    Buffer *buffer = pool.get(size_t(numElements) * hostSize(elem));
+    if (t.buffer)
+      pool.release(t.buffer);
+    t.buffer = buffer;
+    t.data = buffer->data();
+  }
+  /// Makes `to` the value of `use`: shares the buffer, or takes it over.
+  void moveTensor(int to, TensorUse use) {
+    TensorVal &target = tensors[to];
+    TensorVal &source = tensors[use.slot];
+    if (target.buffer)
+      pool.release(target.buffer);
+    target = source;
+    if (!target.buffer)
+      return;
+    if (use.dies) {
+      source.buffer = nullptr;
+      source.data = nullptr;
+    } else {
+      pool.retain(target.buffer);
+    }
+  }
+  /// A buffer in `result` that an elementwise operation over `use` may fill:
+  /// use's own if nobody else needs it.
+  void reuseOrAllocate(int result, TensorUse use, Elem elem) {
+    TensorVal &source = tensors[use.slot];
+    if (use.dies && source.buffer && source.buffer->references == 1) {
+      moveTensor(result, use);
+      return;
+    }
+    tensors[result].setShape(source);
+    allocateTensor(result, elem, source.numElements);
+  }
+  /// Undefined tensors (tensor.empty) become zeros when their contents count.
+  void materialize(int slot, Elem elem) {
+    TensorVal &t = tensors[slot];
+    if (t.data)
+      return;
+    allocateTensor(slot, elem, t.numElements);
+    std::memset(t.data, 0, size_t(t.numElements) * hostSize(elem));
+  }
+  float roundScalar(float value, Elem elem) const;
+
+  /// [start, end) of the live device allocation around `address`; remembers
+  /// the last ones. {0, 0} if there is none.
+  std::pair<uint64_t, uint64_t> blockOf(uint64_t address);
+  void forgetBlocks() { numBlocks = 0; }
+
+private:
+  static constexpr int kNumBlocks = 16;
+  std::pair<uint64_t, uint64_t> blocks[kNumBlocks];
+  int numBlocks = 0, nextBlock = 0;
+};
+
+/// A call of `callee` from a sequence (runs it over its grid).
+void callFunction(Core &caller, const Function &callee, const Scalar *args,
+                  int location);
+
+struct Program::Impl {
+  Plan plan;
+  mutable std::mutex mutex;
+  mutable std::vector<std::unique_ptr<RunState>> idle;
+  mutable double predicted = 0;
+  mutable bool hasReport = false;
+  mutable RunReport report;
+  mutable std::vector<int64_t> reportKey;
+  Impl();
+  ~Impl();
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_PLAN_H

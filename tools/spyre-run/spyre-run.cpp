@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- spyre-run.cpp - Run a KTIR program on numpy arrays -----------------===//
+
+#include "Npy.h"
+
+#include "Spyre/Device/HostTransfer.h"
+#include "Spyre/Runtime/LoaderFile.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <optional>
+#include <set>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+static const char kUsage[] =
+    R"(usage: spyre-run program.mlir [options]
+
+Runs a KTIR program (text or bytecode) on the functional device model.
+
+  --entry NAME       entry function (default: the only function without a grid)
+  --arg VALUE        one per argument, in order: FILE.npy, a number, or 'zeros'
+                     for an array whose layout says its shape; pool arguments
+                     are allocated and take no --arg
+  --out-dir DIR      write every array argument to DIR/<name>.npy afterwards
+  --numerics MODE    what f16 is: dl16 (default) or ieee
+  --threads N        host threads (default: one per processor)
+  --repeat N         run N times on the same inputs (default 1)
+  --timing           print predicted device time and host time
+  --json FILE        write the report of the run
+  --help
+
+Exit status: 0, or 1 after an error; then no file was written.
+)";
+
+namespace {
+struct Options {
+  std::string program, entry, outDir, json;
+  std::vector<std::string> args;
+  Numerics numerics = Numerics::DL16;
+  int threads = 0, repeat = 1;
+  bool timing = false;
+};
+
+/// One array argument of the run.
+struct Array {
+  size_t argument;
+  NpyArray host;
+  uint64_t address = 0;
+};
+} // namespace
+
+[[noreturn]] static void usageError(const std::string &message) {
+  std::cerr << "spyre-run: error: " << message << "\n";
+  std::exit(1);
+}
+
+static int parseCount(const std::string &flag, const std::string &text) {
+  char *end = nullptr;
+  errno = 0;
+  long value = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end || errno || value < 1 || value > 1000000000)
+    usageError(flag + " expects a positive number, found '" + text + "'");
+  return static_cast<int>(value);
+}
+
+static Options parseOptions(int argc, char **argv) {
+  Options o;
+  for (int i = 1; i < argc; ++i) {
+    std::string flag = argv[i];
+    std::optional<std::string> inlineValue;
+    if (flag.rfind("--", 0) == 0)
+      if (size_t equal = flag.find('='); equal != std::string::npos) {
+        inlineValue = flag.substr(equal + 1);
+        flag.resize(equal);
+      }
+    auto value = [&]() -> std::string {
+      if (inlineValue)
+        return *inlineValue;
+      if (i + 1 >= argc)
+        usageError(flag + " expects a value");
+      return argv[++i];
+    };
+    if (flag == "--help" || flag == "-h") {
+      std::cout << kUsage;
+      std::exit(0);
+    } else if (flag == "--entry") {
+      o.entry = value();
+    } else if (flag == "--arg") {
+      o.args.push_back(value());
+    } else if (flag == "--out-dir") {
+      o.outDir = value();
+    } else if (flag == "--json") {
+      o.json = value();
+    } else if (flag == "--threads") {
+      o.threads = parseCount(flag, value());
+    } else if (flag == "--repeat") {
+      o.repeat = parseCount(flag, value());
+    } else if (flag == "--timing") {
+      o.timing = true;
+    } else if (flag == "--numerics") {
+      std::string mode = value();
+      if (mode == "dl16")
+        o.numerics = Numerics::DL16;
+      else if (mode == "ieee")
+        o.numerics = Numerics::IEEE;
+      else
+        usageError("--numerics expects dl16 or ieee, found '" + mode + "'");
+    } else if (flag.rfind("-", 0) == 0) {
+      usageError("unknown option '" + flag + "'");
+    } else if (o.program.empty()) {
+      o.program = flag;
+    } else {
+      usageError("more than one program: '" + flag + "'");
+    }
+  }
+  if (o.program.empty())
+    usageError("no program given (see --help)");
+  return o;
+}
+
+//===----------------------------------------------------------------------===//
+// Transfers
+//===----------------------------------------------------------------------===//
+
+static std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t d = 0; d < shape.size(); ++d)
+    text += (d ? ", " : "") + std::to_string(shape[d]);
+  return text + "]";
+}
+
+/// Moves elements between a row-major array and the host image with the
+/// strides of a layout (both hold `elemSize`-byte elements).
+static void permute(const std::vector<int64_t> &shape,
+                    const std::vector<int64_t> &strides, int64_t elemSize,
+                    uint8_t *rowMajor, uint8_t *image, bool toImage) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  std::vector<int64_t> index(shape.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < shape.size(); ++d)
+      offset += index[d] * strides[d];
+    if (toImage)
+      std::memcpy(image + offset * elemSize, rowMajor + i * elemSize, elemSize);
+    else
+      std::memcpy(rowMajor + i * elemSize, image + offset * elemSize, elemSize);
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (++index[d] < shape[d])
+        break;
+      index[d] = 0;
+    }
+  }
+}
+
+static int64_t spanOf(const std::vector<int64_t> &shape,
+                      const std::vector<int64_t> &strides) {
+  int64_t span = 1;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 0)
+      return 0;
+    span += (shape[d] - 1) * strides[d];
+  }
+  return span;
+}
+
+/// With IEEE numerics 16-bit floats move as bits: the transfer is told of
+/// int16.
+static void asBits(Numerics numerics, HostDtype &dtype, TensorLayout &layout) {
+  if (numerics != Numerics::IEEE || layout.format != DataFormat::SEN169_FP16)
+    return;
+  if (dtype != HostDtype::Float16)
+    throw Error("with --numerics ieee only float16 arrays may use "
+                "SEN169_FP16, found " +
+                std::string(toString(dtype)));
+  dtype = HostDtype::Int16;
+  layout.format = DataFormat::SENINT16;
+}
+
+/// The layout of a plain array: dense row-major, as elements of the type that
+/// its views have. Nothing if the bytes move as they are.
+static std::optional<TensorLayout> plainLayout(const ArgumentInfo &info,
+                                               const NpyArray &array,
+                                               Numerics numerics) {
+  const std::string &type = info.elementType;
+  HostDtype dtype = array.dtype;
+  int64_t count = array.numElements();
+  bool isSixteen = dtype == HostDtype::Float16 ||
+                   dtype == HostDtype::BFloat16 || dtype == HostDtype::Bool;
+  if (type == "f16" ? isSixteen
+                    : type.empty() && dtype == HostDtype::Float16) {
+    if (numerics == Numerics::IEEE && dtype == HostDtype::Float16)
+      return std::nullopt;
+    if (numerics == Numerics::IEEE)
+      throw Error("argument '" + info.name + "': with --numerics ieee f16 "
+                  "arrays are float16, found " + toString(dtype));
+    return TensorLayout({count}, dtype);
+  }
+  if (type == "i32" && dtype == HostDtype::Int64)
+    return TensorLayout({count}, dtype);
+  if (type == "i32" && dtype == HostDtype::UInt8)
+    return TensorLayout({count}, dtype);
+  bool same =
+      type.empty() || (type == "f32" && dtype == HostDtype::Float32) ||
+      (type == "bf16" && dtype == HostDtype::BFloat16) ||
+      (type == "i1" && dtype == HostDtype::Bool) ||
+      (type == "i8" &&
+       (dtype == HostDtype::Int8 || dtype == HostDtype::UInt8)) ||
+      ((type == "f8E4M3FN" || type == "f8E5M2") && hostBytes(dtype) == 1) ||
+      (type == "i16" && dtype == HostDtype::Int16) ||
+      (type == "i32" && dtype == HostDtype::Int32) ||
+      ((type == "i64" || type == "index") && dtype == HostDtype::Int64);
+  if (!same)
+    throw Error("argument '" + info.name + "' has elements of type " + type +
+                ", its file " + toString(dtype));
+  return std::nullopt;
+}
+
+static int64_t elementSize(const ArgumentInfo &info, const NpyArray &array) {
+  return info.elementSizeInBytes ? info.elementSizeInBytes
+                                 : hostBytes(array.dtype);
+}
+
+static uint64_t deviceBytes(const ArgumentInfo &info, const NpyArray &array) {
+  if (info.layout)
+    return info.layout->sizeInBytes();
+  return static_cast<uint64_t>(array.numElements()) * elementSize(info, array);
+}
+
+static void upload(const ArgumentInfo &info, Array &array, Numerics numerics,
+                   DeviceMemory &memory) {
+  uint8_t *device = memory.at(array.address);
+  HostDtype dtype = array.host.dtype;
+  if (info.layout) {
+    TensorLayout layout = *info.layout;
+    asBits(numerics, dtype, layout);
+    int64_t elemSize = hostBytes(dtype);
+    std::vector<uint8_t> image(spanOf(info.shape, info.strides) * elemSize);
+    permute(info.shape, info.strides, elemSize, array.host.data.data(),
+            image.data(), true);
+    hostToDevice(image.data(), dtype, info.shape, info.strides, layout, device,
+                 nullptr);
+    return;
+  }
+  if (array.host.numElements() == 0)
+    return;
+  // The last stick's tail is part of the transfer, hence of the allocation.
+  if (auto layout = plainLayout(info, array.host, numerics)) {
+    std::vector<uint8_t> padded(layout->sizeInBytes());
+    hostToDevice(array.host.data.data(), dtype, {array.host.numElements()},
+                 {1}, *layout, padded.data(), nullptr);
+    std::memcpy(device, padded.data(), deviceBytes(info, array.host));
+    return;
+  }
+  std::memcpy(device, array.host.data.data(), array.host.data.size());
+}
+
+static NpyArray download(const ArgumentInfo &info, const Array &array,
+                         Numerics numerics, DeviceMemory &memory) {
+  NpyArray result = array.host;
+  const uint8_t *device = memory.at(array.address);
+  HostDtype dtype = result.dtype;
+  if (info.layout) {
+    TensorLayout layout = *info.layout;
+    asBits(numerics, dtype, layout);
+    int64_t elemSize = hostBytes(dtype);
+    std::vector<uint8_t> image(spanOf(info.shape, info.strides) * elemSize);
+    deviceToHost(device, layout, info.shape, info.strides, dtype,
+                 image.data());
+    permute(info.shape, info.strides, elemSize, result.data.data(),
+            image.data(), false);
+    return result;
+  }
+  if (result.numElements() == 0)
+    return result;
+  if (auto layout = plainLayout(info, result, numerics)) {
+    std::vector<uint8_t> padded(layout->sizeInBytes());
+    std::memcpy(padded.data(), device, deviceBytes(info, result));
+    deviceToHost(padded.data(), *layout, {result.numElements()}, {1}, dtype,
+                 result.data.data());
+    return result;
+  }
+  std::memcpy(result.data.data(), device, result.data.size());
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+static bool isArrayText(const std::string &text) {
+  return text.size() > 4 && text.compare(text.size() - 4, 4, ".npy") == 0;
+}
+
+static int64_t scalarValue(const ArgumentInfo &info, const std::string &text) {
+  const char *start = text.c_str();
+  char *end = nullptr;
+  errno = 0;
+  if (info.isFloat) {
+    float value = std::strtof(start, &end);
+    if (text.empty() || *end)
+      throw Error("argument '" + info.name + "': expected a number, found '" +
+                  text + "'");
+    uint32_t bits;
+    std::memcpy(&bits, &value, sizeof(bits));
+    return bits;
+  }
+  long long value = std::strtoll(start, &end, 0);
+  if (text.empty() || *end || errno)
+    throw Error("argument '" + info.name + "': expected " +
+                (info.kind == ArgumentInfo::Array ? "a .npy file or " : "") +
+                "a 64-bit integer, found '" + text + "'");
+  return value;
+}
+
+/// A name that is one path component.
+static void checkFileName(const std::string &name) {
+  if (name.empty() || name == "." || name == ".." ||
+      name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    throw Error("argument name '" + name + "' cannot name a file");
+}
+
+static nlohmann::ordered_json toJson(const RunReport &report,
+                                     double bestSeconds) {
+  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+  for (const KernelReport &k : report.kernels)
+    kernels.push_back({{"name", k.name},
+                       {"location", k.location},
+                       {"cores", k.numCores},
+                       {"predicted_seconds", k.predictedSeconds},
+                       {"bottleneck", k.bottleneck},
+                       {"device_bytes_read", k.deviceBytesRead},
+                       {"device_bytes_written", k.deviceBytesWritten},
+                       {"lx_bytes_read", k.lxBytesRead},
+                       {"lx_bytes_written", k.lxBytesWritten},
+                       {"sfu_element_ops", k.sfuElementOps},
+                       {"pt_macs", k.ptMacs},
+                       {"flops", k.flops()}});
+  return {{"predicted_seconds", report.predictedSeconds},
+          {"device_bytes_read", report.deviceBytesRead},
+          {"device_bytes_written", report.deviceBytesWritten},
+          {"sfu_element_ops", report.sfuElementOps},
+          {"pt_macs", report.ptMacs},
+          {"host_seconds", bestSeconds},
+          {"kernels", std::move(kernels)}};
+}
+
+static void run(const Options &options) {
+  LoadOptions loadOptions;
+  loadOptions.entry = options.entry;
+  std::shared_ptr<Program> program =
+      loadProgramFile(options.program, loadOptions);
+  const std::vector<ArgumentInfo> &infos = program->arguments();
+
+  size_t expected = 0;
+  for (const ArgumentInfo &info : infos)
+    expected += info.kind != ArgumentInfo::Pool;
+  if (options.args.size() != expected) {
+    std::string names;
+    for (const ArgumentInfo &info : infos)
+      if (info.kind != ArgumentInfo::Pool)
+        names += (names.empty() ? "" : ", ") + info.name;
+    throw Error("@" + program->name() + " takes " + std::to_string(expected) +
+                " arguments (" + names + "), found " +
+                std::to_string(options.args.size()));
+  }
+
+  DeviceMemory memory;
+  std::vector<int64_t> values(infos.size(), 0);
+  std::vector<Array> arrays;
+  std::set<std::string> names;
+  size_t next = 0;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    const ArgumentInfo &info = infos[i];
+    if (info.kind == ArgumentInfo::Pool)
+      continue;
+    const std::string &text = options.args[next++];
+    bool zeros = text == "zeros";
+    if (!isArrayText(text) && !zeros) {
+      if (info.layout)
+        throw Error("argument '" + info.name + "' is an array: expected a "
+                    ".npy file, found '" + text + "'");
+      values[i] = scalarValue(info, text);
+      continue;
+    }
+    if (info.isFloat)
+      throw Error("argument '" + info.name + "' is a float, found '" + text +
+                  "'");
+    Array array;
+    array.argument = i;
+    if (zeros) {
+      if (!info.layout)
+        throw Error("argument '" + info.name +
+                    "': 'zeros' needs a ktdp.layout that says the shape");
+      array.host.dtype = info.dtype;
+      array.host.shape = info.shape;
+      array.host.data.resize(array.host.numElements() * hostBytes(info.dtype));
+    } else {
+      array.host = readNpy(text);
+    }
+    if (info.layout && (array.host.dtype != info.dtype ||
+                        array.host.shape != info.shape))
+      throw Error(text + ": error: argument '" + info.name + "' is " +
+                  toString(info.dtype) + " " + shapeText(info.shape) +
+                  ", the file has " + toString(array.host.dtype) + " " +
+                  shapeText(array.host.shape));
+    if (!info.layout)
+      plainLayout(info, array.host, options.numerics); // checks the type
+    checkFileName(info.name);
+    if (!names.insert(info.name).second)
+      throw Error("two array arguments are named '" + info.name + "'");
+    array.address = memory.allocate(deviceBytes(info, array.host));
+    values[i] = static_cast<int64_t>(array.address) /
+                elementSize(info, array.host);
+    arrays.push_back(std::move(array));
+  }
+  for (size_t i = 0; i < infos.size(); ++i)
+    if (infos[i].kind == ArgumentInfo::Pool)
+      values[i] = static_cast<int64_t>(memory.allocate(infos[i].poolBytes));
+
+  RunOptions runOptions;
+  runOptions.threads = options.threads;
+  runOptions.numerics = options.numerics;
+  RunReport report;
+  double best = std::numeric_limits<double>::infinity(), first = 0;
+  for (int repeat = 0; repeat < options.repeat; ++repeat) {
+    for (Array &array : arrays)
+      upload(infos[array.argument], array, options.numerics, memory);
+    runOptions.report =
+        repeat == 0 && (options.timing || !options.json.empty());
+    RunReport current = program->run(memory, values, runOptions);
+    if (repeat == 0) {
+      report = current;
+      first = current.wallSeconds;
+    }
+    best = std::min(best, current.wallSeconds);
+  }
+
+  // Everything was right: now files may be written.
+  std::vector<NpyArray> results;
+  for (const Array &array : arrays)
+    results.push_back(
+        download(infos[array.argument], array, options.numerics, memory));
+  if (!options.outDir.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.outDir, error);
+    if (error)
+      throw Error(options.outDir + ": error: " + error.message());
+    for (size_t i = 0; i < arrays.size(); ++i)
+      writeNpy(options.outDir + "/" + infos[arrays[i].argument].name + ".npy",
+               results[i]);
+  }
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << toJson(report, best).dump(2) << "\n";
+    file.flush();
+    if (!file)
+      throw Error(options.json + ": error: cannot write");
+  }
+  if (options.timing) {
+    std::printf("%-32s %6s %12s %14s %14s %12s %12s  %s\n", "kernel", "cores",
+                "predicted us", "bytes read", "bytes written", "SFU ops",
+                "PT MACs", "bottleneck");
+    for (const KernelReport &k : report.kernels)
+      std::printf("%-32s %6lld %12.2f %14llu %14llu %12llu %12llu  %s\n",
+                  k.name.c_str(), static_cast<long long>(k.numCores),
+                  k.predictedSeconds * 1e6,
+                  static_cast<unsigned long long>(k.deviceBytesRead),
+                  static_cast<unsigned long long>(k.deviceBytesWritten),
+                  static_cast<unsigned long long>(k.sfuElementOps),
+                  static_cast<unsigned long long>(k.ptMacs),
+                  k.bottleneck.c_str());
+    std::printf("predicted %.2f us; host first run %.1f us, best of %d %.1f "
+                "us\n",
+                report.predictedSeconds * 1e6, first * 1e6, options.repeat,
+                best * 1e6);
+  }
+}
+
+int main(int argc, char **argv) {
+  Options options = parseOptions(argc, argv);
+  try {
+    run(options);
+  } catch (const std::exception &error) {
+    std::string text = error.what();
+    // Located errors say "error:" themselves.
+    std::cerr << (text.find("error: ") == std::string::npos
+                      ? "spyre-run: error: "
+                      : "")
+              << text << "\n";
+    return 1;
+  }
+  return 0;
+}
