@@ -11,14 +11,11 @@
 #ifdef SPYRE_HAS_SpyreGraphIR
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #endif
-#if defined(SPYRE_HAS_SpyreGraphTransforms) &&                                 \
-    __has_include("Spyre/Dialect/SpyreGraph/Transforms/Passes.h")
-#define SPYRE_GRAPH_PASSES 1
+#ifdef SPYRE_HAS_SpyreGraphTransforms
+#include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #endif
-#if defined(SPYRE_HAS_SpyreGraphToKTIR) &&                                     \
-    __has_include("Spyre/Conversion/Passes.h")
-#define SPYRE_CONVERSION_PASSES 1
+#ifdef SPYRE_HAS_SpyreGraphToKTIR
 #include "Spyre/Conversion/Passes.h"
 #endif
 
@@ -31,10 +28,11 @@ int main(int argc, char **argv) {
 #ifdef SPYRE_HAS_SpyreGraphIR
   registry.insert<mlir::spyre_graph::SpyreGraphDialect>();
 #endif
-#ifdef SPYRE_GRAPH_PASSES
+#ifdef SPYRE_HAS_SpyreGraphTransforms
+  mlir::spyre_graph::registerBufferizableOpInterfaceExternalModels(registry);
   mlir::spyre_graph::registerSpyreGraphPasses();
 #endif
-#ifdef SPYRE_CONVERSION_PASSES
+#ifdef SPYRE_HAS_SpyreGraphToKTIR
   mlir::registerSpyreConversionPasses();
 #endif
   return mlir::asMainReturnCode(
