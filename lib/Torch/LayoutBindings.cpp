@@ -28,15 +28,6 @@ TensorLayout layoutOfHostTensor(std::vector<int64_t> sizes,
   return TensorLayout(sizes, strides, hostDtype(dtype), order, arrangement);
 }
 
-/// The storage of a tensor that has a layout; formats raw storages.
-SpyreStorageImpl &formattedStorage(const at::Tensor &tensor) {
-  SpyreStorageImpl &storage = storageOf(tensor);
-  formatFor(tensor, /*force=*/true);
-  TORCH_CHECK(storage.format, "the tensor's storage is empty and has no "
-                              "layout");
-  return storage;
-}
-
 at::Tensor emptyWithLayout(std::vector<int64_t> sizes,
                            std::vector<int64_t> strides, c10::ScalarType dtype,
                            const TensorLayout &layout,

@@ -287,6 +287,14 @@ void formatFor(const at::Tensor &tensor, bool force) {
   storage.format = std::move(format);
 }
 
+SpyreStorageImpl &formattedStorage(const at::Tensor &tensor) {
+  SpyreStorageImpl &storage = storageOf(tensor);
+  formatFor(tensor, /*force=*/true);
+  TORCH_CHECK(storage.format,
+              "the tensor's storage is empty and has no layout");
+  return storage;
+}
+
 void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
                    const at::Tensor *tensor) {
   TORCH_CHECK(storage.resizable(),

@@ -104,6 +104,10 @@ SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage);
 /// `force` is set.
 void formatFor(const at::Tensor &tensor, bool force = false);
 
+/// The storage under a spyre tensor, with a format: raw storages get one.
+/// Throws if there is none because the storage is empty.
+SpyreStorageImpl &formattedStorage(const at::Tensor &tensor);
+
 /// Changes the size of a storage, keeping the leading host bytes. A format
 /// stays if the size returns to what it describes; `tensor`, where given, is
 /// the tensor that grows the storage and may become its home.

@@ -17,11 +17,24 @@ namespace spyre::device {
 
 namespace {
 
-std::atomic<bool> warnDowncast{[] {
+bool readDowncastWarning() {
   const char *text = std::getenv("TORCH_SPYRE_DOWNCAST_WARN");
-  std::string value = text ? text : "1";
-  return value != "0" && value != "false" && value != "off";
-}()};
+  std::string value = text ? text : "";
+  if (value.empty() || value == "1" || value == "true" || value == "on")
+    return true;
+  if (value == "0" || value == "false" || value == "off")
+    return false;
+  throw Error("environment variable TORCH_SPYRE_DOWNCAST_WARN: expected 1, "
+              "true, on, 0, false or off, found '" +
+              value + "'");
+}
+
+/// Read on first use, so that an error reaches the caller and the next use
+/// reports it again.
+std::atomic<bool> &warnDowncast() {
+  static std::atomic<bool> enabled{readDowncastWarning()};
+  return enabled;
+}
 
 /// Reading fewer elements of a storage than one in this many goes element by
 /// element instead of through the image of the whole storage.
@@ -197,8 +210,8 @@ void storeWhole(const void *image, SpyreStorageImpl &storage) {
 
 } // namespace
 
-bool downcastWarning() { return warnDowncast; }
-void setDowncastWarning(bool enabled) { warnDowncast = enabled; }
+bool downcastWarning() { return warnDowncast(); }
+void setDowncastWarning(bool enabled) { warnDowncast() = enabled; }
 
 ElementMap::ElementMap(const StorageFormat &format)
     : elementSize(storageBytes(format.layout.format)) {
@@ -346,7 +359,7 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   checkBacked(destination, storage);
   c10::ScalarType dtype = destination.scalar_type();
   if (dtype == c10::kLong && source.scalar_type() == c10::kLong &&
-      warnDowncast) {
+      downcastWarning()) {
     TORCH_WARN_ONCE("int64 tensors have 32-bit elements on a spyre device; "
                     "values outside that range raise an error "
                     "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.spyre, modules, random numbers, memory, bad input."""
 
+import copy
 import subprocess
 import sys
 
@@ -65,24 +66,65 @@ def test_autoload_imports_no_compiler():
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize("value", ["nonsense", "0", "-1", "1e3", "65", "3x"])
-def test_nonsense_in_aiu_world_size(value):
+def test_nonsense_in_aiu_world_size():
+    # The variable is read once per process: a fork for each value.
     code = """
-import torch
-assert not torch.spyre.is_available()
-for use in (torch.spyre.device_count, lambda: torch.ones(2).to("spyre")):
-    try:
-        use()
-    except RuntimeError as error:
-        assert "AIU_WORLD_SIZE" in str(error), error
-    else:
-        raise AssertionError("no error")
-torch.manual_seed(0)
-print(torch.ones(2).sum().item())
+import os, torch
+def check(value):
+    os.environ["AIU_WORLD_SIZE"] = value
+    assert not torch.spyre.is_available()
+    for use in (torch.spyre.device_count, lambda: torch.ones(2).to("spyre")):
+        try:
+            use()
+        except RuntimeError as error:
+            assert "AIU_WORLD_SIZE" in str(error) and repr(value) in str(error)
+        else:
+            raise AssertionError("no error")
+    torch.manual_seed(0)
+    assert torch.ones(2).sum().item() == 2
+for value in ("nonsense", "0", "-1", "1e3", "65", "3x", " "):
+    child = os.fork()
+    if child == 0:
+        try:
+            check(value)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0, value
 """
-    result = run_python(code, AIU_WORLD_SIZE=value)
+    result = run_python(code)
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "2.0\n"
+
+
+def test_downcast_warning_variable():
+    code = """
+import os, torch, warnings
+def check(value):
+    os.environ["TORCH_SPYRE_DOWNCAST_WARN"] = value
+    with warnings.catch_warnings(record=True) as caught:
+        for _ in range(2):
+            try:
+                torch.arange(3).to("spyre")
+            except RuntimeError as error:
+                assert "TORCH_SPYRE_DOWNCAST_WARN" in str(error), error
+                assert value == "maybe"
+            else:
+                assert value != "maybe"
+    texts = [str(w.message) for w in caught]
+    assert sum("32-bit" in text for text in texts) == (value == "1"), texts
+    assert torch.ones(2).to("spyre").cpu().tolist() == [1, 1]
+for value in ("1", "off", "maybe"):
+    child = os.fork()
+    if child == 0:
+        try:
+            check(value)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0, value
+"""
+    result = run_python(code)
+    assert result.returncode == 0, result.stderr
 
 
 def test_several_cards():
@@ -303,6 +345,15 @@ def test_module_to():
     module.to("cpu")
     assert all(not p.is_spyre for p in module.parameters())
     assert module.spyre()[0].weight.device_tensor_layout().stride_map[1] == 1
+
+
+def test_copies_of_modules_keep_layouts():
+    linear = torch.nn.Linear(70, 130).to("spyre")
+    other = copy.deepcopy(linear)
+    assert other.weight.device_tensor_layout() == linear.weight.device_tensor_layout()
+    assert_same(other.weight.detach().cpu(), linear.weight.detach().cpu())
+    with torch.inference_mode():
+        assert torch.ones(3, 70, device="spyre")[1].clone().cpu().sum() == 70
 
 
 def test_module_to_with_dtype():
