@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content-addressed cache of compiled programs on disk.
+
+A file's name is the compiler's key of what it was compiled from. Files appear
+whole (written aside, then renamed), so concurrent processes need no lock; a
+file that cannot be read back is compiled anew and replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from torch_spyre import _C
+
+_in_memory: dict[str, Any] = {}
+
+
+def cache_dir() -> Path:
+    """``SPYRE_CACHE_DIR``, by default ``torch_spyre`` in the XDG cache folder."""
+    own = os.environ.get("SPYRE_CACHE_DIR")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "torch_spyre"
+
+
+def clear_cache() -> None:
+    """Forget every compiled program, in this process and on disk."""
+    _in_memory.clear()
+    shutil.rmtree(cache_dir() / "programs", ignore_errors=True)
+
+
+def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
+    """The program of an imported graph, from memory, disk or the compiler."""
+    key = _C.get_cache_key(builder, options)
+    if "dump_dir" in options:
+        return _C.compile_graph(builder, options)
+    graph = _in_memory.get(key)
+    if graph is not None:
+        return graph
+    path = cache_dir() / "programs" / key[:2] / f"{key}.spyre"
+    graph = _load(path)
+    if graph is None:
+        graph = _C.compile_graph(builder, options)
+        _store(path, graph.serialize())
+    _in_memory[key] = graph
+    return graph
+
+
+def _load(path: Path) -> Any:
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    try:
+        return _C.CompiledGraph.deserialize(data)
+    except _C.SpyreError as error:
+        warnings.warn(
+            f"recompiling: cache file {path} is damaged: {error}", stacklevel=2
+        )
+        return None
+
+
+def _store(path: Path, data: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+    except OSError as error:
+        warnings.warn(f"compiled programs are not cached: {error}", stacklevel=2)

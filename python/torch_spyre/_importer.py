@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From an FX graph of ATen operators to ``spyre_graph``.
+
+One :class:`Importer` imports one compiled part of a graph: a run of FX nodes
+that the compiler's ATen table takes. It keeps one program argument per storage
+and makes every aliasing operator an explicit view of its storage.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from torch_spyre import _C
+
+aten = torch.ops.aten
+
+#: Results of these are views of their first argument although the schema does
+#: not say so: functionalisation leaves them where nothing else holds the input.
+_VIEWS_OF_FRESH = {aten._unsafe_view.default, aten.lift.default, aten.alias.default}
+
+_FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<text>\S+)')
+
+
+def is_view(target: Any) -> bool:
+    """Whether an operator's result aliases its first argument without writing."""
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    if target in _VIEWS_OF_FRESH:
+        return True
+    returns = target._schema.returns
+    return bool(returns) and all(
+        r.alias_info is not None and not r.alias_info.is_write for r in returns
+    )
+
+
+def location_of(node: Node) -> list[tuple[str, int, str]]:
+    """The user's stack at a node, innermost frame first."""
+    frames = []
+    for match in _FRAME.finditer(node.meta.get("stack_trace") or ""):
+        frames.append((match["file"], int(match["line"]), match["text"]))
+    frames.reverse()
+    return frames
+
+
+def describe(node: Node) -> str:
+    """A node for messages: its operator and the user's line."""
+    frames = location_of(node)
+    where = f" at {os.path.basename(frames[0][0])}:{frames[0][1]}" if frames else ""
+    return f"{node.target}{where}"
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """How a tensor lies on its storage; sizes, strides, offset in elements."""
+
+    dtype: torch.dtype
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> TensorSpec:
+        return TensorSpec(
+            tensor.dtype,
+            tuple(int(s) for s in tensor.shape),
+            tuple(int(s) for s in tensor.stride()),
+            int(tensor.storage_offset()),
+        )
+
+
+@dataclass(frozen=True)
+class StorageSpec:
+    """A storage that a compiled part reads or writes: its home and layout."""
+
+    dtype: torch.dtype
+    home_sizes: tuple[int, ...]
+    home_strides: tuple[int, ...]
+    layout: _C.SpyreTensorLayout
+
+
+class Importer:
+    """Builds the ``spyre_graph`` of one compiled part.
+
+    ``values`` maps FX nodes to value ids of the builder; a node with several
+    results maps to a list.
+    """
+
+    def __init__(self) -> None:
+        self.builder = _C.GraphBuilder()
+        self.values: dict[Node, Any] = {}
+        #: By how much the offsets of views of a node's storage are moved: a
+        #: graph input may lie elsewhere in its storage than when traced.
+        self.offset_delta: dict[Node, int] = {}
+        self._arguments: dict[int, int] = {}
+
+    def add_storage(self, key: int, name: str, spec: StorageSpec) -> int:
+        """Adds a program argument (once per ``key``); returns its value."""
+        if key not in self._arguments:
+            self._arguments[key] = self.builder.add_argument(
+                name,
+                spec.dtype,
+                list(spec.home_sizes),
+                list(spec.home_strides),
+                spec.layout,
+            )
+        return self._arguments[key]
+
+    def add_input(
+        self, node: Node, argument: int, actual: TensorSpec, traced: Any
+    ) -> None:
+        """Binds ``node`` to a tensor on the storage ``argument``.
+
+        ``traced`` is the fake tensor that downstream view metadata refers to.
+        """
+        self.values[node] = self.builder.view(
+            argument,
+            list(actual.sizes),
+            list(actual.strides),
+            actual.offset,
+            location_of(node),
+        )
+        self.offset_delta[node] = actual.offset - int(traced.storage_offset())
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, Node):
+            bound = self.values[value]
+            return _C.ValueId(bound) if isinstance(bound, int) else bound.value
+        if isinstance(value, (list, tuple)):
+            return [self._argument(v) for v in value]
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(value).removeprefix("torch.")
+        if isinstance(value, torch.device):
+            return str(value)
+        if isinstance(value, (torch.SymInt, torch.SymBool)):
+            return int(value)
+        if isinstance(value, torch.SymFloat):
+            return float(value)
+        return value
+
+    def add_node(self, node: Node, meta: Any) -> None:
+        """Imports one call; ``meta`` is its fake result (or a tuple of them).
+
+        Raises ``_C.UnsupportedOp`` and changes nothing if the table lacks it.
+        """
+        target = node.target
+        location = location_of(node)
+        if target is __import__("operator").getitem:
+            source, index = node.args
+            self.values[node] = self.values[source][index]
+            self.offset_delta[node] = self.offset_delta.get(source, 0)
+            return
+        if is_view(target):
+            self._add_view(node, meta, location)
+            return
+        if target is aten.copy_.default:
+            destination, value = node.args[0], node.args[1]
+            self.builder.mutate(self.values[destination], self.values[value], location)
+            self.values[node] = self.values[destination]
+            self.offset_delta[node] = self.offset_delta.get(destination, 0)
+            return
+        results = meta if isinstance(meta, (tuple, list)) else (meta,)
+        specs = [_result_spec(r) for r in results]
+        ids = self.builder.op(
+            str(target),
+            [self._argument(a) for a in node.args],
+            {k: self._argument(v) for k, v in node.kwargs.items()},
+            specs,
+            location,
+        )
+        if isinstance(meta, (tuple, list)):
+            self.values[node] = [
+                i if s is not None else _Constant(r)
+                for i, s, r in zip(ids, specs, results, strict=True)
+            ]
+        else:
+            self.values[node] = ids[0]
+
+    def _add_view(self, node: Node, meta: Any, location: list) -> None:
+        base = node.args[0]
+        if not isinstance(base, Node):
+            raise _C.UnsupportedOp(f"{node.target} of something that is no tensor")
+        delta = self.offset_delta.get(base, 0)
+
+        def add(result: torch.Tensor) -> int:
+            if result.dtype != _dtype_of(base):
+                raise _C.UnsupportedOp("view with another dtype")
+            spec = TensorSpec.of(result)
+            return self.builder.view(
+                self.values[base],
+                list(spec.sizes),
+                list(spec.strides),
+                spec.offset + delta,
+                location,
+            )
+
+        if isinstance(meta, (tuple, list)):
+            self.values[node] = [add(m) for m in meta]
+        else:
+            self.values[node] = add(meta)
+        self.offset_delta[node] = delta
+
+
+@dataclass(frozen=True)
+class _Constant:
+    """A result that is no tensor (None, a number)."""
+
+    value: Any
+
+
+def _dtype_of(node: Node) -> torch.dtype:
+    value = node.meta["val"]
+    return value.dtype if isinstance(value, torch.Tensor) else value[0].dtype
+
+
+def _result_spec(result: Any) -> tuple | None:
+    if not isinstance(result, torch.Tensor) or result.device.type != "spyre":
+        return None
+    spec = TensorSpec.of(result)
+    return (spec.dtype, list(spec.sizes), list(spec.strides))
+
+
+def tensor_inputs(values: Iterable[Any]) -> Sequence[torch.Tensor]:
+    """The tensors among ``values``."""
+    return [v for v in values if isinstance(v, torch.Tensor)]

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ``torch.compile`` backend ``spyre``.
+
+Dynamo and AOTAutograd give an FX graph of ATen operators. It is cut into parts
+that the compiler's ATen table takes and operators between them that run
+eagerly (on the device's counted CPU fallback). Each part is compiled when it
+first meets inputs of a kind (sizes, strides, offsets, aliasing, layouts of
+their storages) and kept.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import make_boxed_func
+from torch.fx import GraphModule, Node
+
+from torch_spyre import _C, _cache, _dump
+from torch_spyre._importer import Importer, StorageSpec, TensorSpec, describe, is_view
+
+aten = torch.ops.aten
+
+_lock = threading.RLock()
+_programs: list[CompiledPart] = []
+
+
+def compiled_parts() -> list[CompiledPart]:
+    """Every part compiled or loaded in this process, in order."""
+    return list(_programs)
+
+
+@dataclass
+class CompiledPart:
+    """A compiled part for one kind of inputs."""
+
+    name: str
+    graph: Any  # _C.CompiledGraph
+    #: Which input (index) provides each program argument's storage.
+    arguments: list[int]
+    #: How each result is made: an _C.OutputInfo.
+    results: list[Any]
+    source: str = ""
+    dump: _dump.PartDump | None = None
+
+    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        """Runs the program; returns its results as tensors."""
+        outputs = [
+            _C.empty_with_layout(sizes, strides, dtype, layout, device=inputs[0].device)
+            if inputs
+            else _C.empty_with_layout(sizes, strides, dtype, layout)
+            for dtype, sizes, strides, layout in self.graph.outputs
+        ]
+        storages = [inputs[i] for i in self.arguments]
+        if self.dump is not None:
+            self.dump.save_inputs(self.graph.argument_names, storages)
+        self.graph.run(storages, outputs)
+        results = []
+        for info in self.results:
+            root = outputs[info.root] if info.root >= 0 else storages[-1 - info.root]
+            spec = (tuple(info.sizes), tuple(info.strides), info.offset)
+            if spec == (tuple(root.shape), root.stride(), root.storage_offset()):
+                results.append(root)
+            else:
+                results.append(root.as_strided(*spec))
+        return results
+
+    def report(self) -> list[dict[str, Any]]:
+        """Per kernel of the run: predicted seconds, bytes, bottleneck."""
+        return self.graph.report()
+
+
+def _input_key(
+    inputs: Sequence[torch.Tensor],
+) -> tuple[tuple, list[StorageSpec], list[int]]:
+    """Key of a kind of inputs, their distinct storages, and each input's one."""
+    groups: dict[int, int] = {}
+    storages: list[StorageSpec] = []
+    owner: list[int] = []
+    specs = []
+    for tensor in inputs:
+        identity, _, home_sizes, home_strides, layout, dtype = _C.tensor_info(tensor)
+        if identity not in groups:
+            groups[identity] = len(storages)
+            storages.append(
+                StorageSpec(dtype, tuple(home_sizes), tuple(home_strides), layout)
+            )
+        owner.append(groups[identity])
+        specs.append(TensorSpec.of(tensor))
+    return (tuple(storages), tuple(owner), tuple(specs)), storages, owner
+
+
+@dataclass
+class _CompiledStep:
+    """Consecutive nodes that run as one program."""
+
+    nodes: list[Node]
+    metas: dict[Node, Any]
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    name: str = "graph"
+    parts: dict[tuple, CompiledPart] = field(default_factory=dict)
+
+    def run(self, env: dict[Node, Any]) -> None:
+        inputs = [_on_device(env[node]) for node in self.inputs]
+        key, storages, owner = _input_key(inputs)
+        part = self.parts.get(key)
+        if part is None:
+            with _lock:
+                part = self.parts.get(key)
+                if part is None:
+                    part = self.parts[key] = self._compile(inputs, storages, owner)
+        env.update(zip(self.outputs, part.run(inputs), strict=True))
+
+    def _compile(
+        self, inputs: list[torch.Tensor], storages: list[StorageSpec], owner: list[int]
+    ) -> CompiledPart:
+        importer = Importer()
+        arguments = [owner.index(i) for i in range(len(storages))]
+        values = [
+            importer.add_storage(i, self.inputs[arguments[i]].name, spec)
+            for i, spec in enumerate(storages)
+        ]
+        for node, tensor, index in zip(self.inputs, inputs, owner, strict=True):
+            importer.add_input(
+                node, values[index], TensorSpec.of(tensor), self.metas[node]
+            )
+        for node in self.nodes:
+            importer.add_node(node, self.metas[node])
+        results = importer.builder.set_outputs(
+            [importer.values[n] for n in self.outputs]
+        )
+        dump = _dump.begin(self.name, self.nodes, importer.builder)
+        options = dict(self.options)
+        if dump is not None:
+            options["dump_dir"] = str(dump.folder)
+        graph = _cache.load_or_compile(importer.builder, options)
+        if dump is not None:
+            dump.save_program(graph)
+        part = CompiledPart(self.name, graph, arguments, list(results), dump=dump)
+        _programs.append(part)
+        return part
+
+
+@dataclass
+class _EagerStep:
+    """One node that runs as the operator it is."""
+
+    node: Node
+
+    def run(self, env: dict[Node, Any]) -> None:
+        node = self.node
+        args = torch.fx.map_arg(node.args, env.__getitem__)
+        kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
+        env[node] = node.target(*args, **kwargs)
+
+
+def _on_device(value: torch.Tensor) -> torch.Tensor:
+    # Zero-dimensional CPU tensors may meet device tensors in one operator.
+    return value if value.device.type == "spyre" else value.to("spyre")
+
+
+def _is_device_tensor(meta: Any) -> bool:
+    if isinstance(meta, (tuple, list)):
+        return any(_is_device_tensor(m) for m in meta)
+    return isinstance(meta, torch.Tensor) and meta.device.type == "spyre"
+
+
+class CompiledFunction:
+    """A compiled FX graph; called with a list of inputs, as AOTAutograd does."""
+
+    _boxed_call = True
+
+    def __init__(self, gm: GraphModule, options: dict[str, Any], name: str) -> None:
+        self.gm = gm
+        self.options = options
+        self.name = name
+        self.nodes = list(gm.graph.nodes)
+        self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
+        self.output = next(n for n in self.nodes if n.op == "output")
+        self.is_symbolic = any(_has_symbols(n.meta.get("val")) for n in self.nodes)
+        self.plans: dict[tuple, list[Any]] = {}
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        actual = list(args)
+        args.clear()
+        with torch.no_grad():
+            return self._run(actual)
+
+    def _run(self, args: list[Any]) -> list[Any]:
+        key = ()
+        if self.is_symbolic:
+            key = tuple(
+                TensorSpec.of(a) if isinstance(a, torch.Tensor) else a for a in args
+            )
+        plan = self.plans.get(key)
+        if plan is None:
+            with _lock:
+                plan = self.plans.get(key)
+                if plan is None:
+                    plan = self.plans[key] = self._make_plan(args)
+        env: dict[Node, Any] = dict(zip(self.placeholders, args, strict=True))
+        for step in plan:
+            step.run(env)
+        return list(torch.fx.map_arg(self.output.args[0], env.__getitem__))
+
+    def _concrete_metas(self, args: list[Any]) -> dict[Node, Any]:
+        """The fake value of every node, with concrete sizes."""
+        if not self.is_symbolic:
+            return {n: n.meta.get("val") for n in self.nodes}
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        metas: dict[Node, Any] = {}
+
+        class Recorder(torch.fx.Interpreter):
+            def run_node(self, n: Node) -> Any:
+                metas[n] = super().run_node(n)
+                return metas[n]
+
+        with mode:
+            fakes = [
+                mode.from_tensor(a, static_shapes=True)
+                if isinstance(a, torch.Tensor)
+                else a
+                for a in args
+            ]
+            Recorder(self.gm).run(*fakes)
+        return metas
+
+    def _make_plan(self, args: list[Any]) -> list[Any]:
+        metas = self._concrete_metas(args)
+        kinds = self._classify(metas)
+        steps: list[Any] = []
+        current: list[Node] = []
+
+        def flush() -> None:
+            if current:
+                steps.append(_CompiledStep(list(current), metas, options=self.options))
+                current.clear()
+
+        for node in self.nodes:
+            if node.op in ("placeholder", "output"):
+                continue
+            if kinds[node]:
+                current.append(node)
+            else:
+                flush()
+                steps.append(
+                    _AttributeStep(node, self.gm)
+                    if node.op == "get_attr"
+                    else _EagerStep(node)
+                )
+        flush()
+        compiled = [s for s in steps if isinstance(s, _CompiledStep)]
+        for number, step in enumerate(compiled):
+            step.name = self.name if len(compiled) == 1 else f"{self.name}_{number}"
+            self._connect(step)
+        return steps
+
+    def _connect(self, step: _CompiledStep) -> None:
+        inside = set(step.nodes)
+        for node in step.nodes:
+            for source in node.all_input_nodes:
+                if source not in inside and source not in step.inputs:
+                    if _is_device_tensor(step.metas[source]) or isinstance(
+                        step.metas[source], torch.Tensor
+                    ):
+                        step.inputs.append(source)
+            if any(user not in inside for user in node.users):
+                step.outputs.append(node)
+
+    def _classify(self, metas: dict[Node, Any]) -> dict[Node, bool]:
+        """Which nodes the compiler takes: found by importing the graph once."""
+        scratch = Importer()
+        supported: dict[Node, bool] = {}
+
+        def bind(node: Node) -> None:
+            """Makes the results of a node arguments of the scratch graph."""
+            meta = metas[node]
+            if isinstance(meta, (tuple, list)):
+                scratch.values[node] = [_scratch_argument(scratch, m) for m in meta]
+            elif isinstance(meta, torch.Tensor):
+                scratch.values[node] = _scratch_argument(scratch, meta)
+            elif isinstance(meta, (int, float, bool)) or meta is None:
+                scratch.values[node] = _Number(meta)
+            scratch.offset_delta[node] = 0
+
+        for node in self.nodes:
+            if node.op == "placeholder":
+                bind(node)
+                continue
+            if node.op == "output":
+                continue
+            supported[node] = False
+            if node.op != "call_function":
+                bind(node)
+                continue
+            meta = metas[node]
+            if node.target is operator.getitem:
+                supported[node] = supported.get(node.args[0], False)
+                if supported[node]:
+                    scratch.add_node(node, meta)
+                else:
+                    bind(node)
+                continue
+            on_device = _is_device_tensor(meta) and all(
+                not isinstance(metas[i], torch.Tensor)
+                or metas[i].device.type == "spyre"
+                or metas[i].dim() == 0
+                for i in node.all_input_nodes
+            )
+            if on_device:
+                try:
+                    scratch.add_node(node, meta)
+                    supported[node] = True
+                    continue
+                except _C.UnsupportedOp:
+                    pass
+            bind(node)
+        # A part of nothing but views computes nothing.
+        if not any(s and not is_view(n.target) for n, s in supported.items()):
+            return dict.fromkeys(supported, False)
+        return supported
+
+
+@dataclass
+class _AttributeStep:
+    """Reads an attribute (a lifted constant) of the graph module."""
+
+    node: Node
+    gm: GraphModule
+
+    def run(self, env: dict[Node, Any]) -> None:
+        value: Any = self.gm
+        for part in self.node.target.split("."):
+            value = getattr(value, part)
+        env[self.node] = value
+
+
+@dataclass(frozen=True)
+class _Number:
+    value: Any
+
+
+def _scratch_argument(importer: Importer, meta: Any) -> Any:
+    if not isinstance(meta, torch.Tensor):
+        return _Number(meta)
+    sizes, strides = [int(s) for s in meta.shape], [int(s) for s in meta.stride()]
+    offset = int(meta.storage_offset())
+    span = 0
+    if 0 not in sizes:
+        span = (
+            offset + 1 + sum((n - 1) * t for n, t in zip(sizes, strides, strict=True))
+        )
+    # The home does not matter for what the table takes: any storage that
+    # holds the tensor and every view that the graph makes of it.
+    home = max(span, meta.untyped_storage().size() // meta.element_size())
+    layout = _C.SpyreTensorLayout([int(home)], meta.dtype)
+    argument = importer.builder.add_argument(
+        f"scratch{len(importer.values)}", meta.dtype, [int(home)], [1], layout
+    )
+    return importer.builder.view(argument, sizes, strides, offset, [])
+
+
+def _has_symbols(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_has_symbols(v) for v in value)
+    if isinstance(value, torch.Tensor):
+        return any(
+            isinstance(v, torch.SymInt)
+            for v in (*value.shape, *value.stride(), value.storage_offset())
+        )
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def _decompositions() -> dict[Any, Callable]:
+    """Core ATen decompositions of what the ATen table lacks."""
+    from torch._decomp import core_aten_decompositions
+
+    table = dict(core_aten_decompositions())
+    own = set(_C.list_supported_ops())
+    return {op: fn for op, fn in table.items() if str(op) not in own}
+
+
+_counter = 0
+
+
+def _compiler(kind: str, options: dict[str, Any]) -> Callable:
+    def compile_fx(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable:
+        global _counter
+        with _lock:
+            number = _counter
+            _counter += 1
+        return CompiledFunction(gm, options, f"{kind}{number}")
+
+    return compile_fx
+
+
+def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable:
+    """``torch.compile(f, backend="spyre", options={...})``.
+
+    Options are those of the compiler: ``cores`` (1 to 32), ``lx_planning``.
+    """
+    if "options" in options:
+        options = options.pop("options") or {}
+    return aot_autograd(
+        fw_compiler=_compiler("forward", options),
+        bw_compiler=_compiler("backward", options),
+        inference_compiler=_compiler("graph", options),
+        decompositions=_decompositions(),
+        keep_inference_input_mutations=True,
+    )(gm, example_inputs)
+
+
+__all__ = [
+    "CompiledFunction",
+    "CompiledPart",
+    "compiled_parts",
+    "describe",
+    "make_boxed_func",
+    "spyre",
+]
