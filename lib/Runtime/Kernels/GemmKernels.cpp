@@ -133,8 +133,8 @@ void packPanel(float *panel, size_t width, size_t depth, size_t columns,
       const float *source = b + ptrdiff_t(j) * colStride;
       size_t p = 0;
       for (; p + kLanes <= depth; p += kLanes)
-        transposeSquare<VF>(panel + p * width + j, ptrdiff_t(width), source + p,
-                            colStride);
+        transposeSquare(panel + p * width + j, ptrdiff_t(width), source + p,
+                        colStride);
       for (; p < depth; ++p)
         for (size_t i = 0; i < size_t(kLanes); ++i)
           panel[p * width + j + i] =

@@ -8,10 +8,12 @@ namespace {
 
 // Partial results of a row, the same for every instruction set.
 constexpr int kPartials = 32;
-typedef float VP __attribute__((vector_size(4 * kPartials)));
-typedef int32_t VPI __attribute__((vector_size(4 * kPartials)));
+constexpr int kRegisters = kPartials / kLanes;
 
+// `combine` is the operation. `step` is it for values that are not NaN, which
+// is one instruction in a chain; operations with `watchesNaN` note NaN aside.
 struct SumOp {
+  static constexpr bool watchesNaN = false;
   static constexpr float identity = 0.0f;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -19,6 +21,7 @@ struct SumOp {
   }
 };
 struct MulOp {
+  static constexpr bool watchesNaN = false;
   static constexpr float identity = 1.0f;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -28,6 +31,8 @@ struct MulOp {
 /// Propagates NaN: a NaN on the right is taken by the negated comparison, one
 /// on the left by the second test.
 struct MaxOp {
+  static constexpr bool watchesNaN = true;
+  static SPYRE_INLINE VF step(VF a, VF b) { return a > b ? a : b; }
   static constexpr float identity = -kInfinity;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -36,6 +41,8 @@ struct MaxOp {
   }
 };
 struct MinOp {
+  static constexpr bool watchesNaN = true;
+  static SPYRE_INLINE VF step(VF a, VF b) { return a < b ? a : b; }
   static constexpr float identity = kInfinity;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -45,6 +52,7 @@ struct MinOp {
 };
 /// The identity of these two is NaN.
 struct MaxNumOp {
+  static constexpr bool watchesNaN = false;
   static constexpr float identity = kNaN;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -53,6 +61,7 @@ struct MaxNumOp {
   }
 };
 struct MinNumOp {
+  static constexpr bool watchesNaN = false;
   static constexpr float identity = kNaN;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
@@ -61,19 +70,48 @@ struct MinNumOp {
   }
 };
 
+/// The combination of many vectors.
+template <class Op>
+struct Chain {
+  VF value;
+  VI hasNaN;
+
+  SPYRE_INLINE void begin(VF first) {
+    value = first;
+    hasNaN = isNaN(first);
+  }
+  SPYRE_INLINE void add(VF next) {
+    if constexpr (Op::watchesNaN) {
+      hasNaN |= isNaN(next);
+      value = Op::step(value, next);
+    } else {
+      value = Op::combine(value, next);
+    }
+  }
+  SPYRE_INLINE VF end() const {
+    return Op::watchesNaN ? select(hasNaN, splat(kNaN), value) : value;
+  }
+};
+
 template <class Op>
 SPYRE_INLINE float reduceRow(const float *x, size_t n) {
-  VP partial = Op::identity - VP{};
+  Chain<Op> partial[kRegisters];
+  unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
   size_t j = 0;
   for (; j + kPartials <= n; j += kPartials)
-    partial = Op::combine(partial, load<VP>(x + j));
+    unroll<kRegisters>(
+        [&](auto r) { partial[r].add(load<VF>(x + j + r * kLanes)); });
   if (j < n) {
-    VP last = Op::identity - VP{};
-    __builtin_memcpy(&last, x + j, (n - j) * sizeof(float));
-    partial = Op::combine(partial, last);
+    float last[kPartials];
+    for (int i = 0; i < kPartials; ++i)
+      last[i] = Op::identity;
+    __builtin_memcpy(last, x + j, (n - j) * sizeof(float));
+    unroll<kRegisters>(
+        [&](auto r) { partial[r].add(load<VF>(last + r * kLanes)); });
   }
   float lanes[kPartials];
-  __builtin_memcpy(lanes, &partial, sizeof(lanes));
+  unroll<kRegisters>(
+      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
   for (int half = kPartials / 2; half > 0; half /= 2)
     for (int i = 0; i < half; ++i)
       lanes[i] = Op::combine(lanes[i], lanes[i + half]);
@@ -95,22 +133,21 @@ __attribute__((noinline)) void columnsOf(const float *x, size_t rows, size_t n,
   constexpr size_t chunk = 4 * kLanes;
   size_t j = 0;
   for (; j + chunk <= n; j += chunk) {
-    VF partial[4];
-    for (int c = 0; c < 4; ++c)
-      partial[c] = load<VF>(acc + j + c * kLanes);
+    Chain<Op> partial[4];
+    unroll<4>(
+        [&](auto c) { partial[c].begin(load<VF>(acc + j + c * kLanes)); });
     const float *p = x + j;
     for (size_t r = 0; r < rows; ++r, p += rowStride)
-      for (int c = 0; c < 4; ++c)
-        partial[c] = Op::combine(partial[c], load<VF>(p + c * kLanes));
-    for (int c = 0; c < 4; ++c)
-      store(acc + j + c * kLanes, partial[c]);
+      unroll<4>([&](auto c) { partial[c].add(load<VF>(p + c * kLanes)); });
+    unroll<4>([&](auto c) { store(acc + j + c * kLanes, partial[c].end()); });
   }
   for (; j + kLanes <= n; j += kLanes) {
-    VF partial = load<VF>(acc + j);
+    Chain<Op> partial;
+    partial.begin(load<VF>(acc + j));
     const float *p = x + j;
     for (size_t r = 0; r < rows; ++r, p += rowStride)
-      partial = Op::combine(partial, load<VF>(p));
-    store(acc + j, partial);
+      partial.add(load<VF>(p));
+    store(acc + j, partial.end());
   }
   for (; j < n; ++j) {
     float partial = acc[j];

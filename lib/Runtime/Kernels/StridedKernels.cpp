@@ -109,8 +109,8 @@ SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
     for (; r + kLanes <= rows; r += kLanes) {
       size_t c = 0;
       for (; c + kLanes <= columns; c += kLanes)
-        transposeSquare<VI>(dst + ptrdiff_t(c) * dstStride + r, dstStride,
-                            src + ptrdiff_t(r) * srcStride + c, srcStride);
+        transposeSquare(dst + ptrdiff_t(c) * dstStride + r, dstStride,
+                        src + ptrdiff_t(r) * srcStride + c, srcStride);
       for (; c < columns; ++c)
         for (size_t i = r; i < r + kLanes; ++i)
           dst[ptrdiff_t(c) * dstStride + ptrdiff_t(i)] =

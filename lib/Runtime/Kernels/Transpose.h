@@ -8,10 +8,12 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-/// Four elements: the part of a register that cheap shuffles stay within.
+/// A register of elements of four bytes, and four of them: the part of a
+/// register that cheap shuffles stay within.
 template <class T>
-struct QuadOf {
-  typedef T type __attribute__((vector_size(16)));
+struct VectorsOf {
+  typedef T Register __attribute__((vector_size(kVectorBytes)));
+  typedef T Quad __attribute__((vector_size(16)));
 };
 
 /// Elements Low and Low + 1 of each quad of a and of b, alternating element by
@@ -25,9 +27,11 @@ SPYRE_INLINE V zipQuads(V a, V b, std::integer_sequence<int, I...>) {
 }
 
 /// The registers that hold the quads of the rows first, first + 4, ...
-template <class V, class T>
-SPYRE_INLINE V loadQuads(const T *src, ptrdiff_t stride) {
-  using Quad = typename QuadOf<T>::type;
+template <class T>
+SPYRE_INLINE typename VectorsOf<T>::Register loadQuads(const T *src,
+                                                       ptrdiff_t stride) {
+  using V = typename VectorsOf<T>::Register;
+  using Quad = typename VectorsOf<T>::Quad;
   if constexpr (kLanes == 4) {
     (void)stride;
     return load<V>(src);
@@ -48,15 +52,16 @@ SPYRE_INLINE V loadQuads(const T *src, ptrdiff_t stride) {
 /// dst[c * dstStride + r] = src[r * srcStride + c] for kLanes rows and columns
 /// of elements of four bytes. Loads of quads do the moves between the quads of
 /// a register, which are slow as shuffles.
-template <class V, class T>
+template <class T>
 SPYRE_INLINE void transposeSquare(T *dst, ptrdiff_t dstStride, const T *src,
                                   ptrdiff_t srcStride) {
+  using V = typename VectorsOf<T>::Register;
   using Lanes = std::make_integer_sequence<int, kLanes>;
   unroll<kLanes / 4>([&](auto quad) {
     constexpr int column = 4 * decltype(quad)::value;
     V rows[4];
     unroll<4>([&](auto r) {
-      rows[r] = loadQuads<V>(src + r * srcStride + column, srcStride);
+      rows[r] = loadQuads(src + r * srcStride + column, srcStride);
     });
     V low01 = zipQuads<0, false>(rows[0], rows[1], Lanes());
     V high01 = zipQuads<2, false>(rows[0], rows[1], Lanes());

@@ -93,9 +93,10 @@ TEST_P(FloatKernels, UnaryAccuracy) {
         worst = error;
         worstX = x[i];
       }
-      if (reference == 0 && !std::isnan(y[i]))
+      if (reference == 0 && !std::isnan(y[i])) {
         EXPECT_EQ(std::signbit(y[i]), std::signbit(reference))
             << test.name << "(" << x[i] << ")";
+      }
     }
     EXPECT_LE(worst, test.maxUlp) << test.name << "(" << worstX << ")";
     RecordProperty(std::string("ulp_") + test.name, std::to_string(worst));

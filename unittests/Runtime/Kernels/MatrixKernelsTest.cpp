@@ -49,10 +49,11 @@ TEST_P(ReduceKernels, RowsAndColumns) {
           for (size_t j = 0; j < n; ++j)
             expected = combine(op, expected, x[r * stride + j]);
           double bound = double(n) * std::ldexp(std::fabs(expected), -24);
-          if (op == ReduceOp::Sum || op == ReduceOp::Mul)
+          if (op == ReduceOp::Sum || op == ReduceOp::Mul) {
             EXPECT_NEAR(perRow[r], expected, bound) << n;
-          else
+          } else {
             EXPECT_EQ(perRow[r], expected) << n;
+          }
         }
         for (size_t j = 0; j < n; ++j) {
           // Columns are exactly the ascending order.
@@ -93,10 +94,11 @@ TEST_P(ReduceKernels, NaNAndIdentities) {
       for (size_t o = 0; o < 6; ++o) {
         float acc = reduceIdentity(kReduceOps[o]);
         k.reduceRows(kReduceOps[o], x.data(), 1, n, 0, &acc);
-        if (o < 4 || n == 1)
+        if (o < 4 || n == 1) {
           EXPECT_TRUE(std::isnan(acc)) << o << " " << n;
-        else
+        } else {
           EXPECT_EQ(acc, expected[o]) << o << " " << n << " " << at;
+        }
         float column = reduceIdentity(kReduceOps[o]);
         k.accumulateRows(kReduceOps[o], x.data(), n, 1, 1, &column);
         EXPECT_TRUE(sameFloat(acc, column) || o < 2);

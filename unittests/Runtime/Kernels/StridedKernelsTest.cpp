@@ -235,8 +235,9 @@ TEST_P(StridedKernels, EveryCodeOfEveryFloatFormat) {
       float expected = decodeReference(f.format, uint32_t(i));
       ASSERT_TRUE(sameFloat(values[i], expected))
           << int(f.format) << " code " << i << " gave " << values[i];
-      if (!std::isnan(expected))
+      if (!std::isnan(expected)) {
         ASSERT_EQ(bytes == 2 ? wideBack[i] : narrowBack[i], i) << int(f.format);
+      }
     }
     // Storing is rounding: reading back gives the rounded value.
     std::vector<float> x = sampleFloats(100000);
