@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- CostModel.h - Closed-form costs --------------------------*- C++ -*-===//
+//
+// One model for the planners and for the costs of the timing engine's tiles
+// (DESIGN, "Cost"). Times are seconds, sizes bytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DEVICE_COSTMODEL_H
+#define SPYRE_DEVICE_COSTMODEL_H
+
+#include "Spyre/Device/DeviceSpec.h"
+
+#include <optional>
+#include <vector>
+
+namespace spyre {
+
+//===----------------------------------------------------------------------===//
+// One device op
+//===----------------------------------------------------------------------===//
+
+/// An operand's traffic with device memory.
+struct DeviceAccess {
+  /// Distinct bytes, over all cores.
+  double bytes = 0;
+  /// Cores that read the same bytes. Up to DeviceSpec::numBroadcastCores share
+  /// one read; past that the bandwidth falls in proportion.
+  double numSharingCores = 1;
+  bool isWrite = false;
+};
+
+/// What one device op does. "PerCore" is the work of the core with the most.
+struct OpWork {
+  int64_t numCores = 1;
+  double macsPerCore = 0;
+  /// Rows of M that stream through the matrix unit of a core; few do not fill
+  /// its pipeline. 0: enough.
+  double ptRowsPerCore = 0;
+  /// Element operations of the vector unit, each times its weight.
+  double sfuElementsPerCore = 0;
+  std::vector<DeviceAccess> deviceAccesses;
+  /// Read and written.
+  double lxBytesPerCore = 0;
+  /// Sum over the transfers on the data ring of bytes x hops.
+  double ringByteHops = 0;
+  /// Bytes over the busiest link and direction; 0: evenly spread.
+  double ringBytesBusiestLink = 0;
+  /// Partial results of a K split: output elements x hops.
+  double partialSumElementHops = 0;
+  /// Small operands that the op before leaves in device memory and this op
+  /// waits for.
+  int64_t numDependentAccesses = 0;
+};
+
+enum class Bottleneck { PT, SFU, DeviceMemory, LX, Ring, PartialSums, Latency };
+
+/// "pt", "sfu", "device memory", "lx", "ring", "partial sums", "latency".
+const char *toString(Bottleneck bottleneck);
+
+/// Parts of a cost; those of the first group overlap, the others add up.
+struct OpCost {
+  double ptSeconds = 0, sfuSeconds = 0, deviceMemorySeconds = 0, lxSeconds = 0,
+         ringSeconds = 0;
+  double partialSumSeconds = 0, latencySeconds = 0;
+
+  /// Largest of the first group plus the others.
+  double seconds = 0;
+  Bottleneck bottleneck = Bottleneck::DeviceMemory;
+  /// Share of `seconds` that rests on guessed parameters.
+  double guessedShare = 0;
+};
+
+/// Excludes DeviceSpec::launchSeconds, which a program pays once.
+OpCost estimateOp(const OpWork &work, const DeviceSpec &spec = {});
+
+/// Fraction of the matrix unit's rate that `rows` rows reach:
+/// min(1, sqrt(passes / 8)), passes = max(1, rows / 8).
+double ptEfficiency(double rows, const DeviceSpec &spec = {});
+
+//===----------------------------------------------------------------------===//
+// The reference's matmul model, spec/passes.md "Pass 2"
+//===----------------------------------------------------------------------===//
+
+/// C[batch..., M, N] += A[batch..., M, K] x B[batch..., K, N] in elements,
+/// unpadded.
+struct MatmulShape {
+  std::vector<int64_t> batch;
+  int64_t m = 1, n = 1, k = 1;
+  int64_t elemsPerStick = 64;
+};
+
+/// Slices per dimension; their product is the number of cores.
+struct MatmulSplit {
+  std::vector<int64_t> batch;
+  int64_t m = 1, n = 1, k = 1;
+
+  int64_t numCores() const;
+  bool operator==(const MatmulSplit &other) const {
+    return batch == other.batch && m == other.m && n == other.n && k == other.k;
+  }
+};
+
+struct MatmulCost {
+  double computeSeconds = 0, deviceMemorySeconds = 0, partialSumSeconds = 0,
+         fillSeconds = 0;
+  /// Their sum times (batch split)^1.4: a rank, not a time, if the batch is
+  /// split.
+  double cost = 0;
+};
+
+/// The price of a split. N and K count padded to sticks.
+MatmulCost referenceMatmulCost(const MatmulShape &shape,
+                               const MatmulSplit &split,
+                               const DeviceSpec &spec = {});
+
+/// The cheapest split into divisors of each batch dimension, M, the sticks of N
+/// and the sticks of K, on at most `maxCores` cores. Enumerated in that order,
+/// each ascending; of equal prices the first. Throws Error unless all sizes
+/// and maxCores are positive.
+MatmulSplit cheapestReferenceMatmulSplit(const MatmulShape &shape,
+                                         int64_t maxCores,
+                                         const DeviceSpec &spec = {});
+
+/// "Pass 3", the default of the reference: output dimensions by decreasing size
+/// (N in sticks; of equal sizes in loop order) each take their largest divisor
+/// that the cores allow, then K in sticks. N of one stick counts as a reduction
+/// dimension, which leaves K and N unsplit: which of two would be "the single
+/// reduction dim" is not defined.
+MatmulSplit defaultReferenceMatmulSplit(const MatmulShape &shape,
+                                        int64_t maxCores);
+
+/// What Pass 2 decides: nothing if it declines, as far as shapes say: M of one
+/// row, N of one stick or K of one element (no row, stick or reduction
+/// dimension then), fewer cores than the default split, or the default itself.
+std::optional<MatmulSplit>
+decideReferenceMatmulSplit(const MatmulShape &shape, int64_t maxCores,
+                           const DeviceSpec &spec = {});
+
+} // namespace spyre
+
+#endif // SPYRE_DEVICE_COSTMODEL_H

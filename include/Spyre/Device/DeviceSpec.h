@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- DeviceSpec.h - Every number of the device ----------------*- C++ -*-===//
+//
+// spec/hardware.md and the constants of spec/passes.md. No pass and no runtime
+// file has a device number of its own. parameters() says for each where it is
+// from; the defaults are what the public record gives.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DEVICE_DEVICESPEC_H
+#define SPYRE_DEVICE_DEVICESPEC_H
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace spyre {
+
+/// Where a number comes from.
+enum class Basis {
+  Published, ///< the public record states it
+  Fitted,    ///< fitted to published measurements
+  Guessed    ///< neither; `source` says why this value
+};
+
+const char *toString(Basis basis);
+
+/// How 0x7FFF and 0xFFFF of SEN169_FP16 read (spec/numerics.md, "The
+/// non-number").
+enum class NonNumber : int64_t {
+  Inf, ///< plus and minus infinity
+  NaN  ///< the strict zDNN reading
+};
+
+struct ParameterInfo;
+
+struct DeviceSpec {
+  // The card.
+  int64_t numCores = 32;
+  int64_t numCoreletsPerCore = 2;
+  int64_t numPTRows = 8;    ///< of the systolic array of one corelet
+  int64_t numPTColumns = 8; ///< likewise
+  int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
+  double clockHertz = 1.5e9;
+  double ptMacsPerSecondPerCore = 1.536e12; ///< fp16
+  double cardOpsPerSecond = 300e12;         ///< low precision, a lower bound
+  double cardWatts = 75;
+  int64_t pcieGeneration = 5;
+  int64_t pcieLanes = 16;
+  int64_t numCardsPerSystem = 8;
+  int64_t numCardsPerZ17 = 48;
+  int64_t systemMemoryBytes = int64_t{1} << 40;
+
+  // LX scratchpad.
+  int64_t lxBytesPerCore = 2 << 20;
+  double lxReservedFraction = 0.2; ///< kept for the back end
+  double lxBytesPerSecondPerCore = 384e9;
+
+  // Device memory.
+  int64_t stickBytes = 128;
+  int64_t deviceMemoryBytes = int64_t{128} << 30;
+  double deviceMemoryBytesPerSecond = 204.8e9;  ///< the reference's constant
+  double effectiveMemoryBytesPerSecond = 390e9; ///< what the timing uses
+  int64_t maxSpanBytes = 256 << 20;             ///< per core and tensor
+  int64_t numBroadcastCores = 8; ///< served by one read without loss
+  int64_t numSegments = 8;
+  int64_t segmentBytes = int64_t{16} << 30;
+  int64_t programSegment = 7;
+
+  // Ring.
+  int64_t ringBytesPerCycle = 128; ///< per direction and link
+
+  // Fixed costs.
+  double launchSeconds = 3e-6;          ///< of a program
+  double dependentAccessSeconds = 1e-6; ///< of a result that the next op needs
+
+  // The reference's matmul model (spec/passes.md, "Pass 2").
+  double partialSumSecondsPerElementHop = 1.4e-10;
+  double ptFillSeconds = 50e-6; ///< per halving of the passes below full rate
+  int64_t numRowsPerPass = 8;
+  int64_t numPassesForFullRate = 8;
+  double batchSplitExponent = 1.4;
+
+  NonNumber nonNumber = NonNumber::Inf;
+
+  /// LX bytes per core that plans may use: int(2 MiB x 0.8) = 1,677,721.
+  int64_t usableLXBytes() const;
+  /// LX bytes per core that the lowering may use for live tiles.
+  int64_t reservedLXBytes() const { return lxBytesPerCore - usableLXBytes(); }
+  /// SFU elements of weight 1 per second and core.
+  double sfuElementsPerSecondPerCore() const {
+    return static_cast<double>(numSFULanes * numCoreletsPerCore) * clockHertz;
+  }
+  /// Bytes per second of one link of the ring in one direction.
+  double ringBytesPerSecond() const {
+    return static_cast<double>(ringBytesPerCycle) * clockHertz;
+  }
+
+  /// All numbers above, in their order.
+  static const std::vector<ParameterInfo> &parameters();
+
+  /// Throws Error naming the first number that makes no sense.
+  void verify() const;
+
+  /// Every parameter with value, unit, basis, source and meaning; one whose
+  /// value is not the default's has basis "given" and its default.
+  std::string toJson() const;
+  /// Reads an object that maps parameter names to values, or to objects with a
+  /// "value" (so it reads toJson()); what is absent keeps its default. `name`
+  /// names the text in errors. Throws Error for text that is no JSON, unknown
+  /// names, wrong types, and what verify() rejects.
+  static DeviceSpec fromJson(const std::string &text,
+                             const std::string &name = "device spec");
+  /// Throws Error if the file cannot be read, and as fromJson() does.
+  static DeviceSpec fromJsonFile(const std::string &path);
+
+  bool operator==(const DeviceSpec &other) const;
+  bool operator!=(const DeviceSpec &other) const { return !(*this == other); }
+};
+
+/// What is known about one number of DeviceSpec.
+struct ParameterInfo {
+  const char *name;
+  std::variant<int64_t DeviceSpec::*, double DeviceSpec::*,
+               NonNumber DeviceSpec::*>
+      member;
+  const char *unit;
+  Basis basis;
+  const char *source;
+};
+
+/// Never null for a name of DeviceSpec::parameters().
+const ParameterInfo *findParameter(const std::string &name);
+
+} // namespace spyre
+
+#endif // SPYRE_DEVICE_DEVICESPEC_H

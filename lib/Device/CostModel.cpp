@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Device/CostModel.h"
+#include "Spyre/Device/Error.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace spyre;
+
+const char *spyre::toString(Bottleneck bottleneck) {
+  switch (bottleneck) {
+  case Bottleneck::PT:
+    return "pt";
+  case Bottleneck::SFU:
+    return "sfu";
+  case Bottleneck::DeviceMemory:
+    return "device memory";
+  case Bottleneck::LX:
+    return "lx";
+  case Bottleneck::Ring:
+    return "ring";
+  case Bottleneck::PartialSums:
+    return "partial sums";
+  case Bottleneck::Latency:
+    return "latency";
+  }
+  throw Error("unknown bottleneck " +
+              std::to_string(static_cast<int>(bottleneck)));
+}
+
+static double numPasses(double rows, const DeviceSpec &spec) {
+  return std::max(1.0, rows / static_cast<double>(spec.numRowsPerPass));
+}
+
+double spyre::ptEfficiency(double rows, const DeviceSpec &spec) {
+  return std::min(1.0,
+                  std::sqrt(numPasses(rows, spec) /
+                            static_cast<double>(spec.numPassesForFullRate)));
+}
+
+static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
+  return std::max(1.0, numSharingCores /
+                           static_cast<double>(spec.numBroadcastCores));
+}
+
+OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
+  OpCost cost;
+  double efficiency =
+      work.ptRowsPerCore > 0 ? ptEfficiency(work.ptRowsPerCore, spec) : 1.0;
+  cost.ptSeconds =
+      work.macsPerCore / (spec.ptMacsPerSecondPerCore * efficiency);
+  cost.sfuSeconds =
+      work.sfuElementsPerCore / spec.sfuElementsPerSecondPerCore();
+  for (const DeviceAccess &access : work.deviceAccesses)
+    cost.deviceMemorySeconds +=
+        access.bytes *
+        (access.isWrite ? 1.0 : sharingFactor(access.numSharingCores, spec)) /
+        spec.effectiveMemoryBytesPerSecond;
+  cost.lxSeconds = work.lxBytesPerCore / spec.lxBytesPerSecondPerCore;
+  // A ring of n cores has n links in each of two directions.
+  double numLinks =
+      2.0 * static_cast<double>(std::max<int64_t>(work.numCores, 1));
+  cost.ringSeconds =
+      std::max(work.ringByteHops / numLinks, work.ringBytesBusiestLink) /
+      spec.ringBytesPerSecond();
+  cost.partialSumSeconds =
+      work.partialSumElementHops * spec.partialSumSecondsPerElementHop;
+  cost.latencySeconds = static_cast<double>(work.numDependentAccesses) *
+                        spec.dependentAccessSeconds;
+
+  struct Part {
+    double seconds;
+    Bottleneck bottleneck;
+    /// The parameter on which it rests.
+    const char *parameter;
+  };
+  const Part overlapped[] = {
+      {cost.deviceMemorySeconds, Bottleneck::DeviceMemory,
+       "effectiveMemoryBytesPerSecond"},
+      {cost.ptSeconds, Bottleneck::PT, "ptMacsPerSecondPerCore"},
+      {cost.sfuSeconds, Bottleneck::SFU, "numSFULanes"},
+      {cost.lxSeconds, Bottleneck::LX, "lxBytesPerSecondPerCore"},
+      {cost.ringSeconds, Bottleneck::Ring, "clockHertz"},
+  };
+  const Part added[] = {
+      {cost.partialSumSeconds, Bottleneck::PartialSums,
+       "partialSumSecondsPerElementHop"},
+      {cost.latencySeconds, Bottleneck::Latency, "dependentAccessSeconds"},
+  };
+  Part longest = overlapped[0];
+  for (const Part &part : overlapped)
+    if (part.seconds > longest.seconds)
+      longest = part;
+  double guessedSeconds = 0;
+  auto add = [&](const Part &part) {
+    cost.seconds += part.seconds;
+    if (findParameter(part.parameter)->basis == Basis::Guessed)
+      guessedSeconds += part.seconds;
+  };
+  add(longest);
+  for (const Part &part : added) {
+    add(part);
+    if (part.seconds > longest.seconds)
+      longest = part;
+  }
+  cost.bottleneck = longest.bottleneck;
+  cost.guessedShare = cost.seconds > 0 ? guessedSeconds / cost.seconds : 0;
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// The reference's matmul model
+//===----------------------------------------------------------------------===//
+
+static int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t product(const std::vector<int64_t> &values) {
+  int64_t result = 1;
+  for (int64_t value : values)
+    result *= value;
+  return result;
+}
+
+static void verifyShape(const MatmulShape &shape, int64_t maxCores) {
+  bool isPositive = shape.m > 0 && shape.n > 0 && shape.k > 0 &&
+                    shape.elemsPerStick > 0 && maxCores > 0;
+  for (int64_t size : shape.batch)
+    isPositive &= size > 0;
+  if (!isPositive)
+    throw Error("the sizes of a matmul and the number of cores must be "
+                "positive to divide it");
+}
+
+/// Divisors of `size` up to `limit`, ascending.
+static std::vector<int64_t> divisors(int64_t size, int64_t limit) {
+  std::vector<int64_t> result;
+  for (int64_t d = 1; d <= std::min(size, limit); ++d)
+    if (size % d == 0)
+      result.push_back(d);
+  return result;
+}
+
+int64_t MatmulSplit::numCores() const { return product(batch) * m * n * k; }
+
+MatmulCost spyre::referenceMatmulCost(const MatmulShape &shape,
+                                      const MatmulSplit &split,
+                                      const DeviceSpec &spec) {
+  auto asDouble = [](int64_t value) { return static_cast<double>(value); };
+  auto padded = [&](int64_t size) {
+    return asDouble(ceilDiv(size, shape.elemsPerStick) * shape.elemsPerStick);
+  };
+  double b = 1;
+  for (int64_t size : shape.batch)
+    b *= asDouble(size);
+  double m = asDouble(shape.m), n = padded(shape.n), k = padded(shape.k);
+  double batchSplit = asDouble(product(split.batch));
+  // "M div m" is exact: splits are divisors.
+  double rows = asDouble(shape.m / split.m);
+
+  MatmulCost cost;
+  cost.computeSeconds =
+      b * m * n * k / asDouble(split.numCores()) /
+      (spec.ptMacsPerSecondPerCore * ptEfficiency(rows, spec));
+  constexpr double kBytesPerElement = 2;
+  cost.deviceMemorySeconds =
+      kBytesPerElement * b * (m * k + k * n + m * n) /
+      spec.deviceMemoryBytesPerSecond *
+      sharingFactor(asDouble(std::max(split.m, split.n)), spec);
+  cost.partialSumSeconds =
+      asDouble(split.k - 1) * b * m * n * spec.partialSumSecondsPerElementHop;
+  double passes = numPasses(rows, spec);
+  double passesForFullRate = asDouble(spec.numPassesForFullRate);
+  if (passes < passesForFullRate)
+    cost.fillSeconds =
+        spec.ptFillSeconds * std::log2(passesForFullRate / passes);
+  cost.cost = (cost.computeSeconds + cost.deviceMemorySeconds +
+               cost.partialSumSeconds + cost.fillSeconds) *
+              std::pow(batchSplit, spec.batchSplitExponent);
+  return cost;
+}
+
+MatmulSplit spyre::cheapestReferenceMatmulSplit(const MatmulShape &shape,
+                                                int64_t maxCores,
+                                                const DeviceSpec &spec) {
+  verifyShape(shape, maxCores);
+  int64_t numNSticks = ceilDiv(shape.n, shape.elemsPerStick);
+  int64_t numKSticks = ceilDiv(shape.k, shape.elemsPerStick);
+  MatmulSplit split, best;
+  split.batch.assign(shape.batch.size(), 1);
+  double bestCost = 0;
+  bool isFirst = true;
+  auto enumerateRest = [&](int64_t coresLeft) {
+    for (int64_t m : divisors(shape.m, coresLeft))
+      for (int64_t n : divisors(numNSticks, coresLeft / m))
+        for (int64_t k : divisors(numKSticks, coresLeft / m / n)) {
+          split.m = m;
+          split.n = n;
+          split.k = k;
+          double cost = referenceMatmulCost(shape, split, spec).cost;
+          if (isFirst || cost < bestCost) {
+            best = split;
+            bestCost = cost;
+            isFirst = false;
+          }
+        }
+  };
+  auto enumerateBatch = [&](auto &self, size_t dim, int64_t coresLeft) -> void {
+    if (dim == shape.batch.size())
+      return enumerateRest(coresLeft);
+    for (int64_t b : divisors(shape.batch[dim], coresLeft)) {
+      split.batch[dim] = b;
+      self(self, dim + 1, coresLeft / b);
+    }
+  };
+  enumerateBatch(enumerateBatch, 0, maxCores);
+  return best;
+}
+
+MatmulSplit spyre::defaultReferenceMatmulSplit(const MatmulShape &shape,
+                                               int64_t maxCores) {
+  verifyShape(shape, maxCores);
+  MatmulSplit split;
+  split.batch.assign(shape.batch.size(), 1);
+  int64_t numNSticks = ceilDiv(shape.n, shape.elemsPerStick);
+  struct Dim {
+    int64_t size;
+    int64_t *split;
+    size_t position;
+  };
+  std::vector<Dim> outputs;
+  for (size_t i = 0; i < shape.batch.size(); ++i)
+    outputs.push_back({shape.batch[i], &split.batch[i], i});
+  outputs.push_back({shape.m, &split.m, outputs.size()});
+  if (numNSticks > 1)
+    outputs.push_back({numNSticks, &split.n, outputs.size()});
+  std::sort(outputs.begin(), outputs.end(), [](const Dim &a, const Dim &b) {
+    return a.size != b.size ? a.size > b.size : a.position < b.position;
+  });
+  int64_t coresLeft = maxCores;
+  for (const Dim &dim : outputs) {
+    *dim.split = divisors(dim.size, coresLeft).back();
+    coresLeft /= *dim.split;
+  }
+  if (numNSticks > 1)
+    split.k = divisors(ceilDiv(shape.k, shape.elemsPerStick), coresLeft).back();
+  return split;
+}
+
+std::optional<MatmulSplit>
+spyre::decideReferenceMatmulSplit(const MatmulShape &shape, int64_t maxCores,
+                                  const DeviceSpec &spec) {
+  verifyShape(shape, maxCores);
+  if (shape.m == 1 || shape.k == 1 || shape.n <= shape.elemsPerStick)
+    return std::nullopt;
+  MatmulSplit cheapest = cheapestReferenceMatmulSplit(shape, maxCores, spec);
+  MatmulSplit standard = defaultReferenceMatmulSplit(shape, maxCores);
+  if (cheapest.numCores() < standard.numCores() || cheapest == standard)
+    return std::nullopt;
+  return cheapest;
+}

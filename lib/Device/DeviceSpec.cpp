@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/Error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+using namespace spyre;
+using Json = nlohmann::ordered_json;
+
+const char *spyre::toString(Basis basis) {
+  switch (basis) {
+  case Basis::Published:
+    return "published";
+  case Basis::Fitted:
+    return "fitted";
+  case Basis::Guessed:
+    return "guessed";
+  }
+  throw Error("unknown basis " + std::to_string(static_cast<int>(basis)));
+}
+
+const std::vector<ParameterInfo> &DeviceSpec::parameters() {
+  using S = DeviceSpec;
+  constexpr Basis P = Basis::Published, F = Basis::Fitted, G = Basis::Guessed;
+  static const std::vector<ParameterInfo> table = {
+      {"numCores", &S::numCores, "cores per card", P, "product documentation"},
+      {"numCoreletsPerCore", &S::numCoreletsPerCore, "corelets per core", P,
+       "torch-spyre architecture page"},
+      {"numPTRows", &S::numPTRows, "rows of processing elements per corelet", P,
+       "torch-spyre architecture page"},
+      {"numPTColumns", &S::numPTColumns,
+       "columns of processing elements per corelet", P,
+       "torch-spyre architecture page"},
+      {"numSFULanes", &S::numSFULanes, "elements per cycle and corelet", G,
+       "the smallest power of two that does not contradict the published "
+       "softmax: five passes over 512x1024 elements on one core in 23.67 us "
+       "are at least 74 elements per cycle and core"},
+      {"clockHertz", &S::clockHertz, "Hz", G,
+       "1.536e12 MAC/s per core over 2x8x8 processing elements is 8 MAC per "
+       "element and cycle at 1.5 GHz, and no power of two at a rounder clock"},
+      {"ptMacsPerSecondPerCore", &S::ptMacsPerSecondPerCore,
+       "fp16 multiply-accumulates per second and core", P,
+       "reference cost model: 98.304 TFLOP/s per card"},
+      {"cardOpsPerSecond", &S::cardOpsPerSecond,
+       "low-precision operations per second, a lower bound", P, "product page"},
+      {"cardWatts", &S::cardWatts, "W", P, "product page"},
+      {"pcieGeneration", &S::pcieGeneration, "generation", P, "product page"},
+      {"pcieLanes", &S::pcieLanes, "lanes", P, "product page"},
+      {"numCardsPerSystem", &S::numCardsPerSystem, "cards", P,
+       "product documentation"},
+      {"numCardsPerZ17", &S::numCardsPerZ17, "cards", P,
+       "product documentation"},
+      {"systemMemoryBytes", &S::systemMemoryBytes,
+       "bytes of device memory of a full system", P, "product documentation"},
+      {"lxBytesPerCore", &S::lxBytesPerCore, "bytes per core", P,
+       "LX planning page"},
+      {"lxReservedFraction", &S::lxReservedFraction,
+       "fraction kept for the back end", P, "LX planning page"},
+      {"lxBytesPerSecondPerCore", &S::lxBytesPerSecondPerCore,
+       "bytes per second and core", G,
+       "one stick per cycle and corelet, the width of the ring, at the guessed "
+       "clock"},
+      {"stickBytes", &S::stickBytes, "bytes", P, "layouts page"},
+      {"deviceMemoryBytes", &S::deviceMemoryBytes, "bytes per card", P,
+       "spec page: up to 128 GB; 8 segments of 16 GiB"},
+      {"deviceMemoryBytesPerSecond", &S::deviceMemoryBytesPerSecond,
+       "bytes per second and card", P, "reference cost model"},
+      {"effectiveMemoryBytesPerSecond", &S::effectiveMemoryBytesPerSecond,
+       "bytes per second and card", F,
+       "the one-core softmax measurements of the LX planning page"},
+      {"maxSpanBytes", &S::maxSpanBytes,
+       "bytes of contiguous device memory per core and tensor", P,
+       "work-division page"},
+      {"numBroadcastCores", &S::numBroadcastCores,
+       "cores that share one read without loss", P, "reference cost model"},
+      {"numSegments", &S::numSegments, "segments of the job address space", P,
+       "SpyreCode specification"},
+      {"segmentBytes", &S::segmentBytes, "bytes per segment", P,
+       "SpyreCode specification"},
+      {"programSegment", &S::programSegment, "index of the segment of programs",
+       P, "SpyreCode specification"},
+      {"ringBytesPerCycle", &S::ringBytesPerCycle,
+       "bytes per cycle, direction and link", P,
+       "RaPiD, DOI 10.1109/ISCA52012.2021.00021"},
+      {"launchSeconds", &S::launchSeconds, "seconds per program", F,
+       "the one-core softmax measurements of the LX planning page"},
+      {"dependentAccessSeconds", &S::dependentAccessSeconds,
+       "seconds per small operand that goes through device memory", F,
+       "the one-core softmax measurements of the LX planning page"},
+      {"partialSumSecondsPerElementHop", &S::partialSumSecondsPerElementHop,
+       "seconds per output element and ring hop", P, "reference cost model"},
+      {"ptFillSeconds", &S::ptFillSeconds,
+       "seconds per halving of the passes below full rate", P,
+       "reference cost model"},
+      {"numRowsPerPass", &S::numRowsPerPass, "rows of M per pass", P,
+       "reference cost model"},
+      {"numPassesForFullRate", &S::numPassesForFullRate, "passes", P,
+       "reference cost model"},
+      {"batchSplitExponent", &S::batchSplitExponent,
+       "exponent of the batch split", P, "reference cost model"},
+      {"nonNumber", &S::nonNumber, "inf or nan", G,
+       "spec/numerics.md, \"The non-number\": not confirmed by hardware"},
+  };
+  return table;
+}
+
+const ParameterInfo *spyre::findParameter(const std::string &name) {
+  for (const ParameterInfo &info : DeviceSpec::parameters())
+    if (name == info.name)
+      return &info;
+  return nullptr;
+}
+
+int64_t DeviceSpec::usableLXBytes() const {
+  return static_cast<int64_t>(static_cast<double>(lxBytesPerCore) *
+                              (1.0 - lxReservedFraction));
+}
+
+void DeviceSpec::verify() const {
+  auto fail = [](const std::string &name, const std::string &expected,
+                 const std::string &found) {
+    throw Error("device spec: " + name + " must be " + expected + ", but is " +
+                found);
+  };
+  for (const ParameterInfo &info : parameters()) {
+    if (auto *member = std::get_if<int64_t DeviceSpec::*>(&info.member)) {
+      int64_t value = this->**member;
+      if (value <
+          (info.member == decltype(info.member)(&DeviceSpec::programSegment)
+               ? 0
+               : 1))
+        fail(info.name, "positive", std::to_string(value));
+    } else if (auto *member = std::get_if<double DeviceSpec::*>(&info.member)) {
+      double value = this->**member;
+      // Times may be zero, rates may not.
+      bool mayBeZero = std::string(info.unit).rfind("seconds", 0) == 0 ||
+                       *member == &DeviceSpec::lxReservedFraction;
+      if (!std::isfinite(value) || value < 0 || (value == 0 && !mayBeZero))
+        fail(info.name, "finite and positive", std::to_string(value));
+    }
+  }
+  if (numCores > 32)
+    fail("numCores", "at most 32", std::to_string(numCores));
+  if (lxReservedFraction >= 1)
+    fail("lxReservedFraction", "below 1", std::to_string(lxReservedFraction));
+  if (stickBytes != kStickBytes)
+    fail("stickBytes", std::to_string(kStickBytes) + " (layouts depend on it)",
+         std::to_string(stickBytes));
+  if (programSegment >= numSegments)
+    fail("programSegment", "below numSegments", std::to_string(programSegment));
+}
+
+static Json valueOf(const DeviceSpec &spec, const ParameterInfo &info) {
+  return std::visit(
+      [&](auto member) -> Json {
+        if constexpr (std::is_same_v<decltype(member), NonNumber DeviceSpec::*>)
+          return spec.*member == NonNumber::Inf ? "inf" : "nan";
+        else
+          return spec.*member;
+      },
+      info.member);
+}
+
+bool DeviceSpec::operator==(const DeviceSpec &other) const {
+  for (const ParameterInfo &info : parameters())
+    if (!std::visit([&](auto member) { return this->*member == other.*member; },
+                    info.member))
+      return false;
+  return true;
+}
+
+std::string DeviceSpec::toJson() const {
+  Json result = Json::object();
+  DeviceSpec defaults;
+  for (const ParameterInfo &info : parameters()) {
+    Json entry;
+    Json value = valueOf(*this, info), standard = valueOf(defaults, info);
+    entry["value"] = value;
+    entry["unit"] = info.unit;
+    if (value == standard) {
+      entry["basis"] = toString(info.basis);
+      entry["source"] = info.source;
+    } else {
+      entry["basis"] = "given";
+      entry["default"] = standard;
+    }
+    result[info.name] = std::move(entry);
+  }
+  return result.dump(2) + "\n";
+}
+
+DeviceSpec DeviceSpec::fromJson(const std::string &text,
+                                const std::string &name) {
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error &error) {
+    throw Error(name + ": " + error.what());
+  }
+  if (!json.is_object())
+    throw Error(name + ": expected an object, found " + json.type_name());
+  DeviceSpec spec;
+  for (auto &[key, entry] : json.items()) {
+    const ParameterInfo *info = findParameter(key);
+    if (!info)
+      throw Error(name + ": there is no parameter \"" + key + "\"");
+    if (entry.is_object() && !entry.contains("value"))
+      throw Error(name + ": \"" + key + "\" has no \"value\"");
+    const Json &value = entry.is_object() ? entry["value"] : entry;
+    auto fail = [&, &key = key](const char *expected) {
+      throw Error(name + ": \"" + key + "\" must be " + expected + ", but is " +
+                  value.dump());
+    };
+    if (auto *member = std::get_if<int64_t DeviceSpec::*>(&info->member)) {
+      if (!value.is_number_integer() ||
+          (value.is_number_unsigned() &&
+           value.get<uint64_t>() >
+               static_cast<uint64_t>(std::numeric_limits<int64_t>::max())))
+        fail("a 64-bit integer");
+      spec.**member = value.get<int64_t>();
+    } else if (auto *member =
+                   std::get_if<double DeviceSpec::*>(&info->member)) {
+      if (!value.is_number())
+        fail("a number");
+      spec.**member = value.get<double>();
+    } else {
+      if (value != "inf" && value != "nan")
+        fail("\"inf\" or \"nan\"");
+      spec.nonNumber = value == "inf" ? NonNumber::Inf : NonNumber::NaN;
+    }
+  }
+  try {
+    spec.verify();
+  } catch (const Error &error) {
+    throw Error(name + ": " + error.what());
+  }
+  return spec;
+}
+
+DeviceSpec DeviceSpec::fromJsonFile(const std::string &path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  if (!file || !(text << file.rdbuf()))
+    throw Error("cannot read device spec " + path);
+  return fromJson(text.str(), path);
+}
