@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREBUFFERIZE
@@ -31,9 +32,14 @@ public:
           << "expected 1 to 32 cores, found " << cores.getValue();
       return signalPassFailure();
     }
-    if (failed(checkLayouts()) || failed(bufferize()) ||
-        failed(turnResultsIntoParameters()))
+    if (failed(checkLayouts()))
       return signalPassFailure();
+    copies = copiedBytes = 0;
+    getOperation().walk([&](func::FuncOp func) { delayUpdates(func); });
+    if (failed(bufferize()) || failed(turnResultsIntoParameters()))
+      return signalPassFailure();
+    numCopies += copies;
+    numCopiedBytes += copiedBytes;
   }
 
 private:
@@ -58,6 +64,34 @@ private:
     return failure(result.wasInterrupted());
   }
 
+  /// Moves the updates of arguments to the end of the function, where nothing
+  /// reads an old value any more, and copies arguments that updates read.
+  void delayUpdates(func::FuncOp func) {
+    SmallVector<bufferization::MaterializeInDestinationOp> updates;
+    func.walk([&](bufferization::MaterializeInDestinationOp op) {
+      if (op.getResult() && func->isAncestor(op->getParentOp()) &&
+          op->getParentOp() == func)
+        updates.push_back(op);
+    });
+    if (updates.empty())
+      return;
+    Operation *terminator = func.getBody().back().getTerminator();
+    OpBuilder builder(updates.front());
+    for (bufferization::MaterializeInDestinationOp update : updates) {
+      if (isa<BlockArgument>(update.getSource())) {
+        builder.setInsertionPoint(updates.front());
+        Value empty = tensor::EmptyOp::create(
+            builder, update.getLoc(),
+            cast<RankedTensorType>(update.getSource().getType()), ValueRange());
+        update.getSourceMutable().assign(
+            createCopyOp(builder, update.getLoc(), update.getSource(), empty)
+                ->getResult(0));
+      }
+      update.getResult().replaceAllUsesWith(update.getSource());
+      update->moveBefore(terminator);
+    }
+  }
+
   LogicalResult bufferize() {
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
@@ -80,12 +114,46 @@ private:
       return createCopy(builder, loc, from, to);
     };
     bufferization::BufferizationState state;
-    return bufferization::runOneShotModuleBufferize(getOperation(), options,
-                                                    state);
+    if (failed(bufferization::runOneShotModuleBufferize(getOperation(),
+                                                        options, state)))
+      return failure();
+    // An argument that was updated in place is its own source.
+    getOperation().walk([&](SpyreOpInterface op) {
+      if (!isa<IdentityOp>(op) || op.getSpyreInit() != op->getOperand(0))
+        return;
+      SmallVector<AffineMap> maps = op.getIndexingMaps();
+      if (maps.front() != maps.back())
+        return;
+      copies -= 1;
+      copiedBytes -=
+          getSizeInBytes(cast<ShapedType>(op.getSpyreInit().getType()));
+      op->erase();
+    });
+    return success();
+  }
+
+  /// Copies each result that is an argument, or the same buffer as a result
+  /// before it. Upstream's conversion handles allocations only.
+  void giveResultsOwnBuffers(func::FuncOp func) {
+    if (func.isExternal())
+      return;
+    Operation *terminator = func.getBody().back().getTerminator();
+    llvm::SmallPtrSet<Operation *, 8> owned;
+    OpBuilder builder(terminator);
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      auto type = dyn_cast<MemRefType>(operand.get().getType());
+      if (!type)
+        continue;
+      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      if (alloc && owned.insert(alloc).second)
+        continue;
+      Value copy = memref::AllocOp::create(builder, terminator->getLoc(), type);
+      createCopyOp(builder, terminator->getLoc(), operand.get(), copy);
+      operand.set(copy);
+    }
   }
 
   LogicalResult turnResultsIntoParameters() {
-    SmallVector<std::pair<func::FuncOp, unsigned>> outParameters;
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
       unsigned number = 0;
       for (unsigned result = 0; result < func.getNumResults(); ++result) {
@@ -98,6 +166,7 @@ private:
                                              "out" + Twine(number)));
         ++number;
       }
+      giveResultsOwnBuffers(func);
     }
     bufferization::BufferResultsToOutParamsOpts options;
     options.hoistStaticAllocs = true;
@@ -115,21 +184,34 @@ private:
                            Value to) {
     if (from == to)
       return success();
-    auto type = cast<MemRefType>(to.getType());
+    createCopyOp(builder, loc, from, to);
+    return success();
+  }
+
+  Operation *createCopyOp(OpBuilder &builder, Location loc, Value from,
+                          Value to) {
+    auto type = cast<ShapedType>(to.getType());
     AffineMap map =
         AffineMap::getMultiDimIdentityMap(type.getRank(), &getContext());
     OperationState state(loc, IdentityOp::getOperationName());
     state.addOperands({from, to});
+    if (isa<TensorType>(type))
+      state.addTypes(type);
     state.addAttribute("maps", builder.getAffineMapArrayAttr({map, map}));
     state.addAttribute("extents",
                        builder.getDenseI64ArrayAttr(type.getShape()));
     auto copy = cast<SpyreOpInterface>(builder.create(state));
     copy.setWorkDivision(chooseWorkDivision(copy, cores));
-    ++numCopies;
-    if (LayoutAttrInterface layout = getLayout(type))
-      numCopiedBytes += layout.getSizeInBytes(type.getShape());
-    return success();
+    copies += 1;
+    copiedBytes += getSizeInBytes(type);
+    return copy;
   }
+
+  static int64_t getSizeInBytes(ShapedType type) {
+    return getLayout(type).getSizeInBytes(type.getShape());
+  }
+
+  int64_t copies = 0, copiedBytes = 0;
 };
 
 } // namespace

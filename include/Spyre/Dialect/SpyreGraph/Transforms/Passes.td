@@ -115,7 +115,8 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
   ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::bufferization::BufferizationDialect",
-                           "::mlir::memref::MemRefDialect"];
+                           "::mlir::memref::MemRefDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {

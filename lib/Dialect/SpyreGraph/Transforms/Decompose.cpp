@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Decompose.cpp - Composite operations into device ops -----*- C++ -*-===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <limits>
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREDECOMPOSE
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
+Type elementOf(Value value) { return typeOf(value).getElementType(); }
+
+/// A tensor or an fp32 immediate.
+struct Operand {
+  Operand(Value tensor) : tensor(tensor) {}
+  Operand(double number) : number(number) {}
+  Value tensor;
+  double number = 0;
+};
+
+/// Builds device operations in place of one composite operation.
+class Decomposer {
+public:
+  explicit Decomposer(func::FuncOp function)
+      : function(function), b(function.getContext()),
+        loc(function.getLoc()) {}
+
+  void start(Operation *op) {
+    b.setInsertionPoint(op);
+    loc = op->getLoc();
+  }
+
+  void softmax(SoftmaxOp op);
+  void layerNorm(LayerNormOp op);
+  void rmsNorm(RmsNormOp op);
+  void attention(AttentionOp op);
+  void attentionBackward(AttentionBackwardOp op);
+
+private:
+  Type f32() { return b.getF32Type(); }
+  RankedTensorType tensor(ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
+  }
+
+  Value create(StringRef name, ValueRange ins, RankedTensorType type,
+               ArrayRef<NamedAttribute> attrs) {
+    Value init = tensor::EmptyOp::create(b, loc, type.getShape(),
+                                         type.getElementType());
+    OperationState state(loc, name);
+    state.addOperands(ins);
+    state.addOperands(init);
+    state.addTypes(init.getType());
+    state.addAttributes(attrs);
+    return b.create(state)->getResult(0);
+  }
+
+  template <typename OpTy>
+  Value pointwise(RankedTensorType type, ArrayRef<Operand> operands,
+                  ArrayRef<NamedAttribute> attrs = {}) {
+    SmallVector<Value> ins;
+    SmallVector<Attribute> immediates;
+    for (const Operand &operand : operands) {
+      if (operand.tensor)
+        ins.push_back(operand.tensor);
+      immediates.push_back(operand.tensor
+                               ? Attribute(b.getUnitAttr())
+                               : b.getF32FloatAttr(operand.number));
+    }
+    SmallVector<NamedAttribute> all(attrs);
+    if (ins.size() != operands.size())
+      all.push_back(b.getNamedAttr("immediates", b.getArrayAttr(immediates)));
+    return create(OpTy::getOperationName(), ins, type, all);
+  }
+
+  /// A reduction that keeps the reduced dimensions as 1.
+  template <typename OpTy>
+  Value reduce(ValueRange ins, ArrayRef<int64_t> dims, Type element,
+               ArrayRef<NamedAttribute> attrs = {}) {
+    SmallVector<int64_t> shape(shapeOf(ins[0]));
+    for (int64_t dim : dims)
+      shape[dim] = 1;
+    SmallVector<NamedAttribute> all(attrs);
+    all.push_back(b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)));
+    return create(OpTy::getOperationName(), ins, tensor(shape, element), all);
+  }
+
+  /// alpha x (x . y) + bias with one map per operand, over loops `extents`.
+  Value contract(Value x, Value y, Value bias, RankedTensorType type,
+                 ArrayRef<AffineMap> maps, ArrayRef<int64_t> extents,
+                 double alpha) {
+    SmallVector<Value> ins{x, y};
+    SmallVector<NamedAttribute> attrs{
+        b.getNamedAttr("alpha", b.getF64FloatAttr(alpha)),
+        b.getNamedAttr("maps", b.getAffineMapArrayAttr(maps)),
+        b.getNamedAttr("extents", b.getDenseI64ArrayAttr(extents))};
+    if (bias) {
+      ins.push_back(bias);
+      attrs.push_back(b.getNamedAttr("has_bias", b.getUnitAttr()));
+    }
+    return create(MatmulOp::getOperationName(), ins, type, attrs);
+  }
+
+  AffineMap map(unsigned numLoops, ArrayRef<AffineExpr> results) {
+    return AffineMap::get(numLoops, 0, results, b.getContext());
+  }
+  AffineExpr d(unsigned dim) { return b.getAffineDimExpr(dim); }
+  AffineExpr zero() { return b.getAffineConstantExpr(0); }
+
+  double lowest(Type element);
+  Value causalBias(int64_t rows, int64_t columns, Type element);
+  Value additiveMask(Value mask, Type element);
+  /// Scores [B, H, L, S] with scale and masks, in the query's type.
+  Value scores(Value query, Value key, Value mask, bool causal, double scale);
+
+  func::FuncOp function;
+  OpBuilder b;
+  Location loc;
+  DenseMap<std::tuple<int64_t, int64_t, Type>, Value> causalBiases;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Softmax
+//===----------------------------------------------------------------------===//
+
+// Every step but the last rounds at most once: the exponential is computed
+// from the unrounded difference, sums are f32.
+
+void Decomposer::softmax(SoftmaxOp op) {
+  Value input = op.getInput();
+  RankedTensorType type = typeOf(op.getResult());
+  SmallVector<int64_t> dims{static_cast<int64_t>(op.getDim())};
+  Value largest = reduce<MaxOp>(input, dims, elementOf(input));
+  auto exponentials =
+      tensor(type.getShape(), type.getElementType());
+  Value result;
+  if (op.getLog()) {
+    // Only the sum of these is used.
+    Value exponential =
+        pointwise<ExpSubOp>(exponentials, {input, largest});
+    Value sum = reduce<SumOp>(exponential, dims, f32());
+    RankedTensorType statistics = typeOf(sum);
+    Value logSum = pointwise<LogOp>(statistics, {sum});
+    // (input - largest) x 1 x 1 - log(sum), rounded once.
+    Value negated = pointwise<NegOp>(statistics, {logSum});
+    result = pointwise<LayerNormNormOp>(
+        exponentials, {input, largest, 1.0, 1.0, negated});
+  } else {
+    Value exponential =
+        pointwise<ExpSubOp>(exponentials, {input, largest});
+    Value sum = reduce<SumOp>(exponential, dims, f32());
+    result = pointwise<DivOp>(exponentials, {exponential, sum});
+  }
+  op.getResult().replaceAllUsesWith(result);
+}
+
+//===----------------------------------------------------------------------===//
+// Norms
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> lastDims(Value value, int64_t count) {
+  int64_t rank = shapeOf(value).size();
+  return llvm::to_vector(llvm::seq<int64_t>(rank - count, rank));
+}
+
+static double countOf(Value value, ArrayRef<int64_t> dims) {
+  double count = 1;
+  for (int64_t dim : dims)
+    count *= shapeOf(value)[dim];
+  return count;
+}
+
+void Decomposer::layerNorm(LayerNormOp op) {
+  Value input = op.getInput();
+  SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
+  Value mean = reduce<MeanOp>(input, dims, f32());
+  Value variance = reduce<SumSquaresOp>(
+      {input, mean}, dims, f32(),
+      b.getNamedAttr("scale", b.getF64FloatAttr(1.0 / countOf(input, dims))));
+  RankedTensorType statistics = typeOf(mean);
+  Value shifted = pointwise<AddOp>(statistics,
+                                   {variance, op.getEps().convertToDouble()});
+  Value rstd = pointwise<RsqrtOp>(statistics, {shifted});
+  op.getMean().replaceAllUsesWith(mean);
+  op.getRstd().replaceAllUsesWith(rstd);
+  if (op.getResult().use_empty())
+    return;
+  Operand weight = op.getWeight() ? Operand(op.getWeight()) : Operand(1.0);
+  Operand bias = op.getBias() ? Operand(op.getBias()) : Operand(0.0);
+  op.getResult().replaceAllUsesWith(pointwise<LayerNormNormOp>(
+      typeOf(op.getResult()), {input, mean, rstd, weight, bias}));
+}
+
+void Decomposer::rmsNorm(RmsNormOp op) {
+  Value input = op.getInput();
+  SmallVector<int64_t> dims = lastDims(input, op.getNumDims());
+  Value meanSquare = reduce<SumSquaresOp>(
+      input, dims, f32(),
+      b.getNamedAttr("scale", b.getF64FloatAttr(1.0 / countOf(input, dims))));
+  RankedTensorType statistics = typeOf(meanSquare);
+  Value shifted = pointwise<AddOp>(
+      statistics, {meanSquare, op.getEps().convertToDouble()});
+  Value rstd = pointwise<RsqrtOp>(statistics, {shifted});
+  op.getRstd().replaceAllUsesWith(rstd);
+  if (op.getResult().use_empty())
+    return;
+  Operand weight = op.getWeight() ? Operand(op.getWeight()) : Operand(1.0);
+  op.getResult().replaceAllUsesWith(pointwise<LayerNormNormOp>(
+      typeOf(op.getResult()), {input, 0.0, rstd, weight, 0.0}));
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// A finite number below every score that matters: larger magnitudes do not
+/// exist in DL16 (spec/numerics.md).
+double Decomposer::lowest(Type element) {
+  return element.isF32() ? -3.0e38 : -8.5e9;
+}
+
+/// 0 where a row may see a column, minus infinity elsewhere. Made once per
+/// function, before the first use.
+Value Decomposer::causalBias(int64_t rows, int64_t columns, Type element) {
+  Value &bias = causalBiases[{rows, columns, element}];
+  if (bias)
+    return bias;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(&function.getBody().front());
+  bias = pointwise<TriOp>(
+      tensor({rows, columns}, element),
+      {-std::numeric_limits<double>::infinity()},
+      {b.getNamedAttr("diagonal", b.getI64IntegerAttr(1)),
+       b.getNamedAttr("upper", b.getUnitAttr())});
+  return bias;
+}
+
+/// A boolean mask (true: keep) as a number to add to scores.
+Value Decomposer::additiveMask(Value mask, Type element) {
+  if (!elementOf(mask).isInteger(1))
+    return mask;
+  return pointwise<WhereOp>(
+      tensor(shapeOf(mask), element),
+      {mask, 0.0, -std::numeric_limits<double>::infinity()});
+}
+
+Value Decomposer::scores(Value query, Value key, Value mask, bool causal,
+                         double scale) {
+  ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
+  Type element = elementOf(query);
+  SmallVector<int64_t> shape{q[0], q[1], q[2], k[2]};
+  Value bias;
+  if (mask)
+    bias = additiveMask(mask, element);
+  if (causal) {
+    Value triangle = causalBias(q[2], k[2], element);
+    if (bias) {
+      SmallVector<int64_t> sum(shapeOf(bias));
+      while (sum.size() < 2)
+        sum.insert(sum.begin(), 1);
+      sum[sum.size() - 2] = q[2];
+      sum[sum.size() - 1] = k[2];
+      bias = pointwise<AddOp>(tensor(sum, element), {bias, triangle});
+    } else {
+      bias = triangle;
+    }
+  }
+  // Loops: batch, head, row, column, width. Grouped queries share key heads.
+  int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(k[1], 1), 1);
+  AffineExpr keyHead = k[1] == 1 ? zero() : d(1).floorDiv(group);
+  SmallVector<AffineMap> maps{map(5, {d(0), d(1), d(2), d(4)}),
+                              map(5, {d(0), keyHead, d(3), d(4)})};
+  if (bias) {
+    SmallVector<AffineExpr> exprs;
+    unsigned missing = 4 - shapeOf(bias).size();
+    for (auto [dim, extent] : llvm::enumerate(shapeOf(bias)))
+      exprs.push_back(extent == 1 ? zero() : d(missing + dim));
+    maps.push_back(map(5, exprs));
+  }
+  maps.push_back(map(5, {d(0), d(1), d(2), d(3)}));
+  SmallVector<int64_t> extents(shape);
+  extents.push_back(q[3]);
+  return contract(query, key, bias, tensor(shape, element), maps, extents,
+                  scale);
+}
+
+void Decomposer::attention(AttentionOp op) {
+  Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
+  Value masked = scores(query, key, op.getMask(), op.getCausal(),
+                        op.getScale().convertToDouble());
+  ArrayRef<int64_t> q = shapeOf(query), v = shapeOf(value);
+  Type element = elementOf(query);
+  RankedTensorType scoresType = typeOf(masked);
+  Value largest = reduce<MaxOp>(masked, 3, element);
+  // Only a mask can hide a whole row (causal rows see column 0). PyTorch's
+  // fused attention gives zeros there: exp(-inf - finite) over at least a tiny
+  // sum. Other rows have a sum of at least 1.
+  if (op.getMask())
+    largest = pointwise<MaximumOp>(typeOf(largest),
+                                   {largest, lowest(element)});
+  Value exponential = pointwise<ExpSubOp>(scoresType, {masked, largest});
+  Value sum = reduce<SumOp>(exponential, 3, f32());
+  if (op.getMask())
+    sum = pointwise<MaximumOp>(typeOf(sum), {sum, 1e-30});
+  // The division is linear: do it on the smaller side.
+  bool divideLate = v[3] < v[2];
+  Value weights = divideLate
+                      ? exponential
+                      : pointwise<DivOp>(scoresType, {exponential, sum});
+  int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(v[1], 1), 1);
+  AffineExpr valueHead = v[1] == 1 ? zero() : d(1).floorDiv(group);
+  RankedTensorType type = typeOf(op.getResult());
+  SmallVector<int64_t> extents(type.getShape());
+  extents.push_back(v[2]);
+  // Loops: batch, head, row, value width, column.
+  Value result = contract(weights, value, nullptr, type,
+                          {map(5, {d(0), d(1), d(2), d(4)}),
+                           map(5, {d(0), valueHead, d(4), d(3)}),
+                           map(5, {d(0), d(1), d(2), d(3)})},
+                          extents, 1.0);
+  if (divideLate)
+    result = pointwise<DivOp>(type, {result, sum});
+  op.getResult().replaceAllUsesWith(result);
+  if (op.getLogsumexp().use_empty())
+    return;
+  RankedTensorType statistics = typeOf(sum);
+  Value logSum = pointwise<LogOp>(statistics, {sum});
+  Value kept = pointwise<AddOp>(statistics, {logSum, largest});
+  Value flat = ViewOp::create(
+      b, loc, op.getLogsumexp().getType(), kept,
+      AffineMapAttr::get(map(3, {d(0), d(1), d(2), zero()})));
+  op.getLogsumexp().replaceAllUsesWith(flat);
+}
+
+void Decomposer::attentionBackward(AttentionBackwardOp op) {
+  Value gradient = op.getGradOutput(), query = op.getQuery(),
+        key = op.getKey(), value = op.getValue();
+  double scale = op.getScale().convertToDouble();
+  Value masked =
+      scores(query, key, op.getMask(), op.getCausal(), scale);
+  RankedTensorType scoresType = typeOf(masked);
+  ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
+  SmallVector<int64_t> rowShape{q[0], q[1], q[2], 1};
+  Value rows = ViewOp::create(
+      b, loc, tensor(rowShape, f32()), op.getLogsumexp(),
+      AffineMapAttr::get(map(4, {d(0), d(1), d(2)})));
+  Value weights = pointwise<ExpSubOp>(scoresType, {masked, rows});
+
+  int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(k[1], 1), 1);
+  auto sharedHead = [&](AffineExpr head) {
+    return k[1] == 1 ? zero() : head.floorDiv(group);
+  };
+  // Gradient of the weights: gradient . value transposed.
+  Value gradWeights = contract(
+      gradient, value, nullptr, scoresType,
+      {map(5, {d(0), d(1), d(2), d(4)}),
+       map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
+       map(5, {d(0), d(1), d(2), d(3)})},
+      {q[0], q[1], q[2], k[2], v[3]}, 1.0);
+  Value dot = reduce<SumProductsOp>(
+      {gradient, op.getOutput()}, 3, f32(),
+      b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));
+  // (gradWeights - dot) x weights.
+  Value gradScores = pointwise<LayerNormNormOp>(
+      scoresType, {gradWeights, dot, weights, 1.0, 0.0});
+
+  if (!op.getGradQuery().use_empty())
+    op.getGradQuery().replaceAllUsesWith(contract(
+        gradScores, key, nullptr, typeOf(op.getGradQuery()),
+        {map(5, {d(0), d(1), d(2), d(4)}),
+         map(5, {d(0), sharedHead(d(1)), d(4), d(3)}),
+         map(5, {d(0), d(1), d(2), d(3)})},
+        {q[0], q[1], q[2], q[3], k[2]}, scale));
+  // Loops: batch, key head, column, width, row (and head within the group).
+  auto sumOverRows = [&](Value x, Value y, RankedTensorType type,
+                         double factor) {
+    SmallVector<int64_t> extents(type.getShape());
+    extents.push_back(q[2]);
+    if (group > 1)
+      extents.push_back(group);
+    unsigned numLoops = extents.size();
+    AffineExpr head = group > 1 ? d(1) * group + d(5) : d(1);
+    return contract(x, y, nullptr, type,
+                    {map(numLoops, {d(0), head, d(4), d(2)}),
+                     map(numLoops, {d(0), head, d(4), d(3)}),
+                     map(numLoops, {d(0), d(1), d(2), d(3)})},
+                    extents, factor);
+  };
+  if (!op.getGradKey().use_empty())
+    op.getGradKey().replaceAllUsesWith(
+        sumOverRows(gradScores, query, typeOf(op.getGradKey()), scale));
+  if (!op.getGradValue().use_empty())
+    op.getGradValue().replaceAllUsesWith(
+        sumOverRows(weights, gradient, typeOf(op.getGradValue()), 1.0));
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct SpyreDecompose
+    : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal())
+      return;
+    Decomposer decomposer(function);
+    SmallVector<Operation *> composites;
+    function.walk([&](Operation *op) {
+      if (isa<SoftmaxOp, LayerNormOp, RmsNormOp, AttentionOp,
+              AttentionBackwardOp>(op))
+        composites.push_back(op);
+    });
+    for (Operation *op : composites) {
+      if (op->use_empty()) {
+        op->erase();
+        continue;
+      }
+      decomposer.start(op);
+      TypeSwitch<Operation *>(op)
+          .Case([&](SoftmaxOp op) { decomposer.softmax(op); })
+          .Case([&](LayerNormOp op) { decomposer.layerNorm(op); })
+          .Case([&](RmsNormOp op) { decomposer.rmsNorm(op); })
+          .Case([&](AttentionOp op) { decomposer.attention(op); })
+          .Case([&](AttentionBackwardOp op) {
+            decomposer.attentionBackward(op);
+          });
+      op->erase();
+    }
+    eraseDeadOps(function);
+  }
+
+  /// Ops on tensors have no effects: what nobody uses goes, users first.
+  static void eraseDeadOps(func::FuncOp function) {
+    for (Block &block : function.getBody())
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+        if (op.use_empty() &&
+            (isa<ViewOp, tensor::EmptyOp>(op) ||
+             (isa<SpyreOpInterface>(op) && op.getNumResults() == 1)))
+          op.erase();
+  }
+};
+} // namespace
