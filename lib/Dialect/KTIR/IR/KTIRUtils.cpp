@@ -12,11 +12,12 @@ IntegerSet mlir::ktdp::getBoxSet(MLIRContext *context,
   unsigned numSymbols = 0;
   for (auto [dim, extent] : llvm::enumerate(extents)) {
     AffineExpr d = getAffineDimExpr(dim, context);
-    AffineExpr upper = ShapedType::isDynamic(extent)
-                           ? getAffineSymbolExpr(numSymbols++, context) - 1
-                           : getAffineConstantExpr(extent - 1, context);
     constraints.push_back(d);
-    constraints.push_back(-d + upper);
+    // Associated as text reads, so that a set equals the one read back.
+    constraints.push_back(
+        ShapedType::isDynamic(extent)
+            ? -d + getAffineSymbolExpr(numSymbols++, context) - 1
+            : -d + (extent - 1));
   }
   // An integer set needs a constraint.
   if (constraints.empty())
