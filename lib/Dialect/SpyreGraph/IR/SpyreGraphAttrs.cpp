@@ -67,7 +67,8 @@ AffineMap LayoutAttrInterface::getDeviceMap(ArrayRef<int64_t> shape,
 
 int64_t LayoutAttrInterface::getSizeInBytes(ArrayRef<int64_t> shape) const {
   int64_t sticks = 1;
-  for (int64_t extent : ArrayRef(getDeviceSize(shape)).drop_back())
+  SmallVector<int64_t> deviceSize = getDeviceSize(shape);
+  for (int64_t extent : ArrayRef(deviceSize).drop_back())
     sticks *= extent;
   return sticks * 128;
 }

@@ -420,7 +420,7 @@ private:
   void makeCompatible(OpInfo &info, unsigned operand, StickChoice stick) {
     LayoutAttrInterface layout =
         getLayout(info.op->getOperand(operand).getType());
-    if (info.isExempt(operand, layout))
+    if (info.isExempt(operand, layout) || llvm::is_contained(info.extents, 0))
       return;
     LaneAccess access = info.getAccess(operand, layout);
     if (!isCompatible(access, info.maps[operand], info.extents, stick) &&

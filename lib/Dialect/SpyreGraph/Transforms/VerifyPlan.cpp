@@ -373,8 +373,6 @@ private:
   LogicalResult verifyContents(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     SmallVector<int64_t> extents = op.getLoopExtents();
-    if (llvm::is_contained(extents, 0))
-      return success();
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     unsigned initNumber = op->getNumOperands() - 1;
     for (OpOperand &operand : op->getOpOperands()) {
@@ -382,6 +380,13 @@ private:
       if (!alloc)
         continue;
       unsigned number = operand.getOperandNumber();
+      // Empty loops read nothing, but a reduction over nothing still writes.
+      bool empty = false;
+      for (unsigned dim = 0; dim < extents.size(); ++dim)
+        empty |= extents[dim] == 0 && (number != initNumber ||
+                                       maps[number].isFunctionOfDim(dim));
+      if (empty)
+        continue;
       ArrayRef<int64_t> shape = alloc.getType().getShape();
       bool throughIndex = indirect && indirect->operand == number;
       auto [missing, isNew] = missingParts.try_emplace(alloc);

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints random `spyre_graph` functions in imported form, one per module.
+
+Usage: random_graphs.py SEED COUNT. The same seed gives the same text. Shapes are
+drawn from sizes around the stick, primes, 1 and 0; ops from every layout rule.
+"""
+
+import random
+import sys
+
+SIZES = [0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 130, 251, 256]
+FORMATS = {"f16": "SEN169_FP16", "f32": "IEEE_FP32", "i64": "IEEE_INT32"}
+
+
+class Function:
+    """One function under construction; values are (name, shape, element type, layout)."""
+
+    def __init__(self, rng: random.Random, name: str) -> None:
+        self.rng = rng
+        self.name = name
+        self.lines: list[str] = []
+        self.arguments: list[str] = []
+        self.values: list[tuple[str, list[int], str, str]] = []
+        self.counter = 0
+
+    def fresh(self) -> str:
+        self.counter += 1
+        return f"%v{self.counter}"
+
+    def argument(self, shape: list[int], element: str = "f16") -> tuple[str, list[int], str, str]:
+        order = list(range(len(shape)))
+        self.rng.shuffle(order)
+        sparse = ", sparse" if shape and self.rng.random() < 0.1 else ""
+        layout = f"#spyre_graph.layout<order = {order}{sparse}, {FORMATS[element]}>"
+        value = (f"%a{len(self.arguments)}", shape, element, layout)
+        self.arguments.append(f"{value[0]}: {self.type(value)}")
+        self.values.append(value)
+        return value
+
+    @staticmethod
+    def type(value: tuple[str, list[int], str, str]) -> str:
+        dims = "".join(f"{size}x" for size in value[1])
+        return f"tensor<{dims}{value[2]}{', ' + value[3] if value[3] else ''}>"
+
+    def define(self, shape: list[int], element: str) -> tuple[str, list[int], str, str]:
+        value = (self.fresh(), shape, element, "")
+        self.values.append(value)
+        return value
+
+    def op(self, name, inputs, shape, element, attributes="", init=None):
+        if init is None:
+            init = (self.fresh(), shape, element, "")
+            self.lines.append(f"{init[0]} = tensor.empty() : {self.type(init)}")
+        result = (self.fresh(), init[1], init[2], init[3])
+        self.values.append(result)
+        ins = ""
+        if inputs:
+            names = ", ".join(value[0] for value in inputs)
+            ins = f"ins({names} : {', '.join(map(self.type, inputs))}) "
+        self.lines.append(
+            f"{result[0]} = spyre_graph.{name} {ins}outs({init[0]} : {self.type(init)}) "
+            f"{attributes} -> {self.type(result)}"
+        )
+        return result
+
+    def view(self, source, shape, results):
+        value = self.define(shape, source[2])
+        dims = ", ".join(f"d{i}" for i in range(len(shape)))
+        self.lines.append(
+            f"{value[0]} = spyre_graph.view {source[0]}, affine_map<({dims}) -> "
+            f"({', '.join(results)})> : {self.type(source)} -> {self.type(value)}"
+        )
+        return value
+
+    def random_view(self, source):
+        shape = source[1]
+        rank = len(shape)
+        kind = self.rng.choice(["permute", "slice", "expand", "split", "merge", "select"])
+        if kind == "permute":
+            order = list(range(rank))
+            self.rng.shuffle(order)
+            return self.view(
+                source, [shape[d] for d in order], [f"d{order.index(i)}" for i in range(rank)]
+            )
+        dim = self.rng.randrange(rank) if rank else -1
+        if kind == "slice" and rank and shape[dim] > 1:
+            start = self.rng.randrange(shape[dim])
+            step = self.rng.choice([1, 1, 2])
+            size = (shape[dim] - start + step - 1) // step
+            sliced = shape[:dim] + [size] + shape[dim + 1 :]
+            return self.view(
+                source,
+                sliced,
+                [f"d{i} * {step} + {start}" if i == dim else f"d{i}" for i in range(rank)],
+            )
+        if kind == "split" and rank and rank < 5:
+            factors = [f for f in (2, 3, 5, 7, 8, 16, 64) if shape[dim] % f == 0 and shape[dim]]
+            if factors:
+                f = self.rng.choice(factors)
+                split = shape[:dim] + [shape[dim] // f, f] + shape[dim + 1 :]
+                results = [f"d{i}" for i in range(dim)] + [f"d{dim} * {f} + d{dim + 1}"]
+                results += [f"d{i + 1}" for i in range(dim + 1, rank)]
+                return self.view(source, split, results)
+        if kind == "merge" and rank > 1 and 0 not in shape:
+            dim = self.rng.randrange(rank - 1)
+            f = shape[dim + 1]
+            merged = shape[:dim] + [shape[dim] * f] + shape[dim + 2 :]
+            results = [f"d{i}" for i in range(dim)] + [f"d{dim} floordiv {f}", f"d{dim} mod {f}"]
+            results += [f"d{i - 1}" for i in range(dim + 2, rank)]
+            return self.view(source, merged, results)
+        if kind == "select" and rank and shape[dim] > 0:
+            index = self.rng.randrange(shape[dim])
+            results = [f"d{i}" for i in range(dim)] + [f"{index}"]
+            results += [f"d{i - 1}" for i in range(dim + 1, rank)]
+            return self.view(source, shape[:dim] + shape[dim + 1 :], results)
+        if rank < 4:  # expand
+            size = self.rng.choice([1, 2, 65])
+            return self.view(source, [size, *shape], [f"d{i + 1}" for i in range(rank)])
+        return source
+
+    def step(self) -> None:
+        source = self.rng.choice(self.values[-4:])
+        if self.rng.random() < 0.5:
+            source = self.random_view(source)
+        shape, element = source[1], source[2]
+        rank = len(shape)
+        kind = self.rng.choice(
+            ["unary", "binary", "broadcast", "reduce", "keepdim", "matmul", "cat", "gather",
+             "cumsum", "fill", "cast"]
+        )
+        if kind == "binary":
+            other = self.argument(shape, element)
+            self.op("add", [source, other], shape, element)
+        elif kind == "broadcast" and rank:
+            dim = self.rng.randrange(rank)
+            other = self.argument(
+                [size if i == dim else 1 for i, size in enumerate(shape)], element
+            )
+            self.op("mul", [other, source], shape, element)
+        elif kind in ("reduce", "keepdim") and rank:
+            dims = sorted(self.rng.sample(range(rank), self.rng.randint(1, rank)))
+            if kind == "reduce":
+                reduced = [size for i, size in enumerate(shape) if i not in dims]
+            else:
+                reduced = [1 if i in dims else size for i, size in enumerate(shape)]
+            self.op("sum", [source], reduced, element, f"{{dims = array<i64: {str(dims)[1:-1]}>}}")
+        elif kind == "matmul" and rank >= 2 and element != "i64":
+            n = self.rng.choice(SIZES)
+            other = self.argument([shape[-1], n], element)
+            result = [*shape[:-1], n]
+            self.op("matmul", [source, other], result, element)
+        elif kind == "cat" and rank:
+            dim = self.rng.randrange(rank)
+            size = self.rng.choice([1, 31, 64, 65])
+            other = self.argument(shape[:dim] + [size] + shape[dim + 1 :], element)
+            total = shape[:dim] + [shape[dim] + size] + shape[dim + 1 :]
+            init, offset = None, 0
+            for part in (source, other):
+                dims = ", ".join(f"d{i}" for i in range(rank))
+                into = ", ".join(
+                    f"d{i} + {offset}" if i == dim and offset else f"d{i}" for i in range(rank)
+                )
+                init = self.op(
+                    "identity",
+                    [part],
+                    total,
+                    element,
+                    f"{{maps = [affine_map<({dims}) -> ({dims})>, affine_map<({dims}) -> "
+                    f"({into})>], extents = array<i64: {str(part[1])[1:-1]}>}}",
+                    init,
+                )
+                offset += part[1][dim]
+            self.values.pop(-2)  # what is half written is no value
+        elif kind == "gather" and rank:
+            axis = self.rng.randrange(rank)
+            count = self.rng.choice(SIZES)
+            index = self.argument([count], "i64")
+            result = shape[:axis] + [count] + shape[axis + 1 :]
+            self.op("gather", [source, index], result, element, f"{{axis = {axis} : i64}}")
+        elif kind == "cumsum" and rank:
+            dim = self.rng.randrange(rank)
+            self.op("cumsum", [source], shape, element, f"{{dim = {dim} : i64}}")
+        elif kind == "fill":
+            self.op("fill", [], shape, element, "{immediates = [1.0]}")
+        elif kind == "cast" and element != "i64":
+            self.op("identity", [source], shape, "f32" if element == "f16" else "f16")
+        else:
+            self.op("neg", [source], shape, element)
+
+    def update_argument(self) -> None:
+        target = self.rng.choice([v for v in self.values if v[0].startswith("%a")])
+        source = self.op("exp", [target], target[1], target[2])
+        dims = ", ".join(f"d{i}" for i in range(len(target[1])))
+        maps = f"affine_map<({dims}) -> ({dims})>"
+        result = self.op(
+            "identity",
+            [source],
+            target[1],
+            target[2],
+            f"{{maps = [{maps}, {maps}], extents = array<i64{':' if target[1] else ''} "
+            f"{str(target[1])[1:-1]}>}}",
+            target,
+        )
+        self.values.pop()
+        done = self.fresh()
+        kind = self.type(target)
+        self.lines.append(
+            f"{done} = bufferization.materialize_in_destination {result[0]} in {target[0]} : "
+            f"({kind}, {kind}) -> {kind}"
+        )
+
+    def text(self) -> str:
+        results = [v for v in self.values if v[0].startswith("%v")][-3:]
+        types = ", ".join(map(self.type, results))
+        body = "\n  ".join(self.lines)
+        names = ", ".join(value[0] for value in results)
+        return (
+            f"func.func @{self.name}({', '.join(self.arguments)}) -> ({types}) {{\n  {body}\n"
+            f"  return {names} : {types}\n}}"
+        )
+
+
+def main() -> None:
+    seed, count = int(sys.argv[1]), int(sys.argv[2])
+    for number in range(count):
+        rng = random.Random(seed * 1000003 + number)
+        function = Function(rng, f"f{seed}_{number}")
+        rank = rng.randint(0, 4)
+        function.argument([rng.choice(SIZES[:10] if rank > 2 else SIZES) for _ in range(rank)])
+        for _ in range(rng.randint(1, 8)):
+            function.step()
+        if rng.random() < 0.3:
+            function.update_argument()
+        if number:
+            print("// -----")
+        print(function.text())
+
+
+main()
