@@ -14,7 +14,43 @@ void *spyre::runtime::scratchBuffer(Core &core, int index) {
   return core.registers[index]->data();
 }
 
+void BodyProgram::fuseRounding() {
+  std::vector<int> uses(regElem.size(), 0), definition(regElem.size(), -1);
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    definition[ops[i].dst] = i;
+    for (int r : {ops[i].a, ops[i].b, ops[i].c})
+      if (r >= 0)
+        ++uses[r];
+  }
+  for (int r : yields)
+    ++uses[r];
+  std::vector<bool> dropped(ops.size(), false);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != BodyOp::Round || definition[ops[i].a] < 0 ||
+        uses[ops[i].a] != 1)
+      continue;
+    BodyOp &source = ops[definition[ops[i].a]];
+    bool computes = source.kind == BodyOp::Unary ||
+                    source.kind == BodyOp::Binary ||
+                    source.kind == BodyOp::Fma ||
+                    source.kind == BodyOp::IntToFloat;
+    if (!computes || source.elem != Elem::F32)
+      continue;
+    // The result in fp32, rounded as it is written: the same one rounding.
+    definition[ops[i].dst] = definition[ops[i].a];
+    source.elem = ops[i].elem;
+    source.dst = ops[i].dst;
+    dropped[i] = true;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < ops.size(); ++i)
+    if (!dropped[i])
+      ops[kept++] = ops[i];
+  ops.resize(kept);
+}
+
 void BodyProgram::finish() {
+  fuseRounding();
   int numRegs = static_cast<int>(regElem.size());
   scratch.assign(numRegs, -1);
   std::vector<int> lastUse(numRegs, -1);
@@ -43,7 +79,7 @@ void BodyProgram::finish() {
     if (lastUse[ops[i].dst] < 0)
       freeScratch.push_back(scratch[ops[i].dst]);
   }
-  weightPerPoint = 0;
+  opsPerPoint = 0;
   for (const BodyOp &op : ops)
     switch (op.kind) {
     case BodyOp::Round:
@@ -52,7 +88,7 @@ void BodyProgram::finish() {
     case BodyOp::LoopIndex:
       break;
     default:
-      ++weightPerPoint;
+      ++opsPerPoint;
     }
 }
 
@@ -91,6 +127,38 @@ void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
 static void checkStatus(Core &core, const BodyOp &op, unsigned status) {
   if (status & kIntDivideByZero)
     core.fail(op.location, "integer division by zero");
+  if ((status & kIntOverflow) && op.noWrap)
+    core.fail(op.location, std::string("integer overflow: the result does "
+                                       "not fit ") +
+                               elemName(op.elem));
+}
+
+/// A trunci that must not lose anything.
+static void checkTruncation(Core &core, const BodyOp &op, const void *x,
+                            size_t n) {
+  int shift = 64 - bitWidth(op.elem);
+  auto check = [&](const auto *values) {
+    bool bad = false;
+    for (size_t i = 0; i < n; ++i) {
+      int64_t v = values[i];
+      bad |= static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >>
+                 shift !=
+             v;
+    }
+    if (!bad)
+      return;
+    for (size_t i = 0; i < n; ++i) {
+      int64_t v = values[i];
+      if (static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >> shift !=
+          v)
+        core.fail(op.location, "integer overflow: " + std::to_string(v) +
+                                   " does not fit " + elemName(op.elem));
+    }
+  };
+  if (isWide(op.source))
+    check(static_cast<const int64_t *>(x));
+  else
+    check(static_cast<const int32_t *>(x));
 }
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
@@ -174,6 +242,8 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
                        static_cast<int32_t *>(dst), count, width(op.source));
       break;
     case BodyOp::CastInt:
+      if (op.noWrap)
+        checkTruncation(core, op, a, count);
       k.castInt(a, width(op.source), op.isSigned, dst, width(op.elem), count);
       break;
     case BodyOp::IntToFloat:

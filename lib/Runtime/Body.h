@@ -39,6 +39,7 @@ struct BodyOp {
   Kind kind;
   uint8_t op = 0;         ///< UnaryOp, BinaryOp, predicate, ...
   bool isSigned = true;   ///< casts
+  bool noWrap = false;    ///< nsw: leaving the type is an error
   Elem elem = Elem::F32;  ///< of the result
   Elem source = Elem::F32; ///< of the first operand (compare, casts)
   int dst = 0, a = -1, b = -1, c = -1;
@@ -60,7 +61,10 @@ struct BodyProgram {
   std::vector<int> yields;
   std::vector<int> scratch; ///< per register: scratch buffer or -1
   int numScratch = 0;
-  uint64_t weightPerPoint = 0; ///< SFU element-ops per point
+  uint64_t opsPerPoint = 0; ///< SFU element-ops per point
+
+  /// Lets operations round where a truncf of their only use would.
+  void fuseRounding();
 
   int addReg(Elem elem) {
     regElem.push_back(elem);

@@ -351,6 +351,8 @@ RunReport Program::run(DeviceMemory &memory,
 
   std::lock_guard<std::mutex> lock(impl->mutex);
   if (needReport) {
+    if (!report.kernels.empty())
+      report.predictedSeconds = RunState::launchSeconds();
     for (const KernelReport &kernel : report.kernels) {
       report.predictedSeconds += kernel.predictedSeconds;
       report.deviceBytesRead += kernel.deviceBytesRead;

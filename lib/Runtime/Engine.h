@@ -19,6 +19,9 @@ struct RunState {
   /// Runs `callee` over its grid. Throws the error of the lowest core.
   void call(const Function &callee, const Scalar *args, int location);
 
+  /// What a program pays once (DeviceSpec::launchSeconds).
+  static double launchSeconds();
+
   const Plan &plan;
   const bool ieee;
   RunReport *report = nullptr; ///< null: no counting

@@ -4,6 +4,7 @@
 #include "Generic.h"
 
 #include <algorithm>
+#include <type_traits>
 
 using namespace spyre::runtime;
 
@@ -236,7 +237,7 @@ void GenericInstr::run(Core &core) const {
       core.counters->ptMacs += nest.points;
     else
       core.counters->sfuElementOps +=
-          nest.points * (body.weightPerPoint + (strategy == Reduction));
+          nest.points * (body.opsPerPoint + (strategy == Reduction));
   }
   if (nest.points == 0)
     return;
@@ -428,6 +429,91 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
 // Reductions with one combiner
 //===----------------------------------------------------------------------===//
 
+namespace {
+template <typename T> T combineInt(IntBinaryOp op, T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  switch (op) {
+  case IntBinaryOp::Add:
+    return T(U(a) + U(b));
+  case IntBinaryOp::Mul:
+    return T(U(a) * U(b));
+  case IntBinaryOp::MaxS:
+    return std::max(a, b);
+  case IntBinaryOp::MinS:
+    return std::min(a, b);
+  case IntBinaryOp::And:
+    return a & b;
+  case IntBinaryOp::Or:
+    return a | b;
+  default:
+    return a ^ b;
+  }
+}
+
+/// One loop per combiner, so that each vectorises.
+template <typename Visit> void withIntOp(IntBinaryOp op, Visit &&visit) {
+  switch (op) {
+  case IntBinaryOp::Add:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Add>());
+  case IntBinaryOp::Mul:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Mul>());
+  case IntBinaryOp::MaxS:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::MaxS>());
+  case IntBinaryOp::MinS:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::MinS>());
+  case IntBinaryOp::And:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::And>());
+  case IntBinaryOp::Or:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Or>());
+  default:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Xor>());
+  }
+}
+
+template <typename T>
+void reduceIntRows(IntBinaryOp op, const T *x, int64_t rows, int64_t columns,
+                   T *acc) {
+  withIntOp(op, [&](auto code) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T value = acc[r];
+      for (int64_t c = 0; c < columns; ++c)
+        value = combineInt<T>(code, value, x[r * columns + c]);
+      acc[r] = value;
+    }
+  });
+}
+
+template <typename T>
+void accumulateIntRows(IntBinaryOp op, const T *x, int64_t rows,
+                       int64_t columns, T *acc) {
+  withIntOp(op, [&](auto code) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        acc[c] = combineInt<T>(code, acc[c], x[r * columns + c]);
+  });
+}
+} // namespace
+
+/// Folds a dense block of registers into the accumulators: its rows one by
+/// one (`acc` per row), or column by column.
+static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
+                      const void *x, BlockShape shape, void *acc) {
+  const KernelTable &k = kernels();
+  if (isFloat(elem)) {
+    (rowWise ? k.reduceRows : k.accumulateRows)(
+        instr.combiner, static_cast<const float *>(x), shape.rows,
+        shape.columns, shape.columns, static_cast<float *>(acc));
+  } else if (isWide(elem)) {
+    (rowWise ? reduceIntRows<int64_t> : accumulateIntRows<int64_t>)(
+        instr.intCombiner, static_cast<const int64_t *>(x), shape.rows,
+        shape.columns, static_cast<int64_t *>(acc));
+  } else {
+    (rowWise ? reduceIntRows<int32_t> : accumulateIntRows<int32_t>)(
+        instr.intCombiner, static_cast<const int32_t *>(x), shape.rows,
+        shape.columns, static_cast<int32_t *>(acc));
+  }
+}
+
 void GenericInstr::runReduction(Core &core, Nest &nest) const {
   const KernelTable &k = kernels();
   simplify(nest);
@@ -468,21 +554,22 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
 
   // The body is only "the input itself": no register is needed.
   bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
-                 nest.elem[0] != Elem::I1;
+                 isFloat(nest.elem[0]);
   BodyFrame frame;
   enterBody(core, body, frame);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
-    float *acc = reinterpret_cast<float *>(nest.at(out, odometer.offset[out]));
+    uint8_t *acc = nest.at(out, odometer.offset[out]);
+    size_t accSize = hostSize(nest.elem[out]);
     if (isPlain && columns.stride[0] == 1) {
       const float *x =
           reinterpret_cast<const float *>(nest.at(0, odometer.offset[0]));
       if (rowWise)
         k.reduceRows(combiner, x, rows.extent, columns.extent, rows.stride[0],
-                     acc);
+                     reinterpret_cast<float *>(acc));
       else
         k.accumulateRows(combiner, x, rows.extent, columns.extent,
-                         rows.stride[0], acc);
+                         rows.stride[0], reinterpret_cast<float *>(acc));
       continue;
     }
     int64_t blockColumns = std::min(columns.extent, kBlock);
@@ -502,19 +589,17 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                     body.numScratch + i);
         runBody(core, body, frame, size_t(shape.rows * shape.columns));
         int reg = body.yields[0];
-        const float *x = static_cast<const float *>(frame.ptr[reg]);
+        const void *x = frame.ptr[reg];
         if (frame.step[reg] == 0) {
-          float *spread = static_cast<float *>(
-              scratchBuffer(core, body.numScratch + nest.numOperands));
-          std::fill(spread, spread + shape.rows * shape.columns, *x);
+          void *spread =
+              scratchBuffer(core, body.numScratch + nest.numOperands);
+          size_t count[1] = {size_t(shape.rows * shape.columns)};
+          ptrdiff_t one[1] = {1}, zero[1] = {0};
+          copyBox(nest.elem[out], spread, one, x, zero, count, 1);
           x = spread;
         }
-        if (rowWise)
-          k.reduceRows(combiner, x, shape.rows, shape.columns, shape.columns,
-                       acc + row);
-        else
-          k.accumulateRows(combiner, x, shape.rows, shape.columns,
-                           shape.columns, acc + column);
+        foldBlock(*this, nest.elem[out], rowWise, x, shape,
+                  acc + (rowWise ? row : column) * accSize);
       }
     }
   } while (odometer.next());
@@ -574,6 +659,11 @@ void GenericInstr::runContraction(Core &core, Nest &nest) const {
       break;
     }
   const KernelTable &table = kernels();
+  // The matrix unit keeps the weights (the second input) and streams M.
+  if (core.counters)
+    core.counters->ptRows =
+        std::min<uint64_t>(core.counters->ptRows,
+                           left == a ? m.extent : n.extent);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     table.gemm(

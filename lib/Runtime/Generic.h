@@ -48,7 +48,8 @@ public:
   std::vector<bool> coversOutput;  ///< every output element is written
   BodyProgram body;
   bool hasIndex = false;
-  ReduceOp combiner = ReduceOp::Sum; ///< Reduction
+  ReduceOp combiner = ReduceOp::Sum; ///< Reduction of floats
+  IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
   /// Contraction: the inputs' positions are 0 and 1.
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages

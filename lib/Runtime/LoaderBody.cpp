@@ -190,6 +190,8 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
   bodyOp.a = operands[0];
   bodyOp.b = operands[1];
   bodyOp.c = operands[2];
+  if (auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op))
+    bodyOp.noWrap = flags.hasNoSignedWrap();
   bodyOp.dst = body.addReg(*elem);
   bodyOp.location = locations.get(op->getLoc());
   if (body.regElem.size() > BodyFrame::kMaxRegs) {
@@ -352,6 +354,21 @@ static std::optional<ReduceOp> combinerOf(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
+static std::optional<IntBinaryOp> intCombinerOf(Operation *op) {
+  if (auto flags = dyn_cast<arith::ArithIntegerOverflowFlagsInterface>(op);
+      flags && flags.hasNoSignedWrap())
+    return std::nullopt; // checked step by step
+  return llvm::TypeSwitch<Operation *, std::optional<IntBinaryOp>>(op)
+      .Case([](arith::AddIOp) { return IntBinaryOp::Add; })
+      .Case([](arith::MulIOp) { return IntBinaryOp::Mul; })
+      .Case([](arith::MaxSIOp) { return IntBinaryOp::MaxS; })
+      .Case([](arith::MinSIOp) { return IntBinaryOp::MinS; })
+      .Case([](arith::AndIOp) { return IntBinaryOp::And; })
+      .Case([](arith::OrIOp) { return IntBinaryOp::Or; })
+      .Case([](arith::XOrIOp) { return IntBinaryOp::Xor; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
 static LogicalResult decodeMap(Operation *op, AffineMap map,
                                std::vector<MapResult> &results) {
   for (AffineExpr expr : map.getResults()) {
@@ -501,18 +518,34 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
       for (const MapResult &result : operand.map)
         for (auto [l, coefficient] : result.terms)
           isSingle &= !instr.isReduction[l];
-    if (isSingle && combinerOf(last) && out.hasOneUse() &&
+    std::optional<ReduceOp> floatCombiner;
+    std::optional<IntBinaryOp> intCombiner;
+    if (isSingle) {
+      floatCombiner = combinerOf(last);
+      // Narrow integers wrap at their width at each step; i1 arithmetic is
+      // rare.
+      Elem elem = *elemOf(out.getType());
+      intCombiner = intCombinerOf(last);
+      bool isBitwise = isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(last);
+      if (!isBitwise && !isWide(elem) && elem != Elem::I32)
+        intCombiner = std::nullopt;
+    }
+    if (isSingle && (floatCombiner || intCombiner) && out.hasOneUse() &&
         last->getResult(0).hasOneUse() && numInputs > 0 &&
         (last->getOperand(0) == out) != (last->getOperand(1) == out)) {
       combined = last->getOperand(last->getOperand(0) == out ? 1 : 0);
       combiner = last;
       instr.strategy = GenericInstr::Reduction;
-      instr.combiner = *combinerOf(last);
+      if (floatCombiner)
+        instr.combiner = *floatCombiner;
+      else
+        instr.intCombiner = *intCombiner;
       // A contraction: one product of two inputs, summed.
       auto product =
           throughExtensions(combined).getDefiningOp<arith::MulFOp>();
-      bool sameTypes = product && product.getType() == last->getResult(0).getType();
-      if (instr.combiner == ReduceOp::Sum && sameTypes && numInputs == 2 &&
+      bool sameTypes =
+          product && product.getType() == last->getResult(0).getType();
+      if (floatCombiner == ReduceOp::Sum && sameTypes && numInputs == 2 &&
           body.captured.empty() && body.constants.empty()) {
         Value lhs = throughExtensions(product.getLhs());
         Value rhs = throughExtensions(product.getRhs());

@@ -22,6 +22,7 @@ loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
   registerProgramDialects(registry);
   mlir::MLIRContext context(registry,
                             mlir::MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
 

@@ -94,6 +94,7 @@ struct Counters {
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t sfuElementOps = 0, ptMacs = 0;
+  uint64_t ptRows = ~uint64_t(0); ///< fewest rows of M of any product
   void add(const Counters &other) {
     deviceBytesRead += other.deviceBytesRead;
     deviceBytesWritten += other.deviceBytesWritten;

@@ -80,12 +80,12 @@ struct KernelReport {
   uint64_t sfuElementOps = 0; ///< over all cores
   uint64_t ptMacs = 0;        ///< over all cores
   uint64_t flops() const { return sfuElementOps + 2 * ptMacs; }
-  std::string bottleneck; ///< "device memory", "sfu", "pt", "launch"
+  std::string bottleneck; ///< spyre::toString(Bottleneck)
 };
 
 struct RunReport {
   std::vector<KernelReport> kernels; ///< in order of execution
-  double predictedSeconds = 0;       ///< sum over kernels
+  double predictedSeconds = 0;       ///< kernels plus one launch
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t sfuElementOps = 0, ptMacs = 0;
   double wallSeconds = 0; ///< host time of this run
