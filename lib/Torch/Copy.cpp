@@ -2,6 +2,7 @@
 // Operators that move values: copies, fills and reading a scalar.
 #include "Transfer.h"
 
+#include <ATen/NativeFunctions.h>
 #include <torch/library.h>
 
 namespace spyre::device {
@@ -47,6 +48,57 @@ at::Tensor &zero(at::Tensor &self) {
   return self;
 }
 
+/// A new tensor that keeps the dimension order of `self`'s device layout, so
+/// that copied and converted weights stay as module.to() stored them; nothing
+/// where `self` is a view or has another format.
+std::optional<at::Tensor> emptyInLayoutOf(const at::Tensor &self,
+                                          c10::ScalarType dtype,
+                                          c10::Device device) {
+  // _to_copy also comes here for CPU tensors that go to a spyre device.
+  if (self.device().type() != kSpyre || !isNative(self) || !isWholeHome(self) ||
+      !isSupportedDtype(dtype))
+    return std::nullopt;
+  std::optional<TensorLayout> layout =
+      layoutFor(*storageOf(self).format, hostDtype(dtype));
+  if (!layout)
+    return std::nullopt;
+  return makeTensor(self.sizes(), self.strides(), dtype, device, &*layout);
+}
+
+bool preserves(std::optional<c10::MemoryFormat> format) {
+  return format.value_or(c10::MemoryFormat::Preserve) ==
+         c10::MemoryFormat::Preserve;
+}
+
+at::Tensor clone(const at::Tensor &self,
+                 std::optional<c10::MemoryFormat> memoryFormat) {
+  std::optional<at::Tensor> result;
+  if (preserves(memoryFormat))
+    result = emptyInLayoutOf(self, self.scalar_type(), self.device());
+  if (!result)
+    return at::native::clone(self, memoryFormat);
+  copyTensor(self, *result);
+  return *result;
+}
+
+at::Tensor toCopy(const at::Tensor &self, std::optional<c10::ScalarType> dtype,
+                  std::optional<c10::Layout> layout,
+                  std::optional<c10::Device> device,
+                  std::optional<bool> pinMemory, bool nonBlocking,
+                  std::optional<c10::MemoryFormat> memoryFormat) {
+  c10::Device target = device.value_or(self.device());
+  std::optional<at::Tensor> result;
+  if (target.type() == kSpyre && preserves(memoryFormat) &&
+      c10::layout_or_default(layout) == c10::kStrided &&
+      !c10::pinned_memory_or_default(pinMemory))
+    result = emptyInLayoutOf(self, dtype.value_or(self.scalar_type()), target);
+  if (!result)
+    return at::native::_to_copy(self, dtype, layout, device, pinMemory,
+                                nonBlocking, memoryFormat);
+  copyTensor(self, *result);
+  return *result;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", copyFrom);
   m.impl("_copy_from_and_resize", copyFromAndResize);
@@ -54,6 +106,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("fill_.Scalar", fillScalar);
   m.impl("fill_.Tensor", fillFromTensor);
   m.impl("zero_", zero);
+  m.impl("clone", clone);
+  m.impl("_to_copy", toCopy);
 }
 
 } // namespace

@@ -287,6 +287,62 @@ void formatFor(const at::Tensor &tensor, bool force) {
   storage.format = std::move(format);
 }
 
+bool isNative(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = storageOf(tensor);
+  return storage.format &&
+         scalarType(storage.format->dtype) == tensor.scalar_type();
+}
+
+bool isWholeHome(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = storageOf(tensor);
+  if (!storage.format || tensor.storage_offset() != 0 ||
+      tensor.sizes() != c10::IntArrayRef(storage.format->sizes))
+    return false;
+  // Strides of size-1 dimensions do not matter.
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.size(d) != 1 && tensor.stride(d) != storage.format->strides[d])
+      return false;
+  return true;
+}
+
+std::optional<TensorLayout> layoutFor(const StorageFormat &format,
+                                      HostDtype dtype) {
+  const TensorLayout &layout = format.layout;
+  if (elemsPerStick(layout.format) == elemsPerStick(deviceFormat(dtype)))
+    return TensorLayout(layout.deviceSize, layout.strideMap,
+                        deviceFormat(dtype), layout.arrangement);
+  // Another number of elements per stick: recover the dimension order. Device
+  // dimensions are o1..o(n-1), o0, o(n-1).
+  if (format.numElements() == 0 || format.sizes.size() < 2)
+    return std::nullopt;
+  std::vector<DeviceDim> dims =
+      resolveDeviceDims(layout, format.sizes, format.strides);
+  if (dims.size() != format.sizes.size() + 1)
+    return std::nullopt;
+  size_t rank = format.sizes.size();
+  std::vector<int64_t> order{dims[rank - 1].hostDim};
+  for (size_t d = 0; d + 2 < rank; ++d)
+    order.push_back(dims[d].hostDim);
+  order.push_back(dims[rank].hostDim);
+  // Dimensions of size 1 cannot be told apart; any order of them is right.
+  int64_t unused = 0;
+  for (int64_t &dim : order) {
+    if (dim >= 0)
+      continue;
+    while (std::find(order.begin(), order.end(), unused) != order.end())
+      ++unused;
+    dim = unused;
+  }
+  try {
+    if (TensorLayout(format.sizes, format.strides, format.dtype, order) ==
+        layout)
+      return TensorLayout(format.sizes, format.strides, dtype, order);
+  } catch (const Error &) {
+    // Not made by that constructor.
+  }
+  return std::nullopt;
+}
+
 SpyreStorageImpl &formattedStorage(const at::Tensor &tensor) {
   SpyreStorageImpl &storage = storageOf(tensor);
   formatFor(tensor, /*force=*/true);

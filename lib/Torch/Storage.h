@@ -108,6 +108,16 @@ void formatFor(const at::Tensor &tensor, bool force = false);
 /// Throws if there is none because the storage is empty.
 SpyreStorageImpl &formattedStorage(const at::Tensor &tensor);
 
+/// Whether the tensor's elements are what its storage is formatted for.
+bool isNative(const at::Tensor &tensor);
+
+/// Whether the tensor is exactly the home of its storage.
+bool isWholeHome(const at::Tensor &tensor);
+
+/// The layout in the same dimension order for another dtype, if there is one.
+std::optional<TensorLayout> layoutFor(const StorageFormat &format,
+                                      HostDtype dtype);
+
 /// Changes the size of a storage, keeping the leading host bytes. A format
 /// stays if the size returns to what it describes; `tensor`, where given, is
 /// the tensor that grows the storage and may become its home.

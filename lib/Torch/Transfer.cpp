@@ -69,26 +69,6 @@ void forEachElement(const at::Tensor &tensor, Function function) {
   }
 }
 
-/// Whether the tensor is exactly the home of its storage.
-bool isWholeHome(const at::Tensor &tensor, const StorageFormat &format) {
-  if (tensor.storage_offset() != 0 || tensor.numel() != format.numElements())
-    return false;
-  if (tensor.sizes() == c10::IntArrayRef(format.sizes)) {
-    // Strides of size-1 dimensions do not matter.
-    for (int64_t d = 0; d < tensor.dim(); ++d)
-      if (tensor.size(d) != 1 && tensor.stride(d) != format.strides[d])
-        return false;
-    return true;
-  }
-  return false;
-}
-
-/// Whether the tensor's elements are what its storage is formatted for.
-bool isNative(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
-  return storage.format &&
-         scalarType(storage.format->dtype) == tensor.scalar_type();
-}
-
 void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
   uint64_t needed = at::detail::computeStorageNbytes(
       tensor.sizes(), tensor.strides(), tensor.itemsize(),
@@ -290,7 +270,7 @@ at::Tensor toHost(const at::Tensor &source) {
     return at::empty_strided(source.sizes(), source.strides(),
                              source.options().device(c10::kCPU));
   checkBacked(source, storage);
-  if (isNative(source, storage) &&
+  if (isNative(source) &&
       source.numel() < storage.format->numElements() / kImageRatio) {
     std::vector<uint8_t> packed = gather(source, storage);
     HostDtype dtype = storage.format->dtype;
@@ -312,7 +292,7 @@ static at::Tensor widen(const at::Tensor &source) {
   if (source.device().is_cpu())
     return source;
   SpyreStorageImpl &storage = storageOf(source);
-  if (source.numel() == 0 || !isNative(source, storage) ||
+  if (source.numel() == 0 || !isNative(source) ||
       storage.format->layout.format != DataFormat::SEN169_FP16 ||
       source.scalar_type() == c10::kBool)
     return toHost(source);
@@ -335,7 +315,7 @@ static at::Tensor widen(const at::Tensor &source) {
 static void storeRounded(const at::Tensor &values,
                          const at::Tensor &destination,
                          SpyreStorageImpl &storage) {
-  bool whole = isWholeHome(destination, *storage.format);
+  bool whole = isWholeHome(destination);
   at::Tensor image = at::empty_strided(
       destination.sizes(),
       whole ? destination.strides().vec()
@@ -365,7 +345,7 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
                     "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
   }
 
-  if (!isNative(destination, storage)) {
+  if (!isNative(destination)) {
     // Another dtype over the host image, or raw bytes.
     std::vector<uint8_t> image = readHostImage(storage);
     std::vector<uint8_t> old = image;
@@ -409,7 +389,7 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
     return;
   }
   const StorageFormat &format = *storage.format;
-  if (isWholeHome(destination, format)) {
+  if (isWholeHome(destination)) {
     at::Tensor image = source;
     if (source.scalar_type() != dtype ||
         source.sizes() != destination.sizes() ||
@@ -454,14 +434,13 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
     return;
   }
 
-  bool native = isNative(source, from) && isNative(destination, to);
+  bool native = isNative(source) && isNative(destination);
   bool sameBits = native &&
                   from.format->layout.format == to.format->layout.format &&
                   (destination.scalar_type() != c10::kBool ||
                    source.scalar_type() == c10::kBool);
   if (sameBits) {
-    if (isWholeHome(source, *from.format) &&
-        isWholeHome(destination, *to.format) &&
+    if (isWholeHome(source) && isWholeHome(destination) &&
         source.strides() == destination.strides()) {
       if (from.format->layout == to.format->layout)
         std::memmove(to.deviceBytes(), from.deviceBytes(),
@@ -472,7 +451,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
     }
     std::vector<uint8_t> packed =
         gather(source.expand(destination.sizes()), from);
-    if (isWholeHome(destination, *to.format))
+    if (isWholeHome(destination))
       std::memset(to.deviceBytes(), 0, to.deviceSizeInBytes()); // padding
     scatter(packed, destination, to);
     return;
@@ -502,7 +481,7 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
     return;
   }
   SpyreStorageImpl &storage = storageOf(source);
-  if (isNative(source, storage) && isWholeHome(source, *storage.format) &&
+  if (isNative(source) && isWholeHome(source) &&
       destination.scalar_type() == source.scalar_type() &&
       destination.sizes() == source.sizes() &&
       destination.strides() == source.strides()) {
@@ -529,8 +508,7 @@ void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
                     ? value.toLong() == 0
                     : value.isFloatingPoint() && value.toDouble() == 0.0 &&
                           !std::signbit(value.toDouble());
-  if (isZero && isNative(tensor, storage) &&
-      isWholeHome(tensor, *storage.format)) {
+  if (isZero && isNative(tensor) && isWholeHome(tensor)) {
     std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
     return;
   }

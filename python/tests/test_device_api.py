@@ -352,6 +352,17 @@ def test_copies_of_modules_keep_layouts():
     other = copy.deepcopy(linear)
     assert other.weight.device_tensor_layout() == linear.weight.device_tensor_layout()
     assert_same(other.weight.detach().cpu(), linear.weight.detach().cpu())
+    half = copy.deepcopy(linear).half().weight
+    assert half.device_tensor_layout() == _C.SpyreTensorLayout(
+        [130, 70], [70, 1], torch.float16, [1, 0]
+    )
+    assert_same(
+        half.detach().to("cpu", torch.float32), round_dl16(linear.weight.detach())
+    )
+    small = torch.nn.Linear(1, 4).to("spyre").half().weight
+    assert small.device_tensor_layout() == _C.SpyreTensorLayout(
+        [4, 1], [1, 1], torch.float16, [1, 0]
+    )
     with torch.inference_mode():
         assert torch.ones(3, 70, device="spyre")[1].clone().cpu().sum() == 70
 
@@ -432,3 +443,43 @@ def test_pinned_memory():
     assert x.is_pinned() and not torch.randn(4).is_pinned()
     assert_same(x.to("spyre", non_blocking=True).cpu(), x)
     torch._C._accelerator_emptyCache()
+
+
+# --- operators that torch does not implement on the CPU ---------------------------
+
+
+@ignore_fallbacks
+@pytest.mark.parametrize("name", ["conv", "transposed", "lstm", "gru"])
+def test_operators_without_a_cpu_kernel(name):
+    torch.manual_seed(0)
+    module, shape = {
+        "conv": (lambda: torch.nn.Conv2d(4, 6, 3, padding=1, groups=2), (2, 4, 8, 7)),
+        "transposed": (lambda: torch.nn.ConvTranspose1d(3, 4, 3, 2), (2, 3, 8)),
+        "lstm": (lambda: torch.nn.LSTM(4, 5, 2, bidirectional=True), (3, 2, 4)),
+        "gru": (lambda: torch.nn.GRU(4, 5, 2, bias=False), (3, 2, 4)),
+    }[name]
+    host = module()
+    device = copy.deepcopy(host).to("spyre")
+    x = torch.randn(shape, requires_grad=True)
+    y = x.detach().to("spyre").requires_grad_()
+    expected, actual = host(x), device(y)
+    if isinstance(expected, tuple):
+        expected, actual = expected[0], actual[0]
+    torch.testing.assert_close(actual.detach().cpu(), expected.detach())
+    gradient = torch.randn_like(expected)
+    expected.backward(gradient)
+    actual.backward(gradient.to("spyre"))
+    torch.testing.assert_close(y.grad.cpu(), x.grad)
+    for a, b in zip(device.parameters(), host.parameters(), strict=True):
+        torch.testing.assert_close(a.grad.cpu(), b.grad)
+    assert torch_spyre.fallback_report()
+
+
+@ignore_fallbacks
+def test_autocast():
+    linear = torch.nn.Linear(70, 3).to("spyre")
+    with torch.autocast("spyre", dtype=torch.float16):
+        y = linear(torch.ones(2, 70, device="spyre"))
+        assert y.dtype == torch.float16 and y.softmax(1).dtype == torch.float32
+    y.float().sum().backward()
+    assert linear.weight.grad.dtype == torch.float32
