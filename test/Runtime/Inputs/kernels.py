@@ -54,9 +54,10 @@ class Array:
 
     def argument(self, name: str) -> str:
         r, c = self.rows, self.columns
+        strides = [64 if c > 1 else -1, c if r > 1 else -1, 1 if c > 1 else -1]
         return (
             f'%{name}: index {{ktdp.name = "{name}", ktdp.layout = #ktdp.layout<device_size = '
-            f"[{self.sticks}, {r}, 64], stride_map = [64, {c if r > 1 else -1}, 1], format = SEN169_FP16, "
+            f"[{self.sticks}, {r}, 64], stride_map = {strides}, format = SEN169_FP16, "
             f"host_dtype = float16, shape = [{r}, {c}], strides = [{c}, 1]>}}"
         )
 

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs one group of programs and compares with numpy: check.py GROUP FOLDER."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+import kernels as k  # noqa: E402
+
+
+def half(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def ok(process) -> None:
+    assert process.returncode == 0, process.stderr
+
+
+def check_close(actual: np.ndarray, expected: np.ndarray, bound) -> None:
+    error = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    bad = error > bound
+    assert not bad.any(), (np.argwhere(bad)[:5], actual[bad][:5], expected[bad][:5])
+
+
+def softmax(folder: str) -> None:
+    rng = np.random.default_rng(1)
+    for rows, columns, cores in [(512, 1024, 32), (70, 100, 7), (3, 2, 1), (64, 65, 32)]:
+        x = half(rng, rows, columns) * np.float16(3)
+        ok(k.run(folder, k.softmax_program(rows, columns, cores), [x, "zeros"]))
+        expected = k.softmax_reference(x)
+        # Two units in the last place of DL16, and the subnormals of fp16.
+        check_close(k.result(folder, "out"), expected, 2.0**-8 * expected + 2.0**-24)
+
+
+def matmul(folder: str) -> None:
+    rng = np.random.default_rng(2)
+    for m, n, depth, grid in [(512, 512, 512, (8, 4)), (70, 200, 130, (3, 2)), (1, 64, 100, (1, 1)),
+                              (5, 3, 1, (4, 1))]:
+        a, b = half(rng, m, depth), half(rng, depth, n)
+        ok(k.run(folder, k.matmul_program(m, n, depth, grid), [a, b, "zeros"]))
+        a64, b64 = k.round_dl16(a).astype(np.float64), k.round_dl16(b).astype(np.float64)
+        expected = a64 @ b64
+        # The bound of spec/numerics.md, and the way to fp16.
+        bound = (2.0**-10 + 2.0**-11) * np.abs(expected) + depth * 2.0**-24 * (np.abs(a64) @ np.abs(b64))
+        check_close(k.result(folder, "c"), expected, bound + 2.0**-24)
+
+
+def threads(folder: str) -> None:
+    rng = np.random.default_rng(3)
+    x = half(rng, 100, 200)
+    results = []
+    for count in ["1", "2", "5"]:
+        ok(k.run(folder, k.softmax_program(100, 200, 25), [x, "zeros"], "--threads", count))
+        results.append(k.result(folder, "out"))
+    assert all((r == results[0]).all() for r in results)
+
+
+def transpose(folder: str) -> None:
+    """Reads x transposed by its access tile, and by a generic."""
+    rng = np.random.default_rng(4)
+    for rows, columns in [(64, 128), (70, 33), (1, 100)]:
+        x, y = k.Array(rows, columns), k.Array(columns, rows)
+        t = f"tensor<{columns}x{rows}xf16>"
+        program = f"""module {{
+  func.func @transpose({x.argument('x')}, {y.argument('y')}) {{
+    %c0 = arith.constant 0 : index
+    {x.view('v_x', 'x')}
+    {y.view('v_y', 'y')}
+    {x.tile('x_t', 'v_x', 'c0', 'c0', (columns, rows), 'j i')}
+    {y.tile('y_t', 'v_y', 'c0', 'c0', (columns, rows))}
+    %d = ktdp.load %x_t : !ktdp.access_tile<{columns}x{rows}xindex> -> {t}
+    ktdp.store %d, %y_t : {t}, !ktdp.access_tile<{columns}x{rows}xindex>
+    return
+  }}
+}}
+"""
+        data = half(rng, rows, columns)
+        ok(k.run(folder, program, [data, "zeros"]))
+        check_close(k.result(folder, "y"), k.round_dl16(data.T), 0)
+
+
+def plain(name: str, shape: tuple, element: str) -> str:
+    """A dense view of argument `name` and a tile of all of it."""
+    dims = "abcdef"[: len(shape)]
+    names = " ".join(dims)
+    strides = [int(np.prod(shape[d + 1:])) for d in range(len(shape))]
+    text = "x".join(map(str, shape))
+    zeros = ", ".join("%c0" for _ in shape)
+    return f"""%v_{name} = ktdp.construct_memory_view %{name}, sizes: {list(shape)}, strides: {strides} {{
+      coordinate_set = {k.box(names, list(shape))}, memory_space = #ktdp.memory_space<global>}} : memref<{text}x{element}>
+    %{name}_t = ktdp.construct_access_tile %v_{name}[{zeros}] {{access_tile_set = {k.box(names, list(shape))},
+      access_tile_order = affine_map<({', '.join(dims)}) -> ({', '.join(dims)})>}} : memref<{text}x{element}> -> !ktdp.access_tile<{text}xindex>"""
+
+
+def load(name: str, shape: tuple, element: str) -> str:
+    text = "x".join(map(str, shape))
+    return (plain(name, shape, element) + f"\n    %{name}_d = ktdp.load %{name}_t : "
+            f"!ktdp.access_tile<{text}xindex> -> tensor<{text}x{element}>")
+
+
+def store(name: str, shape: tuple, element: str, value: str) -> str:
+    text = "x".join(map(str, shape))
+    return (plain(name, shape, element) + f"\n    ktdp.store %{value}, %{name}_t : tensor<{text}x{element}>, "
+            f"!ktdp.access_tile<{text}xindex>")
+
+
+def function(arguments: str, body: str) -> str:
+    args = ", ".join(f'%{a}: index {{ktdp.name = "{a}"}}' for a in arguments.split())
+    return f"func.func @f({args}) {{\n    %c0 = arith.constant 0 : index\n    {body}\n    return\n}}\n"
+
+
+def ieee(folder: str) -> None:
+    """With IEEE numerics f16 is numpy's float16, bit by bit."""
+    rng = np.random.default_rng(5)
+    shape = (33, 77)
+    x, y = half(rng, *shape), half(rng, *shape)
+    text = "tensor<33x77xf16>"
+    for op, reference in [("addf", np.add), ("mulf", np.multiply), ("divf", np.divide), ("maximumf", np.maximum)]:
+        program = function("x y z", f"{load('x', shape, 'f16')}\n{load('y', shape, 'f16')}\n"
+                           f"%r = arith.{op} %x_d, %y_d : {text}\n{store('z', shape, 'f16', 'r')}")
+        ok(k.run(folder, program, [x, y, np.zeros(shape, np.float16)], "--numerics", "ieee"))
+        expected = reference(x.astype(np.float32), y.astype(np.float32)).astype(np.float16)
+        assert (k.result(folder, "z") == expected).all(), op
+        ok(k.run(folder, program, [x, y, np.zeros(shape, np.float16)]))
+        expected = k.round_dl16(reference(k.round_dl16(x), k.round_dl16(y)))
+        assert (k.result(folder, "z") == expected.astype(np.float16)).all(), op
+
+
+def gather_program(rows: int, count: int) -> str:
+    return function("x i y", f"""%v_x = ktdp.construct_memory_view %x, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {k.box('r c', [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
+      coordinate_set = {k.box('r', [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+    %x_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_x[ind(%v_i[%a]), (%b)] {{
+      variables_space_set = {k.box('a b', [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
+    %d = ktdp.load %x_t : !ktdp.access_tile<{count}x128xindex> -> tensor<{count}x128xf32>
+    {store('y', (count, 128), 'f32', 'd')}""")
+
+
+def scatter_program(rows: int, count: int) -> str:
+    """y[i[a], b] = x[a, b]"""
+    return function("x i y", f"""%v_y = ktdp.construct_memory_view %y, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {k.box('r c', [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
+      coordinate_set = {k.box('r', [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+    %y_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_y[ind(%v_i[%a]), (%b)] {{
+      variables_space_set = {k.box('a b', [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
+    {load('x', (count, 128), 'f32')}
+    ktdp.store %x_d, %y_t : tensor<{count}x128xf32>, !ktdp.access_tile<{count}x128xindex>""")
+
+
+def gather(folder: str) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal((64, 128)).astype(np.float32)
+    index = rng.integers(0, 64, 20).astype(np.int32)
+    y = np.zeros((20, 128), np.float32)
+    ok(k.run(folder, gather_program(64, 20), [x, index, y]))
+    assert (k.result(folder, "y") == x[index]).all()
+    # int64 files are range-checked into i32 memory.
+    ok(k.run(folder, gather_program(64, 20), [x, index.astype(np.int64), y]))
+    assert (k.result(folder, "y") == x[index]).all()
+    for bad in [-1, 64, 2**31 - 1]:
+        index[7] = bad
+        process = k.run(os.path.join(folder, "bad"), gather_program(64, 20), [x, index, y])
+        assert process.returncode == 1
+        assert f"index value {bad} for view dimension 0 is outside its range 0 to 63" in process.stderr
+        assert "program.mlir:" in process.stderr
+        assert not os.path.exists(os.path.join(folder, "bad", "out"))
+    rows = rng.permutation(64)[:20].astype(np.int32)
+    source = rng.standard_normal((20, 128)).astype(np.float32)
+    ok(k.run(folder, scatter_program(64, 20), [source, rows, x.copy()]))
+    expected = x.copy()
+    expected[rows] = source
+    assert (k.result(folder, "y") == expected).all()
+
+
+def generics(folder: str) -> None:
+    """Every way of running a linalg op, on f32 and integers."""
+    rng = np.random.default_rng(7)
+
+    def run(arguments: str, body: str, arrays: list, expected: np.ndarray, bound=0.0, name: str = "") -> None:
+        ok(k.run(folder, function(arguments, body), arrays))
+        check_close(k.result(folder, arguments.split()[-1]), expected, bound)
+
+    def generic(ins: list, out: tuple, maps: list, kinds: list, body: str, arguments: str, result: str = "r") -> str:
+        names = ", ".join("%" + n for n, _ in ins)
+        types = ", ".join(t for _, t in ins)
+        maps_text = ", ".join(f"affine_map<{m}>" for m in maps)
+        kinds_text = ", ".join(f'"{kind}"' for kind in kinds)
+        return (f"%{result} = linalg.generic {{indexing_maps = [{maps_text}], iterator_types = [{kinds_text}]}} "
+                f"ins({names} : {types}) outs(%{out[0]} : {out[1]}) {{\n^bb0({arguments}):\n{body}\n}} -> {out[1]}")
+
+    p, q = "parallel", "reduction"
+    a = rng.standard_normal((5, 33, 70)).astype(np.float32)
+    t = "tensor<5x33x70xf32>"
+    # Permuted output, broadcast operands.
+    row, column = rng.standard_normal(70).astype(np.float32), rng.standard_normal((5, 33)).astype(np.float32)
+    run("a b c z", f"""{load('a', (5, 33, 70), 'f32')}
+    {load('b', (70,), 'f32')}
+    {load('c', (5, 33), 'f32')}
+    %e = tensor.empty() : tensor<70x5x33xf32>
+    {generic([('a_d', t), ('b_d', 'tensor<70xf32>'), ('c_d', 'tensor<5x33xf32>')], ('e', 'tensor<70x5x33xf32>'),
+             ['(i, j, k) -> (i, j, k)', '(i, j, k) -> (k)', '(i, j, k) -> (i, j)', '(i, j, k) -> (k, i, j)'],
+             [p, p, p], '''%s = arith.addf %x, %y : f32
+      %m = arith.mulf %s, %w : f32
+      linalg.yield %m : f32''', '%x: f32, %y: f32, %w: f32, %o: f32')}
+    {store('z', (70, 5, 33), 'f32', 'r')}""", [a, row, column, np.zeros((70, 5, 33), np.float32)],
+        ((a + row) * column[:, :, None]).transpose(2, 0, 1))
+    # Sums over each dimension, and of squares.
+    for dims, text in [((2,), "(i, j)"), ((1,), "(i, k)"), ((0,), "(j, k)"), ((0, 2), "(j)"), ((0, 1, 2), "()")]:
+        kinds = [q if d in dims else p for d in range(3)]
+        shape = tuple(s for d, s in enumerate(a.shape) if d not in dims)
+        out = "tensor<" + "".join(f"{s}x" for s in shape) + "f32>"
+        if not shape:
+            continue
+        for square in [False, True]:
+            body = "%m = arith.mulf %x, %x : f32\n" if square else ""
+            body += f"%s = arith.addf %o, {'%m' if square else '%x'} : f32\nlinalg.yield %s : f32"
+            values = a.astype(np.float64) ** (2 if square else 1)
+            run("a z", f"""{load('a', (5, 33, 70), 'f32')}
+    {load('z', shape, 'f32')}
+    {generic([('a_d', t)], ('z_d', out), ['(i, j, k) -> (i, j, k)', f'(i, j, k) -> {text}'], kinds, body,
+             '%x: f32, %o: f32')}
+    {store('z', shape, 'f32', 'r').replace('%v_z', '%v2').replace('%z_t', '%t2')}""",
+                [a, np.ones(shape, np.float32)], values.sum(axis=dims) + 1,
+                a.size * 2.0**-24 * np.abs(values).sum(axis=dims) / 50)
+    # Integer sums, i64 index of the maximum (first of equals).
+    n = rng.integers(-50, 50, (9, 40)).astype(np.int32)
+    run("a z", f"""{load('a', (9, 40), 'i32')}
+    {load('z', (9,), 'i32')}
+    {generic([('a_d', 'tensor<9x40xi32>')], ('z_d', 'tensor<9xi32>'), ['(i, j) -> (i, j)', '(i, j) -> (i)'], [p, q],
+             '''%s = arith.addi %o, %x : i32
+      linalg.yield %s : i32''', '%x: i32, %o: i32')}
+    {store('z', (9,), 'i32', 'r').replace('%v_z', '%v2').replace('%z_t', '%t2')}""",
+        [n, np.zeros(9, np.int32)], n.sum(axis=1))
+    run("a z", f"""{load('a', (9, 40), 'i32')}
+    %low = arith.constant dense<-2147483648> : tensor<9xi32>
+    %none = arith.constant dense<-1> : tensor<9xi64>
+    %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}} ins(%a_d : tensor<9x40xi32>)
+      outs(%low, %none : tensor<9xi32>, tensor<9xi64>) {{
+    ^bb0(%x: i32, %m: i32, %at: i64):
+      %j = linalg.index 1 : index
+      %j64 = arith.index_cast %j : index to i64
+      %g = arith.cmpi sgt, %x, %m : i32
+      %v = arith.select %g, %x, %m : i32
+      %w = arith.select %g, %j64, %at : i64
+      linalg.yield %v, %w : i32, i64
+    }} -> (tensor<9xi32>, tensor<9xi64>)
+    {store('z', (9,), 'i64', 'r#1')}""", [n, np.zeros(9, np.int64)], n.argmax(axis=1))
+    # A scan: the output is indexed by the reduction loop as well.
+    f = rng.integers(-9, 9, (6, 20)).astype(np.float32)
+    run("a z", f"""{load('a', (6, 20), 'f32')}
+    %zero = arith.constant dense<0.0> : tensor<6xf32>
+    %e = tensor.empty() : tensor<6x20xf32>
+    %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}} ins(%a_d : tensor<6x20xf32>)
+      outs(%e, %zero : tensor<6x20xf32>, tensor<6xf32>) {{
+    ^bb0(%x: f32, %o: f32, %c: f32):
+      %s = arith.addf %x, %c : f32
+      linalg.yield %s, %s : f32, f32
+    }} -> (tensor<6x20xf32>, tensor<6xf32>)
+    {store('z', (6, 20), 'f32', 'r#0')}""", [f, np.zeros((6, 20), np.float32)], f.cumsum(axis=1))
+    # Contractions in every operand order, with a batch.
+    for left, right, out in [("bmk", "bkn", "bmn"), ("bkm", "bnk", "bnm"), ("mbk", "kbn", "mnb"), ("bk", "bkn", "bn"),
+                             ("km", "kn", "nm"), ("bmk", "kn", "bmn")]:
+        sizes = {"b": 3, "m": 17, "n": 40, "k": 29}
+        dims = sorted(set(left + right))
+        shapes = [tuple(sizes[c] for c in text) for text in (left, right, out)]
+        x, y = (rng.integers(-8, 8, s).astype(np.float32) for s in shapes[:2])
+        maps = [f"({', '.join(dims)}) -> ({', '.join(text)})" for text in (left, right, out)]
+        types = ["tensor<" + "x".join(map(str, s)) + "xf32>" for s in shapes]
+        run("x y z", f"""{load('x', shapes[0], 'f32')}
+    {load('y', shapes[1], 'f32')}
+    %zero = arith.constant 0.0 : f32
+    %e = tensor.empty() : {types[2]}
+    %f = linalg.fill ins(%zero : f32) outs(%e : {types[2]}) -> {types[2]}
+    {generic([('x_d', types[0]), ('y_d', types[1])], ('f', types[2]), maps, [p if d in out else q for d in dims],
+             '''%m = arith.mulf %l, %h : f32
+      %s = arith.addf %o, %m : f32
+      linalg.yield %s : f32''', '%l: f32, %h: f32, %o: f32')}
+    {store('z', shapes[2], 'f32', 'r')}""", [x, y, np.zeros(shapes[2], np.float32)],
+            np.einsum(f"{left},{right}->{out}", x, y))
+    # linalg.index in a parallel loop, a uniform result, select on a scalar.
+    run("z", f"""%e = tensor.empty() : tensor<7x1500xi64>
+    %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
+      outs(%e : tensor<7x1500xi64>) {{
+    ^bb0(%o: i64):
+      %i = linalg.index 0 : index
+      %j = linalg.index 1 : index
+      %h = arith.constant 1000 : index
+      %m = arith.muli %i, %h : index
+      %s = arith.addi %m, %j : index
+      %c = arith.index_cast %s : index to i64
+      linalg.yield %c : i64
+    }} -> tensor<7x1500xi64>
+    {store('z', (7, 1500), 'i64', 'r')}""", [np.zeros((7, 1500), np.int64)],
+        np.arange(7)[:, None] * 1000 + np.arange(1500)[None, :])
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](sys.argv[2] + "-" + sys.argv[1])

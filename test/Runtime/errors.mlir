@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Errors of the loader (before anything runs) and of accesses.
+// RUN: rm -rf %t && mkdir -p %t
+// RUN: %python -c "import numpy as np; np.save(r'%t/x.npy', np.ones(256, np.float32))"
+// RUN: not spyre-run %s --entry unknown_op --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=UNKNOWN
+// UNKNOWN: errors.mlir:[[@LINE+22]]:8: error: operation 'tensor.rank' is not supported by the runtime
+// RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg 250 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=VIEW
+// VIEW: errors.mlir:[[@LINE+33]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
+// RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg -1 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=NEGATIVE
+// NEGATIVE: error: core 0: access: coordinate -1 of view dimension 0 is outside its range 0 to 255
+// RUN: spyre-run %s --entry outside_view --arg %t/x.npy --arg 247 --threads 2
+// RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg 248 --threads 2 2>&1 | FileCheck %s --check-prefix=CORE
+// CORE: error: core 1: access: coordinate 256
+// RUN: not spyre-run %s --entry outside_allocation --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=ALLOCATION
+// ALLOCATION: error: access to device memory bytes {{[0-9]+}} to {{[0-9]+}} leaves the allocation at its view's base
+// RUN: not spyre-run %s --entry outside_lx --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=LX
+// LX: error: core 0: access to LX bytes 2097088 to 2098111 leaves the LX scratchpad
+// RUN: not spyre-run %s --entry wrong_size --arg %t/x.npy --arg 3 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=DIVISION
+// DIVISION: error: integer division by zero
+// RUN: not spyre-run %s --entry nothing --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=ENTRY
+// ENTRY: error: no function @nothing
+// RUN: not spyre-run %s --arg 1 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
+// AMBIGUOUS: error: found 3 sequence functions
+// RUN: not ls %t/out
+
+func.func @unknown_op(%x: index) attributes {grid = [1]} {
+  %e = tensor.empty() : tensor<4xf32>
+  %r = tensor.rank %e : tensor<4xf32>
+  return
+}
+
+#set = affine_set<(i) : (i >= 0, -i + 255 >= 0)>
+#four = affine_set<(i) : (i >= 0, -i + 7 >= 0)>
+#order = affine_map<(i) -> (i)>
+
+func.func @outside_view(%x: index, %at: index) attributes {grid = [2]} {
+  %core = ktdp.get_compute_tile_id : index
+  %first = arith.addi %at, %core : index
+  %v = ktdp.construct_memory_view %x, sizes: [256], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<256xf32>
+  %t = ktdp.construct_access_tile %v[%first] {access_tile_set = #four, access_tile_order = #order} : memref<256xf32> -> !ktdp.access_tile<8xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<8xindex> -> tensor<8xf32>
+  return
+}
+
+#big = affine_set<(i) : (i >= 0, -i + 511 >= 0)>
+func.func @outside_allocation(%x: index) {
+  %c300 = arith.constant 300 : index
+  %v = ktdp.construct_memory_view %x, sizes: [512], strides: [1] {coordinate_set = #big, memory_space = #ktdp.memory_space<global>} : memref<512xf32>
+  %t = ktdp.construct_access_tile %v[%c300] {access_tile_set = #four, access_tile_order = #order} : memref<512xf32> -> !ktdp.access_tile<8xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<8xindex> -> tensor<8xf32>
+  return
+}
+
+func.func @outside_lx(%x: index) attributes {grid = [2]} {
+  %c0 = arith.constant 0 : index
+  %start = arith.constant 524272 : index
+  %v = ktdp.construct_memory_view %start, sizes: [256], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<ct_local>} : memref<256xf32>
+  %t = ktdp.construct_access_tile %v[%c0] {access_tile_set = #set, access_tile_order = #order} : memref<256xf32> -> !ktdp.access_tile<256xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<256xindex> -> tensor<256xf32>
+  return
+}
+
+func.func @wrong_size(%x: index, %n: index) {
+  %c3 = arith.constant 3 : index
+  %zero = arith.subi %n, %c3 : index
+  %q = arith.divui %n, %zero : index
+  return
+}

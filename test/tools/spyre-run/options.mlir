@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command line, files and reports of spyre-run.
+// RUN: rm -rf %t && mkdir -p %t
+// RUN: %python %S/Inputs/arrays.py %t
+
+// Positional names, results read back, a report.
+// RUN: spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/out --json %t/report.json --timing --repeat 3 | FileCheck %s --check-prefix=TIMING
+// TIMING: scale {{ *}}4
+// TIMING: predicted {{.*}} us; host first run
+// RUN: %python -c "import numpy as np; assert (np.load(r'%t/out/y.npy') == np.load(r'%t/x.npy') * np.float32(2.5)).all()"
+// RUN: %python -c "import json; r = json.load(open(r'%t/report.json')); k = r['kernels'][0]; assert (k['device_bytes_read'], k['device_bytes_written'], k['sfu_element_ops'], k['cores']) == (4096, 4096, 1024, 4), k"
+
+// Errors: located or named, status 1, nothing written.
+// RUN: not spyre-run %s --arg %t/x.npy --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=COUNT
+// COUNT: error: @scale takes 3 arguments (x, y, factor), found 1
+// RUN: not spyre-run %s --arg %t/half.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=DTYPE
+// DTYPE: error: argument 'x' has elements of type f32, its file float16
+// RUN: not spyre-run %s --arg %t/cut.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: cut.npy: error: expected 4096 bytes of data, found 4086
+// RUN: not spyre-run %s --arg %t/text.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=MAGIC
+// MAGIC: text.npy: error: not a .npy file
+// RUN: not spyre-run %s --arg %t/double.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=TYPE
+// TYPE: double.npy: error: type '<f8' is not supported
+// RUN: not spyre-run %s --arg %t/absent.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=ABSENT
+// ABSENT: absent.npy: error: No such file or directory
+// RUN: not spyre-run %s --arg %t/short.npy --arg %t/y.npy --arg 1 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=SHORT
+// SHORT: options.mlir:{{[0-9]+}}:{{[0-9]+}}: error: core {{[0-9]}}: access to device memory
+// RUN: not spyre-run %t/absent.mlir 2>&1 | FileCheck %s --check-prefix=NOFILE
+// NOFILE: absent.mlir: error: No such file or directory
+// RUN: not spyre-run %s --frobnicate 2>&1 | FileCheck %s --check-prefix=FLAG
+// FLAG: error: unknown option '--frobnicate'
+// RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
+// THREADS: error: --threads expects a positive number, found '0'
+// RUN: not ls %t/none
+
+#set = affine_set<(i) : (i >= 0, -i + 1023 >= 0)>
+#part = affine_set<(i) : (i >= 0, -i + 255 >= 0)>
+#order = affine_map<(i) -> (i)>
+func.func @scale(%x: index {ktdp.name = "x"}, %y: index {ktdp.name = "y"}, %factor: f32 {ktdp.name = "factor"}) attributes {grid = [4]} {
+  %c256 = arith.constant 256 : index
+  %core = ktdp.get_compute_tile_id : index
+  %at = arith.muli %core, %c256 : index
+  %xv = ktdp.construct_memory_view %x, sizes: [1024], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<1024xf32>
+  %yv = ktdp.construct_memory_view %y, sizes: [1024], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<1024xf32>
+  %xt = ktdp.construct_access_tile %xv[%at] {access_tile_set = #part, access_tile_order = #order} : memref<1024xf32> -> !ktdp.access_tile<256xindex>
+  %yt = ktdp.construct_access_tile %yv[%at] {access_tile_set = #part, access_tile_order = #order} : memref<1024xf32> -> !ktdp.access_tile<256xindex>
+  %d = ktdp.load %xt : !ktdp.access_tile<256xindex> -> tensor<256xf32>
+  %f = tensor.splat %factor : tensor<256xf32>
+  %r = arith.mulf %d, %f : tensor<256xf32>
+  ktdp.store %r, %yt : tensor<256xf32>, !ktdp.access_tile<256xindex>
+  return
+}
