@@ -5,12 +5,10 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 template <class F>
-__attribute__((noinline)) void run(const float *a, size_t stepA, const float *b,
-                                   size_t stepB, float *result, size_t n,
-                                   Rounding rounding, F f) {
+static __attribute__((noinline)) void
+run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
+    size_t n, Rounding rounding, F f) {
   computeRounded(
       result, n, rounding, [&](size_t begin, size_t count, auto rounder) {
         Operand x(stepA ? a + begin : a, stepA, count);
@@ -27,22 +25,22 @@ __attribute__((noinline)) void run(const float *a, size_t stepA, const float *b,
 
 /// The larger (Sign = 1) or smaller (-1) of two numbers, with -0 below +0.
 template <int Sign>
-SPYRE_INLINE VF extremum(VF a, VF b) {
+static SPYRE_INLINE VF extremum(VF a, VF b) {
   VF chosen = Sign > 0 ? select(a > b, a, b) : select(a < b, a, b);
   VU both =
       Sign > 0 ? bitsAs<VU>(a) & bitsAs<VU>(b) : bitsAs<VU>(a) | bitsAs<VU>(b);
   return select(a == b, bitsAs<VF>(both), chosen);
 }
 template <int Sign>
-SPYRE_INLINE VF propagating(VF a, VF b) {
+static SPYRE_INLINE VF propagating(VF a, VF b) {
   return select(isNaN(a) | isNaN(b), a + b, extremum<Sign>(a, b));
 }
 template <int Sign>
-SPYRE_INLINE VF preferNumber(VF a, VF b) {
+static SPYRE_INLINE VF preferNumber(VF a, VF b) {
   return select(isNaN(a), b, select(isNaN(b), a, extremum<Sign>(a, b)));
 }
 
-SPYRE_INLINE VF remainder(VF a, VF b) {
+static SPYRE_INLINE VF remainder(VF a, VF b) {
   VF r = {};
   for (int i = 0; i < kLanes; ++i)
     r[i] = __builtin_fmodf(a[i], b[i]);
@@ -50,7 +48,7 @@ SPYRE_INLINE VF remainder(VF a, VF b) {
 }
 
 /// a * b + c with one rounding.
-SPYRE_INLINE VF fusedExactly(VF a, VF b, VF c) {
+static SPYRE_INLINE VF fusedExactly(VF a, VF b, VF c) {
 #ifdef SPYRE_HAS_VECTOR_FMA
   return __builtin_elementwise_fma(a, b, c);
 #else
@@ -62,9 +60,9 @@ SPYRE_INLINE VF fusedExactly(VF a, VF b, VF c) {
 }
 
 template <class F>
-__attribute__((noinline)) void compare(const float *a, size_t stepA,
-                                       const float *b, size_t stepB,
-                                       int32_t *result, size_t n, F f) {
+static __attribute__((noinline)) void compare(const float *a, size_t stepA,
+                                              const float *b, size_t stepB,
+                                              int32_t *result, size_t n, F f) {
   Operand x(a, stepA, n), y(b, stepB, n);
   size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
@@ -74,8 +72,6 @@ __attribute__((noinline)) void compare(const float *a, size_t stepA,
     __builtin_memcpy(result + i, &last, rest * sizeof(int32_t));
   }
 }
-
-} // namespace
 
 void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
             size_t stepB, float *result, size_t n, Rounding rounding) {

@@ -13,21 +13,24 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 // Registers: accumulators, one row of the panel, one broadcast.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int kMaxRows = 8;
-constexpr int panelVectors(size_t m) { return m > 4 ? 2 : m > 2 ? 4 : 8; }
+static constexpr int panelVectors(size_t m) {
+  return m > 4 ? 2 : m > 2 ? 4 : 8;
+}
 #else
 constexpr int kMaxRows = 6;
-constexpr int panelVectors(size_t m) { return m > 3 ? 2 : m > 1 ? 3 : 8; }
+static constexpr int panelVectors(size_t m) {
+  return m > 3 ? 2 : m > 1 ? 3 : 8;
+}
 #endif
 constexpr int kMaxVectors = 8;
 
 // Floats of a packed panel: two thirds of a first-level cache.
 constexpr size_t kPanelFloats = 8192;
 
+namespace {
 struct MicroArguments {
   size_t k;
   const float *a;
@@ -38,8 +41,10 @@ struct MicroArguments {
   ptrdiff_t rowStrideC;
 };
 
+} // namespace
+
 template <int Rows, int Vectors>
-__attribute__((noinline)) void micro(const MicroArguments &args) {
+static __attribute__((noinline)) void micro(const MicroArguments &args) {
   VF acc[Rows][Vectors];
   unroll<Rows>([&](auto i) {
     unroll<Vectors>([&](auto v) {
@@ -73,18 +78,21 @@ using MicroFunction = void (*)(const MicroArguments &);
 
 /// Shapes that the register file holds; the others are never asked for.
 template <int Rows, int Vectors>
-constexpr MicroFunction microFunction() {
+static constexpr MicroFunction microFunction() {
   if constexpr (Vectors <= panelVectors(Rows))
     return micro<Rows, Vectors>;
   else
     return nullptr;
 }
 
+namespace {
 struct MicroTable {
   MicroFunction functions[kMaxRows + 1][kMaxVectors + 1];
 };
 
-constexpr MicroTable makeMicroTable() {
+} // namespace
+
+static constexpr MicroTable makeMicroTable() {
   MicroTable table = {};
 #define SPYRE_MICRO_ROW(R)                                                     \
   table.functions[R][1] = microFunction<R, 1>();                               \
@@ -112,8 +120,9 @@ constexpr MicroTable makeMicroTable() {
 constexpr MicroTable kMicro = makeMicroTable();
 
 /// panel[p * width + j] = B[p, j], zero for columns from `columns` on.
-void packPanel(float *panel, size_t width, size_t depth, size_t columns,
-               const float *b, ptrdiff_t rowStride, ptrdiff_t colStride) {
+static void packPanel(float *panel, size_t width, size_t depth, size_t columns,
+                      const float *b, ptrdiff_t rowStride,
+                      ptrdiff_t colStride) {
   if (colStride == 1) {
     for (size_t p = 0; p < depth; ++p, b += rowStride, panel += width) {
       size_t j = 0;
@@ -147,8 +156,6 @@ void packPanel(float *panel, size_t width, size_t depth, size_t columns,
           i < columns ? b[ptrdiff_t(p) * rowStride + ptrdiff_t(i) * colStride]
                       : 0.0f;
 }
-
-} // namespace
 
 void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
           ptrdiff_t colStrideA, const float *b, ptrdiff_t rowStrideB,

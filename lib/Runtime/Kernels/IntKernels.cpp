@@ -5,15 +5,13 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 //===----------------------------------------------------------------------===//
 // The value of a width
 //===----------------------------------------------------------------------===//
 
 /// Keeps the low `Width` bits, in the form that a tile holds them.
 template <unsigned Width, class T>
-SPYRE_INLINE T wrap(T x) {
+static SPYRE_INLINE T wrap(T x) {
   if constexpr (Width == 1)
     return x & 1;
   else if constexpr (Width == 8)
@@ -28,12 +26,12 @@ SPYRE_INLINE T wrap(T x) {
 
 /// A tile holds the i1 true as 1; read as signed it is -1.
 template <unsigned Width, class T>
-SPYRE_INLINE T asSigned(T x) {
+static SPYRE_INLINE T asSigned(T x) {
   return Width == 1 ? -x : x;
 }
 
 template <unsigned Width, class T>
-SPYRE_INLINE std::make_unsigned_t<T> asUnsigned(T x) {
+static SPYRE_INLINE std::make_unsigned_t<T> asUnsigned(T x) {
   using U = std::make_unsigned_t<T>;
   if constexpr (Width == 8 || Width == 16)
     return U(x) & ((U(1) << Width) - 1);
@@ -42,7 +40,7 @@ SPYRE_INLINE std::make_unsigned_t<T> asUnsigned(T x) {
 }
 
 template <class F>
-SPYRE_INLINE void dispatchWidth(unsigned width, F f) {
+static SPYRE_INLINE void dispatchWidth(unsigned width, F f) {
   switch (width) {
   case 1:
     return f(std::integral_constant<unsigned, 1>());
@@ -57,8 +55,8 @@ SPYRE_INLINE void dispatchWidth(unsigned width, F f) {
 
 /// Calls f(i, a, b) for every i, in loops that the compiler can vectorise.
 template <class T, class F>
-SPYRE_INLINE void forPairs(const T *a, size_t stepA, const T *b, size_t stepB,
-                           size_t n, F f) {
+static SPYRE_INLINE void forPairs(const T *a, size_t stepA, const T *b,
+                                  size_t stepB, size_t n, F f) {
   if (n == 0)
     return;
   if (stepA && stepB) {
@@ -83,6 +81,7 @@ SPYRE_INLINE void forPairs(const T *a, size_t stepA, const T *b, size_t stepB,
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// Exact results are formed in a type that holds them, or by the compiler's
 /// overflow-checking builtins.
 template <unsigned Width, class T>
@@ -194,9 +193,11 @@ struct Arithmetic {
   }
 };
 
+} // namespace
+
 template <unsigned Width, class T>
-unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
-                   size_t stepB, T *result, size_t n) {
+static unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
+                          size_t stepB, T *result, size_t n) {
   using A = Arithmetic<Width, T>;
   using D = typename A::Direction;
   A unit;
@@ -234,7 +235,7 @@ unsigned runBinary(IntBinaryOp op, const T *a, size_t stepA, const T *b,
 }
 
 template <unsigned Width, class T>
-unsigned runUnary(IntUnaryOp op, const T *x, T *result, size_t n) {
+static unsigned runUnary(IntUnaryOp op, const T *x, T *result, size_t n) {
   unsigned status = kIntOk;
   switch (op) {
   case IntUnaryOp::Abs: {
@@ -269,8 +270,8 @@ unsigned runUnary(IntUnaryOp op, const T *x, T *result, size_t n) {
 }
 
 template <class T>
-void runCompare(IntPredicate predicate, const T *a, size_t stepA, const T *b,
-                size_t stepB, int32_t *result, size_t n) {
+static void runCompare(IntPredicate predicate, const T *a, size_t stepA,
+                       const T *b, size_t stepB, int32_t *result, size_t n) {
   using U = std::make_unsigned_t<T>;
 #define SPYRE_COMPARE(NAME, EXPRESSION)                                        \
   case IntPredicate::NAME:                                                     \
@@ -293,9 +294,9 @@ void runCompare(IntPredicate predicate, const T *a, size_t stepA, const T *b,
 }
 
 template <class T>
-SPYRE_INLINE void runSelect(const int32_t *condition, size_t stepCondition,
-                            const T *a, size_t stepA, const T *b, size_t stepB,
-                            T *result, size_t n) {
+static SPYRE_INLINE void
+runSelect(const int32_t *condition, size_t stepCondition, const T *a,
+          size_t stepA, const T *b, size_t stepB, T *result, size_t n) {
   if (n == 0)
     return;
   if (stepCondition == 0) {
@@ -315,8 +316,8 @@ SPYRE_INLINE void runSelect(const int32_t *condition, size_t stepCondition,
 
 /// Reads element i of an int32_t or int64_t buffer as its width says.
 template <class F>
-SPYRE_INLINE void dispatchSource(const void *x, unsigned width, bool isSigned,
-                                 F f) {
+static SPYRE_INLINE void dispatchSource(const void *x, unsigned width,
+                                        bool isSigned, F f) {
   if (width == 64) {
     const int64_t *p = static_cast<const int64_t *>(x);
     return f([p](size_t i) { return p[i]; });
@@ -334,7 +335,7 @@ SPYRE_INLINE void dispatchSource(const void *x, unsigned width, bool isSigned,
 /// The nearest float at or below 2^24 in magnitude; beyond, one of 24 bits
 /// whose last bit is set if anything was cut off, so that rounding it to a
 /// narrower format is rounding the integer.
-SPYRE_INLINE float floatForRounding(uint64_t magnitude) {
+static SPYRE_INLINE float floatForRounding(uint64_t magnitude) {
   if (magnitude < (UINT64_C(1) << 24))
     return float(int64_t(magnitude));
   int shift = 40 - __builtin_clzll(magnitude);
@@ -345,8 +346,8 @@ SPYRE_INLINE float floatForRounding(uint64_t magnitude) {
 }
 
 template <class T>
-unsigned floatToWidth(const float *x, T *result, unsigned width, bool isSigned,
-                      size_t n) {
+static unsigned floatToWidth(const float *x, T *result, unsigned width,
+                             bool isSigned, size_t n) {
   // Bounds as floats: `low` is the least value, `high` one past the largest.
   auto power = [](unsigned exponent) {
     return bitsAs<float>(uint32_t(127 + exponent) << 23);
@@ -378,8 +379,6 @@ unsigned floatToWidth(const float *x, T *result, unsigned width, bool isSigned,
   }
   return status;
 }
-
-} // namespace
 
 IntStatus unaryInt32(IntUnaryOp op, const int32_t *x, int32_t *result, size_t n,
                      unsigned width) {

@@ -4,12 +4,11 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 // Partial results of a row, the same for every instruction set.
 constexpr int kPartials = 32;
 constexpr int kRegisters = kPartials / kLanes;
 
+namespace {
 // `combine` is the operation. `step` is it for values that are not NaN, which
 // is one instruction in a chain; operations with `watchesNaN` note NaN aside.
 struct SumOp {
@@ -36,7 +35,7 @@ struct MaxOp {
   static constexpr float identity = -kInfinity;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a > b) | (a != a);
+    auto keep = (a > b) | isNaN(a);
     return keep ? a : b;
   }
 };
@@ -46,7 +45,7 @@ struct MinOp {
   static constexpr float identity = kInfinity;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a < b) | (a != a);
+    auto keep = (a < b) | isNaN(a);
     return keep ? a : b;
   }
 };
@@ -56,7 +55,7 @@ struct MaxNumOp {
   static constexpr float identity = kNaN;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a > b) | (b != b);
+    auto keep = (a > b) | isNaN(b);
     return keep ? a : b;
   }
 };
@@ -65,7 +64,7 @@ struct MinNumOp {
   static constexpr float identity = kNaN;
   template <class V>
   static SPYRE_INLINE V combine(V a, V b) {
-    auto keep = (a < b) | (b != b);
+    auto keep = (a < b) | isNaN(b);
     return keep ? a : b;
   }
 };
@@ -93,8 +92,10 @@ struct Chain {
   }
 };
 
+} // namespace
+
 template <class Op>
-SPYRE_INLINE float reduceRow(const float *x, size_t n) {
+static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
   Chain<Op> partial[kRegisters];
   unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
   size_t j = 0;
@@ -119,16 +120,17 @@ SPYRE_INLINE float reduceRow(const float *x, size_t n) {
 }
 
 template <class Op>
-__attribute__((noinline)) void rowsOf(const float *x, size_t rows, size_t n,
-                                      ptrdiff_t rowStride, float *acc) {
+static __attribute__((noinline)) void
+rowsOf(const float *x, size_t rows, size_t n, ptrdiff_t rowStride, float *acc) {
   for (size_t r = 0; r < rows; ++r)
     acc[r] =
         Op::combine(acc[r], reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n));
 }
 
 template <class Op>
-__attribute__((noinline)) void columnsOf(const float *x, size_t rows, size_t n,
-                                         ptrdiff_t rowStride, float *acc) {
+static __attribute__((noinline)) void columnsOf(const float *x, size_t rows,
+                                                size_t n, ptrdiff_t rowStride,
+                                                float *acc) {
   // Four registers of columns at a time stay in registers over all rows.
   constexpr size_t chunk = 4 * kLanes;
   size_t j = 0;
@@ -157,8 +159,6 @@ __attribute__((noinline)) void columnsOf(const float *x, size_t rows, size_t n,
     acc[j] = partial;
   }
 }
-
-} // namespace
 
 #define SPYRE_REDUCE(FUNCTION)                                                 \
   switch (op) {                                                                \

@@ -13,12 +13,11 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 //===----------------------------------------------------------------------===//
 // Conversion of contiguous runs
 //===----------------------------------------------------------------------===//
 
+namespace {
 template <class T>
 struct Copy {
   using Source = T;
@@ -100,10 +99,13 @@ struct StoreBool {
 // Two dimensions
 //===----------------------------------------------------------------------===//
 
+} // namespace
+
 /// dst[c * dstStride + r] = src[r * srcStride + c].
 template <class T>
-SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
-                            ptrdiff_t srcStride, size_t rows, size_t columns) {
+static SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
+                                   ptrdiff_t srcStride, size_t rows,
+                                   size_t columns) {
   size_t r = 0;
   if constexpr (sizeof(T) == 4) {
     for (; r + kLanes <= rows; r += kLanes) {
@@ -123,10 +125,13 @@ SPYRE_INLINE void transpose(T *dst, ptrdiff_t dstStride, const T *src,
           src[ptrdiff_t(i) * srcStride + ptrdiff_t(c)];
 }
 
+namespace {
 struct Dimension {
   size_t size;
   ptrdiff_t dst, src;
 };
+
+} // namespace
 
 // A block of a converted transposition: 16 KiB of four-byte elements.
 constexpr size_t kBlockRows = 64;
@@ -134,9 +139,9 @@ constexpr size_t kBlockColumns = 64;
 
 /// Unit stride in the destination along `inner`, in the source along `outer`.
 template <class Convert>
-SPYRE_INLINE void moveTransposed(typename Convert::Target *dst,
-                                 const typename Convert::Source *src,
-                                 Dimension outer, Dimension inner) {
+static SPYRE_INLINE void moveTransposed(typename Convert::Target *dst,
+                                        const typename Convert::Source *src,
+                                        Dimension outer, Dimension inner) {
   using S = typename Convert::Source;
   using T = typename Convert::Target;
   // Converting beside the shorter elements keeps the shuffles on four bytes.
@@ -171,8 +176,9 @@ SPYRE_INLINE void moveTransposed(typename Convert::Target *dst,
 
 /// One dimension of any strides, converted by way of dense buffers.
 template <class Convert>
-SPYRE_INLINE void moveRun(typename Convert::Target *dst,
-                          const typename Convert::Source *src, Dimension run) {
+static SPYRE_INLINE void moveRun(typename Convert::Target *dst,
+                                 const typename Convert::Source *src,
+                                 Dimension run) {
   using S = typename Convert::Source;
   using T = typename Convert::Target;
   constexpr size_t count = 256;
@@ -209,9 +215,9 @@ SPYRE_INLINE void moveRun(typename Convert::Target *dst,
 }
 
 template <class Convert>
-__attribute__((noinline)) void moveTwo(typename Convert::Target *dst,
-                                       const typename Convert::Source *src,
-                                       Dimension outer, Dimension inner) {
+static __attribute__((noinline)) void
+moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,
+        Dimension outer, Dimension inner) {
   if (inner.dst == 1 && inner.src == 1) {
     for (size_t o = 0; o < outer.size; ++o, dst += outer.dst, src += outer.src)
       Convert::run(src, dst, inner.size);
@@ -229,13 +235,14 @@ __attribute__((noinline)) void moveTwo(typename Convert::Target *dst,
 
 constexpr unsigned kMaxDimensions = 16;
 
-SPYRE_INLINE size_t distance(ptrdiff_t stride) {
+static SPYRE_INLINE size_t distance(ptrdiff_t stride) {
   return stride < 0 ? 0 - size_t(stride) : size_t(stride);
 }
 
 template <class Convert>
-void move(void *dstBase, const ptrdiff_t *dstStrides, const void *srcBase,
-          const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank) {
+static void move(void *dstBase, const ptrdiff_t *dstStrides,
+                 const void *srcBase, const ptrdiff_t *srcStrides,
+                 const size_t *shape, unsigned rank) {
   using S = typename Convert::Source;
   using T = typename Convert::Target;
   T *dst = static_cast<T *>(dstBase);
@@ -321,10 +328,10 @@ using EncodeE5M2 = Encode<FormatE5M2, uint8_t, VB>;
 /// A format of the wrong kind moves nothing; callers check types when they
 /// plan.
 template <class T>
-SPYRE_INLINE void loadInt(StorageFormat format, T *dst,
-                          const ptrdiff_t *dstStrides, const void *src,
-                          const ptrdiff_t *srcStrides, const size_t *shape,
-                          unsigned rank) {
+static SPYRE_INLINE void loadInt(StorageFormat format, T *dst,
+                                 const ptrdiff_t *dstStrides, const void *src,
+                                 const ptrdiff_t *srcStrides,
+                                 const size_t *shape, unsigned rank) {
   switch (format) {
   case StorageFormat::I1:
     return move<LoadBool<T>>(dst, dstStrides, src, srcStrides, shape, rank);
@@ -346,10 +353,10 @@ SPYRE_INLINE void loadInt(StorageFormat format, T *dst,
 }
 
 template <class S>
-SPYRE_INLINE void storeInt(StorageFormat format, void *dst,
-                           const ptrdiff_t *dstStrides, const S *src,
-                           const ptrdiff_t *srcStrides, const size_t *shape,
-                           unsigned rank) {
+static SPYRE_INLINE void storeInt(StorageFormat format, void *dst,
+                                  const ptrdiff_t *dstStrides, const S *src,
+                                  const ptrdiff_t *srcStrides,
+                                  const size_t *shape, unsigned rank) {
   switch (format) {
   case StorageFormat::I1:
     return move<StoreBool<S>>(dst, dstStrides, src, srcStrides, shape, rank);
@@ -369,8 +376,6 @@ SPYRE_INLINE void storeInt(StorageFormat format, void *dst,
     __builtin_trap();
   }
 }
-
-} // namespace
 
 void copyFloat(float *dst, const ptrdiff_t *dstStrides, const float *src,
                const ptrdiff_t *srcStrides, const size_t *shape,

@@ -13,14 +13,14 @@ namespace spyre::runtime {
 
 namespace baseline {
 const KernelTable *table();
-}
+} // namespace baseline
 #ifdef SPYRE_KERNELS_X86
 namespace avx2 {
 const KernelTable *table();
-}
+} // namespace avx2
 namespace avx512 {
 const KernelTable *table();
-}
+} // namespace avx512
 #endif
 
 float reduceIdentity(ReduceOp op) {

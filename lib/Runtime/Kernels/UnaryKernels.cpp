@@ -5,21 +5,17 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-namespace {
-
 /// One loop per operation and rounding; kept out of line so that the switch
 /// stays small.
 template <class F>
-__attribute__((noinline)) void run(const float *x, float *result, size_t n,
-                                   Rounding rounding, F f) {
+static __attribute__((noinline)) void run(const float *x, float *result,
+                                          size_t n, Rounding rounding, F f) {
   computeRounded(result, n, rounding,
                  [&](size_t begin, size_t count, auto rounder) {
                    mapVectors(x + begin, result + begin, count,
                               [&](VF v) { return rounder.round(f(v)); });
                  });
 }
-
-} // namespace
 
 void roundFloat(const float *x, float *result, size_t n, Rounding rounding) {
   dispatchRounding(rounding, [&](auto rounder) {

@@ -111,6 +111,7 @@ SPYRE_INLINE VF withSignOf(VF magnitude, VF sign) {
   return bitsAs<VF>((bitsAs<VU>(magnitude) & ~kSignBit) | signOf(sign));
 }
 SPYRE_INLINE VI isNaN(VF x) { return x != x; }
+SPYRE_INLINE bool isNaN(float x) { return __builtin_isnan(x); }
 SPYRE_INLINE VD absV(VD x) {
   return bitsAs<VD>(bitsAs<VL>(x) & INT64_C(0x7fffffffffffffff));
 }

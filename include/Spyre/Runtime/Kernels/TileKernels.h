@@ -206,9 +206,6 @@ constexpr unsigned storageBytes(StorageFormat format) {
   return 0;
 }
 
-/// Most dimensions a strided kernel accepts after unit dimensions are dropped.
-constexpr unsigned kMaxStridedRank = 16;
-
 /// All kernels of one instruction set.
 struct KernelTable {
   /// "baseline", "avx2" or "avx512".
