@@ -3,9 +3,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Access.h"
+#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
-#include <cmath>
+#include <map>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREWORKDIVISION
@@ -17,93 +19,111 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// Constants of the price of a division (spec/hardware.md and spec/passes.md,
-/// "Work division"). They only rank divisions of one op against each other.
-struct Prices {
-  /// Multiply-accumulates of the matrix unit of one core, per microsecond.
-  double macsPerMicrosecond = 1536000;
-  /// Lane operations of the vector units of one core, per microsecond: two
-  /// corelets of one stick of fp16 per cycle at 1 GHz (a guess; not public).
-  double laneOpsPerMicrosecond = 128000;
-  /// Device-memory bytes per microsecond, of the card.
-  double bytesPerMicrosecond = 204800;
-  /// Cores that one broadcast serves at full bandwidth.
-  double coresPerBroadcast = 8;
-  /// Rows of the systolic array, and passes that fill its pipeline.
-  double rowsPerPass = 8;
-  double passesForFullRate = 8;
-  /// LX bytes per core that plans may use.
-  int64_t scratchpadBytes = 1677721;
-};
+/// Users of one value that a choice looks at, so that a value with very many
+/// does not make the pass quadratic.
+constexpr unsigned kMaxUsersInspected = 8;
 
-/// What the price of an op's divisions depends on for one operand.
-struct OperandPrice {
-  /// Loop dimensions that select its data; cores that differ only in others
-  /// read the same data.
-  SmallVector<unsigned, 6> dims;
-  /// Device bytes the op moves for it.
-  double sizeInBytes;
-  AffineMap map;
-  /// The slices in which its producer wrote it, if it may stay in LX.
-  const Slicing *produced = nullptr;
-};
-
-struct Candidate {
-  SmallVector<int64_t, 6> splits;
-  SmallVector<int64_t, 6> chunks;
-  double cost;
-  double residentBytes;
-  double largestSlice;
-};
-
-/// The search for one op's division.
-class DivisionSearch {
+/// Numbers slicings so that equal ones have the same number.
+class SlicingNumbers {
 public:
-  DivisionSearch(SpyreOpInterface op, int64_t cores, double tolerance)
-      : op(op), cores(cores), tolerance(tolerance),
-        extents(op.getLoopExtents()), maps(op.getIndexingMaps()) {
-    granularity = getSliceGranularity(op);
-    kinds = op.getLoopKinds();
-    initDims = getUsedDims(maps.back(), extents);
-    for (OpOperand &operand : op->getOpOperands())
-      operands.push_back(describeOperand(operand));
-  }
+  static constexpr int kNone = -1;
 
-  /// States in which slices the producer of an operand left it in LX.
-  void setProducedSlicing(unsigned operand, const Slicing *slicing) {
-    operands[operand].produced = slicing;
-  }
-
-  WorkDivisionAttr run() {
-    Candidate whole;
-    for (int64_t extent : extents) {
-      whole.splits.push_back(1);
-      whole.chunks.push_back(extent);
-    }
-    if (!llvm::is_contained(extents, 0))
-      enumerate(0, 1, whole);
-    else
-      addCandidate(whole);
-    return WorkDivisionAttr::get(op->getContext(), best().splits,
-                                 best().chunks);
+  int get(const Slicing &slicing) {
+    std::vector<int64_t> key{slicing.numCores};
+    for (const SliceDim &dim : slicing.dims)
+      key.insert(key.end(),
+                 {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
+    return numbers.try_emplace(std::move(key), numbers.size()).first->second;
   }
 
 private:
-  OperandPrice describeOperand(OpOperand &operand) {
-    OperandPrice price;
-    price.map = maps[operand.getOperandNumber()];
+  std::map<std::vector<int64_t>, int> numbers;
+};
+
+/// One way to divide an op.
+struct Candidate {
+  SmallVector<int64_t, 4> splits, chunks;
+  double computeSeconds;
+  /// Iterations of the core with the most.
+  double largestSlice;
+};
+
+/// How one operand fares under one candidate.
+struct OperandCost {
+  /// Time to move it from or to device memory.
+  double seconds;
+  /// The slices in which the cores access all of it, or kNone.
+  int slicing;
+};
+
+/// All divisions of an op, priced alone; shared by ops that are alike.
+struct Divisions {
+  unsigned numOperands;
+  std::vector<Candidate> candidates;
+  /// numOperands entries per candidate.
+  std::vector<OperandCost> operandCosts;
+  /// Device bytes that each operand moves.
+  SmallVector<double, 4> operandBytes;
+
+  const OperandCost &get(unsigned candidate, unsigned operand) const {
+    return operandCosts[candidate * numOperands + operand];
+  }
+};
+
+/// Enumerates and prices the divisions of one op, with the terms of
+/// spyre::estimateOp (memory per operand, because a plan may keep any operand
+/// in LX).
+class DivisionSearch {
+public:
+  DivisionSearch(SpyreOpInterface op, int64_t cores,
+                 const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers)
+      : op(op), cores(cores), spec(spec), numbers(numbers),
+        extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
+        kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
+        indirect(op.getIndirectAccess()) {
+    for (OpOperand &operand : op->getOpOperands())
+      describeOperand(operand);
+    result.numOperands = op->getNumOperands();
+  }
+
+  Divisions run() {
+    Candidate whole;
+    whole.splits.assign(extents.size(), 1);
+    whole.chunks.assign(extents.begin(), extents.end());
+    if (llvm::is_contained(extents, 0))
+      addCandidate(whole);
+    else
+      enumerate(0, 1, whole);
+    return std::move(result);
+  }
+
+  /// Prices just one division, the one the op has.
+  Divisions price(WorkDivisionAttr division) {
+    Candidate given;
+    given.splits.assign(division.getSplits().begin(),
+                        division.getSplits().end());
+    given.chunks.assign(division.getChunks().begin(),
+                        division.getChunks().end());
+    addCandidate(given);
+    return std::move(result);
+  }
+
+private:
+  void describeOperand(OpOperand &operand) {
     auto type = cast<ShapedType>(operand.get().getType());
+    SmallVector<unsigned, 6> dims;
     double iterations = 1;
-    for (unsigned dim : getUsedDims(price.map, extents).set_bits()) {
-      price.dims.push_back(dim);
+    for (unsigned dim :
+         getUsedDims(maps[operand.getOperandNumber()], extents).set_bits()) {
+      dims.push_back(dim);
       iterations *= extents[dim];
     }
     double elements = std::max<int64_t>(type.getNumElements(), 1);
     LayoutAttrInterface layout = getLayout(type);
     double bytes = layout ? layout.getSizeInBytes(type.getShape())
-                          : elements * 4;
-    price.sizeInBytes = bytes * std::min(1.0, iterations / elements);
-    return price;
+                          : elements * spec.stickBytes;
+    result.operandBytes.push_back(bytes * std::min(1.0, iterations / elements));
+    operandDims.push_back(std::move(dims));
   }
 
   /// Tries every useful number of slices of loop dimension `dim` and those
@@ -112,7 +132,8 @@ private:
     if (dim == extents.size())
       return addCandidate(candidate);
     enumerate(dim + 1, coresUsed, candidate);
-    if (kinds[dim] != utils::IteratorType::parallel || !initDims.test(dim))
+    if (kinds[dim] != utils::IteratorType::parallel ||
+        !maps.back().isFunctionOfDim(dim))
       return;
     int64_t units = llvm::divideCeil(extents[dim], granularity[dim]);
     int64_t previous = 1;
@@ -133,98 +154,263 @@ private:
   }
 
   void addCandidate(Candidate &candidate) {
-    price(candidate);
-    candidates.push_back(candidate);
-  }
-
-  void price(Candidate &candidate) {
     double coresUsed = 1;
     candidate.largestSlice = 1;
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
       coresUsed *= candidate.splits[dim];
       candidate.largestSlice *= candidate.chunks[dim];
     }
-    double compute;
-    if (op.getUnit() == Unit::PT) {
-      // Rows that stream through the array: what the second input, which the
-      // array holds, does not select.
-      double rows = 1;
-      for (unsigned dim : initDims.set_bits())
-        if (!llvm::is_contained(operands[1].dims, dim))
-          rows *= candidate.chunks[dim];
-      double passes = std::max(1.0, rows / prices.rowsPerPass);
-      double rate = std::min(
-          1.0, std::sqrt(passes / prices.passesForFullRate));
-      compute = candidate.largestSlice / (prices.macsPerMicrosecond * rate);
-    } else {
-      compute = candidate.largestSlice * op.getElementCost() /
-                prices.laneOpsPerMicrosecond;
+    candidate.computeSeconds = getComputeSeconds(candidate);
+    for (unsigned operand = 0; operand < result.numOperands; ++operand) {
+      double sharingCores = coresUsed;
+      for (unsigned dim : operandDims[operand])
+        sharingCores /= candidate.splits[dim];
+      double seconds =
+          result.operandBytes[operand] *
+          std::max(1.0, sharingCores / spec.numBroadcastCores) /
+          spec.effectiveMemoryBytesPerSecond;
+      result.operandCosts.push_back({seconds, getSlicingNumber(operand, candidate)});
     }
-    double memory = 0;
-    candidate.residentBytes = 0;
-    for (const OperandPrice &operand : operands) {
-      if (isResident(operand, candidate)) {
-        candidate.residentBytes += operand.sizeInBytes;
-        continue;
-      }
-      double readers = coresUsed;
-      for (unsigned dim : operand.dims)
-        readers /= candidate.splits[dim];
-      memory += operand.sizeInBytes / prices.bytesPerMicrosecond *
-                std::max(1.0, readers / prices.coresPerBroadcast);
-    }
-    candidate.cost = std::max(compute, memory);
+    result.candidates.push_back(candidate);
   }
 
-  bool isResident(const OperandPrice &operand, const Candidate &candidate) {
-    if (!operand.produced ||
-        operand.sizeInBytes / operand.produced->numCores >
-            prices.scratchpadBytes)
-      return false;
-    int64_t coresUsed = 1;
-    for (int64_t split : candidate.splits)
-      coresUsed *= split;
-    if (coresUsed != operand.produced->numCores)
-      return false;
+  double getComputeSeconds(const Candidate &candidate) {
+    if (op.getUnit() == Unit::SFU)
+      return candidate.largestSlice * op.getElementCost() /
+             spec.sfuElementsPerSecondPerCore();
+    // Rows that stream through the array: what does not select the second
+    // input, which the array holds.
+    double rows = 1;
+    for (unsigned dim = 0; dim < extents.size(); ++dim)
+      if (maps.back().isFunctionOfDim(dim) &&
+          !llvm::is_contained(operandDims[1], dim))
+        rows *= candidate.chunks[dim];
+    return candidate.largestSlice /
+           (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
+  }
+
+  int getSlicingNumber(unsigned operand, const Candidate &candidate) {
+    if (indirect && indirect->operand == operand)
+      return SlicingNumbers::kNone;
     std::optional<Slicing> slicing = getSlicing(
-        operand.map, extents, candidate.splits, candidate.chunks);
-    return slicing && *slicing == *operand.produced;
-  }
-
-  const Candidate &best() const {
-    double cheapest = candidates.front().cost;
-    for (const Candidate &candidate : candidates)
-      cheapest = std::min(cheapest, candidate.cost);
-    const Candidate *chosen = nullptr;
-    for (const Candidate &candidate : candidates)
-      if (candidate.cost <= cheapest * (1 + tolerance) &&
-          (!chosen || isPreferred(candidate, *chosen)))
-        chosen = &candidate;
-    return *chosen;
-  }
-
-  /// Order among candidates of about equal price; total, so that the choice
-  /// does not depend on the enumeration.
-  static bool isPreferred(const Candidate &a, const Candidate &b) {
-    if (a.residentBytes != b.residentBytes)
-      return a.residentBytes > b.residentBytes;
-    if (a.largestSlice != b.largestSlice)
-      return a.largestSlice < b.largestSlice;
-    return std::lexicographical_compare(b.splits.begin(), b.splits.end(),
-                                        a.splits.begin(), a.splits.end());
+        maps[operand], extents, candidate.splits, candidate.chunks);
+    if (!slicing ||
+        !slicing->covers(
+            cast<ShapedType>(op->getOperand(operand).getType()).getShape()))
+      return SlicingNumbers::kNone;
+    return numbers.get(*slicing);
   }
 
   SpyreOpInterface op;
   int64_t cores;
-  double tolerance;
-  Prices prices;
+  const ::spyre::DeviceSpec &spec;
+  SlicingNumbers &numbers;
   SmallVector<int64_t> extents;
   SmallVector<AffineMap> maps;
-  SmallVector<int64_t> granularity;
   SmallVector<utils::IteratorType> kinds;
-  llvm::SmallBitVector initDims;
-  SmallVector<OperandPrice, 4> operands;
-  std::vector<Candidate> candidates;
+  SmallVector<int64_t> granularity;
+  std::optional<IndirectAccess> indirect;
+  /// Loop dimensions that select the data of each operand.
+  SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
+  Divisions result;
+};
+
+/// One op of the graph, and the values that LX could carry to and from it.
+struct Node {
+  SpyreOpInterface op;
+  const Divisions *divisions;
+  int chosen = -1;
+  struct Edge {
+    unsigned node;
+    /// The operand at the end of the edge.
+    unsigned operand;
+  };
+  SmallVector<Edge, 4> producers;
+  SmallVector<Edge, 4> users;
+};
+
+/// Divides all ops of a function.
+class DivisionPlanner {
+public:
+  DivisionPlanner(int64_t cores, double tolerance)
+      : cores(cores), tolerance(tolerance) {}
+
+  void addOp(SpyreOpInterface op) {
+    nodeOf[op] = nodes.size();
+    Node &node = nodes.emplace_back();
+    node.op = op;
+    node.divisions = getDivisions(op);
+    // A division that is there already, from a file or a user, stays.
+    if (op.getWorkDivision())
+      node.chosen = 0;
+  }
+
+  void run(unsigned sweeps) {
+    for (Node &node : nodes)
+      connect(node);
+    for (unsigned sweep = 0; sweep < sweeps; ++sweep)
+      for (unsigned number = 0; number < nodes.size(); ++number)
+        choose(nodes[sweep % 2 == 0 ? number : nodes.size() - 1 - number]);
+    for (Node &node : nodes) {
+      const Candidate &candidate = node.divisions->candidates[node.chosen];
+      node.op.setWorkDivision(WorkDivisionAttr::get(
+          node.op->getContext(), candidate.splits, candidate.chunks));
+      for (const Node::Edge &edge : node.producers)
+        if (agrees(node, node.chosen, edge))
+          ++numAgreeing;
+    }
+  }
+
+  int64_t numAgreeing = 0;
+
+private:
+  const Divisions *getDivisions(SpyreOpInterface op) {
+    std::vector<const void *> key{op->getName().getAsOpaquePointer(),
+                                  op->getAttrDictionary().getAsOpaquePointer()};
+    for (Type type : op->getOperandTypes())
+      key.push_back(type.getAsOpaquePointer());
+    std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
+    if (!divisions) {
+      DivisionSearch search(op, cores, spec, numbers);
+      divisions = std::make_unique<Divisions>(
+          op.getWorkDivision() ? search.price(op.getWorkDivision())
+                               : search.run());
+    }
+    return divisions.get();
+  }
+
+  /// Records the edges over which the op's result could stay in LX: all users
+  /// must read it as a whole in slices.
+  void connect(Node &node) {
+    if (node.op->getNumResults() != 1 || !isAllWritten(node))
+      return;
+    SmallVector<Node::Edge, 4> users;
+    for (OpOperand &use : node.op->getResult(0).getUses()) {
+      auto found = nodeOf.find(use.getOwner());
+      if (found == nodeOf.end() ||
+          use.getOwner()->getBlock() != node.op->getBlock())
+        return;
+      Node &user = nodes[found->second];
+      unsigned operand = use.getOperandNumber();
+      if (user.op.isDpsInit(&use) ||
+          user.divisions->get(0, operand).slicing == SlicingNumbers::kNone)
+        return;
+      users.push_back({found->second, operand});
+    }
+    unsigned number = nodeOf.lookup(node.op);
+    for (const Node::Edge &user : users)
+      nodes[user.node].producers.push_back({number, user.operand});
+    // Uses are in no useful order; the first ones in the program count.
+    llvm::sort(users, [](const Node::Edge &a, const Node::Edge &b) {
+      return std::make_pair(a.node, a.operand) <
+             std::make_pair(b.node, b.operand);
+    });
+    users.truncate(std::min<size_t>(users.size(), kMaxUsersInspected));
+    node.users = std::move(users);
+  }
+
+  bool isAllWritten(Node &node) {
+    unsigned init = node.divisions->numOperands - 1;
+    return node.op.getSpyreInit().getDefiningOp<tensor::EmptyOp>() &&
+           node.divisions->get(0, init).slicing != SlicingNumbers::kNone &&
+           node.divisions->operandBytes[init] / cores <= spec.usableLXBytes();
+  }
+
+  /// Whether a node under one of its candidates reads an operand in the slices
+  /// in which its producer writes it.
+  bool agrees(const Node &node, unsigned candidate, const Node::Edge &edge) const {
+    const Node &producer = nodes[edge.node];
+    return producer.chosen >= 0 &&
+           producer.divisions
+                   ->get(producer.chosen, producer.divisions->numOperands - 1)
+                   .slicing == node.divisions->get(candidate, edge.operand).slicing;
+  }
+
+  struct Price {
+    double seconds, residentBytes;
+  };
+
+  /// The time of the op, and of its users as far as it depends on the op.
+  Price getPrice(const Node &node, unsigned candidate) const {
+    const Divisions &divisions = *node.divisions;
+    unsigned init = divisions.numOperands - 1;
+    double memorySeconds = 0, otherSeconds = 0, residentBytes = 0;
+    for (unsigned operand = 0; operand < init; ++operand)
+      memorySeconds += divisions.get(candidate, operand).seconds;
+    for (const Node::Edge &edge : node.producers) {
+      if (agrees(node, candidate, edge)) {
+        memorySeconds -= divisions.get(candidate, edge.operand).seconds;
+        residentBytes += divisions.operandBytes[edge.operand];
+      } else {
+        otherSeconds += spec.dependentAccessSeconds;
+      }
+    }
+    unsigned disagreeing = 0;
+    for (const Node::Edge &edge : node.users) {
+      const Node &user = nodes[edge.node];
+      if (user.chosen < 0) {
+        ++disagreeing;
+        continue;
+      }
+      const OperandCost &cost =
+          user.divisions->get(user.chosen, edge.operand);
+      if (cost.slicing == divisions.get(candidate, init).slicing) {
+        residentBytes += user.divisions->operandBytes[edge.operand];
+      } else {
+        ++disagreeing;
+        otherSeconds += cost.seconds + spec.dependentAccessSeconds;
+      }
+    }
+    memorySeconds +=
+        divisions.get(candidate, init).seconds *
+        (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
+    return {std::max(divisions.candidates[candidate].computeSeconds,
+                     memorySeconds) +
+                otherSeconds,
+            residentBytes};
+  }
+
+  void choose(Node &node) {
+    if (node.op.getWorkDivision())
+      return;
+    prices.clear();
+    double cheapest = std::numeric_limits<double>::max();
+    for (unsigned number = 0; number < node.divisions->candidates.size();
+         ++number) {
+      prices.push_back(getPrice(node, number));
+      cheapest = std::min(cheapest, prices.back().seconds);
+    }
+    int best = -1;
+    for (unsigned number = 0; number < prices.size(); ++number)
+      if (prices[number].seconds <= cheapest * (1 + tolerance) &&
+          (best < 0 || isPreferred(node, number, best)))
+        best = number;
+    node.chosen = best;
+  }
+
+  /// Order among candidates of about equal price; total, so that the choice
+  /// does not depend on the enumeration.
+  bool isPreferred(const Node &node, unsigned a, unsigned b) const {
+    if (prices[a].residentBytes != prices[b].residentBytes)
+      return prices[a].residentBytes > prices[b].residentBytes;
+    const Candidate &first = node.divisions->candidates[a];
+    const Candidate &second = node.divisions->candidates[b];
+    if (first.largestSlice != second.largestSlice)
+      return first.largestSlice < second.largestSlice;
+    return std::lexicographical_compare(
+        second.splits.begin(), second.splits.end(), first.splits.begin(),
+        first.splits.end());
+  }
+
+  int64_t cores;
+  double tolerance;
+  ::spyre::DeviceSpec spec;
+  SlicingNumbers numbers;
+  std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
+  std::vector<Node> nodes;
+  DenseMap<Operation *, unsigned> nodeOf;
+  /// Of the candidates of the node being chosen for.
+  std::vector<Price> prices;
 };
 
 class WorkDivisionPass
@@ -238,58 +424,28 @@ public:
           << "expected 1 to 32 cores, found " << cores.getValue();
       return signalPassFailure();
     }
-    produced.clear();
-    getOperation().walk([&](SpyreOpInterface op) { divide(op); });
-  }
-
-private:
-  void divide(SpyreOpInterface op) {
-    // A division that is there already, from a file or a user, stays.
-    WorkDivisionAttr division = op.getWorkDivision();
-    if (!division) {
-      DivisionSearch search(op, cores, tolerance);
-      for (OpOperand &operand : op->getOpOperands())
-        if (auto found = produced.find(operand.get()); found != produced.end())
-          search.setProducedSlicing(operand.getOperandNumber(),
-                                    &found->second);
-      division = search.run();
-      op.setWorkDivision(division);
+    if (sweeps < 1 || !(tolerance >= 0)) {
+      getOperation().emitError()
+          << "expected at least one sweep and a tolerance of at least 0, found "
+          << sweeps.getValue() << " and " << tolerance.getValue();
+      return signalPassFailure();
     }
-    ++(division.getNumCores() > 1 ? numDivided : numSingleCore);
-    recordSlicing(op, division);
+    DivisionPlanner planner(cores, tolerance);
+    getOperation().walk([&](SpyreOpInterface op) { planner.addOp(op); });
+    planner.run(sweeps);
+    numAgreeing += planner.numAgreeing;
+    getOperation().walk([&](SpyreOpInterface op) {
+      ++(op.getWorkDivision().getNumCores() > 1 ? numDivided : numSingleCore);
+    });
   }
-
-  /// Remembers in which slices the op leaves its result, if all of it is
-  /// written by this op.
-  void recordSlicing(SpyreOpInterface op, WorkDivisionAttr division) {
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    for (OpOperand &operand : op->getOpOperands())
-      if (auto found = produced.find(operand.get()); found != produced.end())
-        if (std::optional<Slicing> slicing =
-                getSlicing(maps[operand.getOperandNumber()], extents,
-                           division.getSplits(), division.getChunks());
-            slicing && *slicing == found->second)
-          ++numAgreeing;
-    Value init = op.getSpyreInit();
-    Value result = op->getNumResults() == 1 ? op->getResult(0) : init;
-    auto type = cast<ShapedType>(result.getType());
-    std::optional<Slicing> slicing =
-        getSlicing(maps.back(), extents, division.getSplits(),
-                   division.getChunks());
-    if (slicing && slicing->covers(type.getShape()) && !op.getIndirectAccess())
-      produced[result] = std::move(*slicing);
-    else
-      produced.erase(result);
-  }
-
-  /// In which slices each value written so far lies, filled in program order.
-  DenseMap<Value, Slicing> produced;
 };
 
 } // namespace
 
 WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
                                                  int64_t cores) {
-  return DivisionSearch(op, cores, /*tolerance=*/0.05).run();
+  DivisionPlanner planner(cores, /*tolerance=*/0.05);
+  planner.addOp(op);
+  planner.run(/*sweeps=*/1);
+  return op.getWorkDivision();
 }

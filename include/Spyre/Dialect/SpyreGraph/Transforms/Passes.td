@@ -67,11 +67,15 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
 
     Only parallel dimensions are split, at multiples of a stick where the
     dimension lies along one, so that no two cores write the same stick. Every
-    combination of splits with a product of at most `cores` is priced by
-    max(compute time of the largest slice, memory time), where an operand that
-    its producer left on the same core in the same slices costs no memory time;
-    among combinations within `tolerance` of the cheapest, the one with more
-    cores, then with outer dimensions split more, is taken.
+    combination of splits with a product of at most `cores` is priced with the
+    terms of the device's cost model: the compute time of the largest slice or
+    the time to move the operands, whichever is longer. An operand that its
+    producer leaves on the same core in the same slices needs no moving and no
+    waiting, so a choice depends on those of its neighbours: the first sweep
+    goes forward and knows the producers, the next ones go back and forth and
+    know the users too. Among combinations within `tolerance` of the cheapest,
+    the one with more bytes in agreement, then with the smaller slices, then
+    with outer dimensions split more, is taken.
 
     Constraints: SG-DIVISION-C1 to C3 of the attribute.
   }];
@@ -79,6 +83,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
     Option<"tolerance", "tolerance", "double", "0.05",
            "Relative cost difference that counts as equal">,
+    Option<"sweeps", "sweeps", "unsigned", "3",
+           "Passes over the operations, forward and backward in turn">,
   ];
   let statistics = [
     Statistic<"numDivided", "ops-divided", "Operations on more than one core">,
