@@ -36,6 +36,16 @@ from torch_spyre._C import (  # noqa: E402
     reset_fallback_report,
 )
 
+
+def __getattr__(name: str) -> object:
+    # Not needed by `import torch`, which imports this package.
+    if name == "clear_cache":
+        from torch_spyre._cache import clear_cache
+
+        return clear_cache
+    raise AttributeError(f"module 'torch_spyre' has no attribute {name!r}")
+
+
 __all__ = [
     "_C",
     "SpyreError",

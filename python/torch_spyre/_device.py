@@ -246,7 +246,16 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
 # --- registration ----------------------------------------------------------------
 
 
+_INDUCTOR_NAMES = frozenset(
+    ["Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"]
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _INDUCTOR_NAMES:
+        from torch_spyre import _inductor
+
+        return getattr(_inductor, name)
     try:
         return getattr(_C, name)
     except AttributeError:
@@ -261,7 +270,7 @@ def __dir__() -> list[str]:
 
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
-    from torch_spyre import _patches
+    from torch_spyre import _patches, _router
 
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", sys.modules[__name__])
@@ -269,3 +278,4 @@ def register() -> None:
         for_storage=True, unsupported_dtype=UNSUPPORTED_DTYPES
     )
     _patches.install()
+    _router.install()
