@@ -120,13 +120,13 @@ func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64
 // -----
 
 // KTDP-LAYOUT-C3
-// expected-error@+1 {{device_size must be positive and its product fit 63 bits}}
-func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 0, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
+// expected-error@+1 {{device_size must not be negative and its product fit 63 bits}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, -1, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
 
 // -----
 
 // KTDP-LAYOUT-C3
-// expected-error@+1 {{device_size must be positive and its product fit 63 bits}}
+// expected-error@+1 {{device_size must not be negative and its product fit 63 bits}}
 func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [4294967296, 4294967296, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
 
 // -----

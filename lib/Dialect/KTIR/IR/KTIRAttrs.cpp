@@ -182,10 +182,11 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "shape and strides must have equal length, but got "
                        << shape.size() << " and " << strides.size();
   // KTDP-LAYOUT-C3
-  if (llvm::is_contained(deviceSize, 0) || !checkedProduct(deviceSize))
-    return emitError() << "device_size must be positive and its product fit 63 "
-                          "bits, but got ["
-                       << deviceSize << "]";
+  if (!checkedProduct(deviceSize))
+    return emitError()
+           << "device_size must not be negative and its product fit 63 "
+              "bits, but got ["
+           << deviceSize << "]";
   if (!checkedProduct(shape))
     return emitError() << "shape must not be negative and its product fit 63 "
                           "bits, but got ["

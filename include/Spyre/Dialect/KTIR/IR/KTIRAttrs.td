@@ -110,7 +110,7 @@ def KTDP_LayoutAttr : AttrDef<KTDP_Dialect, "Layout"> {
     - `KTDP-LAYOUT-C1`: `device_size` and `stride_map` have equal, non-zero
       length.
     - `KTDP-LAYOUT-C2`: `shape` and `strides` have equal length.
-    - `KTDP-LAYOUT-C3`: no size is negative, no `device_size` is zero, and the
+    - `KTDP-LAYOUT-C3`: no size is negative (zero is an empty array), and the
       element counts fit 63 bits.
     - `KTDP-LAYOUT-C4`: format, host dtype and arrangement are known names.
     - `KTDP-LAYOUT-C5`: no `stride_map` entry is below -1.

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler in torch_spyre._C: graph import, compilation, runs.
+#include "Bindings.h"
+#include "Storage.h"
+
+#include "Spyre/Compiler/Compiler.h"
+#include "Spyre/Compiler/GraphBuilder.h"
+
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+
+namespace py = pybind11;
+using namespace spyre;
+using namespace spyre::device;
+
+void initCompilerBindings(py::module &m);
+
+using Shape = std::vector<int64_t>;
+using PyLocation = std::vector<std::tuple<std::string, int64_t, std::string>>;
+
+static SourceLocation toLocation(const PyLocation &frames) {
+  SourceLocation location;
+  for (const auto &[file, line, text] : frames)
+    location.push_back({file, line, text});
+  return location;
+}
+
+/// An argument of an ATen call from Python: None, bool, int, float, str,
+/// ValueId, or a list of these.
+static Argument toArgument(py::handle object) {
+  if (object.is_none())
+    return {};
+  if (py::isinstance<ValueId>(object))
+    return object.cast<ValueId>();
+  // bool is a subclass of int.
+  if (py::isinstance<py::bool_>(object))
+    return object.cast<bool>();
+  if (py::isinstance<py::int_>(object))
+    return object.cast<int64_t>();
+  if (py::isinstance<py::float_>(object))
+    return object.cast<double>();
+  if (py::isinstance<py::str>(object))
+    return object.cast<std::string>();
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    Argument::List list;
+    for (py::handle item : object)
+      list.push_back(toArgument(item));
+    return list;
+  }
+  throw UnsupportedOp("argument of type " +
+                      std::string(py::str(py::type::of(object))));
+}
+
+static c10::ScalarType toScalarType(const py::object &dtype) {
+  TORCH_CHECK_TYPE(THPDtype_Check(dtype.ptr()), "expected a torch.dtype");
+  return reinterpret_cast<THPDtype *>(dtype.ptr())->scalar_type;
+}
+
+static py::object fromDtype(HostDtype dtype) {
+  return py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject *>(torch::getTHPDtype(scalarType(dtype))));
+}
+
+static CompileOptions toOptions(const py::dict &dict) {
+  CompileOptions options;
+  for (auto [key, value] : dict) {
+    std::string name = py::str(key);
+    if (name == "dump_dir")
+      options.dumpDir = value.cast<std::string>();
+    else if (name == "cores")
+      options.cores = value.cast<int64_t>();
+    else if (name == "lx_planning")
+      options.lxPlanning = value.cast<bool>();
+    else if (name == "superdsc_compatible")
+      options.superdscCompatible = value.cast<bool>();
+    else
+      throw py::value_error("unknown compiler option '" + name +
+                            "'; known are dump_dir, cores, lx_planning and "
+                            "superdsc_compatible");
+  }
+  if (options.cores < 1 || options.cores > 32)
+    throw py::value_error("cores must be 1 to 32, but is " +
+                          std::to_string(options.cores));
+  return options;
+}
+
+namespace {
+
+/// A block of device memory for the time of a run.
+class ScopedBlock {
+public:
+  ScopedBlock(runtime::DeviceMemory &memory, uint64_t bytes)
+      : memory(memory), start(bytes ? memory.allocate(bytes) : 0),
+        isUsed(bytes != 0) {}
+  ~ScopedBlock() {
+    if (isUsed)
+      memory.free(start);
+  }
+  ScopedBlock(const ScopedBlock &) = delete;
+  ScopedBlock &operator=(const ScopedBlock &) = delete;
+
+  uint64_t address() const { return start; }
+
+private:
+  runtime::DeviceMemory &memory;
+  uint64_t start;
+  bool isUsed;
+};
+
+/// A compiled graph and the report of its first run.
+struct BoundGraph {
+  CompiledGraph graph;
+  runtime::RunReport report;
+  bool hasReport = false;
+
+  void run(const std::vector<at::Tensor> &inputs,
+           const std::vector<at::Tensor> &outputs) {
+    const std::vector<runtime::ArgumentInfo> &arguments =
+        graph.program->arguments();
+    size_t expected = inputs.size() + outputs.size() + (graph.poolBytes != 0);
+    TORCH_CHECK_VALUE(
+        outputs.size() == graph.outputs.size() && arguments.size() == expected,
+        "the program takes ", arguments.size(), " arguments with ",
+        graph.outputs.size(), " outputs, but was given ", inputs.size(),
+        " inputs and ", outputs.size(), " outputs");
+    std::vector<int64_t> values;
+    c10::DeviceIndex index = -1;
+    auto addTensor = [&](const at::Tensor &tensor) {
+      SpyreStorageImpl &storage = formattedStorage(tensor);
+      TORCH_CHECK_VALUE(index < 0 || storage.deviceIndex() == index,
+                        "tensors on spyre:", static_cast<int>(index),
+                        " and spyre:", static_cast<int>(storage.deviceIndex()),
+                        " meet in one compiled graph");
+      index = storage.deviceIndex();
+      values.push_back(static_cast<int64_t>(storage.deviceAddress()) /
+                       storageBytes(storage.format->layout.format));
+    };
+    for (const at::Tensor &tensor : inputs)
+      addTensor(tensor);
+    for (const at::Tensor &tensor : outputs)
+      addTensor(tensor);
+    py::gil_scoped_release release;
+    runtime::DeviceMemory &memory =
+        card(index < 0 ? currentDevice() : index).memory;
+    ScopedBlock pool(memory, graph.poolBytes);
+    if (graph.poolBytes != 0)
+      values.push_back(static_cast<int64_t>(pool.address()));
+    runtime::RunOptions options;
+    options.report = !hasReport;
+    runtime::RunReport result = graph.program->run(memory, values, options);
+    if (!hasReport) {
+      report = std::move(result);
+      hasReport = true;
+    }
+  }
+};
+
+} // namespace
+
+static py::dict toDict(const runtime::KernelReport &kernel) {
+  py::dict dict;
+  dict["name"] = kernel.name;
+  dict["location"] = kernel.location;
+  dict["num_cores"] = kernel.numCores;
+  dict["predicted_seconds"] = kernel.predictedSeconds;
+  dict["device_bytes_read"] = kernel.deviceBytesRead;
+  dict["device_bytes_written"] = kernel.deviceBytesWritten;
+  dict["lx_bytes_read"] = kernel.lxBytesRead;
+  dict["lx_bytes_written"] = kernel.lxBytesWritten;
+  dict["sfu_element_ops"] = kernel.sfuElementOps;
+  dict["pt_macs"] = kernel.ptMacs;
+  dict["bottleneck"] = kernel.bottleneck;
+  return dict;
+}
+
+void initCompilerBindings(py::module &m) {
+  py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
+                                        m.attr("SpyreError").ptr());
+  py::class_<ValueId>(m, "ValueId", "A tensor of a graph under construction.")
+      .def(py::init([](int id) { return ValueId{id}; }), py::arg("id"))
+      .def_readonly("id", &ValueId::id);
+  py::class_<OutputInfo>(
+      m, "OutputInfo",
+      "How a result is made: sizes, strides and offset on output root `root`, "
+      "or on argument -1 - root.")
+      .def_readonly("root", &OutputInfo::root)
+      .def_readonly("sizes", &OutputInfo::sizes)
+      .def_readonly("strides", &OutputInfo::strides)
+      .def_readonly("offset", &OutputInfo::offset);
+
+  py::class_<GraphBuilder>(m, "GraphBuilder",
+                           "Imports an ATen graph call by call.")
+      .def(py::init<>())
+      .def(
+          "add_argument",
+          [](GraphBuilder &self, const std::string &name,
+             const py::object &dtype, const Shape &sizes, const Shape &strides,
+             const TensorLayout &layout) {
+            return self.addArgument(name, hostDtype(toScalarType(dtype)), sizes,
+                                    strides, layout);
+          },
+          py::arg("name"), py::arg("dtype"), py::arg("sizes"),
+          py::arg("strides"), py::arg("layout"))
+      .def(
+          "view",
+          [](GraphBuilder &self, int value, const Shape &sizes,
+             const Shape &strides, int64_t offset, const PyLocation &location) {
+            return self.view(value, sizes, strides, offset,
+                             toLocation(location));
+          },
+          py::arg("value"), py::arg("sizes"), py::arg("strides"),
+          py::arg("offset"), py::arg("location"))
+      .def(
+          "op",
+          [](GraphBuilder &self, const std::string &name, const py::list &args,
+             const py::dict &kwargs, const py::list &results,
+             const PyLocation &location) {
+            Arguments arguments;
+            for (py::handle argument : args)
+              arguments.push_back(toArgument(argument));
+            KeywordArguments keywords;
+            for (auto [key, value] : kwargs)
+              keywords[py::str(key)] = toArgument(value);
+            std::vector<std::optional<ValueMeta>> metas;
+            for (py::handle result : results) {
+              if (result.is_none()) {
+                metas.emplace_back();
+                continue;
+              }
+              auto [dtype, sizes, strides] =
+                  result.cast<std::tuple<py::object, Shape, Shape>>();
+              metas.push_back(
+                  ValueMeta{hostDtype(toScalarType(dtype)), sizes, strides});
+            }
+            return self.op(name, arguments, keywords, metas,
+                           toLocation(location));
+          },
+          py::arg("name"), py::arg("args"), py::arg("kwargs"),
+          py::arg("results"), py::arg("location"))
+      .def(
+          "mutate",
+          [](GraphBuilder &self, int target, int value,
+             const PyLocation &location) {
+            self.mutate(target, value, toLocation(location));
+          },
+          py::arg("target"), py::arg("value"), py::arg("location"))
+      .def("set_outputs", &GraphBuilder::setOutputs, py::arg("values"))
+      .def("print", &GraphBuilder::print, py::arg("locations") = false);
+
+  py::class_<BoundGraph, std::shared_ptr<BoundGraph>>(
+      m, "CompiledGraph", "A program and how to call it.")
+      .def_property_readonly(
+          "argument_names",
+          [](const BoundGraph &self) { return self.graph.argumentNames; })
+      .def_property_readonly(
+          "outputs",
+          [](const BoundGraph &self) {
+            py::list outputs;
+            for (const OutputRoot &root : self.graph.outputs)
+              outputs.append(py::make_tuple(fromDtype(root.meta.dtype),
+                                            root.meta.sizes, root.meta.strides,
+                                            root.layout));
+            return outputs;
+          },
+          "(dtype, sizes, strides, layout) of each output to allocate.")
+      .def_property_readonly(
+          "pool_bytes",
+          [](const BoundGraph &self) { return self.graph.poolBytes; })
+      .def_property_readonly(
+          "cache_key",
+          [](const BoundGraph &self) { return self.graph.cacheKey; })
+      .def_property_readonly(
+          "pass_seconds",
+          [](const BoundGraph &self) { return self.graph.passSeconds; })
+      .def("serialize",
+           [](const BoundGraph &self) {
+             return py::bytes(self.graph.serialize());
+           })
+      .def_static(
+          "deserialize",
+          [](const std::string &bytes) {
+            py::gil_scoped_release release;
+            auto result = std::make_shared<BoundGraph>();
+            result->graph = CompiledGraph::deserialize(bytes);
+            return result;
+          },
+          py::arg("data"))
+      .def("print_ktir",
+           [](const BoundGraph &self) { return self.graph.printKTIR(); })
+      .def("run", &BoundGraph::run, py::arg("inputs"), py::arg("outputs"),
+           "Runs on the storages under the tensors, one per argument.")
+      .def(
+          "report",
+          [](const BoundGraph &self) {
+            py::list kernels;
+            for (const runtime::KernelReport &kernel : self.report.kernels)
+              kernels.append(toDict(kernel));
+            return kernels;
+          },
+          "One dict per kernel of the first run; empty before it.")
+      .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
+        return self.report.predictedSeconds;
+      });
+
+  m.def(
+      "get_cache_key",
+      [](const GraphBuilder &builder, const py::dict &options) {
+        return getCacheKey(builder, toOptions(options));
+      },
+      py::arg("builder"), py::arg("options"));
+  m.def(
+      "compile_graph",
+      [](const GraphBuilder &builder, const py::dict &dict) {
+        CompileOptions options = toOptions(dict);
+        py::gil_scoped_release release;
+        auto result = std::make_shared<BoundGraph>();
+        result->graph = compile(builder, options);
+        return result;
+      },
+      py::arg("builder"), py::arg("options"));
+  m.def("list_supported_ops", &listSupportedOps,
+        "ATen overloads that the compiler's table has a row for.");
+}
