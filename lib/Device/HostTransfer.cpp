@@ -2,208 +2,422 @@
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/Error.h"
+#include "Spyre/Device/HostFloat.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 using namespace spyre;
+
+namespace {
 
 //===----------------------------------------------------------------------===//
 // Element conversions
 //===----------------------------------------------------------------------===//
 
-/// Selects only: loops over it vectorise.
-static float halfToFloat(uint16_t half) {
-  uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  uint32_t magnitude = static_cast<uint32_t>(half & 0x7FFFu) << 13;
-  // 2^112 moves the exponent bias from 15 to 127; subnormals come out normal.
-  float scaled = detail::floatOf(magnitude) * 0x1p112f;
-  uint32_t bits = detail::bitsOf(scaled);
-  bits = (half & 0x7C00u) == 0x7C00u ? (magnitude | 0x7F800000u) : bits;
-  return detail::floatOf(bits | sign);
-}
-
-/// Nearest even; 65536 gives 65504, what is larger infinity.
-static uint16_t floatToHalf(float value) {
-  uint32_t bits = detail::bitsOf(value);
-  uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
-  uint32_t magnitude = bits & 0x7FFFFFFFu;
-  uint32_t normal =
-      ((magnitude + 0xFFFu + ((magnitude >> 13) & 1u)) >> 13) - (112u << 10);
-  // Below 2^-14 adding 0.5 puts the last fraction bit of a half where the
-  // addition rounds.
-  uint32_t subnormal =
-      detail::bitsOf(detail::floatOf(magnitude) + 0.5f) - 0x3F000000u;
-  uint32_t half = magnitude < 0x38800000u ? subnormal : normal;
-  half = magnitude >= 0x477FF000u ? 0x7C00u : half;
-  half = magnitude == 0x47800000u ? 0x7BFFu : half;
-  half = magnitude > 0x7F800000u ? 0x7E00u : half;
-  return static_cast<uint16_t>(half | sign);
-}
-
-static float bfloatToFloat(uint16_t value) {
-  return detail::floatOf(static_cast<uint32_t>(value) << 16);
-}
-
-static uint16_t floatToBfloat(float value) {
-  uint32_t bits = detail::bitsOf(value);
-  uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;
-  rounded = (bits & 0x7FFFFFFFu) > 0x7F800000u ? 0x7FC0u : rounded;
-  return static_cast<uint16_t>(rounded);
-}
-
-namespace {
-
-/// One conversion pair: Host and Device are the stored types.
+/// Host and Device are the stored types.
 struct HalfConversion {
   using Host = uint16_t;
   using Device = uint16_t;
-  static Device toDevice(Host v) { return encodeDL16(halfToFloat(v)); }
-  static Host toHost(Device v) { return floatToHalf(decodeDL16(v)); }
+  static Device toDevice(Host value) { return halfToDL16(value); }
+  static Host toHost(Device code) { return dl16ToHalf(code); }
 };
-struct BfloatConversion {
+struct BFloat16Conversion {
   using Host = uint16_t;
   using Device = uint16_t;
-  static Device toDevice(Host v) { return encodeDL16(bfloatToFloat(v)); }
-  static Host toHost(Device v) { return floatToBfloat(decodeDL16(v)); }
+  static Device toDevice(Host value) {
+    return encodeDL16(bfloat16ToFloat(value));
+  }
+  static Host toHost(Device code) { return floatToBFloat16(decodeDL16(code)); }
 };
 struct BoolConversion {
   using Host = uint8_t;
   using Device = uint16_t;
-  static Device toDevice(Host v) { return v ? 0x3E00 : 0; }
-  static Host toHost(Device v) { return (v & 0x7FFF) != 0; }
+  static constexpr Device kOne = 31 << 9;
+  static Device toDevice(Host value) { return value ? kOne : 0; }
+  static Host toHost(Device code) { return (code & 0x7FFF) != 0; }
 };
 template <typename H, typename D>
 struct PlainConversion {
   using Host = H;
   using Device = D;
-  static Device toDevice(Host v) { return static_cast<Device>(v); }
-  static Host toHost(Device v) { return static_cast<Host>(v); }
+  static Device toDevice(Host value) { return static_cast<Device>(value); }
+  static Host toHost(Device value) { return static_cast<Host>(value); }
 };
 
-/// Device offsets (elements) of each index of each host dimension, and the
-/// order in which to walk the host dimensions.
-struct Walk {
-  std::vector<std::vector<int64_t>> offsets;
-  std::vector<int64_t> sizes, hostStrides;
-  /// Position of each walked dimension in the home.
-  std::vector<size_t> homeDims;
-  bool isEmpty = false;
+template <typename C>
+void convertToDevice(const typename C::Host *__restrict source,
+                     typename C::Device *__restrict target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    target[i] = C::toDevice(source[i]);
+}
+
+template <typename C>
+void convertToHost(const typename C::Device *__restrict source,
+                   typename C::Host *__restrict target, int64_t count) {
+  for (int64_t i = 0; i < count; ++i)
+    target[i] = C::toHost(source[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// Decomposition into boxes
+//===----------------------------------------------------------------------===//
+
+/// A loop over `extent` elements of both sides.
+struct Loop {
+  int64_t hostStride, deviceStride, extent;
 };
 
-Walk makeWalk(const TensorLayout &layout, const std::vector<int64_t> &homeSizes,
-              const std::vector<int64_t> &homeStrides) {
-  Walk walk;
-  walk.isEmpty =
-      std::find(homeSizes.begin(), homeSizes.end(), 0) != homeSizes.end();
-  if (walk.isEmpty)
-    return walk;
+/// A dense loop nest.
+struct Box {
+  int64_t hostOffset = 0, deviceOffset = 0;
+  std::vector<Loop> loops;
+};
+
+enum class Direction { ToDevice, ToHost };
+
+std::string format(const std::vector<int64_t> &values) {
+  std::string text = "[";
+  for (size_t i = 0; i < values.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(values[i]);
+  return text + "]";
+}
+
+/// Distinct elements of the home. Throws Error if those, or the largest offset
+/// into the host image, overflow.
+int64_t countElements(const std::vector<int64_t> &sizes,
+                      const std::vector<int64_t> &strides) {
+  int64_t count = 1, offset = 0;
+  bool isEmpty = false, overflows = false;
+  for (size_t h = 0; h < sizes.size(); ++h) {
+    if (sizes[h] < 0 || strides[h] < 0)
+      throw Error("a home of size " + format(sizes) + " and strides " +
+                  format(strides) + " has a negative entry");
+    if (sizes[h] == 0) {
+      isEmpty = true;
+      continue;
+    }
+    if (strides[h] == 0)
+      continue;
+    int64_t extent;
+    overflows |= __builtin_mul_overflow(count, sizes[h], &count);
+    overflows |= __builtin_mul_overflow(sizes[h] - 1, strides[h], &extent);
+    overflows |= __builtin_add_overflow(offset, extent, &offset);
+  }
+  if (isEmpty)
+    return 0;
+  // Both sides have at most 8 bytes per element.
+  if (overflows || count > INT64_MAX / 8 || offset > INT64_MAX / 8)
+    throw Error("a home of size " + format(sizes) + " and strides " +
+                format(strides) + " overflows 64 bits");
+  return count;
+}
+
+/// Splits one host dimension, whose device dimensions are `digits` by ascending
+/// host stride, into boxes: all the full blocks of its largest step, then of
+/// the next, and so on. At most one box per digit.
+std::vector<Box> splitDimension(int64_t size, int64_t hostStride,
+                                const std::vector<DeviceDim> &digits,
+                                const std::vector<int64_t> &deviceStrides) {
+  std::vector<Box> boxes;
+  Box base;
+  int64_t remaining = size;
+  for (size_t i = digits.size(); i-- > 0;) {
+    int64_t count = remaining / digits[i].step;
+    if (count == 0)
+      continue;
+    Box box = base;
+    for (size_t j = 0; j <= i; ++j)
+      box.loops.push_back(
+          {hostStride * digits[j].step, deviceStrides[j],
+           j == i ? count : digits[j + 1].step / digits[j].step});
+    boxes.push_back(std::move(box));
+    base.hostOffset += count * digits[i].step * hostStride;
+    base.deviceOffset += count * deviceStrides[i];
+    remaining %= digits[i].step;
+  }
+  return boxes;
+}
+
+/// Loops by descending host stride, without those of one step, and neighbours
+/// that are one loop on both sides joined.
+void simplify(Box &box) {
+  std::vector<Loop> &loops = box.loops;
+  loops.erase(std::remove_if(loops.begin(), loops.end(),
+                             [](const Loop &l) { return l.extent == 1; }),
+              loops.end());
+  std::sort(loops.begin(), loops.end(), [](const Loop &a, const Loop &b) {
+    return a.hostStride != b.hostStride ? a.hostStride > b.hostStride
+                                        : a.deviceStride > b.deviceStride;
+  });
+  for (size_t i = loops.size(); i-- > 1;) {
+    Loop &outer = loops[i - 1];
+    const Loop &inner = loops[i];
+    if (outer.hostStride != inner.hostStride * inner.extent ||
+        outer.deviceStride != inner.deviceStride * inner.extent)
+      continue;
+    outer = {inner.hostStride, inner.deviceStride, outer.extent * inner.extent};
+    loops.erase(loops.begin() + static_cast<ptrdiff_t>(i));
+  }
+}
+
+/// Rows of sticks that are copied together. Strides between the sticks of a row
+/// are often large powers of two: reading in the order of the host meets one
+/// cache set, and one page after another. (Writing that way is no slower: a
+/// stick is two whole cache lines.)
+constexpr int64_t kRowsPerBlock = 32;
+
+/// Adds `box` to `boxes`, with the loop that is most local on the device
+/// divided into blocks of rows, the loop in a block innermost but for the run.
+void addBlocked(Box box, std::vector<Box> &boxes) {
+  std::vector<Loop> &loops = box.loops;
+  bool hasRun = !loops.empty() && loops.back().hostStride == 1 &&
+                loops.back().deviceStride == 1;
+  if (!hasRun || loops.size() < 3) {
+    boxes.push_back(std::move(box));
+    return;
+  }
+  Loop run = loops.back();
+  loops.pop_back();
+  auto rows = std::min_element(loops.begin(), loops.end(),
+                               [](const Loop &a, const Loop &b) {
+                                 return a.deviceStride < b.deviceStride;
+                               });
+  Loop row = *rows;
+  if (row.extent <= kRowsPerBlock) {
+    loops.erase(rows);
+    loops.push_back(row);
+    loops.push_back(run);
+    boxes.push_back(std::move(box));
+    return;
+  }
+  int64_t numBlocks = row.extent / kRowsPerBlock;
+  int64_t numRest = row.extent % kRowsPerBlock;
+  if (numRest != 0) {
+    Box rest = box;
+    rest.hostOffset += numBlocks * kRowsPerBlock * row.hostStride;
+    rest.deviceOffset += numBlocks * kRowsPerBlock * row.deviceStride;
+    rest.loops.erase(rest.loops.begin() + (rows - loops.begin()));
+    rest.loops.push_back({row.hostStride, row.deviceStride, numRest});
+    rest.loops.push_back(run);
+    boxes.push_back(std::move(rest));
+  }
+  *rows = {row.hostStride * kRowsPerBlock, row.deviceStride * kRowsPerBlock,
+           numBlocks};
+  loops.push_back({row.hostStride, row.deviceStride, kRowsPerBlock});
+  loops.push_back(run);
+  boxes.push_back(std::move(box));
+}
+
+/// Boxes that cover every element of the home once; to the device, also the
+/// copies that expanded device dimensions (stride 0) hold.
+std::vector<Box> makeBoxes(const TensorLayout &layout,
+                           const std::vector<int64_t> &homeSizes,
+                           const std::vector<int64_t> &homeStrides,
+                           Direction direction) {
   std::vector<DeviceDim> dims =
       resolveDeviceDims(layout, homeSizes, homeStrides);
   std::vector<int64_t> deviceStrides(dims.size(), 1);
   for (size_t i = dims.size(); i-- > 1;)
     deviceStrides[i - 1] = deviceStrides[i] * dims[i].extent;
-  // The dimension with host stride 1 (else the smallest) goes innermost.
-  for (size_t h = 0; h < homeSizes.size(); ++h)
-    if (homeSizes[h] > 1)
-      walk.homeDims.push_back(h);
-  std::sort(
-      walk.homeDims.begin(), walk.homeDims.end(),
-      [&](size_t a, size_t b) { return homeStrides[a] > homeStrides[b]; });
-  for (size_t h : walk.homeDims) {
-    std::vector<int64_t> table(homeSizes[h], 0);
-    for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].hostDim != static_cast<int>(h))
-        continue;
-      int64_t next = 0;
-      for (const DeviceDim &other : dims)
-        if (other.hostDim == dims[d].hostDim && other.step > dims[d].step &&
-            (next == 0 || other.step < next))
-          next = other.step;
-      for (int64_t i = 0; i < homeSizes[h]; ++i)
-        table[i] += (next ? i % next : i) / dims[d].step * deviceStrides[d];
+  std::vector<Box> boxes(1);
+  if (direction == Direction::ToDevice)
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (layout.strideMap[d] == 0)
+        boxes.front().loops.push_back({0, deviceStrides[d], dims[d].extent});
+  for (size_t h = 0; h < homeSizes.size(); ++h) {
+    // All indices of a dimension with stride 0 are the same element.
+    if (homeSizes[h] == 1 || homeStrides[h] == 0)
+      continue;
+    std::vector<size_t> order;
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (dims[d].hostDim == static_cast<int>(h))
+        order.push_back(d);
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return dims[a].step < dims[b].step; });
+    std::vector<DeviceDim> digits;
+    std::vector<int64_t> digitStrides;
+    for (size_t d : order) {
+      digits.push_back(dims[d]);
+      digitStrides.push_back(deviceStrides[d]);
     }
-    walk.offsets.push_back(std::move(table));
-    walk.sizes.push_back(homeSizes[h]);
-    walk.hostStrides.push_back(homeStrides[h]);
+    std::vector<Box> parts =
+        splitDimension(homeSizes[h], homeStrides[h], digits, digitStrides);
+    std::vector<Box> combined;
+    for (const Box &box : boxes)
+      for (const Box &part : parts) {
+        Box both = box;
+        both.hostOffset += part.hostOffset;
+        both.deviceOffset += part.deviceOffset;
+        both.loops.insert(both.loops.end(), part.loops.begin(),
+                          part.loops.end());
+        combined.push_back(std::move(both));
+      }
+    boxes = std::move(combined);
   }
-  return walk;
+  std::vector<Box> blocked;
+  for (Box &box : boxes) {
+    simplify(box);
+    if (direction == Direction::ToHost)
+      addBlocked(std::move(box), blocked);
+    else
+      blocked.push_back(std::move(box));
+  }
+  return blocked;
 }
 
-/// Calls body(hostOffset, deviceOffset, count, hostStride) for runs whose
-/// device offsets are consecutive.
+/// Calls body(hostOffset, deviceOffset) for each point of the loops, the last
+/// loop fastest.
 template <typename Body>
-void forEachRun(const Walk &walk, Body body) {
-  if (walk.isEmpty)
-    return;
-  size_t rank = walk.sizes.size();
-  if (rank == 0) {
-    body(0, 0, 1, 1);
-    return;
-  }
-  // Runs of the innermost dimension.
-  const std::vector<int64_t> &inner = walk.offsets.back();
-  int64_t innerStride = walk.hostStrides.back();
-  std::vector<std::pair<int64_t, int64_t>> runs;
-  for (int64_t i = 0, n = walk.sizes.back(); i < n;) {
-    int64_t end = i + 1;
-    while (end < n && inner[end] == inner[end - 1] + 1)
-      ++end;
-    runs.emplace_back(i, end - i);
-    i = end;
-  }
-  std::vector<int64_t> index(rank, 0);
+void forEachPoint(const std::vector<Loop> &loops, int64_t host, int64_t device,
+                  Body body) {
+  std::vector<int64_t> index(loops.size(), 0);
   while (true) {
-    int64_t host = 0, device = 0;
-    for (size_t d = 0; d + 1 < rank; ++d) {
-      host += index[d] * walk.hostStrides[d];
-      device += walk.offsets[d][index[d]];
+    body(host, device);
+    size_t d = loops.size();
+    for (; d > 0; --d) {
+      const Loop &loop = loops[d - 1];
+      host += loop.hostStride;
+      device += loop.deviceStride;
+      if (++index[d - 1] < loop.extent)
+        break;
+      index[d - 1] = 0;
+      host -= loop.hostStride * loop.extent;
+      device -= loop.deviceStride * loop.extent;
     }
-    for (auto [start, count] : runs)
-      body(host + start * innerStride, device + inner[start], count,
-           innerStride);
-    size_t d = rank - 1;
-    while (d > 0 && ++index[d - 1] == walk.sizes[d - 1])
-      index[--d] = 0;
     if (d == 0)
       return;
   }
 }
 
-template <typename Conversion>
-void copyToDevice(const void *hostImage, const Walk &walk, uint8_t *device) {
-  auto *host = static_cast<const typename Conversion::Host *>(hostImage);
-  auto *out = reinterpret_cast<typename Conversion::Device *>(device);
-  forEachRun(walk,
-             [&](int64_t from, int64_t to, int64_t count, int64_t stride) {
-               const auto *source = host + from;
-               auto *target = out + to;
-               if (stride == 1)
-                 for (int64_t i = 0; i < count; ++i)
-                   target[i] = Conversion::toDevice(source[i]);
-               else
-                 for (int64_t i = 0; i < count; ++i)
-                   target[i] = Conversion::toDevice(source[i * stride]);
-             });
+//===----------------------------------------------------------------------===//
+// Copies of boxes
+//===----------------------------------------------------------------------===//
+
+/// Edge of the tiles in which both sides of a transposition stay in the cache.
+constexpr int64_t kTile = 64;
+
+/// One side is consecutive along `row` (host), the other along `column`
+/// (device).
+template <typename C>
+void transposeToDevice(const typename C::Host *host, typename C::Device *device,
+                       const Loop &row, const Loop &column) {
+  typename C::Device tile[kTile][kTile];
+  for (int64_t c = 0; c < column.extent; c += kTile)
+    for (int64_t r = 0; r < row.extent; r += kTile) {
+      int64_t columns = std::min(kTile, column.extent - c);
+      int64_t rows = std::min(kTile, row.extent - r);
+      for (int64_t i = 0; i < columns; ++i)
+        convertToDevice<C>(host + (c + i) * column.hostStride + r, tile[i],
+                           rows);
+      for (int64_t j = 0; j < rows; ++j) {
+        typename C::Device *target = device + (r + j) * row.deviceStride + c;
+        for (int64_t i = 0; i < columns; ++i)
+          target[i] = tile[i][j];
+      }
+    }
 }
 
-template <typename Conversion>
-void copyToHost(const uint8_t *device, const Walk &walk, void *hostImage) {
-  auto *host = static_cast<typename Conversion::Host *>(hostImage);
-  auto *in = reinterpret_cast<const typename Conversion::Device *>(device);
-  forEachRun(walk,
-             [&](int64_t to, int64_t from, int64_t count, int64_t stride) {
-               const auto *source = in + from;
-               auto *target = host + to;
-               if (stride == 1)
-                 for (int64_t i = 0; i < count; ++i)
-                   target[i] = Conversion::toHost(source[i]);
-               else
-                 for (int64_t i = 0; i < count; ++i)
-                   target[i * stride] = Conversion::toHost(source[i]);
-             });
+template <typename C>
+void transposeToHost(const typename C::Device *device, typename C::Host *host,
+                     const Loop &row, const Loop &column) {
+  typename C::Device line[kTile];
+  for (int64_t c = 0; c < column.extent; c += kTile)
+    for (int64_t r = 0; r < row.extent; r += kTile) {
+      int64_t columns = std::min(kTile, column.extent - c);
+      int64_t rows = std::min(kTile, row.extent - r);
+      const typename C::Device *source = device + r * row.deviceStride + c;
+      for (int64_t i = 0; i < columns; ++i) {
+        for (int64_t j = 0; j < rows; ++j)
+          line[j] = source[j * row.deviceStride + i];
+        convertToHost<C>(line, host + (c + i) * column.hostStride + r, rows);
+      }
+    }
+}
+
+/// The innermost loops of a box.
+struct InnerLoops {
+  std::vector<Loop> outer;
+  Loop row = {1, 1, 1};
+  /// Set for a transposition: `row` is consecutive on the host, this one on
+  /// the device.
+  std::optional<Loop> column;
+};
+
+InnerLoops chooseInnerLoops(const Box &box) {
+  InnerLoops result;
+  result.outer = box.loops;
+  auto take = [&](auto isWanted) -> std::optional<Loop> {
+    auto it = std::find_if(result.outer.begin(), result.outer.end(), isWanted);
+    if (it == result.outer.end())
+      return std::nullopt;
+    Loop loop = *it;
+    result.outer.erase(it);
+    return loop;
+  };
+  auto onDevice = [](const Loop &loop) { return loop.deviceStride == 1; };
+  auto onHost = [](const Loop &loop) { return loop.hostStride == 1; };
+  std::optional<Loop> row = take(onHost);
+  if (row && row->deviceStride != 1)
+    result.column = take(onDevice);
+  if (!row)
+    row = take(onDevice);
+  if (!row && !result.outer.empty()) {
+    row = result.outer.back();
+    result.outer.pop_back();
+  }
+  if (row)
+    result.row = *row;
+  return result;
+}
+
+template <typename C>
+void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
+                  uint8_t *deviceBytes) {
+  auto *image = static_cast<const typename C::Host *>(hostImage);
+  auto *storage = reinterpret_cast<typename C::Device *>(deviceBytes);
+  for (const Box &box : boxes) {
+    InnerLoops inner = chooseInnerLoops(box);
+    const Loop row = inner.row;
+    auto copy = [&](int64_t from, int64_t to) {
+      const typename C::Host *source = image + from;
+      typename C::Device *target = storage + to;
+      if (inner.column)
+        transposeToDevice<C>(source, target, row, *inner.column);
+      else if (row.hostStride == 1 && row.deviceStride == 1)
+        convertToDevice<C>(source, target, row.extent);
+      else
+        for (int64_t i = 0; i < row.extent; ++i)
+          target[i * row.deviceStride] =
+              C::toDevice(source[i * row.hostStride]);
+    };
+    forEachPoint(inner.outer, box.hostOffset, box.deviceOffset, copy);
+  }
+}
+
+template <typename C>
+void copyToHost(const uint8_t *deviceBytes, const std::vector<Box> &boxes,
+                void *hostImage) {
+  auto *image = static_cast<typename C::Host *>(hostImage);
+  auto *storage = reinterpret_cast<const typename C::Device *>(deviceBytes);
+  for (const Box &box : boxes) {
+    InnerLoops inner = chooseInnerLoops(box);
+    const Loop row = inner.row;
+    auto copy = [&](int64_t to, int64_t from) {
+      const typename C::Device *source = storage + from;
+      typename C::Host *target = image + to;
+      if (inner.column)
+        transposeToHost<C>(source, target, row, *inner.column);
+      else if (row.hostStride == 1 && row.deviceStride == 1)
+        convertToHost<C>(source, target, row.extent);
+      else
+        for (int64_t i = 0; i < row.extent; ++i)
+          target[i * row.hostStride] = C::toHost(source[i * row.deviceStride]);
+    };
+    forEachPoint(inner.outer, box.hostOffset, box.deviceOffset, copy);
+  }
 }
 
 template <typename Visitor>
@@ -212,7 +426,7 @@ void dispatch(HostDtype dtype, Visitor visit) {
   case HostDtype::Float16:
     return visit(HalfConversion());
   case HostDtype::BFloat16:
-    return visit(BfloatConversion());
+    return visit(BFloat16Conversion());
   case HostDtype::Float32:
     return visit(PlainConversion<uint32_t, uint32_t>());
   case HostDtype::Bool:
@@ -239,35 +453,89 @@ void checkFormat(HostDtype dtype, const TensorLayout &layout) {
     throw Error("only the STANDARD element arrangement can be transferred");
 }
 
+//===----------------------------------------------------------------------===//
+// Checks of values
+//===----------------------------------------------------------------------===//
+
+/// Calls body(pointer, count, stride) for runs of host elements that together
+/// are the home.
+template <typename T, typename Body>
+void forEachHostRun(const void *hostImage, const std::vector<int64_t> &sizes,
+                    const std::vector<int64_t> &strides, Body body) {
+  Box box;
+  for (size_t h = 0; h < sizes.size(); ++h)
+    if (strides[h] != 0)
+      box.loops.push_back({strides[h], strides[h], sizes[h]});
+  simplify(box);
+  InnerLoops inner = chooseInnerLoops(box);
+  forEachPoint(inner.outer, 0, 0, [&](int64_t offset, int64_t) {
+    body(static_cast<const T *>(hostImage) + offset, inner.row.extent,
+         inner.row.hostStride);
+  });
+}
+
+bool fitsInt32(int64_t value) { return value == static_cast<int32_t>(value); }
+
 /// Raises for the first value, in row-major order of the home, beyond 32 bits.
-void checkInt64(const int64_t *image, const std::vector<int64_t> &sizes,
+void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
                 const std::vector<int64_t> &strides) {
-  int64_t count = 1;
-  for (int64_t size : sizes)
-    count *= size;
-  // The home is dense: its image is `count` consecutive elements.
-  bool fits = true;
-  for (int64_t i = 0; i < count; ++i)
-    fits &= image[i] == static_cast<int32_t>(image[i]);
-  if (fits)
+  // Not zero if any value is outside; in a form that vectorises.
+  uint64_t excess = 0;
+  forEachHostRun<int64_t>(
+      hostImage, sizes, strides,
+      [&](const int64_t *values, int64_t count, int64_t stride) {
+        uint64_t any = 0;
+        if (stride == 1)
+          for (int64_t i = 0; i < count; ++i)
+            any |= (static_cast<uint64_t>(values[i]) + 0x80000000u) >> 32;
+        else
+          for (int64_t i = 0; i < count; ++i)
+            any |=
+                (static_cast<uint64_t>(values[i * stride]) + 0x80000000u) >> 32;
+        excess |= any;
+      });
+  if (excess == 0)
     return;
   std::vector<int64_t> index(sizes.size(), 0);
-  for (int64_t n = 0; n < count; ++n) {
-    int64_t rest = n, offset = 0;
-    for (size_t d = sizes.size(); d-- > 0;) {
-      index[d] = rest % sizes[d];
-      rest /= sizes[d];
-      offset += index[d] * strides[d];
+  std::vector<Loop> loops;
+  for (size_t h = 0; h < sizes.size(); ++h)
+    loops.push_back({strides[h], 0, sizes[h]});
+  auto *image = static_cast<const int64_t *>(hostImage);
+  int64_t position = 0;
+  forEachPoint(loops, 0, 0, [&](int64_t offset, int64_t) {
+    if (!fitsInt32(image[offset])) {
+      int64_t rest = position;
+      for (size_t h = sizes.size(); h-- > 0; rest /= sizes[h])
+        index[h] = rest % sizes[h];
+      throw Error("int64 value " + std::to_string(image[offset]) +
+                  " at index " + format(index) +
+                  " does not fit the 32 bits in which the device stores int64");
     }
-    if (image[offset] == static_cast<int32_t>(image[offset]))
-      continue;
-    std::string text;
-    for (size_t d = 0; d < index.size(); ++d)
-      text += (d ? ", " : "") + std::to_string(index[d]);
-    throw Error("int64 value " + std::to_string(image[offset]) + " at index [" +
-                text +
-                "] does not fit the 32 bits in which the device stores int64");
-  }
+    ++position;
+  });
+}
+
+/// Finite values other than zero that DL16 does not represent: all bf16 values
+/// outside 2^-31 < |x| < 2^33 (spec/numerics.md, "Host formats").
+int64_t countOutOfRange(const void *hostImage,
+                        const std::vector<int64_t> &sizes,
+                        const std::vector<int64_t> &strides) {
+  int64_t total = 0;
+  forEachHostRun<uint16_t>(
+      hostImage, sizes, strides,
+      [&](const uint16_t *values, int64_t count, int64_t stride) {
+        for (int64_t i = 0; i < count; ++i) {
+          uint32_t magnitude = values[i * stride] & 0x7FFFu;
+          // 2^-31 is the code of zero.
+          constexpr uint32_t kSmallest = (127 - 31) << 7;
+          constexpr uint32_t kTooLarge = (127 + 33) << 7;
+          constexpr uint32_t kInfinity = 0x7F80;
+          bool isTooSmall = magnitude != 0 && magnitude <= kSmallest;
+          bool isTooLarge = magnitude >= kTooLarge && magnitude < kInfinity;
+          total += isTooSmall | isTooLarge;
+        }
+      });
+  return total;
 }
 
 } // namespace
@@ -278,26 +546,22 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
                          const TensorLayout &layout, uint8_t *device,
                          TransferStats *stats) {
   checkFormat(dtype, layout);
-  Walk walk = makeWalk(layout, homeSizes, homeStrides);
-  int64_t count = 1;
-  for (int64_t size : homeSizes)
-    count *= size;
-  if (dtype == HostDtype::Int64 && count > 0)
-    checkInt64(static_cast<const int64_t *>(hostImage), homeSizes, homeStrides);
-  if (dtype == HostDtype::BFloat16 && stats) {
-    auto *values = static_cast<const uint16_t *>(hostImage);
-    for (int64_t i = 0; i < count; ++i) {
-      float value = bfloatToFloat(values[i]);
-      uint16_t code = encodeDL16(value) & 0x7FFFu;
-      stats->bf16OutOfRange += std::isfinite(value) && value != 0.0f &&
-                               (code == 0 || code == 0x7FFFu);
-    }
+  std::vector<Box> boxes =
+      makeBoxes(layout, homeSizes, homeStrides, Direction::ToDevice);
+  int64_t count = countElements(homeSizes, homeStrides);
+  int64_t sizeInBytes = layout.sizeInBytes();
+  if (count == 0) {
+    std::memset(device, 0, static_cast<size_t>(sizeInBytes));
+    return;
   }
-  int64_t bytes = layout.sizeInBytes();
-  if (bytes != count * storageBytes(layout.format))
-    std::memset(device, 0, static_cast<size_t>(bytes));
+  if (dtype == HostDtype::Int64)
+    checkInt64(hostImage, homeSizes, homeStrides);
+  if (dtype == HostDtype::BFloat16 && stats)
+    stats->bf16OutOfRange += countOutOfRange(hostImage, homeSizes, homeStrides);
+  if (sizeInBytes != count * storageBytes(layout.format))
+    std::memset(device, 0, static_cast<size_t>(sizeInBytes));
   dispatch(dtype, [&](auto conversion) {
-    copyToDevice<decltype(conversion)>(hostImage, walk, device);
+    copyToDevice<decltype(conversion)>(hostImage, boxes, device);
   });
 }
 
@@ -306,8 +570,11 @@ void spyre::deviceToHost(const uint8_t *device, const TensorLayout &layout,
                          const std::vector<int64_t> &homeStrides,
                          HostDtype dtype, void *hostImage) {
   checkFormat(dtype, layout);
-  Walk walk = makeWalk(layout, homeSizes, homeStrides);
+  std::vector<Box> boxes =
+      makeBoxes(layout, homeSizes, homeStrides, Direction::ToHost);
+  if (countElements(homeSizes, homeStrides) == 0)
+    return;
   dispatch(dtype, [&](auto conversion) {
-    copyToHost<decltype(conversion)>(device, walk, hostImage);
+    copyToHost<decltype(conversion)>(device, boxes, hostImage);
   });
 }

@@ -45,9 +45,10 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
   if (hostStrides.size() != rank)
     throw Error("host size " + ::format(hostSize) + " and host strides " +
                 ::format(hostStrides) + " differ in length");
-  for (int64_t size : hostSize)
-    if (size < 0)
-      throw Error("host size " + ::format(hostSize) + " has a negative entry");
+  for (size_t i = 0; i < rank; ++i)
+    if (hostSize[i] < 0 || hostStrides[i] < 0)
+      throw Error("host size " + ::format(hostSize) + " or host strides " +
+                  ::format(hostStrides) + " have a negative entry");
   bool sparse = dimOrder.size() == rank + 1 && dimOrder.back() == -1;
   std::vector<bool> seen(rank);
   bool isPermutation = sparse || dimOrder.size() == rank;
@@ -67,6 +68,9 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
                 ::format(dimOrder));
 
   int64_t stick = elemsPerStick(format);
+  auto numSticks = [&](int64_t size) {
+    return size / stick + (size % stick != 0);
+  };
   // spec/layouts.md, "Generic-stick constructor".
   if (dimOrder.empty()) {
     deviceSize = {1, stick};
@@ -88,7 +92,7 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
     if (hostDim != dimOrder.back())
       deviceSize[i] = hostSize[hostDim];
     else
-      deviceSize[i] = hostDim < 0 ? 1 : (hostSize[hostDim] + stick - 1) / stick;
+      deviceSize[i] = hostDim < 0 ? 1 : numSticks(hostSize[hostDim]);
   }
   deviceSize.back() = stick;
   std::vector<int64_t> visited(rank, -1);
@@ -177,6 +181,18 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
                  " cannot hold a tensor of size " + format(homeSizes) +
                  " and strides " + format(homeStrides) + ": " + why);
   };
+  if (layout.deviceSize.empty() ||
+      layout.deviceSize.size() != layout.strideMap.size())
+    throw fail("device size and stride map must have the same, non-zero "
+               "length");
+  if (homeSizes.size() != homeStrides.size())
+    throw fail("sizes and strides differ in length");
+  bool isEmpty = false;
+  for (size_t h = 0; h < homeSizes.size(); ++h) {
+    if (homeSizes[h] < 0 || homeStrides[h] < 0)
+      throw fail("sizes and strides must not be negative");
+    isEmpty |= homeSizes[h] == 0;
+  }
   std::vector<DeviceDim> dims;
   for (size_t i = 0; i < layout.deviceSize.size(); ++i) {
     int64_t extent = layout.deviceSize[i], stride = layout.strideMap[i];
@@ -184,22 +200,29 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
     // A dimension of one position says nothing: its stride may belong to any.
     if (stride > 0 && extent != 1) {
       for (size_t h = 0; h < homeSizes.size(); ++h)
-        if (homeSizes[h] > 1 && homeStrides[h] > 0 &&
+        if (homeSizes[h] != 1 && homeStrides[h] > 0 &&
             homeStrides[h] <= stride &&
             (dim.hostDim < 0 || homeStrides[h] > homeStrides[dim.hostDim]))
           dim.hostDim = static_cast<int>(h);
       if (dim.hostDim >= 0) {
-        if (stride % homeStrides[dim.hostDim] != 0)
+        if (stride % homeStrides[dim.hostDim] == 0)
+          dim.step = stride / homeStrides[dim.hostDim];
+        else if (isEmpty)
+          dim.hostDim = -1;
+        else
           throw fail("stride " + std::to_string(stride) +
                      " is not a multiple of host stride " +
                      std::to_string(homeStrides[dim.hostDim]));
-        dim.step = stride / homeStrides[dim.hostDim];
       }
     }
     dims.push_back(dim);
   }
+  // No element of an empty tensor asks for a place.
+  if (isEmpty)
+    return dims;
   for (size_t h = 0; h < homeSizes.size(); ++h) {
-    if (homeSizes[h] <= 1)
+    // All indices of a dimension with stride 0 are the same element.
+    if (homeSizes[h] == 1 || homeStrides[h] == 0)
       continue;
     std::vector<const DeviceDim *> own;
     for (const DeviceDim &dim : dims)
@@ -212,16 +235,19 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
                  std::to_string(h));
     for (size_t i = 0; i < own.size(); ++i) {
       // What this dimension must count: up to the next step, or to the end.
+      int64_t step = own[i]->step;
       int64_t limit = i + 1 < own.size() ? own[i + 1]->step : homeSizes[h];
-      if (i + 1 < own.size() &&
-          (limit == own[i]->step || limit % own[i]->step != 0))
-        throw fail("steps " + std::to_string(own[i]->step) + " and " +
+      if (i + 1 < own.size() && (limit == step || limit % step != 0))
+        throw fail("steps " + std::to_string(step) + " and " +
                    std::to_string(limit) + " of dimension " +
                    std::to_string(h) + " do not nest");
-      int64_t needed = (limit + own[i]->step - 1) / own[i]->step;
-      if (own[i]->extent < std::min(needed, homeSizes[h]))
+      limit = std::min(limit, homeSizes[h]);
+      int64_t needed = limit / step + (limit % step != 0);
+      if (own[i]->extent < needed)
         throw fail("a device dimension of " + std::to_string(own[i]->extent) +
-                   " is too small for dimension " + std::to_string(h));
+                   " positions is too small for dimension " +
+                   std::to_string(h) + ", which needs " +
+                   std::to_string(needed));
     }
   }
   return dims;

@@ -60,6 +60,14 @@ inline float decodeDL16(uint16_t code) {
   return detail::floatOf(bits | sign);
 }
 
+/// Likewise, but the non-number gives a NaN: the strict zDNN reading,
+/// NonNumber::NaN of DeviceSpec.
+inline float decodeDL16Strictly(uint16_t code) {
+  float value = decodeDL16(code);
+  uint32_t magnitude = code & 0x7FFFu;
+  return magnitude == 0x7FFFu ? detail::floatOf(0x7FC00000u) : value;
+}
+
 /// decodeDL16(encodeDL16(value)).
 inline float roundDL16(float value) { return decodeDL16(encodeDL16(value)); }
 

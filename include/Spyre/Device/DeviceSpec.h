@@ -26,7 +26,7 @@ enum class Basis {
 const char *toString(Basis basis);
 
 /// How 0x7FFF and 0xFFFF of SEN169_FP16 read (spec/numerics.md, "The
-/// non-number").
+/// non-number"): decodeDL16() and decodeDL16Strictly() of DL16.h.
 enum class NonNumber : int64_t {
   Inf, ///< plus and minus infinity
   NaN  ///< the strict zDNN reading
@@ -60,7 +60,7 @@ struct DeviceSpec {
   int64_t stickBytes = 128;
   int64_t deviceMemoryBytes = int64_t{128} << 30;
   double deviceMemoryBytesPerSecond = 204.8e9;  ///< the reference's constant
-  double effectiveMemoryBytesPerSecond = 390e9; ///< what the timing uses
+  double effectiveMemoryBytesPerSecond = 420e9; ///< what the timing uses
   int64_t maxSpanBytes = 256 << 20;             ///< per core and tensor
   int64_t numBroadcastCores = 8; ///< served by one read without loss
   int64_t numSegments = 8;
@@ -71,8 +71,9 @@ struct DeviceSpec {
   int64_t ringBytesPerCycle = 128; ///< per direction and link
 
   // Fixed costs.
-  double launchSeconds = 3e-6;          ///< of a program
-  double dependentAccessSeconds = 1e-6; ///< of a result that the next op needs
+  double launchSeconds = 0.9e-6; ///< of a program
+  double dependentAccessSeconds =
+      1.3e-6; ///< of a result that the next op needs
 
   // The reference's matmul model (spec/passes.md, "Pass 2").
   double partialSumSecondsPerElementHop = 1.4e-10;

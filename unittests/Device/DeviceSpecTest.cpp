@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Device/Error.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+using namespace spyre;
+
+namespace {
+
+void expectError(const std::string &json, const std::string &part) {
+  try {
+    DeviceSpec::fromJson(json, "spec.json");
+    FAIL() << "no error; expected: " << part;
+  } catch (const Error &error) {
+    EXPECT_EQ(std::string(error.what()).rfind("spec.json: ", 0), 0u)
+        << error.what();
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(DeviceSpec, NumbersOfTheSpec) {
+  DeviceSpec spec;
+  EXPECT_EQ(spec.numCores, 32);
+  EXPECT_EQ(spec.usableLXBytes(), 1677721);
+  EXPECT_EQ(spec.reservedLXBytes(), 419431); // DESIGN, "Lowering to KTIR"
+  EXPECT_EQ(spec.maxSpanBytes, 268435456);
+  EXPECT_EQ(spec.numSegments * spec.segmentBytes, spec.deviceMemoryBytes);
+  // 98.304 TFLOP/s per card, two operations per MAC.
+  EXPECT_DOUBLE_EQ(spec.ptMacsPerSecondPerCore * 2 * spec.numCores, 98.304e12);
+  // The derivation of the guessed clock.
+  EXPECT_DOUBLE_EQ(spec.ptMacsPerSecondPerCore,
+                   spec.numCoreletsPerCore * spec.numPTRows *
+                       spec.numPTColumns * 8 * spec.clockHertz);
+  EXPECT_DOUBLE_EQ(spec.deviceMemoryBytesPerSecond, 204.8e9);
+  EXPECT_NO_THROW(spec.verify());
+}
+
+TEST(DeviceSpec, EveryNumberIsDescribed) {
+  // All members are of 8 bytes, so that none can be missing.
+  EXPECT_EQ(sizeof(DeviceSpec), 8 * DeviceSpec::parameters().size());
+  std::set<std::string> names;
+  for (const ParameterInfo &info : DeviceSpec::parameters()) {
+    EXPECT_TRUE(names.insert(info.name).second) << info.name;
+    EXPECT_NE(std::string(info.unit), "") << info.name;
+    EXPECT_NE(std::string(info.source), "") << info.name;
+    EXPECT_EQ(findParameter(info.name), &info);
+  }
+  EXPECT_EQ(findParameter("frequency"), nullptr);
+}
+
+TEST(DeviceSpec, AtMostThreeFittedParameters) {
+  // spec/hardware.md.
+  int fitted = 0;
+  for (const ParameterInfo &info : DeviceSpec::parameters())
+    fitted += info.basis == Basis::Fitted;
+  EXPECT_LE(fitted, 3);
+}
+
+TEST(DeviceSpec, JsonRoundTrip) {
+  DeviceSpec spec;
+  EXPECT_EQ(DeviceSpec::fromJson(spec.toJson()), spec);
+  spec.numCores = 4;
+  spec.clockHertz = 1.1e9;
+  spec.nonNumber = NonNumber::NaN;
+  std::string json = spec.toJson();
+  EXPECT_EQ(DeviceSpec::fromJson(json), spec);
+  EXPECT_NE(spec, DeviceSpec());
+  // A changed number is no longer published.
+  EXPECT_NE(json.find("\"basis\": \"given\""), std::string::npos);
+  EXPECT_NE(json.find("\"default\": 32"), std::string::npos);
+}
+
+TEST(DeviceSpec, PartialJsonKeepsDefaults) {
+  DeviceSpec spec = DeviceSpec::fromJson(
+      R"({"numCores": 8, "clockHertz": {"value": 1000000000}})");
+  EXPECT_EQ(spec.numCores, 8);
+  EXPECT_EQ(spec.clockHertz, 1e9);
+  EXPECT_EQ(spec.lxBytesPerCore, DeviceSpec().lxBytesPerCore);
+}
+
+TEST(DeviceSpec, RejectsBadJson) {
+  expectError("{", "parse error");
+  expectError("[]", "expected an object, found array");
+  expectError(R"({"cores": 1})", "there is no parameter \"cores\"");
+  expectError(R"({"numCores": {}})", "\"numCores\" has no \"value\"");
+  expectError(R"({"numCores": 1.5})", "64-bit integer");
+  expectError(R"({"numCores": "8"})", "64-bit integer");
+  expectError(R"({"segmentBytes": 18446744073709551615})", "64-bit integer");
+  expectError(R"({"clockHertz": "fast"})", "a number");
+  expectError(R"({"nonNumber": 1})", "\"inf\" or \"nan\"");
+  expectError(R"({"numCores": 0})", "numCores must be positive");
+  expectError(R"({"numCores": 33})", "at most 32");
+  expectError(R"({"stickBytes": 64})", "stickBytes must be 128");
+  expectError(R"({"clockHertz": 0})", "finite and positive");
+  expectError(R"({"launchSeconds": -1})", "finite and positive");
+  expectError(R"({"lxReservedFraction": 1})", "below 1");
+  expectError(R"({"programSegment": 8})", "below numSegments");
+  EXPECT_NO_THROW(DeviceSpec::fromJson(R"({"launchSeconds": 0})"));
+  EXPECT_NO_THROW(DeviceSpec::fromJson(R"({"programSegment": 0})"));
+}
+
+TEST(DeviceSpec, Files) {
+  std::string path = testing::TempDir() + "DeviceSpecTest.json";
+  std::ofstream(path) << R"({"numCores": 2})";
+  EXPECT_EQ(DeviceSpec::fromJsonFile(path).numCores, 2);
+  std::remove(path.c_str());
+  EXPECT_THROW(DeviceSpec::fromJsonFile(path), Error);
+}
+
+} // namespace

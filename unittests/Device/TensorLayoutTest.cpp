@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Device/TensorLayout.h"
+#include "Spyre/Device/Error.h"
+
+#include <gtest/gtest.h>
+
+#include <climits>
+#include <functional>
+
+using namespace spyre;
+using Sizes = std::vector<int64_t>;
+
+namespace {
+
+Sizes rowMajor(const Sizes &sizes) {
+  Sizes strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * sizes[i];
+  return strides;
+}
+
+TensorLayout ordered(const Sizes &sizes, const Sizes &order,
+                     HostDtype dtype = HostDtype::Float16) {
+  return TensorLayout(sizes, rowMajor(sizes), dtype, order);
+}
+
+void expectError(const std::function<void()> &body, const std::string &part) {
+  try {
+    body();
+    FAIL() << "no error; expected: " << part;
+  } catch (const Error &error) {
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+        << error.what();
+  }
+}
+
+void expectDims(const TensorLayout &layout, const Sizes &sizes,
+                const Sizes &strides,
+                const std::vector<std::vector<int64_t>> &expected) {
+  std::vector<DeviceDim> dims = resolveDeviceDims(layout, sizes, strides);
+  ASSERT_EQ(dims.size(), expected.size()) << layout.str();
+  for (size_t i = 0; i < dims.size(); ++i)
+    EXPECT_EQ((Sizes{dims[i].hostDim, dims[i].step, dims[i].extent}),
+              expected[i])
+        << "dimension " << i << " of " << layout.str();
+}
+
+//===----------------------------------------------------------------------===//
+// Constructors
+//===----------------------------------------------------------------------===//
+
+struct TableRow {
+  Sizes size, order, deviceSize, strideMap;
+};
+
+TEST(TensorLayout, TableOfTheSpec) {
+  // spec/layouts.md, "Generic-stick constructor"; all fp16.
+  const TableRow rows[] = {
+      {{120}, {0}, {2, 64}, {64, 1}},
+      {{512, 240}, {0, 1}, {4, 512, 64}, {64, 240, 1}},
+      {{512, 8, 240}, {0, 1, 2}, {8, 4, 512, 64}, {240, 64, 1920, 1}},
+      {{5, 100, 150}, {0, 1, 2}, {100, 3, 5, 64}, {150, 64, 15000, 1}},
+      {{512, 256}, {1, 0}, {8, 256, 64}, {16384, 1, 256}},
+      {{512, 8, 256}, {1, 2, 0}, {256, 8, 8, 64}, {1, 131072, 256, 2048}},
+      {{512, 256}, {0, 1, -1}, {256, 1, 512, 64}, {1, -1, 256, -1}},
+  };
+  for (const TableRow &row : rows) {
+    TensorLayout layout = ordered(row.size, row.order);
+    EXPECT_EQ(layout.deviceSize, row.deviceSize) << layout.str();
+    EXPECT_EQ(layout.strideMap, row.strideMap) << layout.str();
+    EXPECT_EQ(layout.format, DataFormat::SEN169_FP16);
+    EXPECT_EQ(layout.arrangement, ElementArrangement::STANDARD);
+    // Every row of the table is one that can be read back.
+    resolveDeviceDims(layout, row.size, rowMajor(row.size));
+    if (row.order.size() == row.size.size() &&
+        std::is_sorted(row.order.begin(), row.order.end()))
+      EXPECT_EQ(TensorLayout(row.size, HostDtype::Float16), layout);
+  }
+}
+
+TEST(TensorLayout, RankZeroAndSizeOne) {
+  TensorLayout scalar(Sizes{}, HostDtype::Float32);
+  EXPECT_EQ(scalar.deviceSize, (Sizes{1, 32}));
+  EXPECT_EQ(scalar.strideMap, (Sizes{-1, -1}));
+  EXPECT_EQ(scalar.sizeInBytes(), 128);
+  // Size-1 dimensions stay, with stride -1.
+  TensorLayout layout({1, 512, 1, 240}, HostDtype::Float16);
+  EXPECT_EQ(layout.deviceSize, (Sizes{512, 1, 4, 1, 64}));
+  EXPECT_EQ(layout.strideMap, (Sizes{240, -1, 64, -1, 1}));
+  TensorLayout column({512, 1}, HostDtype::Float16);
+  EXPECT_EQ(column.deviceSize, (Sizes{1, 512, 64}));
+  EXPECT_EQ(column.strideMap, (Sizes{-1, 1, -1}));
+}
+
+TEST(TensorLayout, SticksOfOtherDtypes) {
+  EXPECT_EQ(TensorLayout({3, 100}, HostDtype::Int64).deviceSize,
+            (Sizes{4, 3, 32}));
+  EXPECT_EQ(TensorLayout({3, 100}, HostDtype::Int8).deviceSize,
+            (Sizes{1, 3, 128}));
+  EXPECT_EQ(TensorLayout({3, 100}, HostDtype::Bool).deviceSize,
+            (Sizes{2, 3, 64}));
+}
+
+TEST(TensorLayout, SizeInBytes) {
+  EXPECT_EQ(TensorLayout({5, 100, 150}, HostDtype::Float16).sizeInBytes(),
+            128 * 100 * 3 * 5);
+  EXPECT_EQ(ordered({512, 256}, {0, 1, -1}).sizeInBytes(), 128 * 256 * 512);
+  EXPECT_EQ(TensorLayout({0, 150}, HostDtype::Float16).sizeInBytes(), 0);
+}
+
+TEST(TensorLayout, RejectsBadOrders) {
+  for (const Sizes &order :
+       {Sizes{0}, Sizes{0, 0}, Sizes{0, 2}, Sizes{-1, 0}, Sizes{0, 1, 2},
+        Sizes{0, 1, -1, -1}, Sizes{1, 0, 0}, Sizes{}})
+    expectError([&] { ordered({4, 8}, order); }, "is not a permutation");
+  expectError([&] { ordered({2, 2, 2, 2, 2, 2, 2}, {0, 1, 2, 3, 4, 5, 6}); },
+              "at most 6");
+  expectError([&] { ordered({2, 2, 2, 2, 2, 2}, {0, 1, 2, 3, 4, 5, -1}); },
+              "at most 6");
+  EXPECT_NO_THROW(ordered({2, 2, 2, 2, 2}, {0, 1, 2, 3, 4, -1}));
+}
+
+TEST(TensorLayout, RejectsBadSizes) {
+  expectError([] { TensorLayout({-1, 2}, HostDtype::Float16); }, "negative");
+  expectError([] { TensorLayout({2, 2}, {-2, 1}, HostDtype::Float16, {0, 1}); },
+              "negative");
+  expectError([] { TensorLayout({2, 2}, {1}, HostDtype::Float16, {0, 1}); },
+              "differ in length");
+  expectError([] { TensorLayout({INT64_MAX, 64}, HostDtype::Float16); },
+              "overflows");
+  expectError([] { TensorLayout({INT64_MAX}, HostDtype::Float16); },
+              "overflows");
+  expectError(
+      [] { TensorLayout({1 << 30, 1 << 30, 1 << 30}, HostDtype::Float16); },
+      "overflows");
+}
+
+TEST(TensorLayout, RejectsBadExplicitLayouts) {
+  DataFormat format = DataFormat::SEN169_FP16;
+  expectError([&] { TensorLayout(Sizes{}, Sizes{}, format); }, "non-zero");
+  expectError([&] { TensorLayout({2, 64}, Sizes{1}, format); }, "same");
+  expectError([&] { TensorLayout({2, 32}, {32, 1}, format); }, "stick of 64");
+  expectError([&] { TensorLayout({-2, 64}, {64, 1}, format); }, "negative");
+  expectError([&] { TensorLayout({2, 64}, {-2, 1}, format); }, "negative");
+  expectError([&] { TensorLayout({INT64_MAX, 64}, {64, 1}, format); },
+              "overflows");
+  expectError([&] { TensorLayout({2, 64}, {64, 1}, DataFormat::INVALID); },
+              "INVALID");
+}
+
+TEST(TensorLayout, EqualityAndHashCoverAllFields) {
+  TensorLayout a({512, 240}, HostDtype::Float16), b = a;
+  EXPECT_EQ(a, b);
+  EXPECT_EQ(a.hash(), b.hash());
+  b.arrangement = ElementArrangement::EXX2;
+  EXPECT_NE(a, b);
+  EXPECT_NE(a.hash(), b.hash());
+  EXPECT_NE(a.str(), b.str());
+  b = a;
+  b.format = DataFormat::IEEE_FP16;
+  EXPECT_NE(a, b);
+  EXPECT_NE(a.hash(), b.hash());
+  b = a;
+  b.deviceSize[0] = 5;
+  EXPECT_NE(a, b);
+  b = a;
+  b.strideMap[0] = 65;
+  EXPECT_NE(a, b);
+  EXPECT_EQ(a.str(),
+            "SpyreTensorLayout(device_size=[4, 512, 64], stride_map=[64, 240, "
+            "1], device_dtype=SEN169_FP16)");
+}
+
+//===----------------------------------------------------------------------===//
+// resolveDeviceDims
+//===----------------------------------------------------------------------===//
+
+TEST(ResolveDeviceDims, Default) {
+  Sizes sizes = {5, 100, 150};
+  expectDims(TensorLayout(sizes, HostDtype::Float16), sizes, rowMajor(sizes),
+             {{1, 1, 100}, {2, 64, 3}, {0, 1, 5}, {2, 1, 64}});
+  expectDims(TensorLayout({120}, HostDtype::Float16), {120}, {1},
+             {{0, 64, 2}, {0, 1, 64}});
+}
+
+TEST(ResolveDeviceDims, Permuted) {
+  Sizes sizes = {512, 8, 256};
+  expectDims(ordered(sizes, {1, 2, 0}), sizes, rowMajor(sizes),
+             {{2, 1, 256}, {0, 64, 8}, {1, 1, 8}, {0, 1, 64}});
+}
+
+TEST(ResolveDeviceDims, PermutedDenseHome) {
+  // A transposed host tensor under identity order, and channels last.
+  Sizes sizes = {100, 150}, strides = {1, 100};
+  expectDims(TensorLayout(sizes, strides, HostDtype::Float16, {0, 1}), sizes,
+             strides, {{1, 64, 3}, {0, 1, 100}, {1, 1, 64}});
+  sizes = {2, 70, 5, 6}, strides = {2100, 1, 420, 70};
+  expectDims(TensorLayout(sizes, strides, HostDtype::Float16, {0, 2, 3, 1}),
+             sizes, strides,
+             {{2, 1, 5}, {3, 1, 6}, {1, 64, 2}, {0, 1, 2}, {1, 1, 64}});
+}
+
+TEST(ResolveDeviceDims, SparseScalarSizeOneAndExpanded) {
+  expectDims(ordered({512, 256}, {0, 1, -1}), {512, 256}, {256, 1},
+             {{1, 1, 256}, {-1, 1, 1}, {0, 1, 512}, {-1, 1, 64}});
+  expectDims(TensorLayout(Sizes{}, HostDtype::Float16), {}, {},
+             {{-1, 1, 1}, {-1, 1, 64}});
+  expectDims(TensorLayout({1, 7, 1, 5}, HostDtype::Float16), {1, 7, 1, 5},
+             {35, 5, 5, 1},
+             {{1, 1, 7}, {-1, 1, 1}, {-1, 1, 1}, {-1, 1, 1}, {3, 1, 64}});
+  // An expanded dimension of the layout, of a home with and without it.
+  TensorLayout expanded({1, 4, 64}, {64, 0, 1}, DataFormat::SEN169_FP16);
+  expectDims(expanded, {50}, {1}, {{-1, 1, 1}, {-1, 1, 4}, {0, 1, 64}});
+  expectDims(expanded, {4, 50}, {0, 1}, {{-1, 1, 1}, {-1, 1, 4}, {1, 1, 64}});
+}
+
+TEST(ResolveDeviceDims, OtherTileFactors) {
+  // 200 columns as 4 tiles of 50, as spec/layouts.md's [10,4,50,64] does with
+  // x[50,10,200], and two levels of tiles.
+  DataFormat format = DataFormat::SEN169_FP16;
+  expectDims(TensorLayout({10, 4, 50, 64}, {200, 64, 2000, 1}, format),
+             {50, 10, 200}, {2000, 200, 1},
+             {{1, 1, 10}, {2, 64, 4}, {0, 1, 50}, {2, 1, 64}});
+  expectDims(TensorLayout({4, 6, 64}, {50, 200, 1}, format), {6, 200}, {200, 1},
+             {{1, 50, 4}, {0, 1, 6}, {1, 1, 64}});
+  expectDims(TensorLayout({3, 2, 6, 64}, {128, 64, 384, 1}, format), {6, 384},
+             {384, 1}, {{1, 128, 3}, {1, 64, 2}, {0, 1, 6}, {1, 1, 64}});
+  // More room than needed.
+  expectDims(TensorLayout({4, 8, 64}, {64, 200, 1}, format), {6, 200}, {200, 1},
+             {{1, 64, 4}, {0, 1, 8}, {1, 1, 64}});
+}
+
+TEST(ResolveDeviceDims, Empty) {
+  for (const Sizes &sizes : {Sizes{0}, Sizes{0, 5, 7}, Sizes{5, 0},
+                             Sizes{5, 0, 7}, Sizes{0, 0}, Sizes{1, 0, 200}}) {
+    Sizes strides(sizes.size(), 1); // as PyTorch has them
+    for (size_t i = sizes.size(); i-- > 1;)
+      strides[i - 1] = strides[i] * std::max<int64_t>(sizes[i], 1);
+    TensorLayout layout(sizes, HostDtype::Float16);
+    EXPECT_EQ(resolveDeviceDims(layout, sizes, strides).size(),
+              layout.deviceSize.size());
+  }
+}
+
+TEST(ResolveDeviceDims, ClearErrors) {
+  DataFormat format = DataFormat::SEN169_FP16;
+  auto resolve = [&](const Sizes &deviceSize, const Sizes &strideMap,
+                     const Sizes &sizes, const Sizes &strides) {
+    return [=] {
+      resolveDeviceDims(TensorLayout(deviceSize, strideMap, format), sizes,
+                        strides);
+    };
+  };
+  expectError(resolve({2, 6, 64}, {64, 130, 1}, {6, 120}, {120, 1}),
+              "stride 130 is not a multiple of host stride 120");
+  expectError(resolve({20, 64}, {64, 1}, {4, 5, 64}, {320, 64, 1}),
+              "no device dimension counts single steps of dimension 0");
+  expectError(resolve({2, 64}, {64, 1}, {200}, {1}),
+              "a device dimension of 2 positions is too small for dimension 0, "
+              "which needs 4");
+  expectError(resolve({2, 64}, {100, 1}, {200}, {1}),
+              "a device dimension of 64 positions is too small for dimension "
+              "0, which needs 100");
+  expectError(resolve({2, 2, 64}, {48, 64, 1}, {128}, {1}), "do not nest");
+  expectError(resolve({2, 2, 64}, {64, 64, 1}, {128}, {1}), "do not nest");
+  expectError(resolve({2, 64}, {64, 1}, {128}, {}), "differ in length");
+  expectError(resolve({2, 64}, {64, 1}, {-128}, {1}), "negative");
+  expectError([] { resolveDeviceDims(TensorLayout(), {2}, {1}); }, "non-zero");
+}
+
+} // namespace
