@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- GemmKernels.cpp - Matrix product -----------------------------------===//
 //
-// A panel of B (up to eight registers wide, kDepth deep) is taken over all rows
-// of A, some rows at a time, whose elements are broadcast. Each element of C is
+// A panel of B (up to eight registers wide) is taken over all rows of A, some
+// rows at a time, whose elements are broadcast. Each element of C is
 // loaded, extended by one multiply-add per k in ascending order and stored, so
 // that no blocking decision can change its bits.
 //
