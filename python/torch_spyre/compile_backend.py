@@ -21,7 +21,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx import GraphModule, Node
 
-from torch_spyre import _C, _cache, _dump
+from torch_spyre import _C, _cache, _dump, _fused_ops
 from torch_spyre._importer import Importer, StorageSpec, TensorSpec, describe, is_view
 
 aten = torch.ops.aten
@@ -384,7 +384,8 @@ def _decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks."""
     from torch._decomp import core_aten_decompositions
 
-    table = dict(core_aten_decompositions())
+    _fused_ops.register()
+    table = {**core_aten_decompositions(), **_fused_ops.DECOMPOSITIONS}
     own = set(_C.list_supported_ops())
     return {op: fn for op, fn in table.items() if str(op) not in own}
 

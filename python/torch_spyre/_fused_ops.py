@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fused ATen operators of ``torch.nn``'s fast paths, in terms of others.
+
+``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention`` in eval mode call
+one fused operator each. AOTAutograd decomposes them by these functions; they
+also serve as fake (meta) kernels and run the operators eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+aten = torch.ops.aten
+
+
+def _additive_mask(
+    mask: Tensor | None, kind: int | None, like: Tensor
+) -> Tensor | None:
+    """A mask as ``scaled_dot_product_attention`` adds it, ``[..., L, S]``.
+
+    ``kind`` 0 is ``[L, S]``, 1 is key padding ``[B, S]``, 2 is ``[B, H, L, S]``;
+    boolean masks are true where a key is *not* seen.
+    """
+    if mask is None:
+        return None
+    if kind == 1:
+        mask = mask[:, None, None, :]
+    if mask.dtype == torch.bool:
+        zero = torch.zeros((), dtype=like.dtype, device=like.device)
+        return zero.expand(mask.shape).masked_fill(mask, float("-inf"))
+    return mask.to(like.dtype)
+
+
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, heads: int, mask: Tensor | None, kind: int | None
+) -> Tensor:
+    def split(t: Tensor) -> Tensor:
+        return t.reshape(t.shape[0], t.shape[1], heads, -1).transpose(1, 2)
+
+    y = functional.scaled_dot_product_attention(
+        split(q), split(k), split(v), attn_mask=_additive_mask(mask, kind, q)
+    )
+    return y.transpose(1, 2).reshape(q.shape)
+
+
+def transformer_encoder_layer_fwd(
+    src: Tensor,
+    embed_dim: int,
+    num_heads: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    ffn_weight_1: Tensor,
+    ffn_bias_1: Tensor,
+    ffn_weight_2: Tensor,
+    ffn_bias_2: Tensor,
+    mask: Tensor | None = None,
+    mask_type: int | None = None,
+) -> Tensor:
+    """``aten._transformer_encoder_layer_fwd`` on ``[B, L, embed_dim]``."""
+
+    def attention(x: Tensor) -> Tensor:
+        q, k, v = functional.linear(x, qkv_weight, qkv_bias).chunk(3, dim=-1)
+        y = _attend(q, k, v, num_heads, mask, mask_type)
+        return functional.linear(y, proj_weight, proj_bias)
+
+    def feed_forward(x: Tensor) -> Tensor:
+        y = functional.linear(x, ffn_weight_1, ffn_bias_1)
+        y = functional.gelu(y) if use_gelu else functional.relu(y)
+        return functional.linear(y, ffn_weight_2, ffn_bias_2)
+
+    def norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        return functional.layer_norm(x, (embed_dim,), weight, bias, eps)
+
+    if norm_first:
+        x = src + attention(norm(src, norm_weight_1, norm_bias_1))
+        return x + feed_forward(norm(x, norm_weight_2, norm_bias_2))
+    x = norm(src + attention(src), norm_weight_1, norm_bias_1)
+    return norm(x + feed_forward(x), norm_weight_2, norm_bias_2)
+
+
+def native_multi_head_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    proj_weight: Tensor,
+    proj_bias: Tensor,
+    mask: Tensor | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """``aten._native_multi_head_attention``; weights are ``[B, (H,) L, S]``."""
+    parts = zip(
+        (query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True
+    )
+    q, k, v = (functional.linear(x, w, b) for x, w, b in parts)
+    y = _attend(q, k, v, num_head, mask, mask_type)
+    result = functional.linear(y, proj_weight, proj_bias)
+    if not need_weights:
+        return result, query.new_empty((0,))
+
+    def split(t: Tensor) -> Tensor:
+        return t.reshape(t.shape[0], t.shape[1], num_head, -1).transpose(1, 2)
+
+    scores = split(q) @ split(k).transpose(-2, -1) / (embed_dim // num_head) ** 0.5
+    additive = _additive_mask(mask, mask_type, query)
+    if additive is not None:
+        scores = scores + additive
+    weights = scores.softmax(-1)
+    return result, weights.mean(1) if average_attn_weights else weights
+
+
+DECOMPOSITIONS: dict[Any, Callable] = {
+    aten._transformer_encoder_layer_fwd.default: transformer_encoder_layer_fwd,
+    aten._native_multi_head_attention.default: native_multi_head_attention,
+}
+
+_library: torch.library.Library | None = None
+
+
+def register() -> None:
+    """Registers the operators' meta and spyre kernels. Idempotent."""
+    global _library
+    if _library is not None:
+        return
+    _library = torch.library.Library("aten", "IMPL")
+    for op, function in DECOMPOSITIONS.items():
+        for key in ("Meta", "PrivateUse1"):
+            _library.impl(op, function, key)
