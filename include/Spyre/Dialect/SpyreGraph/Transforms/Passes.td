@@ -4,14 +4,12 @@
 
 include "mlir/Pass/PassBase.td"
 
-#ifdef SPYRE_HAS_DECOMPOSE // defined as soon as Decompose.cpp exists
 def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
   let summary = "turn composite operations into device operations";
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
 }
-#endif
 
 def SpyrePropagateLayouts
     : Pass<"spyre-propagate-layouts", "::mlir::func::FuncOp"> {

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts | FileCheck %s
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#t2 = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+
+// The transposed weight needs no copy: its stick already lies along N.
+// CHECK-DAG: #[[$NK:.+]] = affine_map<(d0, d1, d2) -> (d1, d2)>
+// CHECK-DAG: #[[$N:.+]] = affine_map<(d0, d1, d2) -> (d1)>
+// CHECK-LABEL: func.func @linear
+// CHECK-NOT: view
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1, %arg2
+// CHECK-SAME: extents = array<i64: 128, 250, 512>
+// CHECK-SAME: maps = [{{[^]]*}}, #[[$NK]], #[[$N]], {{[^]]*}}]
+// CHECK-SAME: -> tensor<128x250xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @linear(%x: tensor<128x512xf16, #l2>, %w: tensor<250x512xf16, #t2>, %b: tensor<250xf16, #l1>) -> tensor<128x250xf16> {
+  %wt = spyre_graph.view %w, affine_map<(d0, d1) -> (d1, d0)> : tensor<250x512xf16, #t2> -> tensor<512x250xf16>
+  %e = tensor.empty() : tensor<128x250xf16>
+  %r = spyre_graph.matmul ins(%x, %wt, %b : tensor<128x512xf16, #l2>, tensor<512x250xf16>, tensor<250xf16, #l1>) outs(%e : tensor<128x250xf16>) {has_bias} -> tensor<128x250xf16>
+  return %r : tensor<128x250xf16>
+}
+
+// -----
+
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Heads of q and k are read in place; k alone changes its stick, in the shape
+// in which the contraction reads it.
+// CHECK-DAG: #[[$K:.+]] = affine_map<(d0, d1, d2, d3) -> (d0, d2, d1 * 64 + d3)>
+// CHECK-DAG: #[[$Q:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d1 * 64 + d4)>
+// CHECK-LABEL: func.func @scores
+// CHECK: %[[K:.+]] = spyre_graph.restickify ins(%arg1
+// CHECK-SAME: maps = [#[[$K]], {{[^]]*}}]
+// CHECK-SAME: -> tensor<2x8x100x64xf16, #spyre_graph.layout<order = [0, 1, 3, 2], SEN169_FP16>>
+// CHECK: spyre_graph.matmul ins(%arg0, %[[K]]
+// CHECK-SAME: maps = [#[[$Q]]
+func.func @scores(%q: tensor<2x100x512xf16, #l3>, %k: tensor<2x100x512xf16, #l3>) -> tensor<2x8x100x100xf16> {
+  %qv = spyre_graph.view %q, affine_map<(b, h, l, d) -> (b, l, h * 64 + d)> : tensor<2x100x512xf16, #l3> -> tensor<2x8x100x64xf16>
+  %kh = spyre_graph.view %k, affine_map<(b, l, h, d) -> (b, l, h * 64 + d)> : tensor<2x100x512xf16, #l3> -> tensor<2x100x8x64xf16>
+  %kv = spyre_graph.view %kh, affine_map<(b, h, d, l) -> (b, l, h, d)> : tensor<2x100x8x64xf16> -> tensor<2x8x64x100xf16>
+  %e = tensor.empty() : tensor<2x8x100x100xf16>
+  %r = spyre_graph.matmul ins(%qv, %kv : tensor<2x8x100x64xf16>, tensor<2x8x64x100xf16>) outs(%e : tensor<2x8x100x100xf16>) -> tensor<2x8x100x100xf16>
+  return %r : tensor<2x8x100x100xf16>
+}
+
+// -----
+
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Merging heads of one stick costs nothing: the lane is the column modulo 64.
+// CHECK: #[[$M:.+]] = affine_map<(d0, d1, d2, d3) -> (d0, d3 floordiv 64, d1, d3 mod 64)>
+// CHECK-LABEL: func.func @merge_heads
+// CHECK-NOT: identity
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1
+// CHECK-SAME: maps = [#[[$M]]
+func.func @merge_heads(%a: tensor<2x8x100x64xf16, #l4>, %w: tensor<512x512xf16, #l2>) -> tensor<2x100x512xf16> {
+  %v = spyre_graph.view %a, affine_map<(b, l, e) -> (b, e floordiv 64, l, e mod 64)> : tensor<2x8x100x64xf16, #l4> -> tensor<2x100x512xf16>
+  %e = tensor.empty() : tensor<2x100x512xf16>
+  %r = spyre_graph.matmul ins(%v, %w : tensor<2x100x512xf16>, tensor<512x512xf16, #l2>) outs(%e : tensor<2x100x512xf16>) -> tensor<2x100x512xf16>
+  return %r : tensor<2x100x512xf16>
+}
+
+// Heads of half a stick are first put together by a copy.
+// CHECK-LABEL: func.func @merge_half_heads
+// CHECK: %[[C:.+]] = spyre_graph.identity ins(%arg0
+// CHECK-SAME: -> tensor<2x100x256xf16,
+// CHECK: spyre_graph.matmul ins(%[[C]], %arg1
+func.func @merge_half_heads(%a: tensor<2x8x100x32xf16, #l4>, %w: tensor<256x512xf16, #l2>) -> tensor<2x100x512xf16> {
+  %v = spyre_graph.view %a, affine_map<(b, l, e) -> (b, e floordiv 32, l, e mod 32)> : tensor<2x8x100x32xf16, #l4> -> tensor<2x100x256xf16>
+  %e = tensor.empty() : tensor<2x100x512xf16>
+  %r = spyre_graph.matmul ins(%v, %w : tensor<2x100x256xf16>, tensor<256x512xf16, #l2>) outs(%e : tensor<2x100x512xf16>) -> tensor<2x100x512xf16>
+  return %r : tensor<2x100x512xf16>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// A reduction along the stick leaves one element per stick, which broadcasts
+// along the stick again without a copy.
+// CHECK-LABEL: func.func @softmax
+// CHECK: spyre_graph.max
+// CHECK-SAME: -> tensor<33x1xf16, #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>>
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.sub
+// CHECK-SAME: -> tensor<33x65xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @softmax(%x: tensor<33x65xf16, #l2>) -> tensor<33x65xf16> {
+  %e = tensor.empty() : tensor<33x1xf16>
+  %m = spyre_graph.max ins(%x : tensor<33x65xf16, #l2>) outs(%e : tensor<33x1xf16>) {dims = array<i64: 1>} -> tensor<33x1xf16>
+  %e1 = tensor.empty() : tensor<33x65xf16>
+  %s = spyre_graph.sub ins(%x, %m : tensor<33x65xf16, #l2>, tensor<33x1xf16>) outs(%e1 : tensor<33x65xf16>) -> tensor<33x65xf16>
+  return %s : tensor<33x65xf16>
+}
+
+// A reduction of another dimension keeps the stick.
+// CHECK-LABEL: func.func @sum_rows
+// CHECK: spyre_graph.sum
+// CHECK-SAME: -> tensor<65xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+func.func @sum_rows(%x: tensor<33x65xf16, #l2>) -> tensor<65xf16> {
+  %e = tensor.empty() : tensor<65xf16>
+  %m = spyre_graph.sum ins(%x : tensor<33x65xf16, #l2>) outs(%e : tensor<65xf16>) {dims = array<i64: 0>} -> tensor<65xf16>
+  return %m : tensor<65xf16>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Rotated halves: reading lanes 32 to 63 as lanes 0 to 31 takes a copy; writing
+// into the other half is the concatenation's own work.
+// CHECK-DAG: #[[$HI:.+]] = affine_map<(d0, d1) -> (d0, d1 + 32)>
+// CHECK-DAG: #[[$ID:.+]] = affine_map<(d0, d1) -> (d0, d1)>
+// CHECK-LABEL: func.func @rotate_half
+// CHECK: %[[HI:.+]] = spyre_graph.identity ins(%arg0
+// CHECK-SAME: maps = [#[[$HI]], #[[$ID]]]
+// CHECK: %[[NEG:.+]] = spyre_graph.neg ins(%[[HI]]
+// CHECK: %[[LO:.+]] = spyre_graph.identity ins(%[[NEG]]
+// CHECK-SAME: maps = [#[[$ID]], #[[$ID]]]
+// CHECK: spyre_graph.identity ins(%arg0 {{.*}} outs(%[[LO]]
+// CHECK-SAME: maps = [#[[$ID]], #[[$HI]]]
+func.func @rotate_half(%x: tensor<4x64xf16, #l2>) -> tensor<4x64xf16> {
+  %lo = spyre_graph.view %x, affine_map<(i, j) -> (i, j)> : tensor<4x64xf16, #l2> -> tensor<4x32xf16>
+  %hi = spyre_graph.view %x, affine_map<(i, j) -> (i, j + 32)> : tensor<4x64xf16, #l2> -> tensor<4x32xf16>
+  %e0 = tensor.empty() : tensor<4x32xf16>
+  %n = spyre_graph.neg ins(%hi : tensor<4x32xf16>) outs(%e0 : tensor<4x32xf16>) -> tensor<4x32xf16>
+  %e = tensor.empty() : tensor<4x64xf16>
+  %c0 = spyre_graph.identity ins(%n : tensor<4x32xf16>) outs(%e : tensor<4x64xf16>) {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], extents = array<i64: 4, 32>} -> tensor<4x64xf16>
+  %c1 = spyre_graph.identity ins(%lo : tensor<4x32xf16>) outs(%c0 : tensor<4x64xf16>) {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j + 32)>], extents = array<i64: 4, 32>} -> tensor<4x64xf16>
+  return %c1 : tensor<4x64xf16>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Of two operands with different sticks the smaller one is copied, and equal
+// copies are made once.
+// CHECK-LABEL: func.func @different_sticks
+// CHECK: %[[R:.+]] = spyre_graph.restickify ins(%arg1
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.add ins(%arg0, %[[R]]
+// CHECK: spyre_graph.mul ins(%{{.*}}, %[[R]]
+func.func @different_sticks(%a: tensor<256x192xf16, #l2>, %b: tensor<192x1xf16, #l2>) -> tensor<256x192xf16> {
+  %bt = spyre_graph.view %b, affine_map<(i, j) -> (j, 0)> : tensor<192x1xf16, #l2> -> tensor<256x192xf16>
+  %e = tensor.empty() : tensor<256x192xf16>
+  %x = spyre_graph.add ins(%a, %bt : tensor<256x192xf16, #l2>, tensor<256x192xf16>) outs(%e : tensor<256x192xf16>) -> tensor<256x192xf16>
+  %y = spyre_graph.mul ins(%x, %bt : tensor<256x192xf16>, tensor<256x192xf16>) outs(%e : tensor<256x192xf16>) -> tensor<256x192xf16>
+  return %y : tensor<256x192xf16>
+}
+
+// A copy may put the stick where its users want it.
+// CHECK-LABEL: func.func @copy_for_user
+// CHECK: %[[C:.+]] = spyre_graph.identity ins(%arg1
+// CHECK-SAME: -> tensor<64x256xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.matmul ins(%arg0, %[[C]]
+func.func @copy_for_user(%x: tensor<128x64xf16, #l2>, %w: tensor<256x64xf16, #l2>) -> tensor<128x256xf16> {
+  %wt = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<256x64xf16, #l2> -> tensor<64x256xf16>
+  %e = tensor.empty() : tensor<64x256xf16>
+  %c = spyre_graph.identity ins(%wt : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) -> tensor<64x256xf16>
+  %o = tensor.empty() : tensor<128x256xf16>
+  %r = spyre_graph.matmul ins(%x, %c : tensor<128x64xf16, #l2>, tensor<64x256xf16>) outs(%o : tensor<128x256xf16>) -> tensor<128x256xf16>
+  return %r : tensor<128x256xf16>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#i1 = #spyre_graph.layout<order = [0], IEEE_INT32>
+
+// A view that keeps the indexed dimension folds into the table, another is
+// copied first; the index's stick does not matter.
+// CHECK-LABEL: func.func @embedding
+// CHECK: %[[C:.+]] = spyre_graph.identity ins(%arg0
+// CHECK: spyre_graph.gather ins(%[[C]], %arg1
+// CHECK: spyre_graph.gather ins(%arg0, %arg1
+// CHECK-SAME: -> tensor<7x32xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @embedding(%t: tensor<100x64xf16, #l2>, %i: tensor<7xi64, #i1>) -> (tensor<7x64xf16>, tensor<7x32xf16>) {
+  %a = spyre_graph.view %t, affine_map<(i, j) -> (i * 2, j)> : tensor<100x64xf16, #l2> -> tensor<50x64xf16>
+  %e = tensor.empty() : tensor<7x64xf16>
+  %x = spyre_graph.gather ins(%a, %i : tensor<50x64xf16>, tensor<7xi64, #i1>) outs(%e : tensor<7x64xf16>) {axis = 0 : i64} -> tensor<7x64xf16>
+  %b = spyre_graph.view %t, affine_map<(i, j) -> (i, j)> : tensor<100x64xf16, #l2> -> tensor<100x32xf16>
+  %f = tensor.empty() : tensor<7x32xf16>
+  %y = spyre_graph.gather ins(%b, %i : tensor<100x32xf16>, tensor<7xi64, #i1>) outs(%f : tensor<7x32xf16>) {axis = 0 : i64} -> tensor<7x32xf16>
+  return %x, %y : tensor<7x64xf16>, tensor<7x32xf16>
+}
+
+// Returned views become tensors; an updated argument keeps its layout.
+// CHECK-LABEL: func.func @returned
+// CHECK: %[[V:.+]] = spyre_graph.identity ins(%arg0
+// CHECK: %[[U:.+]] = spyre_graph.identity ins(%{{.*}}) outs(%arg0
+// CHECK: bufferization.materialize_in_destination %[[U]] in %arg0
+// CHECK: return %[[V]]
+func.func @returned(%t: tensor<100x64xf16, #l2>) -> tensor<64x100xf16> {
+  %v = spyre_graph.view %t, affine_map<(i, j) -> (j, i)> : tensor<100x64xf16, #l2> -> tensor<64x100xf16>
+  %e = tensor.empty() : tensor<100x64xf16>
+  %n = spyre_graph.neg ins(%t : tensor<100x64xf16, #l2>) outs(%e : tensor<100x64xf16>) -> tensor<100x64xf16>
+  %u = spyre_graph.identity ins(%n : tensor<100x64xf16>) outs(%t : tensor<100x64xf16, #l2>) -> tensor<100x64xf16, #l2>
+  %m = bufferization.materialize_in_destination %u in %t : (tensor<100x64xf16, #l2>, tensor<100x64xf16, #l2>) -> tensor<100x64xf16, #l2>
+  return %v : tensor<64x100xf16>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Nothing is copied for loops without iterations.
+// CHECK-LABEL: func.func @nothing
+// CHECK-NOT: restickify
+// CHECK: return
+func.func @nothing(%a: tensor<0x3xf16, #l2>, %b: tensor<3x0xf16, #l2>) -> tensor<0x3xf16> {
+  %bt = spyre_graph.view %b, affine_map<(i, j) -> (j, i)> : tensor<3x0xf16, #l2> -> tensor<0x3xf16>
+  %e = tensor.empty() : tensor<0x3xf16>
+  %x = spyre_graph.add ins(%a, %bt : tensor<0x3xf16, #l2>, tensor<0x3xf16>) outs(%e : tensor<0x3xf16>) -> tensor<0x3xf16>
+  return %x : tensor<0x3xf16>
+}
