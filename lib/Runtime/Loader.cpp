@@ -1147,21 +1147,23 @@ static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
     if (auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee()))
       called.insert(callee);
   });
-  SmallVector<func::FuncOp> sequences, all;
+  SmallVector<func::FuncOp> sequences, roots;
   for (auto f : module.getOps<func::FuncOp>()) {
     if (f.isExternal())
       continue;
-    all.push_back(f);
-    if (!called.contains(f) && !f->hasAttr(ktdp::kGridAttr))
+    if (called.contains(f))
+      continue;
+    roots.push_back(f);
+    if (!f->hasAttr(ktdp::kGridAttr))
       sequences.push_back(f);
   }
   if (sequences.size() == 1)
     return sequences.front();
-  if (all.size() == 1)
-    return all.front();
+  if (roots.size() == 1)
+    return roots.front();
   if (sequences.empty())
-    module.emitError("no sequence function (one without a grid): name an "
-                     "entry");
+    module.emitError("no sequence function (one without a grid that nothing "
+                     "calls): name an entry");
   else
     module.emitError("found ")
         << sequences.size() << " sequence functions, starting with @"

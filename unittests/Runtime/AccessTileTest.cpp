@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random access tiles against point-by-point evaluation.
+
+#include "AccessTile.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace spyre::runtime;
+
+namespace {
+
+/// A random subscript and its evaluation at a point.
+struct Random {
+  explicit Random(unsigned seed) : engine(seed) {}
+  int64_t in(int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(engine);
+  }
+  std::mt19937 engine;
+};
+
+int64_t floorDiv(int64_t a, int64_t b) {
+  int64_t q = a / b;
+  return q * b > a ? q - 1 : q;
+}
+
+int64_t evaluate(const AccessPlan &plan, const LinearForm &form,
+                 const std::vector<int64_t> &vars,
+                 const std::vector<int64_t> &captured) {
+  int64_t value = form.constant;
+  for (auto [v, c] : form.vars)
+    value += c * vars[v];
+  for (auto [v, c] : form.captured)
+    value += c * captured[v];
+  for (auto [a, c] : form.atoms) {
+    const Atom &atom = plan.atoms[a];
+    int64_t x = evaluate(plan, plan.forms[atom.inner], vars, captured);
+    int64_t q = floorDiv(atom.kind == Atom::CeilDiv ? x + atom.divisor - 1 : x,
+                         atom.divisor);
+    value += c * (atom.kind == Atom::Mod ? x - q * atom.divisor : q);
+  }
+  return value;
+}
+
+LinearForm randomForm(Random &random, AccessPlan &plan, int rank, int depth) {
+  LinearForm form;
+  form.constant = random.in(-3, 20);
+  if (random.in(0, 1))
+    form.captured.push_back({0, random.in(1, 3)});
+  for (int v = 0; v < rank; ++v)
+    if (random.in(0, 2) == 0)
+      form.vars.push_back({v, random.in(-2, 3)});
+  if (depth > 0 && random.in(0, 2)) {
+    Atom atom;
+    atom.kind = Atom::Kind(random.in(0, 2));
+    const int64_t divisors[] = {1, 2, 3, 5, 8, 64};
+    atom.divisor = divisors[random.in(0, 5)];
+    for (int shift = 0; shift < 8; ++shift)
+      if (int64_t(1) << shift == atom.divisor)
+        atom.shift = shift;
+    LinearForm inner = randomForm(random, plan, rank, depth - 1);
+    std::vector<bool> uses(rank, false);
+    for (auto [v, c] : inner.vars)
+      uses[v] = true;
+    for (auto [a, c] : inner.atoms)
+      for (int v : plan.atoms[a].vars)
+        uses[v] = true;
+    for (int v = 0; v < rank; ++v)
+      if (uses[v])
+        atom.vars.push_back(v);
+    atom.inner = plan.addForm(std::move(inner));
+    plan.atoms.push_back(atom);
+    form.atoms.push_back(
+        {static_cast<int>(plan.atoms.size()) - 1, random.in(1, 4)});
+  }
+  return form;
+}
+
+} // namespace
+
+TEST(AccessTile, MatchesPointwiseEvaluation) {
+  int numInside = 0, numOutside = 0;
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    AccessPlan plan;
+    plan.rank = static_cast<int>(random.in(0, 3));
+    std::vector<int64_t> extents, captured{random.in(0, 70)};
+    LinearForm zero;
+    for (int t = 0; t < plan.rank; ++t) {
+      extents.push_back(random.in(1, t == 0 ? 90 : 7));
+      plan.staticSizes.push_back(extents.back());
+      LinearForm upper;
+      upper.constant = extents.back() - 1;
+      plan.lowerForms.push_back(plan.addForm(zero));
+      plan.upperForms.push_back(plan.addForm(upper));
+    }
+    int numDims = static_cast<int>(random.in(1, 3));
+    bool hasIndirect = random.in(0, 3) == 0;
+    std::vector<int32_t> indexMemory(4096);
+    for (int32_t &x : indexMemory)
+      x = static_cast<int32_t>(random.in(0, 30));
+    ViewVal indexView;
+    indexView.base = reinterpret_cast<uint8_t *>(indexMemory.data());
+    indexView.elem = Elem::I32;
+    indexView.rank = 1;
+    indexView.lo[0] = 0;
+    indexView.hi[0] = 4095;
+    indexView.strides[0] = 1;
+    indexView.checked = true;
+    for (int d = 0; d < numDims; ++d) {
+      AccessPlan::BaseDim dim;
+      int form = plan.addForm(randomForm(random, plan, plan.rank, 2));
+      if (hasIndirect && d == 0) {
+        dim.isIndirect = true;
+        dim.indexView = 0;
+        dim.indexForms = {form};
+      } else {
+        dim.form = form;
+      }
+      plan.dims.push_back(dim);
+    }
+    std::vector<LinearForm> original;
+    for (const AccessPlan::BaseDim &dim : plan.dims)
+      original.push_back(
+          plan.forms[dim.isIndirect ? dim.indexForms[0] : dim.form]);
+    plan.finish();
+
+    // Coordinates of all points, and their range.
+    int64_t numPoints = 1;
+    for (int64_t e : extents)
+      numPoints *= e;
+    std::vector<std::vector<int64_t>> points;
+    std::vector<int64_t> low(numDims, INT64_MAX), high(numDims, INT64_MIN);
+    bool indexInside = true;
+    for (int64_t i = 0; i < numPoints; ++i) {
+      std::vector<int64_t> vars(plan.rank), coordinate;
+      int64_t rest = i;
+      for (int t = plan.rank - 1; t >= 0; --t) {
+        vars[t] = rest % extents[t];
+        rest /= extents[t];
+      }
+      for (int d = 0; d < numDims; ++d) {
+        int64_t x = evaluate(plan, original[d], vars, captured);
+        if (plan.dims[d].isIndirect) {
+          indexInside &= x >= 0 && x < 4096;
+          x = x >= 0 && x < 4096 ? indexMemory[x] : 0;
+        }
+        coordinate.push_back(x);
+        low[d] = std::min(low[d], x);
+        high[d] = std::max(high[d], x);
+      }
+      points.push_back(coordinate);
+    }
+    // A view that is just large enough, sometimes one short.
+    TileVal tile;
+    tile.plan = &plan;
+    tile.view.elem = Elem::I32;
+    tile.view.rank = numDims;
+    int64_t size = 1;
+    bool inside = indexInside;
+    for (int d = numDims - 1; d >= 0; --d) {
+      int64_t lo = low[d], hi = high[d];
+      if (random.in(0, 15) == 0)
+        (random.in(0, 1) ? lo : hi) += random.in(0, 1) ? 1 : -1;
+      inside &= lo <= low[d] && hi >= high[d];
+      tile.view.lo[d] = lo;
+      tile.view.hi[d] = hi;
+      tile.view.strides[d] = size;
+      size *= std::max<int64_t>(high[d] - low[d] + 3, 1);
+    }
+    if (size > (1 << 22))
+      continue;
+    std::vector<int32_t> memory(size);
+    for (int64_t i = 0; i < size; ++i)
+      memory[i] = static_cast<int32_t>(i);
+    int64_t origin = 0;
+    for (int d = 0; d < numDims; ++d)
+      origin += (low[d] - 1) * tile.view.strides[d];
+    tile.view.base = reinterpret_cast<uint8_t *>(memory.data()) - origin * 4;
+    tile.view.checked = true;
+    tile.indexViews = {&indexView};
+    tile.captured = captured;
+
+    ASSERT_EQ(tile.setExtents(), "");
+    ASSERT_EQ(tile.numElements, numPoints);
+    std::string error = tile.prepare();
+    EXPECT_EQ(error.empty(), inside) << error;
+    if (!error.empty() || !inside) {
+      ++numOutside;
+      continue;
+    }
+    ++numInside;
+    std::vector<int32_t> values(numPoints, -1);
+    tile.load(values.data(), false);
+    for (int64_t i = 0; i < numPoints; ++i) {
+      int64_t offset = -origin;
+      for (int d = 0; d < numDims; ++d)
+        offset += points[i][d] * tile.view.strides[d];
+      ASSERT_EQ(values[i], offset) << "point " << i;
+    }
+    // The exact allocation check: what the points touch is enough.
+    tile.view.checked = false;
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (int32_t v : values) {
+      first = std::min<int64_t>(first, v + origin);
+      last = std::max<int64_t>(last, v + origin);
+    }
+    tile.view.limitLo = first * 4;
+    tile.view.limitHi = last * 4 + 4;
+    EXPECT_EQ(tile.prepare(), "");
+    tile.view.limitHi -= 1;
+    EXPECT_NE(tile.prepare(), "");
+    tile.view.limitHi += 1;
+    ASSERT_EQ(tile.prepare(), "");
+
+    // Sticks: distinct 128-byte blocks of what was read.
+    tile.view.byteAddress = -origin * 4 + 4096;
+    std::vector<std::pair<int64_t, int64_t>> sticks, indices;
+    tile.appendSticks(sticks, indices);
+    std::vector<bool> expected(size * 4 / 128 + 64), actual(expected.size());
+    for (int32_t v : values)
+      expected[(v * 4 + 4096) / 128] = true;
+    for (auto [a, b] : sticks)
+      for (int64_t s = a; s <= b; ++s)
+        actual.at(s) = true;
+    EXPECT_EQ(actual, expected);
+
+    // Stores reach the same places.
+    std::vector<int32_t> written(numPoints);
+    for (int64_t i = 0; i < numPoints; ++i)
+      written[i] = values[i] + 1;
+    tile.store(written.data(), false);
+    for (int64_t i = 0; i < size; ++i) {
+      bool touched =
+          std::find(values.begin(), values.end(), i) != values.end();
+      ASSERT_EQ(memory[i], i + touched);
+      if (i > 5000)
+        break;
+    }
+  }
+  // Both kinds were met.
+  EXPECT_GT(numInside, 1000);
+  EXPECT_GT(numOutside, 200);
+}
+
+TEST(AccessTile, KeepsRunsAndSeesNewIndices) {
+  AccessPlan plan;
+  plan.rank = 1;
+  plan.staticSizes = {4};
+  LinearForm zero, three, var;
+  three.constant = 3;
+  var.vars = {{0, 1}};
+  plan.lowerForms = {plan.addForm(zero)};
+  plan.upperForms = {plan.addForm(three)};
+  AccessPlan::BaseDim dim;
+  dim.isIndirect = true;
+  dim.indexView = 0;
+  dim.indexForms = {plan.addForm(var)};
+  plan.dims = {dim};
+  plan.finish();
+  std::vector<int32_t> index{3, 2, 1, 0}, memory{10, 11, 12, 13};
+  ViewVal indexView;
+  indexView.base = reinterpret_cast<uint8_t *>(index.data());
+  indexView.elem = Elem::I32;
+  indexView.rank = 1;
+  indexView.lo[0] = 0;
+  indexView.hi[0] = 3;
+  indexView.strides[0] = 1;
+  indexView.checked = true;
+  TileVal tile;
+  tile.plan = &plan;
+  tile.view = indexView;
+  tile.view.base = reinterpret_cast<uint8_t *>(memory.data());
+  tile.indexViews = {&indexView};
+  std::vector<int32_t> values(4);
+  ASSERT_EQ(tile.setExtents(), "");
+  ASSERT_EQ(tile.prepare(), "");
+  tile.load(values.data(), false);
+  EXPECT_EQ(values, (std::vector<int32_t>{13, 12, 11, 10}));
+  index = {0, 0, 2, 2};
+  ASSERT_EQ(tile.prepare(), "");
+  tile.load(values.data(), false);
+  EXPECT_EQ(values, (std::vector<int32_t>{10, 10, 12, 12}));
+  index[1] = 4;
+  EXPECT_NE(tile.prepare().find("index value 4"), std::string::npos);
+}

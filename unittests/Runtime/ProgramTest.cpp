@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Spyre/Runtime/LoaderFile.h"
+
+#include "gtest/gtest.h"
+
+#include <cstring>
+#include <thread>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+/// y = x * 2 over 64 x 16 f32, one row block per core, twice through LX.
+static const char kProgram[] = R"(
+#whole = affine_set<(r, c) : (r >= 0, -r + 63 >= 0, c >= 0, -c + 15 >= 0)>
+#part = affine_set<(r, c) : (r >= 0, -r + 7 >= 0, c >= 0, -c + 15 >= 0)>
+#order = affine_map<(r, c) -> (r, c)>
+func.func @main(%x: index {ktdp.name = "x"}, %y: index {ktdp.name = "y"}, %n: index) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  call @toLX(%x) : (index) -> ()
+  scf.for %i = %c0 to %n step %c1 {
+    func.call @double() : () -> ()
+  }
+  call @fromLX(%y) : (index) -> ()
+  return
+}
+func.func private @toLX(%x: index) attributes {grid = [8]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %core = ktdp.get_compute_tile_id : index
+  %row = arith.muli %core, %c8 : index
+  %v = ktdp.construct_memory_view %x, sizes: [64, 16], strides: [16, 1] {coordinate_set = #whole, memory_space = #ktdp.memory_space<global>} : memref<64x16xf32>
+  %l = ktdp.construct_memory_view %c8, sizes: [8, 16], strides: [16, 1] {coordinate_set = #part, memory_space = #ktdp.memory_space<ct_local>} : memref<8x16xf32>
+  %t = ktdp.construct_access_tile %v[%row, %c0] {access_tile_set = #part, access_tile_order = #order} : memref<64x16xf32> -> !ktdp.access_tile<8x16xindex>
+  %u = ktdp.construct_access_tile %l[%c0, %c0] {access_tile_set = #part, access_tile_order = #order} : memref<8x16xf32> -> !ktdp.access_tile<8x16xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<8x16xindex> -> tensor<8x16xf32>
+  ktdp.store %d, %u : tensor<8x16xf32>, !ktdp.access_tile<8x16xindex>
+  return
+}
+func.func private @double() attributes {grid = [8]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %l = ktdp.construct_memory_view %c8, sizes: [8, 16], strides: [16, 1] {coordinate_set = #part, memory_space = #ktdp.memory_space<ct_local>} : memref<8x16xf32>
+  %u = ktdp.construct_access_tile %l[%c0, %c0] {access_tile_set = #part, access_tile_order = #order} : memref<8x16xf32> -> !ktdp.access_tile<8x16xindex>
+  %d = ktdp.load %u : !ktdp.access_tile<8x16xindex> -> tensor<8x16xf32>
+  %s = arith.addf %d, %d : tensor<8x16xf32>
+  ktdp.store %s, %u : tensor<8x16xf32>, !ktdp.access_tile<8x16xindex>
+  return
+}
+func.func private @fromLX(%y: index) attributes {grid = [8]} {
+  %c0 = arith.constant 0 : index
+  %c8 = arith.constant 8 : index
+  %core = ktdp.get_compute_tile_id : index
+  %row = arith.muli %core, %c8 : index
+  %v = ktdp.construct_memory_view %y, sizes: [64, 16], strides: [16, 1] {coordinate_set = #whole, memory_space = #ktdp.memory_space<global>} : memref<64x16xf32>
+  %l = ktdp.construct_memory_view %c8, sizes: [8, 16], strides: [16, 1] {coordinate_set = #part, memory_space = #ktdp.memory_space<ct_local>} : memref<8x16xf32>
+  %t = ktdp.construct_access_tile %v[%row, %c0] {access_tile_set = #part, access_tile_order = #order} : memref<64x16xf32> -> !ktdp.access_tile<8x16xindex>
+  %u = ktdp.construct_access_tile %l[%c0, %c0] {access_tile_set = #part, access_tile_order = #order} : memref<8x16xf32> -> !ktdp.access_tile<8x16xindex>
+  %d = ktdp.load %u : !ktdp.access_tile<8x16xindex> -> tensor<8x16xf32>
+  ktdp.store %d, %t : tensor<8x16xf32>, !ktdp.access_tile<8x16xindex>
+  return
+}
+)";
+
+namespace {
+struct Buffers {
+  explicit Buffers(DeviceMemory &memory)
+      : memory(memory), x(memory.allocate(4096)), y(memory.allocate(4096)) {
+    for (int i = 0; i < 1024; ++i)
+      values(x)[i] = static_cast<float>(i);
+  }
+  float *values(uint64_t address) {
+    return reinterpret_cast<float *>(memory.at(address));
+  }
+  std::vector<int64_t> arguments(int64_t n) {
+    return {static_cast<int64_t>(x / 4), static_cast<int64_t>(y / 4), n};
+  }
+  DeviceMemory &memory;
+  uint64_t x, y;
+};
+} // namespace
+
+TEST(Program, DescribesItsArguments) {
+  auto program = loadProgramBytes(kProgram);
+  ASSERT_EQ(program->arguments().size(), 3u);
+  EXPECT_EQ(program->name(), "main");
+  EXPECT_EQ(program->arguments()[0].name, "x");
+  EXPECT_EQ(program->arguments()[0].kind, ArgumentInfo::Array);
+  EXPECT_EQ(program->arguments()[0].elementType, "f32");
+  EXPECT_EQ(program->arguments()[2].kind, ArgumentInfo::Scalar);
+}
+
+TEST(Program, KeepsLXThroughASequence) {
+  auto program = loadProgramBytes(kProgram);
+  DeviceMemory memory;
+  Buffers buffers(memory);
+  for (int threads : {1, 2, 4}) {
+    RunOptions options;
+    options.threads = threads;
+    program->run(memory, buffers.arguments(threads), options);
+    for (int i = 0; i < 1024; ++i)
+      ASSERT_EQ(buffers.values(buffers.y)[i], i * float(1 << threads));
+  }
+}
+
+TEST(Program, ReportsWhatKernelsCost) {
+  auto program = loadProgramBytes(kProgram);
+  DeviceMemory memory;
+  Buffers buffers(memory);
+  RunOptions options;
+  options.report = true;
+  for (int64_t n : {2, 2, 3}) {
+    RunReport report = program->run(memory, buffers.arguments(n), options);
+    ASSERT_EQ(report.kernels.size(), static_cast<size_t>(n) + 2);
+    const KernelReport &first = report.kernels[0], &second = report.kernels[1];
+    EXPECT_EQ(first.name, "toLX");
+    EXPECT_EQ(first.numCores, 8);
+    EXPECT_EQ(first.deviceBytesRead, 4096u);
+    EXPECT_EQ(first.deviceBytesWritten, 0u);
+    // 8 x 16 f32 from byte 32: five sticks.
+    EXPECT_EQ(first.lxBytesWritten, 8u * 5 * 128);
+    EXPECT_EQ(second.sfuElementOps, 1024u);
+    EXPECT_GT(report.predictedSeconds, 0);
+    EXPECT_EQ(program->predictedSeconds(), report.predictedSeconds);
+  }
+}
+
+TEST(Program, RunsFromSeveralThreads) {
+  auto program = loadProgramBytes(kProgram);
+  auto work = [&](int64_t n) {
+    DeviceMemory memory;
+    Buffers buffers(memory);
+    for (int repeat = 0; repeat < 50; ++repeat) {
+      program->run(memory, buffers.arguments(n));
+      for (int i = 0; i < 1024; i += 17)
+        ASSERT_EQ(buffers.values(buffers.y)[i], i * float(1 << n));
+    }
+  };
+  std::thread other(work, 3);
+  work(1);
+  other.join();
+}
+
+TEST(Program, NamesTheLowestFailingCore) {
+  auto program = loadProgramBytes(kProgram, {}, "sequence.mlir");
+  DeviceMemory memory;
+  uint64_t x = memory.allocate(4096 - 1024); // cores 6 and 7 have no rows
+  uint64_t y = memory.allocate(4096);
+  for (int threads : {1, 2, 3})
+    try {
+      RunOptions options;
+      options.threads = threads;
+      memory.free(y);
+      program->run(memory, {int64_t(x / 4), int64_t(x / 4), 0}, options);
+      FAIL();
+    } catch (const Error &e) {
+      y = memory.allocate(4096);
+      std::string text = e.what();
+      EXPECT_EQ(text.find("sequence.mlir:24:8: error: core 6: access to"), 0u)
+          << text;
+    }
+}
+
+TEST(Program, RejectsBeforeRunning) {
+  auto expectError = [](const std::string &text, const std::string &part) {
+    try {
+      loadProgramBytes(text, {}, "bad.mlir");
+      FAIL() << part;
+    } catch (const Error &e) {
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos)
+          << e.what();
+    }
+  };
+  expectError("func.func @f() {", "bad.mlir:1:");
+  expectError("func.func @f() { cf.br ^a\n^a: return }", "bad.mlir:1:");
+  expectError("func.func @f() { call @g() : () -> ()\nreturn }\n"
+              "func.func @g() { call @h() : () -> ()\nreturn }\n"
+              "func.func @h() { call @g() : () -> ()\nreturn }",
+              "recursive");
+  expectError("func.func private @g()\nfunc.func @f() { call @g() : () -> ()\n"
+              "return }",
+              "@g has no body");
+  expectError("func.func @f(%x: tensor<4xf32>) { return }", "argument 0");
+  expectError("func.func @f() attributes {grid = [4096]} { return }",
+              "grid is too large");
+  expectError("func.func @f() { %0 = arith.constant 0.0 : f64\nreturn }",
+              "element type is not supported: 'f64'");
+  expectError("func.func @f() attributes {grid = [2]} { call @g() : () -> ()\n"
+              "return }\nfunc.func private @g() { return }",
+              "cannot call");
+  expectError("", "no sequence function");
+  EXPECT_THROW(loadProgramFile("/nonexistent.mlir"), Error);
+}
