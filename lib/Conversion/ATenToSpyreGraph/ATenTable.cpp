@@ -385,7 +385,9 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
       }
       if (!value)
         call.unsupported("result " + Twine(index) + " is not computed");
-      if (typeOf(value) != results[index]) {
+      // Updated arguments keep their layout.
+      if (shapeOf(value) != results[index].getShape() ||
+          elementOf(value) != results[index].getElementType()) {
         std::string text;
         llvm::raw_string_ostream(text)
             << "result " << index << " would be " << value.getType()

@@ -91,7 +91,7 @@ static Values lowerFusedAttentionBackward(ATenCall &c) {
         value = c.tensor("value"), mask = c.tensorOrNull("attn_bias");
   checkAttention(c, query, key, value, mask);
   auto like = [&](unsigned i, Value value) {
-    return c.wants(i) ? c.type(i) : typeOf(value);
+    return c.wants(i) ? c.type(i) : c.typeLike(value, elementOf(value));
   };
   auto op = AttentionBackwardOp::create(
       c.b, c.loc, like(0, query), like(1, key), like(2, value),
@@ -137,7 +137,7 @@ private:
   Value norm(Value x, const char *which) {
     return buildLayerNorm(c, x, c.tensor(std::string("norm_weight_") + which),
                           c.tensor(std::string("norm_bias_") + which), 1,
-                          c.number("eps"), typeOf(x))
+                          c.number("eps"), c.typeLike(x, elementOf(x)))
         .result;
   }
 

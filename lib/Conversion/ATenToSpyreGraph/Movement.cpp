@@ -108,6 +108,11 @@ static Value lowerSliceScatter(ATenCall &c) {
   c.require(step >= 1, "step must be positive");
   c.require(rankOf(source) == static_cast<int64_t>(rank),
             "source and self differ in rank");
+  // Functionalisation wraps updates in updates of whole dimensions.
+  if (typeOf(source).getShape() == shapeOf(self) && start == 0 && step == 1 &&
+      elementOf(source) == elementOf(self) &&
+      source.getDefiningOp<DestinationStyleOpInterface>())
+    return source;
   return c.insert(
       source, self,
       replaceResult(c, rank, dim, c.b.getAffineDimExpr(dim) * step + start));

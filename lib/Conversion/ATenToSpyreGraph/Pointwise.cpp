@@ -339,20 +339,31 @@ static void addLogic(ATenTable &table) {
 // Conversion
 //===----------------------------------------------------------------------===//
 
+/// A copy for PyTorch. Values of the graph never change, so one that an op made
+/// is its own copy.
+static Value lowerCopy(ATenCall &c, StringRef source) {
+  Value value = c.tensor(source);
+  if (value.getDefiningOp<DestinationStyleOpInterface>() &&
+      shapeOf(value) == c.type().getShape() &&
+      elementOf(value) == c.type().getElementType())
+    return value;
+  return c.copy(value, c.type());
+}
+
 static void addConversion(ATenTable &table) {
   table.add({"aten._to_copy.default"},
             "self dtype layout device pin_memory non_blocking memory_format",
-            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
+            [](ATenCall &c) { return lowerCopy(c, "self"); });
   table.add({"prims.convert_element_type.default"}, "a dtype",
-            [](ATenCall &c) { return c.copy(c.tensor("a"), c.type()); });
+            [](ATenCall &c) { return lowerCopy(c, "a"); });
   table.add({"aten.clone.default", "aten.contiguous.default"},
             "self memory_format",
-            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
+            [](ATenCall &c) { return lowerCopy(c, "self"); });
   table.add({"aten.lift_fresh_copy.default", "prims.clone.default"}, "self",
-            [](ATenCall &c) { return c.copy(c.tensor("self"), c.type()); });
-  // copy and copy_: the second argument, in the shape and type of the first.
+            [](ATenCall &c) { return lowerCopy(c, "self"); });
+  // The second argument, in the shape and type of the first.
   table.add({"aten.copy.default"}, "self src non_blocking",
-            [](ATenCall &c) { return c.copy(c.tensor("src"), c.type()); });
+            [](ATenCall &c) { return lowerCopy(c, "src"); });
 }
 
 void aten::addPointwiseRows(ATenTable &table) {

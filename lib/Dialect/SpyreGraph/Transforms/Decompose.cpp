@@ -39,8 +39,7 @@ struct Operand {
 class Decomposer {
 public:
   explicit Decomposer(func::FuncOp function)
-      : function(function), b(function.getContext()),
-        loc(function.getLoc()) {}
+      : function(function), b(function.getContext()), loc(function.getLoc()) {}
 
   void start(Operation *op) {
     b.setInsertionPoint(op);
@@ -61,8 +60,8 @@ private:
 
   Value create(StringRef name, ValueRange ins, RankedTensorType type,
                ArrayRef<NamedAttribute> attrs) {
-    Value init = tensor::EmptyOp::create(b, loc, type.getShape(),
-                                         type.getElementType());
+    Value init =
+        tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
     OperationState state(loc, name);
     state.addOperands(ins);
     state.addOperands(init);
@@ -79,9 +78,8 @@ private:
     for (const Operand &operand : operands) {
       if (operand.tensor)
         ins.push_back(operand.tensor);
-      immediates.push_back(operand.tensor
-                               ? Attribute(b.getUnitAttr())
-                               : b.getF32FloatAttr(operand.number));
+      immediates.push_back(operand.tensor ? Attribute(b.getUnitAttr())
+                                          : b.getF32FloatAttr(operand.number));
     }
     SmallVector<NamedAttribute> all(attrs);
     if (ins.size() != operands.size())
@@ -149,23 +147,20 @@ void Decomposer::softmax(SoftmaxOp op) {
   RankedTensorType type = typeOf(op.getResult());
   SmallVector<int64_t> dims{static_cast<int64_t>(op.getDim())};
   Value largest = reduce<MaxOp>(input, dims, elementOf(input));
-  auto exponentials =
-      tensor(type.getShape(), type.getElementType());
+  auto exponentials = tensor(type.getShape(), type.getElementType());
   Value result;
   if (op.getLog()) {
     // Only the sum of these is used.
-    Value exponential =
-        pointwise<ExpSubOp>(exponentials, {input, largest});
+    Value exponential = pointwise<ExpSubOp>(exponentials, {input, largest});
     Value sum = reduce<SumOp>(exponential, dims, f32());
     RankedTensorType statistics = typeOf(sum);
     Value logSum = pointwise<LogOp>(statistics, {sum});
     // (input - largest) x 1 x 1 - log(sum), rounded once.
     Value negated = pointwise<NegOp>(statistics, {logSum});
-    result = pointwise<LayerNormNormOp>(
-        exponentials, {input, largest, 1.0, 1.0, negated});
+    result = pointwise<LayerNormNormOp>(exponentials,
+                                        {input, largest, 1.0, 1.0, negated});
   } else {
-    Value exponential =
-        pointwise<ExpSubOp>(exponentials, {input, largest});
+    Value exponential = pointwise<ExpSubOp>(exponentials, {input, largest});
     Value sum = reduce<SumOp>(exponential, dims, f32());
     result = pointwise<DivOp>(exponentials, {exponential, sum});
   }
@@ -196,8 +191,8 @@ void Decomposer::layerNorm(LayerNormOp op) {
       {input, mean}, dims, f32(),
       b.getNamedAttr("scale", b.getF64FloatAttr(1.0 / countOf(input, dims))));
   RankedTensorType statistics = typeOf(mean);
-  Value shifted = pointwise<AddOp>(statistics,
-                                   {variance, op.getEps().convertToDouble()});
+  Value shifted =
+      pointwise<AddOp>(statistics, {variance, op.getEps().convertToDouble()});
   Value rstd = pointwise<RsqrtOp>(statistics, {shifted});
   op.getMean().replaceAllUsesWith(mean);
   op.getRstd().replaceAllUsesWith(rstd);
@@ -216,8 +211,8 @@ void Decomposer::rmsNorm(RmsNormOp op) {
       input, dims, f32(),
       b.getNamedAttr("scale", b.getF64FloatAttr(1.0 / countOf(input, dims))));
   RankedTensorType statistics = typeOf(meanSquare);
-  Value shifted = pointwise<AddOp>(
-      statistics, {meanSquare, op.getEps().convertToDouble()});
+  Value shifted =
+      pointwise<AddOp>(statistics, {meanSquare, op.getEps().convertToDouble()});
   Value rstd = pointwise<RsqrtOp>(statistics, {shifted});
   op.getRstd().replaceAllUsesWith(rstd);
   if (op.getResult().use_empty())
@@ -245,11 +240,10 @@ Value Decomposer::causalBias(int64_t rows, int64_t columns, Type element) {
     return bias;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
-  bias = pointwise<TriOp>(
-      tensor({rows, columns}, element),
-      {-std::numeric_limits<double>::infinity()},
-      {b.getNamedAttr("diagonal", b.getI64IntegerAttr(1)),
-       b.getNamedAttr("upper", b.getUnitAttr())});
+  bias = pointwise<TriOp>(tensor({rows, columns}, element),
+                          {-std::numeric_limits<double>::infinity()},
+                          {b.getNamedAttr("diagonal", b.getI64IntegerAttr(1)),
+                           b.getNamedAttr("upper", b.getUnitAttr())});
   return bias;
 }
 
@@ -314,17 +308,15 @@ void Decomposer::attention(AttentionOp op) {
   // fused attention gives zeros there: exp(-inf - finite) over at least a tiny
   // sum. Other rows have a sum of at least 1.
   if (op.getMask())
-    largest = pointwise<MaximumOp>(typeOf(largest),
-                                   {largest, lowest(element)});
+    largest = pointwise<MaximumOp>(typeOf(largest), {largest, lowest(element)});
   Value exponential = pointwise<ExpSubOp>(scoresType, {masked, largest});
   Value sum = reduce<SumOp>(exponential, 3, f32());
   if (op.getMask())
     sum = pointwise<MaximumOp>(typeOf(sum), {sum, 1e-30});
   // The division is linear: do it on the smaller side.
   bool divideLate = v[3] < v[2];
-  Value weights = divideLate
-                      ? exponential
-                      : pointwise<DivOp>(scoresType, {exponential, sum});
+  Value weights = divideLate ? exponential
+                             : pointwise<DivOp>(scoresType, {exponential, sum});
   int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(v[1], 1), 1);
   AffineExpr valueHead = v[1] == 1 ? zero() : d(1).floorDiv(group);
   RankedTensorType type = typeOf(op.getResult());
@@ -344,24 +336,23 @@ void Decomposer::attention(AttentionOp op) {
   RankedTensorType statistics = typeOf(sum);
   Value logSum = pointwise<LogOp>(statistics, {sum});
   Value kept = pointwise<AddOp>(statistics, {logSum, largest});
-  Value flat = ViewOp::create(
-      b, loc, op.getLogsumexp().getType(), kept,
-      AffineMapAttr::get(map(3, {d(0), d(1), d(2), zero()})));
+  Value flat =
+      ViewOp::create(b, loc, op.getLogsumexp().getType(), kept,
+                     AffineMapAttr::get(map(3, {d(0), d(1), d(2), zero()})));
   op.getLogsumexp().replaceAllUsesWith(flat);
 }
 
 void Decomposer::attentionBackward(AttentionBackwardOp op) {
-  Value gradient = op.getGradOutput(), query = op.getQuery(),
-        key = op.getKey(), value = op.getValue();
+  Value gradient = op.getGradOutput(), query = op.getQuery(), key = op.getKey(),
+        value = op.getValue();
   double scale = op.getScale().convertToDouble();
-  Value masked =
-      scores(query, key, op.getMask(), op.getCausal(), scale);
+  Value masked = scores(query, key, op.getMask(), op.getCausal(), scale);
   RankedTensorType scoresType = typeOf(masked);
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
   SmallVector<int64_t> rowShape{q[0], q[1], q[2], 1};
-  Value rows = ViewOp::create(
-      b, loc, tensor(rowShape, f32()), op.getLogsumexp(),
-      AffineMapAttr::get(map(4, {d(0), d(1), d(2)})));
+  Value rows =
+      ViewOp::create(b, loc, tensor(rowShape, f32()), op.getLogsumexp(),
+                     AffineMapAttr::get(map(4, {d(0), d(1), d(2)})));
   Value weights = pointwise<ExpSubOp>(scoresType, {masked, rows});
 
   int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(k[1], 1), 1);
@@ -369,26 +360,25 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
     return k[1] == 1 ? zero() : head.floorDiv(group);
   };
   // Gradient of the weights: gradient . value transposed.
-  Value gradWeights = contract(
-      gradient, value, nullptr, scoresType,
-      {map(5, {d(0), d(1), d(2), d(4)}),
-       map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
-       map(5, {d(0), d(1), d(2), d(3)})},
-      {q[0], q[1], q[2], k[2], v[3]}, 1.0);
-  Value dot = reduce<SumProductsOp>(
-      {gradient, op.getOutput()}, 3, f32(),
-      b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));
+  Value gradWeights = contract(gradient, value, nullptr, scoresType,
+                               {map(5, {d(0), d(1), d(2), d(4)}),
+                                map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
+                                map(5, {d(0), d(1), d(2), d(3)})},
+                               {q[0], q[1], q[2], k[2], v[3]}, 1.0);
+  Value dot =
+      reduce<SumProductsOp>({gradient, op.getOutput()}, 3, f32(),
+                            b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));
   // (gradWeights - dot) x weights.
   Value gradScores = pointwise<LayerNormNormOp>(
       scoresType, {gradWeights, dot, weights, 1.0, 0.0});
 
   if (!op.getGradQuery().use_empty())
-    op.getGradQuery().replaceAllUsesWith(contract(
-        gradScores, key, nullptr, typeOf(op.getGradQuery()),
-        {map(5, {d(0), d(1), d(2), d(4)}),
-         map(5, {d(0), sharedHead(d(1)), d(4), d(3)}),
-         map(5, {d(0), d(1), d(2), d(3)})},
-        {q[0], q[1], q[2], q[3], k[2]}, scale));
+    op.getGradQuery().replaceAllUsesWith(
+        contract(gradScores, key, nullptr, typeOf(op.getGradQuery()),
+                 {map(5, {d(0), d(1), d(2), d(4)}),
+                  map(5, {d(0), sharedHead(d(1)), d(4), d(3)}),
+                  map(5, {d(0), d(1), d(2), d(3)})},
+                 {q[0], q[1], q[2], q[3], k[2]}, scale));
   // Loops: batch, key head, column, width, row (and head within the group).
   auto sumOverRows = [&](Value x, Value y, RankedTensorType type,
                          double factor) {
@@ -417,8 +407,7 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct SpyreDecompose
-    : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
+struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     if (function.isExternal())

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Pipeline.h - The passes of the compiler, in order --------*- C++ -*-===//
+
+#ifndef SPYRE_COMPILER_PIPELINE_H
+#define SPYRE_COMPILER_PIPELINE_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace spyre {
+
+/// Options of --spyre-pipeline.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<int64_t> cores{*this, "cores",
+                        llvm::cl::desc("Cores to divide work over"),
+                        llvm::cl::init(32)};
+  Option<bool> lxPlanning{
+      *this, "lx-planning",
+      llvm::cl::desc("Keep intermediate buffers in LX where they fit"),
+      llvm::cl::init(true)};
+  Option<bool> toKTIR{*this, "to-ktir",
+                      llvm::cl::desc("Lower the plan to KTIR"),
+                      llvm::cl::init(true)};
+};
+
+/// The dialects and interface models that imported graphs and the pipeline
+/// need.
+void registerCompilerDialects(mlir::DialectRegistry &registry);
+
+/// From imported spyre_graph to KTIR.
+void buildSpyrePipeline(mlir::OpPassManager &manager,
+                        const PipelineOptions &options);
+
+/// Registers --spyre-pipeline.
+void registerSpyrePipelines();
+
+} // namespace spyre
+
+#endif // SPYRE_COMPILER_PIPELINE_H

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Compiler.cpp - From an imported graph to a program -------*- C++ -*-===//
+
+#include "Spyre/Compiler/Compiler.h"
+#include "GraphBuilderImpl.h"
+#include "Identity.h"
+
+#include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Runtime/Loader.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassInstrumentation.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+using spyre::CompiledGraph;
+using spyre::CompileOptions;
+using spyre::Error;
+using spyre::GraphBuilder;
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+/// The innermost source line of a location, "file:line", or nothing.
+static std::string describe(Location loc) {
+  std::string text;
+  loc->walk([&](Location inner) {
+    auto line = dyn_cast<FileLineColLoc>(inner);
+    if (!line)
+      return WalkResult::advance();
+    text = (line.getFilename().getValue() + ":" + Twine(line.getLine())).str();
+    return WalkResult::interrupt();
+  });
+  return text;
+}
+
+namespace {
+/// Collects the diagnostics of a context as text.
+class DiagnosticText {
+public:
+  explicit DiagnosticText(MLIRContext *context)
+      : handler(context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            append(diagnostic, "error");
+          return success();
+        }) {}
+
+  const std::string &str() const { return text; }
+
+private:
+  void append(Diagnostic &diagnostic, const char *kind) {
+    if (!text.empty())
+      text += "\n";
+    std::string where = describe(diagnostic.getLocation());
+    text += where.empty() ? kind : where + ": " + kind;
+    text += ": " + diagnostic.str();
+    for (Diagnostic &note : diagnostic.getNotes())
+      append(note, "note");
+  }
+
+  std::string text;
+  ScopedDiagnosticHandler handler;
+};
+
+//===----------------------------------------------------------------------===//
+// What passes leave behind
+//===----------------------------------------------------------------------===//
+
+/// Writes the module after each pass and measures how long each took.
+class PassObserver : public PassInstrumentation {
+public:
+  PassObserver(std::string dumpDir,
+               std::vector<std::pair<std::string, double>> &seconds,
+               std::string &error)
+      : dumpDir(std::move(dumpDir)), seconds(seconds), error(error) {}
+
+  void runBeforePass(Pass *, Operation *) override {
+    started.push_back(std::chrono::steady_clock::now());
+  }
+  void runAfterPass(Pass *pass, Operation *op) override { finish(pass, op); }
+  void runAfterPassFailed(Pass *pass, Operation *op) override {
+    finish(pass, op);
+  }
+
+private:
+  void finish(Pass *pass, Operation *op) {
+    std::chrono::duration<double> elapsed =
+        std::chrono::steady_clock::now() - started.pop_back_val();
+    // Adaptors that run nested passes have no name.
+    if (pass->getArgument().empty())
+      return;
+    seconds.emplace_back(pass->getArgument().str(), elapsed.count());
+    if (dumpDir.empty())
+      return;
+    while (op->getParentOp())
+      op = op->getParentOp();
+    std::string name =
+        llvm::formatv("{0,0+2}-{1}.mlir", ++number, pass->getArgument());
+    ::spyre::dumpModule(dumpDir, name, op, error);
+  }
+
+  std::string dumpDir;
+  std::vector<std::pair<std::string, double>> &seconds;
+  std::string &error;
+  SmallVector<std::chrono::steady_clock::time_point> started;
+  unsigned number = 0;
+};
+} // namespace
+
+void spyre::dumpModule(const std::string &folder, const std::string &name,
+                       Operation *module, std::string &error) {
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  std::error_code code;
+  llvm::raw_fd_ostream os(path, code);
+  if (code) {
+    error = ("cannot write '" + path + "': " + code.message()).str();
+    return;
+  }
+  // A broken module must not stop the printer.
+  module->print(os, OpPrintingFlags().enableDebugInfo().assumeVerified());
+  os << "\n";
+}
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+std::string spyre::getCacheKey(const GraphBuilder &builder,
+                               const CompileOptions &options) {
+  llvm::SHA256 hash;
+  hash.update(StringRef(getCompilerIdentity()));
+  std::string text =
+      llvm::formatv("cores={0} superdsc={1} lx={2}\n", options.cores,
+                    options.superdscCompatible, options.lxPlanning)
+          .str();
+  hash.update(StringRef(text));
+  text = builder.print();
+  hash.update(StringRef(text));
+  return llvm::toHex(hash.result(), /*LowerCase=*/true);
+}
+
+static void checkOptions(const CompileOptions &options) {
+  if (options.cores < 1 || options.cores > 32)
+    throw Error("option cores must be from 1 to 32, but is " +
+                std::to_string(options.cores));
+  if (options.superdscCompatible)
+    throw Error("option superdscCompatible is not supported yet");
+  if (options.dumpDir.empty())
+    return;
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
+    throw Error("cannot make the folder '" + options.dumpDir +
+                "': " + code.message());
+}
+
+CompiledGraph spyre::compile(const GraphBuilder &builder,
+                             const CompileOptions &options) {
+  checkOptions(options);
+  GraphBuilder::Impl &impl = builder.getImpl();
+  if (!impl.finished)
+    throw Error("the outputs of the graph are not set");
+
+  CompiledGraph result;
+  result.cacheKey = getCacheKey(builder, options);
+  DiagnosticText diagnostics(&impl.context);
+  std::string dumpError;
+  OwningOpRef<ModuleOp> module = impl.module->clone();
+  if (!options.dumpDir.empty())
+    dumpModule(options.dumpDir, "00-import.mlir", *module, dumpError);
+  if (failed(verify(*module)))
+    throw Error("the imported graph is not valid:\n" + diagnostics.str());
+
+  PassManager manager(&impl.context);
+  manager.enableVerifier(true);
+  manager.addInstrumentation(std::make_unique<PassObserver>(
+      options.dumpDir, result.passSeconds, dumpError));
+  PipelineOptions pipeline;
+  pipeline.cores = options.cores;
+  pipeline.lxPlanning = options.lxPlanning;
+  buildSpyrePipeline(manager, pipeline);
+  bool compiled = succeeded(manager.run(*module));
+  if (!dumpError.empty())
+    throw Error(dumpError);
+  if (!compiled)
+    throw Error("compiling the graph failed:\n" + diagnostics.str());
+
+  auto started = std::chrono::steady_clock::now();
+  {
+    llvm::raw_string_ostream os(result.ktirBytecode);
+    if (failed(writeBytecodeToFile(*module, os)))
+      throw Error("the KTIR module cannot be written:\n" + diagnostics.str());
+  }
+  result.program = runtime::loadProgram(*module, "main");
+  if (!result.program)
+    throw Error("the KTIR program cannot be loaded:\n" + diagnostics.str());
+  std::chrono::duration<double> elapsed =
+      std::chrono::steady_clock::now() - started;
+  result.passSeconds.emplace_back("load", elapsed.count());
+  describeArguments(result, impl.numArguments);
+  return result;
+}
+
+void spyre::describeArguments(CompiledGraph &graph, size_t numInputs) {
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      graph.program->arguments();
+  if (arguments.size() < numInputs)
+    throw Error("the program has fewer arguments than the graph");
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const runtime::ArgumentInfo &argument = arguments[i];
+    if (argument.kind == runtime::ArgumentInfo::Pool) {
+      if (i + 1 != arguments.size())
+        throw Error("the pool is not the program's last argument");
+      graph.poolBytes = argument.poolBytes;
+      continue;
+    }
+    if (argument.kind != runtime::ArgumentInfo::Array || !argument.layout)
+      throw Error("argument '" + argument.name +
+                  "' of the program is not an array with a layout");
+    if (i < numInputs)
+      graph.argumentNames.push_back(argument.name);
+    else
+      graph.outputs.push_back(
+          {{argument.dtype, argument.shape, argument.strides},
+           *argument.layout});
+  }
+}

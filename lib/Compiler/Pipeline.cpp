@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Pipeline.cpp - The passes of the compiler, in order ------*- C++ -*-===//
+
+#include "Spyre/Compiler/Pipeline.h"
+
+#include "Spyre/Conversion/Passes.h"
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+void spyre::registerCompilerDialects(DialectRegistry &registry) {
+  registry.insert<affine::AffineDialect, arith::ArithDialect,
+                  bufferization::BufferizationDialect, func::FuncDialect,
+                  ktdp::KTDPDialect, linalg::LinalgDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, SpyreGraphDialect,
+                  tensor::TensorDialect>();
+  registerBufferizableOpInterfaceExternalModels(registry);
+}
+
+void spyre::buildSpyrePipeline(OpPassManager &manager,
+                               const PipelineOptions &options) {
+  manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
+  manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts());
+  SpyreWorkDivisionOptions division;
+  division.cores = options.cores;
+  manager.addNestedPass<func::FuncOp>(createSpyreWorkDivision(division));
+  SpyreBufferizeOptions bufferize;
+  bufferize.cores = options.cores;
+  manager.addPass(createSpyreBufferize(bufferize));
+  if (options.lxPlanning)
+    manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning());
+  manager.addNestedPass<func::FuncOp>(createSpyreMemoryPlanning());
+  SpyreVerifyPlanOptions verify;
+  verify.cores = options.cores;
+  manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));
+  if (options.toKTIR)
+    manager.addPass(createConvertSpyreGraphToKTIR());
+}
+
+void spyre::registerSpyrePipelines() {
+  PassPipelineRegistration<PipelineOptions>(
+      "spyre-pipeline", "imported spyre_graph to KTIR: every pass, in order",
+      buildSpyrePipeline);
+}

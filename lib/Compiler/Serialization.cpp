@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Serialization.cpp - Compiled graphs as bytes -------------*- C++ -*-===//
+//
+// Format: a magic line; 32 bytes of SHA-256 over all that follows; 8 bytes
+// little-endian length of a JSON object; the object; KTIR bytecode.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Identity.h"
+
+#include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Runtime/LoaderFile.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/SHA256.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <link.h>
+
+using spyre::CompiledGraph;
+using spyre::Error;
+
+static constexpr llvm::StringLiteral magic = "spyre compiled graph 1\n";
+static constexpr size_t digestBytes = 32, lengthBytes = 8;
+
+//===----------------------------------------------------------------------===//
+// Identity of the compiler
+//===----------------------------------------------------------------------===//
+
+/// Appends the build id of the object that holds this function.
+static int findBuildId(dl_phdr_info *info, size_t, void *data) {
+  auto self = reinterpret_cast<uintptr_t>(&findBuildId);
+  llvm::ArrayRef<ElfW(Phdr)> headers(info->dlpi_phdr, info->dlpi_phnum);
+  bool isHere = llvm::any_of(headers, [&](const ElfW(Phdr) & header) {
+    uintptr_t begin = info->dlpi_addr + header.p_vaddr;
+    return header.p_type == PT_LOAD && self >= begin &&
+           self < begin + header.p_memsz;
+  });
+  if (!isHere)
+    return 0;
+  auto align = [](size_t size) { return (size + 3) & ~size_t(3); };
+  for (const ElfW(Phdr) &header : headers) {
+    if (header.p_type != PT_NOTE)
+      continue;
+    const char *note =
+        reinterpret_cast<const char *>(info->dlpi_addr + header.p_vaddr);
+    const char *end = note + header.p_memsz;
+    while (note + sizeof(ElfW(Nhdr)) <= end) {
+      const auto *entry = reinterpret_cast<const ElfW(Nhdr) *>(note);
+      const char *name = note + sizeof(*entry);
+      const char *description = name + align(entry->n_namesz);
+      if (description + entry->n_descsz > end)
+        break;
+      if (entry->n_type == NT_GNU_BUILD_ID &&
+          llvm::StringRef(name, entry->n_namesz).starts_with("GNU"))
+        static_cast<std::string *>(data)->assign(description, entry->n_descsz);
+      note = description + align(entry->n_descsz);
+    }
+  }
+  return 1;
+}
+
+std::string spyre::getCompilerIdentity() {
+  static const std::string identity = [] {
+    std::string buildId;
+    dl_iterate_phdr(findBuildId, &buildId);
+    return "spyre compiler 1 " + llvm::toHex(buildId) + "\n";
+  }();
+  return identity;
+}
+
+//===----------------------------------------------------------------------===//
+// Bytes
+//===----------------------------------------------------------------------===//
+
+static std::string digest(llvm::StringRef bytes) {
+  llvm::SHA256 hash;
+  hash.update(bytes);
+  auto result = hash.result();
+  return std::string(result.begin(), result.end());
+}
+
+std::string CompiledGraph::serialize() const {
+  llvm::json::Array seconds;
+  for (const auto &[pass, time] : passSeconds)
+    seconds.push_back(llvm::json::Array{pass, time});
+  llvm::json::Object metadata{
+      {"compiler", llvm::toHex(getCompilerIdentity())},
+      {"key", cacheKey},
+      {"inputs", static_cast<int64_t>(argumentNames.size())},
+      {"passSeconds", std::move(seconds)}};
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(metadata));
+  char length[lengthBytes];
+  llvm::support::endian::write64le(length, text.size());
+  std::string body(length, lengthBytes);
+  body += text;
+  body += ktirBytecode;
+  return magic.str() + digest(body) + body;
+}
+
+CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
+  llvm::StringRef rest(bytes);
+  if (!rest.consume_front(magic))
+    throw Error("not a compiled graph, or one of another version");
+  if (rest.size() < digestBytes + lengthBytes)
+    throw Error("the compiled graph is cut short");
+  llvm::StringRef expected = rest.take_front(digestBytes);
+  rest = rest.drop_front(digestBytes);
+  if (digest(rest) != expected)
+    throw Error("the compiled graph is damaged: its checksum differs");
+  uint64_t length = llvm::support::endian::read64le(rest.data());
+  rest = rest.drop_front(lengthBytes);
+  if (length > rest.size())
+    throw Error("the compiled graph is cut short");
+  auto metadata = llvm::json::parse(rest.take_front(length));
+  if (!metadata) {
+    throw Error("the metadata of the compiled graph is not valid: " +
+                llvm::toString(metadata.takeError()));
+  }
+  const llvm::json::Object *object = metadata->getAsObject();
+  if (!object)
+    throw Error("the metadata of the compiled graph is not an object");
+  auto compiler = object->getString("compiler");
+  auto key = object->getString("key");
+  auto inputs = object->getInteger("inputs");
+  if (!compiler || !key || !inputs || *inputs < 0)
+    throw Error("the metadata of the compiled graph is incomplete");
+  if (*compiler != llvm::toHex(getCompilerIdentity()))
+    throw Error("the compiled graph was made by another compiler");
+  CompiledGraph graph;
+  graph.cacheKey = key->str();
+  if (const llvm::json::Array *seconds = object->getArray("passSeconds"))
+    for (const llvm::json::Value &entry : *seconds) {
+      const llvm::json::Array *pair = entry.getAsArray();
+      if (!pair || pair->size() != 2 || !(*pair)[0].getAsString() ||
+          !(*pair)[1].getAsNumber())
+        throw Error("the metadata of the compiled graph is not valid");
+      graph.passSeconds.emplace_back((*pair)[0].getAsString()->str(),
+                                     *(*pair)[1].getAsNumber());
+    }
+  graph.ktirBytecode = rest.drop_front(length).str();
+  runtime::LoadOptions options;
+  options.entry = "main";
+  graph.program =
+      runtime::loadProgramBytes(graph.ktirBytecode, options, "compiled graph");
+  describeArguments(graph, *inputs);
+  return graph;
+}
+
+std::string CompiledGraph::printKTIR() const {
+  mlir::DialectRegistry registry;
+  registerCompilerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  mlir::ParserConfig config(&context);
+  auto module =
+      mlir::parseSourceString<mlir::ModuleOp>(ktirBytecode, config, "ktir");
+  if (!module)
+    throw Error("the KTIR bytecode cannot be read");
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  module->print(os, mlir::OpPrintingFlags().enableDebugInfo());
+  return text;
+}

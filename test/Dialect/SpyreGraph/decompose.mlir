@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --spyre-decompose --split-input-file | FileCheck %s
+
+// Softmax: the exponential of the unrounded difference, an f32 sum.
+// CHECK-LABEL: func.func @softmax
+// CHECK: %[[MAX:.*]] = spyre_graph.max ins(%[[X:.*]] : tensor<4x100xf16>) outs({{.*}} : tensor<4x1xf16>) {dims = array<i64: 1>}
+// CHECK: %[[EXP:.*]] = spyre_graph.exp_sub ins(%[[X]], %[[MAX]]
+// CHECK: %[[SUM:.*]] = spyre_graph.sum ins(%[[EXP]] {{.*}} -> tensor<4x1xf32>
+// CHECK: %[[R:.*]] = spyre_graph.div ins(%[[EXP]], %[[SUM]]
+// CHECK: return %[[R]]
+func.func @softmax(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x100xf16> -> tensor<4x100xf16>
+  return %0 : tensor<4x100xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @log_softmax
+// CHECK: spyre_graph.log
+// CHECK: spyre_graph.layernormnorm
+// CHECK-NOT: spyre_graph.softmax
+func.func @log_softmax(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
+  %0 = spyre_graph.softmax %x {dim = 0 : i64, log} : tensor<4x100xf16> -> tensor<4x100xf16>
+  return %0 : tensor<4x100xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @layer_norm
+// CHECK: %[[MEAN:.*]] = spyre_graph.mean ins(%[[X:.*]] : tensor<4x100xf16>) {{.*}} -> tensor<4x1xf32>
+// CHECK: %[[VAR:.*]] = spyre_graph.sum_squares ins(%[[X]], %[[MEAN]] {{.*}}scale = 1.000000e-02
+// CHECK: %[[RSTD:.*]] = spyre_graph.rsqrt
+// CHECK: spyre_graph.layernormnorm ins(%[[X]], %[[MEAN]], %[[RSTD]], %[[W:.*]] : {{.*}} {immediates = [unit, unit, unit, unit, 0.000000e+00 : f32]}
+func.func @layer_norm(%x: tensor<4x100xf16>, %w: tensor<100xf16>) -> tensor<4x100xf16> {
+  %0, %1, %2 = spyre_graph.layer_norm %x weight(%w : tensor<100xf16>)
+    {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x100xf16> -> tensor<4x100xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return %0 : tensor<4x100xf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @rms_norm
+// CHECK: spyre_graph.sum_squares ins(%{{.*}} : tensor<4x100xf16>) {{.*}} -> tensor<4x1xf32>
+// CHECK: spyre_graph.rsqrt
+// CHECK: spyre_graph.layernormnorm {{.*}}immediates = [unit, 0.000000e+00 : f32, unit, 1.000000e+00 : f32, 0.000000e+00 : f32]
+func.func @rms_norm(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
+  %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x100xf16> -> tensor<4x100xf16>, tensor<4x1xf32>
+  return %0 : tensor<4x100xf16>
+}
+
+// -----
+
+// Grouped queries read key and value heads through the maps; the causal bias
+// is made once and added where the product is rounded.
+// CHECK: #[[$KEY:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 floordiv 4, d3, d4)>
+// CHECK: #[[$BIAS:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d2, d3)>
+// CHECK-LABEL: func.func @attention
+// CHECK: %[[CAUSAL:.*]] = spyre_graph.tri outs({{.*}} : tensor<16x16xf16>) {diagonal = 1 : i64, immediates = [0xFF800000 : f32], upper}
+// CHECK-NOT: spyre_graph.tri
+// CHECK: spyre_graph.matmul ins(%{{.*}}, %{{.*}}, %[[CAUSAL]] {{.*}}alpha = 1.250000e-01 : f64, {{.*}}has_bias, maps = [{{.*}}, #[[$KEY]], #[[$BIAS]], {{.*}}]
+// CHECK: spyre_graph.matmul ins({{.*}}, %[[CAUSAL]]
+// CHECK-NOT: spyre_graph.log
+func.func @attention(%q: tensor<2x8x16x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>)
+    -> (tensor<2x8x16x64xf16>, tensor<2x8x16x64xf16>) {
+  %0, %1 = spyre_graph.attention %q, %k, %v {causal, scale = 0.125 : f64}
+    : tensor<2x8x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16> -> tensor<2x8x16x64xf16>, tensor<2x8x16xf32>
+  %2, %3 = spyre_graph.attention %0, %k, %v {causal, scale = 0.125 : f64}
+    : tensor<2x8x16x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16> -> tensor<2x8x16x64xf16>, tensor<2x8x16xf32>
+  return %0, %2 : tensor<2x8x16x64xf16>, tensor<2x8x16x64xf16>
+}
+
+// -----
+
+// A mask can hide whole rows: those give zeros, so maximum and sum are bounded.
+// CHECK-LABEL: func.func @masked_attention
+// CHECK: %[[BIAS:.*]] = spyre_graph.where ins(%{{.*}} : tensor<16x16xi1>) {{.*}}immediates = [unit, 0.000000e+00 : f32, 0xFF800000 : f32]
+// CHECK: spyre_graph.matmul ins(%{{.*}}, %{{.*}}, %[[BIAS]]
+// CHECK: spyre_graph.maximum
+// CHECK: spyre_graph.exp_sub
+// CHECK: spyre_graph.maximum
+func.func @masked_attention(%q: tensor<1x2x16x64xf16>, %m: tensor<16x16xi1>) -> (tensor<1x2x16x64xf16>, tensor<1x2x16xf32>) {
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<16x16xi1>) {scale = 0.125 : f64}
+    : tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16> -> tensor<1x2x16x64xf16>, tensor<1x2x16xf32>
+  return %0, %1 : tensor<1x2x16x64xf16>, tensor<1x2x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @attention_backward
+// CHECK-COUNT-5: spyre_graph.matmul
+// CHECK-NOT: spyre_graph.attention
+func.func @attention_backward(%g: tensor<1x2x16x64xf16>, %l: tensor<1x2x16xf32>)
+    -> (tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>) {
+  %0:3 = spyre_graph.attention_backward %g, %g, %g, %g, %g, %l {scale = 0.125 : f64}
+    : tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16xf32>
+    -> tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>
+  return %0#0, %0#1, %0#2 : tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16>
+}
+
+// -----
+
+// What nobody uses goes.
+// CHECK-LABEL: func.func @dead
+// CHECK-NEXT: return
+func.func @dead(%x: tensor<4x100xf16>) {
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x100xf16> -> tensor<4x100xf16>
+  return
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GraphBuilderTest.cpp - Import of ATen graphs -------------*- C++ -*-===//
+
+#include "Spyre/Compiler/GraphBuilder.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace spyre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+namespace {
+
+using Sizes = std::vector<int64_t>;
+
+Sizes rowMajor(const Sizes &sizes) {
+  Sizes strides(sizes.size());
+  int64_t step = 1;
+  for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
+    strides[dim] = step;
+  return strides;
+}
+
+class GraphBuilderTest : public ::testing::Test {
+protected:
+  int argument(const std::string &name, const Sizes &sizes,
+               HostDtype dtype = HostDtype::Float16) {
+    return builder.addArgument(name, dtype, sizes, rowMajor(sizes),
+                               TensorLayout(sizes, dtype));
+  }
+  ValueMeta meta(const Sizes &sizes, HostDtype dtype = HostDtype::Float16) {
+    return {dtype, sizes, rowMajor(sizes)};
+  }
+  int op(const std::string &name, Arguments args, const ValueMeta &result,
+         KeywordArguments kwargs = {}) {
+    return builder.op(name, args, kwargs, {result}).at(0);
+  }
+  Argument value(int id) { return ValueId{id}; }
+
+  GraphBuilder builder;
+};
+
+TEST_F(GraphBuilderTest, ImportsAnOperator) {
+  int x = argument("x", {4, 8}), y = argument("y", {8});
+  int sum = op("aten.add.Tensor", {value(x), value(y)}, meta({4, 8}));
+  std::vector<OutputInfo> outputs = builder.setOutputs({sum});
+  ASSERT_EQ(outputs.size(), 1u);
+  EXPECT_EQ(outputs[0].root, 0);
+  EXPECT_EQ(outputs[0].sizes, Sizes({4, 8}));
+  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.add ins("));
+  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.name = \"out0\""));
+}
+
+TEST_F(GraphBuilderTest, RoundsOncePerOperator) {
+  int x = argument("x", {4, 8}), y = argument("y", {4, 8});
+  op("aten.add.Tensor", {value(x), value(y)}, meta({4, 8}),
+     {{"alpha", Argument(2.5)}});
+  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.fma"));
+  EXPECT_THAT(builder.print(), HasSubstr("2.500000e+00 : f32"));
+}
+
+TEST_F(GraphBuilderTest, KeepsSourceLines) {
+  int x = argument("x", {4});
+  builder.op("aten.abs.default", {value(x)}, {}, {meta({4})},
+             {{"model.py", 12, "forward"}, {"main.py", 3, "<module>"}});
+  EXPECT_THAT(builder.print(true), HasSubstr("model.py\":12"));
+  EXPECT_THAT(builder.print(false), Not(HasSubstr("model.py")));
+}
+
+TEST_F(GraphBuilderTest, ViewsAddressTheRoot) {
+  int x = argument("x", {4, 8});
+  int transposed = builder.view(x, {8, 4}, {1, 8}, 0);
+  // A view of a view addresses the same storage.
+  int row = builder.view(transposed, {8}, {1}, 16);
+  EXPECT_THAT(builder.print(), HasSubstr("(d0) -> (2, d0)"));
+  EXPECT_EQ(builder.meta(row).sizes, Sizes({8}));
+  EXPECT_EQ(builder.view(x, {4, 8}, {8, 1}, 0), row + 1);
+  EXPECT_THROW(builder.view(x, {5, 8}, {8, 1}, 0), Error);
+  EXPECT_THROW(builder.view(x, {4}, {-1}, 3), Error);
+  EXPECT_THROW(builder.view(99, {4}, {1}, 0), Error);
+}
+
+TEST_F(GraphBuilderTest, RefusesWithoutASideEffect) {
+  int x = argument("x", {4, 8});
+  std::string before = builder.print();
+  EXPECT_THROW(op("aten.no_such_op.default", {value(x)}, meta({4, 8})),
+               UnsupportedOp);
+  // The row exists, the argument does not fit; some ops were made already.
+  EXPECT_THROW(op("aten.linalg_vector_norm.default", {value(x), Argument(3.0)},
+                  meta({})),
+               UnsupportedOp);
+  EXPECT_THROW(
+      op("aten.embedding_dense_backward.default",
+         {value(x), value(x), Argument(3), Argument(-1), Argument(true)},
+         meta({3, 8})),
+      UnsupportedOp);
+  // A result of another shape than the op computes.
+  EXPECT_THROW(
+      op("aten.slice_scatter.default", {value(x), value(x)}, meta({5, 8})),
+      UnsupportedOp);
+  EXPECT_EQ(builder.print(), before);
+}
+
+TEST_F(GraphBuilderTest, UpdatesArgumentsInPlace) {
+  int cache = argument("cache", {16, 8}), row = argument("row", {1, 8});
+  int updated =
+      op("aten.slice_scatter.default",
+         {value(cache), value(row), Argument(0), Argument(3), Argument(4)},
+         meta({16, 8}));
+  builder.mutate(cache, updated);
+  std::vector<OutputInfo> outputs = builder.setOutputs({cache});
+  EXPECT_EQ(outputs[0].root, -1);
+  std::string text = builder.print();
+  EXPECT_THAT(text, HasSubstr("(d0, d1) -> (d0 + 3, d1)"));
+  EXPECT_THAT(text, HasSubstr("bufferization.materialize_in_destination"));
+  // One write of one row, no copy of the cache.
+  EXPECT_EQ(text.find("spyre_graph.identity"),
+            text.rfind("spyre_graph.identity"));
+}
+
+TEST_F(GraphBuilderTest, OutputsShareRoots) {
+  int x = argument("x", {4, 8});
+  int y = op("aten.neg.default", {value(x)}, meta({4, 8}));
+  int view = builder.view(y, {8}, {1}, 8);
+  std::vector<OutputInfo> outputs =
+      builder.setOutputs({view, y, x, builder.view(x, {2}, {1}, 0)});
+  EXPECT_EQ(outputs[0].root, 0);
+  EXPECT_EQ(outputs[0].offset, 8);
+  EXPECT_EQ(outputs[1].root, 0);
+  EXPECT_EQ(outputs[2].root, -1);
+  EXPECT_EQ(outputs[3].root, -1);
+  EXPECT_EQ(outputs[0].rootMeta.sizes, Sizes({4, 8}));
+  EXPECT_THROW(builder.setOutputs({y}), Error);
+}
+
+TEST_F(GraphBuilderTest, RefusesBadArguments) {
+  EXPECT_THROW(builder.addArgument("x", HostDtype::Float16, {4, 8}, {16, 1},
+                                   TensorLayout({4, 8}, HostDtype::Float16)),
+               Error);
+  EXPECT_THROW(builder.addArgument("x", HostDtype::Float32, {4, 8}, {8, 1},
+                                   TensorLayout({4, 8}, HostDtype::Float16)),
+               Error);
+}
+
+TEST_F(GraphBuilderTest, ListsItsOperators) {
+  std::vector<std::string> ops = listSupportedOps();
+  EXPECT_THAT(ops, ::testing::Contains("aten.addmm.default"));
+  EXPECT_TRUE(std::is_sorted(ops.begin(), ops.end()));
+}
+
+} // namespace

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ViewMapTest.cpp - Strided views as affine maps -----------*- C++ -*-===//
+
+#include "ViewMap.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/raw_ostream.h"
+#include "gtest/gtest.h"
+
+#include <numeric>
+#include <random>
+
+using namespace mlir;
+
+namespace {
+
+std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t step = 1;
+  for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
+    strides[dim] = step;
+  return strides;
+}
+
+class ViewMapTest : public ::testing::Test {
+protected:
+  std::string print(const std::vector<int64_t> &sizes,
+                    const std::vector<int64_t> &strides, int64_t offset,
+                    const std::vector<int64_t> &homeSizes,
+                    const std::vector<int64_t> &homeStrides) {
+    std::string text;
+    llvm::raw_string_ostream(text) << spyre::getViewMap(
+        &context, sizes, strides, offset, homeSizes, homeStrides);
+    return text;
+  }
+
+  /// Every element of the view has the address its coordinates say.
+  void check(const std::vector<int64_t> &sizes,
+             const std::vector<int64_t> &strides, int64_t offset,
+             const std::vector<int64_t> &homeSizes,
+             const std::vector<int64_t> &homeStrides) {
+    AffineMap map = spyre::getViewMap(&context, sizes, strides, offset,
+                                      homeSizes, homeStrides);
+    std::vector<int64_t> index(sizes.size());
+    int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                                    std::multiplies<>());
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t rest = i, address = offset;
+      for (size_t dim = sizes.size(); dim-- > 0; rest /= sizes[dim]) {
+        index[dim] = rest % sizes[dim];
+        address += index[dim] * strides[dim];
+      }
+      int64_t found = 0;
+      SmallVector<Attribute> constants, results;
+      for (int64_t value : index)
+        constants.push_back(IntegerAttr::get(IndexType::get(&context), value));
+      ASSERT_TRUE(succeeded(map.constantFold(constants, results)));
+      for (auto [dim, result] : llvm::enumerate(results)) {
+        int64_t coordinate = cast<IntegerAttr>(result).getInt();
+        ASSERT_GE(coordinate, 0);
+        ASSERT_LT(coordinate, homeSizes[dim]);
+        found += coordinate * homeStrides[dim];
+      }
+      ASSERT_EQ(found, address)
+          << print(sizes, strides, offset, homeSizes, homeStrides);
+    }
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(ViewMapTest, SplitsAndMergesDimensions) {
+  // [6, 4] as [2, 3, 4], and back.
+  EXPECT_EQ(print({2, 3, 4}, {12, 4, 1}, 0, {6, 4}, {4, 1}),
+            "(d0, d1, d2) -> (d0 * 3 + d1, d2)");
+  EXPECT_EQ(print({6, 4}, {4, 1}, 0, {2, 3, 4}, {12, 4, 1}),
+            "(d0, d1) -> (d0 floordiv 3, d0 mod 3, d1)");
+  EXPECT_EQ(print({24}, {1}, 0, {2, 3, 4}, {12, 4, 1}),
+            "(d0) -> (d0 floordiv 12, (d0 floordiv 4) mod 3, d0 mod 4)");
+}
+
+TEST_F(ViewMapTest, SlicesTransposesAndExpands) {
+  EXPECT_EQ(print({4, 6}, {1, 4}, 0, {6, 4}, {4, 1}), "(d0, d1) -> (d1, d0)");
+  EXPECT_EQ(print({6, 2}, {4, 1}, 1, {6, 4}, {4, 1}),
+            "(d0, d1) -> (d0, d1 + 1)");
+  EXPECT_EQ(print({3, 4}, {8, 1}, 4, {6, 4}, {4, 1}),
+            "(d0, d1) -> (d0 * 2 + 1, d1)");
+  EXPECT_EQ(print({5, 4}, {0, 1}, 8, {6, 4}, {4, 1}), "(d0, d1) -> (2, d1)");
+  // The chunks of a fused projection, as heads.
+  EXPECT_EQ(print({2, 8, 16, 64}, {16 * 1536, 64, 1536, 1}, 512, {2, 16, 1536},
+                  {16 * 1536, 1536, 1}),
+            "(d0, d1, d2, d3) -> (d0, d2, d1 * 64 + d3 + 512)");
+}
+
+TEST_F(ViewMapTest, EmptyAndScalar) {
+  EXPECT_EQ(print({0, 4}, {4, 1}, 0, {6, 4}, {4, 1}), "(d0, d1) -> (0, 0)");
+  EXPECT_EQ(print({}, {}, 5, {6, 4}, {4, 1}), "() -> (1, 1)");
+  EXPECT_EQ(print({1, 1}, {7, 9}, 0, {}, {}), "(d0, d1) -> ()");
+}
+
+TEST_F(ViewMapTest, OverlappingWindows) {
+  check({5, 3}, {1, 1}, 0, {7}, {1});
+  check({4, 6}, {3, 2}, 1, {5, 5}, {5, 1});
+}
+
+TEST_F(ViewMapTest, DenseHomes) {
+  EXPECT_TRUE(spyre::isDense({2, 3}, {1, 2}));
+  EXPECT_TRUE(spyre::isDense({2, 1, 3}, {3, 77, 1}));
+  EXPECT_TRUE(spyre::isDense({0, 3}, {5, 5}));
+  EXPECT_FALSE(spyre::isDense({2, 3}, {4, 1}));
+  EXPECT_FALSE(spyre::isDense({2, 3}, {0, 1}));
+}
+
+TEST_F(ViewMapTest, RandomViews) {
+  const unsigned seed = 20261121;
+  RecordProperty("seed", seed);
+  std::mt19937 random(seed);
+  auto pick = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int round = 0; round < 400; ++round) {
+    std::vector<int64_t> homeSizes;
+    for (int64_t dim = pick(1, 4); dim > 0; --dim)
+      homeSizes.push_back(pick(1, 6));
+    // A random order of the dimensions in memory.
+    std::vector<size_t> order(homeSizes.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::shuffle(order.begin(), order.end(), random);
+    std::vector<int64_t> homeStrides(homeSizes.size());
+    int64_t count = 1;
+    for (size_t dim : order) {
+      homeStrides[dim] = count;
+      count *= homeSizes[dim];
+    }
+    ASSERT_TRUE(spyre::isDense(homeSizes, homeStrides));
+    // A view that stays inside: any strides, sizes shrunk until it fits.
+    std::vector<int64_t> sizes, strides;
+    for (int64_t dim = pick(0, 4); dim > 0; --dim) {
+      sizes.push_back(pick(1, 6));
+      strides.push_back(pick(0, 1)
+                            ? pick(0, 12)
+                            : homeStrides[pick(0, homeSizes.size() - 1)]);
+    }
+    int64_t offset = pick(0, count - 1), last = offset;
+    for (size_t dim = 0; dim < sizes.size(); ++dim) {
+      while (last + (sizes[dim] - 1) * strides[dim] >= count)
+        --sizes[dim];
+      last += (sizes[dim] - 1) * strides[dim];
+    }
+    check(sizes, strides, offset, homeSizes, homeStrides);
+    if (HasFatalFailure())
+      return;
+  }
+}
+
+} // namespace
