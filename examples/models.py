@@ -7,6 +7,7 @@ All have random weights; shapes are given by small configuration objects.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -18,13 +19,12 @@ class MLP(nn.Module):
 
     Args:
         sizes: features of the input and of each layer's output.
+
     """
 
     def __init__(self, *sizes: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(
-            nn.Linear(i, o) for i, o in zip(sizes, sizes[1:], strict=False)
-        )
+        self.layers = nn.ModuleList(nn.Linear(i, o) for i, o in pairwise(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         """``[..., sizes[0]]`` to ``[..., sizes[-1]]``."""
@@ -72,7 +72,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         """``x`` is ``[batch, tokens, width]``; the cache's rows at
         ``positions`` (``[tokens]``) are written in place; ``mask`` is
-        ``[tokens, max_tokens]``, true where a key may be seen."""
+        ``[tokens, max_tokens]``, true where a key may be seen.
+        """
         batch, tokens, _ = x.shape
         config = self.config
         q = self.query(x).view(batch, tokens, config.heads, config.head_width)
@@ -107,7 +108,7 @@ class DecoderLayer(nn.Module):
         self.up = nn.Linear(config.width, config.hidden, bias=False)
         self.down = nn.Linear(config.hidden, config.width, bias=False)
 
-    def forward(self, x: Tensor, rotation, cache, positions, mask) -> Tensor:  # noqa: ANN001
+    def forward(self, x: Tensor, rotation, cache, positions, mask) -> Tensor:
         """``[batch, tokens, width]`` to the same."""
         x = x + self.attention(self.attention_norm(x), rotation, cache, positions, mask)
         y = self.hidden_norm(x)

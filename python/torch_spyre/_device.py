@@ -270,12 +270,13 @@ def __dir__() -> list[str]:
 
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
-    from torch_spyre import _patches, _router
+    from torch_spyre import _fused_ops, _patches, _router
 
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", sys.modules[__name__])
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, unsupported_dtype=UNSUPPORTED_DTYPES
     )
+    _fused_ops.register()
     _patches.install()
     _router.install()

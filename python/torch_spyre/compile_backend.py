@@ -188,6 +188,7 @@ class CompiledFunction:
         self.plans: dict[tuple, list[Any]] = {}
 
     def __call__(self, args: list[Any]) -> list[Any]:
+        """Runs on the inputs of one call; empties the list, as boxed calls do."""
         actual = list(args)
         args.clear()
         with torch.no_grad():
@@ -268,11 +269,12 @@ class CompiledFunction:
         inside = set(step.nodes)
         for node in step.nodes:
             for source in node.all_input_nodes:
-                if source not in inside and source not in step.inputs:
-                    if _is_device_tensor(step.metas[source]) or isinstance(
-                        step.metas[source], torch.Tensor
-                    ):
-                        step.inputs.append(source)
+                if (
+                    source not in inside
+                    and source not in step.inputs
+                    and isinstance(step.metas[source], torch.Tensor)
+                ):
+                    step.inputs.append(source)
             if any(user not in inside for user in node.users):
                 step.outputs.append(node)
 
@@ -384,7 +386,6 @@ def _decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks."""
     from torch._decomp import core_aten_decompositions
 
-    _fused_ops.register()
     table = {**core_aten_decompositions(), **_fused_ops.DECOMPOSITIONS}
     own = set(_C.list_supported_ops())
     return {op: fn for op, fn in table.items() if str(op) not in own}
