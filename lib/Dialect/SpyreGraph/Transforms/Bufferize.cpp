@@ -35,6 +35,7 @@ public:
     if (failed(checkLayouts()))
       return signalPassFailure();
     copies = copiedBytes = 0;
+    separateEmptyTensors();
     getOperation().walk([&](func::FuncOp func) { delayUpdates(func); });
     if (failed(bufferize()) || failed(turnResultsIntoParameters()))
       return signalPassFailure();
@@ -62,6 +63,20 @@ private:
       return valid ? WalkResult::advance() : WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
+  }
+
+  /// Gives each use of undefined contents a tensor of its own. Ops that share
+  /// one could share a buffer, which ties an intermediate to a result's memory.
+  void separateEmptyTensors() {
+    SmallVector<tensor::EmptyOp> shared;
+    getOperation().walk([&](tensor::EmptyOp empty) {
+      if (!empty->use_empty() && !empty->hasOneUse())
+        shared.push_back(empty);
+    });
+    for (tensor::EmptyOp empty : shared)
+      for (OpOperand &use :
+           llvm::make_early_inc_range(llvm::drop_begin(empty->getUses())))
+        use.set(OpBuilder(empty).clone(*empty)->getResult(0));
   }
 
   /// Moves the updates of arguments to the end of the function, where nothing

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --spyre-work-division | FileCheck %s
+// RUN: spyre-opt %s --split-input-file --spyre-work-division="cores=1" | FileCheck %s --check-prefix=ONE
+// RUN: not spyre-opt %s --split-input-file --spyre-work-division="cores=33" 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not spyre-opt %s --split-input-file --spyre-work-division="sweeps=0" 2>&1 | FileCheck %s --check-prefix=SWEEPS
+
+// RANGE: error: expected 1 to 32 cores, found 33
+// SWEEPS: error: expected at least one sweep and a tolerance of at least 0, found 0
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Rows go to all cores; the reduced dimension is never split.
+// CHECK-LABEL: func.func @reduce
+// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [16, 1024]>
+// ONE-LABEL: func.func @reduce
+// ONE: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 1024]>
+func.func @reduce(%a: tensor<512x1024xf16, #l2>) -> tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>> {
+  %e = tensor.empty() : tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+  %r = spyre_graph.sum ins(%a : tensor<512x1024xf16, #l2>) outs(%e : tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>) {dims = array<i64: 1>} -> tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+  return %r : tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// A prime number of rows leaves the last slice shorter.
+// CHECK-LABEL: func.func @ragged
+// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [8, 65]>
+func.func @ragged(%a: tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2> {
+  %e = tensor.empty() : tensor<251x65xf16, #l2>
+  %r = spyre_graph.neg ins(%a : tensor<251x65xf16, #l2>) outs(%e : tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2>
+  return %r : tensor<251x65xf16, #l2>
+}
+
+// Along the stick cuts fall between sticks: 1000 columns are 16 sticks.
+// CHECK-LABEL: func.func @columns
+// CHECK: division = #spyre_graph.division<splits = [2, 16], chunks = [1, 64]>
+func.func @columns(%a: tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2> {
+  %e = tensor.empty() : tensor<2x1000xf16, #l2>
+  %r = spyre_graph.neg ins(%a : tensor<2x1000xf16, #l2>) outs(%e : tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2>
+  return %r : tensor<2x1000xf16, #l2>
+}
+
+// An fp32 result next to fp16 has 32 elements per stick; cuts suit both.
+// CHECK-LABEL: func.func @two_stick_sizes
+// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [1, 64]>
+func.func @two_stick_sizes(%a: tensor<1x256xf16, #l2>) -> tensor<1x256xf32, #spyre_graph.layout<order = [0, 1], IEEE_FP32>> {
+  %e = tensor.empty() : tensor<1x256xf32, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>
+  %r = spyre_graph.identity ins(%a : tensor<1x256xf16, #l2>) outs(%e : tensor<1x256xf32, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>) -> tensor<1x256xf32, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>
+  return %r : tensor<1x256xf32, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Writing at lane 32 shifts every stick: that dimension stays on one core.
+// CHECK-LABEL: func.func @shifted
+// CHECK: division = #spyre_graph.division<splits = [4, 1], chunks = [1, 128]>
+func.func @shifted(%a: tensor<4x128xf16, #l2>, %b: tensor<4x192xf16, #l2>) -> tensor<4x192xf16, #l2> {
+  %r = spyre_graph.identity ins(%a : tensor<4x128xf16, #l2>) outs(%b : tensor<4x192xf16, #l2>) {maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j + 32)>], extents = array<i64: 4, 128>} -> tensor<4x192xf16, #l2>
+  return %r : tensor<4x192xf16, #l2>
+}
+
+// Empty and one-element loops.
+// CHECK-LABEL: func.func @small
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [0, 5]>
+// CHECK: division = #spyre_graph.division<splits = [], chunks = []>
+func.func @small(%a: tensor<0x5xf16, #l2>, %b: tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>) -> (tensor<0x5xf16, #l2>, tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>) {
+  %e = tensor.empty() : tensor<0x5xf16, #l2>
+  %r = spyre_graph.neg ins(%a : tensor<0x5xf16, #l2>) outs(%e : tensor<0x5xf16, #l2>) -> tensor<0x5xf16, #l2>
+  %f = tensor.empty() : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
+  %s = spyre_graph.neg ins(%b : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>) outs(%f : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>) -> tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
+  return %r, %s : tensor<0x5xf16, #l2>, tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
+}
+
+// -----
+
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#s3 = #spyre_graph.layout<order = [0, 1, 2], sparse, SEN169_FP16>
+
+// The row maximum needs whole rows, so the product before it is divided by
+// rows as well, although columns would do for it alone.
+// CHECK-LABEL: func.func @in_view_of_users
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1, 1], chunks = [1, 32, 128, 64]>
+// CHECK: spyre_graph.max
+// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [1, 32, 128]>
+// CHECK: spyre_graph.sub
+// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [1, 32, 128]>
+func.func @in_view_of_users(%q: tensor<8x128x64xf16, #l3>, %k: tensor<8x64x128xf16, #l3>) -> tensor<8x128x128xf16, #l3> {
+  %e = tensor.empty() : tensor<8x128x128xf16, #l3>
+  %s = spyre_graph.matmul ins(%q, %k : tensor<8x128x64xf16, #l3>, tensor<8x64x128xf16, #l3>) outs(%e : tensor<8x128x128xf16, #l3>) -> tensor<8x128x128xf16, #l3>
+  %f = tensor.empty() : tensor<8x128x1xf16, #s3>
+  %m = spyre_graph.max ins(%s : tensor<8x128x128xf16, #l3>) outs(%f : tensor<8x128x1xf16, #s3>) {dims = array<i64: 2>} -> tensor<8x128x1xf16, #s3>
+  %d = spyre_graph.sub ins(%s, %m : tensor<8x128x128xf16, #l3>, tensor<8x128x1xf16, #s3>) outs(%e : tensor<8x128x128xf16, #l3>) -> tensor<8x128x128xf16, #l3>
+  return %d : tensor<8x128x128xf16, #l3>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// A division that is there stays, and its neighbour follows it.
+// CHECK-LABEL: func.func @given
+// CHECK: spyre_graph.neg {{.*}}splits = [8, 1], chunks = [8, 64]
+// CHECK: spyre_graph.exp {{.*}}splits = [8, 1], chunks = [8, 64]
+func.func @given(%a: tensor<64x64xf16, #l2>) -> tensor<64x64xf16, #l2> {
+  %e = tensor.empty() : tensor<64x64xf16, #l2>
+  %r = spyre_graph.neg ins(%a : tensor<64x64xf16, #l2>) outs(%e : tensor<64x64xf16, #l2>) {division = #spyre_graph.division<splits = [8, 1], chunks = [8, 64]>} -> tensor<64x64xf16, #l2>
+  %f = tensor.empty() : tensor<64x64xf16, #l2>
+  %s = spyre_graph.exp ins(%r : tensor<64x64xf16, #l2>) outs(%f : tensor<64x64xf16, #l2>) -> tensor<64x64xf16, #l2>
+  return %s : tensor<64x64xf16, #l2>
+}
+
+// -----
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#i1 = #spyre_graph.layout<order = [0], IEEE_INT32>
+
+// Rows that indices choose may be the same row: one core writes them in order.
+// CHECK-LABEL: func.func @scatter
+// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [10, 64]>
+func.func @scatter(%a: tensor<10x256xf16, #l2>, %i: tensor<10xi64, #i1>, %t: tensor<100x256xf16, #l2>) -> tensor<100x256xf16, #l2> {
+  %r = spyre_graph.scatter ins(%a, %i : tensor<10x256xf16, #l2>, tensor<10xi64, #i1>) outs(%t : tensor<100x256xf16, #l2>) {axis = 0 : i64} -> tensor<100x256xf16, #l2>
+  return %r : tensor<100x256xf16, #l2>
+}
+
+// Neither is a scan's dimension ever split.
+// CHECK-LABEL: func.func @scan
+// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [100, 64]>
+func.func @scan(%a: tensor<100x256xf16, #l2>) -> tensor<100x256xf16, #l2> {
+  %e = tensor.empty() : tensor<100x256xf16, #l2>
+  %r = spyre_graph.cumsum ins(%a : tensor<100x256xf16, #l2>) outs(%e : tensor<100x256xf16, #l2>) {dim = 0 : i64} -> tensor<100x256xf16, #l2>
+  return %r : tensor<100x256xf16, #l2>
+}
