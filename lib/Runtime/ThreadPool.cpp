@@ -13,10 +13,16 @@ using namespace spyre::runtime;
 
 // A worker that has just finished waits this long for the next kernel before
 // it sleeps: kernels of one sequence follow each other within microseconds.
-static constexpr auto kSpinTime = std::chrono::microseconds(60);
+static constexpr auto kSpinTime = std::chrono::microseconds(100);
 
-// The low bits of `generation` hold the number of active workers.
-static constexpr uint64_t kActiveMask = 0xFFFF;
+// Layout of `claim`: section number, active workers, next task.
+static constexpr int kTaskBits = 22, kActiveBits = 10;
+static constexpr uint64_t kTaskMask = (uint64_t(1) << kTaskBits) - 1;
+static constexpr uint64_t kActiveMask = (uint64_t(1) << kActiveBits) - 1;
+static constexpr uint64_t kSectionStep = uint64_t(1)
+                                         << (kTaskBits + kActiveBits);
+
+static uint64_t sectionOf(uint64_t claim) { return claim / kSectionStep; }
 
 static void pause() {
 #if defined(__x86_64__)
@@ -54,7 +60,7 @@ ThreadPool::~ThreadPool() {
   {
     std::lock_guard<std::mutex> lock(sleepMutex);
     stopping = true;
-    generation.fetch_add(kActiveMask + 1);
+    claim.fetch_add(kSectionStep);
   }
   wakeUp.notify_all();
   for (std::thread &thread : workers)
@@ -68,62 +74,75 @@ void ThreadPool::grow(int numWorkers) {
   }
 }
 
+void ThreadPool::runTasks(int worker) {
+  uint64_t current = claim.load(std::memory_order_acquire);
+  while (true) {
+    int64_t task = static_cast<int64_t>(current & kTaskMask);
+    int active = static_cast<int>((current >> kTaskBits) & kActiveMask);
+    if (worker > active || task >= numTasks.load(std::memory_order_relaxed))
+      return;
+    // Success proves that the section has not changed since `current` was
+    // read, and it cannot end before this task is done.
+    if (!claim.compare_exchange_weak(current, current + 1,
+                                     std::memory_order_acq_rel,
+                                     std::memory_order_acquire))
+      continue;
+    function(context, task, worker);
+    numDone.fetch_add(1, std::memory_order_release);
+    current = claim.load(std::memory_order_acquire);
+  }
+}
+
 void ThreadPool::work(int worker) {
   uint64_t seen = 0;
   while (true) {
     auto spinEnd = std::chrono::steady_clock::now() + kSpinTime;
     uint64_t current;
     int spins = 0;
-    while ((current = generation.load(std::memory_order_acquire)) == seen) {
+    while ((current = sectionOf(claim.load(std::memory_order_acquire))) ==
+           seen) {
       pause();
       if (++spins % 64 != 0 || std::chrono::steady_clock::now() < spinEnd)
         continue;
       std::unique_lock<std::mutex> lock(sleepMutex);
       numSleeping.fetch_add(1);
-      wakeUp.wait(lock, [&] { return generation.load() != seen; });
+      wakeUp.wait(lock, [&] { return sectionOf(claim.load()) != seen; });
       numSleeping.fetch_sub(1);
     }
     seen = current;
     if (stopping)
       return;
-    // A worker outside the section must touch nothing but this word: the
-    // fields may already be those of the next section.
-    if (worker > static_cast<int>(current & kActiveMask))
-      continue;
-    int64_t task;
-    while ((task = nextTask.fetch_add(1, std::memory_order_relaxed)) <
-           numTasks)
-      function(context, task, worker);
-    numPending.fetch_sub(1, std::memory_order_release);
+    runTasks(worker);
   }
 }
 
 void ThreadPool::run(int64_t tasks, int threads, Function f, void *c) {
-  threads = static_cast<int>(std::min<int64_t>(threads, tasks));
+  threads = static_cast<int>(
+      std::min<int64_t>({threads, tasks, int64_t(kActiveMask)}));
   std::unique_lock<std::mutex> section(sectionMutex, std::defer_lock);
-  if (threads <= 1 || !section.try_lock()) {
+  if (threads <= 1 || tasks >= static_cast<int64_t>(kTaskMask) ||
+      !section.try_lock()) {
     for (int64_t task = 0; task < tasks; ++task)
       f(c, task, 0);
     return;
   }
   grow(threads - 1);
-  // Every worker of the previous section has left it: numPending was 0.
+  uint64_t next = sectionOf(claim.load()) * kSectionStep;
+  // Shut, change, open: two sections, so that no claim made before holds.
+  claim.store(next + kSectionStep + kTaskMask);
   function = f;
   context = c;
-  numTasks = tasks;
-  nextTask.store(0, std::memory_order_relaxed);
-  numPending.store(threads - 1, std::memory_order_relaxed);
-  uint64_t epoch = (generation.load() & ~kActiveMask) + kActiveMask + 1;
-  generation.store(epoch | static_cast<uint64_t>(threads - 1));
+  numTasks.store(tasks, std::memory_order_relaxed);
+  numDone.store(0, std::memory_order_relaxed);
+  claim.store(next + 2 * kSectionStep +
+              (static_cast<uint64_t>(threads - 1) << kTaskBits));
   if (numSleeping.load() > 0) {
     std::lock_guard<std::mutex> lock(sleepMutex);
     wakeUp.notify_all();
   }
-  int64_t task;
-  while ((task = nextTask.fetch_add(1, std::memory_order_relaxed)) < tasks)
-    f(c, task, 0);
+  runTasks(0);
   int spins = 0;
-  while (numPending.load(std::memory_order_acquire) > 0) {
+  while (numDone.load(std::memory_order_acquire) < tasks) {
     pause();
     // A worker may have lost its processor: let it have ours.
     if (++spins % 256 == 0)

@@ -42,23 +42,25 @@ private:
   using Function = void (*)(void *, int64_t, int);
   void run(int64_t numTasks, int threads, Function function, void *context);
   void work(int worker);
+  void runTasks(int worker);
   void grow(int numWorkers);
 
   std::mutex sectionMutex;
   std::vector<std::thread> workers;
 
-  // The current section; published by `generation`.
+  // The current section. `claim` holds its number, how many workers may take
+  // part and the next task; the fields change only while it admits nobody. A
+  // worker that wakes late finds no task left and nobody waits for it.
   Function function = nullptr;
   void *context = nullptr;
-  int64_t numTasks = 0;
-  alignas(64) std::atomic<int64_t> nextTask{0};
-  alignas(64) std::atomic<int> numPending{0};
-  alignas(64) std::atomic<uint64_t> generation{0};
+  std::atomic<int64_t> numTasks{0};
+  alignas(64) std::atomic<uint64_t> claim{0};
+  alignas(64) std::atomic<int64_t> numDone{0};
 
   std::mutex sleepMutex;
   std::condition_variable wakeUp;
   std::atomic<int> numSleeping{0};
-  bool stopping = false;
+  std::atomic<bool> stopping{false};
 };
 
 } // namespace spyre::runtime
