@@ -22,7 +22,7 @@ help:
 # What the demo needs, without the tests' executables.
 demo:
 	@scripts/setup.sh products
-	@$(PY) examples/demo.py
+	@$(PY) examples/llama_demo.py
 
 test: build
 	@$(PY) scripts/run_tests.py
