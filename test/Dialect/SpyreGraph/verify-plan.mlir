@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-verify-plan
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>
+
+func.func @good(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 64]>} : memref<4x64xf16, #l>
+  %c = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%b : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%b : memref<4x64xf16, #l>) outs(%c : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%c : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+// SG-PLAN-C1
+// expected-error @+1 {{expected a layout as memory space, found 'memref<4x64xf16>'}}
+func.func @no_layout(%x: memref<4x64xf16>) {
+  return
+}
+
+// -----
+
+// SG-PLAN-C1
+// expected-error @+1 {{layout order [0] is not a permutation of the 2 dimensions}}
+func.func @wrong_layout(%x: memref<4x64xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-PLAN-C2
+func.func @no_maps(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{has no explicit maps and extents}}
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%x : memref<4x64xf16, #l>)
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C2
+func.func @no_division(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{has no work division}}
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%x : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C2
+func.func @too_many_cores(%x: memref<64x64xf16, #l>) {
+  // expected-error @+1 {{loop dimension 0 has 64 slices of 1 iterations}}
+  spyre_graph.neg ins(%x : memref<64x64xf16, #l>) outs(%x : memref<64x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [64, 1], chunks = [1, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C3
+func.func @half_sticks(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{slices of 32 iterations of loop dimension 1 write parts of the same stick of 64 elements}}
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%x : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 32]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#off = affine_map<(i, j) -> (i, j + 32)>
+
+// SG-PLAN-C3: whole sticks of the source, but not of the destination.
+func.func @shifted_sticks(%x: memref<4x128xf16, #l>, %y: memref<4x192xf16, #l>) {
+  // expected-error @+1 {{slices of 64 iterations of loop dimension 1 write parts of the same stick}}
+  spyre_graph.identity ins(%x : memref<4x128xf16, #l>) outs(%y : memref<4x192xf16, #l>) {maps = [#id, #off], extents = array<i64: 4, 128>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C5
+func.func @unplaced(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{has no placement}}
+  %a = memref.alloc() : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C5
+func.func @misaligned(%x: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 1024 : i64} {
+  // expected-error @+1 {{offset 64 is not a multiple of 128}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 64>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C5
+func.func @outside_pool(%x: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
+  // expected-error @+1 {{bytes 128 to 640 are outside the pool of 512 bytes}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 128>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C5
+func.func @outside_scratchpad(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{bytes 1677696 to 1678208 are outside the scratchpad of 1677721 bytes}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 1677696, local = [4, 64]>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C6: an op must not write where it reads.
+func.func @overlap(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 1024 : i64} {
+  // expected-note @+1 {{the other buffer is allocated here}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
+  // expected-error @+1 {{bytes 384 to 896 overlap those of another live buffer, 0 to 512}}
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 384>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%b : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%b : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C7
+func.func @other_slice(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // expected-note @+1 {{the buffer is allocated here}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 64]>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>}
+  // expected-error @+1 {{core 0 accesses a slice of operand 0 that it does not hold in LX}}
+  spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [4, 1], chunks = [1, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C7
+func.func @too_small_locally(%x: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{core 0 needs 4 coordinates of dimension 0, but the placement has 2}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 64]>} : memref<4x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#off = affine_map<(i, j) -> (i + 2, j)>
+#d4 = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+#d1 = #spyre_graph.division<splits = [1, 1], chunks = [1, 64]>
+
+// SG-PLAN-C8: row 3 is never written.
+func.func @unwritten(%x: memref<4x64xf16, #l>, %z: memref<2x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
+  // expected-note @+1 {{the buffer is allocated here}}
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
+  spyre_graph.identity ins(%z : memref<2x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 2, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [2, 64]>}
+  spyre_graph.identity ins(%z : memref<2x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #off], extents = array<i64: 1, 64>, division = #d1}
+  // expected-error @+1 {{reads parts of operand 0 that have not been written}}
+  spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d4}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+func.func @foreign(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{is no device operation but uses a buffer}}
+  memref.copy %x, %y : memref<4x64xf16, #l> to memref<4x64xf16, #l>
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#off = affine_map<(i, j) -> (i + 1, j)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
+
+// SG-PLAN-C4, which the operation's own verifier finds as well.
+func.func @outside_buffer(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
+  // expected-error @+1 {{operand 0 is accessed at coordinates 1 to 4 of dimension 0, whose extent is 4}}
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#off, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
