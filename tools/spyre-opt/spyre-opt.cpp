@@ -19,6 +19,10 @@
 #include "Spyre/Conversion/Passes.h"
 #endif
 
+#ifdef SPYRE_HAS_SpyreCompiler
+#include "Spyre/Compiler/Pipeline.h"
+#endif
+
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
@@ -34,6 +38,9 @@ int main(int argc, char **argv) {
 #endif
 #ifdef SPYRE_HAS_SpyreGraphToKTIR
   mlir::registerSpyreConversionPasses();
+#endif
+#ifdef SPYRE_HAS_SpyreCompiler
+  spyre::registerSpyrePipelines();
 #endif
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "spyre-opt\n", registry));
