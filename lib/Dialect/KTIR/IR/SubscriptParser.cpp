@@ -36,8 +36,10 @@ public:
   }
 
 private:
-  // Deeper input is not a program but an attack on the stack.
+  // Larger input is not a program but an attack on the stack: affine
+  // expressions are walked recursively.
   static constexpr unsigned kMaxDepth = 256;
+  static constexpr unsigned kMaxFactors = 4096;
 
   ParseResult parseProduct(AffineExpr &result) {
     if (parseFactor(result))
@@ -81,6 +83,10 @@ private:
       return parser.emitError(parser.getCurrentLocation(),
                               "subscript is nested more than ")
              << kMaxDepth << " levels deep";
+    if (++numFactors > kMaxFactors)
+      return parser.emitError(parser.getCurrentLocation(),
+                              "subscript has more than ")
+             << kMaxFactors << " terms";
     ParseResult parsed = parseFactorImpl(result);
     --depth;
     return parsed;
@@ -132,6 +138,7 @@ private:
   SubscriptOperandFn getDim;
   SubscriptOperandFn getSymbol;
   unsigned depth = 0;
+  unsigned numFactors = 0;
 };
 } // namespace
 
