@@ -11,12 +11,11 @@
 
 using namespace spyre;
 
-namespace {
-
 //===----------------------------------------------------------------------===//
 // Element conversions
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// Host and Device are the stored types.
 struct HalfConversion {
   using Host = uint16_t;
@@ -47,16 +46,19 @@ struct PlainConversion {
   static Host toHost(Device value) { return static_cast<Host>(value); }
 };
 
+} // namespace
+
 template <typename C>
-void convertToDevice(const typename C::Host *__restrict source,
-                     typename C::Device *__restrict target, int64_t count) {
+static void convertToDevice(const typename C::Host *__restrict source,
+                            typename C::Device *__restrict target,
+                            int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     target[i] = C::toDevice(source[i]);
 }
 
 template <typename C>
-void convertToHost(const typename C::Device *__restrict source,
-                   typename C::Host *__restrict target, int64_t count) {
+static void convertToHost(const typename C::Device *__restrict source,
+                          typename C::Host *__restrict target, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     target[i] = C::toHost(source[i]);
 }
@@ -65,6 +67,7 @@ void convertToHost(const typename C::Device *__restrict source,
 // Decomposition into boxes
 //===----------------------------------------------------------------------===//
 
+namespace {
 /// A loop over `extent` elements of both sides.
 struct Loop {
   int64_t hostStride, deviceStride, extent;
@@ -78,7 +81,9 @@ struct Box {
 
 enum class Direction { ToDevice, ToHost };
 
-std::string format(const std::vector<int64_t> &values) {
+} // namespace
+
+static std::string format(const std::vector<int64_t> &values) {
   std::string text = "[";
   for (size_t i = 0; i < values.size(); ++i)
     text += (i ? ", " : "") + std::to_string(values[i]);
@@ -87,8 +92,8 @@ std::string format(const std::vector<int64_t> &values) {
 
 /// Distinct elements of the home. Throws Error if those, or the largest offset
 /// into the host image, overflow.
-int64_t countElements(const std::vector<int64_t> &sizes,
-                      const std::vector<int64_t> &strides) {
+static int64_t countElements(const std::vector<int64_t> &sizes,
+                             const std::vector<int64_t> &strides) {
   int64_t count = 1, offset = 0;
   bool isEmpty = false, overflows = false;
   for (size_t h = 0; h < sizes.size(); ++h) {
@@ -118,9 +123,10 @@ int64_t countElements(const std::vector<int64_t> &sizes,
 /// Splits one host dimension, whose device dimensions are `digits` by ascending
 /// host stride, into boxes: all the full blocks of its largest step, then of
 /// the next, and so on. At most one box per digit.
-std::vector<Box> splitDimension(int64_t size, int64_t hostStride,
-                                const std::vector<DeviceDim> &digits,
-                                const std::vector<int64_t> &deviceStrides) {
+static std::vector<Box>
+splitDimension(int64_t size, int64_t hostStride,
+               const std::vector<DeviceDim> &digits,
+               const std::vector<int64_t> &deviceStrides) {
   std::vector<Box> boxes;
   Box base;
   int64_t remaining = size;
@@ -143,7 +149,7 @@ std::vector<Box> splitDimension(int64_t size, int64_t hostStride,
 
 /// Loops by descending host stride, without those of one step, and neighbours
 /// that are one loop on both sides joined.
-void simplify(Box &box) {
+static void simplify(Box &box) {
   std::vector<Loop> &loops = box.loops;
   loops.erase(std::remove_if(loops.begin(), loops.end(),
                              [](const Loop &l) { return l.extent == 1; }),
@@ -171,7 +177,7 @@ constexpr int64_t kRowsPerBlock = 32;
 
 /// Adds `box` to `boxes`, with the loop that is most local on the device
 /// divided into blocks of rows, the loop in a block innermost but for the run.
-void addBlocked(Box box, std::vector<Box> &boxes) {
+static void addBlocked(Box box, std::vector<Box> &boxes) {
   std::vector<Loop> &loops = box.loops;
   bool hasRun = !loops.empty() && loops.back().hostStride == 1 &&
                 loops.back().deviceStride == 1;
@@ -213,10 +219,10 @@ void addBlocked(Box box, std::vector<Box> &boxes) {
 
 /// Boxes that cover every element of the home once; to the device, also the
 /// copies that expanded device dimensions (stride 0) hold.
-std::vector<Box> makeBoxes(const TensorLayout &layout,
-                           const std::vector<int64_t> &homeSizes,
-                           const std::vector<int64_t> &homeStrides,
-                           Direction direction) {
+static std::vector<Box> makeBoxes(const TensorLayout &layout,
+                                  const std::vector<int64_t> &homeSizes,
+                                  const std::vector<int64_t> &homeStrides,
+                                  Direction direction) {
   std::vector<DeviceDim> dims =
       resolveDeviceDims(layout, homeSizes, homeStrides);
   std::vector<int64_t> deviceStrides(dims.size(), 1);
@@ -271,8 +277,8 @@ std::vector<Box> makeBoxes(const TensorLayout &layout,
 /// Calls body(hostOffset, deviceOffset) for each point of the loops, the last
 /// loop fastest.
 template <typename Body>
-void forEachPoint(const std::vector<Loop> &loops, int64_t host, int64_t device,
-                  Body body) {
+static void forEachPoint(const std::vector<Loop> &loops, int64_t host,
+                         int64_t device, Body body) {
   std::vector<int64_t> index(loops.size(), 0);
   while (true) {
     body(host, device);
@@ -302,8 +308,9 @@ constexpr int64_t kTile = 64;
 /// One side is consecutive along `row` (host), the other along `column`
 /// (device).
 template <typename C>
-void transposeToDevice(const typename C::Host *host, typename C::Device *device,
-                       const Loop &row, const Loop &column) {
+static void transposeToDevice(const typename C::Host *host,
+                              typename C::Device *device, const Loop &row,
+                              const Loop &column) {
   typename C::Device tile[kTile][kTile];
   for (int64_t c = 0; c < column.extent; c += kTile)
     for (int64_t r = 0; r < row.extent; r += kTile) {
@@ -321,8 +328,9 @@ void transposeToDevice(const typename C::Host *host, typename C::Device *device,
 }
 
 template <typename C>
-void transposeToHost(const typename C::Device *device, typename C::Host *host,
-                     const Loop &row, const Loop &column) {
+static void transposeToHost(const typename C::Device *device,
+                            typename C::Host *host, const Loop &row,
+                            const Loop &column) {
   typename C::Device line[kTile];
   for (int64_t c = 0; c < column.extent; c += kTile)
     for (int64_t r = 0; r < row.extent; r += kTile) {
@@ -337,6 +345,7 @@ void transposeToHost(const typename C::Device *device, typename C::Host *host,
     }
 }
 
+namespace {
 /// The innermost loops of a box.
 struct InnerLoops {
   std::vector<Loop> outer;
@@ -346,7 +355,9 @@ struct InnerLoops {
   std::optional<Loop> column;
 };
 
-InnerLoops chooseInnerLoops(const Box &box) {
+} // namespace
+
+static InnerLoops chooseInnerLoops(const Box &box) {
   InnerLoops result;
   result.outer = box.loops;
   auto take = [&](auto isWanted) -> std::optional<Loop> {
@@ -374,8 +385,8 @@ InnerLoops chooseInnerLoops(const Box &box) {
 }
 
 template <typename C>
-void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
-                  uint8_t *deviceBytes) {
+static void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
+                         uint8_t *deviceBytes) {
   auto *image = static_cast<const typename C::Host *>(hostImage);
   auto *storage = reinterpret_cast<typename C::Device *>(deviceBytes);
   for (const Box &box : boxes) {
@@ -398,8 +409,8 @@ void copyToDevice(const void *hostImage, const std::vector<Box> &boxes,
 }
 
 template <typename C>
-void copyToHost(const uint8_t *deviceBytes, const std::vector<Box> &boxes,
-                void *hostImage) {
+static void copyToHost(const uint8_t *deviceBytes,
+                       const std::vector<Box> &boxes, void *hostImage) {
   auto *image = static_cast<typename C::Host *>(hostImage);
   auto *storage = reinterpret_cast<const typename C::Device *>(deviceBytes);
   for (const Box &box : boxes) {
@@ -421,7 +432,7 @@ void copyToHost(const uint8_t *deviceBytes, const std::vector<Box> &boxes,
 }
 
 template <typename Visitor>
-void dispatch(HostDtype dtype, Visitor visit) {
+static void dispatch(HostDtype dtype, Visitor visit) {
   switch (dtype) {
   case HostDtype::Float16:
     return visit(HalfConversion());
@@ -444,7 +455,7 @@ void dispatch(HostDtype dtype, Visitor visit) {
   }
 }
 
-void checkFormat(HostDtype dtype, const TensorLayout &layout) {
+static void checkFormat(HostDtype dtype, const TensorLayout &layout) {
   if (layout.format != deviceFormat(dtype))
     throw Error(std::string("a tensor of ") + toString(dtype) +
                 " is stored as " + toString(deviceFormat(dtype)) +
@@ -460,8 +471,9 @@ void checkFormat(HostDtype dtype, const TensorLayout &layout) {
 /// Calls body(pointer, count, stride) for runs of host elements that together
 /// are the home.
 template <typename T, typename Body>
-void forEachHostRun(const void *hostImage, const std::vector<int64_t> &sizes,
-                    const std::vector<int64_t> &strides, Body body) {
+static void forEachHostRun(const void *hostImage,
+                           const std::vector<int64_t> &sizes,
+                           const std::vector<int64_t> &strides, Body body) {
   Box box;
   for (size_t h = 0; h < sizes.size(); ++h)
     if (strides[h] != 0)
@@ -474,11 +486,13 @@ void forEachHostRun(const void *hostImage, const std::vector<int64_t> &sizes,
   });
 }
 
-bool fitsInt32(int64_t value) { return value == static_cast<int32_t>(value); }
+static bool fitsInt32(int64_t value) {
+  return value == static_cast<int32_t>(value);
+}
 
 /// Raises for the first value, in row-major order of the home, beyond 32 bits.
-void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
-                const std::vector<int64_t> &strides) {
+static void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
+                       const std::vector<int64_t> &strides) {
   // Not zero if any value is outside; in a form that vectorises.
   uint64_t excess = 0;
   forEachHostRun<int64_t>(
@@ -517,9 +531,9 @@ void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
 
 /// Finite values other than zero that DL16 does not represent: all bf16 values
 /// outside 2^-31 < |x| < 2^33 (spec/numerics.md, "Host formats").
-int64_t countOutOfRange(const void *hostImage,
-                        const std::vector<int64_t> &sizes,
-                        const std::vector<int64_t> &strides) {
+static int64_t countOutOfRange(const void *hostImage,
+                               const std::vector<int64_t> &sizes,
+                               const std::vector<int64_t> &strides) {
   int64_t total = 0;
   forEachHostRun<uint16_t>(
       hostImage, sizes, strides,
@@ -538,8 +552,6 @@ int64_t countOutOfRange(const void *hostImage,
   return total;
 }
 
-} // namespace
-
 void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
                          const std::vector<int64_t> &homeSizes,
                          const std::vector<int64_t> &homeStrides,
@@ -551,7 +563,9 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
   int64_t count = countElements(homeSizes, homeStrides);
   int64_t sizeInBytes = layout.sizeInBytes();
   if (count == 0) {
-    std::memset(device, 0, static_cast<size_t>(sizeInBytes));
+    // There may be padding, and no pointer if there is not.
+    if (sizeInBytes != 0)
+      std::memset(device, 0, static_cast<size_t>(sizeInBytes));
     return;
   }
   if (dtype == HostDtype::Int64)
