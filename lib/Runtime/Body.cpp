@@ -4,7 +4,7 @@
 #include "Body.h"
 
 #include <algorithm>
-#include <cmath>
+#include <type_traits>
 
 using namespace spyre::runtime;
 
@@ -161,6 +161,32 @@ static void checkTruncation(Core &core, const BodyOp &op, const void *x,
     check(static_cast<const int32_t *>(x));
 }
 
+/// math.ipowi: wraps; a negative exponent gives the truncated reciprocal.
+template <typename T>
+static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
+                        T *result, size_t n) {
+  using U = std::make_unsigned_t<T>;
+  bool dividesByZero = false;
+  for (size_t i = 0; i < n; ++i) {
+    T base = a[i * stepA], exponent = b[i * stepB];
+    if (exponent < 0) {
+      dividesByZero |= base == 0;
+      result[i] = base == 1    ? 1
+                  : base == -1 ? (exponent % 2 ? -1 : 1)
+                               : 0;
+      continue;
+    }
+    U value = 1, square = static_cast<U>(base);
+    for (U rest = static_cast<U>(exponent); rest; rest >>= 1) {
+      if (rest & 1)
+        value *= square;
+      square *= square;
+    }
+    result[i] = static_cast<T>(value);
+  }
+  return dividesByZero;
+}
+
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
 void spyre::runtime::runBody(Core &core, const BodyProgram &program,
@@ -232,6 +258,16 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
                     k.binaryInt32(IntBinaryOp(op.op), i(a), stepA, i(b), stepB,
                                   static_cast<int32_t *>(dst), count,
                                   width(op.elem)));
+      break;
+    case BodyOp::IntPower:
+      if (isWide(op.elem)
+              ? powerOfInts(l(a), stepA, l(b), stepB,
+                            static_cast<int64_t *>(dst), count)
+              : powerOfInts(i(a), stepA, i(b), stepB,
+                            static_cast<int32_t *>(dst), count))
+        core.fail(op.location, "zero to a negative integer power");
+      if (bitWidth(op.elem) < 32)
+        k.castInt(dst, 32, true, dst, width(op.elem), count);
       break;
     case BodyOp::CompareI:
       if (isWide(op.source))

@@ -29,6 +29,7 @@ struct BodyOp {
     Select,
     IntUnary,
     IntBinary,
+    IntPower,
     CompareI,
     CastInt,
     IntToFloat,

@@ -8,6 +8,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace spyre::runtime;
 
@@ -112,6 +114,17 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](arith::MaxSIOp) { return integer(IntBinaryOp::MaxS); })
       .Case([](arith::MinUIOp) { return integer(IntBinaryOp::MinU); })
       .Case([](arith::MaxUIOp) { return integer(IntBinaryOp::MaxU); })
+      .Case([](math::IPowIOp) { return Decoded{BodyOp::IntPower, 0}; })
+      .Case([](math::IsNaNOp) {
+        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::UNO)};
+      })
+      .Case([](math::IsInfOp) {
+        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::OEQ)};
+      })
+      .Case([](math::IsFiniteOp) {
+        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::OLT)};
+      })
+      .Case([](math::ClampFOp) { return binary(BinaryOp::Minimum); })
       .Case([](math::AbsIOp) { return intUnary(IntUnaryOp::Abs); })
       .Case([](math::CtPopOp) { return intUnary(IntUnaryOp::CtPop); })
       .Case([](math::CountLeadingZerosOp) {
@@ -180,6 +193,37 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
           << op->getResult(0).getType();
       return -1;
     }
+  }
+  // Operations of several steps: all but the last.
+  auto addStep = [&](BodyOp::Kind kind, uint8_t code, int a, int b) {
+    BodyOp step;
+    step.kind = kind;
+    step.op = code;
+    step.elem = step.source = *source;
+    step.a = a;
+    step.b = b;
+    step.dst = body.addReg(*source);
+    step.location = locations.get(op->getLoc());
+    body.ops.push_back(step);
+    return step.dst;
+  };
+  if (isa<math::IsNaNOp>(op)) {
+    operands[1] = operands[0];
+  } else if (isa<math::IsInfOp, math::IsFiniteOp>(op)) {
+    operands[0] = addStep(BodyOp::Unary, uint8_t(UnaryOp::Abs), operands[0],
+                          -1);
+    BodyConstant infinity;
+    infinity.elem = Elem::F32;
+    infinity.value.i = 0;
+    infinity.value.f = std::numeric_limits<float>::infinity();
+    infinity.reg = body.addReg(Elem::F32);
+    body.constants.push_back(infinity);
+    operands[1] = infinity.reg;
+  } else if (isa<math::ClampFOp>(op)) {
+    operands[0] = addStep(BodyOp::Binary, uint8_t(BinaryOp::Maximum),
+                          operands[0], operands[1]);
+    operands[1] = operands[2];
+    operands[2] = -1;
   }
   BodyOp bodyOp;
   bodyOp.kind = decoded->kind;

@@ -287,6 +287,25 @@ def generics(folder: str) -> None:
       linalg.yield %s : f32''', '%l: f32, %h: f32, %o: f32')}
     {store('z', shapes[2], 'f32', 'r')}""", [x, y, np.zeros(shapes[2], np.float32)],
             np.einsum(f"{left},{right}->{out}", x, y))
+    # Integer powers, classification and clamping.
+    base = np.array([[0, 1, -1, 2, -3, 7, 10, -2]], np.int32).repeat(3, 0)
+    power = np.array([[0, 5, -3, 10, 3, 2, 9, -1]], np.int32).repeat(3, 0)
+    run("x y z", f"""{load('x', (3, 8), 'i32')}
+    {load('y', (3, 8), 'i32')}
+    %r = math.ipowi %x_d, %y_d : tensor<3x8xi32>
+    {store('z', (3, 8), 'i32', 'r')}""", [base, power, np.zeros((3, 8), np.int32)],
+        np.array([[1, 1, -1, 1024, -27, 49, 10**9, 0]]).repeat(3, 0))
+    odd = np.array([[np.nan, np.inf, -np.inf, 0.0, -5.0, 1e30, 3.0]], np.float32)
+    for op, reference in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
+        run("x z", f"""{load('x', (1, 7), 'f32')}
+    %r = math.{op} %x_d : tensor<1x7xf32>
+    {store('z', (1, 7), 'i1', 'r')}""", [odd, np.zeros((1, 7), np.bool_)], reference(odd))
+    run("x z", f"""{load('x', (1, 7), 'f32')}
+    %low = arith.constant dense<-2.0> : tensor<1x7xf32>
+    %high = arith.constant dense<2.5> : tensor<1x7xf32>
+    %r = math.clampf %x_d to [%low, %high] : tensor<1x7xf32>
+    {store('z', (1, 7), 'f32', 'r')}""", [odd[:, 1:].repeat(2, 1)[:, :7].copy(), np.zeros((1, 7), np.float32)],
+        np.clip(odd[:, 1:].repeat(2, 1)[:, :7], -2.0, 2.5))
     # linalg.index in a parallel loop, a uniform result, select on a scalar.
     run("z", f"""%e = tensor.empty() : tensor<7x1500xi64>
     %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
@@ -302,6 +321,84 @@ def generics(folder: str) -> None:
     }} -> tensor<7x1500xi64>
     {store('z', (7, 1500), 'i64', 'r')}""", [np.zeros((7, 1500), np.int64)],
         np.arange(7)[:, None] * 1000 + np.arange(1500)[None, :])
+
+
+def control(folder: str) -> None:
+    """Loops, branches and tensor operations."""
+    rng = np.random.default_rng(8)
+    x, y = rng.integers(-9, 9, (2, 4, 6)).astype(np.float32)
+    shape, t = (4, 6), "tensor<4x6xf32>"
+
+    def run(arguments: str, body: str, arrays: list, expected: np.ndarray) -> None:
+        ok(k.run(folder, function(arguments, body), arrays))
+        check_close(k.result(folder, "z"), expected, 0)
+
+    zero = np.zeros(shape, np.float32)
+    loads = load("x", shape, "f32") + "\n" + load("y", shape, "f32")
+    store_r = store("z", shape, "f32", "r")
+    for count in [0, 1, 2, 5]:
+        a, b = x, y
+        for _ in range(count):
+            a, b = b, a + b
+        # A swap: each iteration argument is the other one's next value; both
+        # loaded tiles stay in use after the loop.
+        run("x y z n", f"""{loads}
+    %c1 = arith.constant 1 : index
+    %p, %q, %k = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x_d, %b = %y_d, %c = %c0) -> ({t}, {t}, index) {{
+      %s = arith.addf %a, %b : {t}
+      %m = arith.addi %c, %i : index
+      scf.yield %b, %s, %m : {t}, {t}, index
+    }}
+    %ki = arith.index_cast %k : index to i32
+    %kf = arith.sitofp %ki : i32 to f32
+    %kt = tensor.splat %kf : {t}
+    %r0 = arith.addf %p, %kt : {t}
+    %r1 = arith.subf %r0, %x_d : {t}
+    %r = arith.subf %r1, %y_d : {t}
+    {store_r}""", [x, y, zero, count], a + sum(range(count)) - x - y)
+    for n in [3, 4]:
+        run("x y z n", f"""{loads}
+    %c4 = arith.constant 4 : index
+    %less = arith.cmpi slt, %n, %c4 : index
+    %r, %u = scf.if %less -> ({t}, index) {{
+      %s = arith.addf %x_d, %y_d : {t}
+      scf.yield %s, %c0 : {t}, index
+    }} else {{
+      scf.yield %x_d, %n : {t}, index
+    }}
+    {store_r}""", [x, y, zero, n], x + y if n < 4 else x)
+    run("x y z n", f"""{loads}
+    %c1 = arith.constant 1 : index
+    %w:2 = scf.while (%a = %x_d, %i = %n) : ({t}, index) -> ({t}, index) {{
+      %more = arith.cmpi sgt, %i, %c0 : index
+      scf.condition(%more) %a, %i : {t}, index
+    }} do {{
+    ^bb0(%a: {t}, %i: index):
+      %s = arith.addf %a, %y_d : {t}
+      %j = arith.subi %i, %c1 : index
+      scf.yield %s, %j : {t}, index
+    }}
+    %r = arith.addf %w#0, %x_d : {t}
+    {store_r}""", [x, y, zero, 3], x + 3 * y + x)
+    expected = x.copy()
+    expected[1:3, 0:6:2] = y[0:2, 1:4]
+    expected[3, 5] = y[2, 2]
+    run("x y z", f"""{loads}
+    %c2 = arith.constant 2 : index
+    %c3 = arith.constant 3 : index
+    %c5 = arith.constant 5 : index
+    %s = tensor.extract_slice %y_d[0, 1] [2, %c3] [1, 1] : {t} to tensor<2x?xf32>
+    %o = tensor.insert_slice %s into %x_d[1, 0] [2, %c3] [1, 2] : tensor<2x?xf32> into {t}
+    %e = tensor.extract %y_d[%c2, %c2] : {t}
+    %i = tensor.insert %e into %o[%c3, %c5] : {t}
+    %f = tensor.collapse_shape %i [[0, 1]] : {t} into tensor<24xf32>
+    %r = tensor.expand_shape %f [[0, 1]] output_shape [4, 6] : tensor<24xf32> into {t}
+    {store_r}""", [x, y, zero], expected)
+    process = k.run(os.path.join(folder, "bad"), function("x y z n", f"""{loads}
+    %s = tensor.extract_slice %y_d[%n, 0] [2, 6] [1, 1] : {t} to tensor<2x6xf32>
+    {store("z", (2, 6), "f32", "s")}"""), [x, y, zero, 3])
+    assert process.returncode == 1
+    assert "slice of dimension 0 at offset 3 with 2 elements and stride 1 leaves its size 4" in process.stderr
 
 
 if __name__ == "__main__":
