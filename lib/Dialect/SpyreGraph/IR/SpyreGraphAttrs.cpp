@@ -291,6 +291,25 @@ void ExplicitLayoutAttr::print(AsmPrinter &printer) const {
 // WorkDivisionAttr
 //===----------------------------------------------------------------------===//
 
+Attribute WorkDivisionAttr::parse(AsmParser &parser, Type) {
+  SmallVector<int64_t> splits, chunks;
+  if (parser.parseLess() || parser.parseKeyword("splits") ||
+      parser.parseEqual() || parseIntegers(parser, splits) ||
+      parser.parseComma() || parser.parseKeyword("chunks") ||
+      parser.parseEqual() || parseIntegers(parser, chunks) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), splits, chunks);
+}
+
+void WorkDivisionAttr::print(AsmPrinter &printer) const {
+  printer << "<splits = ";
+  printIntegers(printer, getSplits());
+  printer << ", chunks = ";
+  printIntegers(printer, getChunks());
+  printer << '>';
+}
+
 int64_t WorkDivisionAttr::getNumCores() const {
   int64_t cores = 1;
   for (int64_t split : getSplits())

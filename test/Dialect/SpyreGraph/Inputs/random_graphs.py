@@ -236,4 +236,5 @@ def main() -> None:
         print(function.text())
 
 
-main()
+if __name__ == "__main__":
+    main()

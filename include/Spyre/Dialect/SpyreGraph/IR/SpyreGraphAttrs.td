@@ -81,8 +81,8 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$splits,
                         ArrayRefParameter<"int64_t">:$chunks);
-  let assemblyFormat =
-      "`<` `splits` `=` `[` $splits `]` `,` `chunks` `=` `[` $chunks `]` `>`";
+  // Written by hand because the lists of an op without loops are empty.
+  let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The number of cores that have work.
     int64_t getNumCores() const;
