@@ -3,12 +3,11 @@
 
 #include "Spyre/Compiler/GraphBuilder.h"
 
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
+
 using namespace spyre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 namespace {
 
@@ -20,6 +19,13 @@ Sizes rowMajor(const Sizes &sizes) {
   for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
     strides[dim] = step;
   return strides;
+}
+
+::testing::AssertionResult contains(const std::string &text,
+                                    const std::string &part) {
+  if (text.find(part) != std::string::npos)
+    return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "no '" << part << "' in:\n" << text;
 }
 
 class GraphBuilderTest : public ::testing::Test {
@@ -48,24 +54,24 @@ TEST_F(GraphBuilderTest, ImportsAnOperator) {
   ASSERT_EQ(outputs.size(), 1u);
   EXPECT_EQ(outputs[0].root, 0);
   EXPECT_EQ(outputs[0].sizes, Sizes({4, 8}));
-  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.add ins("));
-  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.name = \"out0\""));
+  EXPECT_TRUE(contains(builder.print(), "spyre_graph.add ins("));
+  EXPECT_TRUE(contains(builder.print(), "spyre_graph.name = \"out0\""));
 }
 
 TEST_F(GraphBuilderTest, RoundsOncePerOperator) {
   int x = argument("x", {4, 8}), y = argument("y", {4, 8});
   op("aten.add.Tensor", {value(x), value(y)}, meta({4, 8}),
      {{"alpha", Argument(2.5)}});
-  EXPECT_THAT(builder.print(), HasSubstr("spyre_graph.fma"));
-  EXPECT_THAT(builder.print(), HasSubstr("2.500000e+00 : f32"));
+  EXPECT_TRUE(contains(builder.print(), "spyre_graph.fma"));
+  EXPECT_TRUE(contains(builder.print(), "2.500000e+00 : f32"));
 }
 
 TEST_F(GraphBuilderTest, KeepsSourceLines) {
   int x = argument("x", {4});
   builder.op("aten.abs.default", {value(x)}, {}, {meta({4})},
              {{"model.py", 12, "forward"}, {"main.py", 3, "<module>"}});
-  EXPECT_THAT(builder.print(true), HasSubstr("model.py\":12"));
-  EXPECT_THAT(builder.print(false), Not(HasSubstr("model.py")));
+  EXPECT_TRUE(contains(builder.print(true), "model.py\":12"));
+  EXPECT_FALSE(contains(builder.print(false), "model.py"));
 }
 
 TEST_F(GraphBuilderTest, ViewsAddressTheRoot) {
@@ -73,7 +79,7 @@ TEST_F(GraphBuilderTest, ViewsAddressTheRoot) {
   int transposed = builder.view(x, {8, 4}, {1, 8}, 0);
   // A view of a view addresses the same storage.
   int row = builder.view(transposed, {8}, {1}, 16);
-  EXPECT_THAT(builder.print(), HasSubstr("(d0) -> (2, d0)"));
+  EXPECT_TRUE(contains(builder.print(), "(d0) -> (2, d0)"));
   EXPECT_EQ(builder.meta(row).sizes, Sizes({8}));
   EXPECT_EQ(builder.view(x, {4, 8}, {8, 1}, 0), row + 1);
   EXPECT_THROW(builder.view(x, {5, 8}, {8, 1}, 0), Error);
@@ -112,8 +118,8 @@ TEST_F(GraphBuilderTest, UpdatesArgumentsInPlace) {
   std::vector<OutputInfo> outputs = builder.setOutputs({cache});
   EXPECT_EQ(outputs[0].root, -1);
   std::string text = builder.print();
-  EXPECT_THAT(text, HasSubstr("(d0, d1) -> (d0 + 3, d1)"));
-  EXPECT_THAT(text, HasSubstr("bufferization.materialize_in_destination"));
+  EXPECT_TRUE(contains(text, "(d0, d1) -> (d0 + 3, d1)"));
+  EXPECT_TRUE(contains(text, "bufferization.materialize_in_destination"));
   // One write of one row, no copy of the cache.
   EXPECT_EQ(text.find("spyre_graph.identity"),
             text.rfind("spyre_graph.identity"));
@@ -145,7 +151,8 @@ TEST_F(GraphBuilderTest, RefusesBadArguments) {
 
 TEST_F(GraphBuilderTest, ListsItsOperators) {
   std::vector<std::string> ops = listSupportedOps();
-  EXPECT_THAT(ops, ::testing::Contains("aten.addmm.default"));
+  EXPECT_TRUE(std::binary_search(ops.begin(), ops.end(),
+                                 std::string("aten.addmm.default")));
   EXPECT_TRUE(std::is_sorted(ops.begin(), ops.end()));
 }
 

@@ -3,6 +3,8 @@
 
 #include "ViewMap.h"
 
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
@@ -13,14 +15,6 @@
 using namespace mlir;
 
 namespace {
-
-std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
-  std::vector<int64_t> strides(sizes.size());
-  int64_t step = 1;
-  for (size_t dim = sizes.size(); dim-- > 0; step *= sizes[dim])
-    strides[dim] = step;
-  return strides;
-}
 
 class ViewMapTest : public ::testing::Test {
 protected:
