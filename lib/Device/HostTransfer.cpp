@@ -304,6 +304,8 @@ static void forEachPoint(const std::vector<Loop> &loops, int64_t host,
 
 /// Edge of the tiles in which both sides of a transposition stay in the cache.
 constexpr int64_t kTile = 64;
+/// Of host rows, which are read from far apart: long enough for a prefetcher.
+constexpr int64_t kTileRow = 256;
 
 /// One side is consecutive along `row` (host), the other along `column`
 /// (device).
@@ -311,11 +313,11 @@ template <typename C>
 static void transposeToDevice(const typename C::Host *host,
                               typename C::Device *device, const Loop &row,
                               const Loop &column) {
-  typename C::Device tile[kTile][kTile];
+  typename C::Device tile[kTile][kTileRow];
   for (int64_t c = 0; c < column.extent; c += kTile)
-    for (int64_t r = 0; r < row.extent; r += kTile) {
+    for (int64_t r = 0; r < row.extent; r += kTileRow) {
       int64_t columns = std::min(kTile, column.extent - c);
-      int64_t rows = std::min(kTile, row.extent - r);
+      int64_t rows = std::min(kTileRow, row.extent - r);
       for (int64_t i = 0; i < columns; ++i)
         convertToDevice<C>(host + (c + i) * column.hostStride + r, tile[i],
                            rows);
