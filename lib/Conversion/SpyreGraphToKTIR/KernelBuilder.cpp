@@ -5,6 +5,7 @@
 #include "KernelBuilder.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -67,9 +68,37 @@ SmallVector<unsigned> KernelBuilder::getTileDims(unsigned operand) const {
   bool isIndirect = indirect && indirect->operand == operand;
   for (unsigned dim = 0; dim < loops.size(); ++dim)
     if (maps[operand].isFunctionOfDim(dim) ||
-        (isIndirect && maps[indirect->index].isFunctionOfDim(dim)))
+        (isIndirect && maps[indirect->index].isFunctionOfDim(dim)) ||
+        (operand == 0 && isRepeatedReduction(dim)))
       dims.push_back(dim);
   return dims;
+}
+
+/// Whether a reduction runs over a dimension that no input has (the sum of an
+/// expanded tensor): its iterations count all the same.
+bool KernelBuilder::isRepeatedReduction(unsigned dim) const {
+  return combiner != Combiner::None && combiner != Combiner::ScanAdd &&
+         loops[dim].isReduction && loops[dim].extent > 1 &&
+         llvm::none_of(maps, [&](AffineMap map) {
+           return map.isFunctionOfDim(dim);
+         });
+}
+
+/// Distinct loop dimensions and zeros, of which there may be more than loops.
+static bool isProjectionWithZeros(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr expr : map.getResults()) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      if (constant.getValue() != 0)
+        return false;
+      continue;
+    }
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim || seen.test(dim.getPosition()))
+      return false;
+    seen.set(dim.getPosition());
+  }
+  return true;
 }
 
 /// LX bytes of the tiles that are live together.
@@ -272,8 +301,7 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
     for (const Loop &loop : loops)
       extents.push_back(place.isInLX ? loop.chunk : loop.extent);
     // SG-TO-KTIR-C3
-    if (place.isInLX &&
-        !map.isProjectedPermutation(/*allowZeroInResults=*/true))
+    if (place.isInLX && !isProjectionWithZeros(map))
       return op->emitOpError()
              << "operand " << which
              << " lies in LX, where its coordinates must be loop dimensions, "

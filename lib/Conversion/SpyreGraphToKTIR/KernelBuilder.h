@@ -55,6 +55,7 @@ private:
 
   /// The loop dimensions that an operand's tile has, ascending.
   SmallVector<unsigned> getTileDims(unsigned operand) const;
+  bool isRepeatedReduction(unsigned dim) const;
   FailureOr<Value> buildAccessTile(unsigned operand);
   FailureOr<Value> load(unsigned operand);
   LogicalResult store(Value tile, unsigned operand);
