@@ -2,6 +2,7 @@
 //===- Engine.cpp - Running decoded programs ------------------------------===//
 
 #include "Engine.h"
+#include "InterTile.h"
 #include "ThreadPool.h"
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <system_error>
+#include <thread>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -210,15 +213,19 @@ Core &RunState::core(int worker, const Function &function) {
   return *core;
 }
 
-void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
-  memory = &deviceMemory;
-  threads = options.threads > 0 ? std::min(options.threads, 256)
-                                : ThreadPool::defaultThreads();
-  while (static_cast<int>(workers.size()) < threads) {
+void RunState::addWorkers(int count) {
+  while (static_cast<int>(workers.size()) < count) {
     workers.push_back(std::make_unique<Worker>());
     workers.back()->cores.resize(plan.functions.size());
     workers.back()->epoch.assign(plan.functions.size(), 0);
   }
+}
+
+void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
+  memory = &deviceMemory;
+  threads = options.threads > 0 ? std::min(options.threads, 256)
+                                : ThreadPool::defaultThreads();
+  addWorkers(threads);
   work.resize(plan.functions.size(), -1);
   ++epoch;
   report = nullptr;
@@ -236,7 +243,9 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
   if (count)
     perCore.resize(numCores);
 
-  if (callee.hasCalls) {
+  if (callee.numProduceOps > 0) {
+    callCommunicating(callee, args, count ? perCore.data() : nullptr);
+  } else if (callee.hasCalls) {
     Core &core = this->core(0, callee);
     core.counters = count ? &perCore[0] : nullptr;
     core.execute(0, args);
@@ -278,6 +287,50 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
   }
   if (count)
     addReport(callee, perCore, location);
+}
+
+void RunState::callCommunicating(const Function &callee, const Scalar *args,
+                                 Counters *perCore) {
+  int64_t numCores = callee.numCores();
+  addWorkers(static_cast<int>(numCores));
+  Exchange exchange(numCores);
+  std::vector<std::exception_ptr> failures(numCores);
+  std::vector<std::thread> hosts;
+  auto body = [&](int64_t index) {
+    bool failed = true;
+    try {
+      Core &core = this->core(static_cast<int>(index), callee);
+      core.counters = perCore ? perCore + index : nullptr;
+      core.exchange = &exchange;
+      core.produced.assign(callee.numProduceOps, 0);
+      core.execute(index, args);
+      failed = false;
+    } catch (const CoreStopped &) {
+      // The core that failed says why.
+    } catch (...) {
+      failures[index] = std::current_exception();
+    }
+    exchange.leave(failed);
+  };
+  int64_t started = 1;
+  try {
+    for (; started < numCores; ++started)
+      hosts.emplace_back(body, started);
+  } catch (const std::system_error &) {
+    for (int64_t rest = started; rest < numCores; ++rest)
+      exchange.leave(true);
+    failures[0] = std::make_exception_ptr(
+        Error("cannot start a host thread per core"));
+  }
+  if (started == numCores)
+    body(0);
+  else
+    exchange.leave(true);
+  for (std::thread &host : hosts)
+    host.join();
+  for (std::exception_ptr &failure : failures)
+    if (failure)
+      std::rethrow_exception(failure);
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,7 +33,11 @@ private:
     std::vector<uint64_t> epoch;
   };
   Core &core(int worker, const Function &function);
-  void addReport(const Function &callee, const std::vector<Counters> &perCore,
+  void addWorkers(int count);
+  /// A kernel whose cores wait for each other.
+  void callCommunicating(const Function &callee, const Scalar *args,
+                         Counters *perCore);
+  void addReport(const Function &callee, std::vector<Counters> &perCore,
                  int location);
 
   DeviceMemory *memory = nullptr;

@@ -4,7 +4,6 @@
 #include "Instrs.h"
 
 #include <algorithm>
-#include <limits>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -360,32 +359,45 @@ void AccessTileInstr::run(Core &core) const {
     core.fail(location, error);
 }
 
-static uint64_t countSticks(std::vector<std::pair<int64_t, int64_t>> &sticks) {
+uint64_t spyre::runtime::mergeSticks(Sticks &sticks) {
   std::sort(sticks.begin(), sticks.end());
   uint64_t count = 0;
-  int64_t end = std::numeric_limits<int64_t>::min();
+  size_t kept = 0;
   for (auto [first, last] : sticks) {
-    first = std::max(first, end);
-    if (last >= first) {
-      count += last - first + 1;
-      end = last + 1;
+    if (kept > 0 && first <= sticks[kept - 1].second + 1) {
+      int64_t &end = sticks[kept - 1].second;
+      if (last > end) {
+        count += last - end;
+        end = last;
+      }
+      continue;
     }
+    count += last - first + 1;
+    sticks[kept++] = {first, last};
   }
+  sticks.resize(kept);
   return count;
 }
 
 static void countAccess(Core &core, const TileVal &tile, bool isStore) {
-  std::vector<std::pair<int64_t, int64_t>> data, indices;
-  tile.appendSticks(data, indices);
+  constexpr size_t kManyIntervals = 1 << 16;
   Counters &c = *core.counters;
-  uint64_t bytes = countSticks(data) * 128;
-  (tile.view.isLX ? (isStore ? c.lxBytesWritten : c.lxBytesRead)
-                  : (isStore ? c.deviceBytesWritten : c.deviceBytesRead)) +=
-      bytes;
-  bool indexInLX =
-      !tile.indexViews.empty() && tile.indexViews.front()->isLX;
-  (indexInLX ? c.lxBytesRead : c.deviceBytesRead) +=
-      countSticks(indices) * 128;
+  Sticks data, indices;
+  tile.appendSticks(data, indices);
+  auto count = [&](Sticks &sticks, bool isLX, bool isWrite) {
+    uint64_t bytes = mergeSticks(sticks) * 128;
+    (isLX ? (isWrite ? c.lxBytesWritten : c.lxBytesRead)
+          : (isWrite ? c.deviceBytesWritten : c.deviceBytesRead)) += bytes;
+    if (isLX || isWrite)
+      return;
+    Sticks &all = c.deviceSticksRead;
+    all.insert(all.end(), sticks.begin(), sticks.end());
+    if (all.size() > kManyIntervals)
+      mergeSticks(all);
+  };
+  count(data, tile.view.isLX, isStore);
+  bool indexInLX = !tile.indexViews.empty() && tile.indexViews.front()->isLX;
+  count(indices, indexInLX, false);
 }
 
 void LoadInstr::run(Core &core) const {

@@ -109,6 +109,8 @@ bool FunctionLoader::isScalar(Type type) const {
 }
 
 LogicalResult FunctionLoader::checkType(Operation *op, Type type) {
+  if (auto future = dyn_cast<ktdp::TileFutureType>(type))
+    return checkType(op, future.getTileType());
   if (isa<ktdp::AccessTileType>(type)) {
     if (cast<ShapedType>(type).getRank() > kMaxRank)
       return op->emitError("access tiles of more than ")
@@ -753,8 +755,7 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     function.accessesMemory = true;
     return success();
   }
-  return op->emitError("operation '")
-         << op->getName() << "' is not supported by the runtime";
+  return loadInterTile(op);
 }
 
 LogicalResult FunctionLoader::loadAccessTile(Operation *op) {

@@ -6,6 +6,7 @@
 
 #include "Generic.h"
 #include "Instrs.h"
+#include "InterTile.h"
 #include "Plan.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -74,6 +75,7 @@ private:
   mlir::LogicalResult loadCall(mlir::Operation *op);
   mlir::LogicalResult loadMemory(mlir::Operation *op);
   mlir::LogicalResult loadAccessTile(mlir::Operation *op);
+  mlir::LogicalResult loadInterTile(mlir::Operation *op);
   mlir::LogicalResult loadTensorOp(mlir::Operation *op);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
   mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
@@ -109,6 +111,7 @@ private:
   Emit *current = nullptr;
   llvm::DenseMap<mlir::Value, int> scalarSlots, tensorSlots, viewSlots,
       tileSlots;
+  llvm::DenseMap<mlir::Value, ProduceInstr *> futures;
 };
 
 /// Whether emitBodyOp knows `op`.

@@ -22,8 +22,12 @@
 namespace spyre::runtime {
 
 class Core;
+class Exchange;
 struct Function;
 struct RunState;
+
+/// Thrown where a core ends because another one has failed.
+struct CoreStopped {};
 
 /// One decoded operation.
 class Instr {
@@ -77,8 +81,8 @@ struct Function {
   Block body;
   bool hasCalls = false;
   bool accessesMemory = false;
-  /// Scalar arguments' values do not influence shapes or trip counts as far
-  /// as the loader can tell.
+  /// Inter-tile produce ops; with any, every core has a thread of its own.
+  int numProduceOps = 0;
 };
 
 struct Plan {
@@ -89,12 +93,21 @@ struct Plan {
   std::vector<ArgumentInfo> arguments;
 };
 
+/// Intervals of 128-byte sticks, inclusive.
+using Sticks = std::vector<std::pair<int64_t, int64_t>>;
+
+/// Sorts and joins; returns how many sticks there are.
+uint64_t mergeSticks(Sticks &sticks);
+
 /// What one core did, for reports.
 struct Counters {
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t sfuElementOps = 0, ptMacs = 0;
+  uint64_t ringBytes = 0; ///< sent to other cores
   uint64_t ptRows = ~uint64_t(0); ///< fewest rows of M of any product
+  /// [first, last] sticks of device memory read, to find what cores share.
+  Sticks deviceSticksRead;
   void add(const Counters &other) {
     deviceBytesRead += other.deviceBytesRead;
     deviceBytesWritten += other.deviceBytesWritten;
@@ -102,6 +115,7 @@ struct Counters {
     lxBytesWritten += other.lxBytesWritten;
     sfuElementOps += other.sfuElementOps;
     ptMacs += other.ptMacs;
+    ringBytes += other.ringBytes;
   }
 };
 
@@ -121,6 +135,8 @@ public:
   Counters *counters = nullptr; ///< null: no counting
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
+  Exchange *exchange = nullptr;
+  std::vector<int64_t> produced; ///< runs of each produce op
 
   std::vector<Scalar> scalars;
   std::vector<TensorVal> tensors;

@@ -11,7 +11,7 @@ using namespace spyre;
 using namespace spyre::runtime;
 
 void RunState::addReport(const Function &callee,
-                         const std::vector<Counters> &perCore, int location) {
+                         std::vector<Counters> &perCore, int location) {
   static const DeviceSpec spec;
   Counters total;
   OpWork work;
@@ -31,11 +31,26 @@ void RunState::addReport(const Function &callee,
     if (c.ptMacs > 0 && (work.ptRowsPerCore == 0 ||
                          c.ptRows < work.ptRowsPerCore))
       work.ptRowsPerCore = static_cast<double>(c.ptRows);
-  // Each core's sticks counted apart: broadcasts are not taken off.
+  // What several cores read is one broadcast: the mean number of readers of a
+  // stick says how many share it.
+  Sticks all;
+  uint64_t ownSticks = 0;
+  for (Counters &c : perCore) {
+    ownSticks += mergeSticks(c.deviceSticksRead);
+    all.insert(all.end(), c.deviceSticksRead.begin(),
+               c.deviceSticksRead.end());
+  }
+  uint64_t distinctSticks = mergeSticks(all);
+  double sharing = distinctSticks > 0 ? static_cast<double>(ownSticks) /
+                                            static_cast<double>(distinctSticks)
+                                      : 1;
   work.deviceAccesses.push_back(
-      {static_cast<double>(total.deviceBytesRead), 1, false});
+      {static_cast<double>(total.deviceBytesRead) / sharing, sharing, false});
   work.deviceAccesses.push_back(
       {static_cast<double>(total.deviceBytesWritten), 1, true});
+  // Around the ring, half way on average.
+  work.ringByteHops = static_cast<double>(total.ringBytes) *
+                      static_cast<double>(work.numCores) / 2;
   OpCost cost = estimateOp(work, spec);
 
   KernelReport k;

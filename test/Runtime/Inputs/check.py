@@ -401,5 +401,86 @@ def control(folder: str) -> None:
     assert "slice of dimension 0 at offset 3 with 2 elements and stride 1 leaves its size 4" in process.stderr
 
 
+def communication(folder: str) -> None:
+    """The inter-tile operations on pairs of four cores."""
+    rng = np.random.default_rng(9)
+    x = rng.integers(-9, 9, (4, 2, 6)).astype(np.float32)
+    groups = "affine_set<(g) : (g >= 0, -g + 1 >= 0)>"
+    pair = "affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>"
+    first = "affine_set<(i)[g] : (i - 2*g == 0)>"
+    t, future = "tensor<2x6xf32>", f"!ktdp.tile_future<tensor<2x6xf32>, groups = {groups}>"
+
+    def program(producers: str, receive: str, shape: tuple, after: str = "") -> str:
+        own = "x".join(map(str, shape))
+        box = k.box("c r j", [1, *shape])
+        return f"""func.func @f(%x: index {{ktdp.name = "x"}}, %z: index {{ktdp.name = "z"}}) attributes {{grid = [4]}} {{
+    %c0 = arith.constant 0 : index
+    %core = ktdp.get_compute_tile_id : index
+    %vx = ktdp.construct_memory_view %x, sizes: [4, 2, 6], strides: [12, 6, 1] {{coordinate_set = {k.box('c r j', [4, 2, 6])},
+      memory_space = #ktdp.memory_space<global>}} : memref<4x2x6xf32>
+    %tx = ktdp.construct_access_tile %vx[%core, %c0, %c0] {{access_tile_set = {k.box('c r j', [1, 2, 6])},
+      access_tile_order = affine_map<(c, r, j) -> (c, r, j)>}} : memref<4x2x6xf32> -> !ktdp.access_tile<1x2x6xindex>
+    %d3 = ktdp.load %tx : !ktdp.access_tile<1x2x6xindex> -> tensor<1x2x6xf32>
+    %d = tensor.collapse_shape %d3 [[0, 1], [2]] : tensor<1x2x6xf32> into {t}
+    %future = ktdp.inter_tile_produce producer_tiles_per_group = {producers} : {t} -> {future} {{
+    ^bb0(%group: index):
+      ktdp.yield_partial %d : {t}
+    }}
+    %zero = arith.constant dense<0.0> : {t}
+    %r = {receive}
+    {after}
+    %e = tensor.expand_shape %r [[0, 1], [2]] output_shape [1, {shape[0]}, {shape[1]}] : tensor<{own}xf32> into tensor<1x{own}xf32>
+    %vz = ktdp.construct_memory_view %z, sizes: [4, {shape[0]}, {shape[1]}], strides: [{shape[0] * shape[1]}, {shape[1]}, 1] {{
+      coordinate_set = {k.box('c r j', [4, *shape])}, memory_space = #ktdp.memory_space<global>}} : memref<4x{own}xf32>
+    %tz = ktdp.construct_access_tile %vz[%core, %c0, %c0] {{access_tile_set = {box},
+      access_tile_order = affine_map<(c, r, j) -> (c, r, j)>}} : memref<4x{own}xf32> -> !ktdp.access_tile<1x{own}xindex>
+    ktdp.store %e, %tz : tensor<1x{own}xf32>, !ktdp.access_tile<1x{own}xindex>
+    return
+}}
+"""
+
+    # Not commutative: 2 * lhs + rhs tells the order of the cores.
+    combine = f"""{{
+    ^bb0(%lhs: {t}, %rhs: {t}):
+      %twice = arith.addf %lhs, %lhs : {t}
+      %sum = arith.addf %twice, %rhs : {t}
+      ktdp.yield_reduced %sum : {t}
+    }}"""
+    folded = 2 * x[0::2] + x[1::2]
+    split = np.concatenate([folded[:, None, :, :3], folded[:, None, :, 3:]], axis=1).reshape(4, 2, 3)
+    both = np.concatenate([x[0::2], x[1::2]], axis=1)
+    exchanged = np.stack([np.concatenate([x[c // 2 * 2][:, c % 2 * 3:][:, :3], x[c // 2 * 2 + 1][:, c % 2 * 3:][:, :3]])
+                          for c in range(4)])
+    parts = np.stack([x[c // 2 * 2][c % 2:][:1] for c in range(4)])
+    cases = [
+        (pair, f"ktdp.inter_tile_reduce(%future) consumer_tiles_per_group = {pair}, identity(%zero : {t}) : {future} "
+               f"-> {t} {combine}", folded.repeat(2, 0)),
+        (pair, f"ktdp.inter_tile_reduce_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 1, "
+               f"identity(%zero : {t}) : {future} -> tensor<2x3xf32> {combine}", split),
+        (first, f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair} : {future} -> {t}",
+         x[0::2].repeat(2, 0)),
+        (pair, f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair}, producer_dependency_per_consumer = "
+               f"affine_set<(p)[g, c] : (p + c - 4*g - 1 == 0)> : {future} -> {t}", x[[1, 0, 3, 2]]),
+        (pair, f"ktdp.inter_tile_gather(%future) consumer_tiles_per_group = {pair}, gather_dimension = 0 : {future} "
+               f"-> tensor<4x6xf32>", both.repeat(2, 0)),
+        (first, f"ktdp.inter_tile_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 0 : {future} "
+                f"-> tensor<1x6xf32>", parts),
+        (pair, f"ktdp.inter_tile_all_to_all(%future) consumer_tiles_per_group = {pair}, split_dimension = 1, "
+               f"concat_dimension = 0 : {future} -> tensor<4x3xf32>", exchanged),
+    ]
+    for producers, receive, expected in cases:
+        for _ in range(3):
+            ok(k.run(folder, program(producers, receive, expected.shape[1:]), [x, np.zeros_like(expected)]))
+            assert (k.result(folder, "z") == expected).all(), receive
+    # A core that fails ends the others; a core in two groups is refused.
+    receive = cases[0][1]
+    divide = "%bad = arith.divui %c0, %c0 : index"
+    process = k.run(os.path.join(folder, "bad"), program(pair, receive, (2, 6), divide), [x, x])
+    assert process.returncode == 1 and "core 0: integer division by zero" in process.stderr, process.stderr
+    overlapping = "affine_set<(i)[g] : (i - g >= 0, -i + g + 1 >= 0)>"
+    process = k.run(os.path.join(folder, "bad"), program(overlapping, receive, (2, 6)), [x, x])
+    assert process.returncode == 1 and "core 1 is a producer in groups 0 and 1" in process.stderr, process.stderr
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2] + "-" + sys.argv[1])

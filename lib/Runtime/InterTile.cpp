@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- InterTile.cpp - Communication between cores ------------------------===//
+
+#include "InterTile.h"
+
+#include <algorithm>
+
+using namespace spyre::runtime;
+
+//===----------------------------------------------------------------------===//
+// Exchange
+//===----------------------------------------------------------------------===//
+
+void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
+  std::lock_guard<std::mutex> lock(mutex);
+  tiles[{op, instance, core}] = std::make_unique<SentTile>(std::move(tile));
+  changed.notify_all();
+}
+
+/// If every core waits or has ended and no awaited tile is there, none will
+/// ever come.
+void Exchange::checkProgress() {
+  if (awaited.empty() ||
+      static_cast<int64_t>(awaited.size()) + numEnded < numCores)
+    return;
+  for (const Key &key : awaited)
+    if (tiles.count(key))
+      return;
+  stuck = true;
+  changed.notify_all();
+}
+
+const SentTile *Exchange::receive(int op, int64_t instance, int64_t core) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Key key{op, instance, core};
+  auto it = tiles.find(key);
+  if (it == tiles.end()) {
+    auto waiting = awaited.insert(key);
+    checkProgress();
+    changed.wait(lock, [&] {
+      it = tiles.find(key);
+      return it != tiles.end() || failed || stuck;
+    });
+    awaited.erase(waiting);
+  }
+  return it != tiles.end() ? it->second.get() : nullptr;
+}
+
+void Exchange::leave(bool withError) {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++numEnded;
+  failed |= withError;
+  checkProgress();
+  changed.notify_all();
+}
+
+bool Exchange::hasFailed() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failed;
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+void ProduceInstr::run(Core &core) const {
+  int64_t instance = core.produced[op]++;
+  int group = producers.groupOf[core.coreId];
+  if (group < 0)
+    return;
+  core.scalars[groupSlot].i = producers.ids[group];
+  body.run(core);
+  core.materialize(value, elem);
+  const TensorVal &t = core.tensors[value];
+  SentTile tile;
+  tile.shape.assign(t.sizes, t.sizes + t.rank);
+  const uint8_t *data = static_cast<const uint8_t *>(t.data);
+  tile.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
+  if (core.counters)
+    core.counters->ringBytes += uint64_t(t.numElements) * deviceSize(elem);
+  core.exchange->send(op, instance, core.coreId, std::move(tile));
+}
+
+/// Makes slot `dst` the tile, or part `index` of `numParts` along `dim`.
+static void fillFrom(Core &core, int dst, Elem elem, const SentTile &tile,
+                     int dim, int64_t index, int64_t numParts) {
+  TensorVal &t = core.tensors[dst];
+  t.rank = static_cast<int>(tile.shape.size());
+  int64_t outer = 1, inner = 1;
+  for (int d = 0; d < t.rank; ++d) {
+    t.sizes[d] = tile.shape[d];
+    if (d == dim)
+      t.sizes[d] /= numParts;
+    (d < dim ? outer : inner) *= t.sizes[d];
+  }
+  t.numElements = outer * inner;
+  core.allocateTensor(dst, elem, t.numElements);
+  size_t bytes = size_t(inner) * hostSize(elem);
+  uint8_t *to = static_cast<uint8_t *>(t.data);
+  if (dim < 0)
+    numParts = 1;
+  for (int64_t o = 0; o < outer; ++o)
+    if (bytes > 0)
+      std::memcpy(to + o * bytes,
+                  tile.data.data() + (o * numParts + index) * bytes, bytes);
+}
+
+void ReceiveInstr::run(Core &core) const {
+  TensorVal &result = core.tensors[dst];
+  int group = consumers.groupOf[core.coreId];
+  if (group < 0) {
+    // Nothing for this core: a tile without a value.
+    core.releaseTensor(dst);
+    result.rank = static_cast<int>(resultShape.size());
+    result.numElements = 1;
+    for (int d = 0; d < result.rank; ++d) {
+      if (resultShape[d] < 0)
+        core.fail(location, name + ": a core that consumes nothing needs a "
+                                   "static result shape");
+      result.sizes[d] = resultShape[d];
+      result.numElements *= resultShape[d];
+    }
+    return;
+  }
+  int64_t instance = core.produced[op] - 1;
+  const std::vector<int> &cores = consumers.cores[group];
+  int64_t position =
+      std::find(cores.begin(), cores.end(), core.coreId) - cores.begin();
+  std::vector<const SentTile *> tiles;
+  for (int producer : heard[core.coreId]) {
+    const SentTile *tile = core.exchange->receive(op, instance, producer);
+    if (!tile) {
+      if (core.exchange->hasFailed())
+        throw CoreStopped();
+      core.fail(location, name + ": deadlock: core " +
+                              std::to_string(core.coreId) +
+                              " waits for a tile of core " +
+                              std::to_string(producer) +
+                              ", which does not produce it");
+    }
+    tiles.push_back(tile);
+  }
+  int64_t numParts = static_cast<int64_t>(cores.size());
+  for (const SentTile *tile : tiles)
+    if (splitDim >= 0 && tile->shape[splitDim] % numParts != 0)
+      core.fail(location, name + ": dimension " + std::to_string(splitDim) +
+                              " of size " +
+                              std::to_string(tile->shape[splitDim]) +
+                              " cannot be cut into " +
+                              std::to_string(numParts) + " equal parts");
+  int64_t part = splitDim >= 0 ? position : 0;
+
+  if (kind == Reduce) {
+    core.materialize(identity.slot, elem);
+    core.moveTensor(lhs, identity);
+    for (const SentTile *tile : tiles) {
+      fillFrom(core, rhs, elem, *tile, -1, 0, 1);
+      combiner.run(core);
+      core.materialize(combined.slot, elem);
+      core.moveTensor(lhs, combined);
+    }
+    if (splitDim >= 0) {
+      SentTile whole;
+      const TensorVal &t = core.tensors[lhs];
+      whole.shape.assign(t.sizes, t.sizes + t.rank);
+      const uint8_t *data = static_cast<const uint8_t *>(t.data);
+      whole.data.assign(data,
+                        data + size_t(t.numElements) * hostSize(elem));
+      fillFrom(core, dst, elem, whole, splitDim, part, numParts);
+      return;
+    }
+    core.moveTensor(dst, {lhs, true});
+    // A reshape of the tile is allowed.
+    bool isStatic =
+        std::find(resultShape.begin(), resultShape.end(), -1) ==
+        resultShape.end();
+    if (isStatic) {
+      result.rank = static_cast<int>(resultShape.size());
+      std::copy(resultShape.begin(), resultShape.end(), result.sizes);
+    }
+    return;
+  }
+  if (kind == Single) {
+    fillFrom(core, dst, elem, *tiles.front(), splitDim, part, numParts);
+    return;
+  }
+  // Concatenate (parts of) all tiles along concatDim.
+  std::vector<int64_t> shape = tiles.front()->shape;
+  if (splitDim >= 0)
+    shape[splitDim] /= numParts;
+  int64_t outer = 1, inner = hostSize(elem);
+  for (int d = 0; d < static_cast<int>(shape.size()); ++d)
+    (d < concatDim ? outer : inner) *= shape[d];
+  std::vector<uint8_t> data(size_t(outer) * inner * tiles.size());
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    if (tiles[i]->shape != tiles.front()->shape)
+      core.fail(location, name + ": the producers' tiles differ in shape");
+    fillFrom(core, rhs, elem, *tiles[i], splitDim, part, numParts);
+    const uint8_t *from =
+        static_cast<const uint8_t *>(core.tensors[rhs].data);
+    for (int64_t o = 0; o < outer; ++o)
+      std::memcpy(data.data() + (o * tiles.size() + i) * inner,
+                  from + o * inner, inner);
+  }
+  core.releaseTensor(rhs);
+  SentTile whole;
+  whole.shape = shape;
+  whole.shape[concatDim] *= static_cast<int64_t>(tiles.size());
+  whole.data = std::move(data);
+  fillFrom(core, dst, elem, whole, -1, 0, 1);
+}

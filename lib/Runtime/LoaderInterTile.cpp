@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LoaderInterTile.cpp - Decoding communication between cores ---------===//
+
+#include "LoaderImpl.h"
+
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
+
+#include "mlir/IR/IntegerSet.h"
+
+using namespace mlir;
+using namespace spyre::runtime;
+
+// Work of enumerating a set over cores and groups.
+static constexpr int64_t kMaxPoints = int64_t(1) << 22;
+
+static std::optional<int64_t> evaluate(AffineExpr expr,
+                                       llvm::ArrayRef<int64_t> dims,
+                                       llvm::ArrayRef<int64_t> symbols) {
+  if (auto c = dyn_cast<AffineConstantExpr>(expr))
+    return c.getValue();
+  if (auto d = dyn_cast<AffineDimExpr>(expr))
+    return dims[d.getPosition()];
+  if (auto s = dyn_cast<AffineSymbolExpr>(expr))
+    return symbols[s.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  std::optional<int64_t> x = evaluate(binary.getLHS(), dims, symbols);
+  std::optional<int64_t> y = evaluate(binary.getRHS(), dims, symbols);
+  if (!x || !y)
+    return std::nullopt;
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return *x + *y;
+  case AffineExprKind::Mul:
+    return *x * *y;
+  default:
+    break;
+  }
+  if (*y <= 0)
+    return std::nullopt;
+  int64_t quotient = *x / *y;
+  quotient -= quotient * *y > *x;
+  switch (binary.getKind()) {
+  case AffineExprKind::FloorDiv:
+    return quotient;
+  case AffineExprKind::CeilDiv:
+    return quotient + (quotient * *y != *x);
+  default:
+    return *x - quotient * *y;
+  }
+}
+
+/// Whether a point is in a set; false if it cannot be evaluated.
+static bool contains(IntegerSet set, llvm::ArrayRef<int64_t> dims,
+                     llvm::ArrayRef<int64_t> symbols) {
+  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+    std::optional<int64_t> value =
+        evaluate(set.getConstraint(i), dims, symbols);
+    if (!value || *value < 0 || (set.isEq(i) && *value != 0))
+      return false;
+  }
+  return true;
+}
+
+/// The group ids of a future's set: one dimension with constant bounds.
+static FailureOr<std::vector<int64_t>> groupIds(Operation *op,
+                                                IntegerSet groups) {
+  std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(groups);
+  auto lower = box ? dyn_cast<AffineConstantExpr>(box->lower[0])
+                   : AffineConstantExpr();
+  auto upper = box ? dyn_cast<AffineConstantExpr>(box->upper[0])
+                   : AffineConstantExpr();
+  if (!lower || !upper)
+    return op->emitError("groups must be a range of constants, found ")
+           << IntegerSetAttr::get(groups);
+  if (upper.getValue() - lower.getValue() >= DeviceMemory::kMaxCores)
+    return op->emitError("more groups than cores");
+  std::vector<int64_t> ids;
+  for (int64_t g = lower.getValue(); g <= upper.getValue(); ++g)
+    ids.push_back(g);
+  return ids;
+}
+
+static LogicalResult listCores(Operation *op, const char *what, IntegerSet set,
+                               const std::vector<int64_t> &ids,
+                               int64_t numCores, InterTileGroups &groups) {
+  if (static_cast<int64_t>(ids.size()) * numCores > kMaxPoints)
+    return op->emitError("too many groups");
+  groups.ids = ids;
+  groups.groupOf.assign(numCores, -1);
+  groups.cores.resize(ids.size());
+  for (size_t g = 0; g < ids.size(); ++g)
+    for (int64_t core = 0; core < numCores; ++core) {
+      if (!contains(set, {core}, {ids[g]}))
+        continue;
+      if (groups.groupOf[core] >= 0)
+        return op->emitError("core ")
+               << core << " is a " << what << " in groups "
+               << ids[groups.groupOf[core]] << " and " << ids[g];
+      groups.groupOf[core] = static_cast<int>(g);
+      groups.cores[g].push_back(static_cast<int>(core));
+    }
+  return success();
+}
+
+LogicalResult FunctionLoader::loadInterTile(Operation *op) {
+  int64_t numCores = function.numCores();
+  if (auto produce = dyn_cast<ktdp::InterTileProduceOp>(op)) {
+    auto type = cast<ktdp::TileFutureType>(produce.getFuture().getType());
+    FailureOr<std::vector<int64_t>> ids =
+        groupIds(op, type.getGroups().getValue());
+    if (failed(ids))
+      return failure();
+    auto &instr = add<ProduceInstr>(op);
+    instr.op = function.numProduceOps++;
+    if (failed(listCores(op, "producer", produce.getProducerTilesPerGroup(),
+                         *ids, numCores, instr.producers)))
+      return failure();
+    mlir::Block &block = produce.getBody().front();
+    instr.groupSlot = scalarSlot(block.getArgument(0));
+    if (failed(loadBlock(block, instr.body)))
+      return failure();
+    Value value = block.getTerminator()->getOperand(0);
+    instr.value = tensorSlot(value);
+    instr.elem = *elemOf(value.getType());
+    futures[produce.getFuture()] = &instr;
+    return success();
+  }
+
+  Value future;
+  IntegerSet consumers;
+  std::optional<IntegerSet> dependency;
+  auto &instr = add<ReceiveInstr>(op);
+  instr.name = op->getName().getStringRef().str();
+  Region *combiner = nullptr;
+  Value identity;
+  if (auto reduce = dyn_cast<ktdp::InterTileReduceOp>(op)) {
+    instr.kind = ReceiveInstr::Reduce;
+    future = reduce.getFuture();
+    consumers = reduce.getConsumerTilesPerGroup();
+    dependency = reduce.getProducerDependencyPerConsumer();
+    combiner = &reduce.getCombiner();
+    identity = reduce.getIdentity();
+  } else if (auto scatter = dyn_cast<ktdp::InterTileReduceScatterOp>(op)) {
+    instr.kind = ReceiveInstr::Reduce;
+    future = scatter.getFuture();
+    consumers = scatter.getConsumerTilesPerGroup();
+    combiner = &scatter.getCombiner();
+    identity = scatter.getIdentity();
+    instr.splitDim = static_cast<int>(scatter.getScatterDimension());
+  } else if (auto consume = dyn_cast<ktdp::InterTileConsumeOp>(op)) {
+    future = consume.getFuture();
+    consumers = consume.getConsumerTilesPerGroup();
+    dependency = consume.getProducerDependencyPerConsumer();
+  } else if (auto gather = dyn_cast<ktdp::InterTileGatherOp>(op)) {
+    instr.kind = ReceiveInstr::Concatenate;
+    future = gather.getFuture();
+    consumers = gather.getConsumerTilesPerGroup();
+    instr.concatDim = static_cast<int>(gather.getGatherDimension());
+  } else if (auto scatter = dyn_cast<ktdp::InterTileScatterOp>(op)) {
+    future = scatter.getFuture();
+    consumers = scatter.getConsumerTilesPerGroup();
+    instr.splitDim = static_cast<int>(scatter.getScatterDimension());
+  } else if (auto all = dyn_cast<ktdp::InterTileAllToAllOp>(op)) {
+    instr.kind = ReceiveInstr::Concatenate;
+    future = all.getFuture();
+    consumers = all.getConsumerTilesPerGroup();
+    instr.splitDim = static_cast<int>(all.getSplitDimension());
+    instr.concatDim = static_cast<int>(all.getConcatDimension());
+  } else {
+    return op->emitError("operation '")
+           << op->getName() << "' is not supported by the runtime";
+  }
+
+  auto produced = futures.find(future);
+  if (produced == futures.end())
+    return op->emitError("the future must be the result of "
+                         "ktdp.inter_tile_produce");
+  const ProduceInstr &produce = *produced->second;
+  instr.op = produce.op;
+  instr.elem = produce.elem;
+  instr.producers = produce.producers;
+  if (failed(listCores(op, "consumer", consumers, produce.producers.ids,
+                       numCores, instr.consumers)))
+    return failure();
+
+  // Whom each consumer hears.
+  instr.heard.resize(numCores);
+  for (int64_t core = 0; core < numCores; ++core) {
+    int group = instr.consumers.groupOf[core];
+    if (group < 0)
+      continue;
+    for (int producer : instr.producers.cores[group]) {
+      if (dependency) {
+        SmallVector<int64_t> symbols;
+        if (dependency->getNumSymbols() == 2)
+          symbols.push_back(instr.producers.ids[group]);
+        symbols.push_back(core);
+        if (!contains(*dependency, {int64_t(producer)}, symbols))
+          continue;
+      }
+      instr.heard[core].push_back(producer);
+    }
+    size_t count = instr.heard[core].size();
+    if (instr.kind == ReceiveInstr::Single && count != 1)
+      return op->emitError("consumer ")
+             << core << " needs exactly one producer, but its group "
+             << instr.producers.ids[group] << " gives " << count;
+    if (instr.kind == ReceiveInstr::Concatenate && count == 0)
+      return op->emitError("group ")
+             << instr.producers.ids[group] << " has no producer";
+  }
+  if (instr.kind == ReceiveInstr::Concatenate && instr.splitDim >= 0 &&
+      instr.producers.cores != instr.consumers.cores)
+    return op->emitError("the consumers of every group must be its producers");
+
+  auto resultType = cast<RankedTensorType>(op->getResult(0).getType());
+  for (int64_t size : resultType.getShape())
+    instr.resultShape.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  instr.dst = tensorSlot(op->getResult(0));
+  instr.rhs = function.numTensors++;
+  if (combiner) {
+    mlir::Block &block = combiner->front();
+    instr.identity = use(identity, op);
+    instr.lhs = tensorSlot(block.getArgument(0));
+    instr.rhs = tensorSlot(block.getArgument(1));
+    if (failed(loadBlock(block, instr.combiner)))
+      return failure();
+    Operation *yield = block.getTerminator();
+    instr.combined = use(yield->getOperand(0), yield);
+  }
+  return success();
+}
