@@ -67,7 +67,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   string combiner = "Combiner::None";
   string layoutRule = "LayoutRule::Pointwise";
   int elementCost = 1;
-  int numEpilogueInputs = 0;
+  string numEpilogueInputs = "0";
   // Statement list computing the scalar body; sees `ScalarBuilder b`,
   // `ValueRange ins`, `loopIndex`.
   code body = "return ins[0];";
@@ -485,6 +485,7 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
   let combiner = "Combiner::Add";
   let layoutRule = "LayoutRule::Matmul";
   let body = "return b.product(ins[0], ins[1]);";
+  let numEpilogueInputs = "getHasBias() ? 1 : 0";
   let epilogue = [{
     ::mlir::Value r = b.scale(accumulated, getAlpha().convertToDouble());
     if (!ins.empty())
