@@ -257,7 +257,8 @@ void TileVal::makeRunsOfTable(GroupState &state, int64_t rows, int64_t length) {
   }
 }
 
-std::string TileVal::prepareGroup(int g, bool wantTable) {
+std::string TileVal::prepareGroup(int g, bool wantTable,
+                                  bool zeroOutside) {
   const AccessPlan::Group &group = plan->groups[g];
   GroupState &state = states[g];
   bool isIndirect = !group.indirect.empty();
@@ -379,7 +380,7 @@ std::string TileVal::prepareGroup(int g, bool wantTable) {
           int64_t first = pieces[i].value;
           int64_t last = first + (steps - 1) * pieces[i].slope;
           for (int64_t x : {first, last})
-            if (x < index.lo[i] || x > index.hi[i])
+            if (!zeroOutside && (x < index.lo[i] || x > index.hi[i]))
               return outsideView(index, static_cast<int>(i), x, "index");
         }
         int64_t elemSize = deviceSize(index.elem);
@@ -387,7 +388,7 @@ std::string TileVal::prepareGroup(int g, bool wantTable) {
         int64_t lastByte = (offset + (steps - 1) * stride) * elemSize;
         int64_t low = std::min(firstByte, lastByte);
         int64_t high = std::max(firstByte, lastByte) + elemSize;
-        if (!index.checked &&
+        if ((!index.checked || zeroOutside) &&
             (low < index.limitLo || high > index.limitHi))
           return "index access at byte address " +
                  std::to_string(index.byteAddress + low) +
@@ -417,7 +418,8 @@ std::string TileVal::prepareGroup(int g, bool wantTable) {
           default:
             std::memcpy(&value, p, 8);
           }
-          if (value < view.lo[d] || value > view.hi[d])
+          if (zeroOutside ? value < 0
+                          : value < view.lo[d] || value > view.hi[d])
             return "index value " + std::to_string(value) +
                    " for view dimension " + std::to_string(d) +
                    " is outside its range " + std::to_string(view.lo[d]) +
@@ -446,8 +448,9 @@ std::string TileVal::prepareGroup(int g, bool wantTable) {
   return "";
 }
 
-std::string TileVal::prepare() {
+std::string TileVal::prepare(bool zeroOutside) {
   const AccessPlan &p = *plan;
+  isPartlyOutside = false;
   if (numElements == 0)
     return "";
   states.resize(p.groups.size());
@@ -468,7 +471,8 @@ std::string TileVal::prepare() {
   }
   for (size_t g = 0; g < p.groups.size(); ++g) {
     std::string error =
-        prepareGroup(static_cast<int>(g), static_cast<int>(g) != primary);
+        prepareGroup(static_cast<int>(g), static_cast<int>(g) != primary,
+                     zeroOutside);
     if (!error.empty())
       return error;
   }
@@ -507,14 +511,14 @@ std::string TileVal::prepare() {
       high[d] += states[g].range[i].second;
     }
   for (int d = 0; d < numDims; ++d) {
-    if (p.dims[d].isIndirect)
+    if (p.dims[d].isIndirect || zeroOutside)
       continue;
     if (low[d] < view.lo[d])
       return outsideView(view, d, low[d], "access:");
     if (high[d] > view.hi[d])
       return outsideView(view, d, high[d], "access:");
   }
-  if (view.checked)
+  if (view.checked && !zeroOutside)
     return "";
 
   // The view as a whole leaves its allocation; this tile need not.
@@ -544,7 +548,8 @@ std::string TileVal::prepare() {
   int64_t elemSize = deviceSize(view.elem);
   int64_t firstByte = minOffset * elemSize;
   int64_t endByte = (maxOffset + 1) * elemSize;
-  if (firstByte < view.limitLo || endByte > view.limitHi)
+  isPartlyOutside = firstByte < view.limitLo || endByte > view.limitHi;
+  if (isPartlyOutside && !zeroOutside)
     return std::string("access to ") + (view.isLX ? "LX" : "device memory") +
            " bytes " + std::to_string(view.byteAddress + firstByte) + " to " +
            std::to_string(view.byteAddress + endByte - 1) +
@@ -620,9 +625,88 @@ template <typename Visit> void TileVal::forEachBlock(Visit &&visit) const {
   }
 }
 
+template <typename Visit> void TileVal::forEachElement(Visit &&visit) const {
+  int64_t runTileStride = 0;
+  if (primary >= 0 && !plan->groups[primary].vars.empty())
+    runTileStride = tileStrides[plan->groups[primary].vars.back()];
+  forEachBlock([&](int64_t memory, int64_t tile, const Run *run) {
+    int64_t length = run ? run->length : 1;
+    int64_t runStride = run ? run->stride : 0;
+    for (int64_t i = 0; i < length; ++i) {
+      int64_t index[kMaxRank + 1] = {};
+      while (true) {
+        int64_t m = memory + i * runStride, t = tile + i * runTileStride;
+        for (size_t l = 0; l < linearLoops.size(); ++l) {
+          m += index[l] * linearLoops[l].memoryStride;
+          t += index[l] * linearLoops[l].tileStride;
+        }
+        visit(m, t);
+        int l = static_cast<int>(linearLoops.size()) - 1;
+        for (; l >= 0; --l) {
+          if (++index[l] < linearLoops[l].extent)
+            break;
+          index[l] = 0;
+        }
+        if (l < 0)
+          break;
+      }
+    }
+  });
+}
+
+void TileVal::loadInside(void *tile, bool ieee) const {
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
+  std::memset(tile, 0, size_t(numElements) * size);
+  forEachElement([&](int64_t memory, int64_t offset) {
+    int64_t byte = memory * memorySize;
+    if (byte < view.limitLo || byte + memorySize > view.limitHi)
+      return;
+    const uint8_t *src = view.base + byte;
+    uint8_t *dst = static_cast<uint8_t *>(tile) + offset * size;
+    if (isFloat(view.elem))
+      table.loadFloat(format, reinterpret_cast<float *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+    else if (isWide(view.elem))
+      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+    else
+      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+  });
+}
+
+void TileVal::storeInside(const void *tile, bool ieee) const {
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
+  forEachElement([&](int64_t memory, int64_t offset) {
+    int64_t byte = memory * memorySize;
+    if (byte < view.limitLo || byte + memorySize > view.limitHi)
+      return;
+    uint8_t *dst = view.base + byte;
+    const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * size;
+    if (isFloat(view.elem))
+      table.storeFloat(format, dst, nullptr,
+                       reinterpret_cast<const float *>(src), nullptr, nullptr,
+                       0);
+    else if (isWide(view.elem))
+      table.storeInt64(format, dst, nullptr,
+                       reinterpret_cast<const int64_t *>(src), nullptr,
+                       nullptr, 0);
+    else
+      table.storeInt32(format, dst, nullptr,
+                       reinterpret_cast<const int32_t *>(src), nullptr,
+                       nullptr, 0);
+  });
+}
+
 void TileVal::load(void *tile, bool ieee) const {
   if (numElements == 0)
     return;
+  if (isPartlyOutside)
+    return loadInside(tile, ieee);
   const KernelTable &table = kernels();
   StorageFormat format = storageFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
@@ -668,6 +752,8 @@ void TileVal::load(void *tile, bool ieee) const {
 void TileVal::store(const void *tile, bool ieee) const {
   if (numElements == 0)
     return;
+  if (isPartlyOutside)
+    return storeInside(tile, ieee);
   const KernelTable &table = kernels();
   StorageFormat format = storageFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);

@@ -99,8 +99,10 @@ public:
   /// a size that contradicts the result type or is negative.
   std::string setExtents();
 
-  /// Computes runs and checks every bound. Returns "" or what is wrong.
-  std::string prepare();
+  /// Computes runs and checks every bound. Returns "" or what is wrong. With
+  /// `zeroOutside` only indices below 0 are wrong: reads outside the
+  /// allocation give zeros, writes there are dropped.
+  std::string prepare(bool zeroOutside = false);
 
   /// Device -> host tile (dense row-major, host representation).
   void load(void *tile, bool ieee) const;
@@ -131,11 +133,16 @@ private:
 
   Piece evalForm(int form, int inner) const;
   Piece evalAtom(const Atom &atom, int inner) const;
-  std::string prepareGroup(int group, bool wantTable);
+  std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
+  /// Single elements, those inside the allocation only.
+  void loadInside(void *tile, bool ieee) const;
+  void storeInside(const void *tile, bool ieee) const;
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
   /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
   /// block; the linear loops are inside the block.
   template <typename Visit> void forEachBlock(Visit &&visit) const;
+  /// Calls visit(memoryOffset, tileOffset) for every point.
+  template <typename Visit> void forEachElement(Visit &&visit) const;
 
   std::vector<int64_t> formBase; ///< value of each form without variables
   int64_t lo[kMaxRank];
@@ -145,6 +152,7 @@ private:
   int64_t tileStrides[kMaxRank];
   std::vector<Loop> linearLoops;
   int primary = -1; ///< group whose runs are walked innermost
+  bool isPartlyOutside = false;
 };
 
 } // namespace spyre::runtime

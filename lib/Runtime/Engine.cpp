@@ -208,6 +208,7 @@ Core &RunState::core(int worker, const Function &function) {
   if (w.epoch[function.index] != epoch) {
     w.epoch[function.index] = epoch;
     core->memory = memory;
+    core->zeroOutside = zeroOutside;
     core->forgetBlocks();
   }
   return *core;
@@ -223,6 +224,7 @@ void RunState::addWorkers(int count) {
 
 void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   memory = &deviceMemory;
+  zeroOutside = options.oob == OutOfBounds::Zero;
   threads = options.threads > 0 ? std::min(options.threads, 256)
                                 : ThreadPool::defaultThreads();
   addWorkers(threads);
@@ -358,8 +360,6 @@ RunReport Program::run(DeviceMemory &memory,
     throw Error(plan.name + ": expected " +
                 std::to_string(plan.arguments.size()) +
                 " argument values, found " + std::to_string(argValues.size()));
-  if (options.oob != OutOfBounds::Error)
-    throw Error("out-of-bounds mode 'zero' is not supported yet");
   Clock::time_point start = Clock::now();
   bool ieee = options.numerics == Numerics::IEEE;
 

@@ -41,6 +41,7 @@ private:
                  int location);
 
   DeviceMemory *memory = nullptr;
+  bool zeroOutside = false;
   int threads = 1;
   uint64_t epoch = 0;
   std::vector<std::unique_ptr<Worker>> workers;

@@ -402,7 +402,7 @@ static void countAccess(Core &core, const TileVal &tile, bool isStore) {
 
 void LoadInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
-  std::string error = t.prepare();
+  std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
   TensorVal &result = core.tensors[dst];
@@ -426,7 +426,7 @@ void StoreInstr::run(Core &core) const {
                               std::to_string(value.sizes[d]) +
                               ", that of the access tile " +
                               std::to_string(t.sizes[d]));
-  std::string error = t.prepare();
+  std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
   t.store(value.data, core.ieee);

@@ -1070,11 +1070,14 @@ static Type viewElementType(Value value, int depth = 0) {
   return {};
 }
 
-static LogicalResult loadArguments(func::FuncOp entry, Plan &plan) {
+static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
+                                   const NameOfArgument &nameOf) {
   for (BlockArgument arg : entry.getArguments()) {
     unsigned i = arg.getArgNumber();
     ArgumentInfo info;
-    info.name = "arg" + std::to_string(i);
+    info.name = nameOf(arg.getLoc());
+    if (info.name.empty())
+      info.name = "arg" + std::to_string(i);
     if (auto name = entry.getArgAttrOfType<StringAttr>(i, "ktdp.name"))
       info.name = name.getValue().str();
     info.isFloat = isa<FloatType>(arg.getType());
@@ -1173,8 +1176,16 @@ static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
   return {};
 }
 
-std::shared_ptr<Program> spyre::runtime::loadProgram(ModuleOp module,
-                                                     const LoadOptions &options) {
+std::shared_ptr<Program>
+spyre::runtime::loadProgram(ModuleOp module, const LoadOptions &options) {
+  return loadProgramWithNames(module, options,
+                              [](Location) { return std::string(); });
+}
+
+std::shared_ptr<Program>
+spyre::runtime::loadProgramWithNames(ModuleOp module,
+                                     const LoadOptions &options,
+                                     const NameOfArgument &nameOf) {
   func::FuncOp entry = findEntry(module, options.entry);
   if (!entry)
     return nullptr;
@@ -1246,7 +1257,7 @@ std::shared_ptr<Program> spyre::runtime::loadProgram(ModuleOp module,
     plan.entry = function.get();
     plan.functions.push_back(std::move(function));
   }
-  if (failed(loadArguments(entry, plan)))
+  if (failed(loadArguments(entry, plan, nameOf)))
     return nullptr;
   return std::make_shared<Program>(std::move(impl));
 }

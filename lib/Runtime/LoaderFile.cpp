@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- LoaderFile.cpp - Loading KTIR programs without MLIR types ----------===//
 
+#include "LoaderImpl.h"
 #include "Spyre/Runtime/LoaderFile.h"
 #include "Spyre/Runtime/Loader.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -14,6 +16,23 @@
 
 using namespace spyre;
 using namespace spyre::runtime;
+
+/// The identifier after '%' at a line and column of `text`; "" if there is
+/// none, or only a number.
+static std::string nameAt(llvm::StringRef text, unsigned line,
+                          unsigned column) {
+  for (unsigned l = 1; l < line; ++l)
+    text = text.split('\n').second;
+  if (column == 0 || column > text.size())
+    return "";
+  text = text.drop_front(column - 1);
+  if (!text.consume_front("%"))
+    return "";
+  text = text.take_while([](char c) {
+    return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.' || c == '-';
+  });
+  return llvm::all_of(text, llvm::isDigit) ? "" : text.str();
+}
 
 static std::shared_ptr<Program>
 loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
@@ -33,8 +52,19 @@ loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
     mlir::SourceMgrDiagnosticHandler handler(sources, &context, os);
     mlir::OwningOpRef<mlir::ModuleOp> module =
         mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+    const llvm::MemoryBuffer *source =
+        sources.getMemoryBuffer(sources.getMainFileID());
+    auto nameOf = [&](mlir::Location location) -> std::string {
+      auto position = location->findInstanceOf<mlir::FileLineColLoc>();
+      // Locations of bytecode and of debug info speak of other files.
+      if (!position || mlir::isBytecode(source->getMemBufferRef()) ||
+          position.getFilename() != source->getBufferIdentifier())
+        return "";
+      return nameAt(source->getBuffer(), position.getLine(),
+                    position.getColumn());
+    };
     if (module)
-      program = loadProgram(*module, options);
+      program = loadProgramWithNames(*module, options, nameOf);
   }
   if (!program) {
     while (!text.empty() && text.back() == '\n')

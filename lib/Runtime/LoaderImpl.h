@@ -8,13 +8,17 @@
 #include "Instrs.h"
 #include "InterTile.h"
 #include "Plan.h"
+#include "Spyre/Runtime/LoaderFile.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <functional>
 
 namespace spyre::runtime {
 
@@ -113,6 +117,13 @@ private:
       tileSlots;
   llvm::DenseMap<mlir::Value, ProduceInstr *> futures;
 };
+
+/// The SSA name in source text of an argument at a location, or "".
+using NameOfArgument = std::function<std::string(mlir::Location)>;
+
+std::shared_ptr<Program> loadProgramWithNames(mlir::ModuleOp module,
+                                              const LoadOptions &options,
+                                              const NameOfArgument &nameOf);
 
 /// Whether emitBodyOp knows `op`.
 bool isBodyOp(mlir::Operation *op);

@@ -132,6 +132,7 @@ public:
   const bool ieee;
   RunState *run = nullptr;
   DeviceMemory *memory = nullptr;
+  bool zeroOutside = false; ///< OutOfBounds::Zero
   Counters *counters = nullptr; ///< null: no counting
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};

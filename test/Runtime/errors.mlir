@@ -20,7 +20,7 @@
 // RUN: not spyre-run %s --entry nothing --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=ENTRY
 // ENTRY: error: no function @nothing
 // RUN: not spyre-run %s --arg 1 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
-// AMBIGUOUS: error: found 3 sequence functions
+// AMBIGUOUS: error: found 2 sequence functions
 // RUN: not ls %t/out
 
 func.func @unknown_op(%x: index) attributes {grid = [1]} {

@@ -35,6 +35,8 @@ Runs a KTIR program (text or bytecode) on the functional device model.
                      are allocated and take no --arg
   --out-dir DIR      write every array argument to DIR/<name>.npy afterwards
   --numerics MODE    what f16 is: dl16 (default) or ieee
+  --oob MODE         accesses outside their view: error (default), or zero (reads
+                     past an allocation give zeros, writes are dropped)
   --threads N        host threads (default: one per processor)
   --repeat N         run N times on the same inputs (default 1)
   --timing           print predicted device time and host time
@@ -49,6 +51,7 @@ struct Options {
   std::string program, entry, outDir, json;
   std::vector<std::string> args;
   Numerics numerics = Numerics::DL16;
+  OutOfBounds oob = OutOfBounds::Error;
   int threads = 0, repeat = 1;
   bool timing = false;
 };
@@ -109,6 +112,14 @@ static Options parseOptions(int argc, char **argv) {
       o.repeat = parseCount(flag, value());
     } else if (flag == "--timing") {
       o.timing = true;
+    } else if (flag == "--oob") {
+      std::string mode = value();
+      if (mode == "error")
+        o.oob = OutOfBounds::Error;
+      else if (mode == "zero")
+        o.oob = OutOfBounds::Zero;
+      else
+        usageError("--oob expects error or zero, found '" + mode + "'");
     } else if (flag == "--numerics") {
       std::string mode = value();
       if (mode == "dl16")
@@ -147,8 +158,17 @@ static void permute(const std::vector<int64_t> &shape,
                     const std::vector<int64_t> &strides, int64_t elemSize,
                     uint8_t *rowMajor, uint8_t *image, bool toImage) {
   int64_t count = 1;
-  for (int64_t size : shape)
-    count *= size;
+  bool isDense = true;
+  for (size_t d = shape.size(); d-- > 0;) {
+    isDense &= shape[d] <= 1 || strides[d] == count;
+    count *= shape[d];
+  }
+  if (isDense) {
+    if (count > 0)
+      std::memcpy(toImage ? image : rowMajor, toImage ? rowMajor : image,
+                  count * elemSize);
+    return;
+  }
   std::vector<int64_t> index(shape.size(), 0);
   for (int64_t i = 0; i < count; ++i) {
     int64_t offset = 0;
@@ -435,6 +455,7 @@ static void run(const Options &options) {
   RunOptions runOptions;
   runOptions.threads = options.threads;
   runOptions.numerics = options.numerics;
+  runOptions.oob = options.oob;
   RunReport report;
   double best = std::numeric_limits<double>::infinity(), first = 0;
   for (int repeat = 0; repeat < options.repeat; ++repeat) {
