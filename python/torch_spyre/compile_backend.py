@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
 from torch.fx import GraphModule, Node
 
 from torch_spyre import _C, _cache, _dump, _fused_ops
@@ -174,8 +173,6 @@ def _is_device_tensor(meta: Any) -> bool:
 
 class CompiledFunction:
     """A compiled FX graph; called with a list of inputs, as AOTAutograd does."""
-
-    _boxed_call = True
 
     def __init__(self, gm: GraphModule, options: dict[str, Any], name: str) -> None:
         self.gm = gm
@@ -400,7 +397,15 @@ def _compiler(kind: str, options: dict[str, Any]) -> Callable:
         with _lock:
             number = _counter
             _counter += 1
-        return CompiledFunction(gm, options, f"{kind}{number}")
+        compiled = CompiledFunction(gm, options, f"{kind}{number}")
+
+        # A plain function keeps the mark through Dynamo's wrapper around
+        # backward compilers.
+        def call(args: list[Any]) -> list[Any]:
+            return compiled(args)
+
+        call._boxed_call = True  # type: ignore[attr-defined]
+        return call
 
     return compile_fx
 
@@ -426,6 +431,5 @@ __all__ = [
     "CompiledPart",
     "compiled_parts",
     "describe",
-    "make_boxed_func",
     "spyre",
 ]
