@@ -217,3 +217,32 @@ func.func @nothing(%a: tensor<0x3xf16, #l2>, %b: tensor<3x0xf16, #l2>) -> tensor
   %x = spyre_graph.add ins(%a, %bt : tensor<0x3xf16, #l2>, tensor<0x3xf16>) outs(%e : tensor<0x3xf16>) -> tensor<0x3xf16>
   return %x : tensor<0x3xf16>
 }
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#i1 = #spyre_graph.layout<order = [0], IEEE_INT32>
+
+// Indices select no lanes: along the stick the op works on a copy with another
+// stick. An update is copied back.
+// CHECK-LABEL: func.func @gather_columns
+// CHECK: %[[T:.+]] = spyre_graph.restickify ins(%arg0
+// CHECK-SAME: -> tensor<10x256xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: spyre_graph.gather ins(%[[T]], %arg1
+func.func @gather_columns(%t: tensor<10x256xf16, #l2>, %i: tensor<7xi64, #i1>) -> tensor<10x7xf16> {
+  %e = tensor.empty() : tensor<10x7xf16>
+  %r = spyre_graph.gather ins(%t, %i : tensor<10x256xf16, #l2>, tensor<7xi64, #i1>) outs(%e : tensor<10x7xf16>) {axis = 1 : i64} -> tensor<10x7xf16>
+  return %r : tensor<10x7xf16>
+}
+
+// CHECK-LABEL: func.func @scatter_elements
+// CHECK: %[[T:.+]] = spyre_graph.restickify ins(%arg2
+// CHECK-SAME: -> tensor<256xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: %[[S:.+]] = spyre_graph.scatter {{.*}} outs(%[[T]]
+// CHECK: %[[B:.+]] = spyre_graph.restickify ins(%[[S]] {{.*}} outs(%arg2
+// CHECK: materialize_in_destination %[[B]] in %arg2
+func.func @scatter_elements(%a: tensor<7xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>, %i: tensor<7xi64, #i1>, %t: tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {
+  %r = spyre_graph.scatter ins(%a, %i : tensor<7xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>, tensor<7xi64, #i1>) outs(%t : tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {axis = 0 : i64} -> tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  %m = bufferization.materialize_in_destination %r in %t : (tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>, tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) -> tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  return
+}

@@ -21,11 +21,13 @@ LaneAccess spyre_graph::getLaneAccess(AffineMap map, LayoutAttrInterface layout,
   if (auto relative = dyn_cast<LayoutAttr>(layout)) {
     int64_t stickDim = relative.getStickDim(shape);
     if (stickDim >= 0)
-      lane = simplifyWithRanges(map.getResult(stickDim) % stickElements,
-                                extents);
+      lane =
+          simplifyWithRanges(map.getResult(stickDim) % stickElements, extents);
   } else if (!llvm::is_contained(shape, 0)) {
-    AffineExpr deviceLane = layout.getDeviceMap(shape, context).getResults().back();
-    lane = simplifyWithRanges(deviceLane.replaceDims(map.getResults()), extents);
+    AffineExpr deviceLane =
+        layout.getDeviceMap(shape, context).getResults().back();
+    lane =
+        simplifyWithRanges(deviceLane.replaceDims(map.getResults()), extents);
   }
   if (auto constant = dyn_cast<AffineConstantExpr>(lane))
     return {constant.getValue() == 0 ? LaneAccess::Zero : LaneAccess::Irregular,

@@ -25,14 +25,13 @@ bool overwritesInit(SpyreOpInterface op) {
   SmallVector<int64_t> ones(extents.size(), 1);
   std::optional<Slicing> whole =
       getSlicing(op.getIndexingMaps().back(), extents, ones, extents);
-  return whole &&
-         whole->covers(cast<ShapedType>(op.getSpyreInit().getType()).getShape());
+  return whole && whole->covers(
+                      cast<ShapedType>(op.getSpyreInit().getType()).getShape());
 }
 
 template <typename ConcreteOp>
-struct DeviceOpModel
-    : bufferization::DstBufferizableOpInterfaceExternalModel<
-          DeviceOpModel<ConcreteOp>, ConcreteOp> {
+struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
+                           DeviceOpModel<ConcreteOp>, ConcreteOp> {
   bool bufferizesToMemoryRead(Operation *operation, OpOperand &operand,
                               const bufferization::AnalysisState &) const {
     auto op = cast<SpyreOpInterface>(operation);
@@ -78,12 +77,14 @@ struct DeviceOpModel
   }
 };
 
-template <typename ConcreteOp> void attachModel(MLIRContext *context) {
+template <typename ConcreteOp>
+void attachModel(MLIRContext *context) {
   if constexpr (ConcreteOp::template hasTrait<SpyreOpInterface::Trait>())
     ConcreteOp::template attachInterface<DeviceOpModel<ConcreteOp>>(*context);
 }
 
-template <typename... ConcreteOps> void attachModels(MLIRContext *context) {
+template <typename... ConcreteOps>
+void attachModels(MLIRContext *context) {
   (attachModel<ConcreteOps>(context), ...);
 }
 

@@ -57,9 +57,9 @@ private:
         return true;
       };
       auto func = dyn_cast<func::FuncOp>(op);
-      bool valid = func ? check(func.getArgumentTypes()) &&
-                              check(func.getResultTypes())
-                        : check(op->getResultTypes());
+      bool valid =
+          func ? check(func.getArgumentTypes()) && check(func.getResultTypes())
+               : check(op->getResultTypes());
       return valid ? WalkResult::advance() : WalkResult::interrupt();
     });
     return failure(result.wasInterrupted());
@@ -129,8 +129,8 @@ private:
       return createCopy(builder, loc, from, to);
     };
     bufferization::BufferizationState state;
-    if (failed(bufferization::runOneShotModuleBufferize(getOperation(),
-                                                        options, state)))
+    if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
+                                                        state)))
       return failure();
     // An argument that was updated in place is its own source.
     getOperation().walk([&](SpyreOpInterface op) {
@@ -176,9 +176,9 @@ private:
           continue;
         StringRef nameAttr = SpyreGraphDialect::getNameAttrName();
         if (!func.getResultAttr(result, nameAttr))
-          func.setResultAttr(result, nameAttr,
-                             StringAttr::get(&getContext(),
-                                             "out" + Twine(number)));
+          func.setResultAttr(
+              result, nameAttr,
+              StringAttr::get(&getContext(), "out" + Twine(number)));
         ++number;
       }
       giveResultsOwnBuffers(func);

@@ -56,10 +56,9 @@ public:
         ++numNotFitting;
         continue;
       }
-      lifetime.alloc->setAttr(attrName,
-                              PlacementAttr::get(func.getContext(),
-                                                 MemorySpace::lx, *offset,
-                                                 local));
+      lifetime.alloc->setAttr(attrName, PlacementAttr::get(func.getContext(),
+                                                           MemorySpace::lx,
+                                                           *offset, local));
       ++numPlaced;
     }
   }
@@ -88,9 +87,8 @@ private:
         unsigned number = operand.getOperandNumber();
         if (indirect && indirect->operand == number)
           return std::nullopt;
-        std::optional<Slicing> slicing =
-            getSlicing(maps[number], extents, division.getSplits(),
-                       division.getChunks());
+        std::optional<Slicing> slicing = getSlicing(
+            maps[number], extents, division.getSplits(), division.getChunks());
         if (!slicing || !slicing->covers(type.getShape()) ||
             (common && !(*common == *slicing)))
           return std::nullopt;
@@ -101,9 +99,7 @@ private:
     int64_t stickDim =
         cast<LayoutAttr>(type.getMemorySpace()).getStickDim(type.getShape());
     if (common && stickDim >= 0 && common->dims[stickDim].split > 1 &&
-        common->dims[stickDim].chunk %
-                getStickElements(getLayout(type)) !=
-            0)
+        common->dims[stickDim].chunk % getStickElements(getLayout(type)) != 0)
       return std::nullopt;
     return common;
   }

@@ -10,12 +10,12 @@ using namespace mlir::spyre_graph;
 
 static constexpr int64_t kStickInBytes = 128;
 
-std::vector<BufferLifetime>
-spyre_graph::getBufferLifetimes(func::FuncOp func) {
+std::vector<BufferLifetime> spyre_graph::getBufferLifetimes(func::FuncOp func) {
   // First and last program point of each operation, nested ones included.
   DenseMap<Operation *, std::pair<int64_t, int64_t>> points;
   int64_t next = 0;
-  func.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op].first = next++; });
+  func.walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { points[op].first = next++; });
   func.walk<WalkOrder::PostOrder>([&](Operation *op) {
     int64_t last = points[op].first;
     for (Region &region : op->getRegions())
@@ -51,8 +51,10 @@ spyre_graph::getBufferLifetimes(func::FuncOp func) {
 
 std::optional<int64_t> FirstFit::place(int64_t sizeInBytes, int64_t first,
                                        int64_t last) {
-  llvm::erase_if(blocks, [&](const Block &block) { return block.last < first; });
-  int64_t size = llvm::alignTo(std::max<int64_t>(sizeInBytes, 1), kStickInBytes);
+  llvm::erase_if(blocks,
+                 [&](const Block &block) { return block.last < first; });
+  int64_t size =
+      llvm::alignTo(std::max<int64_t>(sizeInBytes, 1), kStickInBytes);
   int64_t offset = 0;
   auto before = blocks.begin();
   for (; before != blocks.end(); ++before) {

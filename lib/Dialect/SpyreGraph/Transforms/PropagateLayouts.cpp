@@ -154,11 +154,9 @@ private:
   /// SG-PROPAGATE-C1
   LogicalResult checkArguments() {
     for (BlockArgument argument : func.getArguments())
-      if (isa<TensorType>(argument.getType()) &&
-          !getLayout(argument.getType()))
-        return func.emitError()
-               << "argument " << argument.getArgNumber()
-               << " has no layout: " << argument.getType();
+      if (isa<TensorType>(argument.getType()) && !getLayout(argument.getType()))
+        return func.emitError() << "argument " << argument.getArgNumber()
+                                << " has no layout: " << argument.getType();
     return success();
   }
 
@@ -333,7 +331,8 @@ private:
   LogicalResult visit(Operation *op) {
     if (auto spyreOp = dyn_cast<SpyreOpInterface>(op))
       return visitSpyreOp(spyreOp);
-    if (auto materialize = dyn_cast<bufferization::MaterializeInDestinationOp>(op)) {
+    if (auto materialize =
+            dyn_cast<bufferization::MaterializeInDestinationOp>(op)) {
       if (materialize.getResult())
         materialize.getResult().setType(
             cast<TensorType>(materialize.getDest().getType()));
@@ -358,13 +357,15 @@ private:
       if (!getLayout(input.getType())) {
         auto empty = input.getDefiningOp<tensor::EmptyOp>();
         if (!empty)
-          return op->emitOpError() << "input has no layout: " << input.getType();
+          return op->emitOpError()
+                 << "input has no layout: " << input.getType();
         auto type = cast<RankedTensorType>(input.getType());
-        input.setType(
-            type.cloneWithEncoding(LayoutAttr::getDefault(type)));
+        input.setType(type.cloneWithEncoding(LayoutAttr::getDefault(type)));
       }
 
     OpInfo info(op);
+    if (info.indirect)
+      makeIndirectlyAccessible(info);
     Value init = op.getSpyreInit();
     LayoutAttrInterface fixed = getLayout(init.getType());
     if (op.getLayoutRule() == LayoutRule::Matmul)
@@ -372,6 +373,69 @@ private:
     else
       settle(info, fixed);
     return success();
+  }
+
+  /// A layout of the same shape in which indices select along `dim` whole rows
+  /// of sticks, or null if `layout` is one.
+  LayoutAttr getIndexableLayout(ShapedType type, LayoutAttrInterface layout,
+                                int64_t dim) {
+    SmallVector<::spyre::DeviceDim> deviceDims =
+        layout.getDeviceDims(type.getShape());
+    unsigned parts = llvm::count_if(deviceDims, [&](const auto &deviceDim) {
+      return deviceDim.hostDim == dim;
+    });
+    if (parts == 1 && deviceDims.back().hostDim != dim)
+      return nullptr;
+    int64_t stickDim = -1;
+    SmallVector<int64_t> order;
+    for (int64_t other = 0; other < type.getRank(); ++other)
+      if (other != dim && type.getDimSize(other) > 1)
+        stickDim = other;
+    for (int64_t other = 0; other < type.getRank(); ++other)
+      if (other != stickDim)
+        order.push_back(other);
+    if (stickDim >= 0)
+      order.push_back(stickDim);
+    return LayoutAttr::get(context, order, type.getElementType(),
+                           /*sparse=*/stickDim < 0);
+  }
+
+  /// Indices cannot select lanes: where the accessed dimension lies along the
+  /// sticks, the op works on a copy with another stick, which is copied back if
+  /// the op updates it.
+  void makeIndirectlyAccessible(OpInfo &info) {
+    unsigned operand = info.indirect->operand;
+    Value accessed = info.op->getOperand(operand);
+    auto type = cast<ShapedType>(accessed.getType());
+    LayoutAttrInterface layout = getLayout(type);
+    LayoutAttr indexable =
+        layout ? getIndexableLayout(type, layout, info.indirect->dim) : nullptr;
+    if (!indexable)
+      return;
+    AffineMap identity =
+        AffineMap::getMultiDimIdentityMap(type.getRank(), context);
+    builder.setInsertionPoint(info.op);
+    Value copy = createCopy(RestickifyOp::getOperationName(), info.op->getLoc(),
+                            accessed, identity, type.getShape(), indexable);
+    ++counters.restickify;
+    counters.copiedBytes += getSizeInBytes(indexable, type.getShape());
+    info.op->setOperand(operand, copy);
+    if (operand != info.getInitNumber())
+      return;
+    Value result = info.op->getResult(0);
+    result.setType(cast<RankedTensorType>(copy.getType()));
+    builder.setInsertionPointAfter(info.op);
+    OperationState state(info.op->getLoc(), RestickifyOp::getOperationName());
+    state.addOperands({result, accessed});
+    state.addTypes(accessed.getType());
+    state.addAttribute("maps",
+                       builder.getAffineMapArrayAttr({identity, identity}));
+    state.addAttribute("extents",
+                       builder.getDenseI64ArrayAttr(type.getShape()));
+    Operation *back = builder.create(state);
+    result.replaceAllUsesExcept(back->getResult(0), back);
+    ++counters.restickify;
+    counters.copiedBytes += getSizeInBytes(layout, type.getShape());
   }
 
   /// A contraction has no choice.
@@ -555,10 +619,12 @@ private:
     auto type = cast<ShapedType>(info.op->getResult(0).getType());
     int64_t stickDim = stick ? info.getInitDim(*stick) : -1;
     // One element fills no stick either way; the default says so simplest.
-    bool single = type.getRank() == 0 || llvm::all_of(type.getShape(), [](int64_t extent) {
-                    return extent <= 1;
-                  });
-    if (stickDim < 0 && (single || info.getInitNumber() == 0))
+    bool single = type.getRank() == 0 ||
+                  llvm::all_of(type.getShape(),
+                               [](int64_t extent) { return extent <= 1; });
+    bool indexed =
+        info.indirect && info.indirect->operand == info.getInitNumber();
+    if (stickDim < 0 && !indexed && (single || info.getInitNumber() == 0))
       return LayoutAttr::getDefault(type);
     SmallVector<int64_t> order;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -588,9 +654,9 @@ private:
     if (func.isExternal())
       return;
     Operation *terminator = func.getBody().back().getTerminator();
-    func.setType(FunctionType::get(
-        context, func.getArgumentTypes(),
-        llvm::to_vector(terminator->getOperandTypes())));
+    func.setType(
+        FunctionType::get(context, func.getArgumentTypes(),
+                          llvm::to_vector(terminator->getOperandTypes())));
   }
 
   struct MadeCopy {

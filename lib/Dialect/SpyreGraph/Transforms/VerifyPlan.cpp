@@ -106,8 +106,8 @@ private:
   }
 
   /// SG-PLAN-C1
-  LogicalResult
-  verifyBuffer(Value value, function_ref<InFlightDiagnostic()> emitError) {
+  LogicalResult verifyBuffer(Value value,
+                             function_ref<InFlightDiagnostic()> emitError) {
     auto type = dyn_cast<MemRefType>(value.getType());
     if (!type) {
       if (isa<TensorType>(value.getType()))
@@ -119,7 +119,8 @@ private:
       return emitError() << "expected a buffer of static shape and identity "
                             "layout map, found "
                          << type;
-    auto layout = dyn_cast_or_null<VerifiableTensorEncoding>(type.getMemorySpace());
+    auto layout =
+        dyn_cast_or_null<VerifiableTensorEncoding>(type.getMemorySpace());
     if (!layout || !getLayout(type))
       return emitError() << "expected a layout as memory space, found " << type;
     return layout.verifyEncoding(type.getShape(), type.getElementType(),
@@ -171,8 +172,8 @@ private:
                << "slices of loop dimension " << dim << " cover " << covered
                << " of " << extents[dim] << " iterations";
       if (splits[dim] > 1 && kinds[dim] != utils::IteratorType::parallel)
-        return op->emitOpError() << "loop dimension " << dim
-                                 << " is split but not parallel";
+        return op->emitOpError()
+               << "loop dimension " << dim << " is split but not parallel";
     }
     return success();
   }
@@ -228,11 +229,10 @@ private:
       if (!cutsBetweenSticks(map.getResult(stickDim), dim, extents,
                              division.getSplits()[dim],
                              division.getChunks()[dim], stickElements))
-        return op->emitOpError()
-               << "slices of " << division.getChunks()[dim]
-               << " iterations of loop dimension " << dim
-               << " write parts of the same stick of " << stickElements
-               << " elements";
+        return op->emitOpError() << "slices of " << division.getChunks()[dim]
+                                 << " iterations of loop dimension " << dim
+                                 << " write parts of the same stick of "
+                                 << stickElements << " elements";
     }
     return success();
   }
@@ -290,10 +290,10 @@ private:
       std::vector<Box> boxes(cores);
       for (int64_t core = 0; core < cores; ++core)
         if (!getCoreBox(maps[number], extents, division, core, boxes[core]))
-          return op->emitOpError() << "accesses operand " << number
-                                   << " in LX through the map "
-                                   << AffineMapAttr::get(maps[number])
-                                   << ", which is not made of loop dimensions";
+          return op->emitOpError()
+                 << "accesses operand " << number << " in LX through the map "
+                 << AffineMapAttr::get(maps[number])
+                 << ", which is not made of loop dimensions";
       auto [held, isNew] = heldBoxes.try_emplace(alloc, boxes);
       for (int64_t core = 0; core < cores; ++core)
         if (!(held->second[core] == boxes[core])) {
@@ -301,7 +301,8 @@ private:
               op->emitOpError()
               << "core " << core << " accesses a slice of operand " << number
               << " that it does not hold in LX";
-          diagnostic.attachNote(alloc.getLoc()) << "the buffer is allocated here";
+          diagnostic.attachNote(alloc.getLoc())
+              << "the buffer is allocated here";
           return diagnostic;
         }
       if (isNew && failed(verifyHeldBoxes(alloc, placement, boxes)))
@@ -343,8 +344,8 @@ private:
     LayoutAttrInterface layout = getLayout(alloc.getType());
     if (local.size() != shape.size())
       return alloc->emitOpError()
-             << "placement in LX has " << local.size()
-             << " local extents for " << shape.size() << " dimensions";
+             << "placement in LX has " << local.size() << " local extents for "
+             << shape.size() << " dimensions";
     if (!isa<LayoutAttr>(layout))
       return alloc->emitOpError(
           "a buffer in LX must have a layout relative to its shape");
@@ -383,8 +384,8 @@ private:
       // Empty loops read nothing, but a reduction over nothing still writes.
       bool empty = false;
       for (unsigned dim = 0; dim < extents.size(); ++dim)
-        empty |= extents[dim] == 0 && (number != initNumber ||
-                                       maps[number].isFunctionOfDim(dim));
+        empty |= extents[dim] == 0 &&
+                 (number != initNumber || maps[number].isFunctionOfDim(dim));
       if (empty)
         continue;
       ArrayRef<int64_t> shape = alloc.getType().getShape();
@@ -409,11 +410,11 @@ private:
         for (const Box &part : missing->second)
           subtract(part, accessed, unread);
         if (!sameVolume(unread, missing->second)) {
-          InFlightDiagnostic diagnostic =
-              op->emitOpError()
-              << "reads parts of operand " << number
-              << " that have not been written";
-          diagnostic.attachNote(alloc.getLoc()) << "the buffer is allocated here";
+          InFlightDiagnostic diagnostic = op->emitOpError()
+                                          << "reads parts of operand " << number
+                                          << " that have not been written";
+          diagnostic.attachNote(alloc.getLoc())
+              << "the buffer is allocated here";
           return diagnostic;
         }
         continue;
@@ -473,10 +474,10 @@ private:
         return alloc->emitOpError("has no placement");
       bool isLX = placement.getSpace() == MemorySpace::lx;
       int64_t limit = isLX ? scratchpadBytes : poolSize;
-      int64_t sizeInBytes = getLayout(alloc.getType())
-                                .getSizeInBytes(isLX
-                                                    ? placement.getLocal()
-                                                    : alloc.getType().getShape());
+      int64_t sizeInBytes =
+          getLayout(alloc.getType())
+              .getSizeInBytes(isLX ? placement.getLocal()
+                                   : alloc.getType().getShape());
       int64_t begin = placement.getOffset();
       if (begin % 128 != 0)
         return alloc->emitOpError()
@@ -496,7 +497,8 @@ private:
         while (outermost->getBlock() != alloc->getBlock())
           outermost = outermost->getParentOp();
         Operation *last = outermost;
-        while (last->getNumRegions() != 0 && !last->getRegions().back().empty() &&
+        while (last->getNumRegions() != 0 &&
+               !last->getRegions().back().empty() &&
                !last->getRegions().back().back().empty())
           last = &last->getRegions().back().back().back();
         interval.first = std::min(interval.first, order.lookup(outermost));

@@ -165,11 +165,11 @@ private:
       double sharingCores = coresUsed;
       for (unsigned dim : operandDims[operand])
         sharingCores /= candidate.splits[dim];
-      double seconds =
-          result.operandBytes[operand] *
-          std::max(1.0, sharingCores / spec.numBroadcastCores) /
-          spec.effectiveMemoryBytesPerSecond;
-      result.operandCosts.push_back({seconds, getSlicingNumber(operand, candidate)});
+      double seconds = result.operandBytes[operand] *
+                       std::max(1.0, sharingCores / spec.numBroadcastCores) /
+                       spec.effectiveMemoryBytesPerSecond;
+      result.operandCosts.push_back(
+          {seconds, getSlicingNumber(operand, candidate)});
     }
     result.candidates.push_back(candidate);
   }
@@ -192,8 +192,8 @@ private:
   int getSlicingNumber(unsigned operand, const Candidate &candidate) {
     if (indirect && indirect->operand == operand)
       return SlicingNumbers::kNone;
-    std::optional<Slicing> slicing = getSlicing(
-        maps[operand], extents, candidate.splits, candidate.chunks);
+    std::optional<Slicing> slicing =
+        getSlicing(maps[operand], extents, candidate.splits, candidate.chunks);
     if (!slicing ||
         !slicing->covers(
             cast<ShapedType>(op->getOperand(operand).getType()).getShape()))
@@ -318,12 +318,14 @@ private:
 
   /// Whether a node under one of its candidates reads an operand in the slices
   /// in which its producer writes it.
-  bool agrees(const Node &node, unsigned candidate, const Node::Edge &edge) const {
+  bool agrees(const Node &node, unsigned candidate,
+              const Node::Edge &edge) const {
     const Node &producer = nodes[edge.node];
     return producer.chosen >= 0 &&
            producer.divisions
                    ->get(producer.chosen, producer.divisions->numOperands - 1)
-                   .slicing == node.divisions->get(candidate, edge.operand).slicing;
+                   .slicing ==
+               node.divisions->get(candidate, edge.operand).slicing;
   }
 
   struct Price {
@@ -352,8 +354,7 @@ private:
         ++disagreeing;
         continue;
       }
-      const OperandCost &cost =
-          user.divisions->get(user.chosen, edge.operand);
+      const OperandCost &cost = user.divisions->get(user.chosen, edge.operand);
       if (cost.slicing == divisions.get(candidate, init).slicing) {
         residentBytes += user.divisions->operandBytes[edge.operand];
       } else {

@@ -27,7 +27,9 @@ class Function:
         self.counter += 1
         return f"%v{self.counter}"
 
-    def argument(self, shape: list[int], element: str = "f16") -> tuple[str, list[int], str, str]:
+    def argument(
+        self, shape: list[int], element: str = "f16"
+    ) -> tuple[str, list[int], str, str]:
         order = list(range(len(shape)))
         self.rng.shuffle(order)
         sparse = ", sparse" if shape and self.rng.random() < 0.1 else ""
@@ -75,12 +77,16 @@ class Function:
     def random_view(self, source):
         shape = source[1]
         rank = len(shape)
-        kind = self.rng.choice(["permute", "slice", "expand", "split", "merge", "select"])
+        kind = self.rng.choice(
+            ["permute", "slice", "expand", "split", "merge", "select"]
+        )
         if kind == "permute":
             order = list(range(rank))
             self.rng.shuffle(order)
             return self.view(
-                source, [shape[d] for d in order], [f"d{order.index(i)}" for i in range(rank)]
+                source,
+                [shape[d] for d in order],
+                [f"d{order.index(i)}" for i in range(rank)],
             )
         dim = self.rng.randrange(rank) if rank else -1
         if kind == "slice" and rank and shape[dim] > 1:
@@ -91,10 +97,15 @@ class Function:
             return self.view(
                 source,
                 sliced,
-                [f"d{i} * {step} + {start}" if i == dim else f"d{i}" for i in range(rank)],
+                [
+                    f"d{i} * {step} + {start}" if i == dim else f"d{i}"
+                    for i in range(rank)
+                ],
             )
         if kind == "split" and rank and rank < 5:
-            factors = [f for f in (2, 3, 5, 7, 8, 16, 64) if shape[dim] % f == 0 and shape[dim]]
+            factors = [
+                f for f in (2, 3, 5, 7, 8, 16, 64) if shape[dim] % f == 0 and shape[dim]
+            ]
             if factors:
                 f = self.rng.choice(factors)
                 split = shape[:dim] + [shape[dim] // f, f] + shape[dim + 1 :]
@@ -105,7 +116,10 @@ class Function:
             dim = self.rng.randrange(rank - 1)
             f = shape[dim + 1]
             merged = shape[:dim] + [shape[dim] * f] + shape[dim + 2 :]
-            results = [f"d{i}" for i in range(dim)] + [f"d{dim} floordiv {f}", f"d{dim} mod {f}"]
+            results = [f"d{i}" for i in range(dim)] + [
+                f"d{dim} floordiv {f}",
+                f"d{dim} mod {f}",
+            ]
             results += [f"d{i - 1}" for i in range(dim + 2, rank)]
             return self.view(source, merged, results)
         if kind == "select" and rank and shape[dim] > 0:
@@ -125,8 +139,19 @@ class Function:
         shape, element = source[1], source[2]
         rank = len(shape)
         kind = self.rng.choice(
-            ["unary", "binary", "broadcast", "reduce", "keepdim", "matmul", "cat", "gather",
-             "cumsum", "fill", "cast"]
+            [
+                "unary",
+                "binary",
+                "broadcast",
+                "reduce",
+                "keepdim",
+                "matmul",
+                "cat",
+                "gather",
+                "cumsum",
+                "fill",
+                "cast",
+            ]
         )
         if kind == "binary":
             other = self.argument(shape, element)
@@ -143,7 +168,13 @@ class Function:
                 reduced = [size for i, size in enumerate(shape) if i not in dims]
             else:
                 reduced = [1 if i in dims else size for i, size in enumerate(shape)]
-            self.op("sum", [source], reduced, element, f"{{dims = array<i64: {str(dims)[1:-1]}>}}")
+            self.op(
+                "sum",
+                [source],
+                reduced,
+                element,
+                f"{{dims = array<i64: {str(dims)[1:-1]}>}}",
+            )
         elif kind == "matmul" and rank >= 2 and element != "i64":
             n = self.rng.choice(SIZES)
             other = self.argument([shape[-1], n], element)
@@ -158,7 +189,8 @@ class Function:
             for part in (source, other):
                 dims = ", ".join(f"d{i}" for i in range(rank))
                 into = ", ".join(
-                    f"d{i} + {offset}" if i == dim and offset else f"d{i}" for i in range(rank)
+                    f"d{i} + {offset}" if i == dim and offset else f"d{i}"
+                    for i in range(rank)
                 )
                 init = self.op(
                     "identity",
@@ -176,7 +208,9 @@ class Function:
             count = self.rng.choice(SIZES)
             index = self.argument([count], "i64")
             result = shape[:axis] + [count] + shape[axis + 1 :]
-            self.op("gather", [source, index], result, element, f"{{axis = {axis} : i64}}")
+            self.op(
+                "gather", [source, index], result, element, f"{{axis = {axis} : i64}}"
+            )
         elif kind == "cumsum" and rank:
             dim = self.rng.randrange(rank)
             self.op("cumsum", [source], shape, element, f"{{dim = {dim} : i64}}")
@@ -226,7 +260,9 @@ def main() -> None:
         rng = random.Random(seed * 1000003 + number)
         function = Function(rng, f"f{seed}_{number}")
         rank = rng.randint(0, 4)
-        function.argument([rng.choice(SIZES[:10] if rank > 2 else SIZES) for _ in range(rank)])
+        function.argument(
+            [rng.choice(SIZES[:10] if rank > 2 else SIZES) for _ in range(rank)]
+        )
         for _ in range(rng.randint(1, 8)):
             function.step()
         if rng.random() < 0.3:

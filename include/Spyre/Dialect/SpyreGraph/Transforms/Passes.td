@@ -31,7 +31,9 @@ def SpyrePropagateLayouts
     3. An input whose stick runs along another loop dimension than the op needs
        is copied by `spyre_graph.restickify`; one whose lane is not 0, v or
        v mod (elements per stick) for a loop dimension v by
-       `spyre_graph.identity`. Equal copies are made once.
+       `spyre_graph.identity`. Equal copies are made once. A table that is
+       indexed along its stick is copied to another stick, because indices
+       cannot select lanes; an updated one is copied back.
 
     The pass never changes values: any index map can be executed, the copies
     are there because the device's ops cannot read across sticks.
