@@ -1,0 +1,621 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every row of the ATen table: one operator, compiled and run, against fp64."""
+
+import pytest
+import torch
+from numerics import assert_exact, assert_like_oracle, device_value, oracle, unit
+from torch.utils._pytree import tree_map
+from torch_spyre import _C
+
+aten = torch.ops.aten
+F16, F32, I64, BOOL = torch.float16, torch.float32, torch.int64, torch.bool
+
+
+def run(op, args, kwargs, wanted=None):
+    """Compiles and runs one ATen operator on spyre tensors by the table."""
+    builder = _C.GraphBuilder()
+    storages = []
+
+    def argument(value):
+        if isinstance(value, torch.Tensor):
+            tensor = value.to("spyre")
+            _, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+            home = builder.add_argument(
+                f"x{len(storages)}", dtype, sizes, strides, layout
+            )
+            storages.append(tensor)
+            return _C.ValueId(
+                builder.view(home, list(tensor.shape), list(tensor.stride()), 0, [])
+            )
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(value).removeprefix("torch.")
+        if isinstance(value, (list, tuple)):
+            return [argument(v) for v in value]
+        return value
+
+    expected = op(*args, **kwargs)
+    many = isinstance(expected, (tuple, list))
+    expected = list(expected) if many else [expected]
+    specs = [
+        (e.dtype, list(e.shape), list(e.stride()))
+        if isinstance(e, torch.Tensor) and (wanted is None or i in wanted)
+        else None
+        for i, e in enumerate(expected)
+    ]
+    ids = builder.op(
+        str(op),
+        [argument(a) for a in args],
+        {k: argument(v) for k, v in kwargs.items()},
+        specs,
+        [],
+    )
+    kept = [i for i, s in enumerate(specs) if s is not None]
+    infos = builder.set_outputs([ids[i] for i in kept])
+    graph = _C.compile_graph(builder, {})
+    outputs = [
+        _C.empty_with_layout(sizes, strides, dtype, layout)
+        for dtype, sizes, strides, layout in graph.outputs
+    ]
+    graph.run(storages, outputs)
+    return {
+        i: outputs[info.root].as_strided(info.sizes, info.strides, info.offset).cpu()
+        for i, info in zip(kept, infos, strict=True)
+    }
+
+
+def wide(value):
+    """Arguments as the device holds them, floating ones in fp64."""
+    return tree_map(
+        lambda v: device_value(v) if isinstance(v, torch.Tensor) else v, value
+    )
+
+
+def check(op, *args, units=2, terms=0, wanted=None, reference=None, **kwargs):
+    """``units``: bound in the last place; ``terms``: length of a contraction."""
+    actual = run(op, args, kwargs, wanted)
+    exact = (reference or op)(*wide(args), **kwargs)
+    exact = list(exact) if isinstance(exact, (tuple, list)) else [exact]
+    for i, found in actual.items():
+        if not found.is_floating_point():
+            assert_exact(found, exact[i].to(found.dtype), str(op))
+            continue
+        want = exact[i].double()
+        bound = units * unit(want, found.dtype) + terms * 2.0**-24 * max(
+            1.0, want.abs().max().item() if want.numel() else 1.0
+        )
+        error = (found.double() - want).abs()
+        good = (error <= bound + 2.0**-25) | (found.double() == want)
+        good |= found.isnan() & want.isnan()
+        assert good.all(), (
+            f"{op} result {i}: {(~good).sum()} of {found.numel()} wrong; first "
+            f"{found[~good][:4].tolist()}, not {want[~good][:4].tolist()}"
+        )
+
+
+def randn(*shape, dtype=F16, scale=1.0):
+    generator = torch.Generator().manual_seed(sum(shape) + 7)
+    return (torch.randn(shape, generator=generator) * scale).to(dtype)
+
+
+def ints(*shape, low=-9, high=9, dtype=I64):
+    generator = torch.Generator().manual_seed(sum(shape) + 11)
+    return torch.randint(low, high, shape, generator=generator).to(dtype)
+
+
+UNARY = [
+    "abs neg exp expm1 sin cos tan tanh erf sigmoid relu silu floor ceil round trunc",
+    "sign square gelu softplus reciprocal isnan isinf isfinite logical_not hardtanh",
+    "leaky_relu relu6",
+]
+
+
+@pytest.mark.parametrize("name", " ".join(UNARY).split())
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_unary(name, dtype):
+    op = getattr(aten, name).default
+    check(op, randn(3, 70, dtype=dtype), units=4)
+    check(op, randn(5, dtype=dtype), units=4)
+
+
+@pytest.mark.parametrize("name", "log log2 log1p sqrt rsqrt".split())
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_unary_positive(name, dtype):
+    check(getattr(aten, name).default, randn(3, 70, dtype=dtype).abs() + 0.1, units=8)
+
+
+@pytest.mark.parametrize(
+    "name", "abs neg sign square relu exp sqrt bitwise_not".split()
+)
+def test_unary_integers(name):
+    x = ints(4, 33, low=0, high=9)
+    check(getattr(aten, name).default, x, units=4)
+    if name not in ("exp", "sqrt"):
+        check(getattr(aten, name).default, ints(4, 33, dtype=torch.int32))
+
+
+@pytest.mark.parametrize("name", "add sub mul div maximum minimum".split())
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_binary(name, dtype):
+    op = getattr(aten, name)
+    op = op.Tensor if "Tensor" in op.overloads() else op.default
+    x, y = randn(5, 1, 70, dtype=dtype), randn(4, 70, dtype=dtype) + 3
+    check(op, x, y)
+    check(op, x, randn(dtype=dtype))
+    check(op, x, torch.ones(5, 3, 1, dtype=dtype))
+    check(op, randn(3, 0, dtype=dtype), randn(1, dtype=dtype))
+
+
+def test_alpha_and_scalars():
+    x, y = randn(5, 70), randn(70)
+    check(aten.add.Tensor, x, y, alpha=2.5)
+    check(aten.sub.Tensor, x, y, alpha=-3)
+    check(aten.add.Tensor, x, 1.5)
+    check(aten.rsub.Scalar, x, 2)
+    check(aten.mul.Tensor, x, 0.3)
+    check(aten.div.Tensor, x, 3.0)
+    check(aten.add.Tensor, ints(5, 7), ints(7), alpha=3)
+    check(aten.mul.Tensor, ints(5, 7), 2.5)
+    check(aten.add.Tensor, ints(5, 7), randn(5, 7))
+    check(aten.add.Tensor, x > 0, y > 0)
+    check(aten.mul.Tensor, x > 0, y)
+    check(aten.add.Tensor, x > 0, 2)
+    check(aten.addcmul.default, x, y, x, value=0.5, units=3)
+    check(aten.addcdiv.default, x, y, x.abs() + 1, value=0.5, units=3)
+    check(aten.lerp.Scalar, x, y, 0.25, units=3)
+
+
+@pytest.mark.parametrize("mode", ["floor", "trunc", None])
+def test_division(mode):
+    x, y = ints(5, 33), ints(33, low=1, high=5)
+    check(aten.div.Tensor_mode, x, y, rounding_mode=mode)
+    check(aten.div.Tensor_mode, x, -y, rounding_mode=mode)
+    check(aten.div.Tensor_mode, randn(5, 33, dtype=F32), 0.7, rounding_mode=mode)
+
+
+def test_integer_arithmetic():
+    x, y = ints(5, 33), ints(33, low=1, high=5)
+    check(aten.remainder.Tensor, x, -y)
+    check(aten.remainder.Scalar, x, 4)
+    check(aten.floor_divide.default, x, y)
+    check(aten.pow.Tensor_Scalar, x, 2)
+    check(aten.pow.Tensor_Scalar, x, 3)
+    bytes_ = ints(5, 33, low=0, high=256, dtype=torch.uint8)
+    check(aten.add.Tensor, bytes_, bytes_)
+    check(aten.mul.Tensor, bytes_, 3)
+    check(aten.neg.default, bytes_)
+    check(aten.add.Tensor, ints(5, 33, low=100, high=127, dtype=torch.int8), 60)
+    for op in (aten.bitwise_and, aten.bitwise_or, aten.bitwise_xor):
+        check(op.Tensor, x, y)
+        check(op.Tensor, x > 0, y > 2)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 0.5, -0.5, -1, -2, 2.5])
+def test_pow(exponent):
+    check(aten.pow.Tensor_Scalar, randn(3, 70).abs() + 0.5, exponent, units=4)
+
+
+@pytest.mark.parametrize("name", "eq ne lt le gt ge".split())
+def test_comparison(name):
+    op = getattr(aten, name)
+    x, y = randn(5, 70), randn(5, 70)
+    y[:, ::2] = x[:, ::2]
+    check(op.Tensor, x, y)
+    check(op.Scalar, ints(5, 33), 2)
+    check(op.Scalar, ints(5, 33), 1.5)
+    check(op.Scalar, x > 0, 2)
+    check(op.Tensor, ints(5, 33), ints(33))
+
+
+def test_logic_and_selection():
+    x, y = randn(5, 70), randn(5, 70)
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        check(getattr(aten, name).default, x > 0, y > 0)
+        check(getattr(aten, name).default, x, ints(5, 70))
+    check(aten.where.self, x > 0, x, y)
+    check(aten.where.ScalarOther, x > 0, x, -1.0)
+    check(aten.masked_fill.Scalar, x, y > 0, -float("inf"))
+    check(aten.masked_fill.Scalar, ints(5, 70), y > 0, 3)
+    check(aten.masked_fill.Tensor, x, y > 0, torch.tensor(2.0))
+    check(aten.clamp.default, x, -0.5, 0.5)
+    check(aten.clamp.default, x, None, 0.5)
+    check(aten.clamp.default, ints(5, 7), -2, 3)
+    check(aten.clamp.Tensor, x, y, y + 1)
+    check(aten.clamp_min.default, x, 0.25)
+
+
+@pytest.mark.parametrize(
+    "source", [F16, F32, torch.bfloat16, BOOL, torch.uint8, torch.int32, I64]
+)
+@pytest.mark.parametrize(
+    "target", [F16, F32, torch.bfloat16, BOOL, torch.uint8, torch.int32, I64]
+)
+def test_conversion(source, target):
+    x = ints(4, 70, low=0, high=100).to(source)
+    check(aten._to_copy.default, x, dtype=target)
+
+
+REDUCTIONS = [
+    ([0], False),
+    ([1], True),
+    ([-1], False),
+    ([0, 2], True),
+    ([0, 1, 2], False),
+]
+
+
+@pytest.mark.parametrize("dims,keep", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_reductions(dims, keep, dtype):
+    x = randn(3, 5, 70, dtype=dtype)
+    check(aten.sum.dim_IntList, x, dims, keep, terms=1050)
+    check(aten.mean.dim, x, dims, keep, terms=1050)
+    check(aten.amax.default, x, dims, keep, units=0)
+    check(aten.amin.default, x, dims, keep, units=0)
+    check(aten.var.correction, x, dims, keepdim=keep, terms=1050)
+    check(aten.any.dims, x > 1, dims, keep)
+    check(aten.all.dims, x > -1, dims, keep)
+    check(aten.linalg_vector_norm.default, x, 2, dims, keep, terms=1050)
+    check(aten.var_mean.correction, x, dims, correction=0, keepdim=keep, terms=1050)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_indices_of_extrema(dim):
+    x = randn(3, 5, 70)
+    check(aten.argmax.default, x, dim)
+    check(aten.argmin.default, x, dim, True)
+    check(aten.max.dim, x, dim)
+    check(aten.min.dim, x, dim, True)
+    check(aten.cumsum.default, x, dim, units=4, terms=100)
+
+
+def test_full_reductions():
+    x = randn(4, 70, dtype=F32)
+    check(aten.sum.default, x, terms=300)
+    check(aten.mean.default, x, terms=300)
+    check(aten.max.default, x)
+    check(aten.min.default, x)
+    check(aten.argmax.default, x)
+    check(aten.any.default, x > 5)
+    check(aten.prod.default, randn(9, dtype=F32), units=16)
+    check(aten.sum.default, ints(4, 33))
+    check(aten.sum.default, x > 0)
+    check(aten.sum.default, ints(4, 33, dtype=torch.int32))
+    check(aten.sum.dim_IntList, x > 0, [1])
+    check(aten.mean.dim, ints(4, 33), [1], dtype=F32)
+    check(aten.sum.default, randn(3, 0))
+    check(aten.sum.default, randn())
+    check(aten.max.default, x > 0)
+
+
+def test_matmul():
+    a, b, c = randn(7, 96), randn(96, 40), randn(40)
+    check(aten.mm.default, a, b, terms=2000)
+    check(aten.mm.default, a.t().contiguous().t(), b, terms=2000)
+    check(aten.addmm.default, c, a, b, terms=2000)
+    check(aten.addmm.default, c, a, b, beta=0.5, alpha=2, terms=2000)
+    check(aten.bmm.default, randn(3, 7, 65), randn(3, 65, 33), terms=2000)
+    check(
+        aten.baddbmm.default,
+        randn(3, 7, 33),
+        randn(3, 7, 65),
+        randn(3, 65, 33),
+        terms=2000,
+    )
+    check(aten.linear.default, randn(2, 7, 96), randn(40, 96), c, terms=2000)
+    check(aten.mv.default, a, randn(96), terms=2000)
+    check(aten.dot.default, randn(96), randn(96), terms=2000)
+    check(aten.addmv.default, randn(7), a, randn(96), terms=2000)
+    check(aten.mm.default, randn(7, 1), randn(1, 5), terms=1)
+    check(aten.mm.default, randn(7, 0), randn(0, 5), terms=1)
+    check(aten.mm.default, randn(7, 33, dtype=F32), randn(33, 5, dtype=F32), terms=999)
+
+
+def test_movement():
+    x, y = randn(3, 70), randn(3, 5)
+    check(aten.cat.default, [x, y, x], 1)
+    check(aten.cat.default, [x, randn(2, 70), randn(0)], 0)
+    check(aten.cat.default, [ints(3, 5), ints(3, 2)], -1)
+    check(aten.stack.default, [x, x + 1], 1)
+    check(aten.stack.default, [x, x + 1], -1)
+    check(aten.constant_pad_nd.default, x, [1, 2, 0, 3], 1.5)
+    check(aten.constant_pad_nd.default, x, [-1, 2])
+    check(aten.constant_pad_nd.default, x, [-3, -4])
+    check(aten.slice_scatter.default, x, y, 1, 3, 8)
+    check(aten.slice_scatter.default, x, y, 1, 3, 13, 2)
+    check(aten.select_scatter.default, x, randn(3), 1, 4)
+    check(aten.select_scatter.default, x, randn(70), 0, -1)
+    check(aten.repeat.default, y, [2, 1, 3])
+    check(aten.clone.default, x.t())
+    check(aten.copy.default, x, randn(70))
+
+
+def test_creation():
+    x = randn(3, 70)
+    check(aten.tril.default, x)
+    check(aten.triu.default, x, 2)
+    check(aten.tril.default, randn(2, 5, 5), -1)
+    check(aten.full_like.default, x, 2.5)
+    check(aten.zeros_like.default, x)
+    check(aten.full.default, [3, 5], 7)
+    check(aten.full.default, [3, 5], True)
+    check(aten.ones.default, [70], dtype=F16)
+    check(aten.arange.start_step, 2, 20, 3)
+    check(aten.arange.start_step, 0.5, 3, 0.25, dtype=F32)
+    check(aten.scalar_tensor.default, 3.5)
+    check(aten.new_zeros.default, x, [4, 4])
+
+
+def test_indexing():
+    table, index = randn(50, 70), ints(2, 6, low=0, high=50)
+    check(aten.embedding.default, table, index, units=0)
+    check(aten.index_select.default, table, 0, index[0], units=0)
+    check(aten.index.Tensor, table, [index[0] - 50], units=0)
+    check(aten.index.Tensor, table, [index], units=0)
+    check(aten.index.Tensor, randn(4, 50, 70), [None, index[0]], units=0)
+    check(aten.gather.default, table, 0, ints(4, 70, low=0, high=50), units=0)
+    check(
+        aten.index_copy.default, table, 0, torch.tensor([3, 9]), randn(2, 70), units=0
+    )
+    check(aten.index_put.default, table, [torch.tensor([3, -9])], randn(2, 70), units=0)
+    check(aten.index_put.default, table, [torch.tensor([3, 9])], randn(1), units=0)
+    check(aten.index.Tensor, table, [index[0], torch.tensor([2])], units=0)
+
+
+def test_gather_along_the_stick():
+    check(aten.gather.default, randn(50, 70), 1, ints(50, 9, low=0, high=70), units=0)
+    check(
+        aten.index_select.default, randn(50, 70), 1, torch.tensor([5, 0, 69]), units=0
+    )
+
+
+@pytest.mark.parametrize("dtype", [F16, F32])
+def test_softmax_and_norms(dtype):
+    x, w, b = (
+        randn(5, 100, dtype=dtype),
+        randn(100, dtype=dtype),
+        randn(100, dtype=dtype),
+    )
+    # Rounding of each exponential and of the quotient.
+    check(aten._softmax.default, x, 1, False, units=4)
+    check(aten._softmax.default, x, 0, False, units=4)
+    check(aten._log_softmax.default, x, -1, False, units=4)
+    check(aten.native_layer_norm.default, x, [100], w, b, 1e-5, units=4, terms=100)
+    check(
+        aten.native_layer_norm.default,
+        x,
+        [5, 100],
+        None,
+        None,
+        1e-5,
+        units=4,
+        wanted=[0],
+        terms=100,
+    )
+    check(aten._fused_rms_norm.default, x, [100], w, 1e-5, units=4, wanted=[0], terms=9)
+    check(aten._softmax.default, randn(dtype=dtype), -1, False)
+
+
+def test_backward():
+    g, x = randn(5, 100), randn(5, 100) * 2
+    check(aten.sigmoid_backward.default, g, torch.sigmoid(x), units=3)
+    check(aten.tanh_backward.default, g, torch.tanh(x), units=3, terms=99)
+    check(aten.silu_backward.default, g, x, units=3, terms=99)
+    check(aten.gelu_backward.default, g, x, units=3, terms=99)
+    check(aten.gelu_backward.default, g, x, approximate="tanh", units=3, terms=99)
+    check(aten.threshold_backward.default, g, x, 0)
+    check(aten.softplus_backward.default, g, x, 1, 20, units=3)
+    check(aten.leaky_relu_backward.default, g, x, 0.1, False)
+    y = torch.softmax(x, -1)
+    check(
+        aten._softmax_backward_data.default,
+        g,
+        y,
+        -1,
+        F16,
+        units=3,
+        terms=999,
+        reference=lambda g, y, d, t: (g - (g * y).sum(-1, True)) * y,
+    )
+    y = torch.log_softmax(x, -1)
+    check(
+        aten._log_softmax_backward_data.default,
+        g,
+        y,
+        -1,
+        F16,
+        terms=2**17,
+        reference=lambda g, y, d, t: g - y.exp() * g.sum(-1, True),
+    )
+    check(aten.mse_loss.default, g, x, terms=99)
+    check(aten.mse_loss_backward.default, randn(), g, x, 1, units=3)
+
+
+def test_refuses():
+    x = randn(4, 5)
+    for op, args in [
+        (aten.linalg_vector_norm.default, (x, 3)),
+        (aten.index.Tensor, (x, [x > 0])),
+        (aten.index_put.default, (x, [torch.tensor([1])], randn(1), True)),
+    ]:
+        with pytest.raises(_C.UnsupportedOp):
+            run(op, args, {})
+    with pytest.raises(_C.UnsupportedOp, match="no such operator"):
+        run(aten.erfinv.default, (x,), {})
+
+
+def attention(query, key, value, mask=None, causal=False, scale=None):
+    return torch.nn.functional.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        mask,
+        0.0,
+        causal,
+        scale=scale,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
+
+
+ATTENTION = aten._scaled_dot_product_fused_attention_overrideable.default
+
+
+def run_attention(query, key, value, mask=None, causal=False, scale=None):
+    """The fused operator has no CPU kernel: describe its results by hand."""
+    b, h, rows, _ = query.shape
+
+    class Operator:
+        def __call__(self, *args, **kwargs):
+            out = torch.empty(b, h, rows, value.shape[-1], dtype=query.dtype)
+            return out, torch.empty(b, h, rows)
+
+        def __str__(self):
+            return str(ATTENTION)
+
+    found = run(Operator(), (query, key, value, mask, 0.0, causal), {"scale": scale})
+    return found[0], found[1]
+
+
+def check_attention(*args, **kwargs):
+    actual, logsumexp = run_attention(*args, **kwargs)
+    exact = attention(*wide(args), **wide(kwargs))
+    steps = oracle(lambda: attention(*wide(args), **wide(kwargs)))
+    assert_like_oracle(actual, exact, steps, "attention")
+    assert logsumexp.isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [F16, F32])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(dtype, causal):
+    q, k, v = (randn(2, 4, n, 64, dtype=dtype) for n in (33, 70, 70))
+    check_attention(q, k, v, causal=causal)
+    # One row against a long cache, grouped queries, a wide value.
+    check_attention(
+        randn(1, 8, 1, 64, dtype=dtype), *[randn(1, 2, 100, 64, dtype=dtype)] * 2
+    )
+    check_attention(
+        randn(1, 6, 9, 16, dtype=dtype),
+        randn(1, 3, 9, 16, dtype=dtype),
+        randn(1, 3, 9, 70, dtype=dtype),
+        causal=causal,
+        scale=0.5,
+    )
+
+
+def test_attention_masks():
+    q, k, v = (randn(2, 4, n, 64) for n in (33, 70, 70))
+    keep = randn(2, 1, 33, 70) > -0.5
+    check_attention(q, k, v, keep)
+    check_attention(q, k, v, randn(33, 70))
+    # A row that sees nothing gives zeros, as PyTorch's fused attention does.
+    keep[:, :, 5] = False
+    check_attention(q, k, v, keep)
+    actual, _ = run_attention(q, k, v, keep)
+    assert (actual[:, :, 5] == 0).all()
+    hidden = torch.zeros(33, 70, dtype=F16).masked_fill(~keep[0, 0], -float("inf"))
+    actual, _ = run_attention(q, k, v, hidden)
+    assert (actual[:, :, 5] == 0).all()
+
+
+@pytest.mark.parametrize("heads", [4, 2])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_backward(heads, causal):
+    q = randn(2, 4, 33, 32, dtype=F32)
+    k, v = (randn(2, heads, 40, 32, dtype=F32) for _ in range(2))
+    v = v + 1
+    gradient = randn(2, 4, 33, 32, dtype=F32)
+    out, logsumexp = run_attention(q, k, v, causal=causal)
+    leaves = [t.double().requires_grad_() for t in (q, k, v)]
+    attention(*leaves, causal=causal).backward(gradient.double())
+
+    class Operator:
+        def __call__(self, *args, **kwargs):
+            return q, k, v, None
+
+        def __str__(self):
+            return (
+                "aten._scaled_dot_product_fused_attention_overrideable_backward.default"
+            )
+
+    none = torch.zeros(0)
+    found = run(
+        Operator(),
+        (
+            gradient,
+            q,
+            k,
+            v,
+            None,
+            [True] * 3 + [False],
+            out,
+            logsumexp,
+            none,
+            none,
+            33,
+            40,
+            0.0,
+            causal,
+            none,
+            none,
+        ),
+        {},
+    )
+    for i, leaf in enumerate(leaves):
+        torch.testing.assert_close(found[i].double(), leaf.grad, rtol=1e-4, atol=1e-4)
+
+
+def test_norm_backward():
+    for dtype, tolerance in ((F32, 1e-4), (F16, 3e-2)):
+        x, w, b = (randn(*s, dtype=dtype) for s in ((5, 100), (100,), (100,)))
+        gradient = randn(5, 100, dtype=dtype)
+        leaves = [t.double().requires_grad_() for t in (x, w, b)]
+        out = torch.nn.functional.layer_norm(leaves[0], [100], leaves[1], leaves[2])
+        out.backward(gradient.double())
+        mean = x.float().mean(-1, True)
+        rstd = torch.rsqrt(x.float().var(-1, correction=0, keepdim=True) + 1e-5)
+        found = run(
+            aten.native_layer_norm_backward.default,
+            (gradient, x, [100], mean.to(dtype), rstd.to(dtype), w, b, [True] * 3),
+            {},
+        )
+        for i, leaf in enumerate(leaves):
+            error = (found[i].double() - leaf.grad).abs().max()
+            assert error < tolerance * leaf.grad.abs().max(), (dtype, i, error)
+
+
+def test_embedding_backward():
+    gradient, index = randn(2, 6, 70), ints(2, 6, low=0, high=9)
+    check(
+        aten.embedding_dense_backward.default, gradient, index, 9, -1, False, terms=99
+    )
+    check(aten.embedding_dense_backward.default, gradient, index, 9, 3, False, terms=99)
+
+
+def test_fused_encoder_layer():
+    layer = torch.nn.TransformerEncoderLayer(64, 4, 96, batch_first=True).eval()
+    x = randn(2, 17, 64, dtype=F32)
+    for norm_first in (False, True):
+        attn = layer.self_attn
+        args = [
+            x,
+            64,
+            4,
+            attn.in_proj_weight,
+            attn.in_proj_bias,
+            attn.out_proj.weight,
+            attn.out_proj.bias,
+            False,
+            norm_first,
+            1e-5,
+            layer.norm1.weight,
+            layer.norm1.bias,
+            layer.norm2.weight,
+            layer.norm2.bias,
+            layer.linear1.weight,
+            layer.linear1.bias,
+            layer.linear2.weight,
+            layer.linear2.bias,
+        ]
+        args = [a.detach() if isinstance(a, torch.Tensor) else a for a in args]
+        expected = aten._transformer_encoder_layer_fwd.default(*args)
+        found = run(aten._transformer_encoder_layer_fwd.default, args, {})[0]
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
