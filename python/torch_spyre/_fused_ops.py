@@ -133,6 +133,78 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten._native_multi_head_attention.default: native_multi_head_attention,
 }
 
+
+def _make_foreach(packet: Any) -> Callable:
+    """Decomposition of a functional ``_foreach`` operator into single calls."""
+
+    def foreach(*args: Any, **kwargs: Any) -> list[Tensor]:
+        count = len(args[0])
+        return [
+            packet(
+                *(a[i] if isinstance(a, (list, tuple)) else a for a in args), **kwargs
+            )
+            for i in range(count)
+        ]
+
+    return foreach
+
+
+#: Pointwise operators whose foreach forms optimizers use.
+_FOREACH = [
+    "abs",
+    "acos",
+    "add",
+    "addcdiv",
+    "addcmul",
+    "ceil",
+    "clamp_max",
+    "clamp_min",
+    "cos",
+    "cosh",
+    "div",
+    "erf",
+    "exp",
+    "expm1",
+    "floor",
+    "lerp",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "maximum",
+    "minimum",
+    "mul",
+    "neg",
+    "pow",
+    "reciprocal",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sqrt",
+    "sub",
+    "tan",
+    "tanh",
+    "trunc",
+]
+
+
+def foreach_decompositions() -> dict[Any, Callable]:
+    """``aten._foreach_<op>.<overload>`` in terms of ``aten.<op>``."""
+    table: dict[Any, Callable] = {}
+    for name in _FOREACH:
+        foreach = getattr(aten, f"_foreach_{name}", None)
+        if foreach is None:
+            continue
+        for overload in foreach.overloads():
+            op = getattr(foreach, overload)
+            if overload.endswith("out"):
+                continue
+            table[op] = _make_foreach(getattr(aten, name))
+    return table
+
+
 _library: torch.library.Library | None = None
 
 

@@ -383,7 +383,11 @@ def _decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks."""
     from torch._decomp import core_aten_decompositions
 
-    table = {**core_aten_decompositions(), **_fused_ops.DECOMPOSITIONS}
+    table = {
+        **core_aten_decompositions(),
+        **_fused_ops.DECOMPOSITIONS,
+        **_fused_ops.foreach_decompositions(),
+    }
     own = set(_C.list_supported_ops())
     return {op: fn for op, fn in table.items() if str(op) not in own}
 
