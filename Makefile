@@ -22,7 +22,7 @@ help:
 # What the demo needs, without the tests' executables.
 demo:
 	@scripts/setup.sh products
-	@$(PY) examples/llama_demo.py
+	@$(PY) examples/demo.py
 
 test: build
 	@$(PY) scripts/run_tests.py
