@@ -8,6 +8,7 @@ it again with ``spyre-run``.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from dataclasses import dataclass
@@ -44,18 +45,28 @@ class PartDump:
     def save_program(self, graph: Any) -> None:
         (self.folder / "ktir.mlir").write_text(graph.print_ktir())
 
-    def save_inputs(self, names: list[str], storages: list[torch.Tensor]) -> None:
-        """Saves the inputs of the first run and how to run it again."""
+    def save_inputs(
+        self, names: list[str], storages: list[torch.Tensor], outputs: list[tuple]
+    ) -> None:
+        """Saves the inputs of the first run and how to run it again.
+
+        ``storages`` and ``outputs`` are the program's arguments in order; of an
+        output, whose values do not matter, only dtype and sizes are taken.
+        """
         if self.saved:
             return
         self.saved = True
-        arguments = []
-        for name, tensor in zip(names, storages, strict=False):
+        arrays = []
+        for tensor in storages:
             _, _, sizes, strides, _, _ = _C.tensor_info(tensor)
-            home = tensor.as_strided(sizes, strides, 0).cpu()
-            if home.dtype == torch.bfloat16:
-                home = home.view(torch.uint16)
-            np.save(self.folder / f"{name}.npy", home.numpy())
+            arrays.append(tensor.as_strided(sizes, strides, 0).cpu())
+        arrays += [torch.zeros(sizes, dtype=dtype) for dtype, sizes, *_ in outputs]
+        names = [*names, *(f"out{i}" for i in range(len(arrays) - len(names)))]
+        arguments = []
+        for name, array in zip(names, arrays, strict=True):
+            if array.dtype == torch.bfloat16:
+                array = array.view(torch.uint16)
+            np.save(self.folder / f"{name}.npy", array.numpy())
             arguments += ["--arg", f"{name}.npy"]
         command = ["spyre-run", "ktir.mlir", *arguments, "--out-dir", "out"]
         (self.folder / "run.sh").write_text(
@@ -63,8 +74,14 @@ class PartDump:
             'cd "$(dirname "$0")" && ' + shlex.join(command) + "\n"
         )
 
+    def save_report(self, kernels: list[dict[str, Any]]) -> None:
+        """Saves what each kernel of the first run cost on the device model."""
+        path = self.folder / "report.json"
+        if not path.exists():
+            path.write_text(json.dumps(kernels, indent=2) + "\n")
 
-def begin(name: str, nodes: list[Node], builder: Any) -> PartDump | None:
+
+def begin(name: str, nodes: list[Node]) -> PartDump | None:
     """Opens the folder of a part about to be compiled, if dumping is on."""
     base = dump_dir()
     if base is None:
@@ -75,8 +92,6 @@ def begin(name: str, nodes: list[Node], builder: Any) -> PartDump | None:
         folder = base / f"{name}_{number}"
         number += 1
     folder.mkdir(parents=True)
-    (folder / "fx_graph.txt").write_text(
-        "\n".join(n.format_node() or str(n) for n in nodes) + "\n"
-    )
-    (folder / "import.mlir").write_text(builder.print())
+    graph = nodes[0].graph if nodes else None
+    (folder / "fx_graph.txt").write_text(f"{graph}\n")
     return PartDump(folder)

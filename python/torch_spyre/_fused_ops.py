@@ -150,44 +150,13 @@ def _make_foreach(packet: Any) -> Callable:
 
 
 #: Pointwise operators whose foreach forms optimizers use.
-_FOREACH = [
-    "abs",
-    "acos",
-    "add",
-    "addcdiv",
-    "addcmul",
-    "ceil",
-    "clamp_max",
-    "clamp_min",
-    "cos",
-    "cosh",
-    "div",
-    "erf",
-    "exp",
-    "expm1",
-    "floor",
-    "lerp",
-    "log",
-    "log10",
-    "log1p",
-    "log2",
-    "maximum",
-    "minimum",
-    "mul",
-    "neg",
-    "pow",
-    "reciprocal",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sign",
-    "sin",
-    "sqrt",
-    "sub",
-    "tan",
-    "tanh",
+_FOREACH = (
+    *("abs", "acos", "add", "addcdiv", "addcmul", "ceil", "clamp_max", "clamp_min"),
+    *("cos", "cosh", "div", "erf", "exp", "expm1", "floor", "lerp", "log", "log10"),
+    *("log1p", "log2", "maximum", "minimum", "mul", "neg", "pow", "reciprocal"),
+    *("round", "rsqrt", "sigmoid", "sign", "sin", "sqrt", "sub", "tan", "tanh"),
     "trunc",
-]
+)
 
 
 def foreach_decompositions() -> dict[Any, Callable]:

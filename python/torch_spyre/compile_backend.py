@@ -57,8 +57,12 @@ class CompiledPart:
         ]
         storages = [inputs[i] for i in self.arguments]
         if self.dump is not None:
-            self.dump.save_inputs(self.graph.argument_names, storages)
+            self.dump.save_inputs(
+                self.graph.argument_names, storages, self.graph.outputs
+            )
         self.graph.run(storages, outputs)
+        if self.dump is not None:
+            self.dump.save_report(self.report())
         results = []
         for info in self.results:
             root = outputs[info.root] if info.root >= 0 else storages[-1 - info.root]
@@ -135,7 +139,7 @@ class _CompiledStep:
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
-        dump = _dump.begin(self.name, self.nodes, importer.builder)
+        dump = _dump.begin(self.name, self.nodes)
         options = dict(self.options)
         if dump is not None:
             options["dump_dir"] = str(dump.folder)
