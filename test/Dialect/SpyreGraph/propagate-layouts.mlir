@@ -151,19 +151,52 @@ func.func @different_sticks(%a: tensor<256x192xf16, #l2>, %b: tensor<192x1xf16, 
   return %y : tensor<256x192xf16>
 }
 
-// A copy may put the stick where its users want it.
-// CHECK-LABEL: func.func @copy_for_user
-// CHECK: %[[C:.+]] = spyre_graph.identity ins(%arg1
-// CHECK-SAME: -> tensor<64x256xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
-// CHECK-NOT: restickify
+// A rearranging copy is a view to its one user; here the user needs another
+// stick, so it is the copy that changes it.
+// CHECK-LABEL: func.func @contiguous
+// CHECK-NOT: identity
+// CHECK: %[[C:.+]] = spyre_graph.restickify ins(%arg1
+// CHECK-NOT: identity
 // CHECK: spyre_graph.matmul ins(%arg0, %[[C]]
-func.func @copy_for_user(%x: tensor<128x64xf16, #l2>, %w: tensor<256x64xf16, #l2>) -> tensor<128x256xf16> {
+func.func @contiguous(%x: tensor<128x64xf16, #l2>, %w: tensor<256x64xf16, #l2>) -> tensor<128x256xf16> {
   %wt = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<256x64xf16, #l2> -> tensor<64x256xf16>
   %e = tensor.empty() : tensor<64x256xf16>
   %c = spyre_graph.identity ins(%wt : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) -> tensor<64x256xf16>
   %o = tensor.empty() : tensor<128x256xf16>
   %r = spyre_graph.matmul ins(%x, %c : tensor<128x64xf16, #l2>, tensor<64x256xf16>) outs(%o : tensor<128x256xf16>) -> tensor<128x256xf16>
   return %r : tensor<128x256xf16>
+}
+
+// With two users it is made, with the stick where they want it.
+// CHECK-LABEL: func.func @copy_for_users
+// CHECK: %[[C:.+]] = spyre_graph.identity ins(%arg1
+// CHECK-SAME: -> tensor<64x256xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.matmul ins(%arg0, %[[C]]
+func.func @copy_for_users(%x: tensor<128x64xf16, #l2>, %w: tensor<256x64xf16, #l2>) -> (tensor<128x256xf16>, tensor<64x256xf16>) {
+  %wt = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<256x64xf16, #l2> -> tensor<64x256xf16>
+  %e = tensor.empty() : tensor<64x256xf16>
+  %c = spyre_graph.identity ins(%wt : tensor<64x256xf16>) outs(%e : tensor<64x256xf16>) -> tensor<64x256xf16>
+  %o = tensor.empty() : tensor<128x256xf16>
+  %r = spyre_graph.matmul ins(%x, %c : tensor<128x64xf16, #l2>, tensor<64x256xf16>) outs(%o : tensor<128x256xf16>) -> tensor<128x256xf16>
+  return %r, %c : tensor<128x256xf16>, tensor<64x256xf16>
+}
+
+// The old rows of an updated argument are kept by a copy of those rows alone,
+// and what nothing uses is not computed.
+// CHECK-LABEL: func.func @keep_old
+// CHECK-NOT: exp
+// CHECK: spyre_graph.identity ins(%arg0 : tensor<256x64xf16, {{.*}} -> tensor<1x64xf16
+// CHECK: spyre_graph.identity ins(%arg1 {{.*}} outs(%arg0
+func.func @keep_old(%c: tensor<256x64xf16, #l2>, %new: tensor<1x64xf16, #l2>) -> tensor<1x64xf16> {
+  %v = spyre_graph.view %c, affine_map<(i, j) -> (7, j)> : tensor<256x64xf16, #l2> -> tensor<1x64xf16>
+  %e = tensor.empty() : tensor<1x64xf16>
+  %old = spyre_graph.identity ins(%v : tensor<1x64xf16>) outs(%e : tensor<1x64xf16>) -> tensor<1x64xf16>
+  %x = spyre_graph.exp ins(%v : tensor<1x64xf16>) outs(%e : tensor<1x64xf16>) -> tensor<1x64xf16>
+  %r = spyre_graph.identity ins(%new : tensor<1x64xf16, #l2>) outs(%c : tensor<256x64xf16, #l2>) {maps = [affine_map<(l, d) -> (l, d)>, affine_map<(l, d) -> (l + 7, d)>], extents = array<i64: 1, 64>} -> tensor<256x64xf16, #l2>
+  %m = bufferization.materialize_in_destination %r in %c : (tensor<256x64xf16, #l2>, tensor<256x64xf16, #l2>) -> tensor<256x64xf16, #l2>
+  %n = spyre_graph.neg ins(%old : tensor<1x64xf16>) outs(%e : tensor<1x64xf16>) -> tensor<1x64xf16>
+  return %n : tensor<1x64xf16>
 }
 
 // -----

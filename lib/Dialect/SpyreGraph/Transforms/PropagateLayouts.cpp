@@ -117,8 +117,9 @@ struct MatmulSticks {
 class LayoutPropagation {
 public:
   struct Counters {
-    int64_t viewsFolded = 0, viewsMaterialized = 0, restickify = 0,
-            laneCopies = 0, copiedBytes = 0;
+    int64_t unusedOps = 0, copiesFolded = 0, viewsFolded = 0,
+            viewsMaterialized = 0, restickify = 0, laneCopies = 0,
+            copiedBytes = 0;
   };
 
   explicit LayoutPropagation(func::FuncOp func)
@@ -127,9 +128,11 @@ public:
   LogicalResult run() {
     if (failed(checkArguments()))
       return failure();
+    eraseUnused();
     func.walk([](SpyreOpInterface op) {
       op.setLoopStructure(op.getIndexingMaps(), op.getLoopExtents());
     });
+    turnCopiesIntoViews();
     SmallVector<ViewOp> views;
     func.walk<WalkOrder::PreOrder>([&](ViewOp view) { views.push_back(view); });
     for (ViewOp view : views)
@@ -160,9 +163,75 @@ private:
     return success();
   }
 
+  /// Erases operations whose results nothing uses: decomposition makes every
+  /// result of a composite, and training graphs save more than they read.
+  void eraseUnused() {
+    SmallVector<Operation *> ops;
+    func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (isa<SpyreOpInterface, ViewOp>(op) && op->getNumResults() == 1)
+        ops.push_back(op);
+    });
+    for (Operation *op : llvm::reverse(ops))
+      if (op->use_empty()) {
+        counters.unusedOps += isa<SpyreOpInterface>(op);
+        op->erase();
+      }
+  }
+
   //===--------------------------------------------------------------------===//
   // Views
   //===--------------------------------------------------------------------===//
+
+  /// A copy that only rearranges (clone, contiguous) and has one user, itself
+  /// an operation, is a view: if the user cannot read it in place, it gets a
+  /// copy below, in the layout that it needs.
+  void turnCopiesIntoViews() {
+    SmallVector<IdentityOp> copies;
+    func.walk<WalkOrder::PreOrder>([&](IdentityOp op) {
+      if (isPlainCopy(op))
+        copies.push_back(op);
+    });
+    for (IdentityOp op : copies) {
+      builder.setInsertionPoint(op);
+      AffineMap map = cast<AffineMapAttr>((*op.getMaps())[0]).getValue();
+      Value view =
+          ViewOp::create(builder, op.getLoc(), op.getResult().getType(),
+                         op.getInputs()[0], AffineMapAttr::get(map));
+      op.getResult().replaceAllUsesWith(view);
+      op.erase();
+      ++counters.copiesFolded;
+    }
+  }
+
+  static bool isPlainCopy(IdentityOp op) {
+    if (op->getNumResults() != 1 || op.getInputs().size() != 1 ||
+        !op.getResult().hasOneUse() ||
+        !op.getInit().getDefiningOp<tensor::EmptyOp>())
+      return false;
+    auto source = cast<ShapedType>(op.getInputs()[0].getType());
+    auto result = cast<ShapedType>(op.getResult().getType());
+    if (source.getElementType() != result.getElementType() ||
+        getLayout(result) || result.getNumElements() == 0 ||
+        *op.getExtents() != result.getShape() ||
+        !cast<AffineMapAttr>((*op.getMaps())[1]).getValue().isIdentity())
+      return false;
+    OpOperand &use = *op.getResult().use_begin();
+    auto user = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+    if (!isa<ViewOp>(use.getOwner()) &&
+        !(user && isa<SpyreOpInterface>(use.getOwner()) &&
+          !user.isDpsInit(&use)))
+      return false;
+    // Of an argument that is updated the copy keeps the old value, at the size
+    // of what is read instead of the whole argument.
+    Value root = op.getInputs()[0];
+    while (auto view = root.getDefiningOp<ViewOp>())
+      root = view.getSource();
+    return llvm::none_of(root.getUses(), [](OpOperand &use) {
+      auto op = dyn_cast<DestinationStyleOpInterface>(use.getOwner());
+      return isa<bufferization::MaterializeInDestinationOp>(use.getOwner()) ||
+             (op && op.isDpsInit(&use));
+    });
+  }
 
   void foldView(ViewOp view) {
     Value copy;
@@ -682,6 +751,8 @@ public:
     LayoutPropagation propagation(getOperation());
     if (failed(propagation.run()))
       return signalPassFailure();
+    numUnused += propagation.counters.unusedOps;
+    numCopiesFolded += propagation.counters.copiesFolded;
     numViewsFolded += propagation.counters.viewsFolded;
     numViewsMaterialized += propagation.counters.viewsMaterialized;
     numRestickify += propagation.counters.restickify;

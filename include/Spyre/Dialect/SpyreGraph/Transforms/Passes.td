@@ -20,8 +20,9 @@ def SpyrePropagateLayouts
     and each later change of it is a pass over memory. This pass therefore
     decides layouts for the whole function at once:
 
-    1. Each `spyre_graph.view` is composed into the index maps of its users and
-       disappears. Views that leave the function, or are used by anything that
+    1. Unused operations are erased. Each `spyre_graph.view`, and each copy that
+       only rearranges and has one user, is composed into the index maps of its
+       users and disappears. Views that leave the function, or are used by anything that
        is not a device operation, are materialised by `spyre_graph.identity`.
     2. Each result gets a `#spyre_graph.layout` encoding. Ops are visited in
        order; the candidates for the stick are the loop dimensions that lie
@@ -46,6 +47,9 @@ def SpyrePropagateLayouts
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
   let statistics = [
+    Statistic<"numUnused", "unused-erased", "Unused operations erased">,
+    Statistic<"numCopiesFolded", "copies-folded",
+              "Rearranging copies treated as views">,
     Statistic<"numViewsFolded", "views-folded", "Views folded into users">,
     Statistic<"numViewsMaterialized", "views-materialized",
               "Views copied because a user needs a tensor">,
