@@ -34,6 +34,15 @@ class Function:
         self.rng.shuffle(order)
         sparse = ", sparse" if shape and self.rng.random() < 0.1 else ""
         layout = f"#spyre_graph.layout<order = {order}{sparse}, {FORMATS[element]}>"
+        if len(shape) == 2 and min(shape) > 1 and self.rng.random() < 0.2:
+            # Row by row, which no order gives.
+            stick = 64 if element == "f16" else 32
+            layout = (
+                f"#spyre_graph.explicit_layout<device_size = "
+                f"[{shape[0]}, {-(-shape[1] // stick)}, {stick}], "
+                f"stride_map = [{shape[1]}, {stick}, 1], "
+                f"host_strides = [{shape[1]}, 1], {FORMATS[element]}>"
+            )
         value = (f"%a{len(self.arguments)}", shape, element, layout)
         self.arguments.append(f"{value[0]}: {self.type(value)}")
         self.values.append(value)
