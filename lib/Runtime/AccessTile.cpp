@@ -126,6 +126,18 @@ void AccessPlan::finish() {
             {static_cast<int>(d), addForm(std::move(perGroup[g]))});
   }
 
+  if (!dims.empty() && !dims.back().isIndirect) {
+    const LinearForm &last = forms[dims.back().form];
+    for (auto [v, coefficient] : last.vars)
+      if (coefficient == 1)
+        denseVar = v;
+    for (auto [a, coefficient] : last.atoms)
+      if (atoms[a].kind == Atom::Mod && coefficient == 1)
+        for (auto [v, inner] : forms[atoms[a].inner].vars)
+          if (inner == 1)
+            denseVar = v;
+  }
+
   // Captured values that a group's table depends on.
   for (Group &group : groups) {
     std::vector<int> &key = group.keyCaptured;
@@ -455,7 +467,13 @@ std::string TileVal::prepare(bool zeroOutside) {
     return "";
   states.resize(p.groups.size());
   int64_t step = 1;
+  if (p.denseInnermost) {
+    tileStrides[p.denseVar] = 1;
+    step = sizes[p.denseVar];
+  }
   for (int t = p.rank - 1; t >= 0; --t) {
+    if (p.denseInnermost && t == p.denseVar)
+      continue;
     tileStrides[t] = step;
     step *= sizes[t];
   }

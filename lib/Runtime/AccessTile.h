@@ -70,6 +70,11 @@ struct AccessPlan {
   std::vector<int> groupOfVar; ///< -1: the variable occurs linearly only
   /// Linear terms of ungrouped variables: per var (base dim, coefficient).
   std::vector<std::vector<std::pair<int, int64_t>>> linearTerms;
+  /// The variable along which memory is dense (coefficient 1 in the last base
+  /// dim, directly or below a mod), or -1.
+  int denseVar = -1;
+  /// That variable becomes the innermost of loaded tiles in host memory.
+  bool denseInnermost = false;
   /// Base dims whose constant part is a form without variables.
   std::vector<int> constantForms; ///< per base dim, -1 for indirect
 
@@ -104,7 +109,9 @@ public:
   /// allocation give zeros, writes there are dropped.
   std::string prepare(bool zeroOutside = false);
 
-  /// Device -> host tile (dense row-major, host representation).
+  /// Element strides of the tile in host memory.
+  const int64_t *hostStrides() const { return tileStrides; }
+  /// Device -> host tile (host representation).
   void load(void *tile, bool ieee) const;
   /// Host tile -> device.
   void store(const void *tile, bool ieee) const;

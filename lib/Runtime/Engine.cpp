@@ -136,6 +136,30 @@ Core::~Core() {
     pool.release(buffer);
 }
 
+void Core::makeRowMajor(int slot, Elem elem) {
+  TensorVal old = tensors[slot];
+  tensors[slot].buffer = nullptr;
+  allocateTensor(slot, elem, old.numElements);
+  size_t shape[kMaxRank];
+  ptrdiff_t to[kMaxRank], from[kMaxRank];
+  int64_t step = 1;
+  for (int d = old.rank - 1; d >= 0; --d) {
+    shape[d] = old.sizes[d];
+    to[d] = step;
+    from[d] = old.strides[d];
+    step *= old.sizes[d];
+  }
+  const KernelTable &k = kernels();
+  unsigned rank = static_cast<unsigned>(old.rank);
+  if (old.numElements > 0) {
+    if (isWide(elem))
+      k.copyInt64(tensors[slot].i64(), to, old.i64(), from, shape, rank);
+    else
+      k.copyInt32(tensors[slot].i32(), to, old.i32(), from, shape, rank);
+  }
+  pool.release(old.buffer);
+}
+
 float Core::roundScalar(float value, Elem elem) const {
   Rounding rounding = roundingOf(elem, ieee);
   if (rounding != Rounding::None)

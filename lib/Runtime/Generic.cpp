@@ -114,9 +114,12 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
     const GenericOperand &o = operand(k);
     const TensorVal &t = core.tensors[o.use.slot];
     nest.elem[k] = o.elem;
-    int64_t step = 1;
+    int64_t rowMajor = 1;
     for (int d = static_cast<int>(o.map.size()) - 1; d >= 0; --d) {
       const MapResult &result = o.map[d];
+      // Outputs become row-major.
+      int64_t step =
+          t.isPermuted && k < nest.numInputs ? t.strides[d] : rowMajor;
       int64_t low = result.constant, high = result.constant;
       for (auto [l, coefficient] : result.terms) {
         Loop &loop = nest.loops[l];
@@ -132,7 +135,7 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
                                 " of operand " + std::to_string(k) +
                                 ", whose size is " +
                                 std::to_string(t.sizes[d]));
-      step *= t.sizes[d];
+      rowMajor *= t.sizes[d];
     }
   }
 }
@@ -158,13 +161,15 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
     // Nothing of the initial value survives: overwrite a buffer that dies.
     if (out.use.dies && init.buffer && init.buffer->references == 1) {
       core.moveTensor(results[r], out.use);
+      core.tensors[results[r]].isPermuted = false;
       continue;
     }
     bool reused = false;
     if (isInPlaceSafe && outputs.size() == 1)
       for (const GenericOperand &in : inputs) {
         TensorVal &t = core.tensors[in.use.slot];
-        if (!in.use.dies || !t.buffer || t.buffer->references != 1 ||
+        if (!in.use.dies || !t.buffer || t.isPermuted ||
+            t.buffer->references != 1 ||
             hostSize(in.elem) != hostSize(out.elem) ||
             t.numElements != init.numElements)
           continue;
@@ -193,14 +198,14 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
     bool isInput = k < nest.numInputs;
     const GenericOperand &o =
         isInput ? inputs[k] : outputs[k - nest.numInputs];
-    if (isInput)
+    if (isInput && !core.tensors[o.use.slot].isPermuted)
       core.materialize(o.use.slot, o.elem);
     const TensorVal &t =
         core.tensors[isInput ? o.use.slot : results[k - nest.numInputs]];
     nest.base[k] = static_cast<uint8_t *>(t.data);
     int64_t step = 1, offset = 0;
     for (int d = static_cast<int>(o.map.size()) - 1; d >= 0; --d) {
-      offset += o.map[d].constant * step;
+      offset += o.map[d].constant * (t.isPermuted ? t.strides[d] : step);
       step *= t.sizes[d];
     }
     nest.base[k] += offset * int64_t(hostSize(o.elem));

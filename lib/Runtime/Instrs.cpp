@@ -411,6 +411,10 @@ void LoadInstr::run(Core &core) const {
   result.numElements = t.numElements;
   core.allocateTensor(dst, elem, t.numElements);
   t.load(result.data, core.ieee);
+  if (t.plan->denseInnermost && t.numElements > 0) {
+    result.isPermuted = true;
+    std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);
+  }
   if (core.counters)
     countAccess(core, t, false);
 }
@@ -590,12 +594,16 @@ void SplatInstr::run(Core &core) const {
 }
 
 void ReshapeInstr::run(Core &core) const {
+  if (keepShape) {
+    core.moveTensor(dst, source);
+    return;
+  }
+  if (core.tensors[source.slot].isPermuted)
+    core.makeRowMajor(source.slot, elem);
   TensorVal before = core.tensors[source.slot];
   core.moveTensor(dst, source);
   TensorVal &t = core.tensors[dst];
   t.setShape(before);
-  if (keepShape)
-    return;
   if (isCollapse) {
     t.rank = static_cast<int>(groups.size());
     for (int d = 0; d < t.rank; ++d) {

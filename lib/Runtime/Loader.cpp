@@ -738,6 +738,15 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     instr.tile = tileSlot(load.getTile());
     instr.elem = *elemOf(base);
     function.accessesMemory = true;
+    // Structured loops read any order: do not transpose for them.
+    auto isLoopInput = [](OpOperand &operand) {
+      auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
+      return user && user.isDpsInput(&operand);
+    };
+    AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
+    p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
+                       load.getTile().hasOneUse() &&
+                       llvm::all_of(load.getResult().getUses(), isLoopInput);
     return success();
   }
   if (auto store = dyn_cast<ktdp::StoreOp>(op)) {
@@ -761,6 +770,7 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
 LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
   auto &instr = add<AccessTileInstr>(op);
   AccessPlan &p = instr.plan;
+  accessTiles[op->getResult(0)] = &instr;
   instr.dst = tileSlot(op->getResult(0));
   auto tileType = cast<ShapedType>(op->getResult(0).getType());
   p.rank = static_cast<int>(tileType.getRank());

@@ -116,6 +116,7 @@ private:
   llvm::DenseMap<mlir::Value, int> scalarSlots, tensorSlots, viewSlots,
       tileSlots;
   llvm::DenseMap<mlir::Value, ProduceInstr *> futures;
+  llvm::DenseMap<mlir::Value, AccessTileInstr *> accessTiles;
 };
 
 /// The SSA name in source text of an argument at a location, or "".

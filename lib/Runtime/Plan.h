@@ -158,6 +158,7 @@ public:
       pool.release(t.buffer);
     t.buffer = nullptr;
     t.data = nullptr;
+    t.isPermuted = false;
   }
   /// Gives `slot` a fresh buffer for `numElements` (shape set by the caller).
   void allocateTensor(int slot, Elem elem, int64_t numElements) {
@@ -167,6 +168,7 @@ public:
       pool.release(t.buffer);
     t.buffer = buffer;
     t.data = buffer->data();
+    t.isPermuted = false;
   }
   /// Makes `to` the value of `use`: shares the buffer, or takes it over.
   void moveTensor(int to, TensorUse use) {
@@ -184,25 +186,18 @@ public:
       pool.retain(target.buffer);
     }
   }
-  /// A buffer in `result` that an elementwise operation over `use` may fill:
-  /// use's own if nobody else needs it.
-  void reuseOrAllocate(int result, TensorUse use, Elem elem) {
-    TensorVal &source = tensors[use.slot];
-    if (use.dies && source.buffer && source.buffer->references == 1) {
-      moveTensor(result, use);
-      return;
-    }
-    tensors[result].setShape(source);
-    allocateTensor(result, elem, source.numElements);
-  }
-  /// Undefined tensors (tensor.empty) become zeros when their contents count.
+  /// Undefined tensors (tensor.empty) become zeros when their contents count,
+  /// permuted ones row-major.
   void materialize(int slot, Elem elem) {
     TensorVal &t = tensors[slot];
-    if (t.data)
+    if (t.data && !t.isPermuted)
       return;
+    if (t.data)
+      return makeRowMajor(slot, elem);
     allocateTensor(slot, elem, t.numElements);
     std::memset(t.data, 0, size_t(t.numElements) * hostSize(elem));
   }
+  void makeRowMajor(int slot, Elem elem);
   float roundScalar(float value, Elem elem) const;
 
   /// [start, end) of the live device allocation around `address`; remembers

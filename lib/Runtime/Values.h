@@ -161,13 +161,16 @@ private:
   std::vector<Buffer *> freeLists[kNumClasses];
 };
 
-/// A data tile, dense row-major. `data` is null for tensor.empty.
+/// A data tile, dense: row-major, or with permuted dimensions as a load found
+/// them in memory. `data` is null for tensor.empty.
 struct TensorVal {
   Buffer *buffer = nullptr;
   void *data = nullptr;
   int rank = 0;
   int64_t sizes[kMaxRank];
   int64_t numElements = 0;
+  bool isPermuted = false;
+  int64_t strides[kMaxRank]; ///< in elements, if permuted
 
   float *f() const { return static_cast<float *>(data); }
   int32_t *i32() const { return static_cast<int32_t *>(data); }
@@ -175,6 +178,7 @@ struct TensorVal {
   void setShape(const TensorVal &other) {
     rank = other.rank;
     numElements = other.numElements;
+    isPermuted = false;
     std::memcpy(sizes, other.sizes, sizeof(sizes));
   }
 };
