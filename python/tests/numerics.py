@@ -63,8 +63,10 @@ def unit(reference, dtype):
     return torch.exp2(exponent - FRACTION_BITS[dtype])
 
 
-def host_error(dtype):
-    """Half the distance of fp16 subnormals: lost on the way to the host."""
+def host_error(reference, dtype):
+    """What the way to the host rounds off: bf16's two bits, fp16 subnormals."""
+    if dtype == torch.bfloat16:
+        return 2.0**-8 * (1 + 2.0**-8) * reference.abs()
     return 2.0**-25 if dtype == torch.float16 else 0.0
 
 
@@ -106,7 +108,7 @@ def assert_within(actual, reference, bound, what=""):
     error = (wide - reference).abs()
     good = torch.where(
         finite,
-        error <= bound + host_error(actual.dtype),
+        error <= bound + host_error(reference, actual.dtype),
         (wide == special) | (wide.isnan() & special.isnan()),
     )
     # A bound that reaches over the largest value allows infinity.

@@ -84,7 +84,6 @@ def test_joins(dtype):
             x, y[..., :20], 2, 5, 65, 3
         ),
         "select_scatter": lambda x, y: torch.select_scatter(x, y[:, 1], 1, 2),
-        "roll": lambda x, y: x.roll(2, -1),
         "repeat": lambda x, y: x.repeat(2, 1, 3),
     }
     if dtype == torch.bool:
