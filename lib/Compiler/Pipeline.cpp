@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/AllocationOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -30,6 +31,9 @@ void spyre::registerCompilerDialects(DialectRegistry &registry) {
                   memref::MemRefDialect, scf::SCFDialect, SpyreGraphDialect,
                   tensor::TensorDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  // Without it, --spyre-bufferize copies results instead of writing them in
+  // place.
+  memref::registerAllocationOpInterfaceExternalModels(registry);
 }
 
 void spyre::buildSpyrePipeline(OpPassManager &manager,

@@ -191,6 +191,13 @@ TEST_F(CompileTest, SerializesAndRefusesDamage) {
   }
 }
 
+TEST_F(CompileTest, WritesResultsInPlace) {
+  int x = argument("x", {6, 70}, ramp(6 * 70, 0.5f));
+  builder.setOutputs({op("aten.neg.default", {value(x)}, {6, 70})});
+  std::string ktir = compile(builder).printKTIR();
+  EXPECT_EQ(ktir.find("identity"), std::string::npos) << ktir;
+}
+
 TEST_F(CompileTest, DumpsEveryPass) {
   int x = argument("x", {6, 70}, ramp(6 * 70, 0.5f));
   builder.setOutputs(
