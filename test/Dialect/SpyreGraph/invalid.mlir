@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s -split-input-file -verify-diagnostics
+
+// SG-LAYOUT-C1
+// expected-error@+1 {{layout order [0, 0] is not a permutation of the 2 dimensions}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.layout<order = [0, 0], SEN169_FP16>>)
+
+// -----
+
+// SG-LAYOUT-C1
+// expected-error@+1 {{layout order [0] is not a permutation of the 2 dimensions}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>)
+
+// -----
+
+// SG-LAYOUT-C2
+// expected-error@+1 {{layout format IEEE_FP32 does not store elements of type 'f16'}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>)
+
+// -----
+
+// expected-error@+1 {{unknown device format 'FP99'}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.layout<order = [0, 1], FP99>>)
+
+// -----
+
+// SG-EXPLICIT-LAYOUT-C1
+// expected-error@+1 {{layout has 1 host strides for 2 dimensions}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.explicit_layout<device_size = [1, 4, 64], stride_map = [64, 8, 1], host_strides = [8], SEN169_FP16>>)
+
+// -----
+
+// SG-EXPLICIT-LAYOUT-C1
+// expected-error@+1 {{cannot hold a tensor}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.explicit_layout<device_size = [1, 2, 64], stride_map = [64, 8, 1], host_strides = [8, 1], SEN169_FP16>>)
+
+// -----
+
+// SG-EXPLICIT-LAYOUT-C2
+// expected-error@+1 {{layout format IEEE_FP32 does not store elements of type 'f16'}}
+func.func private @f(tensor<4x8xf16, #spyre_graph.explicit_layout<device_size = [1, 4, 32], stride_map = [32, 8, 1], host_strides = [8, 1], IEEE_FP32>>)
+
+// -----
+
+// expected-error@+1 {{spyre_graph.host_strides of argument 0 has 1 entries}}
+func.func private @f(tensor<4x8xf16> {spyre_graph.host_strides = array<i64: 1>})
+
+// -----
+
+// expected-error@+1 {{spyre_graph.name must be a string}}
+func.func private @f(tensor<4x8xf16> {spyre_graph.name = 1 : i64})
+
+// -----
+
+// expected-error@+1 {{unknown argument attribute}}
+func.func private @f(tensor<4x8xf16> {spyre_graph.nonsense})
+
+// -----
+
+func.func @view_map(%x: tensor<4x8xf16>) {
+  // SG-VIEW-C1
+  // expected-error@+1 {{map must take 2 coordinates to 2}}
+  %v = spyre_graph.view %x, affine_map<(d0, d1) -> (d0)> : tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @view_type(%x: tensor<4x8xf16>) {
+  // SG-VIEW-C2
+  // expected-error@+1 {{element type of the result, 'f32', must be the source's, 'f16'}}
+  %v = spyre_graph.view %x, affine_map<(d0, d1) -> (d0, d1)> : tensor<4x8xf16> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @view_range(%x: tensor<4x8xf16>) {
+  // SG-VIEW-C3
+  // expected-error@+1 {{reads coordinates 1 to 8 of source dimension 1, whose extent is 8}}
+  %v = spyre_graph.view %x, affine_map<(d0, d1) -> (d0, d1 + 1)> : tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @result(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{has a result exactly if it is on tensors}}
+  spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>)
+  return
+}
+
+// -----
+
+func.func @result_type(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{differs from the type of its init}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dynamic(%x: tensor<?x8xf16>) {
+  // expected-error@+1 {{operands must have static shapes}}
+  %r = spyre_graph.exp ins(%x : tensor<?x8xf16>) outs(%x : tensor<?x8xf16>) -> tensor<?x8xf16>
+  return
+}
+
+// -----
+
+func.func @immediates(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{immediates name 2 tensor operands, but 1 are given}}
+  %r = spyre_graph.add ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {immediates = [unit, unit]} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @immediate_kind(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{an immediate must be unit or a number, but found "two"}}
+  %r = spyre_graph.add ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {immediates = [unit, "two"]} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @maps_without_extents(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{maps and extents go together}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @num_maps(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{has 1 maps for 2 operands}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @map_rank(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{map of operand 1 must take 2 loop indices to 2 coordinates}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @map_range(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{operand 0 is accessed at coordinates 0 to 8 of dimension 1, whose extent is 8}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, 0)>], extents = array<i64: 4, 9>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @division_length(%x: tensor<4x8xf16>) {
+  // SG-DIVISION-C1
+  // expected-error@+1 {{division has 1 splits and 1 chunks for 2 loop dimensions}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {division = #spyre_graph.division<splits = [2], chunks = [2]>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @division_cover(%x: tensor<4x8xf16>) {
+  // SG-DIVISION-C2
+  // expected-error@+1 {{2 slices of 1 iterations do not cover loop dimension 0 of extent 4}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {division = #spyre_graph.division<splits = [2, 1], chunks = [1, 8]>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @division_empty(%x: tensor<4x8xf16>) {
+  // SG-DIVISION-C2
+  // expected-error@+1 {{3 slices of 2 iterations do not cover loop dimension 0 of extent 4 without an empty slice}}
+  %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {division = #spyre_graph.division<splits = [3, 1], chunks = [2, 8]>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @division_reduction(%x: tensor<4x8xf16>, %o: tensor<4xf16>) {
+  // SG-DIVISION-C3
+  // expected-error@+1 {{loop dimension 1 is not parallel and cannot be split}}
+  %r = spyre_graph.sum ins(%x : tensor<4x8xf16>) outs(%o : tensor<4xf16>) {dims = array<i64: 1>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 4]>} -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_inputs(%x: tensor<4x8xf16>, %y: tensor<8x4xf16>, %o: tensor<4x4xf16>) {
+  // SG-MATMUL-C1
+  // expected-error@+1 {{expects 3 inputs, but has 2}}
+  %r = spyre_graph.matmul ins(%x, %y : tensor<4x8xf16>, tensor<8x4xf16>) outs(%o : tensor<4x4xf16>) {has_bias} -> tensor<4x4xf16>
+  return
+}
+
+// -----
+
+func.func @gather_inputs(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
+  // SG-GATHER-C1
+  // expected-error@+1 {{index elements must be integers, but are 'f16'}}
+  %r = spyre_graph.gather ins(%x, %x : tensor<4x8xf16>, tensor<4x8xf16>) outs(%o : tensor<4x8xf16>) {axis = 0 : i64, maps = [affine_map<(d0, d1) -> (0, d1)>, affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @gather_axis(%x: tensor<4x8xf16>, %i: tensor<4xi64>, %o: tensor<4x8xf16>) {
+  // SG-GATHER-C2
+  // expected-error@+1 {{map result for axis 0 must be the constant 0}}
+  %r = spyre_graph.gather ins(%x, %i : tensor<4x8xf16>, tensor<4xi64>) outs(%o : tensor<4x8xf16>) {axis = 0 : i64, maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, 8>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @scatter_inputs(%x: tensor<4x8xf16>, %i: tensor<4xi1>, %o: tensor<9x8xf16>) {
+  // SG-SCATTER-C1
+  // expected-error@+1 {{index elements must be integers, but are 'i1'}}
+  %r = spyre_graph.scatter ins(%x, %i : tensor<4x8xf16>, tensor<4xi1>) outs(%o : tensor<9x8xf16>) {axis = 0 : i64} -> tensor<9x8xf16>
+  return
+}
+
+// -----
+
+func.func @scatter_axis(%x: tensor<4x8xf16>, %i: tensor<4xi64>, %o: tensor<9x8xf16>) {
+  // SG-SCATTER-C2
+  // expected-error@+1 {{map result for axis 0 must be the constant 0}}
+  %r = spyre_graph.scatter ins(%x, %i : tensor<4x8xf16>, tensor<4xi64>) outs(%o : tensor<9x8xf16>) {axis = 0 : i64, maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], extents = array<i64: 4, 8>} -> tensor<9x8xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_shapes(%x: tensor<4x8xf16>, %y: tensor<9x4xf16>, %o: tensor<4x4xf16>) {
+  // SG-MATMUL-C2
+  // expected-error@+1 {{do not agree}}
+  %r = spyre_graph.matmul ins(%x, %y : tensor<4x8xf16>, tensor<9x4xf16>) outs(%o : tensor<4x4xf16>) -> tensor<4x4xf16>
+  return
+}
+
+// -----
+
+func.func @softmax_dim(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{dim 2 is not a dimension of}}
+  %r = spyre_graph.softmax %x {dim = 2 : i64} : tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @norm_stats(%x: tensor<4x8xf16>) {
+  // expected-error@+1 {{statistics must be f32 with the normalised dimensions kept as 1}}
+  %r, %s = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>) {
+  // expected-error@+1 {{3 query heads are not a multiple of 2 key and 2 value heads}}
+  %r, %l = spyre_graph.attention %q, %k, %k {scale = 1.0 : f64} : tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
+  return
+}
