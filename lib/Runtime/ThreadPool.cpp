@@ -2,12 +2,16 @@
 //===- ThreadPool.cpp - Host threads that run simulated cores -------------===//
 
 #include "ThreadPool.h"
+#include "Spyre/Device/Error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <pthread.h>
 #include <sched.h>
+#include <string>
 
 using namespace spyre::runtime;
 
@@ -44,9 +48,14 @@ ThreadPool &ThreadPool::instance() {
 int ThreadPool::defaultThreads() {
   static int threads = [] {
     if (const char *text = std::getenv("SPYRE_NUM_THREADS")) {
-      int value = std::atoi(text);
-      if (value > 0)
-        return std::min(value, 256);
+      int value = 0;
+      const char *end = text + std::strlen(text);
+      auto [rest, error] = std::from_chars(text, end, value);
+      if (error != std::errc() || rest != end || value < 1 || value > 256)
+        throw spyre::Error(
+            "SPYRE_NUM_THREADS must be a number from 1 to 256, but is '" +
+            std::string(text) + "'");
+      return value;
     }
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
