@@ -279,3 +279,25 @@ func.func @scatter_elements(%a: tensor<7xf16, #spyre_graph.layout<order = [0], S
   %m = bufferization.materialize_in_destination %r in %t : (tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>, tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) -> tensor<256xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   return
 }
+
+// -----
+
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+
+// Four query heads share a key head: the keys are copied once, in their own
+// shape, and read four times.
+// CHECK: #[[$G:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 floordiv 4, d3, d4)>
+// CHECK-LABEL: func.func @grouped_queries
+// CHECK: %[[K:.+]] = spyre_graph.restickify ins(%arg1
+// CHECK-SAME: -> tensor<1x2x128x64xf16, #spyre_graph.layout<order = [0, 1, 3, 2], SEN169_FP16>>
+// CHECK: spyre_graph.matmul ins(%arg0, %[[K]]
+// CHECK-SAME: maps = [{{[^]]*}}, #[[$G]], {{[^]]*}}]
+func.func @grouped_queries(%q: tensor<1x8x16x64xf16, #l4>, %k: tensor<1x2x128x64xf16, #l4>) -> tensor<1x8x16x128xf16> {
+  %kt = spyre_graph.view %k, affine_map<(b, h, d, s) -> (b, h floordiv 4, s, d)> : tensor<1x2x128x64xf16, #l4> -> tensor<1x8x64x128xf16>
+  %e = tensor.empty() : tensor<1x8x16x128xf16>
+  %r = spyre_graph.matmul ins(%q, %kt : tensor<1x8x16x64xf16, #l4>, tensor<1x8x64x128xf16>) outs(%e : tensor<1x8x16x128xf16>) -> tensor<1x8x16x128xf16>
+  return %r : tensor<1x8x16x128xf16>
+}
+
+// CHECK-LABEL: func.func private @declared
+func.func private @declared(tensor<4xf16>) -> tensor<4xf16>

@@ -315,9 +315,10 @@ private:
     return builder.create(state)->getResult(0);
   }
 
-  /// What a copy of an operand would be: a dense tensor over the loop
-  /// dimensions that the operand depends on.
+  /// What a copy of an operand would be: the source in its own shape, or a
+  /// tensor over the loop dimensions that the operand depends on.
   struct CopyPlan {
+    bool hasSourceShape = false;
     SmallVector<unsigned> loopDims;
     SmallVector<int64_t> shape;
     AffineMap sourceMap;
@@ -348,10 +349,50 @@ private:
     plan.sourceMap =
         map.replaceDimsAndSymbols(renumbered, {}, plan.loopDims.size(), 0);
     auto type = cast<ShapedType>(info.op->getOperand(operand).getType());
+    if (std::optional<int64_t> sourceStick = getStickOfSourceCopy(
+            map, info.extents, type.getShape(),
+            ShapedType::getNumElements(plan.shape), stick)) {
+      plan.hasSourceShape = true;
+      plan.shape = llvm::to_vector(type.getShape());
+      plan.sourceMap =
+          AffineMap::getMultiDimIdentityMap(type.getRank(), context);
+      sparse = *sourceStick < 0;
+      order.clear();
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (dim != *sourceStick)
+          order.push_back(dim);
+      if (!sparse)
+        order.push_back(*sourceStick);
+    }
     plan.layout =
         LayoutAttr::get(context, order, type.getElementType(), sparse);
     plan.sizeInBytes = getSizeInBytes(plan.layout, plan.shape);
     return plan;
+  }
+
+  /// The stick dimension, -1 for one element per stick, that the source of an
+  /// access has to have for the access to run along `stick`; nothing if the
+  /// source cannot, or if a copy of what is accessed is smaller. A copy of the
+  /// source is read by every loop nest alike (and grouped queries read each
+  /// head of keys several times).
+  static std::optional<int64_t> getStickOfSourceCopy(AffineMap map,
+                                                     ArrayRef<int64_t> extents,
+                                                     ArrayRef<int64_t> shape,
+                                                     int64_t numAccessed,
+                                                     StickChoice stick) {
+    int64_t numElements = ShapedType::getNumElements(shape);
+    bool isPlain = llvm::all_of(
+        map.getResults(), llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+    if (shape.empty() || numElements > numAccessed ||
+        (numElements == numAccessed && !isPlain))
+      return std::nullopt;
+    if (!stick || !getUsedDims(map, extents).test(*stick))
+      return -1;
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr);
+          loop && loop.getPosition() == *stick)
+        return dim;
+    return std::nullopt;
   }
 
   /// Bytes that the copy of an operand moves, in units of the price of a
@@ -384,11 +425,13 @@ private:
       ++(changesStick ? counters.restickify : counters.laneCopies);
       counters.copiedBytes += plan.sizeInBytes;
     }
-    SmallVector<AffineExpr> results;
-    for (unsigned dim : plan.loopDims)
-      results.push_back(builder.getAffineDimExpr(dim));
-    info.maps[operand] =
-        AffineMap::get(info.extents.size(), 0, results, context);
+    if (!plan.hasSourceShape) {
+      SmallVector<AffineExpr> results;
+      for (unsigned dim : plan.loopDims)
+        results.push_back(builder.getAffineDimExpr(dim));
+      info.maps[operand] =
+          AffineMap::get(info.extents.size(), 0, results, context);
+    }
     info.op->setOperand(operand, copy);
     info.op.setLoopStructure(info.maps, info.extents);
   }
@@ -720,8 +763,6 @@ private:
   }
 
   void updateFunctionType() {
-    if (func.isExternal())
-      return;
     Operation *terminator = func.getBody().back().getTerminator();
     func.setType(
         FunctionType::get(context, func.getArgumentTypes(),
@@ -748,6 +789,8 @@ public:
   using SpyrePropagateLayoutsBase::SpyrePropagateLayoutsBase;
 
   void runOnOperation() override {
+    if (getOperation().isExternal())
+      return;
     LayoutPropagation propagation(getOperation());
     if (failed(propagation.run()))
       return signalPassFailure();
