@@ -286,7 +286,7 @@ func.func @scatter_elements(%a: tensor<7xf16, #spyre_graph.layout<order = [0], S
 
 // Four query heads share a key head: the keys are copied once, in their own
 // shape, and read four times.
-// CHECK: #[[$G:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 floordiv 4, d3, d4)>
+// CHECK: #[[$G:.+]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d1 floordiv 4, d3, d4)>
 // CHECK-LABEL: func.func @grouped_queries
 // CHECK: %[[K:.+]] = spyre_graph.restickify ins(%arg1
 // CHECK-SAME: -> tensor<1x2x128x64xf16, #spyre_graph.layout<order = [0, 1, 3, 2], SEN169_FP16>>
