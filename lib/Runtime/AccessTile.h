@@ -15,6 +15,7 @@
 
 #include "Values.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -103,6 +104,18 @@ public:
   /// Evaluates sizes after captured values were set. Returns a message on
   /// a size that contradicts the result type or is negative.
   std::string setExtents();
+
+  /// Whether `other`, a tile of the same op, reads the same elements of
+  /// device memory; false if that is not plain to see.
+  bool readsSame(const TileVal &other) const {
+    return !view.isLX && !other.view.isLX && indexViews.empty() &&
+           plan == other.plan && view.byteAddress == other.view.byteAddress &&
+           captured == other.captured && view.rank == other.view.rank &&
+           std::equal(view.strides, view.strides + view.rank,
+                      other.view.strides) &&
+           std::equal(view.lo, view.lo + view.rank, other.view.lo) &&
+           std::equal(view.hi, view.hi + view.rank, other.view.hi);
+  }
 
   /// Computes runs and checks every bound. Returns "" or what is wrong. With
   /// `zeroOutside` only indices below 0 are wrong: reads outside the

@@ -198,13 +198,31 @@ void Block::run(Core &core) const {
   }
 }
 
-void Core::execute(int64_t core, const Scalar *args) {
+void Instr::runGang(Core *const *cores, int numCores) const {
+  for (int i = 0; i < numCores; ++i)
+    run(*cores[i]);
+}
+
+void Block::runGang(Core *const *cores, int numCores) const {
+  for (const std::unique_ptr<Instr> &instr : instrs) {
+    instr->runGang(cores, numCores);
+    for (int slot : instr->releases)
+      for (int i = 0; i < numCores; ++i)
+        cores[i]->releaseTensor(slot);
+  }
+}
+
+void Core::enter(int64_t core, const Scalar *args) {
   coreId = core;
   coordinate[0] = core % function.grid[0];
   coordinate[1] = core / function.grid[0] % function.grid[1];
   coordinate[2] = core / (function.grid[0] * function.grid[1]);
   for (size_t i = 0; i < function.argSlots.size(); ++i)
     scalars[function.argSlots[i]] = args[i];
+}
+
+void Core::execute(int64_t core, const Scalar *args) {
+  enter(core, args);
   function.body.run(*this);
 }
 
@@ -216,33 +234,38 @@ void Core::execute(int64_t core, const Scalar *args) {
 // costs several microseconds.
 static constexpr double kParallelSeconds = 12e-6;
 
+// As many cores as share one broadcast (DeviceSpec::numBroadcastCores); more
+// tiles than theirs leave the second-level cache.
+static constexpr int64_t kGangSize = 8;
+
 using Clock = std::chrono::steady_clock;
 
 static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Core &RunState::core(int worker, const Function &function) {
+Core &RunState::core(int worker, const Function &function, int member) {
   Worker &w = *workers[worker];
-  std::unique_ptr<Core> &core = w.cores[function.index];
-  if (!core) {
-    core = std::make_unique<Core>(plan, function, w.pool, ieee);
-    core->run = this;
+  std::vector<std::unique_ptr<Core>> &cores = w.cores[function.index];
+  while (static_cast<int>(cores.size()) <= member) {
+    cores.push_back(
+        std::make_unique<Core>(plan, function, w.pool, ieee));
+    cores.back()->run = this;
   }
-  if (w.epoch[function.index] != epoch) {
-    w.epoch[function.index] = epoch;
-    core->memory = memory;
-    core->zeroOutside = zeroOutside;
-    core->forgetBlocks();
+  Core &core = *cores[member];
+  if (core.epoch != epoch) {
+    core.epoch = epoch;
+    core.memory = memory;
+    core.zeroOutside = zeroOutside;
+    core.forgetBlocks();
   }
-  return *core;
+  return core;
 }
 
 void RunState::addWorkers(int count) {
   while (static_cast<int>(workers.size()) < count) {
     workers.push_back(std::make_unique<Worker>());
     workers.back()->cores.resize(plan.functions.size());
-    workers.back()->epoch.assign(plan.functions.size(), 0);
   }
 }
 
@@ -276,36 +299,51 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
     core.counters = count ? &perCore[0] : nullptr;
     core.execute(0, args);
   } else {
-    std::atomic<int64_t> failedCore{numCores};
+    // Cores that share operands run as a gang on one thread: what one has
+    // loaded the others need not convert again.
+    int64_t gang = callee.hasContraction ? kGangSize : 1;
+    int64_t numTasks = (numCores + gang - 1) / gang;
+    std::atomic<int64_t> failedTask{numTasks};
     std::exception_ptr failure;
     std::mutex failureMutex;
     double &known = work[callee.index];
     int useThreads =
-        numCores == 1 || (known >= 0 && known < kParallelSeconds) ? 1 : threads;
-    // Counting sorts sticks: the same work, but do not learn from it.
-    auto body = [&](int64_t index, int worker) {
+        numTasks == 1 || (known >= 0 && known < kParallelSeconds) ? 1
+                                                                  : threads;
+    auto body = [&](int64_t task, int worker) {
       // The lowest failing core is reported, whatever the thread count.
-      if (index > failedCore.load(std::memory_order_relaxed))
+      if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
-        Core &core = this->core(worker, callee);
-        core.counters = count ? &perCore[index] : nullptr;
-        core.execute(index, args);
+        Core *members[kGangSize];
+        int numMembers = static_cast<int>(
+            std::min<int64_t>(gang, numCores - task * gang));
+        for (int i = 0; i < numMembers; ++i) {
+          int64_t index = task * gang + i;
+          members[i] = &this->core(worker, callee, i);
+          members[i]->counters = count ? &perCore[index] : nullptr;
+          members[i]->enter(index, args);
+        }
+        if (numMembers == 1)
+          callee.body.run(*members[0]);
+        else
+          callee.body.runGang(members, numMembers);
       } catch (...) {
         std::lock_guard<std::mutex> lock(failureMutex);
-        if (index < failedCore.load()) {
-          failedCore.store(index);
+        if (task < failedTask.load()) {
+          failedTask.store(task);
           failure = std::current_exception();
         }
       }
     };
     Clock::time_point start = Clock::now();
     if (useThreads == 1)
-      for (int64_t index = 0; index < numCores; ++index)
-        body(index, 0);
+      for (int64_t task = 0; task < numTasks; ++task)
+        body(task, 0);
     else
-      ThreadPool::instance().forEach(numCores, useThreads, body);
+      ThreadPool::instance().forEach(numTasks, useThreads, body);
     double seconds = secondsSince(start) * useThreads;
+    // A run that counts does more than the work itself.
     if (!count)
       known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
     if (failure)

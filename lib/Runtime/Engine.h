@@ -29,10 +29,10 @@ struct RunState {
 private:
   struct Worker {
     BufferPool pool;
-    std::vector<std::unique_ptr<Core>> cores; ///< per function
-    std::vector<uint64_t> epoch;
+    /// Per function: the members of a gang.
+    std::vector<std::vector<std::unique_ptr<Core>>> cores;
   };
-  Core &core(int worker, const Function &function);
+  Core &core(int worker, const Function &function, int member = 0);
   void addWorkers(int count);
   /// A kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args,

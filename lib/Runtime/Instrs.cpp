@@ -419,6 +419,22 @@ void LoadInstr::run(Core &core) const {
     countAccess(core, t, false);
 }
 
+void LoadInstr::runGang(Core *const *cores, int numCores) const {
+  for (int i = 0; i < numCores; ++i) {
+    Core &core = *cores[i];
+    const TileVal &t = core.tiles[tile];
+    int same = -1;
+    for (int j = i - 1; j >= 0 && same < 0; --j)
+      if (cores[j]->tensors[dst].buffer && t.readsSame(cores[j]->tiles[tile]))
+        same = j;
+    if (same < 0 || core.counters) {
+      run(core);
+      continue;
+    }
+    core.moveTensor(dst, {dst, false}, *cores[same]);
+  }
+}
+
 void StoreInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
   core.materialize(data.slot, elem);
@@ -483,29 +499,56 @@ void Transfer::run(Core &core) const {
   }
 }
 
-void ForInstr::run(Core &core) const {
+int64_t ForInstr::count(Core &core) const {
   int64_t low = core.scalars[lower].i, high = core.scalars[upper].i;
   int64_t by = core.scalars[step].i;
   if (by <= 0)
     core.fail(location, "loop step is " + std::to_string(by) +
                             ", expected a positive one");
+  bool isEmpty = isUnsigned
+                     ? static_cast<uint64_t>(low) >= static_cast<uint64_t>(high)
+                     : low >= high;
+  if (isEmpty)
+    return 0;
+  return static_cast<int64_t>((uint64_t(high) - uint64_t(low) - 1) /
+                                  uint64_t(by) +
+                              1);
+}
+
+void ForInstr::run(Core &core) const {
+  int64_t trips = count(core);
+  int64_t low = core.scalars[lower].i, by = core.scalars[step].i;
   enter.run(core);
-  int64_t count;
-  if (isUnsigned) {
-    uint64_t l = static_cast<uint64_t>(low), h = static_cast<uint64_t>(high);
-    count = l < h ? static_cast<int64_t>((h - l - 1) / uint64_t(by) + 1) : 0;
-  } else {
-    count = low < high
-                ? static_cast<int64_t>(
-                      (uint64_t(high) - uint64_t(low) - 1) / uint64_t(by) + 1)
-                : 0;
-  }
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < trips; ++i) {
     core.scalars[induction].i = low + i * by;
     body.run(core);
     next.run(core);
   }
   leave.run(core);
+}
+
+void ForInstr::runGang(Core *const *cores, int numCores) const {
+  // In step as long as all cores go round equally often.
+  int64_t trips = count(*cores[0]);
+  for (int i = 1; i < numCores; ++i)
+    if (count(*cores[i]) != trips)
+      return Instr::runGang(cores, numCores);
+  std::vector<std::pair<int64_t, int64_t>> ranges; // low, step
+  for (int i = 0; i < numCores; ++i) {
+    Core &core = *cores[i];
+    ranges.push_back({core.scalars[lower].i, core.scalars[step].i});
+    enter.run(core);
+  }
+  for (int64_t trip = 0; trip < trips; ++trip) {
+    for (int i = 0; i < numCores; ++i)
+      cores[i]->scalars[induction].i =
+          ranges[i].first + trip * ranges[i].second;
+    body.runGang(cores, numCores);
+    for (int i = 0; i < numCores; ++i)
+      next.run(*cores[i]);
+  }
+  for (int i = 0; i < numCores; ++i)
+    leave.run(*cores[i]);
 }
 
 void IfInstr::run(Core &core) const {

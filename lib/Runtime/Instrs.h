@@ -95,6 +95,7 @@ public:
   int dst = 0, tile = 0;
   Elem elem = Elem::F16;
   void run(Core &core) const override;
+  void runGang(Core *const *cores, int numCores) const override;
 };
 
 class StoreInstr : public Instr {
@@ -131,6 +132,11 @@ public:
   Transfer leave; ///< iteration arguments to results
   Block body;
   void run(Core &core) const override;
+  void runGang(Core *const *cores, int numCores) const override;
+
+private:
+  /// Trip count; fails on a step that is not positive.
+  int64_t count(Core &core) const;
 };
 
 class IfInstr : public Instr {

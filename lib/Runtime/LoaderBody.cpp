@@ -600,8 +600,10 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
         for (unsigned i : tensorInputs)
           permutations &= maps[i].isProjectedPermutation();
         permutations &= maps.back().isProjectedPermutation();
-        if (permutations && ((lhs == first && rhs == second) || swapped))
+        if (permutations && ((lhs == first && rhs == second) || swapped)) {
           instr.strategy = GenericInstr::Contraction;
+          function.hasContraction = true;
+        }
       }
     }
   }

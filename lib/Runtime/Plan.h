@@ -34,6 +34,9 @@ class Instr {
 public:
   virtual ~Instr() = default;
   virtual void run(Core &core) const = 0;
+  /// The same for several cores of one kernel, none of which waits for
+  /// another. Instructions that can share work among them override this.
+  virtual void runGang(Core *const *cores, int numCores) const;
   int location = 0; ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
 };
@@ -41,6 +44,8 @@ public:
 struct Block {
   std::vector<std::unique_ptr<Instr>> instrs;
   void run(Core &core) const;
+  /// Instruction by instruction, each for all cores.
+  void runGang(Core *const *cores, int numCores) const;
 };
 
 /// A tensor operand: its slot, and whether this is the value's last use, so
@@ -81,6 +86,8 @@ struct Function {
   Block body;
   bool hasCalls = false;
   bool accessesMemory = false;
+  /// Holds a matrix product: neighbouring cores read the same tiles.
+  bool hasContraction = false;
   /// Inter-tile produce ops; with any, every core has a thread of its own.
   int numProduceOps = 0;
 };
@@ -131,6 +138,7 @@ public:
   BufferPool &pool;
   const bool ieee;
   RunState *run = nullptr;
+  uint64_t epoch = 0; ///< of the run whose memory this core sees
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false; ///< OutOfBounds::Zero
   Counters *counters = nullptr; ///< null: no counting
@@ -148,6 +156,8 @@ public:
 
   /// Runs the body for one core with the given arguments.
   void execute(int64_t core, const Scalar *args);
+  /// Sets coordinates and arguments without running.
+  void enter(int64_t core, const Scalar *args);
 
   /// Throws spyre::Error "<location>: error: core N: <message>".
   [[noreturn]] void fail(int location, const std::string &message) const;
@@ -171,9 +181,11 @@ public:
     t.isPermuted = false;
   }
   /// Makes `to` the value of `use`: shares the buffer, or takes it over.
-  void moveTensor(int to, TensorUse use) {
+  void moveTensor(int to, TensorUse use) { moveTensor(to, use, *this); }
+  /// From another core of the same gang (they share a pool).
+  void moveTensor(int to, TensorUse use, Core &from) {
     TensorVal &target = tensors[to];
-    TensorVal &source = tensors[use.slot];
+    TensorVal &source = from.tensors[use.slot];
     if (target.buffer)
       pool.release(target.buffer);
     target = source;
