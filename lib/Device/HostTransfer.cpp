@@ -3,6 +3,7 @@
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/Error.h"
 #include "Spyre/Device/HostFloat.h"
+#include "Spyre/Device/TransferDescriptors.h"
 
 #include <algorithm>
 #include <cstring>
@@ -79,8 +80,6 @@ struct Box {
   std::vector<Loop> loops;
 };
 
-enum class Direction { ToDevice, ToHost };
-
 } // namespace
 
 static std::string format(const std::vector<int64_t> &values) {
@@ -88,63 +87,6 @@ static std::string format(const std::vector<int64_t> &values) {
   for (size_t i = 0; i < values.size(); ++i)
     text += (i ? ", " : "") + std::to_string(values[i]);
   return text + "]";
-}
-
-/// Distinct elements of the home. Throws Error if those, or the largest offset
-/// into the host image, overflow.
-static int64_t countElements(const std::vector<int64_t> &sizes,
-                             const std::vector<int64_t> &strides) {
-  int64_t count = 1, offset = 0;
-  bool isEmpty = false, overflows = false;
-  for (size_t h = 0; h < sizes.size(); ++h) {
-    if (sizes[h] < 0 || strides[h] < 0)
-      throw Error("a home of size " + format(sizes) + " and strides " +
-                  format(strides) + " has a negative entry");
-    if (sizes[h] == 0) {
-      isEmpty = true;
-      continue;
-    }
-    if (strides[h] == 0)
-      continue;
-    int64_t extent;
-    overflows |= __builtin_mul_overflow(count, sizes[h], &count);
-    overflows |= __builtin_mul_overflow(sizes[h] - 1, strides[h], &extent);
-    overflows |= __builtin_add_overflow(offset, extent, &offset);
-  }
-  if (isEmpty)
-    return 0;
-  // Both sides have at most 8 bytes per element.
-  if (overflows || count > INT64_MAX / 8 || offset > INT64_MAX / 8)
-    throw Error("a home of size " + format(sizes) + " and strides " +
-                format(strides) + " overflows 64 bits");
-  return count;
-}
-
-/// Splits one host dimension, whose device dimensions are `digits` by ascending
-/// host stride, into boxes: all the full blocks of its largest step, then of
-/// the next, and so on. At most one box per digit.
-static std::vector<Box>
-splitDimension(int64_t size, int64_t hostStride,
-               const std::vector<DeviceDim> &digits,
-               const std::vector<int64_t> &deviceStrides) {
-  std::vector<Box> boxes;
-  Box base;
-  int64_t remaining = size;
-  for (size_t i = digits.size(); i-- > 0;) {
-    int64_t count = remaining / digits[i].step;
-    if (count == 0)
-      continue;
-    Box box = base;
-    for (size_t j = 0; j <= i; ++j)
-      box.loops.push_back(
-          {hostStride * digits[j].step, deviceStrides[j],
-           j == i ? count : digits[j + 1].step / digits[j].step});
-    boxes.push_back(std::move(box));
-    base.hostOffset += count * digits[i].step * hostStride;
-    base.deviceOffset += count * deviceStrides[i];
-    remaining %= digits[i].step;
-  }
-  return boxes;
 }
 
 /// Loops by descending host stride, without those of one step, and neighbours
@@ -222,51 +164,16 @@ static void addBlocked(Box box, std::vector<Box> &boxes) {
 static std::vector<Box> makeBoxes(const TensorLayout &layout,
                                   const std::vector<int64_t> &homeSizes,
                                   const std::vector<int64_t> &homeStrides,
-                                  Direction direction) {
-  std::vector<DeviceDim> dims =
-      resolveDeviceDims(layout, homeSizes, homeStrides);
-  std::vector<int64_t> deviceStrides(dims.size(), 1);
-  for (size_t i = dims.size(); i-- > 1;)
-    deviceStrides[i - 1] = deviceStrides[i] * dims[i].extent;
-  std::vector<Box> boxes(1);
-  if (direction == Direction::ToDevice)
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (layout.strideMap[d] == 0)
-        boxes.front().loops.push_back({0, deviceStrides[d], dims[d].extent});
-  for (size_t h = 0; h < homeSizes.size(); ++h) {
-    // All indices of a dimension with stride 0 are the same element.
-    if (homeSizes[h] == 1 || homeStrides[h] == 0)
-      continue;
-    std::vector<size_t> order;
-    for (size_t d = 0; d < dims.size(); ++d)
-      if (dims[d].hostDim == static_cast<int>(h))
-        order.push_back(d);
-    std::sort(order.begin(), order.end(),
-              [&](size_t a, size_t b) { return dims[a].step < dims[b].step; });
-    std::vector<DeviceDim> digits;
-    std::vector<int64_t> digitStrides;
-    for (size_t d : order) {
-      digits.push_back(dims[d]);
-      digitStrides.push_back(deviceStrides[d]);
-    }
-    std::vector<Box> parts =
-        splitDimension(homeSizes[h], homeStrides[h], digits, digitStrides);
-    std::vector<Box> combined;
-    for (const Box &box : boxes)
-      for (const Box &part : parts) {
-        Box both = box;
-        both.hostOffset += part.hostOffset;
-        both.deviceOffset += part.deviceOffset;
-        both.loops.insert(both.loops.end(), part.loops.begin(),
-                          part.loops.end());
-        combined.push_back(std::move(both));
-      }
-    boxes = std::move(combined);
-  }
+                                  TransferDirection direction) {
   std::vector<Box> blocked;
-  for (Box &box : boxes) {
+  for (const TransferDescriptor &nest :
+       makeTransferDescriptors(layout, homeSizes, homeStrides, direction)) {
+    Box box{nest.hostOffset, nest.deviceOffset, {}};
+    for (size_t d = 0; d < nest.sizes.size(); ++d)
+      box.loops.push_back(
+          {nest.hostStrides[d], nest.deviceStrides[d], nest.sizes[d]});
     simplify(box);
-    if (direction == Direction::ToHost)
+    if (direction == TransferDirection::DeviceToHost)
       addBlocked(std::move(box), blocked);
     else
       blocked.push_back(std::move(box));
@@ -560,9 +467,9 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
                          const TensorLayout &layout, uint8_t *device,
                          TransferStats *stats) {
   checkFormat(dtype, layout);
-  std::vector<Box> boxes =
-      makeBoxes(layout, homeSizes, homeStrides, Direction::ToDevice);
-  int64_t count = countElements(homeSizes, homeStrides);
+  std::vector<Box> boxes = makeBoxes(layout, homeSizes, homeStrides,
+                                     TransferDirection::HostToDevice);
+  int64_t count = countHomeElements(homeSizes, homeStrides);
   int64_t sizeInBytes = layout.sizeInBytes();
   if (count == 0) {
     // There may be padding, and no pointer if there is not.
@@ -586,9 +493,9 @@ void spyre::deviceToHost(const uint8_t *device, const TensorLayout &layout,
                          const std::vector<int64_t> &homeStrides,
                          HostDtype dtype, void *hostImage) {
   checkFormat(dtype, layout);
-  std::vector<Box> boxes =
-      makeBoxes(layout, homeSizes, homeStrides, Direction::ToHost);
-  if (countElements(homeSizes, homeStrides) == 0)
+  std::vector<Box> boxes = makeBoxes(layout, homeSizes, homeStrides,
+                                     TransferDirection::DeviceToHost);
+  if (countHomeElements(homeSizes, homeStrides) == 0)
     return;
   dispatch(dtype, [&](auto conversion) {
     copyToHost<decltype(conversion)>(device, boxes, hostImage);
