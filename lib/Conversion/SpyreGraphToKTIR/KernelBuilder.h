@@ -62,7 +62,13 @@ private:
   /// An undefined tile over loop dimensions `dims`.
   Value buildEmpty(ArrayRef<unsigned> dims, Type elementType);
   Value buildFilled(ArrayRef<unsigned> dims, TypedAttr value);
+  /// Where the sub-tile starts along a loop dimension.
+  OpFoldResult getTileStart(OpBuilder &b, unsigned dim) const;
   Value getLoopIndex(OpBuilder &b, unsigned dim);
+  /// The loop dimensions that a generic over tiles with these dimensions
+  /// iterates, in order: linalg.index takes positions in it.
+  SmallVector<unsigned>
+  getIteratedDims(ArrayRef<SmallVector<unsigned>> tileDims) const;
 
   /// A linalg.generic over the loop dimensions of its operands' tiles.
   SmallVector<Value>

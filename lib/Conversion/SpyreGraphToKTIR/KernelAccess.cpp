@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- KernelAccess.cpp - Access tiles of operands -*- C++ -*-===//
+
+#include "KernelBuilder.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Distinct loop dimensions and zeros, of which there may be more than loops.
+static bool isProjectionWithZeros(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr expr : map.getResults()) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+      if (constant.getValue() != 0)
+        return false;
+      continue;
+    }
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim || seen.test(dim.getPosition()))
+      return false;
+    seen.set(dim.getPosition());
+  }
+  return true;
+}
+
+static Value buildView(OpBuilder &b, Location loc, Value start,
+                       const OperandStorage &place, Type elementType) {
+  auto space = place.isInLX ? ktdp::MemorySpaceAttr::getCtLocal(b.getContext())
+                            : ktdp::MemorySpaceAttr::getGlobal(b.getContext());
+  return ktdp::ConstructMemoryViewOp::create(
+      b, loc, start, place.layout.getDeviceSize(place.shape),
+      getDeviceElementType(elementType), space);
+}
+
+FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
+  MLIRContext *context = builder.getContext();
+  SmallVector<unsigned> tileDims = getTileDims(operand);
+  // Captured values: where the sub-tile starts along each loop dimension, in
+  // the whole buffer or in the core's part of it.
+  SmallVector<Value> captured;
+  SmallVector<OpFoldResult> extents;
+  for (unsigned dim : tileDims)
+    extents.push_back(loops[dim].size);
+
+  /// Device coordinates of an operand in tile variables and captured values.
+  auto getDeviceExprs =
+      [&](unsigned which) -> FailureOr<SmallVector<AffineExpr>> {
+    const OperandStorage &place = storage[which];
+    AffineMap map = maps[which];
+    SmallVector<int64_t> extents;
+    for (const Loop &loop : loops)
+      extents.push_back(place.isInLX ? loop.chunk : loop.extent);
+    // SG-TO-KTIR-C3
+    if (place.isInLX && !isProjectionWithZeros(map))
+      return op->emitOpError()
+             << "operand " << which
+             << " lies in LX, where its coordinates must be loop dimensions, "
+                "but its map is "
+             << AffineMapAttr::get(map);
+    AffineMap device = simplifyWithRanges(
+        place.layout.getDeviceMap(place.shape, context).compose(map), extents);
+    SmallVector<AffineExpr> replacements;
+    for (unsigned dim = 0; dim < loops.size(); ++dim) {
+      if (!map.isFunctionOfDim(dim)) {
+        replacements.push_back(getAffineConstantExpr(0, context));
+        continue;
+      }
+      AffineExpr start = getAffineSymbolExpr(captured.size(), context);
+      OpFoldResult local = loops[dim].local;
+      captured.push_back(getValueOrCreateConstantIndexOp(
+          builder, loc, place.isInLX ? local : getTileStart(builder, dim)));
+      auto *position = llvm::find(tileDims, dim);
+      replacements.push_back(
+          position == tileDims.end()
+              ? start
+              : getAffineDimExpr(position - tileDims.begin(), context) + start);
+    }
+    return llvm::map_to_vector(device.getResults(), [&](AffineExpr expr) {
+      return expr.replaceDims(replacements);
+    });
+  };
+
+  FailureOr<SmallVector<AffineExpr>> exprs = getDeviceExprs(operand);
+  if (failed(exprs))
+    return failure();
+  const OperandStorage &place = storage[operand];
+  SmallVector<ktdp::Subscript> subscripts(exprs->begin(), exprs->end());
+  if (indirect && indirect->operand == operand) {
+    FailureOr<SmallVector<AffineExpr>> indexExprs =
+        getDeviceExprs(indirect->index);
+    if (failed(indexExprs))
+      return failure();
+    const OperandStorage &indexPlace = storage[indirect->index];
+    // SG-TO-KTIR-C2
+    int64_t deviceDim = -1;
+    unsigned numDims = 0;
+    for (auto [number, dim] :
+         llvm::enumerate(place.layout.getDeviceDims(place.shape)))
+      if (dim.hostDim == indirect->dim) {
+        ++numDims;
+        if (dim.step == 1 && number + 1 < subscripts.size())
+          deviceDim = number;
+      }
+    if (numDims != 1 || deviceDim < 0)
+      return op->emitOpError()
+             << "dimension " << indirect->dim << " of operand " << operand
+             << " is accessed indirectly and must be one whole device "
+                "dimension outside the stick, but the layout is "
+             << place.layout;
+    Value indexView =
+        buildView(builder, loc, kernel.getArgument(indexPlace.parameter),
+                  indexPlace, getElementType(indirect->index));
+    subscripts[deviceDim] = ktdp::Subscript(indexView, *indexExprs);
+  }
+  Value view = buildView(builder, loc, kernel.getArgument(place.parameter),
+                         place, getElementType(operand));
+  return ktdp::ConstructIndirectAccessTileOp::create(
+             builder, loc, view, subscripts, captured, extents)
+      .getResult();
+}
+
+FailureOr<Value> KernelBuilder::load(unsigned operand) {
+  FailureOr<Value> tile = buildAccessTile(operand);
+  if (failed(tile))
+    return failure();
+  return ktdp::LoadOp::create(builder, loc, *tile,
+                              getDeviceElementType(getElementType(operand)))
+      .getResult();
+}
+
+LogicalResult KernelBuilder::store(Value data, unsigned operand) {
+  FailureOr<Value> tile = buildAccessTile(operand);
+  if (failed(tile))
+    return failure();
+  ktdp::StoreOp::create(builder, loc, data, *tile);
+  return success();
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- KernelCompute.cpp - Tile computations -*- C++ -*-===//
+
+#include "KernelBuilder.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+Value KernelBuilder::toComputeType(OpBuilder &b, Value value,
+                                   Type elementType) const {
+  Type type = getComputeType(elementType);
+  if (value.getType() == type)
+    return value;
+  if (type.isInteger(1)) {
+    Value zero =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value,
+                                 zero);
+  }
+  if (isa<FloatType>(type))
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::ExtSIOp::create(b, loc, type, value);
+}
+
+Value KernelBuilder::toDeviceType(OpBuilder &b, Value value,
+                                  Type elementType) const {
+  Type type = getDeviceElementType(elementType);
+  value = ScalarBuilder(b, loc).convert(value, getComputeType(elementType));
+  if (elementType.isUnsignedInteger(8))
+    return arith::AndIOp::create(
+        b, loc, value,
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(255)));
+  if (value.getType() == type)
+    return value;
+  if (value.getType().isInteger(1))
+    return arith::UIToFPOp::create(b, loc, type, value);
+  if (isa<FloatType>(type))
+    return arith::TruncFOp::create(b, loc, type, value);
+  // PyTorch's int64 has no wrap at 32 bits: leaving them is an error.
+  if (elementType.isInteger(64))
+    return arith::TruncIOp::create(b, loc, type, value,
+                                   arith::IntegerOverflowFlags::nsw);
+  return arith::TruncIOp::create(b, loc, type, value);
+}
+
+Value KernelBuilder::buildEmpty(ArrayRef<unsigned> dims, Type elementType) {
+  SmallVector<OpFoldResult> sizes;
+  for (unsigned dim : dims)
+    sizes.push_back(loops[dim].size);
+  return tensor::EmptyOp::create(builder, loc, sizes, elementType);
+}
+
+Value KernelBuilder::buildFilled(ArrayRef<unsigned> dims, TypedAttr value) {
+  Value scalar = arith::ConstantOp::create(builder, loc, value);
+  return linalg::FillOp::create(builder, loc, scalar,
+                                buildEmpty(dims, value.getType()))
+      .getResult(0);
+}
+
+SmallVector<Value> KernelBuilder::buildGeneric(
+    ArrayRef<std::pair<Value, SmallVector<unsigned>>> ins,
+    ArrayRef<std::pair<Value, SmallVector<unsigned>>> outs,
+    function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> body) {
+  // Only dimensions that some tile has are iterated.
+  SmallVector<int64_t> position(loops.size(), -1);
+  for (auto operands : {ins, outs})
+    for (const auto &[value, dims] : operands)
+      for (unsigned dim : dims)
+        position[dim] = 0;
+  int64_t numDims = 0;
+  SmallVector<utils::IteratorType> iterators;
+  for (unsigned dim = 0; dim < loops.size(); ++dim) {
+    if (position[dim] < 0)
+      continue;
+    position[dim] = numDims++;
+    bool isInOut = llvm::is_contained(outs.front().second, dim);
+    iterators.push_back(isInOut ? utils::IteratorType::parallel
+                                : utils::IteratorType::reduction);
+  }
+  SmallVector<AffineMap> indexingMaps;
+  SmallVector<Value> inputs, inits;
+  SmallVector<Type> types;
+  auto addOperand = [&](ArrayRef<unsigned> dims) {
+    SmallVector<AffineExpr> exprs;
+    for (unsigned dim : dims)
+      exprs.push_back(builder.getAffineDimExpr(position[dim]));
+    indexingMaps.push_back(
+        AffineMap::get(numDims, 0, exprs, builder.getContext()));
+  };
+  for (const auto &[value, dims] : ins) {
+    inputs.push_back(value);
+    addOperand(dims);
+  }
+  for (const auto &[value, dims] : outs) {
+    inits.push_back(value);
+    types.push_back(value.getType());
+    addOperand(dims);
+  }
+  auto generic = linalg::GenericOp::create(
+      builder, loc, types, inputs, inits, indexingMaps, iterators,
+      [&](OpBuilder &b, Location, ValueRange arguments) {
+        linalg::YieldOp::create(b, loc, body(b, arguments));
+      });
+  return llvm::to_vector_of<Value>(generic.getResults());
+}
+
+SmallVector<unsigned>
+KernelBuilder::getIteratedDims(ArrayRef<SmallVector<unsigned>> tileDims) const {
+  SmallVector<unsigned> dims;
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (llvm::any_of(tileDims, [&](ArrayRef<unsigned> own) {
+          return llvm::is_contained(own, dim);
+        }))
+      dims.push_back(dim);
+  return dims;
+}
+
+LogicalResult KernelBuilder::buildPointwise() {
+  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
+  SmallVector<Value> none;
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    nest.emplace_back(dim, enterTiles(dim, none));
+
+  SmallVector<std::pair<Value, SmallVector<unsigned>>> ins;
+  SmallVector<unsigned> inputOperands;
+  SmallVector<SmallVector<unsigned>> tileDims;
+  for (unsigned operand = 0; operand < getInit(); ++operand) {
+    // Indices are read by the access itself.
+    if (isIndex(operand))
+      continue;
+    FailureOr<Value> tile = load(operand);
+    if (failed(tile))
+      return failure();
+    ins.emplace_back(*tile, getTileDims(operand));
+    inputOperands.push_back(operand);
+    tileDims.push_back(getTileDims(operand));
+  }
+  Type resultType = getElementType(getInit());
+  SmallVector<unsigned> outDims = getTileDims(getInit());
+  tileDims.push_back(outDims);
+  SmallVector<unsigned> iterated = getIteratedDims(tileDims);
+  // Starts are values outside the generic.
+  SmallVector<Value> starts(loops.size());
+  auto loopIndexBody = [&](OpBuilder &b, unsigned dim) -> Value {
+    auto *position = llvm::find(iterated, dim);
+    if (position == iterated.end())
+      return starts[dim];
+    Value index = linalg::IndexOp::create(b, loc, position - iterated.begin());
+    return arith::AddIOp::create(b, loc, index, starts[dim]);
+  };
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    starts[dim] = getLoopIndex(builder, dim);
+  Value init = buildEmpty(outDims, getDeviceElementType(resultType));
+  SmallVector<Value> results = buildGeneric(
+      ins, {{init, outDims}},
+      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        SmallVector<Value> values;
+        for (auto [operand, argument] : llvm::zip(inputOperands, arguments))
+          values.push_back(toComputeType(b, argument, getElementType(operand)));
+        Value result =
+            op.buildElement(b, loc, values, [&](unsigned dim) -> Value {
+              return loopIndexBody(b, dim);
+            });
+        return {toDeviceType(b, result, resultType)};
+      });
+  if (failed(store(results.front(), getInit())))
+    return failure();
+  leaveTiles(nest, none);
+  return success();
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- KernelReduction.cpp - Reductions and scans -*- C++ -*-===//
+
+#include "KernelBuilder.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static bool isArg(Combiner combiner) {
+  return combiner == Combiner::ArgMax || combiner == Combiner::ArgMin;
+}
+
+TypedAttr KernelBuilder::getIdentity(Type type) const {
+  OpBuilder b(builder.getContext());
+  bool isMax = combiner == Combiner::Max || combiner == Combiner::ArgMax;
+  bool isMin = combiner == Combiner::Min || combiner == Combiner::ArgMin;
+  if (auto floating = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floating.getFloatSemantics();
+    if (isMax || isMin)
+      return b.getFloatAttr(type, APFloat::getInf(semantics, isMax));
+    return b.getFloatAttr(type, combiner == Combiner::Mul ? 1.0 : 0.0);
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  if (width == 1) {
+    bool one = combiner == Combiner::And || combiner == Combiner::Mul || isMin;
+    return b.getIntegerAttr(type, one);
+  }
+  if (isMax)
+    return b.getIntegerAttr(type, APInt::getSignedMinValue(width));
+  if (isMin)
+    return b.getIntegerAttr(type, APInt::getSignedMaxValue(width));
+  return b.getIntegerAttr(type, combiner == Combiner::Mul ? 1 : 0);
+}
+
+Value KernelBuilder::combine(OpBuilder &b, Value accumulated,
+                             Value value) const {
+  ScalarBuilder s(b, loc);
+  switch (combiner) {
+  case Combiner::Add:
+  case Combiner::ScanAdd:
+    return s.add(accumulated, value);
+  case Combiner::Mul:
+    return s.mul(accumulated, value);
+  case Combiner::Max:
+    return s.maximum(accumulated, value);
+  case Combiner::Min:
+    return s.minimum(accumulated, value);
+  case Combiner::And:
+    return s.logicalAnd(accumulated, value);
+  case Combiner::Or:
+    return s.logicalOr(accumulated, value);
+  default:
+    llvm_unreachable("has its own combination");
+  }
+}
+
+SmallVector<Value> KernelBuilder::combineArg(OpBuilder &b, Value bestValue,
+                                             Value bestIndex, Value value,
+                                             Value index) const {
+  ScalarBuilder s(b, loc);
+  bool isMax = combiner == Combiner::ArgMax;
+  Value isBetter = isMax ? s.lt(bestValue, value) : s.lt(value, bestValue);
+  Value isTie = s.eq(value, bestValue);
+  if (isa<FloatType>(value.getType())) {
+    // NaN beats every number, as in PyTorch.
+    Value valueIsNan = s.isNan(value), bestIsNan = s.isNan(bestValue);
+    isBetter = s.logicalOr(isBetter,
+                           s.logicalAnd(valueIsNan, s.logicalNot(bestIsNan)));
+    isTie = s.logicalOr(isTie, s.logicalAnd(valueIsNan, bestIsNan));
+  }
+  Value take =
+      s.logicalOr(isBetter, s.logicalAnd(isTie, s.lt(index, bestIndex)));
+  return {s.select(take, value, bestValue), s.select(take, index, bestIndex)};
+}
+
+FailureOr<SmallVector<Value>>
+KernelBuilder::accumulate(SmallVector<Value> accumulators) {
+  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
+  SmallVector<int64_t> reductionDims;
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (loops[dim].isReduction) {
+      nest.emplace_back(dim, enterTiles(dim, accumulators));
+      reductionDims.push_back(dim);
+    }
+  unsigned numInputs = getInit() - op.getNumEpilogueInputs();
+  SmallVector<std::pair<Value, SmallVector<unsigned>>> ins, outs;
+  SmallVector<SmallVector<unsigned>> tileDims;
+  for (unsigned operand = 0; operand < numInputs; ++operand) {
+    FailureOr<Value> tile = load(operand);
+    if (failed(tile))
+      return failure();
+    ins.emplace_back(*tile, getTileDims(operand));
+    tileDims.push_back(getTileDims(operand));
+  }
+  SmallVector<unsigned> outDims = getTileDims(getInit());
+  tileDims.push_back(outDims);
+  for (Value accumulator : accumulators)
+    outs.emplace_back(accumulator, outDims);
+  SmallVector<unsigned> iterated = getIteratedDims(tileDims);
+  SmallVector<Value> starts(loops.size());
+  if (isArg(combiner))
+    for (int64_t dim : reductionDims)
+      starts[dim] = getLoopIndex(builder, dim);
+  SmallVector<Value> results = buildGeneric(
+      ins, outs, [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        SmallVector<Value> values;
+        for (unsigned operand = 0; operand < numInputs; ++operand)
+          values.push_back(
+              toComputeType(b, arguments[operand], getElementType(operand)));
+        Value element = op.buildElement(b, loc, values, [](unsigned) -> Value {
+          llvm_unreachable("reductions do not use loop indices");
+        });
+        Value accumulated = arguments[numInputs];
+        ScalarBuilder s(b, loc);
+        if (!isArg(combiner))
+          return {combine(b, accumulated,
+                          s.convert(element, accumulated.getType()))};
+        // Row-major index over the reduced dimensions.
+        Value index;
+        for (int64_t dim : reductionDims) {
+          Value own = starts[dim];
+          auto *position = llvm::find(iterated, static_cast<unsigned>(dim));
+          if (position != iterated.end())
+            own = arith::AddIOp::create(
+                b, loc, own,
+                linalg::IndexOp::create(b, loc, position - iterated.begin()));
+          if (!index) {
+            index = own;
+            continue;
+          }
+          Value extent =
+              arith::ConstantIndexOp::create(b, loc, loops[dim].extent);
+          index = arith::AddIOp::create(
+              b, loc, arith::MulIOp::create(b, loc, index, extent), own);
+        }
+        index = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+        return combineArg(b, accumulated, arguments[numInputs + 1],
+                          s.convert(element, accumulated.getType()), index);
+      });
+  accumulators = results;
+  leaveTiles(nest, accumulators);
+  return accumulators;
+}
+
+LogicalResult KernelBuilder::buildReduction() {
+  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
+  SmallVector<Value> none;
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (!loops[dim].isReduction)
+      nest.emplace_back(dim, enterTiles(dim, none));
+
+  Type resultType = getElementType(getInit());
+  SmallVector<unsigned> outDims = getTileDims(getInit());
+  // Floating-point values accumulate in fp32 (spec/numerics.md, "Rounding
+  // points"); an index needs the value beside it.
+  SmallVector<Value> accumulators;
+  Type valueType =
+      getComputeType(isArg(combiner) ? getElementType(0) : resultType);
+  accumulators.push_back(buildFilled(outDims, getIdentity(valueType)));
+  if (isArg(combiner))
+    accumulators.push_back(buildFilled(
+        outDims,
+        builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max())));
+
+  bool isEmpty = llvm::any_of(loops, [](const Loop &loop) {
+    return loop.isReduction && loop.extent == 0;
+  });
+  if (!isEmpty) {
+    FailureOr<SmallVector<Value>> accumulated = accumulate(accumulators);
+    if (failed(accumulated))
+      return failure();
+    accumulators = *accumulated;
+  }
+
+  SmallVector<std::pair<Value, SmallVector<unsigned>>> ins;
+  ins.emplace_back(accumulators.back(), outDims);
+  unsigned firstEpilogue = getInit() - op.getNumEpilogueInputs();
+  for (unsigned operand = firstEpilogue; operand < getInit(); ++operand) {
+    FailureOr<Value> tile = load(operand);
+    if (failed(tile))
+      return failure();
+    ins.emplace_back(*tile, getTileDims(operand));
+  }
+  Value init = buildEmpty(outDims, getDeviceElementType(resultType));
+  SmallVector<Value> results = buildGeneric(
+      ins, {{init, outDims}},
+      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        SmallVector<Value> epilogueIns;
+        for (unsigned operand = firstEpilogue; operand < getInit(); ++operand)
+          epilogueIns.push_back(
+              toComputeType(b, arguments[1 + operand - firstEpilogue],
+                            getElementType(operand)));
+        Value result = op.buildEpilogue(b, loc, arguments.front(), epilogueIns);
+        return {toDeviceType(b, result, resultType)};
+      });
+  if (failed(store(results.front(), getInit())))
+    return failure();
+  leaveTiles(nest, none);
+  return success();
+}
+
+/// Walks the scanned dimension one step at a time with the running value of
+/// every other position as a loop-carried tile.
+LogicalResult KernelBuilder::buildScan() {
+  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
+  SmallVector<Value> none;
+  unsigned scanDim = 0;
+  for (unsigned dim = 0; dim < loops.size(); ++dim) {
+    if (loops[dim].isReduction)
+      scanDim = dim;
+    else
+      nest.emplace_back(dim, enterTiles(dim, none));
+  }
+  Type resultType = getElementType(getInit());
+  SmallVector<unsigned> outDims = getTileDims(getInit());
+  // Each step's tile has extent 1 along the scanned dimension.
+  SmallVector<Value> accumulators;
+  OpFoldResult sliceSize = loops[scanDim].size;
+  loops[scanDim].size = builder.getIndexAttr(1);
+  accumulators.push_back(
+      buildFilled(outDims, getIdentity(getComputeType(resultType))));
+  loops[scanDim].size = sliceSize;
+  std::pair<unsigned, scf::ForOp> scan(scanDim,
+                                       enterTiles(scanDim, accumulators));
+  loops[scanDim].size = builder.getIndexAttr(1);
+  FailureOr<Value> tile = load(0);
+  if (failed(tile))
+    return failure();
+  accumulators = buildGeneric(
+      {{*tile, getTileDims(0)}}, {{accumulators.front(), outDims}},
+      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        Value element = op.buildElement(
+            b, loc, {toComputeType(b, arguments[0], getElementType(0))},
+            [](unsigned) -> Value {
+              llvm_unreachable("scans do not use loop indices");
+            });
+        return {combine(
+            b, arguments[1],
+            ScalarBuilder(b, loc).convert(element, arguments[1].getType()))};
+      });
+  Value init = buildEmpty(outDims, getDeviceElementType(resultType));
+  SmallVector<Value> results = buildGeneric(
+      {{accumulators.front(), outDims}}, {{init, outDims}},
+      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        return {toDeviceType(b, arguments[0], resultType)};
+      });
+  if (failed(store(results.front(), getInit())))
+    return failure();
+  leaveTiles(scan, accumulators);
+  leaveTiles(nest, none);
+  return success();
+}
