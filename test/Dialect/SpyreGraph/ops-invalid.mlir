@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s -split-input-file -verify-diagnostics
+
+// Attributes and operations that break a rule of the dialect.
+
+// SG-LAYOUT-C1
+// expected-error@+1 {{layout order [0, 0] is not a permutation of the 2 dimensions}}
+func.func @f(%x: tensor<4x64xf16, #spyre_graph.layout<order = [0, 0], SEN169_FP16>>) {
+  return
+}
+
+// -----
+
+// SG-LAYOUT-C2
+// expected-error@+1 {{layout format IEEE_FP32 does not store elements of type 'f16'}}
+func.func @f(%x: tensor<4x64xf16, #spyre_graph.layout<order = [0, 1], IEEE_FP32>>) {
+  return
+}
+
+// -----
+
+// SG-EXPLICIT-LAYOUT-C1
+// expected-error@+1 {{layout has 1 host strides for 2 dimensions}}
+func.func @f(%x: tensor<4x64xf16, #spyre_graph.explicit_layout<device_size = [1, 4, 64], stride_map = [64, 64, 1], host_strides = [1], SEN169_FP16>>) {
+  return
+}
+
+// -----
+
+// SG-EXPLICIT-LAYOUT-C2
+// expected-error@+1 {{layout format IEEE_FP32 does not store elements of type 'f16'}}
+func.func @f(%x: tensor<4x64xf16, #spyre_graph.explicit_layout<device_size = [2, 4, 32], stride_map = [32, 64, 1], host_strides = [64, 1], IEEE_FP32>>) {
+  return
+}
+
+// -----
+
+// SG-DIVISION-C1
+func.func @f(%x: memref<4x64xf16>) {
+  // expected-error@+1 {{division has 1 splits and 1 chunks for 2 loop dimensions}}
+  spyre_graph.neg ins(%x : memref<4x64xf16>) outs(%x : memref<4x64xf16>)
+    {division = #spyre_graph.division<splits = [1], chunks = [4]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C2
+func.func @f(%x: memref<4x64xf16>) {
+  // expected-error@+1 {{3 slices of 2 iterations do not cover loop dimension 0 of extent 4 without an empty slice}}
+  spyre_graph.neg ins(%x : memref<4x64xf16>) outs(%x : memref<4x64xf16>)
+    {division = #spyre_graph.division<splits = [3, 1], chunks = [2, 64]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C2
+func.func @f(%x: memref<4x64xf16>) {
+  // expected-error@+1 {{1 slices of 3 iterations do not cover loop dimension 0 of extent 4}}
+  spyre_graph.neg ins(%x : memref<4x64xf16>) outs(%x : memref<4x64xf16>)
+    {division = #spyre_graph.division<splits = [1, 1], chunks = [3, 64]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C3
+func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{loop dimension 1 is not parallel and cannot be split}}
+  spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<4xf16>)
+    {dims = array<i64: 1>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 32]>}
+  return
+}
+
+// -----
+
+// SG-VIEW-C1
+func.func @f(%x: tensor<4x64xf16>) -> tensor<64x4xf16> {
+  // expected-error@+1 {{map must take 2 coordinates to 2, but is affine_map<(d0) -> (d0, 0)>}}
+  %0 = spyre_graph.view %x, affine_map<(d0) -> (d0, 0)> : tensor<4x64xf16> -> tensor<64x4xf16>
+  return %0 : tensor<64x4xf16>
+}
+
+// -----
+
+// SG-VIEW-C2
+func.func @f(%x: tensor<4x64xf16>) -> tensor<64x4xf32> {
+  // expected-error@+1 {{element type of the result, 'f32', must be the source's, 'f16'}}
+  %0 = spyre_graph.view %x, affine_map<(d0, d1) -> (d1, d0)> : tensor<4x64xf16> -> tensor<64x4xf32>
+  return %0 : tensor<64x4xf32>
+}
+
+// -----
+
+// SG-VIEW-C3
+func.func @f(%x: tensor<4x64xf16>) -> tensor<64x4xf16> {
+  // expected-error@+1 {{reads coordinates 0 to 63 of source dimension 0, whose extent is 4}}
+  %0 = spyre_graph.view %x, affine_map<(d0, d1) -> (d0, d1)> : tensor<4x64xf16> -> tensor<64x4xf16>
+  return %0 : tensor<64x4xf16>
+}
+
+// -----
+
+// SG-VIEW-C3
+func.func @f(%x: tensor<4x64xf16>) -> tensor<4x64xf16> {
+  // expected-error@+1 {{reads coordinates -1 to 2 of source dimension 0, whose extent is 4}}
+  %0 = spyre_graph.view %x, affine_map<(d0, d1) -> (d0 - 1, d1)> : tensor<4x64xf16> -> tensor<4x64xf16>
+  return %0 : tensor<4x64xf16>
+}
+
+// -----
+
+// SG-MATMUL-C1
+func.func @f(%x: memref<4x8xf16>, %y: memref<8x2xf16>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{expects 3 inputs, but has 2}}
+  spyre_graph.matmul ins(%x, %y : memref<4x8xf16>, memref<8x2xf16>) outs(%o : memref<4x2xf16>) {has_bias}
+  return
+}
+
+// -----
+
+// SG-MATMUL-C1
+func.func @f(%x: memref<4x8xf16>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{expects 2 inputs, but has 1}}
+  spyre_graph.matmul ins(%x : memref<4x8xf16>) outs(%o : memref<4x2xf16>)
+  return
+}
+
+// -----
+
+// SG-MATMUL-C2
+func.func @f(%x: memref<4x8xf16>, %y: memref<7x2xf16>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{spyre_graph.matmul}}
+  spyre_graph.matmul ins(%x, %y : memref<4x8xf16>, memref<7x2xf16>) outs(%o : memref<4x2xf16>)
+  return
+}
+
+// -----
+
+// SG-MATMUL-C2
+func.func @f(%x: memref<8xf16>, %y: memref<8x2xf16>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{operands must be matrices or batches of matrices}}
+  spyre_graph.matmul ins(%x, %y : memref<8xf16>, memref<8x2xf16>) outs(%o : memref<4x2xf16>)
+  return
+}
+
+// -----
+
+// SG-GATHER-C1
+func.func @f(%table: memref<10x64xf16>, %o: memref<4x64xf16>) {
+  // expected-error@+1 {{expects 2 inputs, but has 1}}
+  spyre_graph.gather ins(%table : memref<10x64xf16>) outs(%o : memref<4x64xf16>) {axis = 0 : i64}
+  return
+}
+
+// -----
+
+// SG-GATHER-C1
+func.func @f(%table: memref<10x64xf16>, %index: memref<4xf32>, %o: memref<4x64xf16>) {
+  // expected-error@+1 {{index elements must be integers, but are 'f32'}}
+  spyre_graph.gather ins(%table, %index : memref<10x64xf16>, memref<4xf32>) outs(%o : memref<4x64xf16>) {axis = 0 : i64}
+  return
+}
+
+// -----
+
+// SG-GATHER-C2
+func.func @f(%table: memref<10x64xf16>, %index: memref<4xi64>, %o: memref<4x64xf16>) {
+  // expected-error@+1 {{axis 2 is not a dimension of}}
+  spyre_graph.gather ins(%table, %index : memref<10x64xf16>, memref<4xi64>) outs(%o : memref<4x64xf16>) {axis = 2 : i64}
+  return
+}
+
+// -----
+
+// SG-GATHER-C2
+func.func @f(%table: memref<10x64xf16>, %index: memref<4xi64>, %o: memref<4x64xf16>) {
+  // expected-error@+1 {{map result for axis 0 must be the constant 0}}
+  spyre_graph.gather ins(%table, %index : memref<10x64xf16>, memref<4xi64>) outs(%o : memref<4x64xf16>)
+    {axis = 0 : i64, extents = array<i64: 4, 64>,
+     maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>]}
+  return
+}
+
+// -----
+
+// SG-SCATTER-C1
+func.func @f(%source: memref<4x64xf16>, %index: memref<4xf16>, %o: memref<10x64xf16>) {
+  // expected-error@+1 {{index elements must be integers, but are 'f16'}}
+  spyre_graph.scatter ins(%source, %index : memref<4x64xf16>, memref<4xf16>) outs(%o : memref<10x64xf16>) {axis = 0 : i64}
+  return
+}
+
+// -----
+
+// SG-SCATTER-C2
+func.func @f(%source: memref<4x64xf16>, %index: memref<4xi64>, %o: memref<10x64xf16>) {
+  // expected-error@+1 {{axis -1 is not a dimension of}}
+  spyre_graph.scatter ins(%source, %index : memref<4x64xf16>, memref<4xi64>) outs(%o : memref<10x64xf16>) {axis = -1 : i64}
+  return
+}
