@@ -219,11 +219,10 @@ std::string TileVal::setExtents() {
       if (!atom.vars.empty())
         continue;
       int64_t x = formBase[atom.inner];
-      int64_t q = floorDiv(atom.kind == Atom::CeilDiv ? x + atom.divisor - 1
-                                                      : x,
-                           atom.divisor);
-      value += coefficient *
-               (atom.kind == Atom::Mod ? x - q * atom.divisor : q);
+      int64_t q = floorDiv(
+          atom.kind == Atom::CeilDiv ? x + atom.divisor - 1 : x, atom.divisor);
+      value +=
+          coefficient * (atom.kind == Atom::Mod ? x - q * atom.divisor : q);
     }
     formBase[i] = value;
   }
@@ -269,8 +268,7 @@ void TileVal::makeRunsOfTable(GroupState &state, int64_t rows, int64_t length) {
   }
 }
 
-std::string TileVal::prepareGroup(int g, bool wantTable,
-                                  bool zeroOutside) {
+std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
   const AccessPlan::Group &group = plan->groups[g];
   GroupState &state = states[g];
   bool isIndirect = !group.indirect.empty();
@@ -488,9 +486,8 @@ std::string TileVal::prepare(bool zeroOutside) {
     }
   }
   for (size_t g = 0; g < p.groups.size(); ++g) {
-    std::string error =
-        prepareGroup(static_cast<int>(g), static_cast<int>(g) != primary,
-                     zeroOutside);
+    std::string error = prepareGroup(
+        static_cast<int>(g), static_cast<int>(g) != primary, zeroOutside);
     if (!error.empty())
       return error;
   }
@@ -520,7 +517,7 @@ std::string TileVal::prepare(bool zeroOutside) {
       memoryStride += coefficient * view.strides[d];
     }
     if (sizes[t] > 1)
-      linearLoops.push_back({sizes[t], memoryStride, tileStrides[t]});
+      linearLoops.push_back({sizes[t], memoryStride, tileStrides[t], t});
   }
   for (size_t g = 0; g < p.groups.size(); ++g)
     for (size_t i = 0; i < p.groups[g].direct.size(); ++i) {
@@ -580,7 +577,8 @@ std::string TileVal::prepare(bool zeroOutside) {
 // Moving data
 //===----------------------------------------------------------------------===//
 
-template <typename Visit> void TileVal::forEachBlock(Visit &&visit) const {
+template <typename Visit>
+void TileVal::forEachBlock(Visit &&visit) const {
   const AccessPlan &p = *plan;
   if (primary < 0) {
     visit(baseOffset, int64_t(0), nullptr);
@@ -633,8 +631,7 @@ template <typename Visit> void TileVal::forEachBlock(Visit &&visit) const {
     walkMain(memory, tile);
     int i = numOthers - 1;
     for (; i >= 0; --i) {
-      if (++point[i] <
-          static_cast<int64_t>(states[others[i]].table.size()))
+      if (++point[i] < static_cast<int64_t>(states[others[i]].table.size()))
         break;
       point[i] = 0;
     }
@@ -643,7 +640,8 @@ template <typename Visit> void TileVal::forEachBlock(Visit &&visit) const {
   }
 }
 
-template <typename Visit> void TileVal::forEachElement(Visit &&visit) const {
+template <typename Visit>
+void TileVal::forEachElement(Visit &&visit) const {
   int64_t runTileStride = 0;
   if (primary >= 0 && !plan->groups[primary].vars.empty())
     runTileStride = tileStrides[plan->groups[primary].vars.back()];
@@ -711,16 +709,27 @@ void TileVal::storeInside(const void *tile, bool ieee) const {
                        0);
     else if (isWide(view.elem))
       table.storeInt64(format, dst, nullptr,
-                       reinterpret_cast<const int64_t *>(src), nullptr,
-                       nullptr, 0);
+                       reinterpret_cast<const int64_t *>(src), nullptr, nullptr,
+                       0);
     else
       table.storeInt32(format, dst, nullptr,
-                       reinterpret_cast<const int32_t *>(src), nullptr,
-                       nullptr, 0);
+                       reinterpret_cast<const int32_t *>(src), nullptr, nullptr,
+                       0);
   });
 }
 
-void TileVal::load(void *tile, bool ieee) const {
+bool TileVal::isStrip(int dim) const {
+  if (isPartlyOutside || plan->groupOfVar[dim] >= 0 ||
+      tileStrides[dim] * sizes[dim] != numElements)
+    return false;
+  for (const Loop &loop : linearLoops)
+    if (loop.dim == dim)
+      return true;
+  return false;
+}
+
+void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
+                   int64_t length) const {
   if (numElements == 0)
     return;
   if (isPartlyOutside)
@@ -732,8 +741,12 @@ void TileVal::load(void *tile, bool ieee) const {
   size_t shape[kMaxRank + 1];
   ptrdiff_t memoryStrides[kMaxRank + 1], strides[kMaxRank + 1];
   unsigned numLinear = 0;
+  const uint8_t *base = view.base;
   for (const Loop &loop : linearLoops) {
-    shape[numLinear] = loop.extent;
+    bool isStripped = loop.dim == dim;
+    shape[numLinear] = isStripped ? length : loop.extent;
+    if (isStripped)
+      base += start * loop.memoryStride * memorySize;
     memoryStrides[numLinear] = loop.memoryStride;
     strides[numLinear++] = loop.tileStride;
   }
@@ -742,7 +755,7 @@ void TileVal::load(void *tile, bool ieee) const {
     runStride = tileStrides[plan->groups[primary].vars.back()];
   bool floating = isFloat(view.elem), wide = isWide(view.elem);
   forEachBlock([&](int64_t memory, int64_t offset, const Run *run) {
-    const uint8_t *src = view.base + memory * memorySize;
+    const uint8_t *src = base + memory * memorySize;
     uint8_t *dst = static_cast<uint8_t *>(tile) + offset * tileSize;
     unsigned rank = numLinear;
     if (run && run->length > 1) {
@@ -850,7 +863,7 @@ void TileVal::appendSticks(
     for (const Loop &loop : linearLoops)
       loops[n++] = loop;
     if (run && run->length > 1)
-      loops[n++] = {run->length, run->stride, 0};
+      loops[n++] = {run->length, run->stride, 0, -1};
     std::sort(loops, loops + n, [](const Loop &a, const Loop &b) {
       return std::abs(a.memoryStride) > std::abs(b.memoryStride);
     });

@@ -33,8 +33,8 @@ struct LinearForm {
 struct Atom {
   enum Kind : uint8_t { FloorDiv, CeilDiv, Mod } kind = FloorDiv;
   int64_t divisor = 1;
-  int shift = -1; ///< log2(divisor) or -1
-  int inner = 0;  ///< index into AccessPlan::forms
+  int shift = -1;        ///< log2(divisor) or -1
+  int inner = 0;         ///< index into AccessPlan::forms
   std::vector<int> vars; ///< all variables below, sorted
 };
 
@@ -64,7 +64,7 @@ struct AccessPlan {
     std::vector<int> vars; ///< sorted tile dims
     /// (base dim, form restricted to the group's terms, constant 0)
     std::vector<std::pair<int, int>> direct;
-    std::vector<int> indirect; ///< base dims
+    std::vector<int> indirect;    ///< base dims
     std::vector<int> keyCaptured; ///< captured values the group depends on
   };
   std::vector<Group> groups;
@@ -125,7 +125,14 @@ public:
   /// Element strides of the tile in host memory.
   const int64_t *hostStrides() const { return tileStrides; }
   /// Device -> host tile (host representation).
-  void load(void *tile, bool ieee) const;
+  void load(void *tile, bool ieee) const { load(tile, ieee, -1, 0, 0); }
+  /// Only positions [start, start + length) of tile dimension `dim`, to the
+  /// start of `tile`. isStrip(dim) must hold.
+  void load(void *tile, bool ieee, int dim, int64_t start,
+            int64_t length) const;
+  /// Whether `dim` can be read in pieces: it is the outermost in host memory
+  /// and moves linearly in device memory.
+  bool isStrip(int dim) const;
   /// Host tile -> device.
   void store(const void *tile, bool ieee) const;
   /// Appends [first, last] stick intervals of all accesses (data and, for
@@ -149,6 +156,7 @@ private:
   };
   struct Loop {
     int64_t extent, memoryStride, tileStride;
+    int dim;
   };
 
   Piece evalForm(int form, int inner) const;
@@ -160,9 +168,11 @@ private:
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
   /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
   /// block; the linear loops are inside the block.
-  template <typename Visit> void forEachBlock(Visit &&visit) const;
+  template <typename Visit>
+  void forEachBlock(Visit &&visit) const;
   /// Calls visit(memoryOffset, tileOffset) for every point.
-  template <typename Visit> void forEachElement(Visit &&visit) const;
+  template <typename Visit>
+  void forEachElement(Visit &&visit) const;
 
   std::vector<int64_t> formBase; ///< value of each form without variables
   int64_t lo[kMaxRank];

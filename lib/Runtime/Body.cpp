@@ -30,10 +30,9 @@ void BodyProgram::fuseRounding() {
         uses[ops[i].a] != 1)
       continue;
     BodyOp &source = ops[definition[ops[i].a]];
-    bool computes = source.kind == BodyOp::Unary ||
-                    source.kind == BodyOp::Binary ||
-                    source.kind == BodyOp::Fma ||
-                    source.kind == BodyOp::IntToFloat;
+    bool computes =
+        source.kind == BodyOp::Unary || source.kind == BodyOp::Binary ||
+        source.kind == BodyOp::Fma || source.kind == BodyOp::IntToFloat;
     if (!computes || source.elem != Elem::F32)
       continue;
     // The result in fp32, rounded as it is written: the same one rounding.
@@ -141,16 +140,14 @@ static void checkTruncation(Core &core, const BodyOp &op, const void *x,
     bool bad = false;
     for (size_t i = 0; i < n; ++i) {
       int64_t v = values[i];
-      bad |= static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >>
-                 shift !=
-             v;
+      bad |=
+          static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >> shift != v;
     }
     if (!bad)
       return;
     for (size_t i = 0; i < n; ++i) {
       int64_t v = values[i];
-      if (static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >> shift !=
-          v)
+      if (static_cast<int64_t>(static_cast<uint64_t>(v) << shift) >> shift != v)
         core.fail(op.location, "integer overflow: " + std::to_string(v) +
                                    " does not fit " + elemName(op.elem));
     }
@@ -171,9 +168,7 @@ static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
     T base = a[i * stepA], exponent = b[i * stepB];
     if (exponent < 0) {
       dividesByZero |= base == 0;
-      result[i] = base == 1    ? 1
-                  : base == -1 ? (exponent % 2 ? -1 : 1)
-                               : 0;
+      result[i] = base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
       continue;
     }
     U value = 1, square = static_cast<U>(base);
@@ -260,11 +255,10 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
                                   width(op.elem)));
       break;
     case BodyOp::IntPower:
-      if (isWide(op.elem)
-              ? powerOfInts(l(a), stepA, l(b), stepB,
-                            static_cast<int64_t *>(dst), count)
-              : powerOfInts(i(a), stepA, i(b), stepB,
-                            static_cast<int32_t *>(dst), count))
+      if (isWide(op.elem) ? powerOfInts(l(a), stepA, l(b), stepB,
+                                        static_cast<int64_t *>(dst), count)
+                          : powerOfInts(i(a), stepA, i(b), stepB,
+                                        static_cast<int32_t *>(dst), count))
         core.fail(op.location, "zero to a negative integer power");
       if (bitWidth(op.elem) < 32)
         k.castInt(dst, 32, true, dst, width(op.elem), count);

@@ -38,10 +38,10 @@ struct BodyOp {
     LoopIndex ///< linalg.index: the loop is `op`
   };
   Kind kind;
-  uint8_t op = 0;         ///< UnaryOp, BinaryOp, predicate, ...
-  bool isSigned = true;   ///< casts
-  bool noWrap = false;    ///< nsw: leaving the type is an error
-  Elem elem = Elem::F32;  ///< of the result
+  uint8_t op = 0;          ///< UnaryOp, BinaryOp, predicate, ...
+  bool isSigned = true;    ///< casts
+  bool noWrap = false;     ///< nsw: leaving the type is an error
+  Elem elem = Elem::F32;   ///< of the result
   Elem source = Elem::F32; ///< of the first operand (compare, casts)
   int dst = 0, a = -1, b = -1, c = -1;
   int location = 0;

@@ -248,8 +248,7 @@ Core &RunState::core(int worker, const Function &function, int member) {
   Worker &w = *workers[worker];
   std::vector<std::unique_ptr<Core>> &cores = w.cores[function.index];
   while (static_cast<int>(cores.size()) <= member) {
-    cores.push_back(
-        std::make_unique<Core>(plan, function, w.pool, ieee));
+    cores.push_back(std::make_unique<Core>(plan, function, w.pool, ieee));
     cores.back()->run = this;
   }
   Core &core = *cores[member];
@@ -308,16 +307,15 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
     std::mutex failureMutex;
     double &known = work[callee.index];
     int useThreads =
-        numTasks == 1 || (known >= 0 && known < kParallelSeconds) ? 1
-                                                                  : threads;
+        numTasks == 1 || (known >= 0 && known < kParallelSeconds) ? 1 : threads;
     auto body = [&](int64_t task, int worker) {
       // The lowest failing core is reported, whatever the thread count.
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
         Core *members[kGangSize];
-        int numMembers = static_cast<int>(
-            std::min<int64_t>(gang, numCores - task * gang));
+        int numMembers =
+            static_cast<int>(std::min<int64_t>(gang, numCores - task * gang));
         for (int i = 0; i < numMembers; ++i) {
           int64_t index = task * gang + i;
           members[i] = &this->core(worker, callee, i);
@@ -383,8 +381,8 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args,
   } catch (const std::system_error &) {
     for (int64_t rest = started; rest < numCores; ++rest)
       exchange.leave(true);
-    failures[0] = std::make_exception_ptr(
-        Error("cannot start a host thread per core"));
+    failures[0] =
+        std::make_exception_ptr(Error("cannot start a host thread per core"));
   }
   if (started == numCores)
     body(0);
@@ -436,8 +434,7 @@ RunReport Program::run(DeviceMemory &memory,
   bool needReport = false;
   {
     std::lock_guard<std::mutex> lock(impl->mutex);
-    needReport =
-        options.report && !(impl->hasReport && impl->reportKey == key);
+    needReport = options.report && !(impl->hasReport && impl->reportKey == key);
     auto it = std::find_if(impl->idle.begin(), impl->idle.end(),
                            [&](auto &s) { return s->ieee == ieee; });
     if (it != impl->idle.end()) {

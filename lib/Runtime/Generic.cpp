@@ -45,7 +45,8 @@ struct GenericInstr::Nest {
 namespace {
 /// Odometer over the loops [0, count): offsets per operand, ascending with
 /// the last loop fastest.
-template <typename LoopT> class Odometer {
+template <typename LoopT>
+class Odometer {
 public:
   Odometer(const LoopT *loops, int count, int numOperands)
       : loops(loops), count(count), numOperands(numOperands) {
@@ -114,12 +115,16 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
     const GenericOperand &o = operand(k);
     const TensorVal &t = core.tensors[o.use.slot];
     nest.elem[k] = o.elem;
+    // Outputs become row-major.
+    const int64_t *strides = nullptr;
+    if (k < nest.numInputs && t.deferredTile >= 0)
+      strides = core.tiles[t.deferredTile].hostStrides();
+    else if (k < nest.numInputs && t.isPermuted)
+      strides = t.strides;
     int64_t rowMajor = 1;
     for (int d = static_cast<int>(o.map.size()) - 1; d >= 0; --d) {
       const MapResult &result = o.map[d];
-      // Outputs become row-major.
-      int64_t step =
-          t.isPermuted && k < nest.numInputs ? t.strides[d] : rowMajor;
+      int64_t step = strides ? strides[d] : rowMajor;
       int64_t low = result.constant, high = result.constant;
       for (auto [l, coefficient] : result.terms) {
         Loop &loop = nest.loops[l];
@@ -129,12 +134,11 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
         high += std::max<int64_t>(last, 0);
       }
       if (nest.points > 0 && (low < 0 || high >= t.sizes[d]))
-        core.fail(location, name + ": the loops reach index " +
-                                std::to_string(low < 0 ? low : high) +
-                                " of dimension " + std::to_string(d) +
-                                " of operand " + std::to_string(k) +
-                                ", whose size is " +
-                                std::to_string(t.sizes[d]));
+        core.fail(location,
+                  name + ": the loops reach index " +
+                      std::to_string(low < 0 ? low : high) + " of dimension " +
+                      std::to_string(d) + " of operand " + std::to_string(k) +
+                      ", whose size is " + std::to_string(t.sizes[d]));
       rowMajor *= t.sizes[d];
     }
   }
@@ -196,8 +200,11 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
   // Addresses, now that every buffer stands.
   for (int k = 0; k < nest.numOperands; ++k) {
     bool isInput = k < nest.numInputs;
-    const GenericOperand &o =
-        isInput ? inputs[k] : outputs[k - nest.numInputs];
+    const GenericOperand &o = isInput ? inputs[k] : outputs[k - nest.numInputs];
+    if (isInput && core.tensors[o.use.slot].deferredTile >= 0) {
+      nest.base[k] = nullptr; // each strip has its own
+      continue;
+    }
     if (isInput && !core.tensors[o.use.slot].isPermuted)
       core.materialize(o.use.slot, o.elem);
     const TensorVal &t =
@@ -213,7 +220,8 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
 }
 
 /// Drops unit loops and fuses neighbours that are one loop for all operands.
-template <typename NestT> static void simplify(NestT &nest) {
+template <typename NestT>
+static void simplify(NestT &nest) {
   for (int l = nest.numLoops - 1; l >= 0; --l)
     if (nest.loops[l].extent == 1)
       nest.erase(l);
@@ -233,8 +241,31 @@ template <typename NestT> static void simplify(NestT &nest) {
   }
 }
 
+void GenericInstr::runNest(Core &core, Nest &nest) const {
+  switch (strategy) {
+  case Parallel:
+    return runParallel(core, nest);
+  case Reduction:
+    return runReduction(core, nest);
+  case Contraction:
+    return runContraction(core, nest);
+  case General:
+    return runGeneral(core, nest);
+  }
+}
+
 void GenericInstr::run(Core &core) const {
   Nest nest;
+  int strip = -1;
+  bool hasDeferred = false;
+  for (const GenericOperand &in : inputs)
+    hasDeferred |= core.tensors[in.use.slot].deferredTile >= 0;
+  if (hasDeferred) {
+    strip = chooseStrip(core);
+    if (strip < 0)
+      for (const GenericOperand &in : inputs)
+        loadDeferred(core, in);
+  }
   makeNest(core, nest);
   prepareOutputs(core, nest);
   if (core.counters) {
@@ -246,16 +277,124 @@ void GenericInstr::run(Core &core) const {
   }
   if (nest.points == 0)
     return;
-  switch (strategy) {
-  case Parallel:
-    return runParallel(core, nest);
-  case Reduction:
-    return runReduction(core, nest);
-  case Contraction:
-    return runContraction(core, nest);
-  case General:
-    return runGeneral(core, nest);
+  if (strip >= 0)
+    runStrips(core, nest, strip);
+  else
+    runNest(core, nest);
+  if (strategy != Reduction && strategy != Contraction)
+    return;
+  // Accumulated in fp32: one rounding to the output's type at the end.
+  Rounding rounding = roundingOf(outputs[0].elem, core.ieee);
+  if (rounding != Rounding::None) {
+    TensorVal &t = core.tensors[results[0]];
+    kernels().round(t.f(), t.f(), t.numElements, rounding);
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Reading tiles piece by piece
+//===----------------------------------------------------------------------===//
+
+int GenericInstr::dimOf(const GenericOperand &operand, int loop) const {
+  int found = -1;
+  for (int d = 0; d < static_cast<int>(operand.map.size()); ++d)
+    for (auto [l, coefficient] : operand.map[d].terms)
+      if (l == loop) {
+        if (found != -1 || operand.map[d].terms.size() != 1 ||
+            coefficient != 1 || operand.map[d].constant != 0)
+          return -2;
+        found = d;
+      }
+  return found;
+}
+
+void GenericInstr::loadDeferred(Core &core,
+                                const GenericOperand &operand) const {
+  TensorVal &t = core.tensors[operand.use.slot];
+  if (t.deferredTile < 0)
+    return;
+  const TileVal &tile = core.tiles[t.deferredTile];
+  core.allocateTensor(operand.use.slot, operand.elem, t.numElements);
+  tile.load(t.data, core.ieee);
+  if (tile.plan->denseInnermost) {
+    t.isPermuted = true;
+    std::copy(tile.hostStrides(), tile.hostStrides() + t.rank, t.strides);
+  }
+}
+
+/// A parallel loop along which every deferred input can be read in pieces.
+/// Those that do not vary along it are read now. -1: there is none.
+int GenericInstr::chooseStrip(Core &core) const {
+  if (hasIndex || (strategy != Parallel && strategy != Reduction))
+    return -1;
+  for (int loop = 0; loop < numLoops; ++loop) {
+    if (isReduction[loop])
+      continue;
+    bool fits = true, helps = false;
+    for (const GenericOperand &in : inputs) {
+      const TensorVal &t = core.tensors[in.use.slot];
+      if (t.deferredTile < 0)
+        continue;
+      int dim = dimOf(in, loop);
+      if (dim == -1)
+        continue;
+      const TileVal &tile = core.tiles[t.deferredTile];
+      fits &= dim >= 0 && tile.isStrip(dim);
+      helps = true;
+    }
+    if (!fits || !helps)
+      continue;
+    for (const GenericOperand &in : inputs)
+      if (core.tensors[in.use.slot].deferredTile >= 0 && dimOf(in, loop) == -1)
+        loadDeferred(core, in);
+    return loop;
+  }
+  return -1;
+}
+
+void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
+  // Bytes of all pieces together: about the first-level cache and a bit.
+  constexpr int64_t kStripBytes = 64 << 10;
+  int64_t extent = whole.loops[strip].extent;
+  int64_t bytesPerStep = 0;
+  struct Piece {
+    int operand, dim;
+    const TileVal *tile;
+    Buffer *buffer;
+  };
+  Piece pieces[kMaxOperands];
+  int numPieces = 0;
+  for (int k = 0; k < whole.numInputs; ++k) {
+    const TensorVal &t = core.tensors[inputs[k].use.slot];
+    if (t.deferredTile < 0)
+      continue;
+    pieces[numPieces++] = {k, dimOf(inputs[k], strip),
+                           &core.tiles[t.deferredTile], nullptr};
+    bytesPerStep += t.numElements / extent * int64_t(hostSize(inputs[k].elem));
+  }
+  int64_t length = std::min(
+      extent,
+      std::max<int64_t>(kStripBytes / std::max<int64_t>(bytesPerStep, 1), 1));
+  for (int i = 0; i < numPieces; ++i) {
+    const TensorVal &t = core.tensors[inputs[pieces[i].operand].use.slot];
+    pieces[i].buffer = core.pool.get(size_t(t.numElements / extent * length) *
+                                     hostSize(inputs[pieces[i].operand].elem));
+  }
+  for (int64_t start = 0; start < extent; start += length) {
+    Nest nest = whole;
+    Loop &loop = nest.loops[strip];
+    loop.extent = std::min(length, extent - start);
+    for (int k = 0; k < nest.numOperands; ++k)
+      nest.base[k] = nest.at(k, start * loop.stride[k]);
+    for (int i = 0; i < numPieces; ++i) {
+      pieces[i].tile->load(pieces[i].buffer->data(), core.ieee, pieces[i].dim,
+                           start, loop.extent);
+      nest.base[pieces[i].operand] = pieces[i].buffer->data();
+    }
+    runNest(core, nest);
+  }
+  for (int i = 0; i < numPieces; ++i)
+    core.pool.release(pieces[i].buffer);
 }
 
 //===----------------------------------------------------------------------===//
@@ -295,8 +434,7 @@ static void bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
   frame.ptr[reg] = buffer;
 }
 
-static bool isDense(BlockShape shape, int64_t rowStride,
-                    int64_t columnStride) {
+static bool isDense(BlockShape shape, int64_t rowStride, int64_t columnStride) {
   return (shape.columns == 1 || columnStride == 1) &&
          (shape.rows == 1 || rowStride == shape.columns);
 }
@@ -366,8 +504,8 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
     direct[y] = body.scratch[reg] >= 0 &&
                 std::count(body.yields.begin(), body.yields.end(), reg) == 1;
   }
-  auto setIndices = [&](const int64_t *outerIndex, int64_t row,
-                        int64_t column, BlockShape shape) {
+  auto setIndices = [&](const int64_t *outerIndex, int64_t row, int64_t column,
+                        BlockShape shape) {
     for (int l = 0; l < numLoops; ++l) {
       frame.indexBase[l] = 0;
       frame.indexDivisor[l] = 0;
@@ -405,8 +543,8 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
                     rows.stride[k], columns.stride[k], body.numScratch + k);
         }
         for (int y = 0; y < numYields; ++y)
-          if (direct[y] && isDense(shape, rows.stride[out0 + y],
-                                   columns.stride[out0 + y]))
+          if (direct[y] &&
+              isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y]))
             frame.ptr[body.yields[y]] = address(out0 + y);
         if (hasIndex)
           setIndices(odometer.index, row, column, shape);
@@ -435,7 +573,8 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-template <typename T> T combineInt(IntBinaryOp op, T a, T b) {
+template <typename T>
+T combineInt(IntBinaryOp op, T a, T b) {
   using U = std::make_unsigned_t<T>;
   switch (op) {
   case IntBinaryOp::Add:
@@ -456,7 +595,8 @@ template <typename T> T combineInt(IntBinaryOp op, T a, T b) {
 }
 
 /// One loop per combiner, so that each vectorises.
-template <typename Visit> void withIntOp(IntBinaryOp op, Visit &&visit) {
+template <typename Visit>
+void withIntOp(IntBinaryOp op, Visit &&visit) {
   switch (op) {
   case IntBinaryOp::Add:
     return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Add>());
@@ -509,13 +649,17 @@ static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
         instr.combiner, static_cast<const float *>(x), shape.rows,
         shape.columns, shape.columns, static_cast<float *>(acc));
   } else if (isWide(elem)) {
-    (rowWise ? reduceIntRows<int64_t> : accumulateIntRows<int64_t>)(
-        instr.intCombiner, static_cast<const int64_t *>(x), shape.rows,
-        shape.columns, static_cast<int64_t *>(acc));
+    (rowWise ? reduceIntRows<int64_t>
+             : accumulateIntRows<int64_t>)(instr.intCombiner,
+                                           static_cast<const int64_t *>(x),
+                                           shape.rows, shape.columns,
+                                           static_cast<int64_t *>(acc));
   } else {
-    (rowWise ? reduceIntRows<int32_t> : accumulateIntRows<int32_t>)(
-        instr.intCombiner, static_cast<const int32_t *>(x), shape.rows,
-        shape.columns, static_cast<int32_t *>(acc));
+    (rowWise ? reduceIntRows<int32_t>
+             : accumulateIntRows<int32_t>)(instr.intCombiner,
+                                           static_cast<const int32_t *>(x),
+                                           shape.rows, shape.columns,
+                                           static_cast<int32_t *>(acc));
   }
 }
 
@@ -578,8 +722,8 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
       continue;
     }
     int64_t blockColumns = std::min(columns.extent, kBlock);
-    int64_t blockRows = std::min(
-        rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
+    int64_t blockRows =
+        std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
     // Columns outside for the outer reduction, so that the accumulators of a
     // block stay near; every output's order of points is the same either way.
     for (int64_t column = 0; column < columns.extent; column += blockColumns) {
@@ -608,13 +752,6 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
       }
     }
   } while (odometer.next());
-
-  // Accumulated in fp32: one rounding to the output's type at the end.
-  Rounding rounding = roundingOf(nest.elem[out], core.ieee);
-  if (rounding != Rounding::None) {
-    TensorVal &t = core.tensors[results[0]];
-    k.round(t.f(), t.f(), t.numElements, rounding);
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -666,9 +803,8 @@ void GenericInstr::runContraction(Core &core, Nest &nest) const {
   const KernelTable &table = kernels();
   // The matrix unit keeps the weights (the second input) and streams M.
   if (core.counters)
-    core.counters->ptRows =
-        std::min<uint64_t>(core.counters->ptRows,
-                           left == a ? m.extent : n.extent);
+    core.counters->ptRows = std::min<uint64_t>(core.counters->ptRows,
+                                               left == a ? m.extent : n.extent);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     table.gemm(
@@ -677,14 +813,8 @@ void GenericInstr::runContraction(Core &core, Nest &nest) const {
         m.stride[left], k.stride[left],
         reinterpret_cast<const float *>(nest.at(right, odometer.offset[right])),
         k.stride[right], n.stride[right],
-        reinterpret_cast<float *>(nest.at(c, odometer.offset[c])),
-        m.stride[c]);
+        reinterpret_cast<float *>(nest.at(c, odometer.offset[c])), m.stride[c]);
   } while (odometer.next());
-  Rounding rounding = roundingOf(nest.elem[c], core.ieee);
-  if (rounding != Rounding::None) {
-    TensorVal &t = core.tensors[results[0]];
-    table.round(t.f(), t.f(), t.numElements, rounding);
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -738,8 +868,8 @@ void GenericInstr::runGeneral(Core &core, Nest &nest) const {
         bool isArgument = body.scratch[reg] < 0;
         if (!isArgument || numYields == 1)
           continue;
-        void *copy = scratchBuffer(
-            core, body.numScratch + nest.numOperands + y);
+        void *copy =
+            scratchBuffer(core, body.numScratch + nest.numOperands + y);
         size_t count = frame.step[reg] ? size_t(shape.columns) : 1;
         std::memcpy(copy, frame.ptr[reg],
                     count * hostSize(nest.elem[out0 + y]));

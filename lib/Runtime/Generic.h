@@ -43,12 +43,12 @@ public:
   std::vector<std::pair<int, int>> extentSource;
   std::vector<GenericOperand> inputs; ///< tensors only
   std::vector<GenericOperand> outputs;
-  std::vector<int> results; ///< tensor slot per output
-  std::vector<bool> readsOutput;   ///< the body uses the output argument
-  std::vector<bool> coversOutput;  ///< every output element is written
+  std::vector<int> results;       ///< tensor slot per output
+  std::vector<bool> readsOutput;  ///< the body uses the output argument
+  std::vector<bool> coversOutput; ///< every output element is written
   BodyProgram body;
   bool hasIndex = false;
-  ReduceOp combiner = ReduceOp::Sum; ///< Reduction of floats
+  ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
   /// Contraction: the inputs' positions are 0 and 1.
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
@@ -66,6 +66,13 @@ private:
   struct Nest;
   void makeNest(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
+  void runNest(Core &core, Nest &nest) const;
+  int chooseStrip(Core &core) const;
+  void runStrips(Core &core, const Nest &whole, int strip) const;
+  void loadDeferred(Core &core, const GenericOperand &operand) const;
+  /// The operand's dimension that is just loop `loop`; -1: the operand does not
+  /// vary along it, -2: it does otherwise.
+  int dimOf(const GenericOperand &operand, int loop) const;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   void runContraction(Core &core, Nest &nest) const;

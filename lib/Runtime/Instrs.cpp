@@ -29,9 +29,9 @@ static int64_t wrap(int64_t value, Elem elem) {
 
 static uint64_t asUnsigned(int64_t value, Elem elem) {
   int width = bitWidth(elem);
-  return width == 64 ? static_cast<uint64_t>(value)
-                     : static_cast<uint64_t>(value) &
-                           ((uint64_t(1) << width) - 1);
+  return width == 64
+             ? static_cast<uint64_t>(value)
+             : static_cast<uint64_t>(value) & ((uint64_t(1) << width) - 1);
 }
 
 static int64_t asSigned(int64_t value, Elem elem) {
@@ -89,9 +89,8 @@ void ScalarInt::run(Core &core) const {
     s[dst] = s[a].i ? s[b] : s[c];
     return;
   case Cast:
-    s[dst].i = wrap(isSigned
-                        ? asSigned(s[a].i, source)
-                        : static_cast<int64_t>(asUnsigned(s[a].i, source)),
+    s[dst].i = wrap(isSigned ? asSigned(s[a].i, source)
+                             : static_cast<int64_t>(asUnsigned(s[a].i, source)),
                     elem);
     return;
   case Binary:
@@ -217,8 +216,7 @@ void ScalarBody::run(Core &core) const {
   runBody(core, body, frame, 1);
   for (size_t r = 0; r < results.size(); ++r) {
     int reg = body.yields[r];
-    core.scalars[results[r]] =
-        readElement(frame.ptr[reg], body.regElem[reg]);
+    core.scalars[results[r]] = readElement(frame.ptr[reg], body.regElem[reg]);
   }
 }
 
@@ -312,8 +310,7 @@ void MemoryViewInstr::run(Core &core) const {
   int64_t offset = core.scalars[offsetSlot].i;
   v.byteAddress = multiply(offset, elemSize);
   int64_t firstByte = add(v.byteAddress, multiply(low, elemSize));
-  int64_t endByte =
-      add(v.byteAddress, multiply(add(high, 1), elemSize));
+  int64_t endByte = add(v.byteAddress, multiply(add(high, 1), elemSize));
   int64_t originByte = add(v.byteAddress, multiply(origin, elemSize));
   if (overflow)
     core.fail(location, "memory view at element " + std::to_string(offset) +
@@ -400,6 +397,9 @@ static void countAccess(Core &core, const TileVal &tile, bool isStore) {
   count(indices, indexInLX, false);
 }
 
+// Smaller tiles fit the first-level cache as they are.
+static constexpr int64_t kDeferredElements = 8192;
+
 void LoadInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
   std::string error = t.prepare(core.zeroOutside);
@@ -409,6 +409,13 @@ void LoadInstr::run(Core &core) const {
   result.rank = t.plan->rank;
   std::copy(t.sizes, t.sizes + result.rank, result.sizes);
   result.numElements = t.numElements;
+  if (isDeferred && t.numElements >= kDeferredElements) {
+    core.releaseTensor(dst);
+    result.deferredTile = tile;
+    if (core.counters)
+      countAccess(core, t, false);
+    return;
+  }
   core.allocateTensor(dst, elem, t.numElements);
   t.load(result.data, core.ieee);
   if (t.plan->denseInnermost && t.numElements > 0) {
@@ -510,9 +517,8 @@ int64_t ForInstr::count(Core &core) const {
                      : low >= high;
   if (isEmpty)
     return 0;
-  return static_cast<int64_t>((uint64_t(high) - uint64_t(low) - 1) /
-                                  uint64_t(by) +
-                              1);
+  return static_cast<int64_t>(
+      (uint64_t(high) - uint64_t(low) - 1) / uint64_t(by) + 1);
 }
 
 void ForInstr::run(Core &core) const {
@@ -717,17 +723,16 @@ void SliceInstr::run(Core &core) const {
   core.materialize(source.slot, elem);
   if (isInsert)
     ownTensor(core, dst, dest, elem);
-  const TensorVal large =
-      core.tensors[isInsert ? dst : source.slot];
+  const TensorVal large = core.tensors[isInsert ? dst : source.slot];
   size_t shape[kMaxRank];
   ptrdiff_t largeStrides[kMaxRank], smallStrides[kMaxRank];
   int64_t step = 1, offset = 0, numElements = 1;
   for (int d = large.rank - 1; d >= 0; --d) {
     int64_t o = offsets[d].get(core), n = sizes[d].get(core);
     int64_t s = strides[d].get(core);
-    if (n < 0 || (n > 0 && (o < 0 || o >= large.sizes[d] ||
-                            o + (n - 1) * s < 0 ||
-                            o + (n - 1) * s >= large.sizes[d])))
+    if (n < 0 ||
+        (n > 0 && (o < 0 || o >= large.sizes[d] || o + (n - 1) * s < 0 ||
+                   o + (n - 1) * s >= large.sizes[d])))
       core.fail(location, "slice of dimension " + std::to_string(d) +
                               " at offset " + std::to_string(o) + " with " +
                               std::to_string(n) + " elements and stride " +
@@ -758,8 +763,8 @@ void SliceInstr::run(Core &core) const {
   if (numElements == 0)
     return;
   uint8_t *big = static_cast<uint8_t *>(large.data) + offset * int64_t(size);
-  uint8_t *small = static_cast<uint8_t *>(
-      core.tensors[isInsert ? source.slot : dst].data);
+  uint8_t *small =
+      static_cast<uint8_t *>(core.tensors[isInsert ? source.slot : dst].data);
   const KernelTable &k = kernels();
   unsigned rank = static_cast<unsigned>(large.rank);
   void *to = isInsert ? big : small;
@@ -779,7 +784,6 @@ void DimInstr::run(Core &core) const {
   int64_t d = core.scalars[index].i;
   if (d < 0 || d >= t.rank)
     core.fail(location, "tensor.dim of dimension " + std::to_string(d) +
-                            " of a rank-" + std::to_string(t.rank) +
-                            " tensor");
+                            " of a rank-" + std::to_string(t.rank) + " tensor");
   core.scalars[dst].i = t.sizes[d];
 }

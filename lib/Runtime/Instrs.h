@@ -17,8 +17,8 @@ class ScalarInt : public Instr {
 public:
   enum Op : uint8_t { Binary, Compare, Select, Cast, Copy, TileId };
   Op op = Binary;
-  uint8_t code = 0;      ///< IntBinaryOp, IntPredicate, grid dimension
-  bool isSigned = true;  ///< Cast
+  uint8_t code = 0;          ///< IntBinaryOp, IntPredicate, grid dimension
+  bool isSigned = true;      ///< Cast
   Elem elem = Elem::Index;   ///< of the result
   Elem source = Elem::Index; ///< Compare, Cast: of the operand
   int dst = 0, a = 0, b = 0, c = 0;
@@ -94,6 +94,9 @@ class LoadInstr : public Instr {
 public:
   int dst = 0, tile = 0;
   Elem elem = Elem::F16;
+  /// Only check: the one structured loop that uses the tile reads it piece by
+  /// piece, so that it stays in the first-level cache.
+  bool isDeferred = false;
   void run(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
 };
@@ -149,13 +152,13 @@ public:
 
 class WhileInstr : public Instr {
 public:
-  Transfer enter;   ///< inits to before's arguments
+  Transfer enter; ///< inits to before's arguments
   Block before;
   int condition = 0;
   Transfer forward; ///< condition's operands to after's arguments
   Transfer results; ///< condition's operands to results
   Block after;
-  Transfer next;    ///< after's yields to before's arguments
+  Transfer next; ///< after's yields to before's arguments
   void run(Core &core) const override;
 };
 
@@ -183,7 +186,7 @@ public:
   int dst = 0;
   Elem elem = Elem::F32;
   std::vector<SizeSource> sizes;
-  int shapeOf = -1;         ///< tensor slot instead of sizes
+  int shapeOf = -1;        ///< tensor slot instead of sizes
   std::vector<int> values; ///< scalar slots
   void run(Core &core) const override;
 };

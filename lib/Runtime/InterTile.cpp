@@ -132,11 +132,10 @@ void ReceiveInstr::run(Core &core) const {
     if (!tile) {
       if (core.exchange->hasFailed())
         throw CoreStopped();
-      core.fail(location, name + ": deadlock: core " +
-                              std::to_string(core.coreId) +
-                              " waits for a tile of core " +
-                              std::to_string(producer) +
-                              ", which does not produce it");
+      core.fail(location,
+                name + ": deadlock: core " + std::to_string(core.coreId) +
+                    " waits for a tile of core " + std::to_string(producer) +
+                    ", which does not produce it");
     }
     tiles.push_back(tile);
   }
@@ -164,16 +163,14 @@ void ReceiveInstr::run(Core &core) const {
       const TensorVal &t = core.tensors[lhs];
       whole.shape.assign(t.sizes, t.sizes + t.rank);
       const uint8_t *data = static_cast<const uint8_t *>(t.data);
-      whole.data.assign(data,
-                        data + size_t(t.numElements) * hostSize(elem));
+      whole.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
       fillFrom(core, dst, elem, whole, splitDim, part, numParts);
       return;
     }
     core.moveTensor(dst, {lhs, true});
     // A reshape of the tile is allowed.
-    bool isStatic =
-        std::find(resultShape.begin(), resultShape.end(), -1) ==
-        resultShape.end();
+    bool isStatic = std::find(resultShape.begin(), resultShape.end(), -1) ==
+                    resultShape.end();
     if (isStatic) {
       result.rank = static_cast<int>(resultShape.size());
       std::copy(resultShape.begin(), resultShape.end(), result.sizes);
@@ -196,8 +193,7 @@ void ReceiveInstr::run(Core &core) const {
     if (tiles[i]->shape != tiles.front()->shape)
       core.fail(location, name + ": the producers' tiles differ in shape");
     fillFrom(core, rhs, elem, *tiles[i], splitDim, part, numParts);
-    const uint8_t *from =
-        static_cast<const uint8_t *>(core.tensors[rhs].data);
+    const uint8_t *from = static_cast<const uint8_t *>(core.tensors[rhs].data);
     for (int64_t o = 0; o < outer; ++o)
       std::memcpy(data.data() + (o * tiles.size() + i) * inner,
                   from + o * inner, inner);

@@ -88,7 +88,7 @@ public:
   std::vector<std::vector<int>> heard;
   /// Part of each tile (splitDim >= 0), or of the combination.
   int splitDim = -1;
-  int concatDim = -1; ///< Concatenate
+  int concatDim = -1;               ///< Concatenate
   std::vector<int64_t> resultShape; ///< static, -1 unknown
   // Reduce.
   TensorUse identity;

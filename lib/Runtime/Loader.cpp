@@ -441,8 +441,7 @@ LogicalResult FunctionLoader::loadAffine(Operation *op) {
   for (Value operand : op->getOperands())
     instr.operands.push_back(scalarSlot(operand));
   for (AffineExpr expr : map.getResults())
-    instr.roots.push_back(
-        addAffineNodes(expr, map.getNumDims(), instr.nodes));
+    instr.roots.push_back(addAffineNodes(expr, map.getNumDims(), instr.nodes));
   return success();
 }
 
@@ -509,10 +508,10 @@ LogicalResult FunctionLoader::loadControlFlow(Operation *op) {
       return makeTransfer(yield, yield->getOperands(), op->getResults(), true,
                           results);
     };
-    if (failed(branch(ifOp.getThenRegion(), instr.thenBlock,
-                      instr.thenResults)) ||
-        failed(branch(ifOp.getElseRegion(), instr.elseBlock,
-                      instr.elseResults)))
+    if (failed(
+            branch(ifOp.getThenRegion(), instr.thenBlock, instr.thenResults)) ||
+        failed(
+            branch(ifOp.getElseRegion(), instr.elseBlock, instr.elseResults)))
       return failure();
     return success();
   }
@@ -521,8 +520,7 @@ LogicalResult FunctionLoader::loadControlFlow(Operation *op) {
     scf::ConditionOp condition = whileOp.getConditionOp();
     Operation *yield = whileOp.getYieldOp();
     if (failed(makeTransfer(op, whileOp.getInits(),
-                            whileOp.getBeforeArguments(), true,
-                            instr.enter)) ||
+                            whileOp.getBeforeArguments(), true, instr.enter)) ||
         failed(loadBlock(*whileOp.getBeforeBody(), instr.before)) ||
         failed(makeTransfer(condition, condition.getArgs(),
                             whileOp.getAfterArguments(), false,
@@ -636,8 +634,7 @@ LogicalResult FunctionLoader::addTerms(
                   atom.vars.end());
   atom.inner = accessPlan.addForm(std::move(inner));
   accessPlan.atoms.push_back(std::move(atom));
-  form.atoms.push_back(
-      {static_cast<int>(accessPlan.atoms.size()) - 1, factor});
+  form.atoms.push_back({static_cast<int>(accessPlan.atoms.size()) - 1, factor});
   return success();
 }
 
@@ -649,6 +646,24 @@ int FunctionLoader::addForm(Operation *op, AccessPlan &accessPlan,
   if (failed(addTerms(op, accessPlan, expr, 1, dims, symbols, form)))
     return -1;
   return accessPlan.addForm(std::move(form));
+}
+
+/// Whether the one user of a loaded tile may read it piece by piece: a
+/// structured loop further down the block that is no product (those read their
+/// tiles more than once) with no write to memory in between.
+static bool canDefer(ktdp::LoadOp load) {
+  if (!load.getResult().hasOneUse() || !load.getTile().hasOneUse())
+    return false;
+  OpOperand &use = *load.getResult().use_begin();
+  auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
+  if (!user || user->getBlock() != load->getBlock() || !user.isDpsInput(&use) ||
+      (user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1))
+    return false;
+  for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
+    if (isa<ktdp::StoreOp>(op) || op->getNumRegions() != 0)
+      if (!isa<linalg::LinalgOp>(op))
+        return false;
+  return true;
 }
 
 LogicalResult FunctionLoader::loadMemory(Operation *op) {
@@ -743,6 +758,7 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
       auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
       return user && user.isDpsInput(&operand);
     };
+    instr.isDeferred = canDefer(load);
     AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
     p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
                        load.getTile().hasOneUse() &&
@@ -789,8 +805,8 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
   int64_t baseRank = cast<MemRefType>(base.getType()).getRank();
 
   // Captured values, then symbols.
-  ValueRange captured =
-      direct ? ValueRange(direct.getIndices()) : ValueRange(indirect.getCaptured());
+  ValueRange captured = direct ? ValueRange(direct.getIndices())
+                               : ValueRange(indirect.getCaptured());
   ValueRange symbolOperands = direct ? ValueRange(direct.getSymbolOperands())
                                      : ValueRange(indirect.getSymbolOperands());
   SmallVector<std::pair<char, int>> capturedLeaves, symbolLeaves;
@@ -851,8 +867,8 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
              << map.getNumResults() << " dimensions, the base " << baseRank;
     // Symbols of the base map follow its dims among the operands.
     SmallVector<std::pair<char, int>> mapSymbols(
-        capturedLeaves.begin() + std::min<size_t>(map.getNumDims(),
-                                                  capturedLeaves.size()),
+        capturedLeaves.begin() +
+            std::min<size_t>(map.getNumDims(), capturedLeaves.size()),
         capturedLeaves.end());
     for (unsigned d = 0; d < map.getNumResults(); ++d) {
       LinearForm form;
@@ -938,8 +954,8 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
     auto &instr = add<SplatInstr>(op);
     instr.dst = tensorSlot(splat);
     instr.elem = *elemOf(splat.getType());
-    instr.sizes = sizesOf(cast<ShapedType>(splat.getType()),
-                          splat.getDynamicSizes());
+    instr.sizes =
+        sizesOf(cast<ShapedType>(splat.getType()), splat.getDynamicSizes());
     instr.values.push_back(scalarSlot(splat.getInput()));
     return success();
   }
@@ -1105,7 +1121,7 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       if (pool.getValue().getSExtValue() < 0)
         return entry->emitError("argument ")
                << i << ": pool size " << pool.getValue().getSExtValue()
-             << " is negative";
+               << " is negative";
       info.poolBytes = pool.getValue().getZExtValue();
     }
     if (Attribute attr = entry.getArgAttr(i, "ktdp.layout")) {
@@ -1132,9 +1148,9 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       else if (layout.getArrangement() == "EXX2")
         arrangement = spyre::ElementArrangement::EXX2;
       try {
-        info.layout = spyre::TensorLayout(
-            layout.getDeviceSize().vec(), layout.getStrideMap().vec(), *format,
-            arrangement);
+        info.layout = spyre::TensorLayout(layout.getDeviceSize().vec(),
+                                          layout.getStrideMap().vec(), *format,
+                                          arrangement);
       } catch (const std::exception &e) {
         return entry->emitError("argument ") << i << ": " << e.what();
       }
@@ -1192,10 +1208,8 @@ spyre::runtime::loadProgram(ModuleOp module, const LoadOptions &options) {
                               [](Location) { return std::string(); });
 }
 
-std::shared_ptr<Program>
-spyre::runtime::loadProgramWithNames(ModuleOp module,
-                                     const LoadOptions &options,
-                                     const NameOfArgument &nameOf) {
+std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
+    ModuleOp module, const LoadOptions &options, const NameOfArgument &nameOf) {
   func::FuncOp entry = findEntry(module, options.entry);
   if (!entry)
     return nullptr;
@@ -1281,8 +1295,8 @@ std::shared_ptr<Program> spyre::runtime::loadProgram(ModuleOp module,
 }
 
 void spyre::runtime::registerProgramDialects(DialectRegistry &registry) {
-  registry.insert<affine::AffineDialect, arith::ArithDialect,
-                  func::FuncDialect, ktdp::KTDPDialect, linalg::LinalgDialect,
-                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
-                  tensor::TensorDialect>();
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect, func::FuncDialect,
+              ktdp::KTDPDialect, linalg::LinalgDialect, math::MathDialect,
+              memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
 }

@@ -97,9 +97,7 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](arith::MulIOp) { return integer(IntBinaryOp::Mul); })
       .Case([](arith::DivSIOp) { return integer(IntBinaryOp::DivS); })
       .Case([](arith::DivUIOp) { return integer(IntBinaryOp::DivU); })
-      .Case([](arith::FloorDivSIOp) {
-        return integer(IntBinaryOp::FloorDivS);
-      })
+      .Case([](arith::FloorDivSIOp) { return integer(IntBinaryOp::FloorDivS); })
       .Case([](arith::CeilDivSIOp) { return integer(IntBinaryOp::CeilDivS); })
       .Case([](arith::CeilDivUIOp) { return integer(IntBinaryOp::CeilDivU); })
       .Case([](arith::RemSIOp) { return integer(IntBinaryOp::RemS); })
@@ -127,28 +125,22 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](math::ClampFOp) { return binary(BinaryOp::Minimum); })
       .Case([](math::AbsIOp) { return intUnary(IntUnaryOp::Abs); })
       .Case([](math::CtPopOp) { return intUnary(IntUnaryOp::CtPop); })
-      .Case([](math::CountLeadingZerosOp) {
-        return intUnary(IntUnaryOp::Ctlz);
-      })
-      .Case([](math::CountTrailingZerosOp) {
-        return intUnary(IntUnaryOp::Cttz);
-      })
+      .Case(
+          [](math::CountLeadingZerosOp) { return intUnary(IntUnaryOp::Ctlz); })
+      .Case(
+          [](math::CountTrailingZerosOp) { return intUnary(IntUnaryOp::Cttz); })
       .Case<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp>(
           [](auto) { return Decoded{BodyOp::CastInt, 0, true}; })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>(
           [](auto) { return Decoded{BodyOp::CastInt, 0, false}; })
-      .Case([](arith::SIToFPOp) {
-        return Decoded{BodyOp::IntToFloat, 0, true};
-      })
-      .Case([](arith::UIToFPOp) {
-        return Decoded{BodyOp::IntToFloat, 0, false};
-      })
-      .Case([](arith::FPToSIOp) {
-        return Decoded{BodyOp::FloatToInt, 0, true};
-      })
-      .Case([](arith::FPToUIOp) {
-        return Decoded{BodyOp::FloatToInt, 0, false};
-      })
+      .Case(
+          [](arith::SIToFPOp) { return Decoded{BodyOp::IntToFloat, 0, true}; })
+      .Case(
+          [](arith::UIToFPOp) { return Decoded{BodyOp::IntToFloat, 0, false}; })
+      .Case(
+          [](arith::FPToSIOp) { return Decoded{BodyOp::FloatToInt, 0, true}; })
+      .Case(
+          [](arith::FPToUIOp) { return Decoded{BodyOp::FloatToInt, 0, false}; })
       .Case([](arith::BitcastOp) { return Decoded{BodyOp::Bitcast, 0}; })
       .Default([](Operation *) { return Result(); });
 }
@@ -210,8 +202,8 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
   if (isa<math::IsNaNOp>(op)) {
     operands[1] = operands[0];
   } else if (isa<math::IsInfOp, math::IsFiniteOp>(op)) {
-    operands[0] = addStep(BodyOp::Unary, uint8_t(UnaryOp::Abs), operands[0],
-                          -1);
+    operands[0] =
+        addStep(BodyOp::Unary, uint8_t(UnaryOp::Abs), operands[0], -1);
     BodyConstant infinity;
     infinity.elem = Elem::F32;
     infinity.value.i = 0;
@@ -311,8 +303,8 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
     if (isa<RankedTensorType>(operand.getType())) {
       ++numTensors;
       DenseElementsAttr dense;
-      numConstants += matchPattern(operand, m_Constant(&dense)) &&
-                      dense && dense.isSplat();
+      numConstants +=
+          matchPattern(operand, m_Constant(&dense)) && dense && dense.isSplat();
     }
   bool foldConstants = numConstants < numTensors;
   for (Value operand : op->getOperands()) {
@@ -460,8 +452,7 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
   instr.numLoops = static_cast<int>(numLoops);
   for (utils::IteratorType type : op.getIteratorTypesArray())
     instr.isReduction.push_back(type == utils::IteratorType::reduction);
-  bool hasReduction =
-      llvm::is_contained(instr.isReduction, true);
+  bool hasReduction = llvm::is_contained(instr.isReduction, true);
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
 
   BodyProgram &body = instr.body;
@@ -517,8 +508,7 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
     instr.readsOutput.push_back(!arg.use_empty());
     instr.coversOutput.push_back(map.isProjectedPermutation());
     instr.outputs.push_back(std::move(operand));
-    instr.results.push_back(
-        tensorSlot(op.getTiedOpResult(&init)));
+    instr.results.push_back(tensorSlot(op.getTiedOpResult(&init)));
     int reg = body.addReg(*elem);
     body.inputs.push_back(reg);
     regs[arg] = reg;
@@ -538,8 +528,7 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
   for (size_t i = 0; i < instr.inputs.size(); ++i)
     findExtents(instr.inputs[i], static_cast<int>(i));
   for (size_t i = 0; i < instr.outputs.size(); ++i)
-    findExtents(instr.outputs[i],
-                static_cast<int>(instr.inputs.size() + i));
+    findExtents(instr.outputs[i], static_cast<int>(instr.inputs.size() + i));
   for (unsigned l = 0; l < numLoops; ++l)
     if (instr.extentSource[l].first < 0)
       return op->emitError("the extent of loop ")
@@ -585,8 +574,7 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
       else
         instr.intCombiner = *intCombiner;
       // A contraction: one product of two inputs, summed.
-      auto product =
-          throughExtensions(combined).getDefiningOp<arith::MulFOp>();
+      auto product = throughExtensions(combined).getDefiningOp<arith::MulFOp>();
       bool sameTypes =
           product && product.getType() == last->getResult(0).getType();
       if (floatCombiner == ReduceOp::Sum && sameTypes && numInputs == 2 &&
@@ -626,8 +614,7 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
           return regs[v] = r;
         }
       }
-      op->emitError("body uses a value that is not supported: ")
-          << v.getType();
+      op->emitError("body uses a value that is not supported: ") << v.getType();
       return -1;
     };
     for (Operation &bodyOp : block.without_terminator()) {
@@ -681,8 +668,8 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
              << int(BodyFrame::kMaxRegs) << " values";
   }
   body.finish();
-  instr.isInPlaceSafe =
-      instr.strategy == GenericInstr::Parallel && body.yields.size() == 1 &&
-      !body.ops.empty() && body.ops.back().dst == body.yields[0];
+  instr.isInPlaceSafe = instr.strategy == GenericInstr::Parallel &&
+                        body.yields.size() == 1 && !body.ops.empty() &&
+                        body.ops.back().dst == body.yields[0];
   return success();
 }

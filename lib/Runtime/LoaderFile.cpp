@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- LoaderFile.cpp - Loading KTIR programs without MLIR types ----------===//
 
-#include "LoaderImpl.h"
 #include "Spyre/Runtime/LoaderFile.h"
+#include "LoaderImpl.h"
 #include "Spyre/Runtime/Loader.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -39,8 +39,7 @@ loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
            const LoadOptions &options) {
   mlir::DialectRegistry registry;
   registerProgramDialects(registry);
-  mlir::MLIRContext context(registry,
-                            mlir::MLIRContext::Threading::DISABLED);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

@@ -62,7 +62,8 @@ private:
   bool isLastUser(mlir::Value value, mlir::Operation *op);
   TensorUse use(mlir::Value value, mlir::Operation *op);
 
-  template <typename T> T &add(mlir::Operation *op) {
+  template <typename T>
+  T &add(mlir::Operation *op) {
     auto instr = std::make_unique<T>();
     instr->location = locations.get(op->getLoc());
     T &result = *instr;
@@ -83,9 +84,9 @@ private:
   mlir::LogicalResult loadTensorOp(mlir::Operation *op);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
   mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
-  mlir::LogicalResult makeTransfer(mlir::Operation *op,
-                                   mlir::ValueRange from, mlir::ValueRange to,
-                                   bool mayMove, Transfer &transfer);
+  mlir::LogicalResult makeTransfer(mlir::Operation *op, mlir::ValueRange from,
+                                   mlir::ValueRange to, bool mayMove,
+                                   Transfer &transfer);
 
   /// Adds a linear form of `expr`; dims and symbols are numbered by the
   /// callbacks as (kind, index). Returns -1 and emits if it is not affine.

@@ -65,10 +65,10 @@ static bool contains(IntegerSet set, llvm::ArrayRef<int64_t> dims,
 static FailureOr<std::vector<int64_t>> groupIds(Operation *op,
                                                 IntegerSet groups) {
   std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(groups);
-  auto lower = box ? dyn_cast<AffineConstantExpr>(box->lower[0])
-                   : AffineConstantExpr();
-  auto upper = box ? dyn_cast<AffineConstantExpr>(box->upper[0])
-                   : AffineConstantExpr();
+  auto lower =
+      box ? dyn_cast<AffineConstantExpr>(box->lower[0]) : AffineConstantExpr();
+  auto upper =
+      box ? dyn_cast<AffineConstantExpr>(box->upper[0]) : AffineConstantExpr();
   if (!lower || !upper)
     return op->emitError("groups must be a range of constants, found ")
            << IntegerSetAttr::get(groups);

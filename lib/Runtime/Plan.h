@@ -37,7 +37,7 @@ public:
   /// The same for several cores of one kernel, none of which waits for
   /// another. Instructions that can share work among them override this.
   virtual void runGang(Core *const *cores, int numCores) const;
-  int location = 0; ///< into Plan::locations
+  int location = 0;          ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
 };
 
@@ -60,10 +60,10 @@ struct ConstantTensor {
   int slot;
   Elem elem;
   std::vector<int64_t> shape;
-  std::vector<float> floats;    ///< float types, before rounding
-  std::vector<int32_t> ints;    ///< up to 32 bits
-  std::vector<int64_t> longs;   ///< i64, index
-  bool isSplat = false;         ///< one value in the vector
+  std::vector<float> floats;  ///< float types, before rounding
+  std::vector<int32_t> ints;  ///< up to 32 bits
+  std::vector<int64_t> longs; ///< i64, index
+  bool isSplat = false;       ///< one value in the vector
 };
 
 struct ConstantScalar {
@@ -111,7 +111,7 @@ struct Counters {
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t sfuElementOps = 0, ptMacs = 0;
-  uint64_t ringBytes = 0; ///< sent to other cores
+  uint64_t ringBytes = 0;         ///< sent to other cores
   uint64_t ptRows = ~uint64_t(0); ///< fewest rows of M of any product
   /// [first, last] sticks of device memory read, to find what cores share.
   Sticks deviceSticksRead;
@@ -129,8 +129,7 @@ struct Counters {
 /// Slots of one function on one worker; reused from core to core.
 class Core {
 public:
-  Core(const Plan &plan, const Function &function, BufferPool &pool,
-       bool ieee);
+  Core(const Plan &plan, const Function &function, BufferPool &pool, bool ieee);
   ~Core();
 
   const Plan &plan;
@@ -140,7 +139,7 @@ public:
   RunState *run = nullptr;
   uint64_t epoch = 0; ///< of the run whose memory this core sees
   DeviceMemory *memory = nullptr;
-  bool zeroOutside = false; ///< OutOfBounds::Zero
+  bool zeroOutside = false;     ///< OutOfBounds::Zero
   Counters *counters = nullptr; ///< null: no counting
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
@@ -169,6 +168,7 @@ public:
     t.buffer = nullptr;
     t.data = nullptr;
     t.isPermuted = false;
+    t.deferredTile = -1;
   }
   /// Gives `slot` a fresh buffer for `numElements` (shape set by the caller).
   void allocateTensor(int slot, Elem elem, int64_t numElements) {
@@ -179,6 +179,7 @@ public:
     t.buffer = buffer;
     t.data = buffer->data();
     t.isPermuted = false;
+    t.deferredTile = -1;
   }
   /// Makes `to` the value of `use`: shares the buffer, or takes it over.
   void moveTensor(int to, TensorUse use) { moveTensor(to, use, *this); }

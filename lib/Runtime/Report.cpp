@@ -10,8 +10,8 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
-void RunState::addReport(const Function &callee,
-                         std::vector<Counters> &perCore, int location) {
+void RunState::addReport(const Function &callee, std::vector<Counters> &perCore,
+                         int location) {
   static const DeviceSpec spec;
   Counters total;
   OpWork work;
@@ -20,16 +20,16 @@ void RunState::addReport(const Function &callee,
     total.add(c);
     work.macsPerCore =
         std::max(work.macsPerCore, static_cast<double>(c.ptMacs));
-    work.sfuElementsPerCore = std::max(work.sfuElementsPerCore,
-                                       static_cast<double>(c.sfuElementOps));
+    work.sfuElementsPerCore =
+        std::max(work.sfuElementsPerCore, static_cast<double>(c.sfuElementOps));
     work.lxBytesPerCore =
         std::max(work.lxBytesPerCore,
                  static_cast<double>(c.lxBytesRead + c.lxBytesWritten));
   }
   // The fewest rows that any product of the critical core streams.
   for (const Counters &c : perCore)
-    if (c.ptMacs > 0 && (work.ptRowsPerCore == 0 ||
-                         c.ptRows < work.ptRowsPerCore))
+    if (c.ptMacs > 0 &&
+        (work.ptRowsPerCore == 0 || c.ptRows < work.ptRowsPerCore))
       work.ptRowsPerCore = static_cast<double>(c.ptRows);
   // What several cores read is one broadcast: the mean number of readers of a
   // stick says how many share it.
@@ -37,8 +37,7 @@ void RunState::addReport(const Function &callee,
   uint64_t ownSticks = 0;
   for (Counters &c : perCore) {
     ownSticks += mergeSticks(c.deviceSticksRead);
-    all.insert(all.end(), c.deviceSticksRead.begin(),
-               c.deviceSticksRead.end());
+    all.insert(all.end(), c.deviceSticksRead.begin(), c.deviceSticksRead.end());
   }
   uint64_t distinctSticks = mergeSticks(all);
   double sharing = distinctSticks > 0 ? static_cast<double>(ownSticks) /

@@ -30,7 +30,8 @@ public:
   /// `worker` is in [0, threads). body must not throw.
   template <typename Body>
   void forEach(int64_t numTasks, int threads, Body &&body) {
-    run(numTasks, threads,
+    run(
+        numTasks, threads,
         [](void *context, int64_t task, int worker) {
           (*static_cast<std::remove_reference_t<Body> *>(context))(task,
                                                                    worker);

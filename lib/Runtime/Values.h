@@ -171,6 +171,9 @@ struct TensorVal {
   int64_t numElements = 0;
   bool isPermuted = false;
   int64_t strides[kMaxRank]; ///< in elements, if permuted
+  /// Slot of the prepared access tile whose data has not been read yet, or
+  /// -1. Only the structured loop that uses it meets such a tensor.
+  int deferredTile = -1;
 
   float *f() const { return static_cast<float *>(data); }
   int32_t *i32() const { return static_cast<int32_t *>(data); }
@@ -179,6 +182,7 @@ struct TensorVal {
     rank = other.rank;
     numElements = other.numElements;
     isPermuted = false;
+    deferredTile = -1;
     std::memcpy(sizes, other.sizes, sizeof(sizes));
   }
 };

@@ -28,10 +28,10 @@ struct TypeName {
 } // namespace
 
 static const TypeName kTypes[] = {
-    {"<f2", HostDtype::Float16}, {"<f4", HostDtype::Float32},
-    {"|b1", HostDtype::Bool},    {"|u1", HostDtype::UInt8},
-    {"|i1", HostDtype::Int8},    {"<i2", HostDtype::Int16},
-    {"<i4", HostDtype::Int32},   {"<i8", HostDtype::Int64},
+    {"<f2", HostDtype::Float16},  {"<f4", HostDtype::Float32},
+    {"|b1", HostDtype::Bool},     {"|u1", HostDtype::UInt8},
+    {"|i1", HostDtype::Int8},     {"<i2", HostDtype::Int16},
+    {"<i4", HostDtype::Int32},    {"<i8", HostDtype::Int64},
     {"<V2", HostDtype::BFloat16}, {"|V2", HostDtype::BFloat16},
     {"<u2", HostDtype::BFloat16}};
 
@@ -85,7 +85,8 @@ public:
 
 private:
   char peek() {
-    while (at < text.size() && std::isspace(static_cast<unsigned char>(text[at])))
+    while (at < text.size() &&
+           std::isspace(static_cast<unsigned char>(text[at])))
       ++at;
     return at < text.size() ? text[at] : '\0';
   }
@@ -155,8 +156,8 @@ NpyArray spyre::readNpy(const std::string &path) {
   int lengthSize = version == 1 ? 2 : 4;
   if (!file.read(reinterpret_cast<char *>(lengthBytes), lengthSize))
     fail("file ends within its header");
-  int64_t length = lengthBytes[0] | lengthBytes[1] << 8 |
-                   lengthBytes[2] << 16 | int64_t(lengthBytes[3]) << 24;
+  int64_t length = lengthBytes[0] | lengthBytes[1] << 8 | lengthBytes[2] << 16 |
+                   int64_t(lengthBytes[3]) << 24;
   if (length > fileSize)
     fail("file ends within its header");
   std::string header(static_cast<size_t>(length), '\0');

@@ -220,13 +220,14 @@ static std::optional<TensorLayout> plainLayout(const ArgumentInfo &info,
   int64_t count = array.numElements();
   bool isSixteen = dtype == HostDtype::Float16 ||
                    dtype == HostDtype::BFloat16 || dtype == HostDtype::Bool;
-  if (type == "f16" ? isSixteen
-                    : type.empty() && dtype == HostDtype::Float16) {
+  if (type == "f16" ? isSixteen : type.empty() && dtype == HostDtype::Float16) {
     if (numerics == Numerics::IEEE && dtype == HostDtype::Float16)
       return std::nullopt;
     if (numerics == Numerics::IEEE)
-      throw Error("argument '" + info.name + "': with --numerics ieee f16 "
-                  "arrays are float16, found " + toString(dtype));
+      throw Error("argument '" + info.name +
+                  "': with --numerics ieee f16 "
+                  "arrays are float16, found " +
+                  toString(dtype));
     return TensorLayout({count}, dtype);
   }
   if (type == "i32" && dtype == HostDtype::Int64)
@@ -280,8 +281,8 @@ static void upload(const ArgumentInfo &info, Array &array, Numerics numerics,
   // The last stick's tail is part of the transfer, hence of the allocation.
   if (auto layout = plainLayout(info, array.host, numerics)) {
     std::vector<uint8_t> padded(layout->sizeInBytes());
-    hostToDevice(array.host.data.data(), dtype, {array.host.numElements()},
-                 {1}, *layout, padded.data(), nullptr);
+    hostToDevice(array.host.data.data(), dtype, {array.host.numElements()}, {1},
+                 *layout, padded.data(), nullptr);
     std::memcpy(device, padded.data(), deviceBytes(info, array.host));
     return;
   }
@@ -298,8 +299,7 @@ static NpyArray download(const ArgumentInfo &info, const Array &array,
     asBits(numerics, dtype, layout);
     int64_t elemSize = hostBytes(dtype);
     std::vector<uint8_t> image(spanOf(info.shape, info.strides) * elemSize);
-    deviceToHost(device, layout, info.shape, info.strides, dtype,
-                 image.data());
+    deviceToHost(device, layout, info.shape, info.strides, dtype, image.data());
     permute(info.shape, info.strides, elemSize, result.data.data(),
             image.data(), false);
     return result;
@@ -412,8 +412,10 @@ static void run(const Options &options) {
     bool zeros = text == "zeros";
     if (!isArrayText(text) && !zeros) {
       if (info.layout)
-        throw Error("argument '" + info.name + "' is an array: expected a "
-                    ".npy file, found '" + text + "'");
+        throw Error("argument '" + info.name +
+                    "' is an array: expected a "
+                    ".npy file, found '" +
+                    text + "'");
       values[i] = scalarValue(info, text);
       continue;
     }
@@ -432,8 +434,8 @@ static void run(const Options &options) {
     } else {
       array.host = readNpy(text);
     }
-    if (info.layout && (array.host.dtype != info.dtype ||
-                        array.host.shape != info.shape))
+    if (info.layout &&
+        (array.host.dtype != info.dtype || array.host.shape != info.shape))
       throw Error(text + ": error: argument '" + info.name + "' is " +
                   toString(info.dtype) + " " + shapeText(info.shape) +
                   ", the file has " + toString(array.host.dtype) + " " +
@@ -444,8 +446,8 @@ static void run(const Options &options) {
     if (!names.insert(info.name).second)
       throw Error("two array arguments are named '" + info.name + "'");
     array.address = memory.allocate(deviceBytes(info, array.host));
-    values[i] = static_cast<int64_t>(array.address) /
-                elementSize(info, array.host);
+    values[i] =
+        static_cast<int64_t>(array.address) / elementSize(info, array.host);
     arrays.push_back(std::move(array));
   }
   for (size_t i = 0; i < infos.size(); ++i)

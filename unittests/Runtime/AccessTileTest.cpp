@@ -234,8 +234,7 @@ TEST(AccessTile, MatchesPointwiseEvaluation) {
       written[i] = values[i] + 1;
     tile.store(written.data(), false);
     for (int64_t i = 0; i < size; ++i) {
-      bool touched =
-          std::find(values.begin(), values.end(), i) != values.end();
+      bool touched = std::find(values.begin(), values.end(), i) != values.end();
       ASSERT_EQ(memory[i], i + touched);
       if (i > 5000)
         break;

@@ -87,9 +87,9 @@ private:
   uint8_t *lxBase = nullptr;
   uint64_t capacity;
   mutable std::mutex mutex;
-  std::map<uint64_t, uint64_t> freeBlocks;           // start -> size
-  std::multimap<uint64_t, uint64_t> freeBySize;      // size -> start
-  std::map<uint64_t, uint64_t> liveBlocks;           // start -> size
+  std::map<uint64_t, uint64_t> freeBlocks;      // start -> size
+  std::multimap<uint64_t, uint64_t> freeBySize; // size -> start
+  std::map<uint64_t, uint64_t> liveBlocks;      // start -> size
   MemoryStats statistics;
 
   void insertFree(uint64_t start, uint64_t size);

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 sys.path.insert(0, os.path.dirname(__file__))
-import kernels as k  # noqa: E402
+import kernels as k
 
 
 def half(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -28,7 +28,12 @@ def check_close(actual: np.ndarray, expected: np.ndarray, bound) -> None:
 
 def softmax(folder: str) -> None:
     rng = np.random.default_rng(1)
-    for rows, columns, cores in [(512, 1024, 32), (70, 100, 7), (3, 2, 1), (64, 65, 32)]:
+    for rows, columns, cores in [
+        (512, 1024, 32),
+        (70, 100, 7),
+        (3, 2, 1),
+        (64, 65, 32),
+    ]:
         x = half(rng, rows, columns) * np.float16(3)
         ok(k.run(folder, k.softmax_program(rows, columns, cores), [x, "zeros"]))
         expected = k.softmax_reference(x)
@@ -38,14 +43,23 @@ def softmax(folder: str) -> None:
 
 def matmul(folder: str) -> None:
     rng = np.random.default_rng(2)
-    for m, n, depth, grid in [(512, 512, 512, (8, 4)), (70, 200, 130, (3, 2)), (1, 64, 100, (1, 1)),
-                              (5, 3, 1, (4, 1))]:
+    for m, n, depth, grid in [
+        (512, 512, 512, (8, 4)),
+        (70, 200, 130, (3, 2)),
+        (1, 64, 100, (1, 1)),
+        (5, 3, 1, (4, 1)),
+    ]:
         a, b = half(rng, m, depth), half(rng, depth, n)
         ok(k.run(folder, k.matmul_program(m, n, depth, grid), [a, b, "zeros"]))
-        a64, b64 = k.round_dl16(a).astype(np.float64), k.round_dl16(b).astype(np.float64)
+        a64, b64 = (
+            k.round_dl16(a).astype(np.float64),
+            k.round_dl16(b).astype(np.float64),
+        )
         expected = a64 @ b64
         # The bound of spec/numerics.md, and the way to fp16.
-        bound = (2.0**-10 + 2.0**-11) * np.abs(expected) + depth * 2.0**-24 * (np.abs(a64) @ np.abs(b64))
+        bound = (2.0**-10 + 2.0**-11) * np.abs(expected) + depth * 2.0**-24 * (
+            np.abs(a64) @ np.abs(b64)
+        )
         check_close(k.result(folder, "c"), expected, bound + 2.0**-24)
 
 
@@ -54,7 +68,15 @@ def threads(folder: str) -> None:
     x = half(rng, 100, 200)
     results = []
     for count in ["1", "2", "5"]:
-        ok(k.run(folder, k.softmax_program(100, 200, 25), [x, "zeros"], "--threads", count))
+        ok(
+            k.run(
+                folder,
+                k.softmax_program(100, 200, 25),
+                [x, "zeros"],
+                "--threads",
+                count,
+            )
+        )
         results.append(k.result(folder, "out"))
     assert all((r == results[0]).all() for r in results)
 
@@ -66,12 +88,12 @@ def transpose(folder: str) -> None:
         x, y = k.Array(rows, columns), k.Array(columns, rows)
         t = f"tensor<{columns}x{rows}xf16>"
         program = f"""module {{
-  func.func @transpose({x.argument('x')}, {y.argument('y')}) {{
+  func.func @transpose({x.argument("x")}, {y.argument("y")}) {{
     %c0 = arith.constant 0 : index
-    {x.view('v_x', 'x')}
-    {y.view('v_y', 'y')}
-    {x.tile('x_t', 'v_x', 'c0', 'c0', (columns, rows), 'j i')}
-    {y.tile('y_t', 'v_y', 'c0', 'c0', (columns, rows))}
+    {x.view("v_x", "x")}
+    {y.view("v_y", "y")}
+    {x.tile("x_t", "v_x", "c0", "c0", (columns, rows), "j i")}
+    {y.tile("y_t", "v_y", "c0", "c0", (columns, rows))}
     %d = ktdp.load %x_t : !ktdp.access_tile<{columns}x{rows}xindex> -> {t}
     ktdp.store %d, %y_t : {t}, !ktdp.access_tile<{columns}x{rows}xindex>
     return
@@ -87,25 +109,30 @@ def plain(name: str, shape: tuple, element: str) -> str:
     """A dense view of argument `name` and a tile of all of it."""
     dims = "abcdef"[: len(shape)]
     names = " ".join(dims)
-    strides = [int(np.prod(shape[d + 1:])) for d in range(len(shape))]
+    strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
     text = "x".join(map(str, shape))
     zeros = ", ".join("%c0" for _ in shape)
     return f"""%v_{name} = ktdp.construct_memory_view %{name}, sizes: {list(shape)}, strides: {strides} {{
       coordinate_set = {k.box(names, list(shape))}, memory_space = #ktdp.memory_space<global>}} : memref<{text}x{element}>
     %{name}_t = ktdp.construct_access_tile %v_{name}[{zeros}] {{access_tile_set = {k.box(names, list(shape))},
-      access_tile_order = affine_map<({', '.join(dims)}) -> ({', '.join(dims)})>}} : memref<{text}x{element}> -> !ktdp.access_tile<{text}xindex>"""
+      access_tile_order = affine_map<({", ".join(dims)}) -> ({", ".join(dims)})>}} : memref<{text}x{element}> -> !ktdp.access_tile<{text}xindex>"""
 
 
 def load(name: str, shape: tuple, element: str) -> str:
     text = "x".join(map(str, shape))
-    return (plain(name, shape, element) + f"\n    %{name}_d = ktdp.load %{name}_t : "
-            f"!ktdp.access_tile<{text}xindex> -> tensor<{text}x{element}>")
+    return (
+        plain(name, shape, element) + f"\n    %{name}_d = ktdp.load %{name}_t : "
+        f"!ktdp.access_tile<{text}xindex> -> tensor<{text}x{element}>"
+    )
 
 
 def store(name: str, shape: tuple, element: str, value: str) -> str:
     text = "x".join(map(str, shape))
-    return (plain(name, shape, element) + f"\n    ktdp.store %{value}, %{name}_t : tensor<{text}x{element}>, "
-            f"!ktdp.access_tile<{text}xindex>")
+    return (
+        plain(name, shape, element)
+        + f"\n    ktdp.store %{value}, %{name}_t : tensor<{text}x{element}>, "
+        f"!ktdp.access_tile<{text}xindex>"
+    )
 
 
 def function(arguments: str, body: str) -> str:
@@ -119,11 +146,29 @@ def ieee(folder: str) -> None:
     shape = (33, 77)
     x, y = half(rng, *shape), half(rng, *shape)
     text = "tensor<33x77xf16>"
-    for op, reference in [("addf", np.add), ("mulf", np.multiply), ("divf", np.divide), ("maximumf", np.maximum)]:
-        program = function("x y z", f"{load('x', shape, 'f16')}\n{load('y', shape, 'f16')}\n"
-                           f"%r = arith.{op} %x_d, %y_d : {text}\n{store('z', shape, 'f16', 'r')}")
-        ok(k.run(folder, program, [x, y, np.zeros(shape, np.float16)], "--numerics", "ieee"))
-        expected = reference(x.astype(np.float32), y.astype(np.float32)).astype(np.float16)
+    for op, reference in [
+        ("addf", np.add),
+        ("mulf", np.multiply),
+        ("divf", np.divide),
+        ("maximumf", np.maximum),
+    ]:
+        program = function(
+            "x y z",
+            f"{load('x', shape, 'f16')}\n{load('y', shape, 'f16')}\n"
+            f"%r = arith.{op} %x_d, %y_d : {text}\n{store('z', shape, 'f16', 'r')}",
+        )
+        ok(
+            k.run(
+                folder,
+                program,
+                [x, y, np.zeros(shape, np.float16)],
+                "--numerics",
+                "ieee",
+            )
+        )
+        expected = reference(x.astype(np.float32), y.astype(np.float32)).astype(
+            np.float16
+        )
         assert (k.result(folder, "z") == expected).all(), op
         ok(k.run(folder, program, [x, y, np.zeros(shape, np.float16)]))
         expected = k.round_dl16(reference(k.round_dl16(x), k.round_dl16(y)))
@@ -131,28 +176,34 @@ def ieee(folder: str) -> None:
 
 
 def gather_program(rows: int, count: int) -> str:
-    return function("x i y", f"""%v_x = ktdp.construct_memory_view %x, sizes: [{rows}, 128], strides: [128, 1] {{
-      coordinate_set = {k.box('r c', [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    return function(
+        "x i y",
+        f"""%v_x = ktdp.construct_memory_view %x, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {k.box("r c", [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
     %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
-      coordinate_set = {k.box('r', [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+      coordinate_set = {k.box("r", [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
     %x_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_x[ind(%v_i[%a]), (%b)] {{
-      variables_space_set = {k.box('a b', [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      variables_space_set = {k.box("a b", [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
       : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
     %d = ktdp.load %x_t : !ktdp.access_tile<{count}x128xindex> -> tensor<{count}x128xf32>
-    {store('y', (count, 128), 'f32', 'd')}""")
+    {store("y", (count, 128), "f32", "d")}""",
+    )
 
 
 def scatter_program(rows: int, count: int) -> str:
-    """y[i[a], b] = x[a, b]"""
-    return function("x i y", f"""%v_y = ktdp.construct_memory_view %y, sizes: [{rows}, 128], strides: [128, 1] {{
-      coordinate_set = {k.box('r c', [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    """Program for y[i[a], b] = x[a, b]."""
+    return function(
+        "x i y",
+        f"""%v_y = ktdp.construct_memory_view %y, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {k.box("r c", [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
     %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
-      coordinate_set = {k.box('r', [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+      coordinate_set = {k.box("r", [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
     %y_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_y[ind(%v_i[%a]), (%b)] {{
-      variables_space_set = {k.box('a b', [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      variables_space_set = {k.box("a b", [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
       : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
-    {load('x', (count, 128), 'f32')}
-    ktdp.store %x_d, %y_t : tensor<{count}x128xf32>, !ktdp.access_tile<{count}x128xindex>""")
+    {load("x", (count, 128), "f32")}
+    ktdp.store %x_d, %y_t : tensor<{count}x128xf32>, !ktdp.access_tile<{count}x128xindex>""",
+    )
 
 
 def gather(folder: str) -> None:
@@ -167,9 +218,14 @@ def gather(folder: str) -> None:
     assert (k.result(folder, "y") == x[index]).all()
     for bad in [-1, 64, 2**31 - 1]:
         index[7] = bad
-        process = k.run(os.path.join(folder, "bad"), gather_program(64, 20), [x, index, y])
+        process = k.run(
+            os.path.join(folder, "bad"), gather_program(64, 20), [x, index, y]
+        )
         assert process.returncode == 1
-        assert f"index value {bad} for view dimension 0 is outside its range 0 to 63" in process.stderr
+        assert (
+            f"index value {bad} for view dimension 0 is outside its range 0 to 63"
+            in process.stderr
+        )
         assert "program.mlir:" in process.stderr
         assert not os.path.exists(os.path.join(folder, "bad", "out"))
     rows = rng.permutation(64)[:20].astype(np.int32)
@@ -184,36 +240,78 @@ def generics(folder: str) -> None:
     """Every way of running a linalg op, on f32 and integers."""
     rng = np.random.default_rng(7)
 
-    def run(arguments: str, body: str, arrays: list, expected: np.ndarray, bound=0.0, name: str = "") -> None:
+    def run(
+        arguments: str,
+        body: str,
+        arrays: list,
+        expected: np.ndarray,
+        bound=0.0,
+        name: str = "",
+    ) -> None:
         ok(k.run(folder, function(arguments, body), arrays))
         check_close(k.result(folder, arguments.split()[-1]), expected, bound)
 
-    def generic(ins: list, out: tuple, maps: list, kinds: list, body: str, arguments: str, result: str = "r") -> str:
+    def generic(
+        ins: list,
+        out: tuple,
+        maps: list,
+        kinds: list,
+        body: str,
+        arguments: str,
+        result: str = "r",
+    ) -> str:
         names = ", ".join("%" + n for n, _ in ins)
         types = ", ".join(t for _, t in ins)
         maps_text = ", ".join(f"affine_map<{m}>" for m in maps)
         kinds_text = ", ".join(f'"{kind}"' for kind in kinds)
-        return (f"%{result} = linalg.generic {{indexing_maps = [{maps_text}], iterator_types = [{kinds_text}]}} "
-                f"ins({names} : {types}) outs(%{out[0]} : {out[1]}) {{\n^bb0({arguments}):\n{body}\n}} -> {out[1]}")
+        return (
+            f"%{result} = linalg.generic {{indexing_maps = [{maps_text}], iterator_types = [{kinds_text}]}} "
+            f"ins({names} : {types}) outs(%{out[0]} : {out[1]}) {{\n^bb0({arguments}):\n{body}\n}} -> {out[1]}"
+        )
 
     p, q = "parallel", "reduction"
     a = rng.standard_normal((5, 33, 70)).astype(np.float32)
     t = "tensor<5x33x70xf32>"
     # Permuted output, broadcast operands.
-    row, column = rng.standard_normal(70).astype(np.float32), rng.standard_normal((5, 33)).astype(np.float32)
-    run("a b c z", f"""{load('a', (5, 33, 70), 'f32')}
-    {load('b', (70,), 'f32')}
-    {load('c', (5, 33), 'f32')}
+    row, column = (
+        rng.standard_normal(70).astype(np.float32),
+        rng.standard_normal((5, 33)).astype(np.float32),
+    )
+    run(
+        "a b c z",
+        f"""{load("a", (5, 33, 70), "f32")}
+    {load("b", (70,), "f32")}
+    {load("c", (5, 33), "f32")}
     %e = tensor.empty() : tensor<70x5x33xf32>
-    {generic([('a_d', t), ('b_d', 'tensor<70xf32>'), ('c_d', 'tensor<5x33xf32>')], ('e', 'tensor<70x5x33xf32>'),
-             ['(i, j, k) -> (i, j, k)', '(i, j, k) -> (k)', '(i, j, k) -> (i, j)', '(i, j, k) -> (k, i, j)'],
-             [p, p, p], '''%s = arith.addf %x, %y : f32
+    {
+            generic(
+                [("a_d", t), ("b_d", "tensor<70xf32>"), ("c_d", "tensor<5x33xf32>")],
+                ("e", "tensor<70x5x33xf32>"),
+                [
+                    "(i, j, k) -> (i, j, k)",
+                    "(i, j, k) -> (k)",
+                    "(i, j, k) -> (i, j)",
+                    "(i, j, k) -> (k, i, j)",
+                ],
+                [p, p, p],
+                '''%s = arith.addf %x, %y : f32
       %m = arith.mulf %s, %w : f32
-      linalg.yield %m : f32''', '%x: f32, %y: f32, %w: f32, %o: f32')}
-    {store('z', (70, 5, 33), 'f32', 'r')}""", [a, row, column, np.zeros((70, 5, 33), np.float32)],
-        ((a + row) * column[:, :, None]).transpose(2, 0, 1))
+      linalg.yield %m : f32''',
+                "%x: f32, %y: f32, %w: f32, %o: f32",
+            )
+        }
+    {store("z", (70, 5, 33), "f32", "r")}""",
+        [a, row, column, np.zeros((70, 5, 33), np.float32)],
+        ((a + row) * column[:, :, None]).transpose(2, 0, 1),
+    )
     # Sums over each dimension, and of squares.
-    for dims, text in [((2,), "(i, j)"), ((1,), "(i, k)"), ((0,), "(j, k)"), ((0, 2), "(j)"), ((0, 1, 2), "()")]:
+    for dims, text in [
+        ((2,), "(i, j)"),
+        ((1,), "(i, k)"),
+        ((0,), "(j, k)"),
+        ((0, 2), "(j)"),
+        ((0, 1, 2), "()"),
+    ]:
         kinds = [q if d in dims else p for d in range(3)]
         shape = tuple(s for d, s in enumerate(a.shape) if d not in dims)
         out = "tensor<" + "".join(f"{s}x" for s in shape) + "f32>"
@@ -223,23 +321,49 @@ def generics(folder: str) -> None:
             body = "%m = arith.mulf %x, %x : f32\n" if square else ""
             body += f"%s = arith.addf %o, {'%m' if square else '%x'} : f32\nlinalg.yield %s : f32"
             values = a.astype(np.float64) ** (2 if square else 1)
-            run("a z", f"""{load('a', (5, 33, 70), 'f32')}
-    {load('z', shape, 'f32')}
-    {generic([('a_d', t)], ('z_d', out), ['(i, j, k) -> (i, j, k)', f'(i, j, k) -> {text}'], kinds, body,
-             '%x: f32, %o: f32')}
-    {store('z', shape, 'f32', 'r').replace('%v_z', '%v2').replace('%z_t', '%t2')}""",
-                [a, np.ones(shape, np.float32)], values.sum(axis=dims) + 1,
-                a.size * 2.0**-24 * np.abs(values).sum(axis=dims) / 50)
+            run(
+                "a z",
+                f"""{load("a", (5, 33, 70), "f32")}
+    {load("z", shape, "f32")}
+    {
+                    generic(
+                        [("a_d", t)],
+                        ("z_d", out),
+                        ["(i, j, k) -> (i, j, k)", f"(i, j, k) -> {text}"],
+                        kinds,
+                        body,
+                        "%x: f32, %o: f32",
+                    )
+                }
+    {store("z", shape, "f32", "r").replace("%v_z", "%v2").replace("%z_t", "%t2")}""",
+                [a, np.ones(shape, np.float32)],
+                values.sum(axis=dims) + 1,
+                a.size * 2.0**-24 * np.abs(values).sum(axis=dims) / 50,
+            )
     # Integer sums, i64 index of the maximum (first of equals).
     n = rng.integers(-50, 50, (9, 40)).astype(np.int32)
-    run("a z", f"""{load('a', (9, 40), 'i32')}
-    {load('z', (9,), 'i32')}
-    {generic([('a_d', 'tensor<9x40xi32>')], ('z_d', 'tensor<9xi32>'), ['(i, j) -> (i, j)', '(i, j) -> (i)'], [p, q],
-             '''%s = arith.addi %o, %x : i32
-      linalg.yield %s : i32''', '%x: i32, %o: i32')}
-    {store('z', (9,), 'i32', 'r').replace('%v_z', '%v2').replace('%z_t', '%t2')}""",
-        [n, np.zeros(9, np.int32)], n.sum(axis=1))
-    run("a z", f"""{load('a', (9, 40), 'i32')}
+    run(
+        "a z",
+        f"""{load("a", (9, 40), "i32")}
+    {load("z", (9,), "i32")}
+    {
+            generic(
+                [("a_d", "tensor<9x40xi32>")],
+                ("z_d", "tensor<9xi32>"),
+                ["(i, j) -> (i, j)", "(i, j) -> (i)"],
+                [p, q],
+                '''%s = arith.addi %o, %x : i32
+      linalg.yield %s : i32''',
+                "%x: i32, %o: i32",
+            )
+        }
+    {store("z", (9,), "i32", "r").replace("%v_z", "%v2").replace("%z_t", "%t2")}""",
+        [n, np.zeros(9, np.int32)],
+        n.sum(axis=1),
+    )
+    run(
+        "a z",
+        f"""{load("a", (9, 40), "i32")}
     %low = arith.constant dense<-2147483648> : tensor<9xi32>
     %none = arith.constant dense<-1> : tensor<9xi64>
     %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
@@ -253,10 +377,15 @@ def generics(folder: str) -> None:
       %w = arith.select %g, %j64, %at : i64
       linalg.yield %v, %w : i32, i64
     }} -> (tensor<9xi32>, tensor<9xi64>)
-    {store('z', (9,), 'i64', 'r#1')}""", [n, np.zeros(9, np.int64)], n.argmax(axis=1))
+    {store("z", (9,), "i64", "r#1")}""",
+        [n, np.zeros(9, np.int64)],
+        n.argmax(axis=1),
+    )
     # A scan: the output is indexed by the reduction loop as well.
     f = rng.integers(-9, 9, (6, 20)).astype(np.float32)
-    run("a z", f"""{load('a', (6, 20), 'f32')}
+    run(
+        "a z",
+        f"""{load("a", (6, 20), "f32")}
     %zero = arith.constant dense<0.0> : tensor<6xf32>
     %e = tensor.empty() : tensor<6x20xf32>
     %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>,
@@ -266,48 +395,90 @@ def generics(folder: str) -> None:
       %s = arith.addf %x, %c : f32
       linalg.yield %s, %s : f32, f32
     }} -> (tensor<6x20xf32>, tensor<6xf32>)
-    {store('z', (6, 20), 'f32', 'r#0')}""", [f, np.zeros((6, 20), np.float32)], f.cumsum(axis=1))
+    {store("z", (6, 20), "f32", "r#0")}""",
+        [f, np.zeros((6, 20), np.float32)],
+        f.cumsum(axis=1),
+    )
     # Contractions in every operand order, with a batch.
-    for left, right, out in [("bmk", "bkn", "bmn"), ("bkm", "bnk", "bnm"), ("mbk", "kbn", "mnb"), ("bk", "bkn", "bn"),
-                             ("km", "kn", "nm"), ("bmk", "kn", "bmn")]:
+    for left, right, out in [
+        ("bmk", "bkn", "bmn"),
+        ("bkm", "bnk", "bnm"),
+        ("mbk", "kbn", "mnb"),
+        ("bk", "bkn", "bn"),
+        ("km", "kn", "nm"),
+        ("bmk", "kn", "bmn"),
+    ]:
         sizes = {"b": 3, "m": 17, "n": 40, "k": 29}
         dims = sorted(set(left + right))
         shapes = [tuple(sizes[c] for c in text) for text in (left, right, out)]
         x, y = (rng.integers(-8, 8, s).astype(np.float32) for s in shapes[:2])
-        maps = [f"({', '.join(dims)}) -> ({', '.join(text)})" for text in (left, right, out)]
+        maps = [
+            f"({', '.join(dims)}) -> ({', '.join(text)})" for text in (left, right, out)
+        ]
         types = ["tensor<" + "x".join(map(str, s)) + "xf32>" for s in shapes]
-        run("x y z", f"""{load('x', shapes[0], 'f32')}
-    {load('y', shapes[1], 'f32')}
+        run(
+            "x y z",
+            f"""{load("x", shapes[0], "f32")}
+    {load("y", shapes[1], "f32")}
     %zero = arith.constant 0.0 : f32
     %e = tensor.empty() : {types[2]}
     %f = linalg.fill ins(%zero : f32) outs(%e : {types[2]}) -> {types[2]}
-    {generic([('x_d', types[0]), ('y_d', types[1])], ('f', types[2]), maps, [p if d in out else q for d in dims],
-             '''%m = arith.mulf %l, %h : f32
+    {
+                generic(
+                    [("x_d", types[0]), ("y_d", types[1])],
+                    ("f", types[2]),
+                    maps,
+                    [p if d in out else q for d in dims],
+                    '''%m = arith.mulf %l, %h : f32
       %s = arith.addf %o, %m : f32
-      linalg.yield %s : f32''', '%l: f32, %h: f32, %o: f32')}
-    {store('z', shapes[2], 'f32', 'r')}""", [x, y, np.zeros(shapes[2], np.float32)],
-            np.einsum(f"{left},{right}->{out}", x, y))
+      linalg.yield %s : f32''',
+                    "%l: f32, %h: f32, %o: f32",
+                )
+            }
+    {store("z", shapes[2], "f32", "r")}""",
+            [x, y, np.zeros(shapes[2], np.float32)],
+            np.einsum(f"{left},{right}->{out}", x, y),
+        )
     # Integer powers, classification and clamping.
     base = np.array([[0, 1, -1, 2, -3, 7, 10, -2]], np.int32).repeat(3, 0)
     power = np.array([[0, 5, -3, 10, 3, 2, 9, -1]], np.int32).repeat(3, 0)
-    run("x y z", f"""{load('x', (3, 8), 'i32')}
-    {load('y', (3, 8), 'i32')}
+    run(
+        "x y z",
+        f"""{load("x", (3, 8), "i32")}
+    {load("y", (3, 8), "i32")}
     %r = math.ipowi %x_d, %y_d : tensor<3x8xi32>
-    {store('z', (3, 8), 'i32', 'r')}""", [base, power, np.zeros((3, 8), np.int32)],
-        np.array([[1, 1, -1, 1024, -27, 49, 10**9, 0]]).repeat(3, 0))
+    {store("z", (3, 8), "i32", "r")}""",
+        [base, power, np.zeros((3, 8), np.int32)],
+        np.array([[1, 1, -1, 1024, -27, 49, 10**9, 0]]).repeat(3, 0),
+    )
     odd = np.array([[np.nan, np.inf, -np.inf, 0.0, -5.0, 1e30, 3.0]], np.float32)
-    for op, reference in [("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)]:
-        run("x z", f"""{load('x', (1, 7), 'f32')}
+    for op, reference in [
+        ("isnan", np.isnan),
+        ("isinf", np.isinf),
+        ("isfinite", np.isfinite),
+    ]:
+        run(
+            "x z",
+            f"""{load("x", (1, 7), "f32")}
     %r = math.{op} %x_d : tensor<1x7xf32>
-    {store('z', (1, 7), 'i1', 'r')}""", [odd, np.zeros((1, 7), np.bool_)], reference(odd))
-    run("x z", f"""{load('x', (1, 7), 'f32')}
+    {store("z", (1, 7), "i1", "r")}""",
+            [odd, np.zeros((1, 7), np.bool_)],
+            reference(odd),
+        )
+    run(
+        "x z",
+        f"""{load("x", (1, 7), "f32")}
     %low = arith.constant dense<-2.0> : tensor<1x7xf32>
     %high = arith.constant dense<2.5> : tensor<1x7xf32>
     %r = math.clampf %x_d to [%low, %high] : tensor<1x7xf32>
-    {store('z', (1, 7), 'f32', 'r')}""", [odd[:, 1:].repeat(2, 1)[:, :7].copy(), np.zeros((1, 7), np.float32)],
-        np.clip(odd[:, 1:].repeat(2, 1)[:, :7], -2.0, 2.5))
+    {store("z", (1, 7), "f32", "r")}""",
+        [odd[:, 1:].repeat(2, 1)[:, :7].copy(), np.zeros((1, 7), np.float32)],
+        np.clip(odd[:, 1:].repeat(2, 1)[:, :7], -2.0, 2.5),
+    )
     # linalg.index in a parallel loop, a uniform result, select on a scalar.
-    run("z", f"""%e = tensor.empty() : tensor<7x1500xi64>
+    run(
+        "z",
+        f"""%e = tensor.empty() : tensor<7x1500xi64>
     %r = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}}
       outs(%e : tensor<7x1500xi64>) {{
     ^bb0(%o: i64):
@@ -319,8 +490,10 @@ def generics(folder: str) -> None:
       %c = arith.index_cast %s : index to i64
       linalg.yield %c : i64
     }} -> tensor<7x1500xi64>
-    {store('z', (7, 1500), 'i64', 'r')}""", [np.zeros((7, 1500), np.int64)],
-        np.arange(7)[:, None] * 1000 + np.arange(1500)[None, :])
+    {store("z", (7, 1500), "i64", "r")}""",
+        [np.zeros((7, 1500), np.int64)],
+        np.arange(7)[:, None] * 1000 + np.arange(1500)[None, :],
+    )
 
 
 def control(folder: str) -> None:
@@ -342,7 +515,9 @@ def control(folder: str) -> None:
             a, b = b, a + b
         # A swap: each iteration argument is the other one's next value; both
         # loaded tiles stay in use after the loop.
-        run("x y z n", f"""{loads}
+        run(
+            "x y z n",
+            f"""{loads}
     %c1 = arith.constant 1 : index
     %p, %q, %k = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x_d, %b = %y_d, %c = %c0) -> ({t}, {t}, index) {{
       %s = arith.addf %a, %b : {t}
@@ -355,9 +530,14 @@ def control(folder: str) -> None:
     %r0 = arith.addf %p, %kt : {t}
     %r1 = arith.subf %r0, %x_d : {t}
     %r = arith.subf %r1, %y_d : {t}
-    {store_r}""", [x, y, zero, count], a + sum(range(count)) - x - y)
+    {store_r}""",
+            [x, y, zero, count],
+            a + sum(range(count)) - x - y,
+        )
     for n in [3, 4]:
-        run("x y z n", f"""{loads}
+        run(
+            "x y z n",
+            f"""{loads}
     %c4 = arith.constant 4 : index
     %less = arith.cmpi slt, %n, %c4 : index
     %r, %u = scf.if %less -> ({t}, index) {{
@@ -366,8 +546,13 @@ def control(folder: str) -> None:
     }} else {{
       scf.yield %x_d, %n : {t}, index
     }}
-    {store_r}""", [x, y, zero, n], x + y if n < 4 else x)
-    run("x y z n", f"""{loads}
+    {store_r}""",
+            [x, y, zero, n],
+            x + y if n < 4 else x,
+        )
+    run(
+        "x y z n",
+        f"""{loads}
     %c1 = arith.constant 1 : index
     %w:2 = scf.while (%a = %x_d, %i = %n) : ({t}, index) -> ({t}, index) {{
       %more = arith.cmpi sgt, %i, %c0 : index
@@ -379,11 +564,16 @@ def control(folder: str) -> None:
       scf.yield %s, %j : {t}, index
     }}
     %r = arith.addf %w#0, %x_d : {t}
-    {store_r}""", [x, y, zero, 3], x + 3 * y + x)
+    {store_r}""",
+        [x, y, zero, 3],
+        x + 3 * y + x,
+    )
     expected = x.copy()
     expected[1:3, 0:6:2] = y[0:2, 1:4]
     expected[3, 5] = y[2, 2]
-    run("x y z", f"""{loads}
+    run(
+        "x y z",
+        f"""{loads}
     %c2 = arith.constant 2 : index
     %c3 = arith.constant 3 : index
     %c5 = arith.constant 5 : index
@@ -393,12 +583,25 @@ def control(folder: str) -> None:
     %i = tensor.insert %e into %o[%c3, %c5] : {t}
     %f = tensor.collapse_shape %i [[0, 1]] : {t} into tensor<24xf32>
     %r = tensor.expand_shape %f [[0, 1]] output_shape [4, 6] : tensor<24xf32> into {t}
-    {store_r}""", [x, y, zero], expected)
-    process = k.run(os.path.join(folder, "bad"), function("x y z n", f"""{loads}
+    {store_r}""",
+        [x, y, zero],
+        expected,
+    )
+    process = k.run(
+        os.path.join(folder, "bad"),
+        function(
+            "x y z n",
+            f"""{loads}
     %s = tensor.extract_slice %y_d[%n, 0] [2, 6] [1, 1] : {t} to tensor<2x6xf32>
-    {store("z", (2, 6), "f32", "s")}"""), [x, y, zero, 3])
+    {store("z", (2, 6), "f32", "s")}""",
+        ),
+        [x, y, zero, 3],
+    )
     assert process.returncode == 1
-    assert "slice of dimension 0 at offset 3 with 2 elements and stride 1 leaves its size 4" in process.stderr
+    assert (
+        "slice of dimension 0 at offset 3 with 2 elements and stride 1 leaves its size 4"
+        in process.stderr
+    )
 
 
 def communication(folder: str) -> None:
@@ -408,7 +611,10 @@ def communication(folder: str) -> None:
     groups = "affine_set<(g) : (g >= 0, -g + 1 >= 0)>"
     pair = "affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>"
     first = "affine_set<(i)[g] : (i - 2*g == 0)>"
-    t, future = "tensor<2x6xf32>", f"!ktdp.tile_future<tensor<2x6xf32>, groups = {groups}>"
+    t, future = (
+        "tensor<2x6xf32>",
+        f"!ktdp.tile_future<tensor<2x6xf32>, groups = {groups}>",
+    )
 
     def program(producers: str, receive: str, shape: tuple, after: str = "") -> str:
         own = "x".join(map(str, shape))
@@ -416,9 +622,9 @@ def communication(folder: str) -> None:
         return f"""func.func @f(%x: index {{ktdp.name = "x"}}, %z: index {{ktdp.name = "z"}}) attributes {{grid = [4]}} {{
     %c0 = arith.constant 0 : index
     %core = ktdp.get_compute_tile_id : index
-    %vx = ktdp.construct_memory_view %x, sizes: [4, 2, 6], strides: [12, 6, 1] {{coordinate_set = {k.box('c r j', [4, 2, 6])},
+    %vx = ktdp.construct_memory_view %x, sizes: [4, 2, 6], strides: [12, 6, 1] {{coordinate_set = {k.box("c r j", [4, 2, 6])},
       memory_space = #ktdp.memory_space<global>}} : memref<4x2x6xf32>
-    %tx = ktdp.construct_access_tile %vx[%core, %c0, %c0] {{access_tile_set = {k.box('c r j', [1, 2, 6])},
+    %tx = ktdp.construct_access_tile %vx[%core, %c0, %c0] {{access_tile_set = {k.box("c r j", [1, 2, 6])},
       access_tile_order = affine_map<(c, r, j) -> (c, r, j)>}} : memref<4x2x6xf32> -> !ktdp.access_tile<1x2x6xindex>
     %d3 = ktdp.load %tx : !ktdp.access_tile<1x2x6xindex> -> tensor<1x2x6xf32>
     %d = tensor.collapse_shape %d3 [[0, 1], [2]] : tensor<1x2x6xf32> into {t}
@@ -431,7 +637,7 @@ def communication(folder: str) -> None:
     {after}
     %e = tensor.expand_shape %r [[0, 1], [2]] output_shape [1, {shape[0]}, {shape[1]}] : tensor<{own}xf32> into tensor<1x{own}xf32>
     %vz = ktdp.construct_memory_view %z, sizes: [4, {shape[0]}, {shape[1]}], strides: [{shape[0] * shape[1]}, {shape[1]}, 1] {{
-      coordinate_set = {k.box('c r j', [4, *shape])}, memory_space = #ktdp.memory_space<global>}} : memref<4x{own}xf32>
+      coordinate_set = {k.box("c r j", [4, *shape])}, memory_space = #ktdp.memory_space<global>}} : memref<4x{own}xf32>
     %tz = ktdp.construct_access_tile %vz[%core, %c0, %c0] {{access_tile_set = {box},
       access_tile_order = affine_map<(c, r, j) -> (c, r, j)>}} : memref<4x{own}xf32> -> !ktdp.access_tile<1x{own}xindex>
     ktdp.store %e, %tz : tensor<1x{own}xf32>, !ktdp.access_tile<1x{own}xindex>
@@ -447,39 +653,92 @@ def communication(folder: str) -> None:
       ktdp.yield_reduced %sum : {t}
     }}"""
     folded = 2 * x[0::2] + x[1::2]
-    split = np.concatenate([folded[:, None, :, :3], folded[:, None, :, 3:]], axis=1).reshape(4, 2, 3)
+    split = np.concatenate(
+        [folded[:, None, :, :3], folded[:, None, :, 3:]], axis=1
+    ).reshape(4, 2, 3)
     both = np.concatenate([x[0::2], x[1::2]], axis=1)
-    exchanged = np.stack([np.concatenate([x[c // 2 * 2][:, c % 2 * 3:][:, :3], x[c // 2 * 2 + 1][:, c % 2 * 3:][:, :3]])
-                          for c in range(4)])
-    parts = np.stack([x[c // 2 * 2][c % 2:][:1] for c in range(4)])
+    exchanged = np.stack(
+        [
+            np.concatenate(
+                [
+                    x[c // 2 * 2][:, c % 2 * 3 :][:, :3],
+                    x[c // 2 * 2 + 1][:, c % 2 * 3 :][:, :3],
+                ]
+            )
+            for c in range(4)
+        ]
+    )
+    parts = np.stack([x[c // 2 * 2][c % 2 :][:1] for c in range(4)])
     cases = [
-        (pair, f"ktdp.inter_tile_reduce(%future) consumer_tiles_per_group = {pair}, identity(%zero : {t}) : {future} "
-               f"-> {t} {combine}", folded.repeat(2, 0)),
-        (pair, f"ktdp.inter_tile_reduce_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 1, "
-               f"identity(%zero : {t}) : {future} -> tensor<2x3xf32> {combine}", split),
-        (first, f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair} : {future} -> {t}",
-         x[0::2].repeat(2, 0)),
-        (pair, f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair}, producer_dependency_per_consumer = "
-               f"affine_set<(p)[g, c] : (p + c - 4*g - 1 == 0)> : {future} -> {t}", x[[1, 0, 3, 2]]),
-        (pair, f"ktdp.inter_tile_gather(%future) consumer_tiles_per_group = {pair}, gather_dimension = 0 : {future} "
-               f"-> tensor<4x6xf32>", both.repeat(2, 0)),
-        (first, f"ktdp.inter_tile_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 0 : {future} "
-                f"-> tensor<1x6xf32>", parts),
-        (pair, f"ktdp.inter_tile_all_to_all(%future) consumer_tiles_per_group = {pair}, split_dimension = 1, "
-               f"concat_dimension = 0 : {future} -> tensor<4x3xf32>", exchanged),
+        (
+            pair,
+            f"ktdp.inter_tile_reduce(%future) consumer_tiles_per_group = {pair}, identity(%zero : {t}) : {future} "
+            f"-> {t} {combine}",
+            folded.repeat(2, 0),
+        ),
+        (
+            pair,
+            f"ktdp.inter_tile_reduce_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 1, "
+            f"identity(%zero : {t}) : {future} -> tensor<2x3xf32> {combine}",
+            split,
+        ),
+        (
+            first,
+            f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair} : {future} -> {t}",
+            x[0::2].repeat(2, 0),
+        ),
+        (
+            pair,
+            f"ktdp.inter_tile_consume(%future) consumer_tiles_per_group = {pair}, producer_dependency_per_consumer = "
+            f"affine_set<(p)[g, c] : (p + c - 4*g - 1 == 0)> : {future} -> {t}",
+            x[[1, 0, 3, 2]],
+        ),
+        (
+            pair,
+            f"ktdp.inter_tile_gather(%future) consumer_tiles_per_group = {pair}, gather_dimension = 0 : {future} "
+            f"-> tensor<4x6xf32>",
+            both.repeat(2, 0),
+        ),
+        (
+            first,
+            f"ktdp.inter_tile_scatter(%future) consumer_tiles_per_group = {pair}, scatter_dimension = 0 : {future} "
+            f"-> tensor<1x6xf32>",
+            parts,
+        ),
+        (
+            pair,
+            f"ktdp.inter_tile_all_to_all(%future) consumer_tiles_per_group = {pair}, split_dimension = 1, "
+            f"concat_dimension = 0 : {future} -> tensor<4x3xf32>",
+            exchanged,
+        ),
     ]
     for producers, receive, expected in cases:
         for _ in range(3):
-            ok(k.run(folder, program(producers, receive, expected.shape[1:]), [x, np.zeros_like(expected)]))
+            ok(
+                k.run(
+                    folder,
+                    program(producers, receive, expected.shape[1:]),
+                    [x, np.zeros_like(expected)],
+                )
+            )
             assert (k.result(folder, "z") == expected).all(), receive
     # A core that fails ends the others; a core in two groups is refused.
     receive = cases[0][1]
     divide = "%bad = arith.divui %c0, %c0 : index"
-    process = k.run(os.path.join(folder, "bad"), program(pair, receive, (2, 6), divide), [x, x])
-    assert process.returncode == 1 and "core 0: integer division by zero" in process.stderr, process.stderr
+    process = k.run(
+        os.path.join(folder, "bad"), program(pair, receive, (2, 6), divide), [x, x]
+    )
+    assert (
+        process.returncode == 1 and "core 0: integer division by zero" in process.stderr
+    ), process.stderr
     overlapping = "affine_set<(i)[g] : (i - g >= 0, -i + g + 1 >= 0)>"
-    process = k.run(os.path.join(folder, "bad"), program(overlapping, receive, (2, 6)), [x, x])
-    assert process.returncode == 1 and "core 1 is a producer in groups 0 and 1" in process.stderr, process.stderr
+    process = k.run(
+        os.path.join(folder, "bad"), program(overlapping, receive, (2, 6)), [x, x]
+    )
+    assert (
+        process.returncode == 1
+        and "core 1 is a producer in groups 0 and 1" in process.stderr
+    ), process.stderr
 
 
 if __name__ == "__main__":

@@ -31,14 +31,21 @@ def round_dl16(x: np.ndarray) -> np.ndarray:
     return result.astype(np.float32)
 
 
+def ceil_div(x: int, y: int) -> int:
+    """The quotient rounded up."""
+    return -(-x // y)
+
+
 def box(names: str, extents: list) -> str:
     """An affine_set of the box; a string extent is a symbol."""
     dims = names.split()
     symbols = [e for e in extents if isinstance(e, str)]
     parts = []
-    for d, e in zip(dims, extents):
+    for d, e in zip(dims, extents, strict=True):
         parts.append(f"{d} >= 0")
-        parts.append(f"-{d} + {e} - 1 >= 0" if isinstance(e, str) else f"-{d} + {e - 1} >= 0")
+        parts.append(
+            f"-{d} + {e} - 1 >= 0" if isinstance(e, str) else f"-{d} + {e - 1} >= 0"
+        )
     text = f"affine_set<({', '.join(dims)})"
     if symbols:
         text += f"[{', '.join(symbols)}]"
@@ -50,7 +57,7 @@ class Array:
 
     def __init__(self, rows: int, columns: int):
         self.rows, self.columns = rows, columns
-        self.sticks = -(-columns // 64)
+        self.sticks = ceil_div(columns, 64)
 
     def argument(self, name: str) -> str:
         r, c = self.rows, self.columns
@@ -69,10 +76,19 @@ class Array:
             f"memory_space = #ktdp.memory_space<global>}} : memref<{t}x{r}x64xf16>"
         )
 
-    def tile(self, result: str, view: str, row: str, column: str, shape: tuple,
-             names: str = "i j", symbols: str = "") -> str:
+    def tile(
+        self,
+        result: str,
+        view: str,
+        row: str,
+        column: str,
+        shape: tuple,
+        names: str = "i j",
+        symbols: str = "",
+    ) -> str:
         """A [rows, columns] tile at (row, column); names says which of the
-        tile's dimensions is the row and which the column."""
+        tile's dimensions is the row and which the column.
+        """
         dims = names.split()
         extents = list(shape)
         text = "x".join("?" if isinstance(e, str) else str(e) for e in shape)
@@ -86,7 +102,9 @@ class Array:
         )
 
 
-def run(folder: str, program: str, arguments: list, *options: str) -> subprocess.CompletedProcess:
+def run(
+    folder: str, program: str, arguments: list, *options: str
+) -> subprocess.CompletedProcess:
     """Writes `program`, runs spyre-run on it; arrays are saved as .npy."""
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, "program.mlir")
@@ -132,26 +150,37 @@ def softmax_program(rows: int, columns: int, cores: int) -> str:
 
     def load(n: str, a: Array) -> str:
         if a.columns == 1:
-            return vector(n, a) + f"\n    %{n}_d = ktdp.load %{n}_t : !ktdp.access_tile<{chunk}xindex> -> {r}"
-        return (a.tile(n + "_t", "v_" + n, "row", "c0", (chunk, columns))
-                + f"\n    %{n}_d = ktdp.load %{n}_t : !ktdp.access_tile<{chunk}x{columns}xindex> -> {t}")
+            return (
+                vector(n, a)
+                + f"\n    %{n}_d = ktdp.load %{n}_t : !ktdp.access_tile<{chunk}xindex> -> {r}"
+            )
+        return (
+            a.tile(n + "_t", "v_" + n, "row", "c0", (chunk, columns))
+            + f"\n    %{n}_d = ktdp.load %{n}_t : !ktdp.access_tile<{chunk}x{columns}xindex> -> {t}"
+        )
 
     def vector(n: str, a: Array) -> str:
         return (
             f"%{n}_t = ktdp.construct_indirect_access_tile intermediate_variables(%i) %v_{n}[0, (%row + %i), 0] "
             f"{{variables_space_set = {box('i', [chunk])}, variables_space_order = affine_map<(i) -> (i)>}} : "
-            f"memref<1x{rows}x64xf16> -> !ktdp.access_tile<{chunk}xindex>")
+            f"memref<1x{rows}x64xf16> -> !ktdp.access_tile<{chunk}xindex>"
+        )
 
     def store(n: str, a: Array, value: str) -> str:
         if a.columns == 1:
-            return vector(n, a) + f"\n    ktdp.store %{value}, %{n}_t : {r}, !ktdp.access_tile<{chunk}xindex>"
-        return (a.tile(n + "_t", "v_" + n, "row", "c0", (chunk, columns))
-                + f"\n    ktdp.store %{value}, %{n}_t : {t}, !ktdp.access_tile<{chunk}x{columns}xindex>")
+            return (
+                vector(n, a)
+                + f"\n    ktdp.store %{value}, %{n}_t : {r}, !ktdp.access_tile<{chunk}xindex>"
+            )
+        return (
+            a.tile(n + "_t", "v_" + n, "row", "c0", (chunk, columns))
+            + f"\n    ktdp.store %{value}, %{n}_t : {t}, !ktdp.access_tile<{chunk}x{columns}xindex>"
+        )
 
     maps = "affine_map<(i, j) -> (i, j)>", "affine_map<(i, j) -> (i)>"
 
     def reduction(identity: str, op: str) -> str:
-        return f"""{load('a', x)}
+        return f"""{load("a", x)}
     %init = arith.constant {identity} : f32
     %e = tensor.empty() : {r32}
     %f = linalg.fill ins(%init : f32) outs(%e : {r32}) -> {r32}
@@ -163,11 +192,11 @@ def softmax_program(rows: int, columns: int, cores: int) -> str:
       linalg.yield %z : f32
     }} -> {r32}
     %h = arith.truncf %s : {r32} to {r}
-    {store('o', v, 'h')}"""
+    {store("o", v, "h")}"""
 
     def binary(op: str) -> str:
-        return f"""{load('a', x)}
-    {load('b', v)}
+        return f"""{load("a", x)}
+    {load("b", v)}
     %e = tensor.empty() : {t}
     %h = linalg.generic {{indexing_maps = [{maps[0]}, {maps[1]}, {maps[0]}], iterator_types = ["parallel", "parallel"]}}
       ins(%a_d, %b_d : {t}, {r}) outs(%e : {t}) {{
@@ -178,17 +207,17 @@ def softmax_program(rows: int, columns: int, cores: int) -> str:
       %y = arith.truncf %z : f32 to f16
       linalg.yield %y : f16
     }} -> {t}
-    {store('o', x, 'h')}"""
+    {store("o", x, "h")}"""
 
-    exp = f"""{load('a', x)}
+    exp = f"""{load("a", x)}
     %w = arith.extf %a_d : {t} to {t32}
     %g = math.exp %w : {t32}
     %h = arith.truncf %g : {t32} to {t}
-    {store('o', x, 'h')}"""
+    {store("o", x, "h")}"""
 
     big = x.sticks * rows * 64
     return f"""module {{
-  func.func @main({x.argument('x')}, {x.argument('out')}, %pool: index {{ktdp.name = "pool", ktdp.pool_size = {pool} : i64}}) {{
+  func.func @main({x.argument("x")}, {x.argument("out")}, %pool: index {{ktdp.name = "pool", ktdp.pool_size = {pool} : i64}}) {{
     %two = arith.constant 2 : index
     %big = arith.constant {big} : index
     %small = arith.constant {rows * 64} : index
@@ -203,11 +232,11 @@ def softmax_program(rows: int, columns: int, cores: int) -> str:
     call @div(%p1, %p3, %out) : (index, index, index) -> ()
     return
   }}
-{sliced('max', [('a', x), ('o', v)], reduction('0xFF800000', 'maximumf'))}
-{sliced('sub', [('a', x), ('b', v), ('o', x)], binary('subf'))}
-{sliced('exp', [('a', x), ('o', x)], exp)}
-{sliced('sum', [('a', x), ('o', v)], reduction('0.0', 'addf'))}
-{sliced('div', [('a', x), ('b', v), ('o', x)], binary('divf'))}
+{sliced("max", [("a", x), ("o", v)], reduction("0xFF800000", "maximumf"))}
+{sliced("sub", [("a", x), ("b", v), ("o", x)], binary("subf"))}
+{sliced("exp", [("a", x), ("o", x)], exp)}
+{sliced("sum", [("a", x), ("o", v)], reduction("0.0", "addf"))}
+{sliced("div", [("a", x), ("b", v), ("o", x)], binary("divf"))}
 }}
 """
 
@@ -222,19 +251,23 @@ def softmax_reference(x: np.ndarray) -> np.ndarray:
 
 
 def matmul_program(m: int, n: int, k: int, grid: tuple) -> str:
-    """c = a @ b over a (rows, columns) grid of ceil-divided slices: ragged."""
+    """C = a @ b over a (rows, columns) grid of ceil-divided slices: ragged."""
     a, b, c = Array(m, k), Array(k, n), Array(m, n)
     gm, gn = grid
-    cm, cn = -(-m // gm), -(-(-(-n // gn)) // 64) * 64
-    gn = -(-n // cn)
+    cm, cn = ceil_div(m, gm), ceil_div(ceil_div(n, gn), 64) * 64
+    gn = ceil_div(n, cn)
 
-    def tile(x: Array, result: str, row: str, column: str, rows, columns, names: str) -> str:
+    def tile(
+        x: Array, result: str, row: str, column: str, rows, columns, names: str
+    ) -> str:
         symbols = [s for s in (rows, columns) if isinstance(s, str)]
         text = f"symbols({', '.join('%' + s for s in symbols)}) " if symbols else ""
-        return x.tile(result, "v_" + result[0], row, column, (rows, columns), names, text)
+        return x.tile(
+            result, "v_" + result[0], row, column, (rows, columns), names, text
+        )
 
     return f"""module {{
-  func.func @matmul({a.argument('a')}, {b.argument('b')}, {c.argument('c')}) attributes {{grid = [{gm}, {gn}]}} {{
+  func.func @matmul({a.argument("a")}, {b.argument("b")}, {c.argument("c")}) attributes {{grid = [{gm}, {gn}]}} {{
     %c0 = arith.constant 0 : index
     %gm, %gn = ktdp.get_compute_tile_id : index, index
     %cm = arith.constant {cm} : index
@@ -248,12 +281,12 @@ def matmul_program(m: int, n: int, k: int, grid: tuple) -> str:
     %minm = arith.minsi %cm, %restm : index
     %rows = arith.maxsi %minm, %c0 : index
     %columns = arith.minsi %cn, %restn : index
-    {a.view('v_a', 'a')}
-    {b.view('v_b', 'b')}
-    {c.view('v_c', 'c')}
-    {tile(a, 'a_t', 'row', 'c0', 'rows', k, 'i j')}
-    {tile(b, 'b_t', 'c0', 'column', k, 'columns', 'i j')}
-    {tile(c, 'c_t', 'row', 'column', 'rows', 'columns', 'i j')}
+    {a.view("v_a", "a")}
+    {b.view("v_b", "b")}
+    {c.view("v_c", "c")}
+    {tile(a, "a_t", "row", "c0", "rows", k, "i j")}
+    {tile(b, "b_t", "c0", "column", k, "columns", "i j")}
+    {tile(c, "c_t", "row", "column", "rows", "columns", "i j")}
     %a_d = ktdp.load %a_t : !ktdp.access_tile<?x{k}xindex> -> tensor<?x{k}xf16>
     %b_d = ktdp.load %b_t : !ktdp.access_tile<{k}x?xindex> -> tensor<{k}x?xf16>
     %zero = arith.constant 0.0 : f32
