@@ -155,5 +155,5 @@ case "${1:-}" in
   products) environment; build products; install_package ;;
   all) environment; build all; install_package ;;
   docs) environment; build docs; say "pages are in build/docs" ;;
-  *) sed -n 's/^# \?//; 3,14p' "$0" >&2; exit 2 ;;
+  *) sed -n 's/^# \?//; 3,13p' "$0" >&2; exit 2 ;;
 esac
