@@ -31,6 +31,15 @@ from models import MLP, GPT2Block, Llama, LlamaConfig  # noqa: E402
 SPYRE_RUN = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin/spyre-run"
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """References of small models: threads cost more than they give."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def on_device_and_wide(model):
     """A model in fp16 on the device, and in fp64 with the values it stores."""
     half = copy.deepcopy(model).half()
