@@ -118,6 +118,28 @@ Value GraphBuilder::Impl::buildCopy(Value value) {
   return builder.create(state)->getResult(0);
 }
 
+int GraphBuilder::Impl::compact(int value) {
+  const Entry &from = entry(value);
+  const Root &root = roots[from.root];
+  if (::spyre::isDense(root.sizes, root.strides))
+    return value;
+  // Keep the order of the dimensions, drop the gaps.
+  SmallVector<int64_t> sizes(from.sizes), strides(from.strides);
+  SmallVector<unsigned> dims =
+      llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
+  llvm::sort(dims, [&](unsigned x, unsigned y) {
+    return std::make_pair(strides[x], y) < std::make_pair(strides[y], x);
+  });
+  SmallVector<int64_t> dense(sizes.size());
+  int64_t step = 1;
+  for (unsigned dim : dims) {
+    dense[dim] = step;
+    step *= std::max<int64_t>(sizes[dim], 1);
+  }
+  HostDtype dtype = root.dtype;
+  return addRoot(buildCopy(from.value), dtype, sizes, dense, -1);
+}
+
 //===----------------------------------------------------------------------===//
 // Checks of what callers give
 //===----------------------------------------------------------------------===//
@@ -253,12 +275,24 @@ int GraphBuilder::view(int value, const std::vector<int64_t> &sizes,
                   str(strides) + " is not valid");
   }
   const Impl::Root &home = impl->roots[root];
-  int64_t numElements = countElements(home.sizes);
+  int64_t numElements = countElements(home.sizes) == 0 ? 0 : 1;
+  for (auto [size, stride] : llvm::zip_equal(home.sizes, home.strides))
+    numElements += std::max<int64_t>(size - 1, 0) * stride;
   if (offset < 0 || (!llvm::is_contained(sizes, 0) && last >= numElements))
     throw Error("view with sizes " + str(sizes) + ", strides " + str(strides) +
                 " and offset " + std::to_string(offset) +
                 " leaves its storage of " + std::to_string(numElements) +
                 " elements");
+  if (!::spyre::isDense(home.sizes, home.strides) &&
+      !llvm::is_contained(sizes, 0)) {
+    AffineMap map = ::spyre::getViewMap(&impl->context, sizes, strides, offset,
+                                        home.sizes, home.strides);
+    for (auto [expr, size] : llvm::zip_equal(map.getResults(), home.sizes))
+      if (getRange(expr, sizes).second >= size)
+        throw Error("view with sizes " + str(sizes) + ", strides " +
+                    str(strides) + " and offset " + std::to_string(offset) +
+                    " addresses gaps of its storage");
+  }
   Value tensor =
       impl->buildView(impl->location(loc), root, sizes, strides, offset);
   impl->entries.push_back(
@@ -279,10 +313,11 @@ GraphBuilder::op(const std::string &atenName, const Arguments &args,
       continue;
     }
     checkMeta(meta->sizes, meta->strides);
-    if (!::spyre::isDense(meta->sizes, meta->strides))
+    // Elements must be distinct; gaps are only a matter of addressing.
+    if (!::spyre::isNested(meta->sizes, meta->strides))
       throw UnsupportedOp(atenName + ": a result with sizes " +
                           str(meta->sizes) + " and strides " +
-                          str(meta->strides) + " is not dense");
+                          str(meta->strides) + " overlaps itself");
     types.push_back(RankedTensorType::get(
         meta->sizes, getElementType(&impl->context, meta->dtype)));
   }
@@ -354,7 +389,7 @@ GraphBuilder::setOutputs(const std::vector<int> &values) {
   std::vector<OutputInfo> infos;
   SmallVector<int> outputRoots;
   for (int value : values) {
-    const Impl::Entry &entry = impl->entry(value);
+    const Impl::Entry &entry = impl->entry(impl->compact(value));
     const Impl::Root &root = impl->roots[entry.root];
     OutputInfo info;
     if (root.argument >= 0) {

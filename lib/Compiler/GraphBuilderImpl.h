@@ -40,6 +40,8 @@ struct GraphBuilder::Impl {
                         llvm::ArrayRef<int64_t> strides, int64_t offset);
   /// A fresh tensor with the same elements.
   mlir::Value buildCopy(mlir::Value value);
+  /// The value as one whose root is dense.
+  int compact(int value);
   int addRoot(mlir::Value value, HostDtype dtype, llvm::ArrayRef<int64_t> sizes,
               llvm::ArrayRef<int64_t> strides, int argument);
   void checkOpen() const;

@@ -150,6 +150,18 @@ bool spyre::isDense(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   return true;
 }
 
+bool spyre::isNested(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  if (llvm::is_contained(sizes, 0))
+    return true;
+  int64_t span = 1;
+  for (unsigned dim : llvm::reverse(sortDims(sizes, strides))) {
+    if (strides[dim] < span)
+      return false;
+    span += (sizes[dim] - 1) * strides[dim];
+  }
+  return true;
+}
+
 AffineMap spyre::getViewMap(MLIRContext *context, ArrayRef<int64_t> sizes,
                             ArrayRef<int64_t> strides, int64_t offset,
                             ArrayRef<int64_t> homeSizes,
@@ -163,12 +175,19 @@ AffineMap spyre::getViewMap(MLIRContext *context, ArrayRef<int64_t> sizes,
       if (sizes[dim] > 1 && strides[dim] != 0)
         address.terms.push_back(
             {getAffineDimExpr(dim, context), strides[dim], sizes[dim] - 1});
-    SmallVector<unsigned> dims = sortDims(homeSizes, homeStrides);
-    for (auto [position, dim] : llvm::enumerate(dims)) {
-      Sum coordinate = floorDiv(address, homeStrides[dim], context);
-      if (position > 0)
-        coordinate = modulo(coordinate, homeSizes[dim], context);
+    int64_t outer = 0;
+    for (unsigned dim : sortDims(homeSizes, homeStrides)) {
+      int64_t stride = homeStrides[dim];
+      // What the outer dimensions address is a multiple of their stride; where
+      // that is one of this stride too, division may come first.
+      bool divides = outer % stride == 0;
+      if (!divides)
+        address = modulo(address, outer, context);
+      Sum coordinate = floorDiv(address, stride, context);
+      if (outer != 0 && divides)
+        coordinate = modulo(coordinate, outer / stride, context);
       coordinates[dim] = coordinate.build(context);
+      outer = stride;
     }
   }
   return AffineMap::get(sizes.size(), 0, coordinates, context);

@@ -12,7 +12,11 @@ namespace spyre {
 /// sizes without gaps, in any order of the dimensions.
 bool isDense(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
 
-/// Coordinates, in a dense home of `homeSizes` and `homeStrides`, of the
+/// The same, but gaps are allowed: each stride exceeds the span of the
+/// dimensions with smaller ones.
+bool isNested(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
+
+/// Coordinates, in a home of `homeSizes` and nested `homeStrides`, of the
 /// element at offset + sum(i * strides) of its storage. The view must lie in
 /// the home.
 mlir::AffineMap getViewMap(mlir::MLIRContext *context,

@@ -42,8 +42,8 @@ protected:
     hostToDevice(values.data(), HostDtype::Float32, sizes, rowMajor(sizes),
                  layout, memory.at(address));
     inputs.push_back(static_cast<int64_t>(address) / 4);
-    return builder.addArgument(name, HostDtype::Float32, sizes,
-                               rowMajor(sizes), layout);
+    return builder.addArgument(name, HostDtype::Float32, sizes, rowMajor(sizes),
+                               layout);
   }
   ValueMeta meta(const Sizes &sizes) {
     return {HostDtype::Float32, sizes, rowMajor(sizes)};
@@ -128,10 +128,10 @@ TEST_F(CompileTest, LinearOfATransposedWeight) {
 TEST_F(CompileTest, UpdatesAnArgumentInPlace) {
   int cache = argument("cache", {8, 33}, std::vector<float>(8 * 33, 1.0f));
   int row = argument("row", {1, 33}, ramp(33, 1.0f));
-  int updated = op("aten.slice_scatter.default",
-                   {value(cache), value(row), Argument(0), Argument(3),
-                    Argument(4)},
-                   {8, 33});
+  int updated =
+      op("aten.slice_scatter.default",
+         {value(cache), value(row), Argument(0), Argument(3), Argument(4)},
+         {8, 33});
   int sum = op("aten.sum.dim_IntList",
                {value(updated), Argument(Argument::List{Argument(1)})}, {8});
   builder.mutate(cache, updated);
@@ -200,15 +200,14 @@ TEST_F(CompileTest, WritesResultsInPlace) {
 
 TEST_F(CompileTest, DumpsEveryPass) {
   int x = argument("x", {6, 70}, ramp(6 * 70, 0.5f));
-  builder.setOutputs(
-      {op("aten._softmax.default",
-          {value(x), Argument(1), Argument(false)}, {6, 70})});
+  builder.setOutputs({op("aten._softmax.default",
+                         {value(x), Argument(1), Argument(false)}, {6, 70})});
   CompileOptions options;
   options.dumpDir =
       (std::filesystem::path(::testing::TempDir()) / "spyre-dump").string();
   compile(builder, options);
-  EXPECT_TRUE(std::filesystem::exists(
-      std::filesystem::path(options.dumpDir) / "01-spyre-decompose.mlir"));
+  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(options.dumpDir) /
+                                      "01-spyre-decompose.mlir"));
   std::filesystem::remove_all(options.dumpDir);
 }
 

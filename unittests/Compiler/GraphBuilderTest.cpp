@@ -125,6 +125,18 @@ TEST_F(GraphBuilderTest, UpdatesArgumentsInPlace) {
             text.rfind("spyre_graph.identity"));
 }
 
+TEST_F(GraphBuilderTest, ResultsMayHaveGaps) {
+  int cache = argument("cache", {16, 8}), rows = argument("rows", {2, 4});
+  int part = builder.view(cache, {2, 4}, {8, 1}, 0);
+  int copied = builder.op("aten.copy.default", {value(part), value(rows)}, {},
+                          {ValueMeta{HostDtype::Float16, {2, 4}, {8, 1}}})[0];
+  builder.view(copied, {4}, {1}, 8);
+  EXPECT_THROW(builder.view(copied, {4}, {1}, 2), Error);
+  std::vector<OutputInfo> outputs = builder.setOutputs({copied});
+  EXPECT_EQ(outputs[0].strides, Sizes({4, 1}));
+  EXPECT_EQ(outputs[0].rootMeta.strides, Sizes({4, 1}));
+}
+
 TEST_F(GraphBuilderTest, OutputsShareRoots) {
   int x = argument("x", {4, 8});
   int y = op("aten.neg.default", {value(x)}, meta({4, 8}));

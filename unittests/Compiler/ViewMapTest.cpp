@@ -105,6 +105,16 @@ TEST_F(ViewMapTest, DenseHomes) {
   EXPECT_FALSE(spyre::isDense({2, 3}, {0, 1}));
 }
 
+TEST_F(ViewMapTest, HomesWithGaps) {
+  EXPECT_TRUE(spyre::isNested({2, 3, 4}, {100, 10, 2}));
+  EXPECT_FALSE(spyre::isNested({2, 3}, {2, 1}));
+  EXPECT_FALSE(spyre::isNested({2, 3}, {0, 1}));
+  // New rows of a cache, addressed as in the cache.
+  EXPECT_EQ(print({2, 3, 64}, {4096, 64, 1}, 0, {2, 3, 64}, {4096, 64, 1}),
+            "(d0, d1, d2) -> (d0, d1, d2)");
+  check({3, 2}, {7, 50}, 14, {2, 5, 3}, {50, 7, 2});
+}
+
 TEST_F(ViewMapTest, RandomViews) {
   const unsigned seed = 20261121;
   RecordProperty("seed", seed);
