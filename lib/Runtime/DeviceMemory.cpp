@@ -16,6 +16,8 @@ static uint8_t *reserve(uint64_t sizeInBytes, const char *what) {
   if (p == MAP_FAILED)
     throw Error("cannot reserve " + std::to_string(sizeInBytes) +
                 " bytes of host address space for " + what);
+  // Tiles touch many pages a little each. A wish only: ignore refusals.
+  (void)madvise(p, sizeInBytes, MADV_HUGEPAGE);
   return static_cast<uint8_t *>(p);
 }
 
