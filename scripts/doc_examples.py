@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print the MLIR examples of a page, for a tool's --split-input-file.
 
-usage: doc_examples.py PAGE.md
-A comment above each example names its page and line. Exit
-status 1 if the page has no example or one is not closed.
+usage: doc_examples.py PAGE.md [NUMBER]
+All of them, or the one with this number, counted from 1. A comment above each
+example names its page and line. Exit status 1 if the page has no such example or
+one is not closed.
 """
 
 import re
@@ -32,8 +33,11 @@ def main() -> int:
     """Print the examples of the page that the command line names."""
     path = Path(sys.argv[1])
     examples = mlir_examples(path.read_text(encoding="utf-8"))
+    if len(sys.argv) > 2:
+        number = int(sys.argv[2])
+        examples = examples[number - 1 : number]
     if not examples:
-        print(f"{path}: no MLIR example", file=sys.stderr)
+        print(f"{path}: no such MLIR example", file=sys.stderr)
         return 1
     blocks = [f"// {path.name}:{line}\n{text}\n" for line, text in examples]
     print("\n// -----\n\n".join(blocks), end="")
