@@ -56,6 +56,8 @@ struct AccessPlan {
   std::vector<BaseDim> dims;
 
   int viewSlot = 0;
+  /// Base is a distributed view: the views of its partitions instead.
+  std::vector<int> partitionSlots;
   std::vector<int> indexViewSlots;
   std::vector<int> capturedSlots; ///< captured values, then symbols
   int location = 0;
@@ -122,6 +124,11 @@ public:
   /// allocation give zeros, writes there are dropped.
   std::string prepare(bool zeroOutside = false);
 
+  /// Distributed base: moves the part of the box that each partition holds;
+  /// loads put zeros where none does. Of overlapping partitions loads take the
+  /// first, stores write all. Returns "" or what is wrong.
+  std::string moveDistributed(const std::vector<const ViewVal *> &partitions,
+                              void *tile, bool isStore, bool ieee);
   /// Element strides of the tile in host memory.
   const int64_t *hostStrides() const { return tileStrides; }
   /// Device -> host tile (host representation).

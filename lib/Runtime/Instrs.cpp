@@ -312,6 +312,13 @@ void MemoryViewInstr::run(Core &core) const {
   int64_t firstByte = add(v.byteAddress, multiply(low, elemSize));
   int64_t endByte = add(v.byteAddress, multiply(add(high, 1), elemSize));
   int64_t originByte = add(v.byteAddress, multiply(origin, elemSize));
+  if (isPartition) {
+    int64_t shift = multiply(origin, elemSize);
+    originByte = v.byteAddress;
+    v.byteAddress -= shift;
+    firstByte -= shift;
+    endByte -= shift;
+  }
   if (overflow)
     core.fail(location, "memory view at element " + std::to_string(offset) +
                             " overflows 63-bit addresses");
@@ -344,7 +351,8 @@ void MemoryViewInstr::run(Core &core) const {
 void AccessTileInstr::run(Core &core) const {
   TileVal &tile = core.tiles[dst];
   tile.plan = &plan;
-  tile.view = core.views[plan.viewSlot];
+  if (plan.partitionSlots.empty())
+    tile.view = core.views[plan.viewSlot];
   tile.indexViews.clear();
   for (int slot : plan.indexViewSlots)
     tile.indexViews.push_back(&core.views[slot]);
@@ -400,8 +408,37 @@ static void countAccess(Core &core, const TileVal &tile, bool isStore) {
 // Smaller tiles fit the first-level cache as they are.
 static constexpr int64_t kDeferredElements = 8192;
 
+/// A tile of a distributed view.
+static void moveDistributed(Core &core, int location, TileVal &tile,
+                            void *data, bool isStore) {
+  std::vector<const ViewVal *> partitions;
+  for (int slot : tile.plan->partitionSlots)
+    partitions.push_back(&core.views[slot]);
+  std::string error =
+      tile.moveDistributed(partitions, data, isStore, core.ieee);
+  if (!error.empty())
+    core.fail(location, error);
+  if (!core.counters)
+    return;
+  // Contiguous sticks, all through device memory: partitions are rare.
+  uint64_t bytes = uint64_t(tile.numElements) *
+                   uint64_t(deviceSize(partitions.front()->elem));
+  bytes = (bytes + 127) / 128 * 128;
+  (isStore ? core.counters->deviceBytesWritten
+           : core.counters->deviceBytesRead) += bytes;
+}
+
 void LoadInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
+  if (!t.plan->partitionSlots.empty()) {
+    TensorVal &result = core.tensors[dst];
+    result.rank = t.plan->rank;
+    std::copy(t.sizes, t.sizes + result.rank, result.sizes);
+    result.numElements = t.numElements;
+    core.allocateTensor(dst, elem, t.numElements);
+    moveDistributed(core, location, t, result.data, false);
+    return;
+  }
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
@@ -430,6 +467,10 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
   for (int i = 0; i < numCores; ++i) {
     Core &core = *cores[i];
     const TileVal &t = core.tiles[tile];
+    if (!t.plan->partitionSlots.empty()) {
+      run(core);
+      continue;
+    }
     int same = -1;
     for (int j = i - 1; j >= 0 && same < 0; --j)
       if (cores[j]->tensors[dst].buffer && t.readsSame(cores[j]->tiles[tile]))
@@ -453,6 +494,8 @@ void StoreInstr::run(Core &core) const {
                               std::to_string(value.sizes[d]) +
                               ", that of the access tile " +
                               std::to_string(t.sizes[d]));
+  if (!t.plan->partitionSlots.empty())
+    return moveDistributed(core, location, t, value.data, true);
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);

@@ -75,6 +75,8 @@ public:
   Elem elem = Elem::F16;
   bool isLX = false;
   int64_t lxCore = -1; ///< -1: the executing core's own
+  /// Of a distributed view: the offset is that of the lowest coordinate.
+  bool isPartition = false;
   std::vector<SizeSource> strides;
   /// Legal coordinates: forms over `symbols`, inclusive.
   AccessPlan bounds; ///< forms only

@@ -687,6 +687,10 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     instr.dst = viewSlot(view.getResult());
     instr.elem = *elemOf(type);
     instr.offsetSlot = scalarSlot(view.getOffset());
+    instr.isPartition =
+        llvm::any_of(view.getResult().getUsers(), [](Operation *user) {
+          return isa<ktdp::ConstructDistributedMemoryViewOp>(user);
+        });
     auto space = dyn_cast<ktdp::MemorySpaceAttr>(view.getMemorySpace());
     if (!space || !(space.isGlobal() || space.isCtLocal()))
       return op->emitError("memory space is not supported: ")
@@ -740,6 +744,37 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     }
     return success();
   }
+  if (auto view = dyn_cast<ktdp::ConstructDistributedMemoryViewOp>(op)) {
+    if (view.getPartitions().empty())
+      return op->emitError("distributed view without partitions");
+    auto type = cast<MemRefType>(view.getResult().getType());
+    SmallVector<int64_t> extents(type.getRank(), 0);
+    bool isKnown = true;
+    for (Value partition : view.getPartitions()) {
+      auto part = partition.getDefiningOp<ktdp::ConstructMemoryViewOp>();
+      if (!part || !partition.hasOneUse())
+        return op->emitError("partitions must be results of "
+                             "construct_memory_view without other users");
+      std::optional<ktdp::BoxBounds> box =
+          ktdp::matchBoxSet(part.getCoordinateSet());
+      if (!box || static_cast<int64_t>(box->upper.size()) != type.getRank())
+        return part->emitError("coordinate_set of a partition must be a box, "
+                               "found ")
+               << IntegerSetAttr::get(part.getCoordinateSet());
+      for (int64_t d = 0; d < type.getRank(); ++d) {
+        auto upper = dyn_cast<AffineConstantExpr>(box->upper[d]);
+        isKnown &= static_cast<bool>(upper);
+        if (upper)
+          extents[d] = std::max(extents[d], upper.getValue() + 1);
+      }
+    }
+    for (int64_t d = 0; isKnown && d < type.getRank(); ++d)
+      if (!type.isDynamicDim(d) && type.getDimSize(d) != extents[d])
+        return op->emitError("declared size ")
+               << type.getDimSize(d) << " of dimension " << d
+               << " does not match the partitions' extent " << extents[d];
+    return success();
+  }
   if (auto load = dyn_cast<ktdp::LoadOp>(op)) {
     Type base = ktdp::getBaseElementType(load.getTile());
     if (!base)
@@ -758,8 +793,10 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
       auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
       return user && user.isDpsInput(&operand);
     };
-    instr.isDeferred = canDefer(load);
     AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
+    if (!p.partitionSlots.empty())
+      return success();
+    instr.isDeferred = canDefer(load);
     p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
                        load.getTile().hasOneUse() &&
                        llvm::all_of(load.getResult().getUses(), isLoopInput);
@@ -796,12 +833,22 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
   auto direct = dyn_cast<ktdp::ConstructAccessTileOp>(op);
   auto indirect = dyn_cast<ktdp::ConstructIndirectAccessTileOp>(op);
   Value base = direct ? direct.getBase() : indirect.getBase();
+  auto distributed =
+      base.getDefiningOp<ktdp::ConstructDistributedMemoryViewOp>();
   if (!isa<MemRefType>(base.getType()) ||
-      !base.getDefiningOp<ktdp::ConstructMemoryViewOp>())
-    return op->emitError("base must be a result of construct_memory_view, "
-                         "found ")
+      (!base.getDefiningOp<ktdp::ConstructMemoryViewOp>() && !distributed))
+    return op->emitError("base must be a result of construct_memory_view or "
+                         "construct_distributed_memory_view, found ")
            << base.getType();
-  p.viewSlot = viewSlot(base);
+  if (distributed) {
+    if (indirect)
+      return op->emitError("indirect access to a distributed view is not "
+                           "supported by the runtime");
+    for (Value partition : distributed.getPartitions())
+      p.partitionSlots.push_back(viewSlot(partition));
+  } else {
+    p.viewSlot = viewSlot(base);
+  }
   int64_t baseRank = cast<MemRefType>(base.getType()).getRank();
 
   // Captured values, then symbols.
