@@ -220,6 +220,9 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
   // No element of an empty tensor asks for a place.
   if (isEmpty)
     return dims;
+  for (const DeviceDim &dim : dims)
+    if (dim.extent == 0)
+      throw fail("a device dimension has no positions");
   for (size_t h = 0; h < homeSizes.size(); ++h) {
     // All indices of a dimension with stride 0 are the same element.
     if (homeSizes[h] == 1 || homeStrides[h] == 0)

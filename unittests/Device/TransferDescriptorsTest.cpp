@@ -254,6 +254,10 @@ TEST(TransferDescriptors, Errors) {
   expectError(describe(layout, {5, 129}, {129, 1}), "cannot hold a tensor");
   expectError(describe(layout, {5, 100}, {100}), "differ in length");
   expectError(describe(layout, {-5, 100}, {100, 1}), "negative");
+  expectError(
+      describe(TensorLayout({0, 1, 64}, {-1, -1, 1}, DataFormat::SEN169_FP16),
+               {64}, {1}),
+      "a device dimension has no positions");
   constexpr int64_t kHuge = int64_t(1) << 61;
   expectError(describe(TensorLayout({64}, {1}, DataFormat::SEN169_FP16),
                        {2, 64}, {kHuge, 1}),
