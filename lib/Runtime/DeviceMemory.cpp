@@ -10,15 +10,19 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
-static uint8_t *reserve(uint64_t sizeInBytes, const char *what) {
+static uint8_t *tryReserve(uint64_t sizeInBytes) {
   void *p = mmap(nullptr, sizeInBytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
-    throw Error("cannot reserve " + std::to_string(sizeInBytes) +
-                " bytes of host address space for " + what);
+    return nullptr;
   // Tiles touch many pages a little each. A wish only: ignore refusals.
   (void)madvise(p, sizeInBytes, MADV_HUGEPAGE);
   return static_cast<uint8_t *>(p);
+}
+
+static Error cannotReserve(uint64_t sizeInBytes, const char *what) {
+  return Error("cannot reserve " + std::to_string(sizeInBytes) +
+               " bytes of host address space for " + what);
 }
 
 DeviceMemory::DeviceMemory() : DeviceMemory(kCapacityInBytes) {}
@@ -29,21 +33,26 @@ DeviceMemory::DeviceMemory(uint64_t capacityInBytes)
     throw Error("device memory capacity of " + std::to_string(capacity) +
                 " bytes is outside " + std::to_string(kFirstAddress) + " to " +
                 std::to_string(kCapacityInBytes));
-  // The page behind the end stays unmapped-in-use: kernels that read a whole
-  // vector past the last element stay inside the mapping.
-  base = reserve(kCapacityInBytes + kFirstAddress, "device memory");
-  try {
-    lxBase = reserve(kMaxCores * kLXSizeInBytes + kFirstAddress, "LX");
-  } catch (...) {
-    munmap(base, kCapacityInBytes + kFirstAddress);
-    throw;
+  // The pages behind the end: kernels that read a whole vector past the last
+  // element stay inside the mapping. A host that limits address space gets as
+  // large a card as fits.
+  constexpr uint64_t smallest = uint64_t(1) << 28;
+  while (!(base = tryReserve(capacity + kFirstAddress))) {
+    if (capacity / 2 < smallest)
+      throw cannotReserve(capacity, "device memory");
+    capacity /= 2;
+  }
+  lxBase = tryReserve(kMaxCores * kLXSizeInBytes + kFirstAddress);
+  if (!lxBase) {
+    munmap(base, capacity + kFirstAddress);
+    throw cannotReserve(kMaxCores * kLXSizeInBytes, "LX");
   }
   insertFree(kFirstAddress,
              (capacity - kFirstAddress) / kBlockInBytes * kBlockInBytes);
 }
 
 DeviceMemory::~DeviceMemory() {
-  munmap(base, kCapacityInBytes + kFirstAddress);
+  munmap(base, capacity + kFirstAddress);
   munmap(lxBase, kMaxCores * kLXSizeInBytes + kFirstAddress);
 }
 

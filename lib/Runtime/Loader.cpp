@@ -1087,6 +1087,17 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
       instr.sizes.push_back(sizeOf(size));
     return success();
   }
+  if (auto reshapeOp = dyn_cast<tensor::ReshapeOp>(op)) {
+    auto type = cast<RankedTensorType>(reshapeOp.getResult().getType());
+    if (!type.hasStaticShape())
+      return op->emitError("tensor.reshape to a dynamic shape is not supported "
+                           "by the runtime");
+    reshape(reshapeOp.getSource()).sizes = sizesOf(type, {});
+    return success();
+  }
+  if (auto generate = dyn_cast<tensor::GenerateOp>(op))
+    return loadGenerate(op, sizesOf(generate.getType(),
+                                    generate.getDynamicExtents()));
   if (auto cast_ = dyn_cast<tensor::CastOp>(op)) {
     reshape(cast_.getSource()).keepShape = true;
     return success();

@@ -435,6 +435,114 @@ static LogicalResult decodeMap(Operation *op, AffineMap map,
   return success();
 }
 
+int FunctionLoader::bodyRegister(Operation *op, mlir::Block &block, Value v,
+                                 BodyProgram &body,
+                                 llvm::SmallDenseMap<Value, int> &regs) {
+  auto it = regs.find(v);
+  if (it != regs.end())
+    return it->second;
+  std::optional<Elem> elem = elemOf(v.getType());
+  Attribute constant;
+  if (elem && !isa<ShapedType>(v.getType())) {
+    if (matchPattern(v, m_Constant(&constant)))
+      if (int r = constantRegister(constant, v.getType(), body); r >= 0)
+        return regs[v] = r;
+    if (v.getParentBlock() != &block) {
+      int r = body.addReg(*elem);
+      body.captured.push_back({r, scalarSlot(v)});
+      return regs[v] = r;
+    }
+  }
+  op->emitError("body uses a value that is not supported: ") << v.getType();
+  return -1;
+}
+
+LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
+                                       BodyProgram &body,
+                                       llvm::SmallDenseMap<Value, int> &regs,
+                                       Operation *skip, bool &hasIndex) {
+  for (Operation &bodyOp : block.without_terminator()) {
+    if (&bodyOp == skip)
+      continue;
+    if (isa<arith::ConstantOp>(bodyOp))
+      continue; // made where it is used
+    if (auto index = dyn_cast<linalg::IndexOp>(bodyOp)) {
+      BodyOp o;
+      o.kind = BodyOp::LoopIndex;
+      o.op = static_cast<uint8_t>(index.getDim());
+      o.elem = Elem::Index;
+      o.dst = body.addReg(Elem::Index);
+      o.location = locations.get(bodyOp.getLoc());
+      body.ops.push_back(o);
+      regs[bodyOp.getResult(0)] = o.dst;
+      hasIndex = true;
+      continue;
+    }
+    if (bodyOp.getNumRegions() != 0 || bodyOp.getNumResults() != 1)
+      return bodyOp.emitError("operation '")
+             << bodyOp.getName() << "' is not supported in a body";
+    int result = emitBodyOp(&bodyOp, body, [&](Value v) {
+      return bodyRegister(op, block, v, body, regs);
+    });
+    if (result < 0)
+      return failure();
+    regs[bodyOp.getResult(0)] = result;
+  }
+  if (body.regElem.size() > BodyFrame::kMaxRegs)
+    return op->emitError("body needs more than ")
+           << int(BodyFrame::kMaxRegs) << " values";
+  return success();
+}
+
+LogicalResult FunctionLoader::loadGenerate(Operation *op,
+                                           std::vector<SizeSource> sizes) {
+  int rank = static_cast<int>(sizes.size());
+  auto &empty = add<EmptyInstr>(op);
+  int shape = function.numTensors++;
+  empty.dst = shape;
+  empty.sizes = std::move(sizes);
+  auto &instr = add<GenericInstr>(op);
+  instr.name = op->getName().getStringRef().str();
+  instr.numLoops = rank;
+  instr.isReduction.assign(rank, false);
+  GenericOperand output;
+  output.use = {shape, false};
+  output.elem = *elemOf(op->getResult(0).getType());
+  output.map.resize(rank);
+  for (int d = 0; d < rank; ++d) {
+    output.map[d].terms = {{d, 1}};
+    instr.extentSource.push_back({0, d});
+  }
+  BodyProgram &body = instr.body;
+  mlir::Block &block = op->getRegion(0).front();
+  llvm::SmallDenseMap<Value, int> regs;
+  body.inputs.push_back(body.addReg(output.elem));
+  for (int d = 0; d < rank; ++d) {
+    BodyOp o;
+    o.kind = BodyOp::LoopIndex;
+    o.op = static_cast<uint8_t>(d);
+    o.elem = Elem::Index;
+    o.dst = body.addReg(Elem::Index);
+    o.location = locations.get(op->getLoc());
+    body.ops.push_back(o);
+    regs[block.getArgument(d)] = o.dst;
+  }
+  instr.hasIndex = true;
+  if (failed(emitBody(op, block, body, regs, nullptr, instr.hasIndex)))
+    return failure();
+  int result = bodyRegister(op, block, block.getTerminator()->getOperand(0),
+                            body, regs);
+  if (result < 0)
+    return failure();
+  body.yields.push_back(result);
+  instr.outputs.push_back(std::move(output));
+  instr.results.push_back(tensorSlot(op->getResult(0)));
+  instr.readsOutput.push_back(false);
+  instr.coversOutput.push_back(true);
+  body.finish();
+  return success();
+}
+
 LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != op->getNumResults())
     return op->emitError("linalg on buffers is not supported");
@@ -598,50 +706,9 @@ LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
 
   // The body. A contraction keeps none.
   if (instr.strategy != GenericInstr::Contraction) {
-    auto reg = [&](Value v) -> int {
-      auto it = regs.find(v);
-      if (it != regs.end())
-        return it->second;
-      std::optional<Elem> elem = elemOf(v.getType());
-      Attribute constant;
-      if (elem && !isa<ShapedType>(v.getType())) {
-        if (matchPattern(v, m_Constant(&constant)))
-          if (int r = constantRegister(constant, v.getType(), body); r >= 0)
-            return regs[v] = r;
-        if (v.getParentBlock() != &block) {
-          int r = body.addReg(*elem);
-          body.captured.push_back({r, scalarSlot(v)});
-          return regs[v] = r;
-        }
-      }
-      op->emitError("body uses a value that is not supported: ") << v.getType();
-      return -1;
-    };
-    for (Operation &bodyOp : block.without_terminator()) {
-      if (&bodyOp == combiner)
-        continue;
-      if (isa<arith::ConstantOp>(bodyOp))
-        continue; // made where it is used
-      if (auto index = dyn_cast<linalg::IndexOp>(bodyOp)) {
-        BodyOp o;
-        o.kind = BodyOp::LoopIndex;
-        o.op = static_cast<uint8_t>(index.getDim());
-        o.elem = Elem::Index;
-        o.dst = body.addReg(Elem::Index);
-        o.location = locations.get(bodyOp.getLoc());
-        body.ops.push_back(o);
-        regs[bodyOp.getResult(0)] = o.dst;
-        instr.hasIndex = true;
-        continue;
-      }
-      if (bodyOp.getNumRegions() != 0 || bodyOp.getNumResults() != 1)
-        return bodyOp.emitError("operation '")
-               << bodyOp.getName() << "' is not supported in a body";
-      int result = emitBodyOp(&bodyOp, body, reg);
-      if (result < 0)
-        return failure();
-      regs[bodyOp.getResult(0)] = result;
-    }
+    if (failed(emitBody(op, block, body, regs, combiner, instr.hasIndex)))
+      return failure();
+    auto reg = [&](Value v) { return bodyRegister(op, block, v, body, regs); };
     if (combiner) {
       int r = reg(combined);
       if (r < 0)

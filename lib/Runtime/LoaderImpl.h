@@ -82,6 +82,8 @@ private:
   mlir::LogicalResult loadAccessTile(mlir::Operation *op);
   mlir::LogicalResult loadInterTile(mlir::Operation *op);
   mlir::LogicalResult loadTensorOp(mlir::Operation *op);
+  mlir::LogicalResult loadGenerate(mlir::Operation *op,
+                                   std::vector<SizeSource> sizes);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
   mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
   mlir::LogicalResult makeTransfer(mlir::Operation *op, mlir::ValueRange from,
@@ -104,6 +106,15 @@ private:
   /// the (only) result or -1 after emitting an error.
   int emitBodyOp(mlir::Operation *op, BodyProgram &body,
                  llvm::function_ref<int(mlir::Value)> reg);
+  /// Appends all of `block`; `regs` knows its arguments. `skip` is left out.
+  mlir::LogicalResult emitBody(mlir::Operation *op, mlir::Block &block,
+                               BodyProgram &body,
+                               llvm::SmallDenseMap<mlir::Value, int> &regs,
+                               mlir::Operation *skip, bool &hasIndex);
+  /// The register of a value inside or outside `block`; -1 after an error.
+  int bodyRegister(mlir::Operation *op, mlir::Block &block, mlir::Value value,
+                   BodyProgram &body,
+                   llvm::SmallDenseMap<mlir::Value, int> &regs);
   int constantRegister(mlir::Attribute value, mlir::Type type,
                        BodyProgram &body);
 

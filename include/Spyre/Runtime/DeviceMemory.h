@@ -46,6 +46,8 @@ public:
   static constexpr uint64_t kLXSizeInBytes = uint64_t(2) << 20;
   static constexpr int64_t kMaxCores = 1024;
 
+  /// kCapacityInBytes, or less where the host limits address space: see
+  /// capacityInBytes(). Throws Error below 256 MiB.
   DeviceMemory();
   /// Allocations may use addresses below `capacityInBytes` only (tests,
   /// per-process limits); throws Error if it exceeds kCapacityInBytes.

@@ -781,5 +781,70 @@ def distributed(folder: str) -> None:
     assert process.returncode == 1 and "no partition covers the access region" in process.stderr
 
 
+def named(folder: str) -> None:
+    """Named linalg operations, generated tensors, checked integers."""
+    rng = np.random.default_rng(12)
+    x, y = rng.integers(1, 9, (2, 5, 7)).astype(np.float32)
+    t, zero = "tensor<5x7xf32>", np.zeros((5, 7), np.float32)
+    loads = load("x", (5, 7), "f32") + "\n" + load("y", (5, 7), "f32")
+
+    def run(body: str, arrays: list, expected: np.ndarray) -> None:
+        shape = expected.shape
+        element = {"float32": "f32", "int32": "i32"}[str(expected.dtype)]
+        text = f"{loads}\n    {body}\n    {store('z', shape, element, 'r')}"
+        ok(k.run(folder, function("x y z", text), [*arrays, np.zeros_like(expected)]))
+        assert (k.result(folder, "z") == expected).all(), body
+
+    empty = f"%e = tensor.empty() : {t}\n    "
+    for op, expected in [("add", x + y), ("sub", x - y), ("mul", x * y), ("div", x / y), ("max", np.maximum(x, y))]:
+        run(f"{empty}%r = linalg.{op} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t}) -> {t}", [x, y], expected)
+    run("%e = tensor.empty() : tensor<7x5xf32>\n    %r = linalg.transpose ins(%x_d : tensor<5x7xf32>) "
+        "outs(%e : tensor<7x5xf32>) permutation = [1, 0]", [x, y], x.T.copy())
+    run("%e = tensor.empty() : tensor<5x3x7xf32>\n    %r = linalg.broadcast ins(%x_d : tensor<5x7xf32>) "
+        "outs(%e : tensor<5x3x7xf32>) dimensions = [1]", [x, y], x[:, None].repeat(3, 1))
+    run(f"{empty}%r = linalg.copy ins(%x_d : {t}) outs(%e : {t}) -> {t}", [x, y], x)
+    run(f"{empty}%r = linalg.map {{ arith.mulf }} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t})", [x, y], x * y)
+    run("%init = arith.constant dense<1.0> : tensor<5xf32>\n    %r = linalg.reduce { arith.addf } "
+        "ins(%x_d : tensor<5x7xf32>) outs(%init : tensor<5xf32>) dimensions = [1]", [x, y], x.sum(1) + 1)
+    run("""%e = tensor.empty() : tensor<7x5xf32>
+    %yt = linalg.transpose ins(%y_d : tensor<5x7xf32>) outs(%e : tensor<7x5xf32>) permutation = [1, 0]
+    %a = tensor.expand_shape %x_d [[0, 1], [2]] output_shape [1, 5, 7] : tensor<5x7xf32> into tensor<1x5x7xf32>
+    %b = tensor.expand_shape %yt [[0, 1], [2]] output_shape [1, 7, 5] : tensor<7x5xf32> into tensor<1x7x5xf32>
+    %init = arith.constant dense<2.0> : tensor<1x5x5xf32>
+    %m = linalg.batch_matmul ins(%a, %b : tensor<1x5x7xf32>, tensor<1x7x5xf32>) outs(%init : tensor<1x5x5xf32>)
+      -> tensor<1x5x5xf32>
+    %r = tensor.collapse_shape %m [[0, 1], [2]] : tensor<1x5x5xf32> into tensor<5x5xf32>""", [x, y], x @ y.T + 2)
+    # Two products on one initial value: neither sees the other's result.
+    run("""%init = arith.constant dense<2.0> : tensor<5x5xf32>
+    %f = linalg.fill ins(%c1f : f32) outs(%init : tensor<5x5xf32>) -> tensor<5x5xf32>
+    %e = tensor.empty() : tensor<7x5xf32>
+    %yt = linalg.transpose ins(%y_d : tensor<5x7xf32>) outs(%e : tensor<7x5xf32>) permutation = [1, 0]
+    %a = linalg.matmul ins(%x_d, %yt : tensor<5x7xf32>, tensor<7x5xf32>) outs(%f : tensor<5x5xf32>) -> tensor<5x5xf32>
+    %b = linalg.matmul ins(%x_d, %yt : tensor<5x7xf32>, tensor<7x5xf32>) outs(%f : tensor<5x5xf32>) -> tensor<5x5xf32>
+    %r = arith.subf %a, %b : tensor<5x5xf32>""".replace("%f = ", "%c1f = arith.constant 1.0 : f32\n    %f = ", 1),
+        [x, y], np.zeros((5, 5), np.float32))
+    run("""%n = arith.constant 3 : index
+    %g = tensor.generate %n {
+    ^bb0(%i: index, %j: index):
+      %c10 = arith.constant 10 : index
+      %m = arith.muli %i, %c10 : index
+      %s = arith.addi %m, %j : index
+      %v = arith.index_cast %s : index to i32
+      tensor.yield %v : i32
+    } : tensor<?x2000xi32>
+    %r = tensor.cast %g : tensor<?x2000xi32> to tensor<3x2000xi32>""", [x, y],
+        (np.arange(3)[:, None] * 10 + np.arange(2000)).astype(np.int32))
+    # A trunci that may not lose bits says what it met.
+    i = np.array([1, 2, 3], np.int32)
+    body = f"""{load('x', (3,), 'i32')}
+    %w = arith.extsi %x_d : tensor<3xi32> to tensor<3xi64>
+    %c = arith.constant dense<1500000000> : tensor<3xi64>
+    %m = arith.muli %w, %c : tensor<3xi64>
+    %r = arith.trunci %m overflow<nsw> : tensor<3xi64> to tensor<3xi32>
+    {store('z', (3,), 'i32', 'r')}"""
+    process = k.run(os.path.join(folder, "bad"), function("x z", body), [i, i])
+    assert process.returncode == 1 and "integer overflow: 3000000000 does not fit i32" in process.stderr
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](sys.argv[2] + "-" + sys.argv[1])
