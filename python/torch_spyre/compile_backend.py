@@ -135,6 +135,9 @@ class _CompiledStep:
                 node, values[index], TensorSpec.of(tensor), self.metas[node]
             )
         for node in self.nodes:
+            for source in node.all_input_nodes:
+                if _is_number(self.metas[source]):
+                    importer.values[source] = _Number(self.metas[source])
             importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
@@ -247,8 +250,11 @@ class CompiledFunction:
                 steps.append(_CompiledStep(list(current), metas, options=self.options))
                 current.clear()
 
+        sizes = [n for n in self.nodes if self._is_size(n, metas)]
+        if sizes:
+            steps.append(_SizesStep({n: metas[n] for n in sizes}))
         for node in self.nodes:
-            if node.op in ("placeholder", "output"):
+            if node.op in ("placeholder", "output") or node in sizes:
                 continue
             if kinds[node]:
                 current.append(node)
@@ -265,6 +271,18 @@ class CompiledFunction:
             step.name = self.name if len(compiled) == 1 else f"{self.name}_{number}"
             self._connect(step)
         return steps
+
+    @staticmethod
+    def _is_size(node: Node, metas: dict[Node, Any]) -> bool:
+        """Whether a node's value follows from the sizes a plan is made for."""
+        return (
+            node.op == "call_function"
+            and _is_number(metas[node])
+            and (
+                node.target in _SIZES
+                or all(_is_number(metas[i]) for i in node.all_input_nodes)
+            )
+        )
 
     def _connect(self, step: _CompiledStep) -> None:
         inside = set(step.nodes)
@@ -291,7 +309,7 @@ class CompiledFunction:
                 scratch.values[node] = [_scratch_argument(scratch, m) for m in meta]
             elif isinstance(meta, torch.Tensor):
                 scratch.values[node] = _scratch_argument(scratch, meta)
-            elif isinstance(meta, (int, float, bool)) or meta is None:
+            elif _is_number(meta) or meta is None:
                 scratch.values[node] = _Number(meta)
             scratch.offset_delta[node] = 0
 
@@ -345,6 +363,29 @@ class _AttributeStep:
         for part in self.node.target.split("."):
             value = getattr(value, part)
         env[self.node] = value
+
+
+@dataclass
+class _SizesStep:
+    """Numbers computed from sizes, known when the plan is made."""
+
+    values: dict[Node, Any]
+
+    def run(self, env: dict[Node, Any]) -> None:
+        env.update(self.values)
+
+
+#: Operators that read a size of a tensor, not its values.
+_SIZES = {
+    aten.sym_size.int,
+    aten.sym_stride.int,
+    aten.sym_storage_offset.default,
+    aten.sym_numel.default,
+}
+
+
+def _is_number(meta: Any) -> bool:
+    return isinstance(meta, (bool, int, float))
 
 
 @dataclass(frozen=True)
