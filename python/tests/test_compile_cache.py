@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The compile cache in memory and on disk; what dumps leave behind."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch_spyre
+from inputs import values
+from numerics import assert_exact, compiled
+from torch_spyre import _C, _cache
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
+
+#: Compiles one function and says how many graphs the compiler saw.
+PROGRAM = """
+import json, sys, warnings
+import torch
+from torch_spyre import _C
+import torch_spyre.compile_backend
+
+seen = []
+compile_graph = _C.compile_graph
+def counted(*args):
+    seen.append(1)
+    return compile_graph(*args)
+_C.compile_graph = counted
+
+def function(x):
+    return (x * 2 + 1).softmax(-1)
+
+x = (torch.arange(350).view(5, 70) % 7).half().to("spyre")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    y = torch.compile(function, backend="spyre", dynamic=False)(x).cpu()
+print(json.dumps({
+    "compiled": len(seen),
+    "values": y.flatten().tolist(),
+    "warnings": [str(w.message) for w in caught],
+}))
+"""
+
+
+def start(folder, program=PROGRAM, **environment):
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        env={**os.environ, "SPYRE_CACHE_DIR": str(folder), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(process):
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return json.loads(out.splitlines()[-1])
+
+
+def cached_files(folder):
+    return [p for p in Path(folder).rglob("*") if p.is_file()]
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    first = finish(start(tmp_path))
+    assert first["compiled"] == 1
+    (file,) = cached_files(tmp_path)
+    again = finish(start(tmp_path))
+    assert again["compiled"] == 0
+    assert again["values"] == first["values"]
+    assert cached_files(tmp_path) == [file]
+
+
+def test_damaged_files_are_replaced(tmp_path):
+    first = finish(start(tmp_path))
+    (file,) = cached_files(tmp_path)
+    good = file.read_bytes()
+    damages = [
+        good[: len(good) // 2],
+        good[:-100] + bytes(100),
+        good[:40] + bytes([good[40] ^ 255]) + good[41:],
+    ]
+    for damaged in damages:
+        file.write_bytes(damaged)
+        again = finish(start(tmp_path))
+        assert again["compiled"] == 1
+        assert again["values"] == first["values"]
+        assert any("damaged" in w for w in again["warnings"])
+        assert file.read_bytes() == good, "the compiler is deterministic"
+
+
+def test_every_damage_is_noticed(tmp_path, monkeypatch):
+    """Truncations and flipped bytes raise SpyreError, never crash."""
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    x = values((5, 70), torch.float16).to("spyre")
+    _cache._in_memory.clear()
+    compiled(lambda x: x * 3 + 1)(x)
+    (file,) = cached_files(tmp_path)
+    good = file.read_bytes()
+    _C.CompiledGraph.deserialize(good)
+    step = max(len(good) // 60, 1)
+    for i in range(0, len(good), step):
+        for damaged in (good[:i], good[:i] + bytes([good[i] ^ 0x55]) + good[i + 1 :]):
+            with pytest.raises(_C.SpyreError):
+                _C.CompiledGraph.deserialize(damaged)
+
+
+def test_concurrent_processes(tmp_path):
+    processes = [start(tmp_path) for _ in range(3)]
+    results = [finish(p) for p in processes]
+    assert all(r["values"] == results[0]["values"] for r in results)
+    assert all(r["warnings"] == results[0]["warnings"] for r in results)
+    assert len(cached_files(tmp_path)) == 1
+
+
+def test_folder_that_cannot_be_written(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    result = finish(start(blocked))
+    assert result["compiled"] == 1
+    assert any("cached" in w for w in result["warnings"])
+
+
+def test_same_key_compiles_once(tmp_path, monkeypatch):
+    """Another function with the same graph; another one; another option."""
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    torch_spyre.clear_cache()
+    seen = []
+    original = _C.compile_graph
+
+    def counted(*args):
+        seen.append(1)
+        return original(*args)
+
+    monkeypatch.setattr(_C, "compile_graph", counted)
+    x = values((5, 70), torch.float16).to("spyre")
+    compiled(lambda x: x * 3 + 1)(x)
+    compiled(lambda x: x * 3 + 1)(x)
+    assert len(seen) == 1
+    compiled(lambda x: x * 3 + 2)(x)
+    compiled(lambda x: x * 3 + 1)(x.float())
+    compiled(lambda x: x * 3 + 1, options={"cores": 2})(x)
+    assert len(seen) == 4
+    assert len(cached_files(tmp_path)) == 4
+    torch_spyre.clear_cache()
+    assert cached_files(tmp_path) == []
+    compiled(lambda x: x * 3 + 1)(x)
+    assert len(seen) == 5
+
+
+def test_other_files_survive_clear_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
+    mine = tmp_path / "notes.txt"
+    mine.write_text("mine")
+    torch_spyre.clear_cache()
+    assert mine.exists()
+
+
+# --- dumps -------------------------------------------------------------------
+
+
+def dumped(folder, function, *inputs, monkeypatch):
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(folder))
+    result = compiled(function)(*inputs)
+    return result, sorted(p for p in Path(folder).iterdir() if p.is_dir())
+
+
+def test_dumps_are_read_back(tmp_path, monkeypatch):
+    """Every file between two passes is input to spyre-opt."""
+    if not (TOOLS / "spyre-opt").exists():
+        pytest.skip("spyre-opt is not built")
+    x = values((33, 130), torch.float16).to("spyre")
+    _, (folder,) = dumped(
+        tmp_path,
+        lambda x: torch.nn.functional.layer_norm(x @ x.t(), (33,)).exp(),
+        x,
+        monkeypatch=monkeypatch,
+    )
+    files = sorted(folder.glob("*.mlir"))
+    names = [f.stem for f in files]
+    for stage in (
+        "import",
+        "spyre-decompose",
+        "spyre-propagate-layouts",
+        "spyre-work-division",
+        "spyre-bufferize",
+        "spyre-lx-planning",
+        "spyre-memory-planning",
+        "ktir",
+    ):
+        assert any(stage in n for n in names), names
+    assert (folder / "fx_graph.txt").read_text().count("aten") >= 3
+    for file in files:
+        read = subprocess.run(
+            [str(TOOLS / "spyre-opt"), str(file), "-o", os.devnull],
+            capture_output=True,
+            text=True,
+        )
+        assert read.returncode == 0, f"{file.name}: {read.stderr[:2000]}"
+
+
+def test_dumps_can_be_compiled_further(tmp_path, monkeypatch):
+    """The pass by hand on one dump gives the next dump."""
+    if not (TOOLS / "spyre-opt").exists():
+        pytest.skip("spyre-opt is not built")
+    x = values((33, 130), torch.float16).to("spyre")
+    _, (folder,) = dumped(tmp_path, lambda x: x.softmax(-1), x, monkeypatch=monkeypatch)
+    files = {f.stem.split("-", 1)[-1]: f for f in folder.glob("[0-9]*.mlir")}
+
+    def run(*arguments):
+        return subprocess.run(
+            [str(TOOLS / "spyre-opt"), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    by_hand = run("--spyre-propagate-layouts", files["spyre-decompose"])
+    assert by_hand == run(files["spyre-propagate-layouts"])
+
+
+def test_one_folder_per_part(tmp_path, monkeypatch):
+    x = values((5, 70), torch.float16).to("spyre")
+
+    def function(x):
+        return (torch.sort(x * 2)[0] * 3).sum()
+
+    with pytest.warns(UserWarning, match="has no spyre kernel"):
+        _, folders = dumped(tmp_path, function, x, monkeypatch=monkeypatch)
+    assert len(folders) == 2
+    for folder in folders:
+        assert (folder / "ktir.mlir").exists()
+        assert (folder / "run.sh").exists()
+
+
+def test_dumping_does_not_change_results(tmp_path, monkeypatch):
+    x = values((33, 130), torch.float16).to("spyre")
+    plain = compiled(lambda x: (x @ x.t()).softmax(-1))(x)
+    with_dump, _ = dumped(
+        tmp_path, lambda x: (x @ x.t()).softmax(-1), x, monkeypatch=monkeypatch
+    )
+    assert_exact(with_dump.cpu(), plain.cpu())
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"TORCH_SPYRE_DEBUG": "maybe"}, {"SPYRE_DUMP_DIR": "/dev/null/here"}],
+)
+def test_nonsense_in_the_environment(environment, monkeypatch):
+    """A clear exception that names the variable or path; then all is well."""
+    x = values((5, 70), torch.float16).to("spyre")
+    with monkeypatch.context() as patched:
+        for name, value in environment.items():
+            patched.setenv(name, value)
+        with pytest.raises(Exception, match=r"TORCH_SPYRE_DEBUG|/dev/null"):
+            compiled(lambda x: x * 5)(x)
+    compiled(lambda x: x * 5)(x)

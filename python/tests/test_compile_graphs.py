@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs with operators the table lacks, symbolic sizes, wrong use."""
+
+import warnings
+
+import pytest
+import torch
+import torch_spyre
+from inputs import values
+from numerics import assert_exact, compiled
+from torch_spyre import _C
+from torch_spyre.compile_backend import compiled_parts
+
+
+def whole(shape, dtype=torch.float16, seed=0):
+    return values(shape, torch.int8, seed).to(dtype)
+
+
+# --- between compiled parts --------------------------------------------------
+
+
+def test_unsupported_operator_between_parts():
+    """It runs on the CPU, warns once by name, is counted every time."""
+
+    def function(x):
+        y, _ = torch.sort(x + 1, dim=-1)
+        return y * 2, (y - 1).amax(-1)
+
+    f = compiled(function)
+    x = whole((6, 70))
+    before = len(compiled_parts())
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            for actual, wanted in zip(f(x.to("spyre")), function(x), strict=True):
+                assert_exact(actual.cpu(), wanted)
+    report = torch_spyre.fallback_report()
+    assert len(report) == 1
+    ((name, count),) = report.items()
+    assert "sort" in name
+    assert count == 3
+    named = [w for w in seen if "has no spyre kernel" in str(w.message)]
+    assert len(named) == 1
+    assert "sort" in str(named[0].message)
+    assert len(compiled_parts()) - before == 2
+
+
+def test_two_unsupported_operators():
+    def function(x):
+        y = torch.sort(x, dim=0)[0] + 1
+        z = torch.kthvalue(y * 2, 2, dim=-1)[0]
+        return z - 1, y.t()
+
+    x = whole((5, 33))
+    with pytest.warns(UserWarning, match="has no spyre kernel") as seen:
+        results = compiled(function)(x.to("spyre"))
+    for actual, wanted in zip(results, function(x), strict=True):
+        assert_exact(actual.cpu(), wanted)
+    operators = {n.split(".")[0] for n in torch_spyre.fallback_report()}
+    assert operators == {"aten::sort", "aten::kthvalue"}
+    assert len([w for w in seen if "has no spyre kernel" in str(w.message)]) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
+def test_mutation_across_parts():
+    """A view written after an unsupported operator."""
+
+    def function(x):
+        y = torch.sort(x, dim=-1)[0]
+        x[1:3].copy_(y[1:3])
+        return x * 2
+
+    x = whole((5, 33), torch.int64)
+    device, host = x.to("spyre"), x.clone()
+    assert_exact(compiled(function)(device).cpu(), function(host))
+    assert_exact(device.cpu(), host)
+
+
+@pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
+def test_backward_through_an_unsupported_operator():
+    def function(x):
+        return (torch.sort(x * 2, dim=-1)[0] * 3).sum()
+
+    x = whole((5, 33), torch.float32)
+    device = x.to("spyre").requires_grad_()
+    host = x.clone().requires_grad_()
+    compiled(function)(device).backward()
+    function(host).backward()
+    assert_exact(device.grad.cpu(), host.grad)
+
+
+def test_transfers_inside_the_graph():
+    def function(x, h):
+        y = x * 2
+        return y.cpu() + h, h.to("spyre") * 3
+
+    x, h = whole((5, 33)), whole((5, 33), seed=1)
+    moved, back = compiled(function)(x.to("spyre"), h)
+    assert moved.device.type == "cpu"
+    assert_exact(moved, x * 2 + h)
+    assert_exact(back.cpu(), h * 3)
+
+
+# --- symbolic sizes ----------------------------------------------------------
+
+
+def test_symbolic_sizes():
+    """One trace for every size; right results for each."""
+
+    def function(x, y):
+        z = (x * 2).reshape(-1, x.shape[-1])
+        return torch.cat((z, y), 0).sum(-1), z.t()[1:]
+
+    f = compiled(function, dynamic=True)
+    torch._dynamo.utils.counters.clear()
+    for rows, columns in [(3, 65), (5, 70), (2, 129), (3, 65)]:
+        x = whole((2, rows, columns), torch.int64)
+        y = whole((7, columns), torch.int64, seed=1)
+        results = f(x.to("spyre"), y.to("spyre"))
+        wanted = function(x, y)
+        for actual, expected in zip(results, wanted, strict=True):
+            assert actual.stride() == expected.stride()
+            assert_exact(actual.cpu(), expected)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_automatic_dynamic_sizes():
+    """Dynamo makes a size symbolic when it changes."""
+    f = compiled(lambda x: (x * 2).amax(0), dynamic=None)
+    for rows in (3, 5, 9, 64, 65):
+        x = whole((rows, 70))
+        assert_exact(f(x.to("spyre")).cpu(), (x * 2).amax(0))
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_symbolic_backward():
+    def function(x):
+        return (x * x).sum()
+
+    f = compiled(function, dynamic=True)
+    for rows in (3, 5):
+        x = whole((rows, 7), torch.float32)
+        device = x.to("spyre").requires_grad_()
+        f(device).backward()
+        assert_exact(device.grad.cpu(), 2 * x)
+
+
+def test_symbolic_number():
+    f = compiled(lambda x, n: x * n + n, dynamic=True)
+    for n in (2, 3, 5):
+        x = whole((5, 33), torch.int64)
+        assert_exact(f(x.to("spyre"), n).cpu(), x * n + n)
+
+
+# --- who compiles ------------------------------------------------------------
+
+
+def test_no_backend_named():
+    torch._dynamo.reset()
+    before = len(compiled_parts())
+    x = whole((5, 33))
+    f = torch.compile(lambda x: x * 2 + 1, dynamic=False)
+    assert_exact(f(x.to("spyre")).cpu(), x * 2 + 1)
+    assert len(compiled_parts()) == before + 1
+
+
+def test_inductor_on_spyre_is_refused():
+    torch._dynamo.reset()
+    x = whole((5, 33)).to("spyre")
+    with pytest.raises(Exception, match=r"Inductor.*spyre"):
+        torch.compile(lambda x: x * 2, backend="inductor")(x)
+    # The process goes on working.
+    assert_exact(compiled(lambda x: x * 2)(x).cpu(), whole((5, 33)) * 2)
+
+
+def test_backend_is_listed():
+    assert "spyre" in torch.compiler.list_backends()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [({"cores": 0}, "cores"), ({"cores": 33}, "cores"), ({"speed": 1}, "speed")],
+)
+def test_bad_options(options, message):
+    torch._dynamo.reset()
+    x = whole((5, 33)).to("spyre")
+    with pytest.raises(Exception, match=message):
+        torch.compile(lambda x: x * 2, backend="spyre", options=options)(x)
+
+
+@pytest.mark.parametrize("cores", [1, 3, 32])
+def test_cores_do_not_change_results(cores):
+    torch._dynamo.reset()
+    x, w = whole((33, 130)).to("spyre"), whole((130, 70), seed=1).to("spyre")
+    f = torch.compile(
+        lambda x, w: (x @ w).softmax(-1) + x.sum(),
+        backend="spyre",
+        options={"cores": cores},
+        dynamic=False,
+    )
+    expected = compiled(lambda x, w: (x @ w).softmax(-1) + x.sum())(x, w)
+    assert_exact(f(x, w).cpu(), expected.cpu())
+
+
+def test_same_bits_every_time():
+    x = values((33, 130), torch.float16).to("spyre")
+    f = compiled(lambda x: (x @ x.t()).softmax(-1).sum(0))
+    first = f(x).cpu()
+    for _ in range(3):
+        assert_exact(f(x).cpu(), first)
+
+
+# --- bad input ---------------------------------------------------------------
+
+
+def works():
+    x = whole((5, 33))
+    assert_exact(compiled(lambda x: x + 1)(x.to("spyre")).cpu(), x + 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64])
+def test_types_the_device_lacks(dtype):
+    x = whole((5, 33)).to("spyre")
+    with pytest.raises(Exception, match=r"float64|complex|Double|double|Complex"):
+        compiled(lambda x: x.to(dtype) * 2)(x)
+    works()
+
+
+def test_result_beyond_32_bits():
+    """An int64 result that leaves 32 bits is an error, never a wrap."""
+    x = torch.full((5, 70), 2**30, dtype=torch.int64).to("spyre")
+    f = compiled(lambda x: x * 4)
+    with pytest.raises(Exception, match=r"32"):
+        f(x).cpu()
+        torch.accelerator.synchronize()
+    works()
+
+
+def test_sum_beyond_32_bits():
+    x = torch.full((5, 70), 2**30, dtype=torch.int64).to("spyre")
+    with pytest.raises(Exception, match=r"32"):
+        compiled(lambda x: x.sum())(x).cpu()
+    works()
+
+
+def test_constant_beyond_32_bits():
+    x = torch.ones(5, dtype=torch.int64).to("spyre")
+    with pytest.raises(Exception, match=r"32"):
+        compiled(lambda x: x + 2**40)(x).cpu()
+    works()
+
+
+def test_mixed_devices():
+    x = whole((5, 33))
+    with pytest.raises(Exception, match=r"device"):
+        compiled(lambda x, y: x + y)(x.to("spyre"), x)
+    works()
+
+
+def test_index_out_of_range():
+    table = whole((5, 33)).to("spyre")
+    rows = torch.tensor([1, 7]).to("spyre")
+    with pytest.raises(Exception, match=r"(?i)index|bounds|range|outside"):
+        compiled(lambda t, r: torch.nn.functional.embedding(r, t))(table, rows).cpu()
+    works()
+
+
+def test_graph_too_large_for_the_device():
+    x = torch.ones(1, 1, dtype=torch.float16).to("spyre")
+
+    def function(x):
+        y = x.expand(2**19, 2**19) + 1
+        return y.sum()
+
+    with pytest.raises(Exception, match=r"(?i)memory|large|fit"):
+        compiled(function)(x).cpu()
+    works()
+
+
+def test_errors_name_the_users_line():
+    """Compiler errors sit on the line of the PyTorch source."""
+    builder = _C.GraphBuilder()
+    layout = _C.SpyreTensorLayout([4], torch.float16)
+    value = builder.add_argument("x", torch.float16, [4], [1], layout)
+    with pytest.raises(_C.UnsupportedOp, match=r"no_such"):
+        builder.op("aten.no_such.default", [_C.ValueId(value)], {}, [None], [])
+    with pytest.raises(_C.SpyreError):
+        builder.view(value, [5], [1], 0, [("model.py", 7, "forward")])
+    with pytest.raises(_C.SpyreError):
+        builder.view(value + 100, [4], [1], 0, [])
