@@ -2,7 +2,7 @@
 //===- Generic.h - Structured loops over tiles ------------------*- C++ -*-===//
 //
 // linalg ops and elementwise arith / math ops on tiles: a loop nest, one
-// affine map per operand, a body. Four ways to run one:
+// affine map per operand, a body. Five ways to run one:
 //   Parallel     no reduction: blocks of points, body on registers;
 //   Reduction    one combiner add/mul/max/min in fp32 over body(inputs);
 //   Contraction  multiply-add over two inputs: matrix products;
@@ -32,7 +32,7 @@ struct GenericOperand {
 
 class GenericInstr : public Instr {
 public:
-  enum Strategy { Parallel, Reduction, Contraction, General };
+  enum Strategy { Parallel, Reduction, Contraction, ArgReduction, General };
   static constexpr int kMaxLoops = 2 * kMaxRank;
   static constexpr int kMaxOperands = 16;
 
@@ -50,7 +50,7 @@ public:
   bool hasIndex = false;
   ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
-  /// Contraction: the inputs' positions are 0 and 1.
+  bool isArgMax = false; ///< ArgReduction: of the maximum, else minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages
 
@@ -76,6 +76,7 @@ private:
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   void runContraction(Core &core, Nest &nest) const;
+  void runArgReduction(Core &core, Nest &nest) const;
   void runGeneral(Core &core, Nest &nest) const;
 };
 

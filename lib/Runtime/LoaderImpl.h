@@ -16,6 +16,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <functional>
@@ -48,6 +49,7 @@ public:
 
 private:
   using Emit = std::vector<std::unique_ptr<Instr>>;
+  using OpSet = llvm::SmallPtrSet<mlir::Operation *, 8>;
 
   // Slots.
   int scalarSlot(mlir::Value value);
@@ -106,11 +108,11 @@ private:
   /// the (only) result or -1 after emitting an error.
   int emitBodyOp(mlir::Operation *op, BodyProgram &body,
                  llvm::function_ref<int(mlir::Value)> reg);
-  /// Appends all of `block`; `regs` knows its arguments. `skip` is left out.
+  /// Appends all of `block`; `regs` knows its arguments.
   mlir::LogicalResult emitBody(mlir::Operation *op, mlir::Block &block,
                                BodyProgram &body,
                                llvm::SmallDenseMap<mlir::Value, int> &regs,
-                               mlir::Operation *skip, bool &hasIndex);
+                               const OpSet &skipped, bool &hasIndex);
   /// The register of a value inside or outside `block`; -1 after an error.
   int bodyRegister(mlir::Operation *op, mlir::Block &block, mlir::Value value,
                    BodyProgram &body,

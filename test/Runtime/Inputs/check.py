@@ -741,6 +741,59 @@ def communication(folder: str) -> None:
     ), process.stderr
 
 
+def arguments(folder: str) -> None:
+    """Index of a maximum or minimum as the compiler writes it: NaN first, then the smaller index."""
+    rng = np.random.default_rng(13)
+    for shape, dim in [((3, 3000), 1), ((40, 50), 0), ((1, 1), 1), ((2, 1024), 1)]:
+        for trial, (less, reference) in enumerate(
+            [("olt", np.argmax), ("ogt", np.argmin)] * 3
+        ):
+            x = rng.integers(-40, 40, shape).astype(np.float32)
+            if trial >= 2:
+                x.flat[rng.integers(0, x.size, 3)] = [np.inf, -np.inf, x.flat[0]]
+            if trial >= 4:
+                x.flat[rng.integers(0, x.size, 2)] = np.nan
+            rows = shape[1 - dim]
+            start = "0xFF800000" if less == "olt" else "0x7F800000"
+            kinds = '"parallel", "reduction"' if dim == 1 else '"reduction", "parallel"'
+            own = "i" if dim == 1 else "j"
+            text = f"{shape[0]}x{shape[1]}"
+            body = f"""{load("x", shape, "f32")}
+    %v0 = arith.constant dense<{start}> : tensor<{rows}xf32>
+    %i0 = arith.constant dense<9223372036854775807> : tensor<{rows}xi64>
+    %true = arith.constant true
+    %r:2 = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ({own})>,
+      affine_map<(i, j) -> ({own})>], iterator_types = [{kinds}]}} ins(%x_d : tensor<{text}xf32>)
+      outs(%v0, %i0 : tensor<{rows}xf32>, tensor<{rows}xi64>) {{
+    ^bb0(%v: f32, %b: f32, %bi: i64):
+      %k = linalg.index {dim} : index
+      %i = arith.index_cast %k : index to i64
+      %better = arith.cmpf {less}, %b, %v : f32
+      %tie = arith.cmpf oeq, %v, %b : f32
+      %vn = arith.cmpf uno, %v, %v : f32
+      %bn = arith.cmpf uno, %b, %b : f32
+      %bk = arith.xori %bn, %true : i1
+      %n0 = arith.andi %vn, %bk : i1
+      %t0 = arith.ori %better, %n0 : i1
+      %n1 = arith.andi %vn, %bn : i1
+      %t1 = arith.ori %tie, %n1 : i1
+      %c = arith.cmpi slt, %i, %bi : i64
+      %t2 = arith.andi %t1, %c : i1
+      %take = arith.ori %t0, %t2 : i1
+      %sv = arith.select %take, %v, %b : f32
+      %si = arith.select %take, %i, %bi : i64
+      linalg.yield %sv, %si : f32, i64
+    }} -> (tensor<{rows}xf32>, tensor<{rows}xi64>)
+    {store("z", (rows,), "i64", "r#1")}"""
+            ok(k.run(folder, function("x z", body), [x, np.zeros(rows, np.int64)]))
+            assert (k.result(folder, "z") == reference(x, axis=dim)).all(), (
+                shape,
+                dim,
+                less,
+                x,
+            )
+
+
 def distributed(folder: str) -> None:
     """A view over three partitions, one of them column-major; a hole."""
     rng = np.random.default_rng(10)
@@ -748,44 +801,78 @@ def distributed(folder: str) -> None:
     a, b, c = whole[:7, :6].copy(), whole[:7, 6:].copy(), whole[7:11, :].T.copy()
 
     def view(name: str, sizes: list, strides: list, lo: list, hi: list) -> str:
-        parts = ", ".join(f"{d} - {x} >= 0, -{d} + {y} >= 0" for d, x, y in zip("rc", lo, hi))
-        return (f"%v{name} = ktdp.construct_memory_view %{name}, sizes: {sizes}, strides: {strides} {{coordinate_set = "
-                f"affine_set<(r, c) : ({parts})>, memory_space = #ktdp.memory_space<global>}} : "
-                f"memref<{sizes[0]}x{sizes[1]}xf32>")
+        parts = ", ".join(
+            f"{d} - {x} >= 0, -{d} + {y} >= 0"
+            for d, x, y in zip("rc", lo, hi, strict=False)
+        )
+        return (
+            f"%v{name} = ktdp.construct_memory_view %{name}, sizes: {sizes}, strides: {strides} {{coordinate_set = "
+            f"affine_set<(r, c) : ({parts})>, memory_space = #ktdp.memory_space<global>}} : "
+            f"memref<{sizes[0]}x{sizes[1]}xf32>"
+        )
 
-    def program(rows: int, columns: int, at: tuple, order: str = "(r, c) -> (r, c)") -> str:
+    def program(
+        rows: int, columns: int, at: tuple, order: str = "(r, c) -> (r, c)"
+    ) -> str:
         shape = (columns, rows) if order.endswith("(c, r)") else (rows, columns)
         text = "x".join(map(str, shape))
-        return function("a b c z", f"""{view('a', [7, 6], [6, 1], [0, 0], [6, 5])}
-    {view('b', [7, 4], [4, 1], [0, 6], [6, 9])}
-    {view('c', [4, 10], [1, 4], [7, 0], [10, 9])}
+        return function(
+            "a b c z",
+            f"""{view("a", [7, 6], [6, 1], [0, 0], [6, 5])}
+    {view("b", [7, 4], [4, 1], [0, 6], [6, 9])}
+    {view("c", [4, 10], [1, 4], [7, 0], [10, 9])}
     %v = ktdp.construct_distributed_memory_view (%va, %vb, %vc : memref<7x6xf32>, memref<7x4xf32>, memref<4x10xf32>)
       : memref<11x10xf32>
     %row = arith.constant {at[0]} : index
     %column = arith.constant {at[1]} : index
-    %t = ktdp.construct_access_tile %v[%row, %column] {{access_tile_set = {k.box('r c', [rows, columns])},
+    %t = ktdp.construct_access_tile %v[%row, %column] {{access_tile_set = {k.box("r c", [rows, columns])},
       access_tile_order = affine_map<{order}>}} : memref<11x10xf32> -> !ktdp.access_tile<{text}xindex>
     %d = ktdp.load %t : !ktdp.access_tile<{text}xindex> -> tensor<{text}xf32>
-    {store('z', shape, 'f32', 'd')}""")
+    {store("z", shape, "f32", "d")}""",
+        )
 
-    for rows, columns, at in [(11, 10, (0, 0)), (5, 5, (4, 3)), (2, 2, (8, 1)), (4, 10, (8, 0))]:
+    for rows, columns, at in [
+        (11, 10, (0, 0)),
+        (5, 5, (4, 3)),
+        (2, 2, (8, 1)),
+        (4, 10, (8, 0)),
+    ]:
         expected = np.zeros((rows, columns), np.float32)
-        inside = whole[:11][at[0]:at[0] + rows, at[1]:at[1] + columns]
+        inside = whole[:11][at[0] : at[0] + rows, at[1] : at[1] + columns]
         expected[: inside.shape[0], : inside.shape[1]] = inside
-        ok(k.run(folder, program(rows, columns, at), [a, b, c, np.ones((rows, columns), np.float32)]))
+        ok(
+            k.run(
+                folder,
+                program(rows, columns, at),
+                [a, b, c, np.ones((rows, columns), np.float32)],
+            )
+        )
         assert (k.result(folder, "z") == expected).all()
         # RFC order: the tile's points in the lexicographic order of (c, r).
-        ok(k.run(folder, program(rows, columns, at, "(r, c) -> (c, r)"), [a, b, c, np.ones((columns, rows), np.float32)]))
+        ok(
+            k.run(
+                folder,
+                program(rows, columns, at, "(r, c) -> (c, r)"),
+                [a, b, c, np.ones((columns, rows), np.float32)],
+            )
+        )
         assert (k.result(folder, "z") == expected.T).all()
-    process = k.run(os.path.join(folder, "bad"), program(1, 1, (11, 0)), [a, b, c, np.ones((1, 1), np.float32)])
-    assert process.returncode == 1 and "no partition covers the access region" in process.stderr
+    process = k.run(
+        os.path.join(folder, "bad"),
+        program(1, 1, (11, 0)),
+        [a, b, c, np.ones((1, 1), np.float32)],
+    )
+    assert (
+        process.returncode == 1
+        and "no partition covers the access region" in process.stderr
+    )
 
 
 def named(folder: str) -> None:
     """Named linalg operations, generated tensors, checked integers."""
     rng = np.random.default_rng(12)
     x, y = rng.integers(1, 9, (2, 5, 7)).astype(np.float32)
-    t, zero = "tensor<5x7xf32>", np.zeros((5, 7), np.float32)
+    t, _zero = "tensor<5x7xf32>", np.zeros((5, 7), np.float32)
     loads = load("x", (5, 7), "f32") + "\n" + load("y", (5, 7), "f32")
 
     def run(body: str, arrays: list, expected: np.ndarray) -> None:
@@ -796,34 +883,70 @@ def named(folder: str) -> None:
         assert (k.result(folder, "z") == expected).all(), body
 
     empty = f"%e = tensor.empty() : {t}\n    "
-    for op, expected in [("add", x + y), ("sub", x - y), ("mul", x * y), ("div", x / y), ("max", np.maximum(x, y))]:
-        run(f"{empty}%r = linalg.{op} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t}) -> {t}", [x, y], expected)
-    run("%e = tensor.empty() : tensor<7x5xf32>\n    %r = linalg.transpose ins(%x_d : tensor<5x7xf32>) "
-        "outs(%e : tensor<7x5xf32>) permutation = [1, 0]", [x, y], x.T.copy())
-    run("%e = tensor.empty() : tensor<5x3x7xf32>\n    %r = linalg.broadcast ins(%x_d : tensor<5x7xf32>) "
-        "outs(%e : tensor<5x3x7xf32>) dimensions = [1]", [x, y], x[:, None].repeat(3, 1))
+    for op, expected in [
+        ("add", x + y),
+        ("sub", x - y),
+        ("mul", x * y),
+        ("div", x / y),
+        ("max", np.maximum(x, y)),
+    ]:
+        run(
+            f"{empty}%r = linalg.{op} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t}) -> {t}",
+            [x, y],
+            expected,
+        )
+    run(
+        "%e = tensor.empty() : tensor<7x5xf32>\n    %r = linalg.transpose ins(%x_d : tensor<5x7xf32>) "
+        "outs(%e : tensor<7x5xf32>) permutation = [1, 0]",
+        [x, y],
+        x.T.copy(),
+    )
+    run(
+        "%e = tensor.empty() : tensor<5x3x7xf32>\n    %r = linalg.broadcast ins(%x_d : tensor<5x7xf32>) "
+        "outs(%e : tensor<5x3x7xf32>) dimensions = [1]",
+        [x, y],
+        x[:, None].repeat(3, 1),
+    )
     run(f"{empty}%r = linalg.copy ins(%x_d : {t}) outs(%e : {t}) -> {t}", [x, y], x)
-    run(f"{empty}%r = linalg.map {{ arith.mulf }} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t})", [x, y], x * y)
-    run("%init = arith.constant dense<1.0> : tensor<5xf32>\n    %r = linalg.reduce { arith.addf } "
-        "ins(%x_d : tensor<5x7xf32>) outs(%init : tensor<5xf32>) dimensions = [1]", [x, y], x.sum(1) + 1)
-    run("""%e = tensor.empty() : tensor<7x5xf32>
+    run(
+        f"{empty}%r = linalg.map {{ arith.mulf }} ins(%x_d, %y_d : {t}, {t}) outs(%e : {t})",
+        [x, y],
+        x * y,
+    )
+    run(
+        "%init = arith.constant dense<1.0> : tensor<5xf32>\n    %r = linalg.reduce { arith.addf } "
+        "ins(%x_d : tensor<5x7xf32>) outs(%init : tensor<5xf32>) dimensions = [1]",
+        [x, y],
+        x.sum(1) + 1,
+    )
+    run(
+        """%e = tensor.empty() : tensor<7x5xf32>
     %yt = linalg.transpose ins(%y_d : tensor<5x7xf32>) outs(%e : tensor<7x5xf32>) permutation = [1, 0]
     %a = tensor.expand_shape %x_d [[0, 1], [2]] output_shape [1, 5, 7] : tensor<5x7xf32> into tensor<1x5x7xf32>
     %b = tensor.expand_shape %yt [[0, 1], [2]] output_shape [1, 7, 5] : tensor<7x5xf32> into tensor<1x7x5xf32>
     %init = arith.constant dense<2.0> : tensor<1x5x5xf32>
     %m = linalg.batch_matmul ins(%a, %b : tensor<1x5x7xf32>, tensor<1x7x5xf32>) outs(%init : tensor<1x5x5xf32>)
       -> tensor<1x5x5xf32>
-    %r = tensor.collapse_shape %m [[0, 1], [2]] : tensor<1x5x5xf32> into tensor<5x5xf32>""", [x, y], x @ y.T + 2)
+    %r = tensor.collapse_shape %m [[0, 1], [2]] : tensor<1x5x5xf32> into tensor<5x5xf32>""",
+        [x, y],
+        x @ y.T + 2,
+    )
     # Two products on one initial value: neither sees the other's result.
-    run("""%init = arith.constant dense<2.0> : tensor<5x5xf32>
+    run(
+        """%init = arith.constant dense<2.0> : tensor<5x5xf32>
     %f = linalg.fill ins(%c1f : f32) outs(%init : tensor<5x5xf32>) -> tensor<5x5xf32>
     %e = tensor.empty() : tensor<7x5xf32>
     %yt = linalg.transpose ins(%y_d : tensor<5x7xf32>) outs(%e : tensor<7x5xf32>) permutation = [1, 0]
     %a = linalg.matmul ins(%x_d, %yt : tensor<5x7xf32>, tensor<7x5xf32>) outs(%f : tensor<5x5xf32>) -> tensor<5x5xf32>
     %b = linalg.matmul ins(%x_d, %yt : tensor<5x7xf32>, tensor<7x5xf32>) outs(%f : tensor<5x5xf32>) -> tensor<5x5xf32>
-    %r = arith.subf %a, %b : tensor<5x5xf32>""".replace("%f = ", "%c1f = arith.constant 1.0 : f32\n    %f = ", 1),
-        [x, y], np.zeros((5, 5), np.float32))
-    run("""%n = arith.constant 3 : index
+    %r = arith.subf %a, %b : tensor<5x5xf32>""".replace(
+            "%f = ", "%c1f = arith.constant 1.0 : f32\n    %f = ", 1
+        ),
+        [x, y],
+        np.zeros((5, 5), np.float32),
+    )
+    run(
+        """%n = arith.constant 3 : index
     %g = tensor.generate %n {
     ^bb0(%i: index, %j: index):
       %c10 = arith.constant 10 : index
@@ -832,18 +955,23 @@ def named(folder: str) -> None:
       %v = arith.index_cast %s : index to i32
       tensor.yield %v : i32
     } : tensor<?x2000xi32>
-    %r = tensor.cast %g : tensor<?x2000xi32> to tensor<3x2000xi32>""", [x, y],
-        (np.arange(3)[:, None] * 10 + np.arange(2000)).astype(np.int32))
+    %r = tensor.cast %g : tensor<?x2000xi32> to tensor<3x2000xi32>""",
+        [x, y],
+        (np.arange(3)[:, None] * 10 + np.arange(2000)).astype(np.int32),
+    )
     # A trunci that may not lose bits says what it met.
     i = np.array([1, 2, 3], np.int32)
-    body = f"""{load('x', (3,), 'i32')}
+    body = f"""{load("x", (3,), "i32")}
     %w = arith.extsi %x_d : tensor<3xi32> to tensor<3xi64>
     %c = arith.constant dense<1500000000> : tensor<3xi64>
     %m = arith.muli %w, %c : tensor<3xi64>
     %r = arith.trunci %m overflow<nsw> : tensor<3xi64> to tensor<3xi32>
-    {store('z', (3,), 'i32', 'r')}"""
+    {store("z", (3,), "i32", "r")}"""
     process = k.run(os.path.join(folder, "bad"), function("x z", body), [i, i])
-    assert process.returncode == 1 and "integer overflow: 3000000000 does not fit i32" in process.stderr
+    assert (
+        process.returncode == 1
+        and "integer overflow: 3000000000 does not fit i32" in process.stderr
+    )
 
 
 if __name__ == "__main__":
