@@ -285,6 +285,8 @@ def test_full_reductions():
     check(aten.sum.default, randn(3, 0))
     check(aten.sum.default, randn())
     check(aten.max.default, x > 0)
+    check(aten.any.default, ints(5, 33, low=0, dtype=torch.uint8))
+    check(aten.all.dim, ints(5, 33, low=0, dtype=torch.uint8), 1)
 
 
 def test_matmul():
@@ -588,6 +590,14 @@ def test_embedding_backward():
         aten.embedding_dense_backward.default, gradient, index, 9, -1, False, terms=99
     )
     check(aten.embedding_dense_backward.default, gradient, index, 9, 3, False, terms=99)
+
+
+def test_accumulation():
+    x, index = randn(9, 5, 7), torch.tensor([3, 0, 3, 8, -1])
+    check(aten.index_put.default, x, [index], randn(5, 5, 7), True, terms=99)
+    check(
+        aten.index_add.default, x[:, 0], 0, index.abs(), randn(5, 7), alpha=2, terms=99
+    )
 
 
 def test_fused_encoder_layer():

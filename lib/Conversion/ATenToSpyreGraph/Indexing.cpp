@@ -2,6 +2,7 @@
 //===- Indexing.cpp - Gather and scatter ------------------------*- C++ -*-===//
 
 #include "ATenCall.h"
+#include "Builders.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -141,12 +142,52 @@ static Value lowerIndex(ATenCall &c) {
                 c.type());
 }
 
+/// self plus alpha x the rows of `values` summed per index: a product with the
+/// one-hot matrix of the indices, rounded once.
+static Value accumulateRows(ATenCall &c, Value self, Value index, Value values,
+                            double alpha) {
+  int64_t rows = shapeOf(self)[0], count = typeOf(index).getNumElements();
+  c.require(isa<FloatType>(elementOf(self)) &&
+                elementOf(values) == elementOf(self),
+            "only floating-point values of one type accumulate");
+  c.require(count > 0 && typeOf(self).getNumElements() > 0,
+            "there is nothing to sum");
+  int64_t width = typeOf(self).getNumElements() / rows;
+  c.require(typeOf(values).getNumElements() == count * width,
+            "values that broadcast do not accumulate");
+  Value oneHot = buildOneHot(c, index, rows, elementOf(self));
+  auto type = RankedTensorType::get({rows, width}, elementOf(self));
+  Value sum = buildMatmul(c, oneHot, flattenTo(c, values, count),
+                          flattenTo(c, self, rows), type, alpha);
+  // Back to self's shape.
+  SmallVector<AffineExpr> exprs{c.b.getAffineDimExpr(0)};
+  AffineExpr column = c.b.getAffineConstantExpr(0);
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(self).drop_front()))
+    column = column * extent + c.b.getAffineDimExpr(dim + 1);
+  exprs.push_back(column);
+  if (rankOf(self) == 2)
+    return sum;
+  return c.view(sum, AffineMap::get(rankOf(self), 0, exprs, c.b.getContext()),
+                shapeOf(self));
+}
+
+static Value lowerIndexAdd(ATenCall &c) {
+  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  c.require(rankOf(self) > 0 && c.dim("dim", rankOf(self)) == 0,
+            "only the first dimension accumulates");
+  return accumulateRows(c, self, index, c.tensor("source"),
+                        c.number("alpha", 1.0));
+}
+
 static Value lowerIndexPut(ATenCall &c) {
   Value self = c.tensor("self"), values = c.tensor("values");
-  c.require(!c.flag("accumulate"), "accumulation is not supported");
   auto [indices, first] = getIndices(c);
   c.require(indices.size() == 1, "several index tensors are not supported");
   Value index = wrapIndex(c, indices[0], shapeOf(self)[first]);
+  if (c.flag("accumulate")) {
+    c.require(first == 0, "only the first dimension accumulates");
+    return accumulateRows(c, self, index, values, 1.0);
+  }
   // Loops: the dimensions before `first`, those of the index, the rest.
   unsigned indexRank = rankOf(index), rank = rankOf(self);
   SmallVector<int64_t> extents(shapeOf(self).take_front(first));
@@ -223,6 +264,8 @@ void aten::addIndexingRows(ATenTable &table) {
             lowerIndex);
   table.add({"aten.index_put.default", "aten._unsafe_index_put.default"},
             "self indices values accumulate", lowerIndexPut);
+  table.add({"aten.index_add.default"}, "self dim index source alpha",
+            lowerIndexAdd);
   table.add({"aten.index_copy.default"}, "self dim index source",
             lowerIndexCopy);
   table.add({"aten.scatter.src", "aten.scatter.value"}, "self dim index src",

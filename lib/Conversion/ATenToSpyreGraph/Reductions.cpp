@@ -36,6 +36,17 @@ static Value reduce(ATenCall &c, Value self, ArrayRef<int64_t> dims,
   return c.device<OpTy>(self, type, dimsAttr(c, dims));
 }
 
+/// any and all compute a boolean, whatever PyTorch keeps it in (uint8 stays).
+template <typename OpTy>
+static Value reduceBool(ATenCall &c) {
+  Value self = c.tensor("self");
+  RankedTensorType type = c.type();
+  Value result =
+      reduce<OpTy>(c, self, c.dims("dim", rankOf(self)),
+                   RankedTensorType::get(type.getShape(), c.b.getI1Type()));
+  return c.cast(result, type.getElementType());
+}
+
 /// Rows whose dimensions are the argument `dim`, or all without one.
 template <typename OpTy>
 static void addReduction(ATenTable &table, ArrayRef<StringRef> full,
@@ -234,10 +245,10 @@ void aten::addReductionRows(ATenTable &table) {
   addReduction<SumOp>(table, {"aten.sum.default"}, {"aten.sum.dim_IntList"});
   addReduction<MeanOp>(table, {"aten.mean.default"}, {"aten.mean.dim"});
   addReduction<ProdOp>(table, {"aten.prod.default"}, {"aten.prod.dim_int"});
-  addReduction<AnyOp>(table, {"aten.any.default"},
-                      {"aten.any.dim", "aten.any.dims"});
-  addReduction<AllOp>(table, {"aten.all.default"},
-                      {"aten.all.dim", "aten.all.dims"});
+  table.add({"aten.any.default", "aten.any.dim", "aten.any.dims"},
+            "self dim keepdim", reduceBool<AnyOp>);
+  table.add({"aten.all.default", "aten.all.dim", "aten.all.dims"},
+            "self dim keepdim", reduceBool<AllOp>);
   table.add({"aten.amax.default"}, "self dim keepdim", [](ATenCall &c) {
     Value self = c.tensor("self");
     return reduceExtremum<MaxOp, AnyOp>(c, self, c.dims("dim", rankOf(self)),
