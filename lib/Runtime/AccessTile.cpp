@@ -892,9 +892,9 @@ void TileVal::appendSticks(
       indices.push_back({first / stick, last / stick});
 }
 
-std::string TileVal::moveDistributed(
-    const std::vector<const ViewVal *> &partitions, void *tile, bool isStore,
-    bool ieee) {
+std::string
+TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
+                         void *tile, bool isStore, bool ieee) {
   const AccessPlan &p = *plan;
   if (numElements == 0)
     return "";
@@ -935,9 +935,8 @@ std::string TileVal::moveDistributed(
     if (isEmpty)
       continue;
     isCovered = true;
-    if (!part.checked &&
-        ((memory + low) * memorySize < part.limitLo ||
-         (memory + high + 1) * memorySize > part.limitHi))
+    if (!part.checked && ((memory + low) * memorySize < part.limitLo ||
+                          (memory + high + 1) * memorySize > part.limitHi))
       return "access to partition " + std::to_string(i) +
              " leaves its allocation";
     uint8_t *device = part.base + memory * memorySize;
@@ -949,24 +948,21 @@ std::string TileVal::moveDistributed(
         table.storeFloat(format, device, memoryStrides, f, strides, shape,
                          rank);
       else
-        table.loadFloat(format, f, strides, device, memoryStrides, shape,
-                        rank);
+        table.loadFloat(format, f, strides, device, memoryStrides, shape, rank);
     } else if (isWide(elem)) {
       int64_t *l = reinterpret_cast<int64_t *>(host);
       if (isStore)
         table.storeInt64(format, device, memoryStrides, l, strides, shape,
                          rank);
       else
-        table.loadInt64(format, l, strides, device, memoryStrides, shape,
-                        rank);
+        table.loadInt64(format, l, strides, device, memoryStrides, shape, rank);
     } else {
       int32_t *v = reinterpret_cast<int32_t *>(host);
       if (isStore)
         table.storeInt32(format, device, memoryStrides, v, strides, shape,
                          rank);
       else
-        table.loadInt32(format, v, strides, device, memoryStrides, shape,
-                        rank);
+        table.loadInt32(format, v, strides, device, memoryStrides, shape, rank);
     }
   }
   return isCovered ? "" : "no partition covers the access region";

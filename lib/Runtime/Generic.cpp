@@ -885,20 +885,17 @@ void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
       for (int64_t c = 0; c < shape.columns; ++c) {
         float value = values[c * valueStep];
         int64_t index =
-            isWideIndex
-                ? static_cast<const int64_t *>(indices)[c * indexStep]
-                : static_cast<const int32_t *>(indices)[c * indexStep];
-        int64_t current = isWideIndex
-                              ? *reinterpret_cast<int64_t *>(bestIndex)
-                              : *reinterpret_cast<int32_t *>(bestIndex);
+            isWideIndex ? static_cast<const int64_t *>(indices)[c * indexStep]
+                        : static_cast<const int32_t *>(indices)[c * indexStep];
+        int64_t current = isWideIndex ? *reinterpret_cast<int64_t *>(bestIndex)
+                                      : *reinterpret_cast<int32_t *>(bestIndex);
         if (!isBetter(isArgMax, value, index, *best, current))
           continue;
         *best = value;
         if (isWideIndex)
           *reinterpret_cast<int64_t *>(bestIndex) = index;
         else
-          *reinterpret_cast<int32_t *>(bestIndex) =
-              static_cast<int32_t>(index);
+          *reinterpret_cast<int32_t *>(bestIndex) = static_cast<int32_t>(index);
       }
     }
   } while (odometer.next());

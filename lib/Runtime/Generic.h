@@ -50,7 +50,7 @@ public:
   bool hasIndex = false;
   ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
-  bool isArgMax = false; ///< ArgReduction: of the maximum, else minimum
+  bool isArgMax = false;      ///< ArgReduction: of the maximum, else minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages
 

@@ -409,8 +409,8 @@ static void countAccess(Core &core, const TileVal &tile, bool isStore) {
 static constexpr int64_t kDeferredElements = 8192;
 
 /// A tile of a distributed view.
-static void moveDistributed(Core &core, int location, TileVal &tile,
-                            void *data, bool isStore) {
+static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
+                            bool isStore) {
   std::vector<const ViewVal *> partitions;
   for (int slot : tile.plan->partitionSlots)
     partitions.push_back(&core.views[slot]);

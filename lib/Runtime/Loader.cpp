@@ -1096,8 +1096,8 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
     return success();
   }
   if (auto generate = dyn_cast<tensor::GenerateOp>(op))
-    return loadGenerate(op, sizesOf(generate.getType(),
-                                    generate.getDynamicExtents()));
+    return loadGenerate(
+        op, sizesOf(generate.getType(), generate.getDynamicExtents()));
   if (auto cast_ = dyn_cast<tensor::CastOp>(op)) {
     reshape(cast_.getSource()).keepShape = true;
     return success();

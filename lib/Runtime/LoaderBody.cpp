@@ -487,9 +487,8 @@ struct ArgCondition {
     for (ArgCase c : values)
       for (c.indices = -1; c.indices <= 1; ++c.indices) {
         bool isTie = c.values == 0 || (c.valueIsNan && c.bestIsNan);
-        bool wins = c.valueIsNan != c.bestIsNan
-                        ? c.valueIsNan
-                        : c.values == (isMax ? 1 : -1);
+        bool wins = c.valueIsNan != c.bestIsNan ? c.valueIsNan
+                                                : c.values == (isMax ? 1 : -1);
         bool expected = isTie ? c.indices < 0 : wins;
         if (evaluate(take, c) != expected)
           return false;
@@ -660,8 +659,8 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
   instr.hasIndex = true;
   if (failed(emitBody(op, block, body, regs, {}, instr.hasIndex)))
     return failure();
-  int result = bodyRegister(op, block, block.getTerminator()->getOperand(0),
-                            body, regs);
+  int result =
+      bodyRegister(op, block, block.getTerminator()->getOperand(0), body, regs);
   if (result < 0)
     return failure();
   body.yields.push_back(result);

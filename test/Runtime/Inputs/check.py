@@ -794,6 +794,35 @@ def arguments(folder: str) -> None:
             )
 
 
+def elements(folder: str) -> None:
+    """Every element type through memory, from every file type that fits it."""
+    rng = np.random.default_rng(14)
+    shape = (5, 33)
+    for element, dtype in [
+        ("i8", np.int8),
+        ("i8", np.uint8),
+        ("i16", np.int16),
+        ("i32", np.int32),
+        ("i32", np.int64),
+        ("i32", np.uint8),
+        ("i64", np.int64),
+        ("index", np.int64),
+        ("i1", np.bool_),
+        ("f32", np.float32),
+        ("f16", np.float16),
+        ("f16", np.bool_),
+        ("bf16", np.uint16),
+    ]:
+        x = rng.integers(0, 2 if dtype == np.bool_ else 100, shape).astype(dtype)
+        body = f"{load('x', shape, element)}\n{store('z', shape, element, 'x_d')}"
+        ok(k.run(folder, function("x z", body), [x, np.zeros_like(x)]))
+        assert (k.result(folder, "z").view(dtype) == x).all(), element
+    x = np.full(shape, 2**31, np.int64)
+    body = f"{load('x', shape, 'i32')}\n{store('z', shape, 'i32', 'x_d')}"
+    process = k.run(os.path.join(folder, "bad"), function("x z", body), [x, x])
+    assert process.returncode == 1 and "2147483648" in process.stderr, process.stderr
+
+
 def distributed(folder: str) -> None:
     """A view over three partitions, one of them column-major; a hole."""
     rng = np.random.default_rng(10)
