@@ -153,7 +153,11 @@ def test_llama(batch):
 
 
 def test_decoding_writes_only_new_rows():
-    """One step's writes are far smaller than one of the caches."""
+    """No kernel of one step writes a cache, or a copy of one, as a whole.
+
+    Except for the temporary in which a matmul wants the keys: its second operand
+    has its stick along the result's columns (spec/layouts.md), the cache has not.
+    """
     torch.manual_seed(1)
     config = LlamaConfig(layers=2, max_tokens=1024)
     device = Llama(config).eval().half().to("spyre")
@@ -165,8 +169,9 @@ def test_decoding_writes_only_new_rows():
     (part,) = compiled_parts()[-1:]
     cache_bytes = 2 * cache[0][0].numel()
     # Scores of 8 heads over 1024 positions are written, too: 16 KiB a time.
-    largest = max(k["device_bytes_written"] for k in part.report())
-    assert largest < cache_bytes / 4, part.report()
+    kernels = [k for k in part.report() if not k["name"].endswith("_restickify")]
+    assert sum(k["name"].endswith("_scatter") for k in kernels) == 2 * len(cache)
+    assert max(k["device_bytes_written"] for k in kernels) < cache_bytes / 4
     for now, then in zip(cache, before, strict=True):
         for a, b in zip(now, then, strict=True):
             a, b = a.cpu(), b.cpu()
