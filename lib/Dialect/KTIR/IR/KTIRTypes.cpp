@@ -112,7 +112,7 @@ Type RuntimeArgType::parse(AsmParser &parser) {
       parser.emitError(keyLoc, "duplicate runtime_arg keyword '") << key << "'";
       return {};
     }
-    int64_t value;
+    int64_t value = 0;
     if (parser.parseEqual() || parser.parseInteger(value))
       return {};
     *entry = value;
