@@ -10,7 +10,7 @@ using namespace spyre::runtime;
 
 void *spyre::runtime::scratchBuffer(Core &core, int index) {
   while (static_cast<int>(core.registers.size()) <= index)
-    core.registers.push_back(core.pool.get(kBlock * sizeof(int64_t)));
+    core.registers.push_back(core.pool->get(kBlock * sizeof(int64_t)));
   return core.registers[index]->data();
 }
 

@@ -85,7 +85,7 @@ BufferPool::~BufferPool() {
 // Core
 //===----------------------------------------------------------------------===//
 
-Core::Core(const Plan &plan, const Function &function, BufferPool &pool,
+Core::Core(const Plan &plan, const Function &function, BufferPool *pool,
            bool ieee)
     : plan(plan), function(function), pool(pool), ieee(ieee) {
   scalars.resize(function.numScalars);
@@ -130,10 +130,21 @@ Core::Core(const Plan &plan, const Function &function, BufferPool &pool,
 }
 
 Core::~Core() {
+  releaseAll();
+  for (const ConstantTensor &c : function.tensors)
+    releaseTensor(c.slot);
+}
+
+void Core::releaseAll() {
+  std::vector<bool> isConstant(tensors.size(), false);
+  for (const ConstantTensor &c : function.tensors)
+    isConstant[c.slot] = true;
   for (size_t t = 0; t < tensors.size(); ++t)
-    releaseTensor(static_cast<int>(t));
+    if (!isConstant[t])
+      releaseTensor(static_cast<int>(t));
   for (Buffer *buffer : registers)
-    pool.release(buffer);
+    pool->release(buffer);
+  registers.clear();
 }
 
 void Core::makeRowMajor(int slot, Elem elem) {
@@ -157,7 +168,7 @@ void Core::makeRowMajor(int slot, Elem elem) {
     else
       k.copyInt32(tensors[slot].i32(), to, old.i32(), from, shape, rank);
   }
-  pool.release(old.buffer);
+  pool->release(old.buffer);
 }
 
 float Core::roundScalar(float value, Elem elem) const {
@@ -248,12 +259,15 @@ Core &RunState::core(int worker, const Function &function, int member) {
   Worker &w = *workers[worker];
   std::vector<std::unique_ptr<Core>> &cores = w.cores[function.index];
   while (static_cast<int>(cores.size()) <= member) {
-    cores.push_back(std::make_unique<Core>(plan, function, w.pool, ieee));
+    cores.push_back(
+        std::make_unique<Core>(plan, function, w.pool.get(), ieee));
     cores.back()->run = this;
   }
   Core &core = *cores[member];
   if (core.epoch != epoch) {
     core.epoch = epoch;
+    core.pool = w.pool.get();
+    w.used.push_back(&core);
     core.memory = memory;
     core.zeroOutside = zeroOutside;
     core.forgetBlocks();
@@ -261,10 +275,70 @@ Core &RunState::core(int worker, const Function &function, int member) {
   return core;
 }
 
+// Buffers are shared by all programs, one pool per running worker: a process
+// may hold thousands of small programs.
+namespace {
+struct IdlePools {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<BufferPool>> pools;
+};
+} // namespace
+
+static IdlePools &idlePools() {
+  // Never destroyed: programs may outlive static destructors.
+  static IdlePools *pools = new IdlePools;
+  return *pools;
+}
+
+static std::unique_ptr<BufferPool> takePool() {
+  IdlePools &idle = idlePools();
+  std::lock_guard<std::mutex> lock(idle.mutex);
+  if (idle.pools.empty())
+    return std::make_unique<BufferPool>();
+  std::unique_ptr<BufferPool> pool = std::move(idle.pools.back());
+  idle.pools.pop_back();
+  return pool;
+}
+
+void RunState::finish() {
+  IdlePools &idle = idlePools();
+  // Last worker first: the first one gets its own pool again.
+  for (size_t i = workers.size(); i-- > 0;) {
+    Worker &worker = *workers[i];
+    for (Core *core : worker.used)
+      core->releaseAll();
+    worker.used.clear();
+    if (!worker.pool)
+      continue;
+    std::lock_guard<std::mutex> lock(idle.mutex);
+    idle.pools.push_back(std::move(worker.pool));
+  }
+}
+
+RunState::~RunState() {
+  // Constants go back to the pool with their cores.
+  for (std::unique_ptr<Worker> &worker : workers) {
+    if (!worker->pool)
+      worker->pool = takePool();
+    for (auto &cores : worker->cores)
+      for (std::unique_ptr<Core> &core : cores)
+        core->pool = worker->pool.get();
+  }
+  for (std::unique_ptr<Worker> &worker : workers) {
+    worker->used.clear();
+    worker->cores.clear();
+  }
+  finish();
+}
+
 void RunState::addWorkers(int count) {
+  for (std::unique_ptr<Worker> &worker : workers)
+    if (!worker->pool)
+      worker->pool = takePool();
   while (static_cast<int>(workers.size()) < count) {
     workers.push_back(std::make_unique<Worker>());
     workers.back()->cores.resize(plan.functions.size());
+    workers.back()->pool = takePool();
   }
 }
 
@@ -460,6 +534,8 @@ RunReport Program::run(DeviceMemory &memory,
   }
   // A failed run throws its state away: slots may hold half a kernel.
   state->call(*plan.entry, args.data(), plan.entry->location);
+
+  state->finish();
 
   std::lock_guard<std::mutex> lock(impl->mutex);
   if (needReport) {

@@ -14,8 +14,11 @@ namespace spyre::runtime {
 /// Workers' buffers and slots of one run of a program; kept between runs.
 struct RunState {
   RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}
+  ~RunState();
 
   void start(DeviceMemory &memory, const RunOptions &options);
+  /// Gives buffers back; start() may follow.
+  void finish();
   /// Runs `callee` over its grid. Throws the error of the lowest core.
   void call(const Function &callee, const Scalar *args, int location);
 
@@ -28,7 +31,8 @@ struct RunState {
 
 private:
   struct Worker {
-    BufferPool pool;
+    std::unique_ptr<BufferPool> pool; ///< null between runs
+    std::vector<Core *> used;         ///< cores of this run
     /// Per function: the members of a gang.
     std::vector<std::vector<std::unique_ptr<Core>>> cores;
   };

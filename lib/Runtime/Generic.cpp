@@ -379,7 +379,7 @@ void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
       std::max<int64_t>(kStripBytes / std::max<int64_t>(bytesPerStep, 1), 1));
   for (int i = 0; i < numPieces; ++i) {
     const TensorVal &t = core.tensors[inputs[pieces[i].operand].use.slot];
-    pieces[i].buffer = core.pool.get(size_t(t.numElements / extent * length) *
+    pieces[i].buffer = core.pool->get(size_t(t.numElements / extent * length) *
                                      hostSize(inputs[pieces[i].operand].elem));
   }
   for (int64_t start = 0; start < extent; start += length) {
@@ -396,7 +396,7 @@ void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
     runNest(core, nest);
   }
   for (int i = 0; i < numPieces; ++i)
-    core.pool.release(pieces[i].buffer);
+    core.pool->release(pieces[i].buffer);
 }
 
 //===----------------------------------------------------------------------===//

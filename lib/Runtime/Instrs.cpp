@@ -539,7 +539,7 @@ void Transfer::run(Core &core) const {
       source.buffer = nullptr;
       source.data = nullptr;
     } else {
-      core.pool.retain(source.buffer);
+      core.pool->retain(source.buffer);
     }
   }
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -129,12 +129,12 @@ struct Counters {
 /// Slots of one function on one worker; reused from core to core.
 class Core {
 public:
-  Core(const Plan &plan, const Function &function, BufferPool &pool, bool ieee);
+  Core(const Plan &plan, const Function &function, BufferPool *pool, bool ieee);
   ~Core();
 
   const Plan &plan;
   const Function &function;
-  BufferPool &pool;
+  BufferPool *pool; ///< of the worker that runs this core now
   const bool ieee;
   RunState *run = nullptr;
   uint64_t epoch = 0; ///< of the run whose memory this core sees
@@ -164,7 +164,7 @@ public:
   void releaseTensor(int slot) {
     TensorVal &t = tensors[slot];
     if (t.buffer)
-      pool.release(t.buffer);
+      pool->release(t.buffer);
     t.buffer = nullptr;
     t.data = nullptr;
     t.isPermuted = false;
@@ -173,9 +173,9 @@ public:
   /// Gives `slot` a fresh buffer for `numElements` (shape set by the caller).
   void allocateTensor(int slot, Elem elem, int64_t numElements) {
     TensorVal &t = tensors[slot];
-    Buffer *buffer = pool.get(size_t(numElements) * hostSize(elem));
+    Buffer *buffer = pool->get(size_t(numElements) * hostSize(elem));
     if (t.buffer)
-      pool.release(t.buffer);
+      pool->release(t.buffer);
     t.buffer = buffer;
     t.data = buffer->data();
     t.isPermuted = false;
@@ -188,7 +188,7 @@ public:
     TensorVal &target = tensors[to];
     TensorVal &source = from.tensors[use.slot];
     if (target.buffer)
-      pool.release(target.buffer);
+      pool->release(target.buffer);
     target = source;
     if (!target.buffer)
       return;
@@ -196,7 +196,7 @@ public:
       source.buffer = nullptr;
       source.data = nullptr;
     } else {
-      pool.retain(target.buffer);
+      pool->retain(target.buffer);
     }
   }
   /// Undefined tensors (tensor.empty) become zeros when their contents count,
@@ -211,6 +211,8 @@ public:
     std::memset(t.data, 0, size_t(t.numElements) * hostSize(elem));
   }
   void makeRowMajor(int slot, Elem elem);
+  /// Gives all buffers back to the pool but those of constants.
+  void releaseAll();
   float roundScalar(float value, Elem elem) const;
 
   /// [start, end) of the live device allocation around `address`; remembers
