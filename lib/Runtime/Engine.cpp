@@ -259,8 +259,7 @@ Core &RunState::core(int worker, const Function &function, int member) {
   Worker &w = *workers[worker];
   std::vector<std::unique_ptr<Core>> &cores = w.cores[function.index];
   while (static_cast<int>(cores.size()) <= member) {
-    cores.push_back(
-        std::make_unique<Core>(plan, function, w.pool.get(), ieee));
+    cores.push_back(std::make_unique<Core>(plan, function, w.pool.get(), ieee));
     cores.back()->run = this;
   }
   Core &core = *cores[member];

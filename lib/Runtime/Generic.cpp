@@ -380,7 +380,7 @@ void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
   for (int i = 0; i < numPieces; ++i) {
     const TensorVal &t = core.tensors[inputs[pieces[i].operand].use.slot];
     pieces[i].buffer = core.pool->get(size_t(t.numElements / extent * length) *
-                                     hostSize(inputs[pieces[i].operand].elem));
+                                      hostSize(inputs[pieces[i].operand].elem));
   }
   for (int64_t start = 0; start < extent; start += length) {
     Nest nest = whole;
