@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --spyre-pipeline | FileCheck %s
+// RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false" | FileCheck %s --check-prefix=PLAN
+
+// The way from an imported graph to KTIR: one call per kernel, results written
+// by the kernel that computes them.
+// CHECK-LABEL: func.func @main(
+// CHECK-SAME: ktdp.name = "x"
+// CHECK-SAME: ktdp.name = "out0"
+// CHECK-COUNT-4: call @
+// CHECK-NOT: call @
+// CHECK: return
+// CHECK: grid = [
+
+// PLAN-LABEL: func.func @main(
+// PLAN: spyre_graph.placement
+// PLAN: spyre_graph.exp_sub {{.*}}division = #spyre_graph.division<splits = [2, 1]
+// PLAN-NOT: call @
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @main(%x: tensor<4x100xf16, #layout> {spyre_graph.name = "x"})
+    -> (tensor<4x100xf16> {spyre_graph.name = "out0"}) {
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x100xf16, #layout> -> tensor<4x100xf16>
+  return %0 : tensor<4x100xf16>
+}
