@@ -105,6 +105,14 @@ TEST_F(GraphBuilderTest, RefusesWithoutASideEffect) {
   EXPECT_THROW(
       op("aten.slice_scatter.default", {value(x), value(x)}, meta({5, 8})),
       UnsupportedOp);
+  // Shapes that do not fit.
+  EXPECT_THROW(op("aten.abs.default", {value(x)}, meta({5, 8})), UnsupportedOp);
+  EXPECT_THROW(op("aten.mm.default", {value(x), value(x)}, meta({4, 8})),
+               UnsupportedOp);
+  EXPECT_THROW(op("aten.cat.default",
+                  {Argument(Argument::List{value(x)}), Argument(0)},
+                  meta({3, 8})),
+               UnsupportedOp);
   EXPECT_EQ(builder.print(), before);
 }
 

@@ -4,6 +4,8 @@
 #include "ATenCall.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 
 #include <algorithm>
 
@@ -362,6 +364,22 @@ std::vector<std::string> spyre::listSupportedOps() {
   return ATenTable::get().names();
 }
 
+/// Refuses a call whose ops break the dialect's rules: the arguments do not fit
+/// each other or the results.
+static void verifyNewOps(const ATenCall &call, Block *block, Operation *last) {
+  std::string text;
+  ScopedDiagnosticHandler handler(
+      call.b.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          text += (text.empty() ? "" : "; ") + diagnostic.str();
+        return success();
+      });
+  for (auto it = last ? std::next(last->getIterator()) : block->begin();
+       it != block->end(); ++it)
+    if (failed(verify(&*it, /*verifyRecursively=*/false)))
+      call.unsupported(text);
+}
+
 SmallVector<Value>
 spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
                           const ::spyre::Arguments &args,
@@ -377,6 +395,7 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
     ATenCall call(builder, loc, name, row->parameters, args, kwargs, results,
                   lookup);
     Values values = row->lowering(call);
+    verifyNewOps(call, block, last);
     values.resize(results.size());
     for (auto [index, value] : llvm::enumerate(values)) {
       if (!results[index]) {

@@ -10,6 +10,11 @@ using namespace mlir::spyre_graph::aten;
 
 Value aten::buildMatmul(const ATenCall &c, Value x, Value y, Value bias,
                         RankedTensorType type, double alpha, double beta) {
+  int64_t rank = type.getRank();
+  c.require(rank >= 2 && rankOf(x) >= 2 && rankOf(y) >= 2 &&
+                rankOf(x) <= rank && rankOf(y) <= rank &&
+                shapeOf(x).back() == shapeOf(y)[rankOf(y) - 2],
+            "the operands are not matrices that can be multiplied");
   if (beta == 0.0)
     bias = nullptr;
   SmallVector<NamedAttribute> attrs{
