@@ -9,16 +9,20 @@ one failure more: nothing to run is not success.
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 # No single GoogleTest executable takes longer than this, in seconds.
 UNITTEST_TIMEOUT = 900
+# No single pytest file does.
+PYTEST_TIMEOUT = 3600
 
 
 @dataclass
@@ -105,12 +109,28 @@ def run_unittests(build: Path, results: Path, extra: list[str]) -> Counts:
     return failing(counts, 0, "GoogleTest")
 
 
-def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
-    """Run pytest as pyproject.toml configures it."""
-    del build
-    report = results / "pytest.xml"
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *extra]
-    status = subprocess.run(command, cwd=ROOT).returncode
+def run_pytest_file(file: Path, results: Path) -> tuple[Counts, str]:
+    """Run pytest over one file; return its counts and what it printed."""
+    report = results / f"{file.stem}.xml"
+    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", str(file)]
+    started = time.monotonic()
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=PYTEST_TIMEOUT,
+        )
+    except subprocess.TimeoutExpired as expired:
+        output = expired.stdout or ""
+        if isinstance(output, bytes):
+            output = output.decode(errors="replace")
+        output += f"\n{file.name}: no end after {PYTEST_TIMEOUT} s\n"
+        return Counts(failed=1), output
     counts = Counts()
     if report.exists():
         for suite in ElementTree.parse(report).getroot().iter("testsuite"):
@@ -119,7 +139,35 @@ def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
             counts.failed += failed
             counts.skipped += skipped
             counts.passed += int(suite.get("tests", 0)) - failed - skipped
-    return failing(counts, status, "pytest")
+    output = done.stdout
+    if done.returncode != 0 and counts.failed == 0:
+        output += f"{file.name}: exit status {done.returncode} without a failed test\n"
+        counts.failed = 1
+    seconds = time.monotonic() - started
+    summary = f"{file.name}: {counts} ({seconds:.0f} s)\n"
+    # What went well is worth a line.
+    return counts, output + summary if counts.failed else summary
+
+
+def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
+    """Run pytest as pyproject.toml configures it, a process per file.
+
+    The files share the machine's cores, and one that crashes takes no other
+    with it.
+    """
+    del build
+    files = [Path(f) for f in extra] or sorted(
+        (ROOT / "python" / "tests").glob("test_*.py"),
+        key=lambda file: -file.stat().st_size,
+    )
+    counts = Counts()
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
+        futures = [pool.submit(run_pytest_file, file, results) for file in files]
+        for future in as_completed(futures):
+            of_file, output = future.result()
+            counts += of_file
+            print(output, end="", flush=True)
+    return failing(counts, 0, "pytest")
 
 
 RUNNERS = {"lit": run_lit, "unittests": run_unittests, "pytest": run_pytest}
@@ -129,25 +177,25 @@ def main() -> int:
     """Run the runners asked for; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runner", nargs="?", choices=RUNNERS, help="default: all")
-    parser.add_argument("extra", nargs="*", help="arguments for that runner")
+    parser.add_argument("extra", nargs="*", help="lit arguments, executables, files")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     arguments, unknown = parser.parse_known_args()
 
-    results = arguments.build / "test-results"
-    results.mkdir(parents=True, exist_ok=True)
-    for old in results.iterdir():
-        old.unlink()
+    build = arguments.build.resolve()
+    results = build / "test-results"
+    shutil.rmtree(results, ignore_errors=True)
+    results.mkdir(parents=True)
+    # What an earlier build compiled is no result of this one.
+    os.environ["SPYRE_CACHE_DIR"] = str(results / "cache")
     # The tools that tests call are this build's.
-    os.environ["PATH"] = os.pathsep.join(
-        [str(arguments.build / "bin"), os.environ["PATH"]]
-    )
+    os.environ["PATH"] = os.pathsep.join([str(build / "bin"), os.environ["PATH"]])
 
     total = Counts()
     summary = []
     for name in [arguments.runner] if arguments.runner else RUNNERS:
         print(f"==> {name}", flush=True)
         started = time.monotonic()
-        counts = RUNNERS[name](arguments.build, results, arguments.extra + unknown)
+        counts = RUNNERS[name](build, results, arguments.extra + unknown)
         total += counts
         seconds = time.monotonic() - started
         summary.append(f"{name}: {counts} ({seconds:.0f} s)")
