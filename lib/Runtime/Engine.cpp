@@ -251,6 +251,20 @@ static constexpr int64_t kGangSize = 8;
 
 using Clock = std::chrono::steady_clock;
 
+/// What went wrong on a core, as an Error.
+static std::exception_ptr currentFailure(const Plan &plan,
+                                         const Function &function) {
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    return std::make_exception_ptr(Error(
+        plan.locations[function.location] +
+        ": error: out of host memory for the data tiles of @" + function.name));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -403,7 +417,7 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
         std::lock_guard<std::mutex> lock(failureMutex);
         if (task < failedTask.load()) {
           failedTask.store(task);
-          failure = std::current_exception();
+          failure = currentFailure(plan, callee);
         }
       }
     };
@@ -443,7 +457,7 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args,
     } catch (const CoreStopped &) {
       // The core that failed says why.
     } catch (...) {
-      failures[index] = std::current_exception();
+      failures[index] = currentFailure(plan, callee);
     }
     exchange.leave(failed);
   };

@@ -133,6 +133,14 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
         low += std::min<int64_t>(last, 0);
         high += std::max<int64_t>(last, 0);
       }
+      bool isLoop = result.terms.size() == 1 && result.constant == 0 &&
+                    result.terms[0].second == 1;
+      if (isLoop && nest.loops[result.terms[0].first].extent != t.sizes[d])
+        core.fail(location,
+                  name + ": dimension " + std::to_string(d) + " of operand " +
+                      std::to_string(k) + " has size " +
+                      std::to_string(t.sizes[d]) + ", but its loop goes over " +
+                      std::to_string(nest.loops[result.terms[0].first].extent));
       if (nest.points > 0 && (low < 0 || high >= t.sizes[d]))
         core.fail(location,
                   name + ": the loops reach index " +

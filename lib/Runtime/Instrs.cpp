@@ -687,6 +687,13 @@ void SplatInstr::run(Core &core) const {
 
 void ReshapeInstr::run(Core &core) const {
   if (keepShape) {
+    const TensorVal &t = core.tensors[source.slot];
+    for (size_t d = 0; d < staticSizes.size(); ++d)
+      if (staticSizes[d] >= 0 && staticSizes[d] != t.sizes[d])
+        core.fail(location, "dimension " + std::to_string(d) + " has size " +
+                                std::to_string(t.sizes[d]) +
+                                ", the result type says " +
+                                std::to_string(staticSizes[d]));
     core.moveTensor(dst, source);
     return;
   }

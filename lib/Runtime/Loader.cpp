@@ -1099,7 +1099,13 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
     return loadGenerate(
         op, sizesOf(generate.getType(), generate.getDynamicExtents()));
   if (auto cast_ = dyn_cast<tensor::CastOp>(op)) {
-    reshape(cast_.getSource()).keepShape = true;
+    auto type = dyn_cast<RankedTensorType>(cast_.getType());
+    if (!type || !isa<RankedTensorType>(cast_.getSource().getType()))
+      return op->emitError("cast of unranked tensors is not supported");
+    auto &instr = reshape(cast_.getSource());
+    instr.keepShape = true;
+    for (int64_t size : type.getShape())
+      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
     return success();
   }
   return op->emitError("operation '")

@@ -3,9 +3,9 @@
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: %python -c "import numpy as np; np.save(r'%t/x.npy', np.ones(256, np.float32))"
 // RUN: not spyre-run %s --entry unknown_op --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: errors.mlir:[[@LINE+22]]:8: error: operation 'tensor.rank' is not supported by the runtime
+// UNKNOWN: errors.mlir:[[@LINE+30]]:8: error: operation 'tensor.rank' is not supported by the runtime
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg 250 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=VIEW
-// VIEW: errors.mlir:[[@LINE+33]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
+// VIEW: errors.mlir:[[@LINE+41]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg -1 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: core 0: access: coordinate -1 of view dimension 0 is outside its range 0 to 255
 // RUN: spyre-run %s --entry outside_view --arg %t/x.npy --arg 247 --threads 2
@@ -21,6 +21,14 @@
 // ENTRY: error: no function @nothing
 // RUN: not spyre-run %s --arg 1 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
 // AMBIGUOUS: error: found 2 sequence functions
+// RUN: not spyre-run %s --entry cast_size --arg 3 2>&1 | FileCheck %s --check-prefix=CAST
+// CAST: error: dimension 0 has size 3, the result type says 8
+// RUN: not spyre-run %s --entry loop_size --arg 3 2>&1 | FileCheck %s --check-prefix=LOOP
+// LOOP: error: linalg.add: dimension 0 of operand 1 has size 8, but its loop goes over 3
+// RUN: not spyre-run %s --entry far_stride --arg %t/x.npy --arg 1152921504606846976 2>&1 | FileCheck %s --check-prefix=FAR
+// FAR: error: memory view at element {{[0-9]+}} overflows 63-bit addresses
+// RUN: not spyre-run %s --entry huge --arg 99999999999999 2>&1 | FileCheck %s --check-prefix=HUGE
+// HUGE: error: tensor with more than 2^40 elements
 // RUN: not ls %t/out
 
 func.func @unknown_op(%x: index) attributes {grid = [1]} {
@@ -64,5 +72,30 @@ func.func @wrong_size(%x: index, %n: index) {
   %c3 = arith.constant 3 : index
   %zero = arith.subi %n, %c3 : index
   %q = arith.divui %n, %zero : index
+  return
+}
+
+func.func @cast_size(%n: index) attributes {grid = [1]} {
+  %a = tensor.empty(%n) : tensor<?xf32>
+  %c = tensor.cast %a : tensor<?xf32> to tensor<8xf32>
+  return
+}
+
+func.func @loop_size(%n: index) attributes {grid = [1]} {
+  %a = tensor.empty(%n) : tensor<?xf32>
+  %m = arith.constant 8 : index
+  %b = tensor.empty(%m) : tensor<?xf32>
+  %r = linalg.add ins(%a, %b : tensor<?xf32>, tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+func.func @far_stride(%x: index, %n: index) attributes {grid = [1]} {
+  %v = ktdp.construct_memory_view %x, sizes: [256], strides: [%n] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<256xf32>
+  return
+}
+
+func.func @huge(%n: index) attributes {grid = [1]} {
+  %c = arith.constant 1.0 : f32
+  %e = tensor.splat %c[%n] : tensor<?xf32>
   return
 }
