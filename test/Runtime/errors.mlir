@@ -22,13 +22,13 @@
 // RUN: not spyre-run %s --arg 1 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
 // AMBIGUOUS: error: found 2 sequence functions
 // RUN: not spyre-run %s --entry cast_size --arg 3 2>&1 | FileCheck %s --check-prefix=CAST
-// CAST: error: dimension 0 has size 3, the result type says 8
+// CAST: error: core 0: dimension 0 has size 3, the result type says 8
 // RUN: not spyre-run %s --entry loop_size --arg 3 2>&1 | FileCheck %s --check-prefix=LOOP
-// LOOP: error: linalg.add: dimension 0 of operand 1 has size 8, but its loop goes over 3
+// LOOP: error: core 0: linalg.add: dimension 0 of operand 1 has size 8, but its loop goes over 3
 // RUN: not spyre-run %s --entry far_stride --arg %t/x.npy --arg 1152921504606846976 2>&1 | FileCheck %s --check-prefix=FAR
-// FAR: error: memory view at element {{[0-9]+}} overflows 63-bit addresses
+// FAR: error: core 0: memory view at element {{[0-9]+}} overflows 63-bit addresses
 // RUN: not spyre-run %s --entry huge --arg 99999999999999 2>&1 | FileCheck %s --check-prefix=HUGE
-// HUGE: error: tensor with more than 2^40 elements
+// HUGE: error: core 0: tensor with more than 2^40 elements
 // RUN: not ls %t/out
 
 func.func @unknown_op(%x: index) attributes {grid = [1]} {
