@@ -9,6 +9,7 @@ import torch_spyre
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
+from torch_spyre import _C
 
 #: Fraction bits of what the device stores for a torch dtype.
 FRACTION_BITS = {torch.float16: 9, torch.bfloat16: 9, torch.float32: 23}
@@ -202,12 +203,39 @@ def compiled(function, **options):
     return torch.compile(function, backend="spyre", **options)
 
 
+def poison():
+    """Leaves infinities (NaN in fp32) in the memory that comes next."""
+    infinite = torch.full((1 << 15,), torch.inf, dtype=torch.float16)
+    blocks = [infinite.to("spyre") for _ in range(16)]
+    del blocks
+
+
+def poisoned(tensor):
+    """A device tensor like another one, on a storage with poisoned padding."""
+    _, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+    builder = _C.GraphBuilder()
+    value, target = (
+        builder.add_argument(n, dtype, sizes, strides, layout) for n in ("x", "y")
+    )
+    copied = builder.op(
+        "aten.clone.default", [_C.ValueId(value)], {}, [(dtype, sizes, strides)], []
+    )
+    builder.mutate(target, copied[0], [])
+    builder.set_outputs([])
+    copy = _C.empty_with_layout(sizes, strides, dtype, layout, device=tensor.device)
+    _C.compile_graph(builder, {}).run([tensor, copy], [])
+    return copy.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
 def run_all(operations, arguments):
     """Name -> result on the host, of functions compiled together.
 
-    ``arguments`` are on the device. If the whole does not compile or run,
+    ``arguments`` are on the device; what is computed from them sees poisoned
+    padding and lands in poisoned memory. If the whole does not compile or run,
     the error names the functions that fail alone.
     """
+    poison()
+    arguments = [poisoned(a) for a in arguments]
 
     def together(*args):
         return tuple(f(*args) for f in operations.values())

@@ -2,9 +2,11 @@
 """The tests' own rounding, against the table of spec/numerics.md."""
 
 import numpy as np
+import pytest
 import torch
-from numerics import RoundEveryOp, round_dl16, unit
+from numerics import RoundEveryOp, poison, poisoned, round_dl16, unit
 from reference import decode_dl16, encode_dl16
+from torch_spyre import _C
 
 
 def test_round_dl16_is_the_other_implementation():
@@ -42,3 +44,16 @@ def test_oracle_rounds_between_operators():
         parameter = x.clone().requires_grad_()
         (parameter * (1 + 2**-9) * (1 + 2**-9)).backward(torch.ones_like(x))
         assert parameter.grad.item() == round_dl16(torch.tensor((1 + 2**-9) ** 2))
+
+
+@pytest.mark.parametrize(
+    "dtype, bits", [(torch.float16, 16), (torch.float32, 32), (torch.int64, 32)]
+)
+def test_padding_is_poisoned(dtype, bits):
+    """Otherwise operator tests would not see who reads padding."""
+    x = torch.ones(7, 13, dtype=dtype).to("spyre")
+    poison()
+    stored = np.frombuffer(_C.read_device_bytes(poisoned(x)), f"<u{bits // 8}")
+    sticks = stored.reshape(7, -1)
+    assert (sticks[:, :13] == sticks[0, 0]).all()
+    assert (sticks[:, 13:] == (0x7FFF7FFF & (1 << bits) - 1)).all()
