@@ -86,14 +86,10 @@ static std::string digest(llvm::StringRef bytes) {
 }
 
 std::string CompiledGraph::serialize() const {
-  llvm::json::Array seconds;
-  for (const auto &[pass, time] : passSeconds)
-    seconds.push_back(llvm::json::Array{pass, time});
   llvm::json::Object metadata{
       {"compiler", llvm::toHex(getCompilerIdentity())},
       {"key", cacheKey},
-      {"inputs", static_cast<int64_t>(argumentNames.size())},
-      {"passSeconds", std::move(seconds)}};
+      {"inputs", static_cast<int64_t>(argumentNames.size())}};
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(metadata));
   char length[lengthBytes];
@@ -135,15 +131,6 @@ CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
     throw Error("the compiled graph was made by another compiler");
   CompiledGraph graph;
   graph.cacheKey = key->str();
-  if (const llvm::json::Array *seconds = object->getArray("passSeconds"))
-    for (const llvm::json::Value &entry : *seconds) {
-      const llvm::json::Array *pair = entry.getAsArray();
-      if (!pair || pair->size() != 2 || !(*pair)[0].getAsString() ||
-          !(*pair)[1].getAsNumber())
-        throw Error("the metadata of the compiled graph is not valid");
-      graph.passSeconds.emplace_back((*pair)[0].getAsString()->str(),
-                                     *(*pair)[1].getAsNumber());
-    }
   graph.ktirBytecode = rest.drop_front(length).str();
   runtime::LoadOptions options;
   options.entry = "main";

@@ -48,7 +48,7 @@ struct CompiledGraph {
   std::string cacheKey;
   /// The KTIR module as MLIR bytecode.
   std::string ktirBytecode;
-  /// Seconds per pass, in order.
+  /// Seconds per pass, in order; empty for a graph that was deserialized.
   std::vector<std::pair<std::string, double>> passSeconds;
 
   /// Bytes that deserialize() takes back: KTIR bytecode and metadata, with a
