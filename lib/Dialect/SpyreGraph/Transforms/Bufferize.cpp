@@ -105,6 +105,15 @@ private:
       update.getResult().replaceAllUsesWith(update.getSource());
       update->moveBefore(terminator);
     }
+    // A result that is also an update's source is read after the update: it is
+    // the argument's new contents, unless a later update changes them.
+    llvm::SmallPtrSet<Value, 4> updatedLater;
+    for (bufferization::MaterializeInDestinationOp update :
+         llvm::reverse(updates))
+      if (updatedLater.insert(update.getDest()).second)
+        for (OpOperand &operand : terminator->getOpOperands())
+          if (operand.get() == update.getSource())
+            operand.set(update.getResult());
   }
 
   LogicalResult bufferize() {
