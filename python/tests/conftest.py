@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import tempfile
+
 import pytest
 import torch_spyre
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _empty_program_cache():
+    """Tests neither use nor leave programs in the user's cache."""
+    before = os.environ.get("SPYRE_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="spyre-tests-") as folder:
+        os.environ["SPYRE_CACHE_DIR"] = folder
+        yield
+    if before is None:
+        del os.environ["SPYRE_CACHE_DIR"]
+    else:
+        os.environ["SPYRE_CACHE_DIR"] = before
 
 
 @pytest.fixture(autouse=True)
