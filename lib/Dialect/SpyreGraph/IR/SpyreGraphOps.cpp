@@ -423,10 +423,18 @@ LogicalResult AttentionBackwardOp::verify() {
       tensorType(getGradValue()).getShape() != v.getShape())
     return emitOpError(
         "gradients must have the shapes of query, key and value");
-  if (tensorType(getGradOutput()).getShape() !=
-      tensorType(getOutput()).getShape())
-    return emitOpError() << "gradient " << getGradOutput().getType()
-                         << " does not fit output " << getOutput().getType();
+  SmallVector<int64_t> outShape{q.getDimSize(0), q.getDimSize(1),
+                                q.getDimSize(2), v.getDimSize(3)};
+  for (Value value : {getOutput(), getGradOutput()})
+    if (tensorType(value).getShape() != ArrayRef<int64_t>(outShape))
+      return emitOpError() << "output and its gradient must have shape ["
+                           << outShape << "], but found " << value.getType();
+  RankedTensorType lse = tensorType(getLogsumexp());
+  if (!lse.getElementType().isF32() ||
+      lse.getShape() != ArrayRef<int64_t>(outShape).drop_back())
+    return emitOpError() << "logsumexp must be f32 of the first three output "
+                            "dimensions, but is "
+                         << lse;
   return success();
 }
 

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics
+
+func.func @softmax_dim(%x: tensor<4x8xf16>) {
+  // expected-error @+1 {{dim 2 is not a dimension of 'tensor<4x8xf16>'}}
+  %0 = spyre_graph.softmax %x {dim = 2 : i64} : tensor<4x8xf16> -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
+func.func @softmax_shape(%x: tensor<4x8xf16>) {
+  // expected-error @+1 {{result shape must be the input's, but found 'tensor<4x1xf16>'}}
+  %0 = spyre_graph.softmax %x {dim = 1 : i64} : tensor<4x8xf16> -> tensor<4x1xf16>
+  return
+}
+
+// -----
+
+func.func @layer_norm_weight(%x: tensor<4x8xf16>, %w: tensor<4xf16>) {
+  // expected-error @+1 {{weight and bias must have the normalised shape, but found 'tensor<4xf16>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x weight(%w : tensor<4xf16>) {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @layer_norm_statistics(%x: tensor<4x8xf16>) {
+  // expected-error @+1 {{statistics must be f32 with the normalised dimensions kept as 1, but found 'tensor<4x1xf16>'}}
+  %0, %1, %2 = spyre_graph.layer_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf16>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_dims(%x: tensor<4x8xf16>) {
+  // expected-error @+1 {{cannot normalise 3 dimensions}}
+  %0, %1 = spyre_graph.rms_norm %x {num_dims = 3 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm_shape(%x: tensor<4x8xf16>) {
+  // expected-error @+1 {{result shape must be the input's}}
+  %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<8x4xf16>, tensor<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @attention_heads(%q: tensor<1x3x4x8xf16>, %k: tensor<1x2x4x8xf16>) {
+  // expected-error @+1 {{3 query heads are not a multiple of 2 key and 2 value heads}}
+  %0, %1 = spyre_graph.attention %q, %k, %k {scale = 1.0 : f64}
+    : tensor<1x3x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x3x4x8xf16>, tensor<1x3x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_logsumexp(%q: tensor<1x2x4x8xf16>) {
+  // expected-error @+1 {{logsumexp must be f32 of the first three result dimensions, but is 'tensor<1x2x4xf16>'}}
+  %0, %1 = spyre_graph.attention %q, %q, %q {scale = 1.0 : f64}
+    : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16> -> tensor<1x2x4x8xf16>, tensor<1x2x4xf16>
+  return
+}
+
+// -----
+
+func.func @attention_backward_gradient(%q: tensor<1x2x4x8xf16>, %g: tensor<1x2x4x9xf16>, %l: tensor<1x2x4xf32>) {
+  // expected-error @+1 {{output and its gradient must have shape [1, 2, 4, 8], but found 'tensor<1x2x4x9xf16>'}}
+  %0:3 = spyre_graph.attention_backward %g, %q, %q, %q, %q, %l {scale = 1.0 : f64}
+    : tensor<1x2x4x9xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf32>
+    -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  return
+}
+
+// -----
+
+func.func @attention_backward_logsumexp(%q: tensor<1x2x4x8xf16>, %l: tensor<1x2x4xf16>) {
+  // expected-error @+1 {{logsumexp must be f32 of the first three output dimensions, but is 'tensor<1x2x4xf16>'}}
+  %0:3 = spyre_graph.attention_backward %q, %q, %q, %q, %q, %l {scale = 1.0 : f64}
+    : tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4xf16>
+    -> tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>, tensor<1x2x4x8xf16>
+  return
+}
