@@ -6,6 +6,17 @@ include "mlir/Pass/PassBase.td"
 
 def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
   let summary = "turn composite operations into device operations";
+  let description = [{
+    Softmax, norms and attention arrive as one operation each, so that there is
+    one place that decides how they are computed and rounded. What leaves this
+    pass rounds at most where the result of a device operation is stored: sums
+    and statistics are f32, the exponential is taken of the unrounded
+    difference, scale and additive masks belong to the matmul that makes the
+    scores. Grouped queries read key and value heads through index maps; keys
+    and values are never repeated in memory. Rows that a mask hides entirely
+    give zeros, as PyTorch's fused attention does. Operations without users are
+    dropped.
+  }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect"];
