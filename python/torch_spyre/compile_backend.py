@@ -286,16 +286,16 @@ class CompiledFunction:
 
     def _connect(self, step: _CompiledStep) -> None:
         inside = set(step.nodes)
+        inputs: dict[Node, None] = {}
         for node in step.nodes:
             for source in node.all_input_nodes:
-                if (
-                    source not in inside
-                    and source not in step.inputs
-                    and isinstance(step.metas[source], torch.Tensor)
+                if source not in inside and isinstance(
+                    step.metas[source], torch.Tensor
                 ):
-                    step.inputs.append(source)
+                    inputs[source] = None
             if any(user not in inside for user in node.users):
                 step.outputs.append(node)
+        step.inputs = list(inputs)
 
     def _classify(self, metas: dict[Node, Any]) -> dict[Node, bool]:
         """Which nodes the compiler takes: found by importing the graph once."""
