@@ -309,5 +309,6 @@ def test_spyre_run_links_no_torch():
     libraries = subprocess.run(
         ["ldd", str(SPYRE_RUN)], capture_output=True, text=True, check=True
     ).stdout
-    assert "torch" not in libraries
-    assert "c10" not in libraries
+    # Names only: an address may contain "c10".
+    names = [line.split()[0] for line in libraries.splitlines()]
+    assert not [name for name in names if "torch" in name or "libc10" in name]
