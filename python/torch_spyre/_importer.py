@@ -8,9 +8,8 @@ and makes every aliasing operator an explicit view of its storage.
 
 from __future__ import annotations
 
-import os
+import operator
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,13 +46,6 @@ def location_of(node: Node) -> list[tuple[str, int, str]]:
         frames.append((match["file"], int(match["line"]), match["text"]))
     frames.reverse()
     return frames
-
-
-def describe(node: Node) -> str:
-    """A node for messages: its operator and the user's line."""
-    frames = location_of(node)
-    where = f" at {os.path.basename(frames[0][0])}:{frames[0][1]}" if frames else ""
-    return f"{node.target}{where}"
 
 
 @dataclass(frozen=True)
@@ -151,7 +143,7 @@ class Importer:
         """
         target = node.target
         location = location_of(node)
-        if target is __import__("operator").getitem:
+        if target is operator.getitem:
             source, index = node.args
             self.values[node] = self.values[source][index]
             self.offset_delta[node] = self.offset_delta.get(source, 0)
@@ -224,8 +216,3 @@ def _result_spec(result: Any) -> tuple | None:
         return None
     spec = TensorSpec.of(result)
     return (spec.dtype, list(spec.sizes), list(spec.strides))
-
-
-def tensor_inputs(values: Iterable[Any]) -> Sequence[torch.Tensor]:
-    """The tensors among ``values``."""
-    return [v for v in values if isinstance(v, torch.Tensor)]

@@ -21,7 +21,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule, Node
 
 from torch_spyre import _C, _cache, _dump, _fused_ops
-from torch_spyre._importer import Importer, StorageSpec, TensorSpec, describe, is_view
+from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 aten = torch.ops.aten
 
@@ -44,7 +44,6 @@ class CompiledPart:
     arguments: list[int]
     #: How each result is made: an _C.OutputInfo.
     results: list[Any]
-    source: str = ""
     dump: _dump.PartDump | None = None
 
     def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -479,6 +478,5 @@ __all__ = [
     "CompiledFunction",
     "CompiledPart",
     "compiled_parts",
-    "describe",
     "spyre",
 ]
