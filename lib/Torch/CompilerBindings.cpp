@@ -107,6 +107,30 @@ private:
   bool isUsed;
 };
 
+/// Whether a storage is stored as the program expects its argument to be. What
+/// a dimension of extent 1 is multiplied by does not matter.
+bool isStoredAs(const StorageFormat &format,
+                const runtime::ArgumentInfo &argument) {
+  auto stridesAgree = [](const std::vector<int64_t> &extents,
+                         const std::vector<int64_t> &a,
+                         const std::vector<int64_t> &b) {
+    for (size_t dim = 0; dim < extents.size(); ++dim)
+      if (extents[dim] > 1 && a[dim] != b[dim])
+        return false;
+    return true;
+  };
+  if (!argument.layout || argument.dtype != format.dtype ||
+      argument.shape != format.sizes ||
+      !stridesAgree(argument.shape, argument.strides, format.strides))
+    return false;
+  const TensorLayout &expected = *argument.layout;
+  return expected.format == format.layout.format &&
+         expected.arrangement == format.layout.arrangement &&
+         expected.deviceSize == format.layout.deviceSize &&
+         stridesAgree(expected.deviceSize, expected.strideMap,
+                      format.layout.strideMap);
+}
+
 /// A compiled graph and the report of its first run.
 struct BoundGraph {
   CompiledGraph graph;
@@ -132,6 +156,13 @@ struct BoundGraph {
                         " and spyre:", static_cast<int>(storage.deviceIndex()),
                         " meet in one compiled graph");
       index = storage.deviceIndex();
+      const runtime::ArgumentInfo &argument = arguments[values.size()];
+      TORCH_CHECK_VALUE(isStoredAs(*storage.format, argument), "argument '",
+                        argument.name,
+                        "' was compiled for another layout than ",
+                        storage.format->layout.str(), " of a ",
+                        c10::IntArrayRef(storage.format->sizes), " ",
+                        toString(storage.format->dtype), " tensor");
       values.push_back(static_cast<int64_t>(storage.deviceAddress()) /
                        storageBytes(storage.format->layout.format));
     };

@@ -290,3 +290,37 @@ def test_report_is_kept_per_part():
     assert all(k["predicted_seconds"] > 0 for k in report)
     assert any("test_compile_inputs.py" in k["location"] for k in report), report
     assert torch_spyre.fallback_report() == {}
+
+
+def test_a_program_refuses_storages_of_another_layout():
+    """Called directly: the compiled callable picks a program by its inputs."""
+    x = torch.arange(5 * 70).reshape(5, 70).half().to("spyre")
+    _, _, sizes, strides, layout, dtype = _C.tensor_info(x)
+    builder = _C.GraphBuilder()
+    value = builder.add_argument("x", dtype, sizes, strides, layout)
+    negated = builder.op(
+        "aten.neg.default", [_C.ValueId(value)], {}, [(dtype, sizes, strides)], []
+    )
+    builder.set_outputs(negated)
+    graph = _C.compile_graph(builder, {})
+    out = torch.empty_like(x)
+    graph.run([x], [out])
+    assert_exact(out.cpu(), -x.cpu())
+    others = {
+        "shape": torch.zeros(5, 71).half().to("spyre"),
+        "strides": torch.zeros(70, 5).half().t().to("spyre"),
+        "dtype": torch.zeros(5, 70).to("spyre"),
+        "layout": torch.zeros(5, 70)
+        .half()
+        .to(
+            "spyre",
+            device_layout=_C.SpyreTensorLayout([5, 70], [70, 1], dtype, [1, 0]),
+        ),
+    }
+    for name, other in others.items():
+        with pytest.raises(ValueError, match="was compiled for another layout"):
+            graph.run([other], [out])
+        with pytest.raises(ValueError, match="argument 'out0' was compiled"):
+            graph.run([x], [other])
+        assert name
+    assert_exact(out.cpu(), -x.cpu())

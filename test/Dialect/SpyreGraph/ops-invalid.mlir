@@ -120,9 +120,9 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<8x2xf16>, %o: memref<4x2xf16>) {
 
 // -----
 
-// SG-MATMUL-C1
+// SG-OP-C1
 func.func @f(%x: memref<4x8xf16>, %o: memref<4x2xf16>) {
-  // expected-error@+1 {{expects 2 inputs, but has 1}}
+  // expected-error@+1 {{expects 2 to 3 inputs, but has 1}}
   spyre_graph.matmul ins(%x : memref<4x8xf16>) outs(%o : memref<4x2xf16>)
   return
 }
@@ -198,5 +198,131 @@ func.func @f(%source: memref<4x64xf16>, %index: memref<4xf16>, %o: memref<10x64x
 func.func @f(%source: memref<4x64xf16>, %index: memref<4xi64>, %o: memref<10x64xf16>) {
   // expected-error@+1 {{axis -1 is not a dimension of}}
   spyre_graph.scatter ins(%source, %index : memref<4x64xf16>, memref<4xi64>) outs(%o : memref<10x64xf16>) {axis = -1 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C1
+func.func @f(%x: memref<4x8xf16>) {
+  // expected-error@+1 {{expects 2 inputs, but has 1}}
+  spyre_graph.add ins(%x : memref<4x8xf16>) outs(%x : memref<4x8xf16>)
+  return
+}
+
+// -----
+
+// SG-OP-C1
+func.func @f(%x: memref<4x8xf16>) {
+  // expected-error@+1 {{expects 3 inputs, but has 4}}
+  spyre_graph.clamp ins(%x, %x : memref<4x8xf16>, memref<4x8xf16>) outs(%x : memref<4x8xf16>) {immediates = [unit, 0.0, 1.0, unit]}
+  return
+}
+
+// -----
+
+// SG-OP-C1
+func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{expects 1 to 2 inputs, but has 3}}
+  spyre_graph.sum_squares ins(%x, %x, %x : memref<4x8xf16>, memref<4x8xf16>, memref<4x8xf16>) outs(%y : memref<4xf16>) {dims = array<i64: 1>, scale = 1.0}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4x8xf16>) {
+  // expected-error@+1 {{has no loop dimension 7, only 2}}
+  spyre_graph.cumsum ins(%x : memref<4x8xf16>) outs(%x : memref<4x8xf16>) {dim = 7 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4x8xf16>) {
+  // expected-error@+1 {{has no loop dimension -1, only 2}}
+  spyre_graph.cumsum ins(%x : memref<4x8xf16>) outs(%x : memref<4x8xf16>) {dim = -1 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4xi32>) {
+  // expected-error@+1 {{has no loop dimension 1, only 1}}
+  spyre_graph.iota outs(%x : memref<4xi32>) {dim = 1 : i64, start = 0 : i64, step = 1 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4xf16>) {
+  // expected-error@+1 {{has no loop dimension 1, only 1}}
+  spyre_graph.tri ins(%x : memref<4xf16>) outs(%x : memref<4xf16>) {diagonal = 0 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{dims 2 are not distinct dimensions}}
+  spyre_graph.sum ins(%x : memref<4x8xf16>) outs(%y : memref<4xf16>) {dims = array<i64: 2>}
+  return
+}
+
+// -----
+
+// SG-OP-C2
+func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{dims 1, 1 are not distinct dimensions}}
+  spyre_graph.sum ins(%x : memref<4x8xf16>) outs(%y : memref<4xf16>) {dims = array<i64: 1, 1>}
+  return
+}
+
+// -----
+
+// SG-OP-C3
+func.func @f(%x: memref<4x9xf16>, %y: memref<4x8xf16>) {
+  // expected-error@+1 {{input 'memref<4x9xf16>' is not broadcast to [4, 8]}}
+  spyre_graph.add ins(%y, %x : memref<4x8xf16>, memref<4x9xf16>) outs(%y : memref<4x8xf16>)
+  return
+}
+
+// -----
+
+// SG-OP-C3
+func.func @f(%x: memref<4x4x8xf16>, %y: memref<4x8xf16>) {
+  // expected-error@+1 {{input 'memref<4x4x8xf16>' is not broadcast to [4, 8]}}
+  spyre_graph.neg ins(%x : memref<4x4x8xf16>) outs(%y : memref<4x8xf16>)
+  return
+}
+
+// -----
+
+// SG-OP-C3
+func.func @f(%x: memref<4x8xf16>, %y: memref<8xf16>) {
+  // expected-error@+1 {{reduces to [4, 1] or [4], but its init is}}
+  spyre_graph.sum ins(%x : memref<4x8xf16>) outs(%y : memref<8xf16>) {dims = array<i64: 1>}
+  return
+}
+
+// -----
+
+// SG-OP-C3
+func.func @f(%x: memref<4x8xf16>, %i: memref<3xi32>, %y: memref<4x8xf16>) {
+  // expected-error@+1 {{shapes do not agree: expects [3, 8], but found}}
+  spyre_graph.gather ins(%x, %i : memref<4x8xf16>, memref<3xi32>) outs(%y : memref<4x8xf16>) {axis = 0 : i64}
+  return
+}
+
+// -----
+
+// SG-OP-C3
+func.func @f(%x: memref<4x8xf16>, %i: memref<3xi32>, %y: memref<9x8xf16>) {
+  // expected-error@+1 {{shapes do not agree: expects [3, 8], but found}}
+  spyre_graph.scatter ins(%x, %i : memref<4x8xf16>, memref<3xi32>) outs(%y : memref<9x8xf16>) {axis = 0 : i64}
   return
 }

@@ -92,74 +92,6 @@ static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
   return success();
 }
 
-/// What the default loops of a matmul rely on.
-static LogicalResult verifyMatmul(MatmulOp op) {
-  // SG-MATMUL-C1
-  unsigned expected = op.getHasBias() ? 3 : 2;
-  if (op.getInputs().size() != expected)
-    return op.emitOpError() << "expects " << expected << " inputs, but has "
-                            << op.getInputs().size();
-  if (op.getMaps())
-    return success();
-  // SG-MATMUL-C2
-  auto x = cast<ShapedType>(op.getInputs()[0].getType());
-  auto y = cast<ShapedType>(op.getInputs()[1].getType());
-  auto out = cast<ShapedType>(op.getInit().getType());
-  int64_t rank = out.getRank();
-  if (rank < 2 || x.getRank() < 2 || y.getRank() < 2 || x.getRank() > rank ||
-      y.getRank() > rank)
-    return op.emitOpError("operands must be matrices or batches of matrices");
-  if (x.getShape().back() != y.getShape()[y.getRank() - 2] ||
-      x.getShape()[x.getRank() - 2] != out.getShape()[rank - 2] ||
-      y.getShape().back() != out.getShape()[rank - 1])
-    return op.emitOpError()
-           << "shapes " << x << ", " << y << " and " << out << " do not agree";
-  return success();
-}
-
-/// What the default loops of a gather or scatter rely on.
-static LogicalResult verifyIndirect(SpyreOpInterface op) {
-  // SG-GATHER-C1, SG-SCATTER-C1
-  if (op.getSpyreInputs().size() != 2)
-    return op->emitOpError()
-           << "expects 2 inputs, but has " << op.getSpyreInputs().size();
-  IndirectAccess access = *op.getIndirectAccess();
-  auto index = cast<ShapedType>(op->getOperand(access.index).getType());
-  if (!isa<IntegerType>(index.getElementType()) ||
-      index.getElementType().isInteger(1))
-    return op->emitOpError() << "index elements must be integers, but are "
-                             << index.getElementType();
-  // SG-GATHER-C2, SG-SCATTER-C2
-  auto accessed = cast<ShapedType>(op->getOperand(access.operand).getType());
-  if (access.dim < 0 || access.dim >= accessed.getRank())
-    return op->emitOpError()
-           << "axis " << access.dim << " is not a dimension of " << accessed;
-  auto maps = op->getAttrOfType<ArrayAttr>("maps");
-  if (!maps) {
-    auto source = cast<ShapedType>(op.getSpyreInputs()[0].getType());
-    auto init = cast<ShapedType>(op.getSpyreInit().getType());
-    bool agree =
-        isa<GatherOp>(*op)
-            ? init.getRank() == source.getRank() - 1 + index.getRank()
-            : init.getRank() == source.getRank() && index.getRank() == 1;
-    if (!agree)
-      return op->emitOpError() << "ranks of " << source << ", " << index
-                               << " and " << init << " do not agree";
-    return success();
-  }
-  if (access.operand < maps.size()) {
-    AffineMap map = cast<AffineMapAttr>(maps[access.operand]).getValue();
-    auto zero = access.dim < map.getNumResults()
-                    ? dyn_cast<AffineConstantExpr>(map.getResult(access.dim))
-                    : AffineConstantExpr();
-    if (!zero || zero.getValue() != 0)
-      return op->emitOpError()
-             << "map result for axis " << access.dim
-             << " must be the constant 0 in " << AffineMapAttr::get(map);
-  }
-  return success();
-}
-
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
   for (Value operand : operation->getOperands())
@@ -199,12 +131,8 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     return op->emitOpError()
            << "has " << operation->getAttrOfType<ArrayAttr>("maps").size()
            << " maps for " << operation->getNumOperands() << " operands";
-  if (auto matmul = dyn_cast<MatmulOp>(operation))
-    if (failed(verifyMatmul(matmul)))
-      return failure();
-  if (isa<GatherOp, ScatterOp>(operation))
-    if (failed(verifyIndirect(op)))
-      return failure();
+  if (failed(op.verifyOperands()))
+    return failure();
   SmallVector<int64_t> extents = op.getLoopExtents();
   if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))
     return op->emitOpError("loop extents must not be negative");
@@ -312,11 +240,6 @@ void ViewOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 //===----------------------------------------------------------------------===//
 // Verifiers of single operations
 //===----------------------------------------------------------------------===//
-
-// verifySpyreOp has called these before it looked at the loops.
-LogicalResult MatmulOp::verify() { return success(); }
-LogicalResult GatherOp::verify() { return success(); }
-LogicalResult ScatterOp::verify() { return success(); }
 
 static RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());

@@ -113,6 +113,18 @@ LoopStructure getGatherLoops(Operation *op, int64_t axis);
 LoopStructure getScatterLoops(Operation *op, int64_t axis);
 SmallVector<utils::IteratorType> getDefaultLoopKinds(SpyreOpInterface op);
 
+// What the above rely on, checked before they are called.
+/// The op has `least` to `most` logical operands.
+LogicalResult verifyOperandCount(SpyreOpInterface op, unsigned least,
+                                 unsigned most);
+/// `dim` is a loop dimension of an op whose default loops are its init's.
+LogicalResult verifyLoopDim(SpyreOpInterface op, int64_t dim);
+LogicalResult verifyPointwise(SpyreOpInterface op);
+LogicalResult verifyReduction(SpyreOpInterface op, ArrayRef<int64_t> dims);
+LogicalResult verifyMatmul(SpyreOpInterface op, bool hasBias);
+LogicalResult verifyGather(SpyreOpInterface op);
+LogicalResult verifyScatter(SpyreOpInterface op);
+
 /// Tensor inputs and immediates in logical order, all in compute types.
 SmallVector<Value> getLogicalOperands(ScalarBuilder &b,
                                       std::optional<ArrayAttr> immediates,

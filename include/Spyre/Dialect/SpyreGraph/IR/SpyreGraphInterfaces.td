@@ -53,6 +53,10 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
     element types, i1 for i1, i32 for i8, ui8, i16, i32, and i64 for i64.
   }];
   let methods = [
+    InterfaceMethod<[{
+        Checks the operands and attributes from which loops are derived. The
+        verifier calls it before any other method.}],
+      "::mlir::LogicalResult", "verifyOperands", (ins)>,
     InterfaceMethod<"Extent of each loop dimension.",
       "::llvm::SmallVector<int64_t>", "getLoopExtents", (ins)>,
     InterfaceMethod<"For each operand the map from loop indices to its "

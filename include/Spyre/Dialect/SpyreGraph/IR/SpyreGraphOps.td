@@ -44,6 +44,13 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 /// A device operation: inputs, one init, and the decisions of the passes.
+///
+/// Constraints of all of them:
+/// - SG-OP-C1: it has as many logical operands (inputs, and immediates where
+///   the op takes them) as its scalar computation reads.
+/// - SG-OP-C2: an attribute that names a dimension names one that exists, once.
+/// - SG-OP-C3: without `maps`, the operands' shapes agree: inputs are broadcast
+///   by trailing dimensions, and the init has the shape the operation gives.
 class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     : Op<SpyreGraph_Dialect, mnemonic, !listconcat([
         DestinationStyleOpInterface,
@@ -68,6 +75,12 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   string layoutRule = "LayoutRule::Pointwise";
   int elementCost = 1;
   string numEpilogueInputs = "0";
+  // Least and greatest number of logical operands.
+  int minOperands = 1;
+  int maxOperands = minOperands;
+  // Statement list checking what `defaultLoops` and `kinds` rely on; runs
+  // before either.
+  code check = "return ::mlir::success();";
   // Statement list computing the scalar body; sees `ScalarBuilder b`,
   // `ValueRange ins`, `loopIndex`.
   code body = "return ins[0];";
@@ -100,6 +113,12 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
       ::mlir::Builder builder(getContext());
       setMapsAttr(builder.getAffineMapArrayAttr(maps));
       setExtentsAttr(builder.getDenseI64ArrayAttr(extents));
+    }
+    ::mlir::LogicalResult $cppClass::verifyOperands() {
+      if (::mlir::failed(detail::verifyOperandCount(*this, }]
+        # minOperands # ", " # maxOperands # [{)))
+        return ::mlir::failure();
+      }] # check # [{
     }
     ::mlir::spyre_graph::WorkDivisionAttr $cppClass::getWorkDivision() {
       return getDivisionAttr();
@@ -144,6 +163,7 @@ class SpyreGraph_Pointwise<string mnemonic, string device, int cost, code expr,
                            dag extra = (ins)>
     : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = !con((ins OptionalAttr<ArrayAttr>:$immediates), extra);
+  let check = "return detail::verifyPointwise(*this);";
   let deviceOpName = device;
   let elementCost = cost;
   let body = [{
@@ -157,7 +177,9 @@ class SpyreGraph_Unary<string mnemonic, string device, int cost, code expr>
     : SpyreGraph_Pointwise<mnemonic, device, cost, "return " # expr # ";">;
 class SpyreGraph_Binary<string mnemonic, string device, int cost, code expr>
     : SpyreGraph_Pointwise<mnemonic, device, cost,
-        "b.promote(x[0], x[1]); return " # expr # ";">;
+        "b.promote(x[0], x[1]); return " # expr # ";"> {
+  let minOperands = 2;
+}
 
 // Data movement and conversion.
 def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity", "identity", 1, "x[0]"> {
@@ -176,7 +198,12 @@ def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota", "iota", 1, [{
                        b.constantLike(getInit(), getStep())),
                  b.constantLike(getInit(), getStart()));
   }], (ins I64Attr:$dim, TypedAttrInterface:$start, TypedAttrInterface:$step)> {
-  let summary = "start + step x index along a loop dimension";
+  let check = [{
+    if (::mlir::failed(detail::verifyPointwise(*this)))
+      return ::mlir::failure();
+    return detail::verifyLoopDim(*this, getDim());
+  }];
+  let minOperands = 0; let summary = "start + step x index along a loop dimension";
 }
 def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
     unsigned rank = getLoopExtents().size();
@@ -184,6 +211,12 @@ def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
     ::mlir::Value keep = b.triangle(row, column, getDiagonal(), getUpper());
     return b.select(keep, x[0], b.zeroLike(x[0]));
   }], (ins I64Attr:$diagonal, UnitAttr:$upper)> {
+  let check = [{
+    if (::mlir::failed(detail::verifyPointwise(*this)))
+      return ::mlir::failure();
+    // The last two loop dimensions are the triangle's rows and columns.
+    return detail::verifyLoopDim(*this, 1);
+  }];
   let summary = "keep one triangle of the last two loop dimensions";
 }
 
@@ -287,22 +320,22 @@ def SpyreGraph_BitwiseXorOp : SpyreGraph_Binary<"bitwise_xor", "bitwise_xor", 1,
 def SpyreGraph_WhereOp : SpyreGraph_Pointwise<"where", "where3", 1, [{
     b.promote(x[1], x[2]);
     return b.select(b.toBool(x[0]), x[1], x[2]);
-  }]> { let summary = "condition, value if true, value if false"; }
+  }]> { let minOperands = 3; let summary = "condition, value if true, value if false"; }
 def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp", "clip", 1, [{
     // NaN stays NaN; max wins where min > max, as in PyTorch.
     b.promote(x[0], x[1]); b.promote(x[0], x[2]);
     return b.minimum(b.maximum(x[0], x[1]), x[2]);
-  }]> { let summary = "value, lower bound, upper bound"; }
+  }]> { let minOperands = 3; let summary = "value, lower bound, upper bound"; }
 def SpyreGraph_FmaOp : SpyreGraph_Pointwise<"fma", "fma", 1, [{
     b.promote(x[0], x[1]); b.promote(x[0], x[2]); b.promote(x[1], x[2]);
     return b.add(b.mul(x[0], x[1]), x[2]);
-  }]> { let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }
+  }]> { let minOperands = 3; let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }
 def SpyreGraph_AddCDivOp : SpyreGraph_Pointwise<"addcdiv", "addcdiv", 4, [{
     return b.add(x[0], b.mul(x[3], b.div(x[1], x[2])));
-  }]> { let summary = "x0 + x3 x x1 / x2, rounded once"; }
+  }]> { let minOperands = 4; let summary = "x0 + x3 x x1 / x2, rounded once"; }
 def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub", "expsub", 4, [{
     return b.exp(b.sub(x[0], x[1]));
-  }]> { let summary = "exp(x0 - x1), rounded once (softmax)"; }
+  }]> { let minOperands = 2; let summary = "exp(x0 - x1), rounded once (softmax)"; }
 def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, [{
     return b.select(b.lt(x[0], b.zeroLike(x[0])),
                     b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
@@ -314,7 +347,7 @@ def SpyreGraph_LayerNormNormOp
     : SpyreGraph_Pointwise<"layernormnorm", "layernormnorm", 4, [{
     ::mlir::Value y = b.mul(b.sub(x[0], x[1]), x[2]);
     return b.add(b.mul(y, x[3]), x[4]);
-  }]> { let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
+  }]> { let minOperands = 5; let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
 
 // Backward of one-element functions, rounded once. The gradient comes first.
 def SpyreGraph_ThresholdBackwardOp
@@ -324,23 +357,23 @@ def SpyreGraph_ThresholdBackwardOp
         b.constantLike(x[1], getThreshold().convertToDouble());
     return b.select(b.le(x[1], bound), zero, x[0]);
   }], (ins F64Attr:$threshold)> {
-  let summary = "gradient where the input exceeds the threshold, else 0";
+  let minOperands = 2; let summary = "gradient where the input exceeds the threshold, else 0";
 }
 def SpyreGraph_SigmoidBackwardOp
     : SpyreGraph_Pointwise<"sigmoid_backward", "sigmoid_backward", 1, [{
     return b.mul(x[0], b.mul(b.sub(b.constantF32(1.0), x[1]), x[1]));
-  }]> { let summary = "gradient x (1 - y) x y"; }
+  }]> { let minOperands = 2; let summary = "gradient x (1 - y) x y"; }
 def SpyreGraph_TanhBackwardOp
     : SpyreGraph_Pointwise<"tanh_backward", "tanh_backward", 1, [{
     return b.mul(x[0], b.sub(b.constantF32(1.0), b.mul(x[1], x[1])));
-  }]> { let summary = "gradient x (1 - y squared)"; }
+  }]> { let minOperands = 2; let summary = "gradient x (1 - y squared)"; }
 def SpyreGraph_SiluBackwardOp
     : SpyreGraph_Pointwise<"silu_backward", "silu_backward", 4, [{
     ::mlir::Value s = b.sigmoid(x[1]);
     ::mlir::Value one = b.constantF32(1.0);
     ::mlir::Value inner = b.add(one, b.mul(x[1], b.sub(one, s)));
     return b.mul(x[0], b.mul(s, inner));
-  }]> { let summary = "gradient of silu at x1"; }
+  }]> { let minOperands = 2; let summary = "gradient of silu at x1"; }
 def SpyreGraph_GeluBackwardOp
     : SpyreGraph_Pointwise<"gelu_backward", "gelubwd", 8, [{
     // Phi(x) + x phi(x).
@@ -350,7 +383,7 @@ def SpyreGraph_GeluBackwardOp
     ::mlir::Value density = b.mul(b.exp(b.neg(b.mul(arg, arg))),
                                   b.constantF32(0.39894228040143267794));
     return b.mul(x[0], b.add(cdf, b.mul(x[1], density)));
-  }]> { let summary = "gradient of gelu at x1"; }
+  }]> { let minOperands = 2; let summary = "gradient of gelu at x1"; }
 def SpyreGraph_GeluTanhBackwardOp
     : SpyreGraph_Pointwise<"gelu_tanh_backward", "gelubwd", 8, [{
     // gelu is x s(w) with w = 2 k (x + c x^3), s the sigmoid.
@@ -364,7 +397,7 @@ def SpyreGraph_GeluTanhBackwardOp
     ::mlir::Value s = b.sigmoid(w);
     ::mlir::Value inner = b.mul(b.mul(x[1], b.sub(one, s)), slope);
     return b.mul(x[0], b.mul(s, b.add(one, inner)));
-  }]> { let summary = "gradient of gelu by the tanh approximation at x1"; }
+  }]> { let minOperands = 2; let summary = "gradient of gelu by the tanh approximation at x1"; }
 def SpyreGraph_SoftplusBackwardOp
     : SpyreGraph_Pointwise<"softplus_backward", "softplus_backward", 4, [{
     ::mlir::Value scaled = b.scale(x[1], getBeta().convertToDouble());
@@ -372,14 +405,14 @@ def SpyreGraph_SoftplusBackwardOp
     return b.select(b.lt(b.constantF32(getThreshold().convertToDouble()), scaled),
                     x[0], soft);
   }], (ins F64Attr:$beta, F64Attr:$threshold)> {
-  let summary = "gradient of softplus at x1";
+  let minOperands = 2; let summary = "gradient of softplus at x1";
 }
 def SpyreGraph_LeakyReluBackwardOp
     : SpyreGraph_Pointwise<"leaky_relu_backward", "leaky_relu_backward", 1, [{
     return b.select(b.lt(b.zeroLike(x[1]), x[1]), x[0],
                     b.scale(x[0], getSlope().convertToDouble()));
   }], (ins F64Attr:$slope)> {
-  let summary = "gradient of leaky_relu at x1";
+  let minOperands = 2; let summary = "gradient of leaky_relu at x1";
 }
 
 //===----------------------------------------------------------------------===//
@@ -397,6 +430,7 @@ class SpyreGraph_Reduction<string mnemonic, string device, string comb,
   let layoutRule = "LayoutRule::Reduction";
   let body = expr;
   let defaultLoops = "detail::getReductionLoops(*this, getDims())";
+  let check = "return detail::verifyReduction(*this, getDims());";
   let summary = mnemonic # " over dimensions";
 }
 def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum", "sum", "Combiner::Add">;
@@ -413,7 +447,7 @@ def SpyreGraph_SumSquaresOp
     ::mlir::Value d = ins.size() == 2 ? b.sub(ins[0], ins[1]) : ins[0];
     return b.mul(d, d);
   }], (ins F64Attr:$scale)> {
-  let summary = "scale x the sum of (x - mean) squared; mean is optional";
+  let minOperands = 1; let maxOperands = 2; let summary = "scale x the sum of (x - mean) squared; mean is optional";
   let epilogue = [{
     (void)ins;
     return b.mul(accumulated, b.constantF32(getScale().convertToDouble()));
@@ -425,7 +459,7 @@ def SpyreGraph_SumProductsOp
     : SpyreGraph_Reduction<"sum_products", "sum_products", "Combiner::Add", [{
     return b.product(ins[0], ins[1]);
   }], (ins F64Attr:$scale)> {
-  let summary = "scale x the sum of x0 x x1";
+  let minOperands = 2; let summary = "scale x the sum of x0 x x1";
   let epilogue = [{
     (void)ins;
     return b.scale(accumulated, getScale().convertToDouble());
@@ -452,6 +486,11 @@ class SpyreGraph_Scan<string mnemonic, string comb>
   let opArguments = (ins I64Attr:$dim);
   let combiner = comb;
   let layoutRule = "LayoutRule::Scan";
+  let check = [{
+    if (::mlir::failed(detail::verifyPointwise(*this)))
+      return ::mlir::failure();
+    return detail::verifyLoopDim(*this, getDim());
+  }];
   let kinds = [{
     ::llvm::SmallVector<::mlir::utils::IteratorType> kinds(
         getLoopExtents().size(), ::mlir::utils::IteratorType::parallel);
@@ -493,7 +532,9 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
     return r;
   }];
   let defaultLoops = "detail::getMatmulLoops(*this)";
-  let hasVerifier = 1;
+  let minOperands = 2;
+  let maxOperands = 3;
+  let check = "return detail::verifyMatmul(*this, getHasBias());";
 }
 
 //===----------------------------------------------------------------------===//
@@ -509,15 +550,16 @@ def SpyreGraph_GatherOp : SpyreGraph_DeviceOp<"gather"> {
     An index outside the table is an error when the program runs.
 
     Constraints:
-    - SG-GATHER-C1: two inputs; the index has an integer element type.
+    - SG-GATHER-C1: the index has an integer element type.
     - SG-GATHER-C2: `axis` is a dimension of the table and its map's result
       there is the constant 0.
   }];
   let opArguments = (ins I64Attr:$axis);
   let layoutRule = "LayoutRule::Gather";
   let defaultLoops = "detail::getGatherLoops(*this, getAxis())";
+  let minOperands = 2;
+  let check = "return detail::verifyGather(*this);";
   let indirect = "return IndirectAccess{0, 1, getAxis()};";
-  let hasVerifier = 1;
 }
 
 def SpyreGraph_ScatterOp : SpyreGraph_DeviceOp<"scatter"> {
@@ -529,16 +571,17 @@ def SpyreGraph_ScatterOp : SpyreGraph_DeviceOp<"scatter"> {
     one dimension `axis` (index_copy).
 
     Constraints:
-    - SG-SCATTER-C1: two inputs; the index has an integer element type.
+    - SG-SCATTER-C1: the index has an integer element type.
     - SG-SCATTER-C2: `axis` is a dimension of the init and its map's result
       there is the constant 0.
   }];
   let opArguments = (ins I64Attr:$axis);
   let layoutRule = "LayoutRule::Scatter";
   let defaultLoops = "detail::getScatterLoops(*this, getAxis())";
+  let minOperands = 2;
+  let check = "return detail::verifyScatter(*this);";
   // The init is operand 2.
   let indirect = "return IndirectAccess{2, 1, getAxis()};";
-  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,202 @@
+//===- OperandChecks.cpp - What default loops rely on -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Loops are derived from operands and attributes. These checks run before they
+// are, so that the derivation may take what they establish for granted.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static ShapedType shapedType(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+
+LogicalResult spyre_graph::detail::verifyOperandCount(SpyreOpInterface op,
+                                                      unsigned least,
+                                                      unsigned most) {
+  // SG-OP-C1
+  unsigned count = op.getSpyreInputs().size();
+  if (auto immediates = op->getAttrOfType<ArrayAttr>("immediates"))
+    count = immediates.size();
+  if (count >= least && count <= most)
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << "expects " << least;
+  if (most != least)
+    error << " to " << most;
+  return error << " inputs, but has " << count;
+}
+
+LogicalResult spyre_graph::detail::verifyLoopDim(SpyreOpInterface op,
+                                                 int64_t dim) {
+  // SG-OP-C2
+  auto extents = op->getAttrOfType<DenseI64ArrayAttr>("extents");
+  int64_t numLoops =
+      extents ? extents.size() : shapedType(op.getSpyreInit()).getRank();
+  if (dim < 0 || dim >= numLoops)
+    return op->emitOpError()
+           << "has no loop dimension " << dim << ", only " << numLoops;
+  return success();
+}
+
+/// Whether `shape` is broadcast to `loops` by trailing dimensions.
+static bool isBroadcastTo(ArrayRef<int64_t> shape, ArrayRef<int64_t> loops) {
+  if (shape.size() > loops.size())
+    return false;
+  return llvm::all_of(
+      llvm::zip_equal(shape, loops.take_back(shape.size())), [](auto pair) {
+        return std::get<0>(pair) == 1 || std::get<0>(pair) == std::get<1>(pair);
+      });
+}
+
+/// Checks that `inputs` are broadcast to `shape`.
+static LogicalResult verifyBroadcast(SpyreOpInterface op, ValueRange inputs,
+                                     ArrayRef<int64_t> shape) {
+  // SG-OP-C3
+  for (Value input : inputs)
+    if (!isBroadcastTo(shapedType(input).getShape(), shape))
+      return op->emitOpError() << "input " << input.getType()
+                               << " is not broadcast to [" << shape << "]";
+  return success();
+}
+
+LogicalResult spyre_graph::detail::verifyPointwise(SpyreOpInterface op) {
+  if (op->hasAttr("maps"))
+    return success();
+  return verifyBroadcast(op, op.getSpyreInputs(),
+                         shapedType(op.getSpyreInit()).getShape());
+}
+
+LogicalResult spyre_graph::detail::verifyReduction(SpyreOpInterface op,
+                                                   ArrayRef<int64_t> dims) {
+  if (op->hasAttr("maps"))
+    return success();
+  ArrayRef<int64_t> input = shapedType(op.getSpyreInputs()[0]).getShape();
+  SmallVector<bool> reduced(input.size(), false);
+  for (int64_t dim : dims) {
+    // SG-OP-C2
+    if (dim < 0 || dim >= static_cast<int64_t>(input.size()) || reduced[dim])
+      return op->emitOpError()
+             << "dims " << dims << " are not distinct dimensions of "
+             << op.getSpyreInputs()[0].getType();
+    reduced[dim] = true;
+  }
+  if (failed(verifyBroadcast(op, op.getSpyreInputs().drop_front(), input)))
+    return failure();
+  // SG-OP-C3
+  SmallVector<int64_t> kept, dropped;
+  for (auto [extent, isReduced] : llvm::zip_equal(input, reduced)) {
+    kept.push_back(isReduced ? 1 : extent);
+    if (!isReduced)
+      dropped.push_back(extent);
+  }
+  ArrayRef<int64_t> init = shapedType(op.getSpyreInit()).getShape();
+  if (init != ArrayRef(kept) && init != ArrayRef(dropped))
+    return op->emitOpError()
+           << "reduces to [" << kept << "] or [" << dropped
+           << "], but its init is " << op.getSpyreInit().getType();
+  return success();
+}
+
+LogicalResult spyre_graph::detail::verifyMatmul(SpyreOpInterface op,
+                                                bool hasBias) {
+  // SG-MATMUL-C1
+  unsigned expected = hasBias ? 3 : 2;
+  if (op.getSpyreInputs().size() != expected)
+    return op->emitOpError() << "expects " << expected << " inputs, but has "
+                             << op.getSpyreInputs().size();
+  if (op->hasAttr("maps"))
+    return success();
+  // SG-MATMUL-C2
+  ArrayRef<int64_t> x = shapedType(op.getSpyreInputs()[0]).getShape(),
+                    y = shapedType(op.getSpyreInputs()[1]).getShape(),
+                    out = shapedType(op.getSpyreInit()).getShape();
+  if (out.size() < 2 || x.size() < 2 || y.size() < 2)
+    return op->emitOpError("operands must be matrices or batches of matrices");
+  ArrayRef<int64_t> batch = out.drop_back(2), xs = x.take_back(2),
+                    ys = y.take_back(2), outs = out.take_back(2);
+  if (xs[1] != ys[0] || xs[0] != outs[0] || ys[1] != outs[1] ||
+      !isBroadcastTo(x.drop_back(2), batch) ||
+      !isBroadcastTo(y.drop_back(2), batch))
+    return op->emitOpError()
+           << "shapes " << op.getSpyreInputs()[0].getType() << ", "
+           << op.getSpyreInputs()[1].getType() << " and "
+           << op.getSpyreInit().getType() << " do not agree";
+  return verifyBroadcast(op, op.getSpyreInputs().drop_front(2), out);
+}
+
+/// What gather and scatter have in common.
+static LogicalResult verifyIndirect(SpyreOpInterface op) {
+  // SG-GATHER-C1, SG-SCATTER-C1
+  IndirectAccess access = *op.getIndirectAccess();
+  auto index = shapedType(op->getOperand(access.index));
+  if (!isa<IntegerType>(index.getElementType()) ||
+      index.getElementType().isInteger(1))
+    return op->emitOpError() << "index elements must be integers, but are "
+                             << index.getElementType();
+  // SG-GATHER-C2, SG-SCATTER-C2
+  auto accessed = shapedType(op->getOperand(access.operand));
+  if (access.dim < 0 || access.dim >= accessed.getRank())
+    return op->emitOpError()
+           << "axis " << access.dim << " is not a dimension of " << accessed;
+  auto maps = op->getAttrOfType<ArrayAttr>("maps");
+  if (!maps || access.operand >= maps.size())
+    return success();
+  AffineMap map = cast<AffineMapAttr>(maps[access.operand]).getValue();
+  auto zero = access.dim < map.getNumResults()
+                  ? dyn_cast<AffineConstantExpr>(map.getResult(access.dim))
+                  : AffineConstantExpr();
+  if (!zero || zero.getValue() != 0)
+    return op->emitOpError()
+           << "map result for axis " << access.dim
+           << " must be the constant 0 in " << AffineMapAttr::get(map);
+  return success();
+}
+
+/// `shape` with `index` in place of the dimension `axis`.
+static SmallVector<int64_t> replaceDim(ArrayRef<int64_t> shape, int64_t axis,
+                                       ArrayRef<int64_t> index) {
+  SmallVector<int64_t> result(shape.take_front(axis));
+  llvm::append_range(result, index);
+  llvm::append_range(result, shape.drop_front(axis + 1));
+  return result;
+}
+
+/// Checks that the operand `result` has the shape `expected`.
+static LogicalResult verifyShape(SpyreOpInterface op, Value result,
+                                 ArrayRef<int64_t> expected) {
+  // SG-OP-C3
+  if (shapedType(result).getShape() != expected)
+    return op->emitOpError() << "shapes do not agree: expects [" << expected
+                             << "], but found " << result.getType();
+  return success();
+}
+
+LogicalResult spyre_graph::detail::verifyGather(SpyreOpInterface op) {
+  if (failed(verifyIndirect(op)))
+    return failure();
+  if (op->hasAttr("maps"))
+    return success();
+  return verifyShape(op, op.getSpyreInit(),
+                     replaceDim(shapedType(op.getSpyreInputs()[0]).getShape(),
+                                op.getIndirectAccess()->dim,
+                                shapedType(op.getSpyreInputs()[1]).getShape()));
+}
+
+LogicalResult spyre_graph::detail::verifyScatter(SpyreOpInterface op) {
+  if (failed(verifyIndirect(op)))
+    return failure();
+  if (op->hasAttr("maps"))
+    return success();
+  ArrayRef<int64_t> index = shapedType(op.getSpyreInputs()[1]).getShape();
+  if (index.size() != 1)
+    return op->emitOpError() << "expects an index of rank 1, but found "
+                             << op.getSpyreInputs()[1].getType();
+  return verifyShape(op, op.getSpyreInputs()[0],
+                     replaceDim(shapedType(op.getSpyreInit()).getShape(),
+                                op.getIndirectAccess()->dim, index));
+}
