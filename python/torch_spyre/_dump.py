@@ -56,18 +56,23 @@ class PartDump:
         if self.saved:
             return
         self.saved = True
-        arrays = []
-        for tensor in storages:
-            _, _, sizes, strides, _, _ = _C.tensor_info(tensor)
-            arrays.append(tensor.as_strided(sizes, strides, 0).cpu())
-        arrays += [torch.zeros(sizes, dtype=dtype) for dtype, sizes, *_ in outputs]
-        names = [*names, *(f"out{i}" for i in range(len(arrays) - len(names)))]
         arguments = []
-        for name, array in zip(names, arrays, strict=True):
+
+        def save(name: str, array: torch.Tensor) -> str:
             if array.dtype == torch.bfloat16:
                 array = array.view(torch.uint16)
             np.save(self.folder / f"{name}.npy", array.numpy())
-            arguments += ["--arg", f"{name}.npy"]
+            return f"{name}.npy"
+
+        for name, tensor in zip(names, storages, strict=True):
+            array, image = _read_storage(tensor)
+            file = save(name, array)
+            if image is not None:
+                file = save(f"{name}.device", image)
+            arguments += ["--arg", file]
+        for number, (dtype, sizes, *_) in enumerate(outputs):
+            file = save(f"out{number}", torch.zeros(sizes, dtype=dtype))
+            arguments += ["--arg", file]
         command = ["spyre-run", "ktir.mlir", *arguments, "--out-dir", "out"]
         (self.folder / "run.sh").write_text(
             "#!/bin/sh\n# Runs the dumped program on the inputs of its first run.\n"
@@ -79,6 +84,22 @@ class PartDump:
         path = self.folder / "report.json"
         if not path.exists():
             path.write_text(json.dumps(kernels, indent=2) + "\n")
+
+
+def _read_storage(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """The host values of a tensor's whole storage, and its device bytes.
+
+    The bytes are None where the values determine them. DL16 has smaller
+    subnormals than fp16, and padding may hold anything.
+    """
+    _, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+    values = tensor.as_strided(sizes, strides, 0).cpu()
+    copy = _C.empty_with_layout(sizes, strides, dtype, layout, device=tensor.device)
+    copy.copy_(values)
+    image = _C.read_device_bytes(tensor)
+    if image == _C.read_device_bytes(copy):
+        return values, None
+    return values, torch.frombuffer(bytearray(image), dtype=torch.uint8)
 
 
 def begin(name: str, nodes: list[Node]) -> PartDump | None:

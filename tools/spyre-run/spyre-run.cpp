@@ -31,8 +31,9 @@ Runs a KTIR program (text or bytecode) on the functional device model.
 
   --entry NAME       entry function (default: the only function without a grid)
   --arg VALUE        one per argument, in order: FILE.npy, a number, or 'zeros'
-                     for an array whose layout says its shape; pool arguments
-                     are allocated and take no --arg
+                     for an array whose layout says its shape; a uint8 file of
+                     the layout's size holds the stored bytes; pool arguments are
+                     allocated and take no --arg
   --out-dir DIR      write every array argument to DIR/<name>.npy afterwards
   --numerics MODE    what f16 is: dl16 (default) or ieee
   --oob MODE         accesses outside their view: error (default), or zero (reads
@@ -60,6 +61,8 @@ struct Options {
 struct Array {
   size_t argument;
   NpyArray host;
+  /// If not empty: what is stored at first, in place of `host`.
+  std::vector<uint8_t> deviceImage;
   uint64_t address = 0;
 };
 } // namespace
@@ -261,10 +264,30 @@ static uint64_t deviceBytes(const ArgumentInfo &info, const NpyArray &array) {
   return static_cast<uint64_t>(array.numElements()) * elementSize(info, array);
 }
 
+/// A host array of zeros for an argument whose layout says the shape.
+static NpyArray zerosOf(const ArgumentInfo &info) {
+  NpyArray zeros;
+  zeros.dtype = info.dtype;
+  zeros.shape = info.shape;
+  zeros.data.resize(zeros.numElements() * hostBytes(info.dtype));
+  return zeros;
+}
+
+/// Whether an array holds the stored bytes of an argument, which say more than
+/// its host type can: DL16 has smaller subnormals and larger values than f16.
+static bool isDeviceImage(const ArgumentInfo &info, const NpyArray &array) {
+  return array.dtype == HostDtype::UInt8 && array.shape != info.shape &&
+         array.shape == std::vector<int64_t>{info.layout->sizeInBytes()};
+}
+
 static void upload(const ArgumentInfo &info, Array &array, Numerics numerics,
                    DeviceMemory &memory) {
   uint8_t *device = memory.at(array.address);
   HostDtype dtype = array.host.dtype;
+  if (!array.deviceImage.empty()) {
+    std::memcpy(device, array.deviceImage.data(), array.deviceImage.size());
+    return;
+  }
   if (info.layout) {
     TensorLayout layout = *info.layout;
     asBits(numerics, dtype, layout);
@@ -428,11 +451,17 @@ static void run(const Options &options) {
       if (!info.layout)
         throw Error("argument '" + info.name +
                     "': 'zeros' needs a ktdp.layout that says the shape");
-      array.host.dtype = info.dtype;
-      array.host.shape = info.shape;
-      array.host.data.resize(array.host.numElements() * hostBytes(info.dtype));
+      array.host = zerosOf(info);
     } else {
       array.host = readNpy(text);
+    }
+    if (info.layout && isDeviceImage(info, array.host)) {
+      // Their bits have another meaning in IEEE arithmetic.
+      if (options.numerics == Numerics::IEEE)
+        throw Error(text + ": error: device bytes hold the values of " +
+                    "--numerics=dl16");
+      array.deviceImage = std::move(array.host.data);
+      array.host = zerosOf(info);
     }
     if (info.layout &&
         (array.host.dtype != info.dtype || array.host.shape != info.shape))
