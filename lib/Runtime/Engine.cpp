@@ -364,6 +364,7 @@ void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   work.resize(plan.functions.size(), -1);
   ++epoch;
   report = nullptr;
+  spec = options.device ? *options.device : DeviceSpec();
 }
 
 void spyre::runtime::callFunction(Core &caller, const Function &callee,
@@ -521,7 +522,10 @@ RunReport Program::run(DeviceMemory &memory,
   bool needReport = false;
   {
     std::lock_guard<std::mutex> lock(impl->mutex);
-    needReport = options.report && !(impl->hasReport && impl->reportKey == key);
+    needReport = options.report &&
+                 !(impl->hasReport && impl->reportKey == key &&
+                   impl->reportSpec ==
+                       (options.device ? *options.device : DeviceSpec()));
     auto it = std::find_if(impl->idle.begin(), impl->idle.end(),
                            [&](auto &s) { return s->ieee == ieee; });
     if (it != impl->idle.end()) {
@@ -552,16 +556,9 @@ RunReport Program::run(DeviceMemory &memory,
 
   std::lock_guard<std::mutex> lock(impl->mutex);
   if (needReport) {
-    if (!report.kernels.empty())
-      report.predictedSeconds = RunState::launchSeconds();
-    for (const KernelReport &kernel : report.kernels) {
-      report.predictedSeconds += kernel.predictedSeconds;
-      report.deviceBytesRead += kernel.deviceBytesRead;
-      report.deviceBytesWritten += kernel.deviceBytesWritten;
-      report.sfuElementOps += kernel.sfuElementOps;
-      report.ptMacs += kernel.ptMacs;
-    }
+    state->sumReport();
     impl->report = report;
+    impl->reportSpec = state->spec;
     impl->reportKey = key;
     impl->hasReport = true;
   } else if (options.report) {

@@ -22,12 +22,13 @@ struct RunState {
   /// Runs `callee` over its grid. Throws the error of the lowest core.
   void call(const Function &callee, const Scalar *args, int location);
 
-  /// What a program pays once (DeviceSpec::launchSeconds).
-  static double launchSeconds();
+  /// Fills the report's totals from its kernels.
+  void sumReport();
 
   const Plan &plan;
   const bool ieee;
   RunReport *report = nullptr; ///< null: no counting
+  DeviceSpec spec;             ///< for the report
 
 private:
   struct Worker {

@@ -234,9 +234,9 @@ struct Program::Impl {
   Plan plan;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<RunState>> idle;
-  mutable double predicted = 0;
   mutable bool hasReport = false;
   mutable RunReport report;
+  mutable DeviceSpec reportSpec;
   mutable std::vector<int64_t> reportKey;
   Impl();
   ~Impl();

@@ -6,13 +6,14 @@
 #include "Spyre/Device/CostModel.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 using namespace spyre;
 using namespace spyre::runtime;
 
 void RunState::addReport(const Function &callee, std::vector<Counters> &perCore,
                          int location) {
-  static const DeviceSpec spec;
   Counters total;
   OpWork work;
   work.numCores = callee.numCores();
@@ -43,8 +44,8 @@ void RunState::addReport(const Function &callee, std::vector<Counters> &perCore,
   double sharing = distinctSticks > 0 ? static_cast<double>(ownSticks) /
                                             static_cast<double>(distinctSticks)
                                       : 1;
-  work.deviceAccesses.push_back(
-      {static_cast<double>(total.deviceBytesRead) / sharing, sharing, false});
+  double onceRead = static_cast<double>(total.deviceBytesRead) / sharing;
+  work.deviceAccesses.push_back({onceRead, sharing, false});
   work.deviceAccesses.push_back(
       {static_cast<double>(total.deviceBytesWritten), 1, true});
   // Around the ring, half way on average.
@@ -56,7 +57,11 @@ void RunState::addReport(const Function &callee, std::vector<Counters> &perCore,
   k.name = callee.name;
   k.location = plan.locations[location];
   k.numCores = callee.numCores();
-  k.deviceBytesRead = total.deviceBytesRead;
+  // A broadcast serves so many cores and no more.
+  k.deviceBytesRead = static_cast<uint64_t>(std::llround(
+      onceRead *
+      std::max(1.0, sharing / static_cast<double>(spec.numBroadcastCores))));
+  k.deviceBytesDemanded = total.deviceBytesRead;
   k.deviceBytesWritten = total.deviceBytesWritten;
   k.lxBytesRead = total.lxBytesRead;
   k.lxBytesWritten = total.lxBytesWritten;
@@ -67,4 +72,23 @@ void RunState::addReport(const Function &callee, std::vector<Counters> &perCore,
   report->kernels.push_back(std::move(k));
 }
 
-double RunState::launchSeconds() { return DeviceSpec().launchSeconds; }
+void RunState::sumReport() {
+  if (report->kernels.empty())
+    return;
+  report->predictedSeconds = spec.launchSeconds;
+  std::map<std::string, double> seconds = {{"launch", spec.launchSeconds}};
+  for (const KernelReport &kernel : report->kernels) {
+    report->predictedSeconds += kernel.predictedSeconds;
+    report->deviceBytesRead += kernel.deviceBytesRead;
+    report->deviceBytesWritten += kernel.deviceBytesWritten;
+    report->deviceBytesDemanded += kernel.deviceBytesDemanded;
+    report->lxBytesRead += kernel.lxBytesRead;
+    report->lxBytesWritten += kernel.lxBytesWritten;
+    report->sfuElementOps += kernel.sfuElementOps;
+    report->ptMacs += kernel.ptMacs;
+    seconds[kernel.bottleneck] += kernel.predictedSeconds;
+  }
+  for (const auto &[bottleneck, share] : seconds)
+    if (report->bottleneck.empty() || share > seconds[report->bottleneck])
+      report->bottleneck = bottleneck;
+}

@@ -196,6 +196,7 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
   dict["predicted_seconds"] = kernel.predictedSeconds;
   dict["device_bytes_read"] = kernel.deviceBytesRead;
   dict["device_bytes_written"] = kernel.deviceBytesWritten;
+  dict["device_bytes_demanded"] = kernel.deviceBytesDemanded;
   dict["lx_bytes_read"] = kernel.lxBytesRead;
   dict["lx_bytes_written"] = kernel.lxBytesWritten;
   dict["sfu_element_ops"] = kernel.sfuElementOps;

@@ -2,6 +2,7 @@
 //===- spyre-run.cpp - Run a KTIR program on numpy arrays -----------------===//
 
 #include "Npy.h"
+#include "OutputFiles.h"
 
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Runtime/LoaderFile.h"
@@ -14,10 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <limits>
 #include <optional>
 #include <set>
 
@@ -42,6 +40,11 @@ Runs a KTIR program (text or bytecode) on the functional device model.
   --repeat N         run N times on the same inputs (default 1)
   --timing           print predicted device time and host time
   --json FILE        write the report of the run
+  --device FILE      numbers of the device for predictions, as JSON; those not
+                     given keep their defaults
+  --print-device-spec
+                     print all numbers of the device with unit, basis and
+                     source (after --device: with its values) and end
   --help
 
 Exit status: 0, or 1 after an error; then no file was written.
@@ -50,6 +53,7 @@ Exit status: 0, or 1 after an error; then no file was written.
 namespace {
 struct Options {
   std::string program, entry, outDir, json;
+  std::shared_ptr<const DeviceSpec> device;
   std::vector<std::string> args;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
@@ -83,6 +87,7 @@ static int parseCount(const std::string &flag, const std::string &text) {
 
 static Options parseOptions(int argc, char **argv) {
   Options o;
+  bool printDevice = false;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
     std::optional<std::string> inlineValue;
@@ -109,6 +114,16 @@ static Options parseOptions(int argc, char **argv) {
       o.outDir = value();
     } else if (flag == "--json") {
       o.json = value();
+    } else if (flag == "--device") {
+      o.device =
+          std::make_shared<DeviceSpec>(DeviceSpec::fromJsonFile(value()));
+      if (o.device->nonNumber != NonNumber::Inf)
+        throw Error("--device: the device model reads non-numbers as "
+                    "infinities only, found \"nonNumber\": \"nan\"");
+    } else if (flag == "--print-device-spec") {
+      if (inlineValue)
+        usageError(flag + " takes no value");
+      printDevice = true;
     } else if (flag == "--threads") {
       o.threads = parseCount(flag, value());
     } else if (flag == "--repeat") {
@@ -138,6 +153,10 @@ static Options parseOptions(int argc, char **argv) {
     } else {
       usageError("more than one program: '" + flag + "'");
     }
+  }
+  if (printDevice) {
+    std::cout << (o.device ? *o.device : DeviceSpec()).toJson();
+    std::exit(0);
   }
   if (o.program.empty())
     usageError("no program given (see --help)");
@@ -378,7 +397,7 @@ static void checkFileName(const std::string &name) {
 }
 
 static nlohmann::ordered_json toJson(const RunReport &report,
-                                     double bestSeconds) {
+                                     double hostSeconds) {
   nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
   for (const KernelReport &k : report.kernels)
     kernels.push_back({{"name", k.name},
@@ -388,18 +407,36 @@ static nlohmann::ordered_json toJson(const RunReport &report,
                        {"bottleneck", k.bottleneck},
                        {"device_bytes_read", k.deviceBytesRead},
                        {"device_bytes_written", k.deviceBytesWritten},
+                       {"device_bytes_demanded", k.deviceBytesDemanded},
                        {"lx_bytes_read", k.lxBytesRead},
                        {"lx_bytes_written", k.lxBytesWritten},
                        {"sfu_element_ops", k.sfuElementOps},
                        {"pt_macs", k.ptMacs},
                        {"flops", k.flops()}});
-  return {{"predicted_seconds", report.predictedSeconds},
-          {"device_bytes_read", report.deviceBytesRead},
-          {"device_bytes_written", report.deviceBytesWritten},
+  nlohmann::ordered_json bytes = {
+      {"device_memory",
+       {{"read", report.deviceBytesRead},
+        {"written", report.deviceBytesWritten},
+        {"demanded", report.deviceBytesDemanded}}},
+      {"lx",
+       {{"read", report.lxBytesRead}, {"written", report.lxBytesWritten}}}};
+  return {{"host_seconds", hostSeconds},
+          {"predicted_seconds", report.predictedSeconds},
+          {"bottleneck", report.bottleneck},
+          {"bytes", std::move(bytes)},
           {"sfu_element_ops", report.sfuElementOps},
           {"pt_macs", report.ptMacs},
-          {"host_seconds", bestSeconds},
           {"kernels", std::move(kernels)}};
+}
+
+static double medianOf(std::vector<double> values) {
+  size_t middle = values.size() / 2;
+  std::nth_element(values.begin(), values.begin() + middle, values.end());
+  double upper = values[middle];
+  if (values.size() % 2)
+    return upper;
+  return (upper + *std::max_element(values.begin(), values.begin() + middle)) /
+         2;
 }
 
 static void run(const Options &options) {
@@ -487,42 +524,39 @@ static void run(const Options &options) {
   runOptions.threads = options.threads;
   runOptions.numerics = options.numerics;
   runOptions.oob = options.oob;
+  runOptions.device = options.device;
   RunReport report;
-  double best = std::numeric_limits<double>::infinity(), first = 0;
+  std::vector<double> hostSeconds;
   for (int repeat = 0; repeat < options.repeat; ++repeat) {
     for (Array &array : arrays)
       upload(infos[array.argument], array, options.numerics, memory);
-    runOptions.report =
-        repeat == 0 && (options.timing || !options.json.empty());
     RunReport current = program->run(memory, values, runOptions);
-    if (repeat == 0) {
-      report = current;
-      first = current.wallSeconds;
-    }
-    best = std::min(best, current.wallSeconds);
+    hostSeconds.push_back(current.wallSeconds);
   }
-
-  // Everything was right: now files may be written.
   std::vector<NpyArray> results;
   for (const Array &array : arrays)
     results.push_back(
         download(infos[array.argument], array, options.numerics, memory));
+  double first = hostSeconds.front(), median = medianOf(hostSeconds);
+  if (options.timing || !options.json.empty()) {
+    // Counting slows a run down: one more, on the original inputs again.
+    for (Array &array : arrays)
+      upload(infos[array.argument], array, options.numerics, memory);
+    runOptions.report = true;
+    report = program->run(memory, values, runOptions);
+  }
+
+  // Everything was right: now files may be written.
+  OutputFiles files;
   if (!options.outDir.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.outDir, error);
-    if (error)
-      throw Error(options.outDir + ": error: " + error.message());
+    files.makeFolder(options.outDir);
     for (size_t i = 0; i < arrays.size(); ++i)
-      writeNpy(options.outDir + "/" + infos[arrays[i].argument].name + ".npy",
-               results[i]);
+      files.add(options.outDir + "/" + infos[arrays[i].argument].name + ".npy",
+                [&](const std::string &path) { writeNpy(path, results[i]); });
   }
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << toJson(report, best).dump(2) << "\n";
-    file.flush();
-    if (!file)
-      throw Error(options.json + ": error: cannot write");
-  }
+  if (!options.json.empty())
+    files.addText(options.json, toJson(report, median).dump(2) + "\n");
+  files.commit();
   if (options.timing) {
     std::printf("%-32s %6s %12s %14s %14s %12s %12s  %s\n", "kernel", "cores",
                 "predicted us", "bytes read", "bytes written", "SFU ops",
@@ -536,17 +570,16 @@ static void run(const Options &options) {
                   static_cast<unsigned long long>(k.sfuElementOps),
                   static_cast<unsigned long long>(k.ptMacs),
                   k.bottleneck.c_str());
-    std::printf("predicted %.2f us; host first run %.1f us, best of %d %.1f "
+    std::printf("predicted %.2f us; host first run %.1f us, median of %d %.1f "
                 "us\n",
                 report.predictedSeconds * 1e6, first * 1e6, options.repeat,
-                best * 1e6);
+                median * 1e6);
   }
 }
 
 int main(int argc, char **argv) {
-  Options options = parseOptions(argc, argv);
   try {
-    run(options);
+    run(parseOptions(argc, argv));
   } catch (const std::exception &error) {
     std::string text = error.what();
     // Located errors say "error:" themselves.

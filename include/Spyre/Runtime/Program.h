@@ -9,6 +9,7 @@
 #define SPYRE_RUNTIME_PROGRAM_H
 
 #include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Device/TensorLayout.h"
 #include "Spyre/Runtime/DeviceMemory.h"
 
@@ -66,6 +67,8 @@ struct RunOptions {
   OutOfBounds oob = OutOfBounds::Error;
   /// Fill RunReport::kernels (costs one walk the first time only).
   bool report = false;
+  /// Numbers of the device for the report; null: the defaults.
+  std::shared_ptr<const DeviceSpec> device;
 };
 
 /// What one call of one kernel costs on the modelled device.
@@ -74,8 +77,10 @@ struct KernelReport {
   std::string location; ///< "file:line:col" of the kernel or its call
   int64_t numCores = 1;
   double predictedSeconds = 0;
-  uint64_t deviceBytesRead = 0;    ///< distinct 128-byte sticks x 128
-  uint64_t deviceBytesWritten = 0; ///< likewise
+  /// Traffic with device memory, in whole sticks: what several cores read at
+  /// once is one broadcast, counted once.
+  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
+  uint64_t deviceBytesDemanded = 0; ///< read, counted for every core
   uint64_t lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t sfuElementOps = 0; ///< over all cores
   uint64_t ptMacs = 0;        ///< over all cores
@@ -87,7 +92,11 @@ struct RunReport {
   std::vector<KernelReport> kernels; ///< in order of execution
   double predictedSeconds = 0;       ///< kernels plus one launch
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
+  uint64_t deviceBytesDemanded = 0, lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t sfuElementOps = 0, ptMacs = 0;
+  /// That of the kernels which take most of the predicted time; "launch" if
+  /// that takes more.
+  std::string bottleneck;
   double wallSeconds = 0; ///< host time of this run
 };
 

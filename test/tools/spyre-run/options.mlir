@@ -8,7 +8,7 @@
 // TIMING: scale {{ *}}4
 // TIMING: predicted {{.*}} us; host first run
 // RUN: %python -c "import numpy as np; assert (np.load(r'%t/out/y.npy') == np.load(r'%t/x.npy') * np.float32(2.5)).all()"
-// RUN: %python -c "import json; r = json.load(open(r'%t/report.json')); k = r['kernels'][0]; assert (k['device_bytes_read'], k['device_bytes_written'], k['sfu_element_ops'], k['cores']) == (4096, 4096, 1024, 4), k"
+// RUN: %python -c "import json; r = json.load(open(r'%t/report.json')); assert (r['bottleneck'], r['bytes']['device_memory'], r['bytes']['lx']) == ('launch', dict(read=4096, written=4096, demanded=4096), dict(read=0, written=0)), r; assert r['host_seconds'] > 0; k = r['kernels'][0]; assert (k['device_bytes_read'], k['device_bytes_written'], k['sfu_element_ops'], k['cores']) == (4096, 4096, 1024, 4), k"
 
 // Errors: located or named, status 1, nothing written.
 // RUN: not spyre-run %s --arg %t/x.npy --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=COUNT
@@ -31,6 +31,30 @@
 // FLAG: error: unknown option '--frobnicate'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
 // THREADS: error: --threads expects a positive number, found '0'
+// RUN: not ls %t/none
+
+// Numbers of the device, in and out.
+// RUN: spyre-run --print-device-spec > %t/device.json
+// RUN: spyre-run --device %t/device.json --print-device-spec | diff - %t/device.json
+// RUN: echo '{"launchSeconds": 1}' > %t/slow.json
+// RUN: spyre-run --device %t/slow.json --print-device-spec | FileCheck %s --check-prefix=GIVEN
+// GIVEN: "launchSeconds": {
+// GIVEN-NEXT: "value": 1.0
+// GIVEN: "basis": "given"
+// RUN: spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 2.5 --device %t/slow.json --timing | FileCheck %s --check-prefix=SLOW
+// SLOW: predicted 10000{{[0-9.]+}} us
+// RUN: echo '{"launchSeconds": -1}' > %t/bad.json
+// RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 1 --out-dir %t/none --device %t/bad.json 2>&1 | FileCheck %s --check-prefix=BADSPEC
+// BADSPEC: bad.json: device spec: launchSeconds must be finite and positive, but is -1
+// RUN: echo '{"nonNumber": "nan"}' > %t/nan.json
+// RUN: not spyre-run %s --device %t/nan.json 2>&1 | FileCheck %s --check-prefix=NAN
+// NAN: error: --device: the device model reads non-numbers as infinities only
+
+// A file that cannot be written leaves no other behind.
+// RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=1 --out-dir %t/none --json %t/absent/report.json 2>&1 | FileCheck %s --check-prefix=UNWRITABLE
+// UNWRITABLE: absent/report.json: error: cannot write: No such file or directory
+// RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=1 --out-dir %t/none --json %t/none/y.npy 2>&1 | FileCheck %s --check-prefix=SAME
+// SAME: none/y.npy: error: two outputs have this name
 // RUN: not ls %t/none
 
 #set = affine_set<(i) : (i >= 0, -i + 1023 >= 0)>
