@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- OptimalAllocation.cpp - Heuristics, then search ----------*- C++ -*-===//
+
+#include "SkylineSearch.h"
+#include "Spyre/Device/Error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+
+using namespace spyre;
+using namespace spyre::planning;
+
+namespace {
+
+/// Nodes of the first run of the search; each later one has more.
+constexpr int64_t kFirstNodes = 1000;
+constexpr double kNodesGrowth = 1.1;
+
+/// A part of the problem that no buffer connects with the rest. Sizes are
+/// multiples of the alignment.
+class Part {
+public:
+  void add(size_t index, Buffer buffer) {
+    indices.push_back(index);
+    buffers.push_back(buffer);
+  }
+
+  void begin() {
+    AllocationProblem problem{buffers};
+    lowerBound = getLiveMaximum(problem).bytes;
+    offsets.assign(buffers.size(), 0);
+    height = std::numeric_limits<int64_t>::max();
+    step = 0;
+    for (const Buffer &buffer : buffers)
+      step = std::gcd(step, buffer.size);
+  }
+
+  /// First fit in several orders, until one is not higher than `target`.
+  void tryHeuristics(int64_t target) {
+    std::vector<size_t> order(buffers.size());
+    std::iota(order.begin(), order.end(), 0);
+    auto width = [&](size_t i) { return buffers[i].upper - buffers[i].lower; };
+    auto area = [&](size_t i) {
+      return static_cast<double>(width(i)) *
+             static_cast<double>(buffers[i].size);
+    };
+    auto attempt = [&](auto isBefore) {
+      if (height <= target)
+        return;
+      std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        bool isFirst = isBefore(a, b);
+        return isFirst || isBefore(b, a) ? isFirst : a < b;
+      });
+      tryOrder(order, target);
+    };
+    attempt([&](size_t a, size_t b) {
+      return width(a) != width(b) ? width(a) > width(b)
+                                  : buffers[a].size > buffers[b].size;
+    });
+    attempt([&](size_t a, size_t b) {
+      return buffers[a].lower != buffers[b].lower
+                 ? buffers[a].lower < buffers[b].lower
+                 : width(a) > width(b);
+    });
+    attempt([&](size_t a, size_t b) { return area(a) > area(b); });
+    attempt([&](size_t a, size_t b) {
+      return buffers[a].size != buffers[b].size
+                 ? buffers[a].size > buffers[b].size
+                 : width(a) > width(b);
+    });
+  }
+
+  /// One run of the search below `capacity`.
+  SkylineSearch::Result search(int64_t capacity,
+                               const std::function<bool()> &isOutOfTime) {
+    if (!skyline)
+      skyline = std::make_unique<SkylineSearch>(buffers);
+    constexpr auto numOrders =
+        static_cast<unsigned>(SkylineSearch::Order::NumOrders);
+    auto order = static_cast<SkylineSearch::Order>(numRuns % numOrders);
+    SkylineSearch::Result result = skyline->run(
+        capacity, order, numRuns / numOrders, maxNodes, isOutOfTime);
+    ++numRuns;
+    maxNodes =
+        static_cast<int64_t>(static_cast<double>(maxNodes) * kNodesGrowth);
+    if (result == SkylineSearch::Result::Found)
+      take(skyline->getOffsets());
+    return result;
+  }
+
+  int64_t getNumNodes() const { return skyline ? skyline->getNumNodes() : 0; }
+
+  std::vector<size_t> indices;
+  std::vector<Buffer> buffers;
+  std::vector<int64_t> offsets;
+  int64_t height = 0, lowerBound = 0, step = 1;
+
+private:
+  void take(const std::vector<int64_t> &found) {
+    int64_t top = 0;
+    for (size_t i = 0; i < buffers.size(); ++i)
+      top = std::max(top, found[i] + buffers[i].size);
+    if (top < height) {
+      height = top;
+      offsets = found;
+    }
+  }
+
+  /// Places each buffer at the lowest offset that is free during its life.
+  void tryOrder(const std::vector<size_t> &order, int64_t target) {
+    std::vector<int64_t> found(buffers.size());
+    // By offset.
+    placed.clear();
+    for (size_t i : order) {
+      const Buffer &buffer = buffers[i];
+      int64_t offset = 0;
+      for (const Slot &slot : placed) {
+        if (slot.offset >= offset + buffer.size)
+          break;
+        if (slot.lower < buffer.upper && buffer.lower < slot.upper)
+          offset = std::max(offset, slot.end);
+      }
+      found[i] = offset;
+      if (offset + buffer.size >= height && height > target &&
+          height != std::numeric_limits<int64_t>::max())
+        return;
+      Slot slot{offset, offset + buffer.size, buffer.lower, buffer.upper};
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), slot,
+                                     [](const Slot &a, const Slot &b) {
+                                       return a.offset < b.offset;
+                                     }),
+                    slot);
+    }
+    take(found);
+  }
+
+  struct Slot {
+    int64_t offset, end, lower, upper;
+  };
+  std::vector<Slot> placed;
+  std::unique_ptr<SkylineSearch> skyline;
+  unsigned numRuns = 0;
+  int64_t maxNodes = kFirstNodes;
+};
+
+class Clock {
+public:
+  explicit Clock(double seconds)
+      : end(std::chrono::steady_clock::now() +
+            std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                std::chrono::duration<double>(
+                    std::min(std::max(seconds, 0.0), 1e8)))),
+        test([this] { return std::chrono::steady_clock::now() >= end; }) {}
+
+  const std::function<bool()> &isOver() const { return test; }
+
+private:
+  std::chrono::steady_clock::time_point end;
+  std::function<bool()> test;
+};
+
+} // namespace
+
+static std::vector<Part> makeParts(const AllocationProblem &problem) {
+  std::vector<size_t> order;
+  for (size_t i = 0; i < problem.buffers.size(); ++i)
+    if (problem.buffers[i].size > 0)
+      order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::make_pair(problem.buffers[a].lower, a) <
+           std::make_pair(problem.buffers[b].lower, b);
+  });
+  std::vector<Part> parts;
+  int64_t end = std::numeric_limits<int64_t>::min();
+  for (size_t i : order) {
+    Buffer buffer = problem.buffers[i];
+    buffer.size = roundUp(buffer.size, problem.alignment);
+    if (buffer.lower >= end)
+      parts.emplace_back();
+    end = std::max(end, buffer.upper);
+    parts.back().add(i, buffer);
+  }
+  for (Part &part : parts)
+    part.begin();
+  return parts;
+}
+
+static void finish(const AllocationProblem &problem,
+                   const std::vector<Part> &parts, SolveResult &result) {
+  result.offsets.assign(problem.buffers.size(), 0);
+  for (const Part &part : parts)
+    for (size_t i = 0; i < part.indices.size(); ++i)
+      result.offsets[part.indices[i]] = part.offsets[i];
+  result.height =
+      roundUp(getHeight(problem, result.offsets), problem.alignment);
+}
+
+SolveResult planning::solve(const AllocationProblem &problem,
+                            const SolveOptions &options) {
+  verifyProblem(problem);
+  Clock clock(options.timeoutSeconds);
+  SolveResult result;
+  LiveMaximum maximum = getLiveMaximum(problem);
+  result.lowerBound = maximum.bytes;
+  int64_t capacity = problem.capacity - problem.capacity % problem.alignment;
+  if (maximum.bytes > capacity) {
+    result.status = SolveStatus::Infeasible;
+    result.reason = std::to_string(maximum.bytes) +
+                    " bytes are live together at time " +
+                    std::to_string(maximum.time) + ", but the capacity is " +
+                    std::to_string(problem.capacity);
+    return result;
+  }
+  std::vector<Part> parts = makeParts(problem);
+  result.status = SolveStatus::Solved;
+  for (Part &part : parts) {
+    part.tryHeuristics(capacity);
+    while (part.height > capacity) {
+      if (clock.isOver()()) {
+        result.status = SolveStatus::Unknown;
+        result.reason = "out of time after " +
+                        std::to_string(options.timeoutSeconds) +
+                        " s: neither a placement nor a proof that there is "
+                        "none was found";
+        break;
+      }
+      if (part.search(capacity, clock.isOver()) ==
+          SkylineSearch::Result::Failed) {
+        result.status = SolveStatus::Infeasible;
+        result.reason =
+            "the search has tried everything: no placement of the " +
+            std::to_string(problem.buffers.size()) + " buffers is as low as " +
+            std::to_string(problem.capacity) + " bytes";
+        break;
+      }
+    }
+    result.numNodes += part.getNumNodes();
+    if (result.status != SolveStatus::Solved)
+      return result;
+  }
+  finish(problem, parts, result);
+  return result;
+}
+
+SolveResult planning::minimizeHeight(const AllocationProblem &problem,
+                                     const SolveOptions &options) {
+  verifyProblem(problem);
+  Clock clock(options.timeoutSeconds);
+  std::vector<Part> parts = makeParts(problem);
+  SolveResult result;
+  for (Part &part : parts) {
+    result.lowerBound = std::max(result.lowerBound, part.lowerBound);
+    part.tryHeuristics(part.lowerBound);
+  }
+  // A part need not be lower than the bound of another.
+  for (Part &part : parts) {
+    part.lowerBound = std::max(part.lowerBound, result.lowerBound);
+    while (part.height > part.lowerBound && !clock.isOver()()) {
+      // The bound itself first, then half of the gap in turn.
+      int64_t half =
+          (part.height - part.lowerBound) / 2 / part.step * part.step;
+      for (int64_t capacity : {part.lowerBound, part.lowerBound + half}) {
+        if (capacity >= part.height || capacity < part.lowerBound)
+          continue;
+        if (part.search(capacity, clock.isOver()) ==
+            SkylineSearch::Result::Failed)
+          part.lowerBound = capacity / part.step * part.step + part.step;
+      }
+    }
+    result.lowerBound = std::max(result.lowerBound, part.lowerBound);
+    result.numNodes += part.getNumNodes();
+  }
+  finish(problem, parts, result);
+  bool isProven = result.height <= result.lowerBound;
+  result.status = isProven ? SolveStatus::Solved : SolveStatus::Unknown;
+  if (!isProven)
+    result.reason = "out of time: a placement may be as low as " +
+                    std::to_string(result.lowerBound) + " bytes";
+  return result;
+}
