@@ -13,69 +13,18 @@ using namespace spyre::runtime;
 // Work of enumerating a set over cores and groups.
 static constexpr int64_t kMaxPoints = int64_t(1) << 22;
 
-static std::optional<int64_t> evaluate(AffineExpr expr,
-                                       llvm::ArrayRef<int64_t> dims,
-                                       llvm::ArrayRef<int64_t> symbols) {
-  if (auto c = dyn_cast<AffineConstantExpr>(expr))
-    return c.getValue();
-  if (auto d = dyn_cast<AffineDimExpr>(expr))
-    return dims[d.getPosition()];
-  if (auto s = dyn_cast<AffineSymbolExpr>(expr))
-    return symbols[s.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  std::optional<int64_t> x = evaluate(binary.getLHS(), dims, symbols);
-  std::optional<int64_t> y = evaluate(binary.getRHS(), dims, symbols);
-  if (!x || !y)
-    return std::nullopt;
-  switch (binary.getKind()) {
-  case AffineExprKind::Add:
-    return *x + *y;
-  case AffineExprKind::Mul:
-    return *x * *y;
-  default:
-    break;
-  }
-  if (*y <= 0)
-    return std::nullopt;
-  int64_t quotient = *x / *y;
-  quotient -= quotient * *y > *x;
-  switch (binary.getKind()) {
-  case AffineExprKind::FloorDiv:
-    return quotient;
-  case AffineExprKind::CeilDiv:
-    return quotient + (quotient * *y != *x);
-  default:
-    return *x - quotient * *y;
-  }
-}
-
-/// Whether a point is in a set; false if it cannot be evaluated.
-static bool contains(IntegerSet set, llvm::ArrayRef<int64_t> dims,
-                     llvm::ArrayRef<int64_t> symbols) {
-  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
-    std::optional<int64_t> value =
-        evaluate(set.getConstraint(i), dims, symbols);
-    if (!value || *value < 0 || (set.isEq(i) && *value != 0))
-      return false;
-  }
-  return true;
-}
-
 /// The group ids of a future's set: one dimension with constant bounds.
 static FailureOr<std::vector<int64_t>> groupIds(Operation *op,
                                                 IntegerSet groups) {
-  std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(groups);
-  auto lower =
-      box ? dyn_cast<AffineConstantExpr>(box->lower[0]) : AffineConstantExpr();
-  auto upper =
-      box ? dyn_cast<AffineConstantExpr>(box->upper[0]) : AffineConstantExpr();
-  if (!lower || !upper)
+  std::optional<std::pair<int64_t, int64_t>> range =
+      ktdp::getConstantRange(groups);
+  if (!range)
     return op->emitError("groups must be a range of constants, found ")
            << IntegerSetAttr::get(groups);
-  if (upper.getValue() - lower.getValue() >= DeviceMemory::kMaxCores)
+  if (range->second - range->first >= DeviceMemory::kMaxCores)
     return op->emitError("more groups than cores");
   std::vector<int64_t> ids;
-  for (int64_t g = lower.getValue(); g <= upper.getValue(); ++g)
+  for (int64_t g = range->first; g <= range->second; ++g)
     ids.push_back(g);
   return ids;
 }
@@ -90,7 +39,7 @@ static LogicalResult listCores(Operation *op, const char *what, IntegerSet set,
   groups.cores.resize(ids.size());
   for (size_t g = 0; g < ids.size(); ++g)
     for (int64_t core = 0; core < numCores; ++core) {
-      if (!contains(set, {core}, {ids[g]}))
+      if (!ktdp::containsPoint(set, core, ids[g]))
         continue;
       if (groups.groupOf[core] >= 0)
         return op->emitError("core ")
@@ -195,7 +144,7 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
         if (dependency->getNumSymbols() == 2)
           symbols.push_back(instr.producers.ids[group]);
         symbols.push_back(core);
-        if (!contains(*dependency, {int64_t(producer)}, symbols))
+        if (!ktdp::containsPoint(*dependency, int64_t(producer), symbols))
           continue;
       }
       instr.heard[core].push_back(producer);

@@ -3,6 +3,7 @@
 // mlir-opt with the project's dialects and passes beside upstream's.
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -29,6 +30,7 @@ int main(int argc, char **argv) {
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
   registry.insert<mlir::ktdp::KTDPDialect>();
+  mlir::ktdp::registerKTIRPasses();
 #ifdef SPYRE_HAS_SpyreGraphIR
   registry.insert<mlir::spyre_graph::SpyreGraphDialect>();
 #endif

@@ -172,6 +172,7 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE-C11
   // expected-error@+1 {{identity must have the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%h : tensor<1x64xf16>) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):

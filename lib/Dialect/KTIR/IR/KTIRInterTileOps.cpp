@@ -31,6 +31,7 @@ static LogicalResult verifyDependency(Operation *op,
 }
 
 static LogicalResult verifyIdentity(Operation *op, Type identity, Type tile) {
+  // KTDP-INTER_TILE-C11
   if (identity == tile)
     return success();
   return op->emitOpError("identity must have the future's tile type ")

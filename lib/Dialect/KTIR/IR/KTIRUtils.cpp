@@ -131,6 +131,69 @@ std::optional<BoxBounds> mlir::ktdp::matchBoxSet(IntegerSet set) {
   return bounds;
 }
 
+static std::optional<int64_t> evaluate(AffineExpr expr, ArrayRef<int64_t> dims,
+                                       ArrayRef<int64_t> symbols) {
+  if (auto c = dyn_cast<AffineConstantExpr>(expr))
+    return c.getValue();
+  if (auto d = dyn_cast<AffineDimExpr>(expr))
+    return dims[d.getPosition()];
+  if (auto s = dyn_cast<AffineSymbolExpr>(expr))
+    return symbols[s.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  std::optional<int64_t> x = evaluate(binary.getLHS(), dims, symbols);
+  std::optional<int64_t> y = evaluate(binary.getRHS(), dims, symbols);
+  if (!x || !y)
+    return std::nullopt;
+  int64_t result;
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    if (llvm::AddOverflow(*x, *y, result))
+      return std::nullopt;
+    return result;
+  case AffineExprKind::Mul:
+    if (llvm::MulOverflow(*x, *y, result))
+      return std::nullopt;
+    return result;
+  default:
+    break;
+  }
+  if (*y <= 0)
+    return std::nullopt;
+  switch (binary.getKind()) {
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(*x, *y);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(*x, *y);
+  default:
+    return llvm::mod(*x, *y);
+  }
+}
+
+bool mlir::ktdp::containsPoint(IntegerSet set, ArrayRef<int64_t> dims,
+                               ArrayRef<int64_t> symbols) {
+  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+    std::optional<int64_t> value =
+        evaluate(set.getConstraint(i), dims, symbols);
+    if (!value || *value < 0 || (set.isEq(i) && *value != 0))
+      return false;
+  }
+  return true;
+}
+
+std::optional<std::pair<int64_t, int64_t>>
+mlir::ktdp::getConstantRange(IntegerSet set) {
+  std::optional<BoxBounds> box = matchBoxSet(set);
+  if (!box || box->lower.size() != 1)
+    return std::nullopt;
+  auto lower = dyn_cast<AffineConstantExpr>(box->lower[0]);
+  auto upper = dyn_cast<AffineConstantExpr>(box->upper[0]);
+  int64_t extent;
+  if (!lower || !upper ||
+      llvm::SubOverflow(upper.getValue(), lower.getValue(), extent))
+    return std::nullopt;
+  return std::pair(lower.getValue(), upper.getValue());
+}
+
 FailureOr<std::optional<SmallVector<int64_t>>>
 mlir::ktdp::getGrid(func::FuncOp func) {
   Attribute attr = func->getAttr(kGridAttr);

@@ -80,6 +80,15 @@ struct BoxBounds {
 /// lower and one upper bound. Nothing otherwise.
 std::optional<BoxBounds> matchBoxSet(IntegerSet set);
 
+/// Whether a point is in a set, with its symbols given; false if an expression
+/// cannot be evaluated (a divisor that is not positive).
+bool containsPoint(IntegerSet set, ArrayRef<int64_t> dims,
+                   ArrayRef<int64_t> symbols);
+
+/// The inclusive bounds of a one-dimensional set without symbols that is a
+/// range of constants; nothing otherwise.
+std::optional<std::pair<int64_t, int64_t>> getConstantRange(IntegerSet set);
+
 /// The grid of a kernel: `grid = [x(, y(, z))]`, given as an array of integers
 /// or as a dense i64 array. Success with nullopt if the attribute is absent (a
 /// sequence function, or a kernel on one core); an error is emitted on `func`

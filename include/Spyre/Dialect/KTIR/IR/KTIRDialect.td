@@ -45,6 +45,7 @@ def KTDP_Dialect : Dialect {
   // Two spellings of one attribute: see parseAttribute().
   let useDefaultAttributePrinterParser = 0;
   let hasRegionArgAttrVerify = 1;
+  let hasConstantMaterializer = 1;
   let extraClassDeclaration = [{
     /// Names of the argument attributes.
     static constexpr ::llvm::StringLiteral kNameAttr = "ktdp.name";

@@ -43,6 +43,7 @@ def KTDP_InterTileProduceOp : KTDP_Op<"inter_tile_produce", [SingleBlock]> {
     `producer_tiles_per_group` `=` $producer_tiles_per_group
     attr-dict-with-keyword `:` custom<PartialAndFuture>(type($future)) $body
   }];
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

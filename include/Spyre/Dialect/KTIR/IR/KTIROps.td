@@ -36,6 +36,7 @@ def KTDP_GetComputeTileIdOp : KTDP_Op<"get_compute_tile_id", [Pure]> {
     OpBuilder<(ins CArg<"unsigned", "1">:$numDims)>
   ];
   let assemblyFormat = "attr-dict `:` type($ids)";
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -61,6 +62,7 @@ def KTDP_RuntimeArgExtractOp : KTDP_Op<"runtime_arg_extract", [Pure]> {
     $kind `from` $source attr-dict `:`
     custom<RuntimeArgType>(type($source)) `->` type($result)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -124,6 +126,7 @@ def KTDP_ConstructMemoryViewOp : KTDP_Op<"construct_memory_view",
     `strides` `` `:` custom<DynamicIndexList>($strides, $static_strides)
     attr-dict `:` type($result)
   }];
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Sizes and strides in elements, outermost first; values where dynamic.
@@ -213,6 +216,7 @@ def KTDP_ConstructAccessTileOp : KTDP_Op<"construct_access_tile",
                    "::llvm::ArrayRef<::mlir::OpFoldResult>":$extents)>
   ];
   let hasCustomAssemblyFormat = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -286,6 +290,7 @@ def KTDP_ConstructIndirectAccessTileOp : KTDP_Op<"construct_indirect_access_tile
   ];
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     unsigned getNumVariables() {
