@@ -4,8 +4,9 @@
 # build, the editable installation of the package. A run that finds everything
 # in place costs a fraction of a second.
 #
-# usage: scripts/setup.sh environment | products | all | docs
+# usage: scripts/setup.sh environment | sanitizers | products | all | docs
 #   environment  packages and .venv
+#   sanitizers   the same and the runtimes of clang's sanitizers
 #   products     and build the tools and the extension, install the package
 #   all          and build the tests
 #   docs         and build the pages from TableGen
@@ -19,6 +20,8 @@ PACKAGES=(
   clang-22 clang-format-22 clang-tidy-22 lld-22
   cmake ninja-build ccache nlohmann-json3-dev libgtest-dev
 )
+# What the sanitized builds link; no other build needs it.
+SANITIZER_PACKAGES=(libclang-rt-22-dev)
 # Needed where the system's Python is the one that is used.
 PYTHON_PACKAGES=(python3.11 python3.11-venv python3.11-dev)
 
@@ -152,8 +155,9 @@ install_package() {
 
 case "${1:-}" in
   environment) environment ;;
+  sanitizers) PACKAGES+=("${SANITIZER_PACKAGES[@]}"); environment ;;
   products) environment; build products; install_package ;;
   all) environment; build all; install_package ;;
   docs) environment; build docs; say "pages are in build/docs" ;;
-  *) sed -n 's/^# \?//; 3,13p' "$0" >&2; exit 2 ;;
+  *) sed -n 's/^# \?//; 3,14p' "$0" >&2; exit 2 ;;
 esac

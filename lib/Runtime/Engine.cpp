@@ -53,7 +53,15 @@ const char *spyre::runtime::elemName(Elem e) {
 static constexpr size_t kSmallestBuffer = 4096;
 
 Buffer *BufferPool::get(size_t sizeInBytes) {
-  size_t needed = sizeInBytes + 64 + 64;
+  if (kExactSizes) {
+    void *p = nullptr;
+    if (posix_memalign(&p, 64, 64 + sizeInBytes) != 0)
+      throw std::bad_alloc();
+    Buffer *buffer = new (p) Buffer;
+    buffer->references = 1;
+    return buffer;
+  }
+  size_t needed = sizeInBytes + 64;
   uint32_t sizeClass = 0;
   while ((kSmallestBuffer << sizeClass) < needed)
     ++sizeClass;

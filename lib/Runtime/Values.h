@@ -15,8 +15,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
+
+#ifdef __has_feature
+#define SPYRE_HAS_FEATURE(X) __has_feature(X)
+#else
+#define SPYRE_HAS_FEATURE(X) 0
+#endif
 
 namespace spyre::runtime {
 
@@ -148,15 +155,24 @@ public:
   BufferPool &operator=(const BufferPool &) = delete;
   ~BufferPool();
 
-  /// At least `sizeInBytes` plus 64 readable and writable bytes.
+  /// At least `sizeInBytes` bytes; under AddressSanitizer no more, and fresh.
   Buffer *get(size_t sizeInBytes);
   void retain(Buffer *buffer) { ++buffer->references; }
   void release(Buffer *buffer) {
-    if (--buffer->references == 0)
+    if (--buffer->references != 0)
+      return;
+    if (kExactSizes)
+      std::free(buffer);
+    else
       freeLists[buffer->sizeClass].push_back(buffer);
   }
 
 private:
+#if defined(__SANITIZE_ADDRESS__) || SPYRE_HAS_FEATURE(address_sanitizer)
+  static constexpr bool kExactSizes = true;
+#else
+  static constexpr bool kExactSizes = false;
+#endif
   static constexpr int kNumClasses = 64;
   std::vector<Buffer *> freeLists[kNumClasses];
 };
