@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- AccessTileMove.cpp - Moving the data of access tiles ---------------===//
+
+#include "AccessTile.h"
+
+#include <algorithm>
+
+using namespace spyre::runtime;
+
+template <typename Visit>
+void TileVal::forEachBlock(Visit &&visit) const {
+  const AccessPlan &p = *plan;
+  if (primary < 0) {
+    visit(baseOffset, int64_t(0), nullptr);
+    return;
+  }
+  const AccessPlan::Group &main = p.groups[primary];
+  const GroupState &mainState = states[primary];
+  int64_t mainStride = main.vars.empty() ? 0 : tileStrides[main.vars.back()];
+  int64_t mainRows = static_cast<int64_t>(mainState.rowStart.size()) - 1;
+
+  auto tileOffset = [&](const AccessPlan::Group &group, int64_t point,
+                        int numVars) {
+    int64_t offset = 0;
+    for (int i = numVars - 1; i >= 0; --i) {
+      int v = group.vars[i];
+      offset += point % sizes[v] * tileStrides[v];
+      point /= sizes[v];
+    }
+    return offset;
+  };
+  auto walkMain = [&](int64_t memory, int64_t tile) {
+    int outer = static_cast<int>(main.vars.size()) - 1;
+    for (int64_t row = 0; row < mainRows; ++row) {
+      int64_t rowTile =
+          tile + (mainRows > 1 ? tileOffset(main, row, outer) : 0);
+      for (int r = mainState.rowStart[row]; r < mainState.rowStart[row + 1];
+           ++r) {
+        const Run &run = mainState.runs[r];
+        visit(memory + run.offset, rowTile + run.start * mainStride, &run);
+      }
+    }
+  };
+  // Odometer over the points of the other groups.
+  int others[kMaxRank];
+  int64_t point[kMaxRank] = {};
+  int numOthers = 0;
+  for (size_t g = 0; g < p.groups.size(); ++g)
+    if (static_cast<int>(g) != primary) {
+      if (numOthers == kMaxRank)
+        return;
+      others[numOthers++] = static_cast<int>(g);
+    }
+  while (true) {
+    int64_t memory = baseOffset, tile = 0;
+    for (int i = 0; i < numOthers; ++i) {
+      const AccessPlan::Group &group = p.groups[others[i]];
+      memory += states[others[i]].table[point[i]];
+      tile += tileOffset(group, point[i], static_cast<int>(group.vars.size()));
+    }
+    walkMain(memory, tile);
+    int i = numOthers - 1;
+    for (; i >= 0; --i) {
+      if (++point[i] < static_cast<int64_t>(states[others[i]].table.size()))
+        break;
+      point[i] = 0;
+    }
+    if (i < 0)
+      return;
+  }
+}
+
+template <typename Visit>
+void TileVal::forEachElement(Visit &&visit) const {
+  int64_t runTileStride = 0;
+  if (primary >= 0 && !plan->groups[primary].vars.empty())
+    runTileStride = tileStrides[plan->groups[primary].vars.back()];
+  forEachBlock([&](int64_t memory, int64_t tile, const Run *run) {
+    int64_t length = run ? run->length : 1;
+    int64_t runStride = run ? run->stride : 0;
+    for (int64_t i = 0; i < length; ++i) {
+      int64_t index[kMaxRank + 1] = {};
+      while (true) {
+        int64_t m = memory + i * runStride, t = tile + i * runTileStride;
+        for (size_t l = 0; l < linearLoops.size(); ++l) {
+          m += index[l] * linearLoops[l].memoryStride;
+          t += index[l] * linearLoops[l].tileStride;
+        }
+        visit(m, t);
+        int l = static_cast<int>(linearLoops.size()) - 1;
+        for (; l >= 0; --l) {
+          if (++index[l] < linearLoops[l].extent)
+            break;
+          index[l] = 0;
+        }
+        if (l < 0)
+          break;
+      }
+    }
+  });
+}
+
+void TileVal::loadInside(void *tile, bool ieee) const {
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
+  std::memset(tile, 0, size_t(numElements) * size);
+  forEachElement([&](int64_t memory, int64_t offset) {
+    int64_t byte = memory * memorySize;
+    if (byte < view.limitLo || byte + memorySize > view.limitHi)
+      return;
+    const uint8_t *src = view.base + byte;
+    uint8_t *dst = static_cast<uint8_t *>(tile) + offset * size;
+    if (isFloat(view.elem))
+      table.loadFloat(format, reinterpret_cast<float *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+    else if (isWide(view.elem))
+      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+    else
+      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), nullptr, src,
+                      nullptr, nullptr, 0);
+  });
+}
+
+void TileVal::storeInside(const void *tile, bool ieee) const {
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
+  forEachElement([&](int64_t memory, int64_t offset) {
+    int64_t byte = memory * memorySize;
+    if (byte < view.limitLo || byte + memorySize > view.limitHi)
+      return;
+    uint8_t *dst = view.base + byte;
+    const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * size;
+    if (isFloat(view.elem))
+      table.storeFloat(format, dst, nullptr,
+                       reinterpret_cast<const float *>(src), nullptr, nullptr,
+                       0);
+    else if (isWide(view.elem))
+      table.storeInt64(format, dst, nullptr,
+                       reinterpret_cast<const int64_t *>(src), nullptr, nullptr,
+                       0);
+    else
+      table.storeInt32(format, dst, nullptr,
+                       reinterpret_cast<const int32_t *>(src), nullptr, nullptr,
+                       0);
+  });
+}
+
+bool TileVal::isStrip(int dim) const {
+  if (isPartlyOutside || plan->groupOfVar[dim] >= 0 ||
+      tileStrides[dim] * sizes[dim] != numElements)
+    return false;
+  for (const Loop &loop : linearLoops)
+    if (loop.dim == dim)
+      return true;
+  return false;
+}
+
+void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
+                   int64_t length) const {
+  if (numElements == 0)
+    return;
+  if (isPartlyOutside)
+    return loadInside(tile, ieee);
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem);
+  size_t tileSize = hostSize(view.elem);
+  size_t shape[kMaxRank + 1];
+  ptrdiff_t memoryStrides[kMaxRank + 1], strides[kMaxRank + 1];
+  unsigned numLinear = 0;
+  const uint8_t *base = view.base;
+  for (const Loop &loop : linearLoops) {
+    bool isStripped = loop.dim == dim;
+    shape[numLinear] = isStripped ? length : loop.extent;
+    if (isStripped)
+      base += start * loop.memoryStride * memorySize;
+    memoryStrides[numLinear] = loop.memoryStride;
+    strides[numLinear++] = loop.tileStride;
+  }
+  int64_t runStride = 0;
+  if (primary >= 0 && !plan->groups[primary].vars.empty())
+    runStride = tileStrides[plan->groups[primary].vars.back()];
+  bool floating = isFloat(view.elem), wide = isWide(view.elem);
+  forEachBlock([&](int64_t memory, int64_t offset, const Run *run) {
+    const uint8_t *src = base + memory * memorySize;
+    uint8_t *dst = static_cast<uint8_t *>(tile) + offset * tileSize;
+    unsigned rank = numLinear;
+    if (run && run->length > 1) {
+      shape[rank] = run->length;
+      memoryStrides[rank] = run->stride;
+      strides[rank++] = runStride;
+    }
+    if (floating) {
+      if (rank == 1 && memoryStrides[0] == 1 && strides[0] == 1)
+        table.loadFloatRun(format, src, reinterpret_cast<float *>(dst),
+                           shape[0]);
+      else
+        table.loadFloat(format, reinterpret_cast<float *>(dst), strides, src,
+                        memoryStrides, shape, rank);
+    } else if (wide) {
+      table.loadInt64(format, reinterpret_cast<int64_t *>(dst), strides, src,
+                      memoryStrides, shape, rank);
+    } else {
+      table.loadInt32(format, reinterpret_cast<int32_t *>(dst), strides, src,
+                      memoryStrides, shape, rank);
+    }
+  });
+}
+
+void TileVal::store(const void *tile, bool ieee) const {
+  if (numElements == 0)
+    return;
+  if (isPartlyOutside)
+    return storeInside(tile, ieee);
+  const KernelTable &table = kernels();
+  StorageFormat format = storageFormat(view.elem, ieee);
+  int64_t memorySize = deviceSize(view.elem);
+  size_t tileSize = hostSize(view.elem);
+  size_t shape[kMaxRank + 1];
+  ptrdiff_t memoryStrides[kMaxRank + 1], strides[kMaxRank + 1];
+  unsigned numLinear = 0;
+  for (const Loop &loop : linearLoops) {
+    shape[numLinear] = loop.extent;
+    memoryStrides[numLinear] = loop.memoryStride;
+    strides[numLinear++] = loop.tileStride;
+  }
+  int64_t runStride = 0;
+  if (primary >= 0 && !plan->groups[primary].vars.empty())
+    runStride = tileStrides[plan->groups[primary].vars.back()];
+  bool floating = isFloat(view.elem), wide = isWide(view.elem);
+  forEachBlock([&](int64_t memory, int64_t offset, const Run *run) {
+    uint8_t *dst = view.base + memory * memorySize;
+    const uint8_t *src = static_cast<const uint8_t *>(tile) + offset * tileSize;
+    unsigned rank = numLinear;
+    if (run && run->length > 1) {
+      shape[rank] = run->length;
+      memoryStrides[rank] = run->stride;
+      strides[rank++] = runStride;
+    }
+    if (floating) {
+      if (rank == 1 && memoryStrides[0] == 1 && strides[0] == 1)
+        table.storeFloatRun(format, reinterpret_cast<const float *>(src), dst,
+                            shape[0]);
+      else
+        table.storeFloat(format, dst, memoryStrides,
+                         reinterpret_cast<const float *>(src), strides, shape,
+                         rank);
+    } else if (wide) {
+      table.storeInt64(format, dst, memoryStrides,
+                       reinterpret_cast<const int64_t *>(src), strides, shape,
+                       rank);
+    } else {
+      table.storeInt32(format, dst, memoryStrides,
+                       reinterpret_cast<const int32_t *>(src), strides, shape,
+                       rank);
+    }
+  });
+}
+
+void TileVal::appendSticks(
+    std::vector<std::pair<int64_t, int64_t>> &data,
+    std::vector<std::pair<int64_t, int64_t>> &indices) const {
+  if (numElements == 0)
+    return;
+  constexpr int64_t stick = 128;
+  int64_t elemSize = deviceSize(view.elem);
+  auto add = [&](int64_t firstByte, int64_t lastByte) {
+    int64_t first = firstByte / stick, last = lastByte / stick;
+    if (!data.empty() && first >= data.back().first &&
+        first <= data.back().second + 1)
+      data.back().second = std::max(data.back().second, last);
+    else
+      data.push_back({first, last});
+  };
+  auto addRun = [&](int64_t offset, int64_t stride, int64_t length) {
+    int64_t start = view.byteAddress + offset * elemSize;
+    int64_t step = stride * elemSize;
+    if (step >= -stick && step <= stick) {
+      int64_t end = start + (length - 1) * step;
+      add(std::min(start, end), std::max(start, end) + elemSize - 1);
+      return;
+    }
+    for (int64_t i = 0; i < length; ++i)
+      add(start + i * step, start + i * step + elemSize - 1);
+  };
+  forEachBlock([&](int64_t memory, int64_t, const Run *run) {
+    // The loop with the smallest step goes innermost: intervals then merge.
+    Loop loops[kMaxRank + 1];
+    int n = 0;
+    for (const Loop &loop : linearLoops)
+      loops[n++] = loop;
+    if (run && run->length > 1)
+      loops[n++] = {run->length, run->stride, 0, -1};
+    std::sort(loops, loops + n, [](const Loop &a, const Loop &b) {
+      return std::abs(a.memoryStride) > std::abs(b.memoryStride);
+    });
+    if (n == 0) {
+      addRun(memory, 1, 1);
+      return;
+    }
+    int64_t index[kMaxRank + 1] = {};
+    while (true) {
+      int64_t offset = memory;
+      for (int i = 0; i + 1 < n; ++i)
+        offset += index[i] * loops[i].memoryStride;
+      addRun(offset, loops[n - 1].memoryStride, loops[n - 1].extent);
+      int i = n - 2;
+      for (; i >= 0; --i) {
+        if (++index[i] < loops[i].extent)
+          break;
+        index[i] = 0;
+      }
+      if (i < 0)
+        break;
+    }
+  });
+  for (const GroupState &state : states)
+    for (auto [first, last] : state.indexBytes)
+      indices.push_back({first / stick, last / stick});
+}
+
+std::string
+TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
+                         void *tile, bool isStore, bool ieee) {
+  const AccessPlan &p = *plan;
+  if (numElements == 0)
+    return "";
+  int64_t step = 1;
+  for (int t = p.rank - 1; t >= 0; --t) {
+    tileStrides[t] = step;
+    step *= sizes[t];
+  }
+  const KernelTable &table = kernels();
+  Elem elem = partitions.front()->elem;
+  StorageFormat format = storageFormat(elem, ieee);
+  int64_t memorySize = deviceSize(elem), size = hostSize(elem);
+  if (!isStore)
+    std::memset(tile, 0, size_t(numElements) * size);
+  bool isCovered = false;
+  for (size_t i = partitions.size(); i-- > 0;) {
+    const ViewVal &part = *partitions[i];
+    size_t shape[kMaxRank];
+    ptrdiff_t memoryStrides[kMaxRank], strides[kMaxRank];
+    int64_t memory = 0, offset = 0, low = 0, high = 0;
+    bool isEmpty = false;
+    for (int t = 0; t < p.rank; ++t) {
+      // Tile dimension t is one dimension of the view, with coefficient 1.
+      int d = p.linearTerms[t].front().first;
+      int64_t origin = formBase[p.constantForms[d]];
+      int64_t first = std::max(origin + lo[t], part.lo[d]);
+      int64_t last = std::min(origin + lo[t] + sizes[t] - 1, part.hi[d]);
+      isEmpty |= last < first;
+      shape[t] = isEmpty ? 0 : size_t(last - first + 1);
+      memoryStrides[t] = part.strides[d];
+      strides[t] = tileStrides[t];
+      memory += first * part.strides[d];
+      offset += (first - origin - lo[t]) * tileStrides[t];
+      int64_t reach = isEmpty ? 0 : (last - first) * part.strides[d];
+      low += std::min<int64_t>(reach, 0);
+      high += std::max<int64_t>(reach, 0);
+    }
+    if (isEmpty)
+      continue;
+    isCovered = true;
+    if (!part.checked && ((memory + low) * memorySize < part.limitLo ||
+                          (memory + high + 1) * memorySize > part.limitHi))
+      return "access to partition " + std::to_string(i) +
+             " leaves its allocation";
+    uint8_t *device = part.base + memory * memorySize;
+    uint8_t *host = static_cast<uint8_t *>(tile) + offset * size;
+    unsigned rank = static_cast<unsigned>(p.rank);
+    if (isFloat(elem)) {
+      float *f = reinterpret_cast<float *>(host);
+      if (isStore)
+        table.storeFloat(format, device, memoryStrides, f, strides, shape,
+                         rank);
+      else
+        table.loadFloat(format, f, strides, device, memoryStrides, shape, rank);
+    } else if (isWide(elem)) {
+      int64_t *l = reinterpret_cast<int64_t *>(host);
+      if (isStore)
+        table.storeInt64(format, device, memoryStrides, l, strides, shape,
+                         rank);
+      else
+        table.loadInt64(format, l, strides, device, memoryStrides, shape, rank);
+    } else {
+      int32_t *v = reinterpret_cast<int32_t *>(host);
+      if (isStore)
+        table.storeInt32(format, device, memoryStrides, v, strides, shape,
+                         rank);
+      else
+        table.loadInt32(format, v, strides, device, memoryStrides, shape, rank);
+    }
+  }
+  return isCovered ? "" : "no partition covers the access region";
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GenericBlocks.h - Blocks of points in registers ----------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_GENERICBLOCKS_H
+#define SPYRE_LIB_RUNTIME_GENERICBLOCKS_H
+
+#include "GenericNest.h"
+
+namespace spyre::runtime {
+
+/// A block of points: `rows` steps of one loop times `columns` of another.
+struct BlockShape {
+  int64_t rows, columns;
+};
+
+/// Copies a box of elements between host tiles.
+void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
+             const void *src, const ptrdiff_t *srcStrides, const size_t *shape,
+             unsigned rank);
+
+/// Points register `reg` at the block's values of one operand, copying them
+/// to `scratch` if they are neither dense nor uniform.
+void bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
+               uint8_t *address, BlockShape shape, int64_t rowStride,
+               int64_t columnStride, int scratch);
+
+/// Writes a register to the block's place in an output.
+void writeOutput(BodyFrame &frame, int reg, Elem elem, uint8_t *address,
+                 BlockShape shape, int64_t rowStride, int64_t columnStride);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_GENERICBLOCKS_H

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GenericOrdered.cpp - Index reductions, and loops in order ----------===//
+
+#include "GenericBlocks.h"
+
+using namespace spyre::runtime;
+
+//===----------------------------------------------------------------------===//
+// Value and index of a maximum or minimum
+//===----------------------------------------------------------------------===//
+
+/// NaN beats numbers; of equal values the smaller index wins. A total order:
+/// points may come in any sequence.
+static bool isBetter(bool isMax, float value, int64_t index, float best,
+                     int64_t bestIndex) {
+  bool valueIsNan = value != value, bestIsNan = best != best;
+  if (valueIsNan != bestIsNan)
+    return valueIsNan;
+  if (!valueIsNan && value != best)
+    return isMax ? value > best : value < best;
+  return index < bestIndex;
+}
+
+void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
+  const KernelTable &k = kernels();
+  int out = nest.numInputs;
+  bool isWideIndex = isWide(nest.elem[out + 1]);
+  nest.reductionsLast();
+  // The vector is the reduction along which the input is dense.
+  int vector = -1;
+  for (int l = 0; l < nest.numLoops; ++l)
+    if (nest.loops[l].isReduction &&
+        (vector < 0 || nest.loops[l].stride[0] == 1))
+      vector = l;
+  Loop columns = nest.loops[vector];
+  nest.erase(vector);
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  int valueReg = body.yields[0], indexReg = body.yields[1];
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    float *best = reinterpret_cast<float *>(nest.at(out, odometer.offset[out]));
+    uint8_t *bestIndex = nest.at(out + 1, odometer.offset[out + 1]);
+    for (int64_t column = 0; column < columns.extent; column += kBlock) {
+      BlockShape shape{1, std::min(kBlock, columns.extent - column)};
+      for (int i = 0; i < nest.numInputs; ++i)
+        bindInput(core, frame, body.inputs[i], nest.elem[i],
+                  nest.at(i, odometer.offset[i] + column * columns.stride[i]),
+                  shape, 0, columns.stride[i], body.numScratch + i);
+      for (int l = 0; l < numLoops; ++l)
+        frame.indexDivisor[l] = frame.indexExtent[l] = 0;
+      for (int l = 0; l < nest.numLoops; ++l)
+        frame.indexBase[nest.loops[l].original] = odometer.index[l];
+      frame.indexBase[columns.original] = column;
+      frame.indexDivisor[columns.original] = 1;
+      runBody(core, body, frame, size_t(shape.columns));
+
+      const float *values = static_cast<const float *>(frame.ptr[valueReg]);
+      int64_t valueStep = frame.step[valueReg];
+      // Most blocks hold nothing as good as what was found.
+      if (valueStep == 1) {
+        float extreme = values[0];
+        k.reduceRows(isArgMax ? ReduceOp::Max : ReduceOp::Min, values, 1,
+                     size_t(shape.columns), shape.columns, &extreme);
+        if (extreme == extreme &&
+            (isArgMax ? extreme < *best : extreme > *best))
+          continue;
+      }
+      const void *indices = frame.ptr[indexReg];
+      int64_t indexStep = frame.step[indexReg];
+      for (int64_t c = 0; c < shape.columns; ++c) {
+        float value = values[c * valueStep];
+        int64_t index =
+            isWideIndex ? static_cast<const int64_t *>(indices)[c * indexStep]
+                        : static_cast<const int32_t *>(indices)[c * indexStep];
+        int64_t current = isWideIndex ? *reinterpret_cast<int64_t *>(bestIndex)
+                                      : *reinterpret_cast<int32_t *>(bestIndex);
+        if (!isBetter(isArgMax, value, index, *best, current))
+          continue;
+        *best = value;
+        if (isWideIndex)
+          *reinterpret_cast<int64_t *>(bestIndex) = index;
+        else
+          *reinterpret_cast<int32_t *>(bestIndex) = static_cast<int32_t>(index);
+      }
+    }
+  } while (odometer.next());
+}
+
+//===----------------------------------------------------------------------===//
+// Everything else
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::runGeneral(Core &core, Nest &nest) const {
+  int out0 = nest.numInputs;
+  // Parallel loops outside in order, reductions inside in order, and one
+  // parallel loop as the vector.
+  nest.reductionsLast();
+  int vector = -1;
+  for (int l = 0; l < nest.numLoops; ++l)
+    if (!nest.loops[l].isReduction &&
+        (vector < 0 || nest.loops[l].extent >= nest.loops[vector].extent))
+      vector = l;
+  Loop columns{};
+  columns.extent = 1;
+  columns.original = -1;
+  if (vector >= 0) {
+    columns = nest.loops[vector];
+    nest.erase(vector);
+  }
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  int numYields = static_cast<int>(body.yields.size());
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    for (int64_t column = 0; column < columns.extent; column += kBlock) {
+      BlockShape shape{1, std::min(kBlock, columns.extent - column)};
+      auto address = [&](int k) {
+        return nest.at(k, odometer.offset[k] + column * columns.stride[k]);
+      };
+      for (int k = 0; k < nest.numOperands; ++k)
+        bindInput(core, frame, body.inputs[k], nest.elem[k], address(k), shape,
+                  0, columns.stride[k], body.numScratch + k);
+      if (hasIndex) {
+        for (int l = 0; l < numLoops; ++l)
+          frame.indexDivisor[l] = frame.indexExtent[l] = 0;
+        for (int l = 0; l < nest.numLoops; ++l)
+          frame.indexBase[nest.loops[l].original] = odometer.index[l];
+        if (columns.original >= 0) {
+          frame.indexBase[columns.original] = column;
+          frame.indexDivisor[columns.original] = 1;
+        }
+      }
+      runBody(core, body, frame, size_t(shape.columns));
+      // A yield may be another output's argument: all values first.
+      for (int y = 0; y < numYields; ++y) {
+        int reg = body.yields[y];
+        bool isArgument = body.scratch[reg] < 0;
+        if (!isArgument || numYields == 1)
+          continue;
+        void *copy =
+            scratchBuffer(core, body.numScratch + nest.numOperands + y);
+        size_t count = frame.step[reg] ? size_t(shape.columns) : 1;
+        std::memcpy(copy, frame.ptr[reg],
+                    count * hostSize(nest.elem[out0 + y]));
+        frame.ptr[reg] = copy;
+      }
+      for (int y = 0; y < numYields; ++y)
+        writeOutput(frame, body.yields[y], nest.elem[out0 + y],
+                    address(out0 + y), shape, 0, columns.stride[out0 + y]);
+    }
+  } while (odometer.next());
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GenericReduce.cpp - Reductions and matrix products -----------------===//
+
+#include "GenericBlocks.h"
+
+#include <type_traits>
+
+using namespace spyre::runtime;
+
+//===----------------------------------------------------------------------===//
+// Reductions with one combiner
+//===----------------------------------------------------------------------===//
+
+namespace {
+template <typename T>
+T combineInt(IntBinaryOp op, T a, T b) {
+  using U = std::make_unsigned_t<T>;
+  switch (op) {
+  case IntBinaryOp::Add:
+    return T(U(a) + U(b));
+  case IntBinaryOp::Mul:
+    return T(U(a) * U(b));
+  case IntBinaryOp::MaxS:
+    return std::max(a, b);
+  case IntBinaryOp::MinS:
+    return std::min(a, b);
+  case IntBinaryOp::And:
+    return a & b;
+  case IntBinaryOp::Or:
+    return a | b;
+  default:
+    return a ^ b;
+  }
+}
+
+/// One loop per combiner, so that each vectorises.
+template <typename Visit>
+void withIntOp(IntBinaryOp op, Visit &&visit) {
+  switch (op) {
+  case IntBinaryOp::Add:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Add>());
+  case IntBinaryOp::Mul:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Mul>());
+  case IntBinaryOp::MaxS:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::MaxS>());
+  case IntBinaryOp::MinS:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::MinS>());
+  case IntBinaryOp::And:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::And>());
+  case IntBinaryOp::Or:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Or>());
+  default:
+    return visit(std::integral_constant<IntBinaryOp, IntBinaryOp::Xor>());
+  }
+}
+
+template <typename T>
+void reduceIntRows(IntBinaryOp op, const T *x, int64_t rows, int64_t columns,
+                   T *acc) {
+  withIntOp(op, [&](auto code) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T value = acc[r];
+      for (int64_t c = 0; c < columns; ++c)
+        value = combineInt<T>(code, value, x[r * columns + c]);
+      acc[r] = value;
+    }
+  });
+}
+
+template <typename T>
+void accumulateIntRows(IntBinaryOp op, const T *x, int64_t rows,
+                       int64_t columns, T *acc) {
+  withIntOp(op, [&](auto code) {
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        acc[c] = combineInt<T>(code, acc[c], x[r * columns + c]);
+  });
+}
+} // namespace
+
+/// Folds a dense block of registers into the accumulators: its rows one by
+/// one (`acc` per row), or column by column.
+static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
+                      const void *x, BlockShape shape, void *acc) {
+  const KernelTable &k = kernels();
+  if (isFloat(elem)) {
+    (rowWise ? k.reduceRows : k.accumulateRows)(
+        instr.combiner, static_cast<const float *>(x), shape.rows,
+        shape.columns, shape.columns, static_cast<float *>(acc));
+  } else if (isWide(elem)) {
+    (rowWise ? reduceIntRows<int64_t>
+             : accumulateIntRows<int64_t>)(instr.intCombiner,
+                                           static_cast<const int64_t *>(x),
+                                           shape.rows, shape.columns,
+                                           static_cast<int64_t *>(acc));
+  } else {
+    (rowWise ? reduceIntRows<int32_t>
+             : accumulateIntRows<int32_t>)(instr.intCombiner,
+                                           static_cast<const int32_t *>(x),
+                                           shape.rows, shape.columns,
+                                           static_cast<int32_t *>(acc));
+  }
+}
+
+void GenericInstr::runReduction(Core &core, Nest &nest) const {
+  const KernelTable &k = kernels();
+  simplify(nest);
+  int out = nest.numInputs;
+  auto firstOf = [&](auto &&predicate) {
+    for (int l = nest.numLoops - 1; l >= 0; --l)
+      if (predicate(nest.loops[l]))
+        return l;
+    return -1;
+  };
+  // Sort: parallel loops outside, reductions inside, in their own order.
+  nest.reductionsLast();
+  // The inner loop is the one along which the first input is dense.
+  int inner = firstOf([&](const Loop &l) { return l.stride[0] == 1; });
+  if (inner < 0)
+    inner = firstOf([](const Loop &l) { return l.isReduction; });
+  bool rowWise = inner < 0 || nest.loops[inner].isReduction;
+  if (!rowWise && nest.loops[inner].stride[out] != 1) {
+    inner = firstOf([](const Loop &l) { return l.isReduction; });
+    rowWise = true;
+  }
+  Loop unit{};
+  unit.extent = 1;
+  Loop columns = unit, rows = unit;
+  if (inner >= 0) {
+    columns = nest.loops[inner];
+    nest.erase(inner);
+  }
+  // Row-wise: rows are output points next to each other. Else: rows are
+  // reduction points.
+  int rowLoop = firstOf([&](const Loop &l) {
+    return rowWise ? !l.isReduction && l.stride[out] == 1 : l.isReduction;
+  });
+  if (rowLoop >= 0) {
+    rows = nest.loops[rowLoop];
+    nest.erase(rowLoop);
+  }
+
+  // The body is only "the input itself": no register is needed.
+  bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
+                 isFloat(nest.elem[0]);
+  BodyFrame frame;
+  enterBody(core, body, frame);
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    uint8_t *acc = nest.at(out, odometer.offset[out]);
+    size_t accSize = hostSize(nest.elem[out]);
+    if (isPlain && columns.stride[0] == 1) {
+      const float *x =
+          reinterpret_cast<const float *>(nest.at(0, odometer.offset[0]));
+      if (rowWise)
+        k.reduceRows(combiner, x, rows.extent, columns.extent, rows.stride[0],
+                     reinterpret_cast<float *>(acc));
+      else
+        k.accumulateRows(combiner, x, rows.extent, columns.extent,
+                         rows.stride[0], reinterpret_cast<float *>(acc));
+      continue;
+    }
+    int64_t blockColumns = std::min(columns.extent, kBlock);
+    int64_t blockRows =
+        std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
+    // Columns outside for the outer reduction, so that the accumulators of a
+    // block stay near; every output's order of points is the same either way.
+    for (int64_t column = 0; column < columns.extent; column += blockColumns) {
+      for (int64_t row = 0; row < rows.extent; row += blockRows) {
+        BlockShape shape{std::min(blockRows, rows.extent - row),
+                         std::min(blockColumns, columns.extent - column)};
+        for (int i = 0; i < nest.numInputs; ++i)
+          bindInput(core, frame, body.inputs[i], nest.elem[i],
+                    nest.at(i, odometer.offset[i] + row * rows.stride[i] +
+                                   column * columns.stride[i]),
+                    shape, rows.stride[i], columns.stride[i],
+                    body.numScratch + i);
+        runBody(core, body, frame, size_t(shape.rows * shape.columns));
+        int reg = body.yields[0];
+        const void *x = frame.ptr[reg];
+        if (frame.step[reg] == 0) {
+          void *spread =
+              scratchBuffer(core, body.numScratch + nest.numOperands);
+          size_t count[1] = {size_t(shape.rows * shape.columns)};
+          ptrdiff_t one[1] = {1}, zero[1] = {0};
+          copyBox(nest.elem[out], spread, one, x, zero, count, 1);
+          x = spread;
+        }
+        foldBlock(*this, nest.elem[out], rowWise, x, shape,
+                  acc + (rowWise ? row : column) * accSize);
+      }
+    }
+  } while (odometer.next());
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+void GenericInstr::runContraction(Core &core, Nest &nest) const {
+  simplify(nest);
+  constexpr int a = 0, b = 1, c = 2;
+  // Pick one loop each for m, n and k; the others go around. C's dense loop
+  // decides which input is the left one.
+  int dense = -1;
+  for (int l = nest.numLoops - 1; l >= 0 && dense < 0; --l)
+    if (nest.loops[l].stride[c] == 1 && !nest.loops[l].isReduction &&
+        (nest.loops[l].stride[a] == 0) != (nest.loops[l].stride[b] == 0))
+      dense = l;
+  int left = a, right = b;
+  if (dense >= 0 && nest.loops[dense].stride[b] == 0)
+    std::swap(left, right);
+  Loop unit{};
+  unit.extent = 1;
+  Loop m = unit, n = unit, k = unit;
+  if (dense >= 0) {
+    n = nest.loops[dense];
+    nest.erase(dense);
+  }
+  auto take = [&](auto &&predicate) {
+    int best = -1;
+    for (int l = 0; l < nest.numLoops; ++l)
+      if (predicate(nest.loops[l]) &&
+          (best < 0 || nest.loops[l].extent > nest.loops[best].extent))
+        best = l;
+    if (best < 0)
+      return unit;
+    Loop loop = nest.loops[best];
+    nest.erase(best);
+    return loop;
+  };
+  m = take([&](const Loop &l) {
+    return !l.isReduction && l.stride[right] == 0 && l.stride[left] != 0;
+  });
+  // Ascending order of the contracted points: the innermost reduction loop.
+  for (int l = nest.numLoops - 1; l >= 0; --l)
+    if (nest.loops[l].isReduction) {
+      k = nest.loops[l];
+      nest.erase(l);
+      break;
+    }
+  const KernelTable &table = kernels();
+  // The matrix unit keeps the weights (the second input) and streams M.
+  if (core.counters)
+    core.counters->ptRows = std::min<uint64_t>(core.counters->ptRows,
+                                               left == a ? m.extent : n.extent);
+  Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
+  do {
+    table.gemm(
+        m.extent, n.extent, k.extent,
+        reinterpret_cast<const float *>(nest.at(left, odometer.offset[left])),
+        m.stride[left], k.stride[left],
+        reinterpret_cast<const float *>(nest.at(right, odometer.offset[right])),
+        k.stride[right], n.stride[right],
+        reinterpret_cast<float *>(nest.at(c, odometer.offset[c])), m.stride[c]);
+  } while (odometer.next());
+}

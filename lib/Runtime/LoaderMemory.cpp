@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LoaderMemory.cpp - Decoding views, tiles, loads and stores ---------===//
+
+#include "LoaderImpl.h"
+
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace spyre::runtime;
+
+LogicalResult FunctionLoader::addTerms(
+    Operation *op, AccessPlan &accessPlan, AffineExpr expr, int64_t factor,
+    llvm::ArrayRef<std::pair<char, int>> dims,
+    llvm::ArrayRef<std::pair<char, int>> symbols, LinearForm &form) {
+  auto addLeaf = [&](std::pair<char, int> leaf) {
+    auto &terms = leaf.first == 'v' ? form.vars : form.captured;
+    for (auto &term : terms)
+      if (term.first == leaf.second) {
+        term.second += factor;
+        return;
+      }
+    terms.push_back({leaf.second, factor});
+  };
+  if (factor == 0)
+    return success();
+  if (auto c = dyn_cast<AffineConstantExpr>(expr)) {
+    form.constant += factor * c.getValue();
+    return success();
+  }
+  if (auto d = dyn_cast<AffineDimExpr>(expr)) {
+    addLeaf(dims[d.getPosition()]);
+    return success();
+  }
+  if (auto s = dyn_cast<AffineSymbolExpr>(expr)) {
+    addLeaf(symbols[s.getPosition()]);
+    return success();
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  if (binary.getKind() == AffineExprKind::Add) {
+    if (failed(addTerms(op, accessPlan, binary.getLHS(), factor, dims, symbols,
+                        form)))
+      return failure();
+    return addTerms(op, accessPlan, binary.getRHS(), factor, dims, symbols,
+                    form);
+  }
+  auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  AffineExpr other = binary.getLHS();
+  if (!constant && binary.getKind() == AffineExprKind::Mul) {
+    constant = dyn_cast<AffineConstantExpr>(binary.getLHS());
+    other = binary.getRHS();
+  }
+  if (!constant)
+    return op->emitError("subscript multiplies or divides by a value that is "
+                         "not a constant");
+  if (binary.getKind() == AffineExprKind::Mul)
+    return addTerms(op, accessPlan, other, factor * constant.getValue(), dims,
+                    symbols, form);
+  if (constant.getValue() <= 0)
+    return op->emitError("subscript divides by ")
+           << constant.getValue() << ", expected a positive constant";
+  Atom atom;
+  atom.kind = binary.getKind() == AffineExprKind::Mod       ? Atom::Mod
+              : binary.getKind() == AffineExprKind::CeilDiv ? Atom::CeilDiv
+                                                            : Atom::FloorDiv;
+  atom.divisor = constant.getValue();
+  if (llvm::isPowerOf2_64(static_cast<uint64_t>(atom.divisor)))
+    atom.shift = static_cast<int>(llvm::Log2_64(atom.divisor));
+  LinearForm inner;
+  if (failed(addTerms(op, accessPlan, other, 1, dims, symbols, inner)))
+    return failure();
+  for (auto [v, coefficient] : inner.vars)
+    atom.vars.push_back(v);
+  for (auto [a, coefficient] : inner.atoms)
+    atom.vars.insert(atom.vars.end(), accessPlan.atoms[a].vars.begin(),
+                     accessPlan.atoms[a].vars.end());
+  llvm::sort(atom.vars);
+  atom.vars.erase(std::unique(atom.vars.begin(), atom.vars.end()),
+                  atom.vars.end());
+  atom.inner = accessPlan.addForm(std::move(inner));
+  accessPlan.atoms.push_back(std::move(atom));
+  form.atoms.push_back({static_cast<int>(accessPlan.atoms.size()) - 1, factor});
+  return success();
+}
+
+int FunctionLoader::addForm(Operation *op, AccessPlan &accessPlan,
+                            AffineExpr expr,
+                            llvm::ArrayRef<std::pair<char, int>> dims,
+                            llvm::ArrayRef<std::pair<char, int>> symbols) {
+  LinearForm form;
+  if (failed(addTerms(op, accessPlan, expr, 1, dims, symbols, form)))
+    return -1;
+  return accessPlan.addForm(std::move(form));
+}
+
+/// Whether the one user of a loaded tile may read it piece by piece: a
+/// structured loop further down the block that is no product (those read their
+/// tiles more than once) with no write to memory in between.
+static bool canDefer(ktdp::LoadOp load) {
+  if (!load.getResult().hasOneUse() || !load.getTile().hasOneUse())
+    return false;
+  OpOperand &use = *load.getResult().use_begin();
+  auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
+  if (!user || user->getBlock() != load->getBlock() || !user.isDpsInput(&use) ||
+      (user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1))
+    return false;
+  for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
+    if (isa<ktdp::StoreOp>(op) || op->getNumRegions() != 0)
+      if (!isa<linalg::LinalgOp>(op))
+        return false;
+  return true;
+}
+
+LogicalResult FunctionLoader::loadMemory(Operation *op) {
+  if (isa<ktdp::ConstructAccessTileOp, ktdp::ConstructIndirectAccessTileOp>(op))
+    return loadAccessTile(op);
+  if (auto ids = dyn_cast<ktdp::GetComputeTileIdOp>(op)) {
+    if (op->getNumResults() > 3)
+      return op->emitError("a grid has at most 3 dimensions, found ")
+             << op->getNumResults() << " results";
+    for (auto [d, result] : llvm::enumerate(op->getResults())) {
+      auto &instr = add<ScalarInt>(op);
+      instr.op = ScalarInt::TileId;
+      instr.code = static_cast<uint8_t>(d);
+      instr.dst = scalarSlot(result);
+    }
+    return success();
+  }
+  if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(op)) {
+    auto &instr = add<MemoryViewInstr>(op);
+    auto type = cast<MemRefType>(view.getResult().getType());
+    instr.dst = viewSlot(view.getResult());
+    instr.elem = *elemOf(type);
+    instr.offsetSlot = scalarSlot(view.getOffset());
+    instr.isPartition =
+        llvm::any_of(view.getResult().getUsers(), [](Operation *user) {
+          return isa<ktdp::ConstructDistributedMemoryViewOp>(user);
+        });
+    auto space = dyn_cast<ktdp::MemorySpaceAttr>(view.getMemorySpace());
+    if (!space || !(space.isGlobal() || space.isCtLocal()))
+      return op->emitError("memory space is not supported: ")
+             << view.getMemorySpace();
+    instr.isLX = space.isCtLocal();
+    if (instr.isLX && space.hasCore()) {
+      instr.lxCore = space.getCore();
+      if (instr.lxCore >= DeviceMemory::kMaxCores)
+        return op->emitError("core ")
+               << instr.lxCore << " does not exist, the device model has "
+               << int64_t(DeviceMemory::kMaxCores);
+    }
+    for (OpFoldResult stride : view.getMixedStrides())
+      instr.strides.push_back(sizeOf(stride));
+    // Symbols bind to the dynamic sizes from left to right.
+    SmallVector<std::pair<char, int>> symbols;
+    for (Value size : view.getSizes()) {
+      symbols.push_back({'c', static_cast<int>(symbols.size())});
+      instr.symbolSlots.push_back(scalarSlot(size));
+    }
+    SmallVector<OpFoldResult> sizes = view.getMixedSizes();
+    IntegerSet set = view.getCoordinateSet();
+    std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
+    bool useBox = box && set.getNumDims() == sizes.size() &&
+                  set.getNumSymbols() <= symbols.size();
+    unsigned dynamic = 0;
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      LinearForm upper;
+      if (std::optional<int64_t> constant = getConstantIntValue(sizes[d]);
+          constant && isa<Attribute>(sizes[d])) {
+        upper.constant = *constant - 1;
+      } else {
+        upper.constant = -1;
+        upper.captured.push_back({static_cast<int>(dynamic++), 1});
+      }
+      int lowerForm = -1, upperForm = -1;
+      if (useBox) {
+        lowerForm = addForm(op, instr.bounds, box->lower[d], {}, symbols);
+        upperForm = addForm(op, instr.bounds, box->upper[d], {}, symbols);
+        if (lowerForm < 0 || upperForm < 0)
+          return failure();
+        if (!instr.bounds.atoms.empty())
+          return op->emitError("coordinate_set divides a symbol, which is not "
+                               "supported");
+      } else {
+        lowerForm = instr.bounds.addForm({});
+        upperForm = instr.bounds.addForm(std::move(upper));
+      }
+      instr.lowerForms.push_back(lowerForm);
+      instr.upperForms.push_back(upperForm);
+    }
+    return success();
+  }
+  if (auto view = dyn_cast<ktdp::ConstructDistributedMemoryViewOp>(op)) {
+    if (view.getPartitions().empty())
+      return op->emitError("distributed view without partitions");
+    auto type = cast<MemRefType>(view.getResult().getType());
+    SmallVector<int64_t> extents(type.getRank(), 0);
+    bool isKnown = true;
+    for (Value partition : view.getPartitions()) {
+      auto part = partition.getDefiningOp<ktdp::ConstructMemoryViewOp>();
+      if (!part || !partition.hasOneUse())
+        return op->emitError("partitions must be results of "
+                             "construct_memory_view without other users");
+      std::optional<ktdp::BoxBounds> box =
+          ktdp::matchBoxSet(part.getCoordinateSet());
+      if (!box || static_cast<int64_t>(box->upper.size()) != type.getRank())
+        return part->emitError("coordinate_set of a partition must be a box, "
+                               "found ")
+               << IntegerSetAttr::get(part.getCoordinateSet());
+      for (int64_t d = 0; d < type.getRank(); ++d) {
+        auto upper = dyn_cast<AffineConstantExpr>(box->upper[d]);
+        isKnown &= static_cast<bool>(upper);
+        if (upper)
+          extents[d] = std::max(extents[d], upper.getValue() + 1);
+      }
+    }
+    for (int64_t d = 0; isKnown && d < type.getRank(); ++d)
+      if (!type.isDynamicDim(d) && type.getDimSize(d) != extents[d])
+        return op->emitError("declared size ")
+               << type.getDimSize(d) << " of dimension " << d
+               << " does not match the partitions' extent " << extents[d];
+    return success();
+  }
+  if (auto load = dyn_cast<ktdp::LoadOp>(op)) {
+    Type base = ktdp::getBaseElementType(load.getTile());
+    if (!base)
+      return op->emitError("access tile does not come from a construct op");
+    if (elemOf(base) != elemOf(load.getResult().getType()))
+      return op->emitError("element type of the data tile is ")
+             << getElementTypeOrSelf(load.getResult().getType())
+             << ", that of the view is " << base;
+    auto &instr = add<LoadInstr>(op);
+    instr.dst = tensorSlot(load.getResult());
+    instr.tile = tileSlot(load.getTile());
+    instr.elem = *elemOf(base);
+    function.accessesMemory = true;
+    // Structured loops read any order: do not transpose for them.
+    auto isLoopInput = [](OpOperand &operand) {
+      auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
+      return user && user.isDpsInput(&operand);
+    };
+    AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
+    if (!p.partitionSlots.empty())
+      return success();
+    instr.isDeferred = canDefer(load);
+    p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
+                       load.getTile().hasOneUse() &&
+                       llvm::all_of(load.getResult().getUses(), isLoopInput);
+    return success();
+  }
+  if (auto store = dyn_cast<ktdp::StoreOp>(op)) {
+    Type base = ktdp::getBaseElementType(store.getTile());
+    if (!base)
+      return op->emitError("access tile does not come from a construct op");
+    if (elemOf(base) != elemOf(store.getData().getType()))
+      return op->emitError("element type of the data tile is ")
+             << getElementTypeOrSelf(store.getData().getType())
+             << ", that of the view is " << base;
+    auto &instr = add<StoreInstr>(op);
+    instr.data = use(store.getData(), op);
+    instr.tile = tileSlot(store.getTile());
+    instr.elem = *elemOf(base);
+    function.accessesMemory = true;
+    return success();
+  }
+  return loadInterTile(op);
+}
+
+LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
+  auto &instr = add<AccessTileInstr>(op);
+  AccessPlan &p = instr.plan;
+  accessTiles[op->getResult(0)] = &instr;
+  instr.dst = tileSlot(op->getResult(0));
+  auto tileType = cast<ShapedType>(op->getResult(0).getType());
+  p.rank = static_cast<int>(tileType.getRank());
+  for (int64_t size : tileType.getShape())
+    p.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+
+  auto direct = dyn_cast<ktdp::ConstructAccessTileOp>(op);
+  auto indirect = dyn_cast<ktdp::ConstructIndirectAccessTileOp>(op);
+  Value base = direct ? direct.getBase() : indirect.getBase();
+  auto distributed =
+      base.getDefiningOp<ktdp::ConstructDistributedMemoryViewOp>();
+  if (!isa<MemRefType>(base.getType()) ||
+      (!base.getDefiningOp<ktdp::ConstructMemoryViewOp>() && !distributed))
+    return op->emitError("base must be a result of construct_memory_view or "
+                         "construct_distributed_memory_view, found ")
+           << base.getType();
+  if (distributed) {
+    if (indirect)
+      return op->emitError("indirect access to a distributed view is not "
+                           "supported by the runtime");
+    for (Value partition : distributed.getPartitions())
+      p.partitionSlots.push_back(viewSlot(partition));
+  } else {
+    p.viewSlot = viewSlot(base);
+  }
+  int64_t baseRank = cast<MemRefType>(base.getType()).getRank();
+
+  // Captured values, then symbols.
+  ValueRange captured = direct ? ValueRange(direct.getIndices())
+                               : ValueRange(indirect.getCaptured());
+  ValueRange symbolOperands = direct ? ValueRange(direct.getSymbolOperands())
+                                     : ValueRange(indirect.getSymbolOperands());
+  SmallVector<std::pair<char, int>> capturedLeaves, symbolLeaves;
+  for (Value v : captured) {
+    capturedLeaves.push_back({'c', static_cast<int>(p.capturedSlots.size())});
+    p.capturedSlots.push_back(scalarSlot(v));
+  }
+  for (Value v : symbolOperands) {
+    symbolLeaves.push_back({'c', static_cast<int>(p.capturedSlots.size())});
+    p.capturedSlots.push_back(scalarSlot(v));
+  }
+
+  IntegerSet set =
+      direct ? direct.getAccessTileSet() : indirect.getVariablesSpaceSet();
+  AffineMap order =
+      direct ? direct.getAccessTileOrder() : indirect.getVariablesSpaceOrder();
+  std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
+  if (!box)
+    return op->emitError("set is not a box: ") << IntegerSetAttr::get(set);
+  if (!order.isPermutation())
+    return op->emitError("order does not permute its dimensions: ")
+           << AffineMapAttr::get(order);
+  if (static_cast<int>(order.getNumResults()) != p.rank)
+    return op->emitError("order has ")
+           << order.getNumResults() << " results, the tile " << p.rank
+           << " dimensions";
+
+  // Points come in the lexicographic order of order(point): tile dimension t
+  // is set dimension order[t].
+  SmallVector<std::pair<char, int>> variables(set.getNumDims());
+  for (int t = 0; t < p.rank; ++t) {
+    unsigned setDim = order.getDimPosition(t);
+    variables[setDim] = {'v', t};
+    int lower = addForm(op, p, box->lower[setDim], {}, symbolLeaves);
+    int upper = addForm(op, p, box->upper[setDim], {}, symbolLeaves);
+    if (lower < 0 || upper < 0)
+      return failure();
+    p.lowerForms.push_back(lower);
+    p.upperForms.push_back(upper);
+    int64_t lowest, highest;
+    if (auto c = dyn_cast<AffineConstantExpr>(box->lower[setDim])) {
+      lowest = c.getValue();
+      if (auto d = dyn_cast<AffineConstantExpr>(box->upper[setDim])) {
+        highest = d.getValue();
+        int64_t size = std::max<int64_t>(highest - lowest + 1, 0);
+        if (p.staticSizes[t] >= 0 && p.staticSizes[t] != size)
+          return op->emitError("dimension ")
+                 << t << " of the tile has " << p.staticSizes[t]
+                 << " points, its set " << size;
+      }
+    }
+  }
+
+  if (direct) {
+    AffineMap map = direct.getBaseMap();
+    if (map.getNumResults() != baseRank)
+      return op->emitError("subscripts have ")
+             << map.getNumResults() << " dimensions, the base " << baseRank;
+    // Symbols of the base map follow its dims among the operands.
+    SmallVector<std::pair<char, int>> mapSymbols(
+        capturedLeaves.begin() +
+            std::min<size_t>(map.getNumDims(), capturedLeaves.size()),
+        capturedLeaves.end());
+    for (unsigned d = 0; d < map.getNumResults(); ++d) {
+      LinearForm form;
+      if (failed(addTerms(op, p, map.getResult(d), 1, capturedLeaves,
+                          mapSymbols, form)))
+        return failure();
+      form.vars.push_back({variables[d].second, 1});
+      AccessPlan::BaseDim dim;
+      dim.form = p.addForm(std::move(form));
+      p.dims.push_back(std::move(dim));
+    }
+  } else {
+    if (static_cast<int64_t>(indirect.getPerDimSubscriptKinds().size()) !=
+        baseRank)
+      return op->emitError("found ")
+             << indirect.getPerDimSubscriptKinds().size()
+             << " subscripts, the base has " << baseRank << " dimensions";
+    SmallVector<std::pair<char, int>> mapDims = capturedLeaves;
+    mapDims.append(variables.begin(), variables.end());
+    for (int64_t d = 0; d < baseRank; ++d) {
+      AffineMap map = indirect.getSubscriptMap(d);
+      AccessPlan::BaseDim dim;
+      if (!indirect.isIndirect(d)) {
+        dim.form = addForm(op, p, map.getResult(0), mapDims, {});
+        if (dim.form < 0)
+          return failure();
+        p.dims.push_back(std::move(dim));
+        continue;
+      }
+      dim.isIndirect = true;
+      Value index = indirect.getIndexMemRef(d);
+      auto indexType = dyn_cast<MemRefType>(index.getType());
+      if (!indexType || !index.getDefiningOp<ktdp::ConstructMemoryViewOp>())
+        return op->emitError(
+            "index memref must be a result of construct_memory_view");
+      if (!indexType.getElementType().isIntOrIndex() ||
+          indexType.getElementType().isInteger(1))
+        return op->emitError("index memref must hold integers, found ")
+               << indexType;
+      dim.indexView = static_cast<int>(p.indexViewSlots.size());
+      p.indexViewSlots.push_back(viewSlot(index));
+      for (AffineExpr expr : map.getResults()) {
+        int form = addForm(op, p, expr, mapDims, {});
+        if (form < 0)
+          return failure();
+        dim.indexForms.push_back(form);
+      }
+      p.dims.push_back(std::move(dim));
+    }
+  }
+  p.finish();
+  if (p.groups.size() > kMaxRank)
+    return op->emitError("more than ")
+           << kMaxRank << " independent index groups";
+  return success();
+}
