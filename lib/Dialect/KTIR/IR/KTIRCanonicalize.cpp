@@ -109,8 +109,8 @@ struct ConstantSizes : public OpRewritePattern<ConstructMemoryViewOp> {
     SmallVector<AffineExpr> dims;
     for (unsigned dim = 0; dim < set.getNumDims(); ++dim)
       dims.push_back(getAffineDimExpr(dim, op.getContext()));
-    set = set.replaceDimsAndSymbols(dims, symbols, set.getNumDims(),
-                                    numSymbols);
+    set =
+        set.replaceDimsAndSymbols(dims, symbols, set.getNumDims(), numSymbols);
     rewriter.replaceOpWithNewOp<ConstructMemoryViewOp>(
         op, op.getType(), op.getOffset(), dynamicSizes, dynamicStrides, sizes,
         strides, op.getMemorySpace(), set);

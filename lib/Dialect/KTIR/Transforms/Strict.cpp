@@ -125,8 +125,8 @@ checkDistributedView(ConstructDistributedMemoryViewOp view) {
         overlap &= box.lower[dim] <= boxes[j].upper[dim] &&
                    boxes[j].lower[dim] <= box.upper[dim];
       if (overlap)
-        return view.emitOpError("partitions ") << j << " and " << i
-                                               << " overlap";
+        return view.emitOpError("partitions ")
+               << j << " and " << i << " overlap";
     }
   // KTDP-STRICT-C13
   if (failed(result) || !type.hasStaticShape())
