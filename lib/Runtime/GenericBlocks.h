@@ -14,9 +14,8 @@ struct BlockShape {
 };
 
 /// Copies a box of elements between host tiles.
-void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
-             const void *src, const ptrdiff_t *srcStrides, const size_t *shape,
-             unsigned rank);
+void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
+             const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 
 /// Points register `reg` at the block's values of one operand, copying them
 /// to `scratch` if they are neither dense nor uniform.

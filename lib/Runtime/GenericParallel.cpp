@@ -6,8 +6,8 @@
 using namespace spyre::runtime;
 
 void spyre::runtime::copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
-                    const void *src, const ptrdiff_t *srcStrides,
-                    const size_t *shape, unsigned rank) {
+                             const void *src, const ptrdiff_t *srcStrides,
+                             const size_t *shape, unsigned rank) {
   const KernelTable &k = kernels();
   if (isFloat(elem))
     k.copyFloat(static_cast<float *>(dst), dstStrides,
@@ -21,8 +21,9 @@ void spyre::runtime::copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
 }
 
 void spyre::runtime::bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
-                      uint8_t *address, BlockShape shape, int64_t rowStride,
-                      int64_t columnStride, int scratch) {
+                               uint8_t *address, BlockShape shape,
+                               int64_t rowStride, int64_t columnStride,
+                               int scratch) {
   bool rowsMatter = shape.rows > 1, columnsMatter = shape.columns > 1;
   if ((!rowsMatter || rowStride == 0) &&
       (!columnsMatter || columnStride == 0)) {
@@ -44,9 +45,9 @@ void spyre::runtime::bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
   frame.ptr[reg] = buffer;
 }
 
-void spyre::runtime::writeOutput(BodyFrame &frame, int reg, Elem elem, uint8_t *address,
-                        BlockShape shape, int64_t rowStride,
-                        int64_t columnStride) {
+void spyre::runtime::writeOutput(BodyFrame &frame, int reg, Elem elem,
+                                 uint8_t *address, BlockShape shape,
+                                 int64_t rowStride, int64_t columnStride) {
   if (frame.ptr[reg] == address)
     return;
   size_t sizes[2] = {size_t(shape.rows), size_t(shape.columns)};
