@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
+#include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -29,7 +30,8 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
-  registry.insert<mlir::ktdp::KTDPDialect>();
+  registry
+      .insert<mlir::ktdp::KTDPDialect, mlir::sdscbundle::SDSCBundleDialect>();
   mlir::ktdp::registerKTIRPasses();
 #ifdef SPYRE_HAS_SpyreGraphIR
   registry.insert<mlir::spyre_graph::SpyreGraphDialect>();

@@ -31,6 +31,23 @@ std::string printDci(const DciRequest &request);
 /// Adds --ktir-to-bytecode and --ktir-to-text to upstream's registry.
 void registerKTIRTranslations();
 
+/// The command line of the translations to and from SuperDSC.
+struct SuperDSCRequest {
+  enum Action { Validate, Rewrite, Schema };
+  Action action = Validate;
+  /// The folder that is read.
+  std::string folder;
+  /// Repair parameters that bundle.mlir declares twice.
+  bool lenient = false;
+  bool json = false;
+  /// The folder that is written.
+  std::string output;
+};
+
+/// What goes to standard output. `ok` is set to false where the folder breaks
+/// a rule; the text says which. Throws Error.
+std::string runSuperDSC(const SuperDSCRequest &request, bool &ok);
+
 } // namespace spyre
 
 #endif // SPYRE_TOOLS_SPYRE_TRANSLATE_TRANSLATIONS_H

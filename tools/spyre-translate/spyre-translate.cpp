@@ -67,7 +67,25 @@ struct Options {
                  clEnumValN(TransferDirection::DeviceToHost, "device-to-host",
                             "an expanded dimension is read once")),
       cl::init(TransferDirection::HostToDevice), cl::cat(dciCategory)};
-  cl::opt<bool> json{"json", cl::desc("Print JSON"), cl::cat(dciCategory)};
+  cl::opt<bool> json{"json",
+                     cl::desc("Print JSON (also of --validate-superdsc)"),
+                     cl::cat(dciCategory)};
+
+  cl::OptionCategory superdscCategory{
+      "Options for SuperDSC bundles",
+      "A folder with bundle.mlir and sdsc_<i>.json; docs/superdsc.md"};
+  cl::opt<bool> validateSuperDSC{
+      "validate-superdsc",
+      cl::desc("Report every rule that the bundle in the input folder breaks"),
+      cl::cat(superdscCategory)};
+  cl::opt<bool> rewriteSuperDSC{
+      "rewrite-superdsc",
+      cl::desc("Read the bundle in the input folder and write it to the output "
+               "folder"),
+      cl::cat(superdscCategory)};
+  cl::opt<bool> lenient{
+      "lenient", cl::desc("Repair parameters that bundle.mlir declares twice"),
+      cl::cat(superdscCategory)};
 };
 } // namespace
 
@@ -119,6 +137,28 @@ static std::string runPrintDci(const Options &options) {
   return printDci(request);
 }
 
+/// Runs the one action on bundles that was asked for, or nothing.
+static std::optional<std::string> runSuperDSC(const Options &options,
+                                              bool &ok) {
+  SuperDSCRequest request;
+  if (options.validateSuperDSC)
+    request.action = SuperDSCRequest::Validate;
+  else if (options.rewriteSuperDSC)
+    request.action = SuperDSCRequest::Rewrite;
+  else
+    return std::nullopt;
+  if (options.validateSuperDSC && options.rewriteSuperDSC)
+    throw Error("--validate-superdsc and --rewrite-superdsc exclude each "
+                "other");
+  request.folder = options.input;
+  request.lenient = options.lenient;
+  request.json = options.json;
+  request.output = options.output;
+  if (request.action == SuperDSCRequest::Rewrite && request.output == "-")
+    throw Error("--rewrite-superdsc needs a folder to write, -o");
+  return spyre::runSuperDSC(request, ok);
+}
+
 /// Success, and the bytes to write; or diagnostics.
 static llvm::LogicalResult runTranslation(const Options &options,
                                           std::string &result) {
@@ -159,13 +199,19 @@ int main(int argc, char **argv) {
   registerKTIRTranslations();
   Options options;
   // libLLVM brings hundreds of options along.
-  cl::HideUnrelatedOptions({&options.category, &options.dciCategory});
+  cl::HideUnrelatedOptions(
+      {&options.category, &options.dciCategory, &options.superdscCategory});
   cl::ParseCommandLineOptions(
       argc, argv,
       "to and from other formats; - is standard input or output\n\n"
       "Exit status: 0, or 1 after an error; then nothing was written.\n");
   try {
     std::string result;
+    bool ok = true;
+    if (auto text = runSuperDSC(options, ok)) {
+      llvm::outs() << *text;
+      return ok ? 0 : 1;
+    }
     if (options.printDci) {
       if (options.translation.getNumOccurrences() != 0)
         throw Error("--print-dci and a translation exclude each other");
