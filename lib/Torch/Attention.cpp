@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scaled dot-product attention stays one operator: the choice function sends
 // it to _scaled_dot_product_fused_attention_overrideable, which graphs keep.
-// The eager kernels here compute on the CPU in fp32 and count as fallbacks.
+// The kernels here are for what has no program: they compute on the CPU in fp32
+// and count as fallbacks.
 #include "Fallback.h"
 #include "Storage.h"
 #include "Transfer.h"
@@ -208,6 +209,9 @@ int64_t fusedChoice(const at::Tensor &query, const at::Tensor &key,
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_fused_sdp_choice", fusedChoice);
+}
+
+TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {
   m.impl("_scaled_dot_product_fused_attention_overrideable", attention);
   m.impl("_scaled_dot_product_fused_attention_overrideable_backward",
          attentionBackward);

@@ -167,7 +167,15 @@ gruCellBackward(const at::Tensor &gradHidden, const at::Tensor &workspace,
           bias(gradState)};
 }
 
+// These have a composite kernel, which refuses, before the boxed fallback.
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("convolution_overrideable",
+         torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+  m.impl("convolution_backward_overrideable",
+         torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+}
+
+TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {
   m.impl("convolution_overrideable", convolution);
   m.impl("convolution_backward_overrideable", convolutionBackward);
   m.impl("_thnn_fused_lstm_cell", lstmCell);

@@ -16,6 +16,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <mutex>
 
 namespace spyre::device {
 
@@ -26,6 +27,8 @@ public:
   explicit Card(c10::DeviceIndex index);
 
   runtime::DeviceMemory memory;
+  /// Held while a program runs on the card.
+  std::mutex executionMutex;
 
   c10::DeviceIndex index() const { return cardIndex; }
   /// What data_ptr() shows for a device byte address.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler in torch_spyre._C: graph import, compilation, runs.
 #include "Bindings.h"
-#include "Storage.h"
+#include "BoundGraph.h"
 
 #include "Spyre/Compiler/Compiler.h"
 #include "Spyre/Compiler/GraphBuilder.h"
@@ -83,110 +83,6 @@ static CompileOptions toOptions(const py::dict &dict) {
                           std::to_string(options.cores));
   return options;
 }
-
-namespace {
-
-/// A block of device memory for the time of a run.
-class ScopedBlock {
-public:
-  ScopedBlock(runtime::DeviceMemory &memory, uint64_t bytes)
-      : memory(memory), start(bytes ? memory.allocate(bytes) : 0),
-        isUsed(bytes != 0) {}
-  ~ScopedBlock() {
-    if (isUsed)
-      memory.free(start);
-  }
-  ScopedBlock(const ScopedBlock &) = delete;
-  ScopedBlock &operator=(const ScopedBlock &) = delete;
-
-  uint64_t address() const { return start; }
-
-private:
-  runtime::DeviceMemory &memory;
-  uint64_t start;
-  bool isUsed;
-};
-
-/// Whether a storage is stored as the program expects its argument to be. What
-/// a dimension of extent 1 is multiplied by does not matter.
-bool isStoredAs(const StorageFormat &format,
-                const runtime::ArgumentInfo &argument) {
-  auto stridesAgree = [](const std::vector<int64_t> &extents,
-                         const std::vector<int64_t> &a,
-                         const std::vector<int64_t> &b) {
-    for (size_t dim = 0; dim < extents.size(); ++dim)
-      if (extents[dim] > 1 && a[dim] != b[dim])
-        return false;
-    return true;
-  };
-  if (!argument.layout || argument.dtype != format.dtype ||
-      argument.shape != format.sizes ||
-      !stridesAgree(argument.shape, argument.strides, format.strides))
-    return false;
-  const TensorLayout &expected = *argument.layout;
-  return expected.format == format.layout.format &&
-         expected.arrangement == format.layout.arrangement &&
-         expected.deviceSize == format.layout.deviceSize &&
-         stridesAgree(expected.deviceSize, expected.strideMap,
-                      format.layout.strideMap);
-}
-
-/// A compiled graph and the report of its first run.
-struct BoundGraph {
-  CompiledGraph graph;
-  runtime::RunReport report;
-  bool hasReport = false;
-
-  void run(const std::vector<at::Tensor> &inputs,
-           const std::vector<at::Tensor> &outputs) {
-    const std::vector<runtime::ArgumentInfo> &arguments =
-        graph.program->arguments();
-    size_t expected = inputs.size() + outputs.size() + (graph.poolBytes != 0);
-    TORCH_CHECK_VALUE(
-        outputs.size() == graph.outputs.size() && arguments.size() == expected,
-        "the program takes ", arguments.size(), " arguments with ",
-        graph.outputs.size(), " outputs, but was given ", inputs.size(),
-        " inputs and ", outputs.size(), " outputs");
-    std::vector<int64_t> values;
-    c10::DeviceIndex index = -1;
-    auto addTensor = [&](const at::Tensor &tensor) {
-      SpyreStorageImpl &storage = formattedStorage(tensor);
-      TORCH_CHECK_VALUE(index < 0 || storage.deviceIndex() == index,
-                        "tensors on spyre:", static_cast<int>(index),
-                        " and spyre:", static_cast<int>(storage.deviceIndex()),
-                        " meet in one compiled graph");
-      index = storage.deviceIndex();
-      const runtime::ArgumentInfo &argument = arguments[values.size()];
-      TORCH_CHECK_VALUE(isStoredAs(*storage.format, argument), "argument '",
-                        argument.name,
-                        "' was compiled for another layout than ",
-                        storage.format->layout.str(), " of a ",
-                        c10::IntArrayRef(storage.format->sizes), " ",
-                        toString(storage.format->dtype), " tensor");
-      values.push_back(static_cast<int64_t>(storage.deviceAddress()) /
-                       storageBytes(storage.format->layout.format));
-    };
-    for (const at::Tensor &tensor : inputs)
-      addTensor(tensor);
-    for (const at::Tensor &tensor : outputs)
-      addTensor(tensor);
-    py::gil_scoped_release release;
-    runtime::DeviceMemory &memory =
-        card(index < 0 ? currentDevice() : index).memory;
-    ScopedBlock pool(memory, graph.poolBytes);
-    if (graph.poolBytes != 0)
-      values.push_back(static_cast<int64_t>(pool.address()));
-    runtime::RunOptions options;
-    options.report = !hasReport;
-    runtime::RunReport result = graph.program->run(memory, values, options);
-    if (!hasReport) {
-      report = std::move(result);
-      hasReport = true;
-    }
-  }
-};
-
-} // namespace
 
 static py::dict toDict(const runtime::KernelReport &kernel) {
   py::dict dict;
@@ -312,26 +208,32 @@ void initCompilerBindings(py::module &m) {
           "deserialize",
           [](const std::string &bytes) {
             py::gil_scoped_release release;
-            auto result = std::make_shared<BoundGraph>();
-            result->graph = CompiledGraph::deserialize(bytes);
-            return result;
+            return std::make_shared<BoundGraph>(
+                CompiledGraph::deserialize(bytes));
           },
           py::arg("data"))
       .def("print_ktir",
            [](const BoundGraph &self) { return self.graph.printKTIR(); })
-      .def("run", &BoundGraph::run, py::arg("inputs"), py::arg("outputs"),
-           "Runs on the storages under the tensors, one per argument.")
+      .def(
+          "run",
+          [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
+             const std::vector<at::Tensor> &outputs) {
+            py::gil_scoped_release release;
+            self.run(inputs, outputs);
+          },
+          py::arg("inputs"), py::arg("outputs"),
+          "Runs on the storages under the tensors, one per argument.")
       .def(
           "report",
           [](const BoundGraph &self) {
             py::list kernels;
-            for (const runtime::KernelReport &kernel : self.report.kernels)
+            for (const runtime::KernelReport &kernel : self.report().kernels)
               kernels.append(toDict(kernel));
             return kernels;
           },
           "One dict per kernel of the first run; empty before it.")
       .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
-        return self.report.predictedSeconds;
+        return self.report().predictedSeconds;
       });
 
   m.def(
@@ -345,9 +247,7 @@ void initCompilerBindings(py::module &m) {
       [](const GraphBuilder &builder, const py::dict &dict) {
         CompileOptions options = toOptions(dict);
         py::gil_scoped_release release;
-        auto result = std::make_shared<BoundGraph>();
-        result->graph = compile(builder, options);
-        return result;
+        return std::make_shared<BoundGraph>(compile(builder, options));
       },
       py::arg("builder"), py::arg("options"));
   m.def("list_supported_ops", &listSupportedOps,

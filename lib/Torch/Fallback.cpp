@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Fallback.h"
 #include "Card.h"
+#include "Eager.h"
 #include "Generator.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -115,15 +116,26 @@ void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   size_t first = stack->size() - op.schema().arguments().size();
   checkArguments(op, *stack, first);
   replaceGenerators(op, *stack, first);
-  recordFallback(c10::toString(op.operator_name()));
+  constexpr auto kHostKey = c10::DispatchKey::kHostKernels;
+  if (op.hasKernelForDispatchKey(kHostKey)) {
+    op.callBoxedForDispatchKey(kHostKey, *stack);
+    return;
+  }
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  // Wrong calls have no result and count as nothing.
+  recordFallback(c10::toString(op.operator_name()));
 }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnCPU>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
 }
 
 } // namespace
+
+void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  if (!runNative(op, *stack))
+    runOnCPU(op, stack);
+}
 
 void recordFallback(const std::string &operatorName) {
   bool first;

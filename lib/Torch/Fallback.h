@@ -4,11 +4,21 @@
 #ifndef SPYRE_LIB_TORCH_FALLBACK_H
 #define SPYRE_LIB_TORCH_FALLBACK_H
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
 #include <cstdint>
 #include <map>
 #include <string>
 
 namespace spyre::device {
+
+/// Where our own kernels for operators without a CPU kernel are registered; the
+/// boxed fallback calls them. A slot of the dispatcher that no tensor selects.
+#define kHostKernels PrivateUse3
+
+/// The boxed kernel of every operator: a compiled program, else the CPU.
+void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 /// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
 /// of spyre tensors; the first of each operator warns. Used by the boxed

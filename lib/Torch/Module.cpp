@@ -13,10 +13,8 @@
 
 namespace py = pybind11;
 
-#ifdef SPYRE_WITH_COMPILER
 /// Defined in CompilerBindings.cpp.
 void initCompilerBindings(py::module &m);
-#endif
 
 using namespace spyre;
 using namespace spyre::device;
@@ -143,7 +141,6 @@ PYBIND11_MODULE(_C, m) {
         "Counts a CPU run of an operator; the first one warns.");
 
   initLayoutBindings(m);
-#ifdef SPYRE_WITH_COMPILER
   initCompilerBindings(m);
-#endif
+  initEagerBindings(m);
 }

@@ -67,6 +67,23 @@ StorageFormat formatUnder(const at::Tensor &tensor, uint64_t sizeInBytes) {
   return makeFormat({count}, {1}, tensor.scalar_type());
 }
 
+at::Tensor makeTensorOn(StorageFormat format, c10::IntArrayRef sizes,
+                        c10::IntArrayRef strides, c10::DeviceIndex index) {
+  auto type = c10::scalarTypeToTypeMeta(scalarType(format.dtype));
+  size_t bytes =
+      at::detail::computeStorageNbytes(sizes, strides, type.itemsize());
+  auto storage = c10::make_intrusive<SpyreStorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
+      allocate(index, blockSize(format, bytes)), allocator(),
+      /*resizable=*/true);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+      type);
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  storage->format = std::move(format);
+  return tensor;
+}
+
 } // namespace
 
 int64_t StorageFormat::numElements() const {
@@ -85,6 +102,11 @@ SpyreStorageImpl::SpyreStorageImpl(use_byte_size_t useByteSize,
 uint64_t SpyreStorageImpl::deviceAddress() const {
   const Allocation *allocation = allocationOf(data_ptr());
   return allocation ? allocation->address : 0;
+}
+
+int64_t SpyreStorageImpl::elementAddress() const {
+  return static_cast<int64_t>(deviceAddress()) /
+         storageBytes(format->layout.format);
 }
 
 uint64_t SpyreStorageImpl::deviceSizeInBytes() const {
@@ -232,20 +254,12 @@ at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
   at::detail::check_size_nonnegative(sizes);
   hostDtype(dtype);
   c10::DeviceIndex index = resolveIndex(device);
-  auto type = c10::scalarTypeToTypeMeta(dtype);
-  size_t bytes =
-      at::detail::computeStorageNbytes(sizes, strides, type.itemsize());
-  StorageFormat format = makeFormat(sizes, strides, dtype, layout);
-  auto storage = c10::make_intrusive<SpyreStorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
-      allocate(index, blockSize(format, bytes)), allocator(),
-      /*resizable=*/true);
-  storage->format = std::move(format);
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-      c10::Storage(std::move(storage)),
-      c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type);
-  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-  return tensor;
+  return makeTensorOn(makeFormat(sizes, strides, dtype, layout), sizes, strides,
+                      index);
+}
+
+at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index) {
+  return makeTensorOn(format, format.sizes, format.strides, index);
 }
 
 c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,

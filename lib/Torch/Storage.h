@@ -55,6 +55,9 @@ public:
   c10::DeviceIndex deviceIndex() const { return device().index(); }
   /// Byte address of the device block; 0 if the storage is empty.
   uint64_t deviceAddress() const;
+  /// deviceAddress() in units of device elements, as programs take it. Needs a
+  /// format.
+  int64_t elementAddress() const;
   /// Size of the device block, 0 if the storage is empty.
   uint64_t deviceSizeInBytes() const;
   /// Host pointer to the block inside the memory model, null if empty.
@@ -89,6 +92,9 @@ void checkLayout(const StorageFormat &format);
 at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                       c10::ScalarType dtype, c10::Device device,
                       const TensorLayout *layout = nullptr);
+
+/// The same for a format that is known to be right: the tensor is its home.
+at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index);
 
 /// A new storage without format and with uninitialised bytes.
 c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,

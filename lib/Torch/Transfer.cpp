@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Transfer.h"
+#include "Eager.h"
 
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/Error.h"
@@ -409,6 +410,11 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   scatter(packed, destination, storage);
 }
 
+static bool overlaps(const at::Tensor &a, const at::Tensor &b) {
+  at::MemOverlapStatus status = at::get_overlap_status(a, b);
+  return status != at::MemOverlapStatus::No;
+}
+
 void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   if (destination.numel() == 0)
     return;
@@ -435,6 +441,13 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   }
 
   bool native = isNative(source) && isNative(destination);
+  if (native && from.deviceIndex() == to.deviceIndex() &&
+      !overlaps(source, destination)) {
+    static const c10::OperatorHandle op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+    if (callNative(op, {destination, source, false}))
+      return;
+  }
   bool sameBits = native &&
                   from.format->layout.format == to.format->layout.format &&
                   (destination.scalar_type() != c10::kBool ||
@@ -502,6 +515,10 @@ void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
   SpyreStorageImpl &storage = storageOf(tensor);
   at::assert_no_internal_overlap(tensor);
   checkBacked(tensor, storage);
+  static const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::fill_", "Scalar");
+  if (isNative(tensor) && callNative(op, {tensor, value}))
+    return;
   // Zero is all-zero bits in every device format.
   bool isZero = value.isBoolean() ? !value.toBool()
                 : value.isIntegral(false)

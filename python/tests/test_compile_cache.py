@@ -139,11 +139,12 @@ def test_same_key_compiles_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(_C, "compile_graph", counted)
     x = values((5, 70), torch.float16).to("spyre")
+    wide = values((5, 70), torch.float32).to("spyre")
     compiled(lambda x: x * 3 + 1)(x)
     compiled(lambda x: x * 3 + 1)(x)
     assert len(seen) == 1
     compiled(lambda x: x * 3 + 2)(x)
-    compiled(lambda x: x * 3 + 1)(x.float())
+    compiled(lambda x: x * 3 + 1)(wide)
     compiled(lambda x: x * 3 + 1, options={"cores": 2})(x)
     assert len(seen) == 4
     assert len(cached_files(tmp_path)) == 4

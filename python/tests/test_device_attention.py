@@ -5,6 +5,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from functorch.compile import make_boxed_func
+from numerics import device_value
 from torch._dynamo.backends.common import aot_autograd
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
@@ -69,14 +70,14 @@ def test_one_node_in_the_graph(name):
 def test_eager_forward_and_backward(name):
     shape, arguments = CASES[name]
     tensors = inputs(**shape)
-    host = [t.float().requires_grad_() for t in tensors]
+    host = [device_value(t).float().requires_grad_() for t in tensors]
     device = [t.to("spyre").requires_grad_() for t in tensors]
     expected = reference(host, arguments)
     result = F.scaled_dot_product_attention(*device, **move(arguments, "spyre"))
     torch.testing.assert_close(result.cpu().float(), expected, atol=6e-3, rtol=6e-3)
-    gradient = torch.randn_like(expected)
-    expected.backward(gradient)
-    result.backward(gradient.half().to("spyre"))
+    gradient = torch.randn_like(expected).half()
+    expected.backward(device_value(gradient).float())
+    result.backward(gradient.to("spyre"))
     for a, b in zip(device, host, strict=True):
         assert a.grad.stride() == a.stride()
         torch.testing.assert_close(a.grad.cpu().float(), b.grad, atol=1e-2, rtol=1e-2)

@@ -162,7 +162,8 @@ def test_layouts_given_by_the_user():
 
     default = _C.SpyreTensorLayout([130, 70], torch.float16)
     again = device.to(device_layout=default)
-    assert _C.read_device_bytes(again) == sticks(x)
+    assert again.device_tensor_layout() == default
+    assert_same(again.cpu(), round_trip(x))
 
     sparse = _C.SpyreTensorLayout([130, 70], [70, 1], torch.float16, [0, 1, -1])
     device = torch.empty(130, 70, dtype=torch.float16, device_layout=sparse)
@@ -210,7 +211,6 @@ def test_fill_and_scalars():
     assert x[0, 0].item() == 1.5 and x[1, 69].item() == 2 and x[2, 3].item() == -4
     assert x[2].zero_().cpu().count_nonzero() == 0
     assert x.zero_().cpu().count_nonzero() == 0
-    assert set(_C.read_device_bytes(x)) == {0}
     assert float(torch.tensor(2.5, device="spyre")) == 2.5
     assert torch.tensor(True, device="spyre").item() is True
 

@@ -32,6 +32,7 @@ def cache_dir() -> Path:
 def clear_cache() -> None:
     """Forget every compiled program, in this process and on disk."""
     _in_memory.clear()
+    _C._forget_eager_programs()
     shutil.rmtree(cache_dir() / "programs", ignore_errors=True)
 
 

@@ -268,6 +268,19 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_C)})
 
 
+def _is_candidate(qualified: str, overload: str) -> bool:
+    # Not needed by `import torch`, and slow to import.
+    from torch_spyre import _eager
+
+    return _eager.is_candidate(qualified, overload)
+
+
+def _compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
+    from torch_spyre import _eager
+
+    return _eager.compile_call(qualified, overload, arguments)
+
+
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
     from torch_spyre import _fused_ops, _patches, _router
@@ -280,3 +293,4 @@ def register() -> None:
     _fused_ops.register()
     _patches.install()
     _router.install()
+    _C._set_eager_compiler(_is_candidate, _compile_call)

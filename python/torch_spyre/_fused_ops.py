@@ -3,7 +3,7 @@
 
 ``nn.TransformerEncoderLayer`` and ``nn.MultiheadAttention`` in eval mode call
 one fused operator each. AOTAutograd decomposes them by these functions; they
-also serve as fake (meta) kernels and run the operators eagerly.
+also serve as fake (meta) kernels and run what has no row of the ATen table.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from torch_spyre import _C
 
 aten = torch.ops.aten
 
@@ -183,6 +185,8 @@ def register() -> None:
     if _library is not None:
         return
     _library = torch.library.Library("aten", "IMPL")
+    table = _C.list_supported_ops()
     for op, function in DECOMPOSITIONS.items():
-        for key in ("Meta", "PrivateUse1"):
-            _library.impl(op, function, key)
+        _library.impl(op, function, "Meta")
+        if str(op) not in table:
+            _library.impl(op, function, "PrivateUse1")

@@ -20,7 +20,8 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule, Node
 
-from torch_spyre import _C, _cache, _dump, _fused_ops
+from torch_spyre import _C, _cache, _dump
+from torch_spyre._decompositions import decompositions
 from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 aten = torch.ops.aten
@@ -423,19 +424,6 @@ def _has_symbols(value: Any) -> bool:
     return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
 
 
-def _decompositions() -> dict[Any, Callable]:
-    """Core ATen decompositions of what the ATen table lacks."""
-    from torch._decomp import core_aten_decompositions
-
-    table = {
-        **core_aten_decompositions(),
-        **_fused_ops.DECOMPOSITIONS,
-        **_fused_ops.foreach_decompositions(),
-    }
-    own = set(_C.list_supported_ops())
-    return {op: fn for op, fn in table.items() if str(op) not in own}
-
-
 _counter = 0
 
 
@@ -469,7 +457,7 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
         fw_compiler=_compiler("forward", options),
         bw_compiler=_compiler("backward", options),
         inference_compiler=_compiler("graph", options),
-        decompositions=_decompositions(),
+        decompositions=decompositions(),
         keep_inference_input_mutations=True,
     )(gm, example_inputs)
 

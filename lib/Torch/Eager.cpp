@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: Apache-2.0
+// Eager operators as programs of the compiler. A call is taken apart into a key
+// in C++; only the first call of a kind goes to Python (torch_spyre._eager),
+// which imports the operator through the ATen table and compiles it.
+#include "Eager.h"
+#include "Bindings.h"
+#include "BoundGraph.h"
+#include "Fallback.h"
+
+#include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+
+#include <ATen/MemoryOverlap.h>
+#include <c10/util/irange.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <atomic>
+#include <bit>
+#include <map>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace py = pybind11;
+
+namespace spyre::device {
+
+namespace {
+
+/// What is known of an operator once and for all.
+struct OperatorInfo {
+  bool isCandidate = false;
+  bool writes = false;
+  std::vector<bool> isWritten; ///< per argument
+  std::string name;            ///< "aten::add.Tensor"
+  std::atomic<int64_t> numRuns = 0, numBytes = 0;
+};
+
+/// How one result of a call is made.
+struct ResultSpec {
+  enum Kind { Undefined, Value, Integer, List };
+  Kind kind = Undefined;
+  int64_t number = 0; ///< index of the value, or the integer
+  std::vector<ResultSpec> entries;
+};
+
+/// The program of one kind of call.
+struct Entry {
+  std::shared_ptr<BoundGraph> graph; ///< null: there is none
+  std::vector<int> arguments; ///< index of a tensor of the call, per argument
+  std::vector<StorageFormat> outputs;
+  std::vector<OutputInfo> values;
+  std::vector<ResultSpec> results; ///< unused where arguments are written
+};
+
+/// A call taken apart.
+class Call {
+public:
+  /// Appends an argument to the key; false if no program takes such a one.
+  bool add(const c10::IValue &value);
+
+  std::string key;
+  /// The spyre tensors in order, lists included.
+  std::vector<at::Tensor> tensors;
+  c10::DeviceIndex device = -1;
+
+private:
+  void append(int64_t value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  void append(c10::ArrayRef<int64_t> values) {
+    append(static_cast<int64_t>(values.size()));
+    key.append(reinterpret_cast<const char *>(values.data()),
+               values.size() * sizeof(int64_t));
+  }
+  void append(char tag) { key.push_back(tag); }
+  bool addTensor(const at::Tensor &tensor);
+
+  std::vector<const SpyreStorageImpl *> storages;
+};
+
+bool Call::add(const c10::IValue &value) {
+  if (value.isNone()) {
+    append('n');
+    return true;
+  }
+  if (value.isTensor())
+    return addTensor(value.toTensor());
+  if (value.isBool()) {
+    append(value.toBool() ? 't' : 'f');
+    return true;
+  }
+  if (value.isInt()) {
+    append('i');
+    append(value.toInt());
+    return true;
+  }
+  if (value.isDouble()) {
+    append('d');
+    append(std::bit_cast<int64_t>(value.toDouble()));
+    return true;
+  }
+  if (value.isString()) {
+    append('s');
+    append(static_cast<int64_t>(value.toStringRef().size()));
+    key += value.toStringRef();
+    return true;
+  }
+  if (value.isDevice()) {
+    // The results' device is that of the tensors.
+    append('v');
+    return value.toDevice().type() == kSpyre;
+  }
+  if (value.isList()) {
+    append('l');
+    c10::ArrayRef<c10::IValue> entries = value.toListRef();
+    append(static_cast<int64_t>(entries.size()));
+    for (const c10::IValue &entry : entries)
+      if (!add(entry))
+        return false;
+    return true;
+  }
+  return false; // generators, complex and symbolic numbers
+}
+
+bool Call::addTensor(const at::Tensor &tensor) {
+  if (!tensor.defined()) {
+    append('u');
+    return true;
+  }
+  if (tensor.is_cpu() && tensor.dim() == 0 &&
+      tensor.layout() == c10::kStrided) {
+    // A number, with its value.
+    append(tensor.unsafeGetTensorImpl()->is_wrapped_number() ? 'w' : 'c');
+    append(static_cast<int64_t>(tensor.scalar_type()));
+    if (tensor.is_complex() || tensor.is_quantized())
+      return false;
+    key.append(static_cast<const char *>(tensor.const_data_ptr()),
+               tensor.itemsize());
+    return true;
+  }
+  if (tensor.device().type() != kSpyre || tensor.layout() != c10::kStrided ||
+      !tensor.has_storage())
+    return false;
+  SpyreStorageImpl &storage = storageOf(tensor);
+  if (!storage.format && storage.nbytes() != 0)
+    formatFor(tensor, /*force=*/true);
+  if (!isNative(tensor) || (device >= 0 && storage.deviceIndex() != device))
+    return false;
+  device = storage.deviceIndex();
+  append('T');
+  append(
+      static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
+  append(tensor.sizes());
+  append(tensor.strides());
+  append(tensor.storage_offset());
+  auto known = std::find(storages.begin(), storages.end(), &storage);
+  append(static_cast<int64_t>(known - storages.begin()));
+  tensors.push_back(tensor);
+  if (known != storages.end())
+    return true;
+  storages.push_back(&storage);
+  const StorageFormat &format = *storage.format;
+  append(static_cast<int64_t>(format.dtype));
+  append(format.sizes);
+  append(format.strides);
+  append(format.layout.deviceSize);
+  append(format.layout.strideMap);
+  append(static_cast<int64_t>(format.layout.arrangement));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+struct State {
+  std::shared_mutex mutex;
+  std::unordered_map<const c10::FunctionSchema *, std::unique_ptr<OperatorInfo>>
+      operators;
+  std::unordered_map<std::string, std::shared_ptr<const Entry>> entries;
+  /// torch_spyre._eager: (is_candidate, compile_call); null before it is
+  /// loaded.
+  py::object *isCandidate = nullptr;
+  py::object *compileCall = nullptr;
+};
+
+State &state() {
+  static auto *instance = new State;
+  return *instance;
+}
+
+/// Programs kept before all are forgotten; the disk cache stays.
+constexpr size_t kMaxEntries = 16384;
+
+/// Runs Python code; its exceptions reach the caller's Python.
+template <typename Function>
+auto inPython(Function function) {
+  py::gil_scoped_acquire gil;
+  try {
+    return function();
+  } catch (py::error_already_set &error) {
+    error.restore();
+    python_error persistent;
+    persistent.persist();
+    throw persistent;
+  }
+}
+
+OperatorInfo *infoOf(const c10::OperatorHandle &op) {
+  const c10::FunctionSchema *schema = &op.schema();
+  State &s = state();
+  {
+    std::shared_lock<std::shared_mutex> lock(s.mutex);
+    if (!s.compileCall)
+      return nullptr;
+    auto it = s.operators.find(schema);
+    if (it != s.operators.end())
+      return it->second.get();
+  }
+  auto owned = std::make_unique<OperatorInfo>();
+  OperatorInfo &info = *owned;
+  info.name = c10::toString(op.operator_name());
+  for (const c10::Argument &argument : schema->arguments()) {
+    bool written = argument.alias_info() && argument.alias_info()->isWrite();
+    info.isWritten.push_back(written);
+    info.writes |= written;
+  }
+  info.isCandidate = inPython([&] {
+    return (*s.isCandidate)(op.operator_name().name,
+                            op.operator_name().overload_name)
+        .template cast<bool>();
+  });
+  std::unique_lock<std::shared_mutex> lock(s.mutex);
+  return s.operators.try_emplace(schema, std::move(owned)).first->second.get();
+}
+
+py::object toPython(const c10::IValue &value, const c10::TypePtr &type) {
+  if (value.isNone())
+    return py::none();
+  if (value.isTensor())
+    return py::reinterpret_steal<py::object>(
+        THPVariable_Wrap(value.toTensor()));
+  c10::TypePtr inner = type;
+  if (auto optional = inner->cast<c10::OptionalType>())
+    inner = optional->getElementType();
+  if (value.isBool())
+    return py::bool_(value.toBool());
+  if (value.isInt()) {
+    int64_t number = value.toInt();
+    switch (inner->kind()) {
+    case c10::TypeKind::ScalarTypeType:
+      return py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(
+          torch::getTHPDtype(static_cast<c10::ScalarType>(number))));
+    case c10::TypeKind::LayoutType:
+      return py::cast(static_cast<c10::Layout>(number));
+    case c10::TypeKind::MemoryFormatType:
+      return py::cast(static_cast<c10::MemoryFormat>(number));
+    default:
+      return py::int_(number);
+    }
+  }
+  if (value.isDouble())
+    return py::float_(value.toDouble());
+  if (value.isString())
+    return py::str(value.toStringRef());
+  if (value.isDevice())
+    return py::cast(value.toDevice());
+  py::list list;
+  c10::TypePtr element = inner;
+  if (auto listType = inner->cast<c10::ListType>())
+    element = listType->getElementType();
+  for (const c10::IValue &entry : value.toListRef())
+    list.append(toPython(entry, element));
+  return list;
+}
+
+ResultSpec toResultSpec(py::handle object) {
+  ResultSpec spec;
+  if (object.is_none())
+    return spec;
+  if (py::isinstance<py::int_>(object)) {
+    spec.kind = ResultSpec::Value;
+    spec.number = object.cast<int64_t>();
+  } else if (py::isinstance<py::list>(object)) {
+    spec.kind = ResultSpec::List;
+    for (py::handle entry : object)
+      spec.entries.push_back(toResultSpec(entry));
+  } else {
+    spec.kind = ResultSpec::Integer;
+    spec.number = object.cast<std::pair<std::string, int64_t>>().second;
+  }
+  return spec;
+}
+
+/// Asks Python for the program of a call. Null: the call has changed (an out=
+/// tensor was resized) and is to be looked up again.
+std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
+                                         c10::ArrayRef<c10::IValue> arguments) {
+  // What the compiler asks PyTorch while it imports is not the user's.
+  c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
+  return inPython([&]() -> std::shared_ptr<const Entry> {
+    py::list list;
+    for (size_t i : c10::irange(arguments.size()))
+      list.append(
+          toPython(arguments[i], op.schema().arguments()[i].real_type()));
+    py::object answer = (*state().compileCall)(
+        op.operator_name().name, op.operator_name().overload_name, list);
+    auto entry = std::make_shared<Entry>();
+    if (answer.is_none())
+      return entry;
+    if (py::isinstance<py::bool_>(answer))
+      return nullptr;
+    auto [graph, used, values, results] =
+        answer.cast<std::tuple<std::shared_ptr<BoundGraph>, std::vector<int>,
+                               std::vector<OutputInfo>, py::list>>();
+    entry->graph = std::move(graph);
+    entry->arguments = std::move(used);
+    entry->values = std::move(values);
+    for (const OutputRoot &root : entry->graph->graph.outputs)
+      entry->outputs.push_back(makeFormat(root.meta.sizes, root.meta.strides,
+                                          scalarType(root.meta.dtype),
+                                          &root.layout));
+    for (py::handle result : results)
+      entry->results.push_back(toResultSpec(result));
+    return entry;
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+c10::IValue makeResult(const ResultSpec &spec,
+                       const std::vector<at::Tensor> &values) {
+  switch (spec.kind) {
+  case ResultSpec::Undefined:
+    return at::Tensor();
+  case ResultSpec::Value:
+    return values[spec.number];
+  case ResultSpec::Integer:
+    return spec.number;
+  case ResultSpec::List:
+    break;
+  }
+  c10::List<at::Tensor> list;
+  for (const ResultSpec &entry : spec.entries)
+    list.push_back(makeResult(entry, values).toTensor());
+  return list;
+}
+
+/// Runs the program of a call; the tensors that it makes.
+std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call) {
+  std::vector<int64_t> addresses;
+  addresses.reserve(entry.arguments.size() + entry.outputs.size() + 1);
+  for (int index : entry.arguments)
+    addresses.push_back(storageOf(call.tensors[index]).elementAddress());
+  std::vector<at::Tensor> roots;
+  for (const StorageFormat &format : entry.outputs) {
+    roots.push_back(makeTensor(format, call.device));
+    addresses.push_back(storageOf(roots.back()).elementAddress());
+  }
+  entry.graph->run(card(call.device), std::move(addresses));
+  std::vector<at::Tensor> values;
+  for (const OutputInfo &info : entry.values) {
+    const at::Tensor &root = roots[info.root];
+    bool whole = info.offset == 0 &&
+                 root.sizes() == c10::IntArrayRef(info.sizes) &&
+                 root.strides() == c10::IntArrayRef(info.strides);
+    values.push_back(
+        whole ? root : root.as_strided(info.sizes, info.strides, info.offset));
+  }
+  return values;
+}
+
+bool callNativeOn(const c10::OperatorHandle &op,
+                  c10::ArrayRef<c10::IValue> arguments,
+                  torch::jit::Stack &results) {
+  OperatorInfo *info = infoOf(op);
+  if (!info || !info->isCandidate)
+    return false;
+  std::shared_ptr<const Entry> entry;
+  Call call;
+  do {
+    call = Call();
+    const c10::FunctionSchema *schema = &op.schema();
+    call.key.append(reinterpret_cast<const char *>(&schema), sizeof(schema));
+    for (const c10::IValue &argument : arguments)
+      if (!call.add(argument))
+        return false;
+    if (call.device < 0)
+      return false;
+    State &s = state();
+    {
+      std::shared_lock<std::shared_mutex> lock(s.mutex);
+      auto it = s.entries.find(call.key);
+      if (it != s.entries.end())
+        entry = it->second;
+    }
+    if (!entry) {
+      entry = compileCall(op, arguments);
+      if (!entry)
+        continue;
+      std::unique_lock<std::shared_mutex> lock(s.mutex);
+      if (s.entries.size() >= kMaxEntries)
+        s.entries.clear();
+      s.entries[call.key] = entry;
+    }
+  } while (!entry);
+  if (!entry->graph)
+    return false;
+  if (info->writes)
+    for (size_t i : c10::irange(arguments.size())) {
+      if (!info->isWritten[i] || !arguments[i].isTensor())
+        continue;
+      const at::Tensor &written = arguments[i].toTensor();
+      at::assert_no_internal_overlap(written);
+      for (const at::Tensor &tensor : call.tensors)
+        at::assert_no_partial_overlap(written, tensor);
+    }
+  std::vector<at::Tensor> values = runEntry(*entry, call);
+  ++info->numRuns;
+  info->numBytes += static_cast<int64_t>(entry->graph->trafficInBytes());
+  if (info->writes) {
+    size_t numReturns = op.schema().returns().size();
+    for (size_t i : c10::irange(arguments.size()))
+      if (info->isWritten[i] && results.size() < numReturns)
+        results.push_back(arguments[i]);
+  } else {
+    for (const ResultSpec &spec : entry->results)
+      results.push_back(makeResult(spec, values));
+  }
+  return true;
+}
+
+} // namespace
+
+bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack) {
+  size_t numArguments = op.schema().arguments().size();
+  torch::jit::Stack results;
+  if (!callNativeOn(op, torch::jit::last(stack, numArguments), results))
+    return false;
+  torch::jit::drop(stack, numArguments);
+  for (c10::IValue &result : results)
+    stack.push_back(std::move(result));
+  return true;
+}
+
+std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
+                                            torch::jit::Stack arguments) {
+  torch::jit::Stack results;
+  if (!callNativeOn(op, arguments, results))
+    return std::nullopt;
+  return results;
+}
+
+/// Whether an operator may get the boxed kernel as its own: it is no view, has
+/// no decomposition that autograd needs, and its results belong where its
+/// tensors are.
+static bool takesBoxedKernel(const c10::OperatorHandle &op) {
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) ||
+      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+    return false;
+  bool takesTensor = false;
+  for (const c10::Argument &argument : op.schema().arguments()) {
+    takesTensor |=
+        argument.type()->annotation_str().find("Tensor") != std::string::npos;
+    if (argument.name() == "device" ||
+        (argument.alias_info() && !argument.alias_info()->isWrite()))
+      return false;
+  }
+  return takesTensor;
+}
+
+/// Gives the operators of the ATen table, and their in-place variants, the
+/// boxed kernel. Without it those with a composite kernel would run as what
+/// that one calls: other programs, other roundings than in a compiled graph.
+static void registerTableOperators() {
+  static auto *library =
+      new torch::Library(torch::Library::IMPL, "aten",
+                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
+  auto add = [](const std::string &name, const std::string &overload) {
+    auto op =
+        c10::Dispatcher::singleton().findSchema({"aten::" + name, overload});
+    if (op && takesBoxedKernel(*op))
+      library->impl((overload.empty() ? name : name + "." + overload).c_str(),
+                    torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+  };
+  for (const std::string &row : listSupportedOps()) {
+    if (row.rfind("aten.", 0) != 0)
+      continue;
+    size_t dot = row.rfind('.');
+    std::string name = row.substr(5, dot - 5), overload = row.substr(dot + 1);
+    if (overload == "default")
+      overload.clear();
+    add(name, overload);
+    if (name != "copy") // crosses devices; PyTorch's asks _copy_from
+      add(name + "_", overload);
+  }
+}
+
+void initEagerBindings(py::module &m) {
+  m.def(
+      "_set_eager_compiler",
+      [](py::object isCandidate, py::object compile) {
+        State &s = state();
+        std::unique_lock<std::shared_mutex> lock(s.mutex);
+        s.isCandidate = new py::object(std::move(isCandidate));
+        s.compileCall = new py::object(std::move(compile));
+        lock.unlock();
+        static std::once_flag registered;
+        std::call_once(registered, &registerTableOperators);
+      },
+      py::arg("is_candidate"), py::arg("compile_call"));
+  m.def(
+      "native_report",
+      [] {
+        std::shared_lock<std::shared_mutex> lock(state().mutex);
+        std::map<std::string, std::pair<int64_t, int64_t>> report;
+        for (const auto &[schema, info] : state().operators)
+          if (info->numRuns)
+            report[info->name] = {info->numRuns, info->numBytes};
+        return report;
+      },
+      "ATen operator -> (times it ran eagerly as a compiled program, bytes of "
+      "device memory that these runs read and wrote).");
+  m.def("reset_native_report", [] {
+    std::shared_lock<std::shared_mutex> lock(state().mutex);
+    for (const auto &[schema, info] : state().operators)
+      info->numRuns = info->numBytes = 0;
+  });
+  m.def("_forget_eager_programs", [] {
+    std::unique_lock<std::shared_mutex> lock(state().mutex);
+    state().entries.clear();
+  });
+}
+
+} // namespace spyre::device

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Eager.h - Operators as compiled programs -----------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_EAGER_H
+#define SPYRE_LIB_TORCH_EAGER_H
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+namespace spyre::device {
+
+/// Runs one ATen operator as a program of the compiler, which is made at the
+/// first call of a kind (operator, numbers, sizes, strides, offsets, aliasing
+/// and layouts of the tensors) and kept. Replaces the arguments on the stack by
+/// the results. False: the operator or these arguments have no program; nothing
+/// has changed and the caller runs the operator elsewhere.
+bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
+
+/// The same for a call with these arguments, in the order of the schema; null
+/// if there is no program.
+std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
+                                            torch::jit::Stack arguments);
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_EAGER_H

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which operators are taken apart before the compiler's ATen table sees them.
+
+Compiled graphs and eager calls use the same decompositions, hence give the same
+bits.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from torch_spyre import _C, _fused_ops
+
+
+@functools.cache
+def table_operators() -> frozenset[str]:
+    """Overloads that the compiler's ATen table has a row for."""
+    return frozenset(_C.list_supported_ops())
+
+
+@functools.cache
+def decompositions() -> dict[Any, Callable]:
+    """Core ATen decompositions of what the ATen table lacks."""
+    from torch._decomp import core_aten_decompositions
+
+    table = {
+        **core_aten_decompositions(),
+        **_fused_ops.DECOMPOSITIONS,
+        **_fused_ops.foreach_decompositions(),
+    }
+    own = table_operators()
+    return {op: fn for op, fn in table.items() if str(op) not in own}
+
+
+@functools.cache
+def all_decompositions() -> dict[Any, Callable]:
+    """Those of PyTorch that are not core ATen too."""
+    from torch._decomp import decomposition_table
+
+    own = table_operators()
+    table = {op: fn for op, fn in decomposition_table.items() if str(op) not in own}
+    return {**table, **decompositions()}

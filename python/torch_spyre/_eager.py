@@ -1,0 +1,496 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first eager call of an operator of a kind: import and compile it.
+
+``torch_spyre._C`` takes calls apart, keeps the programs and runs them; here an
+operator becomes a graph of its own. The ATen table is asked first; what it
+lacks is decomposed as for compiled graphs. In-place and ``out=`` variants run
+the functional operator and store its results in their arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._pytree import tree_map
+
+from torch_spyre import _C, _cache
+from torch_spyre._decompositions import (
+    all_decompositions,
+    decompositions,
+    table_operators,
+)
+from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
+
+#: Answer to _C: an argument was resized, look the call up again.
+RETRY = True
+
+_refusals: Counter[tuple[str, str]] = Counter()
+
+
+def refusals() -> dict[tuple[str, str], int]:
+    """(operator, reason) -> kinds of calls that got no program."""
+    return dict(_refusals)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """How an overload is run: as which functional one, on which arguments."""
+
+    name: str
+    functional: OpOverload
+    #: Positions of the functional overload's arguments, and of the written ones.
+    inputs: tuple[int, ...]
+    written: tuple[int, ...]
+    #: The functional overload makes a tensor of a dtype and device, where the
+    #: other one stores in a tensor that has them.
+    is_factory: bool = False
+
+    def invoke(
+        self, arguments: list[Any], dtype: torch.dtype | None, device: Any
+    ) -> Any:
+        """Runs the functional overload, as on meta or fake tensors."""
+        schema = self.functional._schema.arguments
+        positional, keywords = [], {}
+        if self.is_factory:
+            keywords = {"dtype": dtype, "device": device}
+        for parameter, value in zip(schema, arguments, strict=not self.is_factory):
+            if parameter.kwarg_only:
+                keywords[parameter.name] = value
+            else:
+                positional.append(value)
+        return self.functional(*positional, **keywords)
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+#: Results have sizes, strides and dtype of the first argument.
+_LIKE_SELF = {
+    torch.ops.aten.copy.default,
+    torch.ops.aten.fill.Scalar,
+    torch.ops.aten.fill.Tensor,
+    torch.ops.aten.zero.default,
+}
+_FACTORY = ["dtype", "layout", "device", "pin_memory"]
+
+
+def _find_functional(
+    op: OpOverload,
+) -> tuple[OpOverload, tuple[int, ...], bool] | None:
+    """The overload without side effects, where its arguments are, is_factory."""
+    arguments = op._schema.arguments
+    name = op._schema.name.split("::")[1]
+    is_out = any(a.is_out for a in arguments)
+    if not is_out:
+        if not name.endswith("_"):
+            return None
+        name = name[:-1]
+    inputs = tuple(i for i, a in enumerate(arguments) if not a.is_out)
+    wanted = [(arguments[i].name, str(arguments[i].type)) for i in inputs]
+    packet = getattr(getattr(torch.ops, op.namespace), name, None)
+    if packet is None:
+        return None
+    for overload in packet.overloads():
+        candidate = getattr(packet, overload)
+        schema = candidate._schema
+        if any(_is_written(a) for a in schema.arguments) or is_view(candidate):
+            continue
+        found = [(a.name, str(a.type)) for a in schema.arguments]
+        if found == wanted:
+            return candidate, inputs, False
+        if found[:-4] == wanted and [name for name, _ in found[-4:]] == _FACTORY:
+            return candidate, inputs, True
+    return None
+
+
+@functools.cache
+def _call_of(namespace: str, name: str, overload: str) -> _Call | None:
+    op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+    schema = op._schema
+    written = tuple(i for i, a in enumerate(schema.arguments) if _is_written(a))
+    functional, inputs, is_factory = op, tuple(range(len(schema.arguments))), False
+    if written:
+        found = _find_functional(op)
+        if found is None:
+            return None
+        functional, inputs, is_factory = found
+    if is_view(functional):
+        return None
+    # A random operator's decomposition would draw the same numbers every time.
+    random = torch.Tag.nondeterministic_seeded in functional.tags
+    known = str(functional) in table_operators() or (
+        not random
+        and torch.Tag.data_dependent_output not in functional.tags
+        and (functional in all_decompositions() or functional._can_decompose())
+    )
+    return _Call(str(op), functional, inputs, written, is_factory) if known else None
+
+
+def is_candidate(qualified: str, overload: str) -> bool:
+    """Whether calls of an operator may have programs."""
+    namespace, name = qualified.split("::")
+    return _call_of(namespace, name, overload) is not None
+
+
+def _is_spyre(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.device.type == "spyre"
+
+
+def _leaves(values: Any) -> Iterator[torch.Tensor]:
+    """The spyre tensors of a call, in the order that _C counts them."""
+    for value in values:
+        if isinstance(value, list):
+            yield from _leaves(value)
+        elif _is_spyre(value):
+            yield value
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """PyTorch without the modes of the code that called the operator."""
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    with torch._C.DisableTorchFunction(), _disable_current_modes(), torch.no_grad():
+        yield
+
+
+def compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
+    """The program of a call, as ``_C._set_eager_compiler`` wants it.
+
+    (graph, tensor of the call per program argument, values, results); None if
+    there is none; RETRY if an ``out=`` argument got another size.
+    """
+    namespace, name = qualified.split("::")
+    call = _call_of(namespace, name, overload)
+    assert call is not None
+    try:
+        with _undisturbed():
+            return _compile(call, arguments)
+    except _C.UnsupportedOp as error:
+        reason = str(error)
+    except _C.SpyreError as error:
+        reason = f"compiler: {error}"
+    _refusals[call.name, reason.split("\n")[0]] += 1
+    return None
+
+
+def _compile(call: _Call, arguments: list[Any]) -> Any:
+    tensors = list(_leaves(arguments))
+    try:
+        metas = _infer(call, arguments)
+    except Exception as error:
+        # The CPU says what is wrong with the call, or knows how to run it.
+        raise _C.UnsupportedOp(f"no meta function: {error}") from error
+    if call.written:
+        outs = [arguments[i] for i in call.written]
+        _check_written(outs, metas)
+        if _resize(outs, metas):
+            return RETRY
+    try:
+        if str(call.functional) not in table_operators():
+            raise _C.UnsupportedOp(f"{call.functional} is not in the ATen table")
+        return _finish(call, arguments, *_import_row(call, arguments, tensors, metas))
+    except _C.UnsupportedOp as error:
+        reason = error
+    for table in (decompositions(), all_decompositions()):
+        try:
+            imported = _import_decomposed(call, arguments, tensors, table)
+            return _finish(call, arguments, *imported)
+        except _C.UnsupportedOp as error:
+            reason = error
+    raise reason
+
+
+def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
+    """Results of the functional operator on meta tensors."""
+
+    def to_meta(value: Any) -> Any:
+        if not _is_spyre(value):
+            return value
+        return torch.empty_strided(
+            value.shape, value.stride(), dtype=value.dtype, device="meta"
+        )
+
+    values = [arguments[i] for i in call.inputs]
+    if call.written and call.functional in _LIKE_SELF:
+        return [to_meta(values[0])]
+    results = call.invoke(
+        tree_map(to_meta, values), _stored_dtype(call, arguments), "meta"
+    )
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+def _stored_dtype(call: _Call, arguments: list[Any]) -> torch.dtype | None:
+    return arguments[call.written[0]].dtype if call.is_factory else None
+
+
+def _check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
+    if len(outs) != len(metas) or not all(isinstance(m, torch.Tensor) for m in metas):
+        raise _C.UnsupportedOp("its results are not those that it stores")
+    for out, meta in zip(outs, metas, strict=True):
+        if not isinstance(out, torch.Tensor):
+            raise _C.UnsupportedOp("it stores in a list")
+        if not torch.can_cast(meta.dtype, out.dtype):
+            raise _C.UnsupportedOp(f"{meta.dtype} cannot be stored as {out.dtype}")
+
+
+def _resize(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
+    """Gives out= tensors the sizes of the results; whether any had others."""
+    changed = False
+    for out, meta in zip(outs, metas, strict=True):
+        if out.shape == meta.shape:
+            continue
+        changed = True
+        if out.numel() != 0:
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out.shape)}, which does not match the required output shape "
+                f"{list(meta.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero "
+                "elements.",
+                stacklevel=2,
+            )
+        out.resize_(meta.shape)
+        if out.stride() != meta.stride() and meta.is_non_overlapping_and_dense():
+            out.as_strided_(meta.shape, meta.stride())
+    return changed
+
+
+def _start(tensors: list[torch.Tensor]) -> tuple[Importer, list[int], list[int]]:
+    """An importer with the storages; the tensor of each argument; home values."""
+    importer = Importer()
+    identities: dict[int, int] = {}
+    used: list[int] = []
+    homes: list[int] = []
+    for index, tensor in enumerate(tensors):
+        identity, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+        if identity not in identities:
+            spec = StorageSpec(dtype, tuple(sizes), tuple(strides), layout)
+            identities[identity] = importer.add_storage(identity, f"x{len(used)}", spec)
+            used.append(index)
+        homes.append(identities[identity])
+    return importer, used, homes
+
+
+def _import_row(
+    call: _Call, arguments: list[Any], tensors: list[torch.Tensor], metas: list[Any]
+) -> tuple[Importer, list[int], list[int], Any]:
+    """The operator by its own row of the ATen table."""
+    importer, used, homes = _start(tensors)
+    builder = importer.builder
+    views = []
+    for home, tensor in zip(homes, tensors, strict=True):
+        spec = TensorSpec.of(tensor)
+        views.append(
+            builder.view(home, list(spec.sizes), list(spec.strides), spec.offset, [])
+        )
+    position = iter(range(len(tensors)))
+
+    def convert(value: Any) -> Any:
+        if isinstance(value, list):
+            return [convert(v) for v in value]
+        if _is_spyre(value):
+            return _C.ValueId(views[next(position)])
+        if isinstance(value, torch.Tensor):
+            return value.item()
+        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+            return str(value).removeprefix("torch.")
+        return str(value) if isinstance(value, torch.device) else value
+
+    converted = [convert(a) for a in arguments]
+    specs = []
+    for meta in metas:
+        if not isinstance(meta, torch.Tensor):
+            specs.append(None)
+            continue
+        spec = TensorSpec.of(meta)
+        specs.append((spec.dtype, list(spec.sizes), list(spec.strides)))
+    positional, keywords = [], {}
+    parameters = call.functional._schema.arguments[: len(call.inputs)]
+    for parameter, index in zip(parameters, call.inputs, strict=True):
+        if parameter.kwarg_only:
+            keywords[parameter.name] = converted[index]
+        else:
+            positional.append(converted[index])
+    ids = builder.op(
+        str(call.functional), positional, keywords, specs, [("<eager>", 0, call.name)]
+    )
+    results = [
+        i if s is not None else m for i, s, m in zip(ids, specs, metas, strict=True)
+    ]
+    if isinstance(call.functional._schema.returns[0].type, torch.ListType):
+        results = [results]
+    return importer, used, views, results
+
+
+def _import_decomposed(
+    call: _Call,
+    arguments: list[Any],
+    tensors: list[torch.Tensor],
+    table: dict[Any, Callable],
+) -> tuple[Importer, list[int], list[int], Any]:
+    """The operator as a graph of simpler ones."""
+    graph, fakes = _trace(call, arguments, tensors, table)
+    importer, used, homes = _start(tensors)
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    for node, home, tensor, fake in zip(
+        placeholders, homes, tensors, fakes, strict=True
+    ):
+        importer.add_input(node, home, TensorSpec.of(tensor), fake)
+    views = [importer.values[n] for n in placeholders]
+    output: Any = None
+    for node in graph.nodes:
+        if node.op == "call_function":
+            importer.add_node(node, node.meta["val"])
+        elif node.op == "get_attr":
+            importer.values[node] = _Number(_constant(graph.owning_module, node))
+        elif node.op == "output":
+            output = node.args[0]
+
+    def result(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return [result(v) for v in value]
+        if not isinstance(value, torch.fx.Node):
+            return value
+        found = importer.values[value]
+        return found if isinstance(found, int) else found.value
+
+    results = result(output)
+    return importer, used, views, results if _is_tuple(call) else [results]
+
+
+def _is_tuple(call: _Call) -> bool:
+    """Whether Python sees the results of the functional operator as a tuple."""
+    return len(call.functional._schema.returns) != 1
+
+
+@dataclass(frozen=True)
+class _Number:
+    value: Any
+
+
+def _constant(module: Any, node: torch.fx.Node) -> Any:
+    value = getattr(module, node.target)
+    if not isinstance(value, torch.Tensor) or value.dim() != 0:
+        raise _C.UnsupportedOp("its decomposition has a constant tensor")
+    return value.item()
+
+
+def _trace(
+    call: _Call,
+    arguments: list[Any],
+    tensors: list[torch.Tensor],
+    table: dict[Any, Callable],
+) -> tuple[torch.fx.Graph, list[torch.Tensor]]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch._subclasses.functional_tensor import dispatch_functionalize
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    position = iter(range(len(tensors)))
+
+    def number(value: Any) -> Any:
+        if isinstance(value, list):
+            return [number(v) for v in value]
+        return _Slot(next(position)) if _is_spyre(value) else value
+
+    slots = [number(a) for a in arguments]
+
+    def function(*values: torch.Tensor) -> Any:
+        def fill(value: Any) -> Any:
+            if isinstance(value, list):
+                return [fill(v) for v in value]
+            return values[value.index] if isinstance(value, _Slot) else value
+
+        inputs = [fill(slots[i]) for i in call.inputs]
+        return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
+
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    try:
+        with mode:
+            fakes = [
+                torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
+                for t in tensors
+            ]
+            traced = make_fx(
+                dispatch_functionalize(function), decomposition_table=table
+            )(*fakes)
+    except Exception as error:
+        raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
+    traced.graph.eliminate_dead_code()
+    return traced.graph, fakes
+
+
+@dataclass(frozen=True)
+class _Slot:
+    index: int
+
+
+def _finish(
+    call: _Call,
+    arguments: list[Any],
+    importer: Importer,
+    used: list[int],
+    views: list[int],
+    results: list[Any],
+) -> Any:
+    """Stores or returns the results, compiles, and says how to run it."""
+    builder = importer.builder
+    wanted: list[int] = []
+
+    def spec(value: Any) -> Any:
+        if isinstance(value, list):
+            return [spec(v) for v in value]
+        if value is None:
+            return None
+        if isinstance(value, _Value):
+            wanted.append(value.id)
+            return len(wanted) - 1
+        if isinstance(value, int):
+            return ("integer", value)
+        raise _C.UnsupportedOp("a result is no tensor")
+
+    specs: list[Any] = []
+    if call.written:
+        position = 0
+        for index, argument in enumerate(arguments):
+            if index in call.written:
+                target = views[position]
+                builder.mutate(target, results[call.written.index(index)], [])
+            position += sum(1 for _ in _leaves([argument]))
+    else:
+        specs = spec(_mark(call, results))
+    infos = builder.set_outputs(wanted)
+    if any(info.root < 0 for info in infos):
+        raise _C.UnsupportedOp("its result is an argument")
+    graph = _cache.load_or_compile(builder, {})
+    return graph, used, list(infos), specs
+
+
+@dataclass(frozen=True)
+class _Value:
+    id: int
+
+
+def _mark(call: _Call, results: list[Any]) -> list[Any]:
+    """Tells values of tensors from integers, by the schema."""
+
+    def mark(type_: Any, value: Any) -> Any:
+        if value is None:
+            return None
+        if isinstance(type_, torch.ListType):
+            return [mark(type_.getElementType(), v) for v in value]
+        if isinstance(type_, torch.OptionalType):
+            return mark(type_.getElementType(), value)
+        return _Value(value) if isinstance(type_, torch.TensorType) else value
+
+    returns = call.functional._schema.returns
+    return [mark(r.type, v) for r, v in zip(returns, results, strict=True)]
