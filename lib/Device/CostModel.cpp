@@ -43,20 +43,29 @@ static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
                            static_cast<double>(spec.numBroadcastCores));
 }
 
+double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec) {
+  return macs / (spec.ptMacsPerSecondPerCore *
+                 (rows > 0 ? ptEfficiency(rows, spec) : 1.0));
+}
+
+double spyre::sfuSeconds(double elements, const DeviceSpec &spec) {
+  return elements / spec.sfuElementsPerSecondPerCore();
+}
+
+double spyre::lxSeconds(double bytes, const DeviceSpec &spec) {
+  return bytes / spec.lxBytesPerSecondPerCore;
+}
+
 OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   OpCost cost;
-  double efficiency =
-      work.ptRowsPerCore > 0 ? ptEfficiency(work.ptRowsPerCore, spec) : 1.0;
-  cost.ptSeconds =
-      work.macsPerCore / (spec.ptMacsPerSecondPerCore * efficiency);
-  cost.sfuSeconds =
-      work.sfuElementsPerCore / spec.sfuElementsPerSecondPerCore();
+  cost.ptSeconds = ptSeconds(work.macsPerCore, work.ptRowsPerCore, spec);
+  cost.sfuSeconds = sfuSeconds(work.sfuElementsPerCore, spec);
   for (const DeviceAccess &access : work.deviceAccesses)
     cost.deviceMemorySeconds +=
         access.bytes *
         (access.isWrite ? 1.0 : sharingFactor(access.numSharingCores, spec)) /
         spec.effectiveMemoryBytesPerSecond;
-  cost.lxSeconds = work.lxBytesPerCore / spec.lxBytesPerSecondPerCore;
+  cost.lxSeconds = lxSeconds(work.lxBytesPerCore, spec);
   // A ring of n cores has n links in each of two directions.
   double numLinks =
       2.0 * static_cast<double>(std::max<int64_t>(work.numCores, 1));
@@ -65,8 +74,8 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
       spec.ringBytesPerSecond();
   cost.partialSumSeconds =
       work.partialSumElementHops * spec.partialSumSecondsPerElementHop;
-  cost.latencySeconds = static_cast<double>(work.numDependentAccesses) *
-                        spec.dependentAccessSeconds;
+  cost.latencySeconds =
+      static_cast<double>(work.numExposedTransfers) * spec.transferSetupSeconds;
 
   struct Part {
     double seconds;
@@ -85,7 +94,7 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   const Part added[] = {
       {cost.partialSumSeconds, Bottleneck::PartialSums,
        "partialSumSecondsPerElementHop"},
-      {cost.latencySeconds, Bottleneck::Latency, "dependentAccessSeconds"},
+      {cost.latencySeconds, Bottleneck::Latency, "transferSetupSeconds"},
   };
   Part longest = overlapped[0];
   for (const Part &part : overlapped)

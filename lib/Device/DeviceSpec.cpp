@@ -44,6 +44,10 @@ const std::vector<ParameterInfo> &DeviceSpec::parameters() {
        "the smallest power of two that does not contradict the published "
        "softmax: five passes over 512x1024 elements on one core in 23.67 us "
        "are at least 74 elements per cycle and core"},
+      {"sfuTranscendentalWeight", &S::sfuTranscendentalWeight,
+       "cycles of a transcendental function per element and lane", guessed,
+       "half the penalty of the public KTIR interpreter, which would leave the "
+       "published softmax no time for a launch"},
       {"clockHertz", &S::clockHertz, "Hz", guessed,
        "1.536e12 MAC/s per core over 2x8x8 processing elements is 8 MAC per "
        "element and cycle at 1.5 GHz, and no power of two at a rounder clock"},
@@ -69,7 +73,7 @@ const std::vector<ParameterInfo> &DeviceSpec::parameters() {
       {"lxReservedFraction", &S::lxReservedFraction,
        "fraction kept for the back end", published, "LX planning page"},
       {"lxBytesPerSecondPerCore", &S::lxBytesPerSecondPerCore,
-       "bytes per second and core", guessed,
+       "bytes per second and core, each of reading and writing", guessed,
        "one stick per cycle and corelet, the width of the ring, at the guessed "
        "clock"},
       {"stickBytes", &S::stickBytes, "bytes", published, "layouts page"},
@@ -79,7 +83,8 @@ const std::vector<ParameterInfo> &DeviceSpec::parameters() {
        "bytes per second and card", published, "reference cost model"},
       {"effectiveMemoryBytesPerSecond", &S::effectiveMemoryBytesPerSecond,
        "bytes per second and card", fitted,
-       "the one-core softmax measurements of the LX planning page"},
+       "benchmarks/softmax_fit.py: the one-core softmax measurements of the LX "
+       "planning page; at most what the ring brings to one core, 384e9"},
       {"maxSpanBytes", &S::maxSpanBytes,
        "bytes of contiguous device memory per core and tensor", published,
        "work-division page"},
@@ -95,11 +100,15 @@ const std::vector<ParameterInfo> &DeviceSpec::parameters() {
       {"ringBytesPerCycle", &S::ringBytesPerCycle,
        "bytes per cycle, direction and link", published,
        "RaPiD, DOI 10.1109/ISCA52012.2021.00021"},
+      {"ringHopCycles", &S::ringHopCycles, "cycles per hop", guessed,
+       "one register stage per stop of the ring"},
       {"launchSeconds", &S::launchSeconds, "seconds per program", fitted,
-       "the one-core softmax measurements of the LX planning page"},
-      {"dependentAccessSeconds", &S::dependentAccessSeconds,
-       "seconds per small operand that goes through device memory", fitted,
-       "the one-core softmax measurements of the LX planning page"},
+       "benchmarks/softmax_fit.py: the one-core softmax measurements of the LX "
+       "planning page"},
+      {"transferSetupSeconds", &S::transferSetupSeconds,
+       "seconds per operand in device memory and op, before bytes flow", fitted,
+       "benchmarks/softmax_fit.py: the one-core softmax measurements of the LX "
+       "planning page"},
       {"partialSumSecondsPerElementHop", &S::partialSumSecondsPerElementHop,
        "seconds per output element and ring hop", published,
        "reference cost model"},

@@ -260,6 +260,18 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
         state.indexBytes.push_back(
             {index.byteAddress + low, index.byteAddress + high - 1});
         int64_t *t = state.table.data() + row * length + start;
+        if (!hasData) {
+          // Distinct and far apart, as the indices of a gather usually are.
+          constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
+          uint64_t range = uint64_t(view.hi[d] - view.lo[d]) + 1;
+          for (int64_t i = 0; i < steps && range > 0; ++i) {
+            uint64_t number = uint64_t(row * length + start + i) * kSpread;
+            t[i] += (view.lo[d] + int64_t((number >> 11) % range)) *
+                    view.strides[d];
+          }
+          start += steps;
+          continue;
+        }
         const uint8_t *p = index.base + firstByte;
         for (int64_t i = 0; i < steps; ++i, p += stride * elemSize) {
           int64_t value = 0;
@@ -310,6 +322,33 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
   }
   state.valid = true;
   return "";
+}
+
+std::pair<int64_t, int64_t> TileVal::offsetRange() const {
+  int64_t minOffset = baseOffset, maxOffset = baseOffset;
+  for (const Loop &loop : linearLoops) {
+    int64_t last = (loop.extent - 1) * loop.memoryStride;
+    minOffset += std::min<int64_t>(last, 0);
+    maxOffset += std::max<int64_t>(last, 0);
+  }
+  for (size_t g = 0; g < plan->groups.size(); ++g) {
+    int64_t minimum = kUnlimited, maximum = -kUnlimited;
+    if (static_cast<int>(g) != primary) {
+      for (int64_t offset : states[g].table) {
+        minimum = std::min(minimum, offset);
+        maximum = std::max(maximum, offset);
+      }
+    } else {
+      for (const Run &run : states[g].runs) {
+        int64_t last = run.offset + (run.length - 1) * run.stride;
+        minimum = std::min({minimum, run.offset, last});
+        maximum = std::max({maximum, run.offset, last});
+      }
+    }
+    minOffset += minimum;
+    maxOffset += maximum;
+  }
+  return {minOffset, maxOffset};
 }
 
 std::string TileVal::prepare(bool zeroOutside) {
@@ -391,29 +430,7 @@ std::string TileVal::prepare(bool zeroOutside) {
     return "";
 
   // The view as a whole leaves its allocation; this tile need not.
-  int64_t minOffset = baseOffset, maxOffset = baseOffset;
-  for (const Loop &loop : linearLoops) {
-    int64_t last = (loop.extent - 1) * loop.memoryStride;
-    minOffset += std::min<int64_t>(last, 0);
-    maxOffset += std::max<int64_t>(last, 0);
-  }
-  for (size_t g = 0; g < p.groups.size(); ++g) {
-    int64_t minimum = kUnlimited, maximum = -kUnlimited;
-    if (static_cast<int>(g) != primary) {
-      for (int64_t offset : states[g].table) {
-        minimum = std::min(minimum, offset);
-        maximum = std::max(maximum, offset);
-      }
-    } else {
-      for (const Run &run : states[g].runs) {
-        int64_t last = run.offset + (run.length - 1) * run.stride;
-        minimum = std::min({minimum, run.offset, last});
-        maximum = std::max({maximum, run.offset, last});
-      }
-    }
-    minOffset += minimum;
-    maxOffset += maximum;
-  }
+  auto [minOffset, maxOffset] = offsetRange();
   int64_t elemSize = deviceSize(view.elem);
   int64_t firstByte = minOffset * elemSize;
   int64_t endByte = (maxOffset + 1) * elemSize;

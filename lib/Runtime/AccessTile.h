@@ -102,6 +102,9 @@ public:
   std::vector<int64_t> captured;
   int64_t sizes[kMaxRank];
   int64_t numElements = 0;
+  /// Without data, indices read from memory are replaced by numbers spread
+  /// over their range.
+  bool hasData = true;
 
   /// Evaluates sizes after captured values were set. Returns a message on
   /// a size that contradicts the result type or is negative.
@@ -147,6 +150,17 @@ public:
   void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data,
                     std::vector<std::pair<int64_t, int64_t>> &indices) const;
 
+  /// Equal for tiles that lie alike on sticks: the same relative addresses,
+  /// the same start modulo a stick. Only after prepare().
+  uint64_t shapeKey() const;
+  /// Equal for tiles at the same addresses. Only after prepare().
+  uint64_t identityKey() const;
+  /// [first, end) bytes of memory around the tile. Only after prepare().
+  std::pair<int64_t, int64_t> byteRange() const;
+  /// Distributed base: (partition, points) of those that hold a part.
+  std::vector<std::pair<int, int64_t>>
+  countDistributed(const std::vector<const ViewVal *> &partitions) const;
+
 private:
   struct GroupState {
     bool valid = false;
@@ -169,6 +183,8 @@ private:
   Piece evalForm(int form, int inner) const;
   Piece evalAtom(const Atom &atom, int inner) const;
   std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
+  /// [lowest, highest] element offset of any point.
+  std::pair<int64_t, int64_t> offsetRange() const;
   /// Single elements, those inside the allocation only.
   void loadInside(void *tile, bool ieee) const;
   void storeInside(const void *tile, bool ieee) const;

@@ -48,6 +48,30 @@ void BodyProgram::fuseRounding() {
   ops.resize(kept);
 }
 
+static bool isTranscendental(const BodyOp &op) {
+  if (op.kind == BodyOp::Binary)
+    return BinaryOp(op.op) == BinaryOp::Pow ||
+           BinaryOp(op.op) == BinaryOp::Atan2;
+  if (op.kind != BodyOp::Unary)
+    return false;
+  switch (UnaryOp(op.op)) {
+  case UnaryOp::Neg:
+  case UnaryOp::Abs:
+  case UnaryOp::Sqrt:
+  case UnaryOp::Rsqrt:
+  case UnaryOp::Reciprocal:
+  case UnaryOp::Floor:
+  case UnaryOp::Ceil:
+  case UnaryOp::Round:
+  case UnaryOp::RoundEven:
+  case UnaryOp::Trunc:
+  case UnaryOp::Copy:
+    return false;
+  default:
+    return true;
+  }
+}
+
 void BodyProgram::finish() {
   fuseRounding();
   int numRegs = static_cast<int>(regElem.size());
@@ -78,7 +102,7 @@ void BodyProgram::finish() {
     if (lastUse[ops[i].dst] < 0)
       freeScratch.push_back(scratch[ops[i].dst]);
   }
-  opsPerPoint = 0;
+  opsPerPoint = transcendentalsPerPoint = 0;
   for (const BodyOp &op : ops)
     switch (op.kind) {
     case BodyOp::Round:
@@ -88,6 +112,7 @@ void BodyProgram::finish() {
       break;
     default:
       ++opsPerPoint;
+      transcendentalsPerPoint += isTranscendental(op);
     }
 }
 

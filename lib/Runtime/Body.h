@@ -62,7 +62,8 @@ struct BodyProgram {
   std::vector<int> yields;
   std::vector<int> scratch; ///< per register: scratch buffer or -1
   int numScratch = 0;
-  uint64_t opsPerPoint = 0; ///< SFU element-ops per point
+  uint64_t opsPerPoint = 0;             ///< SFU element-ops per point
+  uint64_t transcendentalsPerPoint = 0; ///< of them
 
   /// Lets operations round where a truncf of their only use would.
   void fuseRounding();

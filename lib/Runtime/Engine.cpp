@@ -211,7 +211,10 @@ std::pair<uint64_t, uint64_t> Core::blockOf(uint64_t address) {
 
 void Block::run(Core &core) const {
   for (const std::unique_ptr<Instr> &instr : instrs) {
-    instr->run(core);
+    if (core.tracer)
+      instr->trace(core);
+    else
+      instr->run(core);
     for (int slot : instr->releases)
       core.releaseTensor(slot);
   }
@@ -371,27 +374,19 @@ void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   addWorkers(threads);
   work.resize(plan.functions.size(), -1);
   ++epoch;
-  report = nullptr;
-  spec = options.device ? *options.device : DeviceSpec();
 }
 
 void spyre::runtime::callFunction(Core &caller, const Function &callee,
-                                  const Scalar *args, int location) {
-  caller.run->call(callee, args, location);
+                                  const Scalar *args) {
+  caller.run->call(callee, args);
 }
 
-void RunState::call(const Function &callee, const Scalar *args, int location) {
+void RunState::call(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
-  bool count = report && (callee.hasGrid || callee.accessesMemory);
-  std::vector<Counters> perCore;
-  if (count)
-    perCore.resize(numCores);
-
   if (callee.numProduceOps > 0) {
-    callCommunicating(callee, args, count ? perCore.data() : nullptr);
+    callCommunicating(callee, args);
   } else if (callee.hasCalls) {
     Core &core = this->core(0, callee);
-    core.counters = count ? &perCore[0] : nullptr;
     core.execute(0, args);
   } else {
     // Cores that share operands run as a gang on one thread: what one has
@@ -415,7 +410,6 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
         for (int i = 0; i < numMembers; ++i) {
           int64_t index = task * gang + i;
           members[i] = &this->core(worker, callee, i);
-          members[i]->counters = count ? &perCore[index] : nullptr;
           members[i]->enter(index, args);
         }
         if (numMembers == 1)
@@ -437,18 +431,13 @@ void RunState::call(const Function &callee, const Scalar *args, int location) {
     else
       ThreadPool::instance().forEach(numTasks, useThreads, body);
     double seconds = secondsSince(start) * useThreads;
-    // A run that counts does more than the work itself.
-    if (!count)
-      known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
+    known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
     if (failure)
       std::rethrow_exception(failure);
   }
-  if (count)
-    addReport(callee, perCore, location);
 }
 
-void RunState::callCommunicating(const Function &callee, const Scalar *args,
-                                 Counters *perCore) {
+void RunState::callCommunicating(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
   addWorkers(static_cast<int>(numCores));
   Exchange exchange(numCores);
@@ -458,7 +447,6 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args,
     bool failed = true;
     try {
       Core &core = this->core(static_cast<int>(index), callee);
-      core.counters = perCore ? perCore + index : nullptr;
       core.exchange = &exchange;
       core.produced.assign(callee.numProduceOps, 0);
       core.execute(index, args);
@@ -508,32 +496,39 @@ double Program::predictedSeconds() const {
   return impl->hasReport ? impl->report.predictedSeconds : 0;
 }
 
-RunReport Program::run(DeviceMemory &memory,
-                       const std::vector<int64_t> &argValues,
-                       const RunOptions &options) const {
+void Program::checkArgumentCount(const std::vector<int64_t> &argValues) const {
   const Plan &plan = impl->plan;
   if (argValues.size() != plan.arguments.size())
     throw Error(plan.name + ": expected " +
                 std::to_string(plan.arguments.size()) +
                 " argument values, found " + std::to_string(argValues.size()));
+}
+
+std::vector<Scalar>
+Program::Impl::makeArguments(const std::vector<int64_t> &argValues) const {
+  std::vector<Scalar> args(argValues.size());
+  for (size_t i = 0; i < argValues.size(); ++i) {
+    args[i].i = argValues[i];
+    if (plan.arguments[i].isFloat) {
+      uint32_t bits = static_cast<uint32_t>(argValues[i]);
+      args[i].i = 0;
+      std::memcpy(&args[i].f, &bits, sizeof(bits));
+    }
+  }
+  return args;
+}
+
+RunReport Program::run(DeviceMemory &memory,
+                       const std::vector<int64_t> &argValues,
+                       const RunOptions &options) const {
+  const Plan &plan = impl->plan;
+  checkArgumentCount(argValues);
   Clock::time_point start = Clock::now();
   bool ieee = options.numerics == Numerics::IEEE;
 
-  // What a report depends on: scalars may be sizes; addresses only shift.
-  std::vector<int64_t> key;
-  if (options.report)
-    for (size_t i = 0; i < argValues.size(); ++i)
-      if (plan.arguments[i].kind == ArgumentInfo::Scalar)
-        key.push_back(argValues[i]);
-
   std::unique_ptr<RunState> state;
-  bool needReport = false;
   {
     std::lock_guard<std::mutex> lock(impl->mutex);
-    needReport = options.report &&
-                 !(impl->hasReport && impl->reportKey == key &&
-                   impl->reportSpec ==
-                       (options.device ? *options.device : DeviceSpec()));
     auto it = std::find_if(impl->idle.begin(), impl->idle.end(),
                            [&](auto &s) { return s->ieee == ieee; });
     if (it != impl->idle.end()) {
@@ -544,35 +539,45 @@ RunReport Program::run(DeviceMemory &memory,
   if (!state)
     state = std::make_unique<RunState>(plan, ieee);
   state->start(memory, options);
-  RunReport report;
-  if (needReport)
-    state->report = &report;
-
-  std::vector<Scalar> args(argValues.size());
-  for (size_t i = 0; i < argValues.size(); ++i) {
-    args[i].i = argValues[i];
-    if (plan.arguments[i].isFloat) {
-      uint32_t bits = static_cast<uint32_t>(argValues[i]);
-      args[i].i = 0;
-      std::memcpy(&args[i].f, &bits, sizeof(bits));
-    }
-  }
+  std::vector<Scalar> args = impl->makeArguments(argValues);
   // A failed run throws its state away: slots may hold half a kernel.
-  state->call(*plan.entry, args.data(), plan.entry->location);
+  state->call(*plan.entry, args.data());
 
   state->finish();
-
-  std::lock_guard<std::mutex> lock(impl->mutex);
-  if (needReport) {
-    state->sumReport();
-    impl->report = report;
-    impl->reportSpec = state->spec;
-    impl->reportKey = key;
-    impl->hasReport = true;
-  } else if (options.report) {
-    report = impl->report;
+  double seconds = secondsSince(start);
+  {
+    std::lock_guard<std::mutex> lock(impl->mutex);
+    impl->idle.push_back(std::move(state));
   }
-  impl->idle.push_back(std::move(state));
-  report.wallSeconds = secondsSince(start);
+  RunReport report;
+  if (options.report)
+    static_cast<TimingReport &>(report) = timingOf(memory, argValues, options);
+  report.wallSeconds = seconds;
+  return report;
+}
+
+TimingReport Program::timingOf(DeviceMemory &memory,
+                               const std::vector<int64_t> &argValues,
+                               const RunOptions &options) const {
+  // What a report depends on: scalars may be sizes; addresses only shift.
+  std::vector<int64_t> key;
+  for (size_t i = 0; i < argValues.size(); ++i)
+    if (impl->plan.arguments[i].kind == ArgumentInfo::Scalar)
+      key.push_back(argValues[i]);
+  TimingOptions timing;
+  if (options.device)
+    timing.spec = *options.device;
+  {
+    std::lock_guard<std::mutex> lock(impl->mutex);
+    if (impl->hasReport && impl->reportKey == key &&
+        impl->reportSpec == timing.spec)
+      return impl->report;
+  }
+  TimingReport report = simulate(memory, argValues, options, timing);
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  impl->report = report;
+  impl->reportKey = std::move(key);
+  impl->reportSpec = timing.spec;
+  impl->hasReport = true;
   return report;
 }

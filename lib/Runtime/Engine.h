@@ -20,15 +20,10 @@ struct RunState {
   /// Gives buffers back; start() may follow.
   void finish();
   /// Runs `callee` over its grid. Throws the error of the lowest core.
-  void call(const Function &callee, const Scalar *args, int location);
-
-  /// Fills the report's totals from its kernels.
-  void sumReport();
+  void call(const Function &callee, const Scalar *args);
 
   const Plan &plan;
   const bool ieee;
-  RunReport *report = nullptr; ///< null: no counting
-  DeviceSpec spec;             ///< for the report
 
 private:
   struct Worker {
@@ -40,10 +35,7 @@ private:
   Core &core(int worker, const Function &function, int member = 0);
   void addWorkers(int count);
   /// A kernel whose cores wait for each other.
-  void callCommunicating(const Function &callee, const Scalar *args,
-                         Counters *perCore);
-  void addReport(const Function &callee, std::vector<Counters> &perCore,
-                 int location);
+  void callCommunicating(const Function &callee, const Scalar *args);
 
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false;

@@ -171,13 +171,6 @@ void GenericInstr::run(Core &core) const {
   }
   makeNest(core, nest);
   prepareOutputs(core, nest);
-  if (core.counters) {
-    if (strategy == Contraction)
-      core.counters->ptMacs += nest.points;
-    else
-      core.counters->sfuElementOps +=
-          nest.points * (body.opsPerPoint + (strategy != Parallel));
-  }
   if (nest.points == 0)
     return;
   if (strip >= 0)

@@ -55,6 +55,7 @@ public:
   std::string name;           ///< for messages
 
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 
 private:
   struct Loop {
@@ -64,6 +65,16 @@ private:
     int64_t stride[kMaxOperands]; ///< inputs, then outputs
   };
   struct Nest;
+  /// What the units of a core have to do.
+  struct Work {
+    int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
+    int64_t elementOps = 0;     ///< vector unit
+    double sfuElements = 0;     ///< weighted
+  };
+  Work measure(Core &core) const;
+  /// The loops of a matrix product; the others go around.
+  struct MatrixLoops;
+  MatrixLoops takeMatrixLoops(Nest &nest) const;
   void makeNest(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
   void runNest(Core &core, Nest &nest) const;

@@ -44,6 +44,11 @@ struct GenericInstr::Nest {
   }
 };
 
+struct GenericInstr::MatrixLoops {
+  Loop m, n, k;
+  int left, right; ///< operands
+};
+
 /// Odometer over the loops [0, count): offsets per operand, ascending with
 /// the last loop fastest.
 template <typename LoopT>

@@ -197,7 +197,7 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-void GenericInstr::runContraction(Core &core, Nest &nest) const {
+GenericInstr::MatrixLoops GenericInstr::takeMatrixLoops(Nest &nest) const {
   simplify(nest);
   constexpr int a = 0, b = 1, c = 2;
   // Pick one loop each for m, n and k; the others go around. C's dense loop
@@ -239,11 +239,13 @@ void GenericInstr::runContraction(Core &core, Nest &nest) const {
       nest.erase(l);
       break;
     }
+  return {m, n, k, left, right};
+}
+
+void GenericInstr::runContraction(Core &, Nest &nest) const {
+  auto [m, n, k, left, right] = takeMatrixLoops(nest);
+  constexpr int c = 2;
   const KernelTable &table = kernels();
-  // The matrix unit keeps the weights (the second input) and streams M.
-  if (core.counters)
-    core.counters->ptRows = std::min<uint64_t>(core.counters->ptRows,
-                                               left == a ? m.extent : n.extent);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     table.gemm(

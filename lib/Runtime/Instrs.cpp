@@ -267,6 +267,7 @@ void MemoryViewInstr::run(Core &core) const {
   ViewVal &v = core.views[dst];
   v.elem = elem;
   v.isLX = isLX;
+  v.lxCore = static_cast<int>(lxCore);
   v.rank = static_cast<int>(strides.size());
   int64_t elemSize = deviceSize(elem);
   std::vector<int64_t> symbols;
@@ -384,27 +385,6 @@ uint64_t spyre::runtime::mergeSticks(Sticks &sticks) {
   return count;
 }
 
-static void countAccess(Core &core, const TileVal &tile, bool isStore) {
-  constexpr size_t kManyIntervals = 1 << 16;
-  Counters &c = *core.counters;
-  Sticks data, indices;
-  tile.appendSticks(data, indices);
-  auto count = [&](Sticks &sticks, bool isLX, bool isWrite) {
-    uint64_t bytes = mergeSticks(sticks) * 128;
-    (isLX ? (isWrite ? c.lxBytesWritten : c.lxBytesRead)
-          : (isWrite ? c.deviceBytesWritten : c.deviceBytesRead)) += bytes;
-    if (isLX || isWrite)
-      return;
-    Sticks &all = c.deviceSticksRead;
-    all.insert(all.end(), sticks.begin(), sticks.end());
-    if (all.size() > kManyIntervals)
-      mergeSticks(all);
-  };
-  count(data, tile.view.isLX, isStore);
-  bool indexInLX = !tile.indexViews.empty() && tile.indexViews.front()->isLX;
-  count(indices, indexInLX, false);
-}
-
 // Smaller tiles fit the first-level cache as they are.
 static constexpr int64_t kDeferredElements = 8192;
 
@@ -418,14 +398,6 @@ static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
       tile.moveDistributed(partitions, data, isStore, core.ieee);
   if (!error.empty())
     core.fail(location, error);
-  if (!core.counters)
-    return;
-  // Contiguous sticks, all through device memory: partitions are rare.
-  uint64_t bytes = uint64_t(tile.numElements) *
-                   uint64_t(deviceSize(partitions.front()->elem));
-  bytes = (bytes + 127) / 128 * 128;
-  (isStore ? core.counters->deviceBytesWritten
-           : core.counters->deviceBytesRead) += bytes;
 }
 
 void LoadInstr::run(Core &core) const {
@@ -449,8 +421,6 @@ void LoadInstr::run(Core &core) const {
   if (isDeferred && t.numElements >= kDeferredElements) {
     core.releaseTensor(dst);
     result.deferredTile = tile;
-    if (core.counters)
-      countAccess(core, t, false);
     return;
   }
   core.allocateTensor(dst, elem, t.numElements);
@@ -459,8 +429,6 @@ void LoadInstr::run(Core &core) const {
     result.isPermuted = true;
     std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);
   }
-  if (core.counters)
-    countAccess(core, t, false);
 }
 
 void LoadInstr::runGang(Core *const *cores, int numCores) const {
@@ -475,7 +443,7 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
     for (int j = i - 1; j >= 0 && same < 0; --j)
       if (cores[j]->tensors[dst].buffer && t.readsSame(cores[j]->tiles[tile]))
         same = j;
-    if (same < 0 || core.counters) {
+    if (same < 0) {
       run(core);
       continue;
     }
@@ -500,8 +468,6 @@ void StoreInstr::run(Core &core) const {
   if (!error.empty())
     core.fail(location, error);
   t.store(value.data, core.ieee);
-  if (core.counters)
-    countAccess(core, t, true);
 }
 
 //===----------------------------------------------------------------------===//
@@ -634,15 +600,15 @@ void CallInstr::run(Core &core) const {
   }
   for (size_t i = 0; i < args.size(); ++i)
     p[i] = core.scalars[args[i]];
-  callFunction(core, *callee, p, location);
+  callFunction(core, *callee, p);
 }
 
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//
 
-static void setShape(Core &core, int location, TensorVal &t,
-                     const std::vector<SizeSource> &sizes) {
+void spyre::runtime::setTensorShape(Core &core, int location, TensorVal &t,
+                                    const std::vector<SizeSource> &sizes) {
   t.rank = static_cast<int>(sizes.size());
   t.numElements = 1;
   for (int d = 0; d < t.rank; ++d) {
@@ -658,7 +624,7 @@ static void setShape(Core &core, int location, TensorVal &t,
 
 void EmptyInstr::run(Core &core) const {
   core.releaseTensor(dst);
-  setShape(core, location, core.tensors[dst], sizes);
+  setTensorShape(core, location, core.tensors[dst], sizes);
 }
 
 void SplatInstr::run(Core &core) const {
@@ -666,7 +632,7 @@ void SplatInstr::run(Core &core) const {
   if (shapeOf >= 0)
     t.setShape(core.tensors[shapeOf]);
   else
-    setShape(core, location, t, sizes);
+    setTensorShape(core, location, t, sizes);
   core.allocateTensor(dst, elem, t.numElements);
   uint8_t *data = static_cast<uint8_t *>(t.data);
   size_t size = hostSize(elem);
@@ -724,8 +690,9 @@ void ReshapeInstr::run(Core &core) const {
                             std::to_string(product));
 }
 
-static int64_t elementOffset(Core &core, int location, const TensorVal &t,
-                             const std::vector<int> &indices) {
+int64_t spyre::runtime::getElementOffset(Core &core, int location,
+                                         const TensorVal &t,
+                                         const std::vector<int> &indices) {
   int64_t offset = 0;
   for (int d = 0; d < t.rank; ++d) {
     int64_t i = core.scalars[indices[d]].i;
@@ -741,7 +708,7 @@ static int64_t elementOffset(Core &core, int location, const TensorVal &t,
 void ExtractInstr::run(Core &core) const {
   core.materialize(source, elem);
   const TensorVal &t = core.tensors[source];
-  int64_t offset = elementOffset(core, location, t, indices);
+  int64_t offset = getElementOffset(core, location, t, indices);
   core.scalars[dst] = readElement(
       static_cast<const uint8_t *>(t.data) + offset * hostSize(elem), elem);
 }
@@ -764,9 +731,28 @@ static void ownTensor(Core &core, int dst, TensorUse use, Elem elem) {
 void InsertInstr::run(Core &core) const {
   ownTensor(core, dst, dest, elem);
   TensorVal &t = core.tensors[dst];
-  int64_t offset = elementOffset(core, location, t, indices);
+  int64_t offset = getElementOffset(core, location, t, indices);
   writeElement(static_cast<uint8_t *>(t.data) + offset * hostSize(elem),
                core.scalars[value], elem);
+}
+
+void SliceInstr::checkSlice(Core &core, int d, int64_t size) const {
+  int64_t o = offsets[d].get(core), n = sizes[d].get(core);
+  int64_t s = strides[d].get(core);
+  if (n < 0 || (n > 0 && (o < 0 || o >= size || o + (n - 1) * s < 0 ||
+                          o + (n - 1) * s >= size)))
+    core.fail(location, "slice of dimension " + std::to_string(d) +
+                            " at offset " + std::to_string(o) + " with " +
+                            std::to_string(n) + " elements and stride " +
+                            std::to_string(s) + " leaves its size " +
+                            std::to_string(size));
+}
+
+void SliceInstr::checkInserted(Core &core, int64_t found,
+                               int64_t expected) const {
+  if (found != expected)
+    core.fail(location, "inserted tensor has " + std::to_string(found) +
+                            " elements, the slice " + std::to_string(expected));
 }
 
 void SliceInstr::run(Core &core) const {
@@ -780,14 +766,7 @@ void SliceInstr::run(Core &core) const {
   for (int d = large.rank - 1; d >= 0; --d) {
     int64_t o = offsets[d].get(core), n = sizes[d].get(core);
     int64_t s = strides[d].get(core);
-    if (n < 0 ||
-        (n > 0 && (o < 0 || o >= large.sizes[d] || o + (n - 1) * s < 0 ||
-                   o + (n - 1) * s >= large.sizes[d])))
-      core.fail(location, "slice of dimension " + std::to_string(d) +
-                              " at offset " + std::to_string(o) + " with " +
-                              std::to_string(n) + " elements and stride " +
-                              std::to_string(s) + " leaves its size " +
-                              std::to_string(large.sizes[d]));
+    checkSlice(core, d, large.sizes[d]);
     shape[d] = n;
     largeStrides[d] = s * step;
     smallStrides[d] = numElements;
@@ -804,11 +783,8 @@ void SliceInstr::run(Core &core) const {
         t.sizes[t.rank++] = shape[d];
     t.numElements = numElements;
     core.allocateTensor(dst, elem, numElements);
-  } else if (core.tensors[source.slot].numElements != numElements) {
-    core.fail(location,
-              "inserted tensor has " +
-                  std::to_string(core.tensors[source.slot].numElements) +
-                  " elements, the slice " + std::to_string(numElements));
+  } else {
+    checkInserted(core, core.tensors[source.slot].numElements, numElements);
   }
   if (numElements == 0)
     return;

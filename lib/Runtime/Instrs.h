@@ -23,6 +23,7 @@ public:
   Elem source = Elem::Index; ///< Compare, Cast: of the operand
   int dst = 0, a = 0, b = 0, c = 0;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 /// Anything else on scalars: a body of one point.
@@ -31,6 +32,7 @@ public:
   BodyProgram body;
   std::vector<int> results; ///< scalar slots
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 /// affine.apply / min / max.
@@ -50,6 +52,7 @@ public:
   std::vector<int> operands; ///< scalar slots
   int dst = 0;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 
 private:
   int64_t evaluate(Core &core, int node) const;
@@ -83,6 +86,7 @@ public:
   std::vector<int> lowerForms, upperForms;
   std::vector<int> symbolSlots;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 class AccessTileInstr : public Instr {
@@ -90,6 +94,7 @@ public:
   int dst = 0;
   AccessPlan plan;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 class LoadInstr : public Instr {
@@ -100,6 +105,7 @@ public:
   /// piece, so that it stays in the first-level cache.
   bool isDeferred = false;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
 };
 
@@ -109,6 +115,7 @@ public:
   int tile = 0;
   Elem elem = Elem::F16;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 //===----------------------------------------------------------------------===//
@@ -126,6 +133,7 @@ class TransferInstr : public Instr {
 public:
   Transfer transfer;
   void run(Core &core) const override { transfer.run(core); }
+  void trace(Core &core) const override { run(core); }
 };
 
 class ForInstr : public Instr {
@@ -137,6 +145,7 @@ public:
   Transfer leave; ///< iteration arguments to results
   Block body;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
   void runGang(Core *const *cores, int numCores) const override;
 
 private:
@@ -150,6 +159,7 @@ public:
   Block thenBlock, elseBlock;
   Transfer thenResults, elseResults;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 class WhileInstr : public Instr {
@@ -162,6 +172,7 @@ public:
   Block after;
   Transfer next; ///< after's yields to before's arguments
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 class CallInstr : public Instr {
@@ -169,17 +180,26 @@ public:
   const Function *callee = nullptr;
   std::vector<int> args; ///< scalar slots
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 //===----------------------------------------------------------------------===//
 // Tensors
 //===----------------------------------------------------------------------===//
 
+/// Fails on negative and absurd sizes.
+void setTensorShape(Core &core, int location, TensorVal &t,
+                    const std::vector<SizeSource> &sizes);
+/// Row-major; fails on indices outside.
+int64_t getElementOffset(Core &core, int location, const TensorVal &t,
+                         const std::vector<int> &indices);
+
 class EmptyInstr : public Instr {
 public:
   int dst = 0;
   std::vector<SizeSource> sizes;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 /// tensor.splat, tensor.from_elements, linalg.fill: one value, or one each.
@@ -191,6 +211,7 @@ public:
   int shapeOf = -1;        ///< tensor slot instead of sizes
   std::vector<int> values; ///< scalar slots
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 /// The same elements under another shape: collapse, expand, reshape, cast,
@@ -207,6 +228,7 @@ public:
   std::vector<std::vector<int>> groups;
   bool isExpand = false, isCollapse = false;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 class ExtractInstr : public Instr {
@@ -216,6 +238,7 @@ public:
   Elem elem = Elem::F32;
   std::vector<int> indices;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 class InsertInstr : public Instr {
@@ -226,6 +249,7 @@ public:
   int value = 0; ///< scalar slot
   std::vector<int> indices;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 /// tensor.extract_slice and tensor.insert_slice.
@@ -239,12 +263,19 @@ public:
   std::vector<SizeSource> offsets, sizes, strides;
   std::vector<bool> dropped; ///< extract: dimension absent from the result
   void run(Core &core) const override;
+  void trace(Core &core) const override;
+
+private:
+  /// Fails if the slice leaves dimension `d` of `size`.
+  void checkSlice(Core &core, int d, int64_t size) const;
+  void checkInserted(Core &core, int64_t found, int64_t expected) const;
 };
 
 class DimInstr : public Instr {
 public:
   int dst = 0, source = 0, index = 0;
   void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 } // namespace spyre::runtime

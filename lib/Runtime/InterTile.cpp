@@ -76,8 +76,6 @@ void ProduceInstr::run(Core &core) const {
   tile.shape.assign(t.sizes, t.sizes + t.rank);
   const uint8_t *data = static_cast<const uint8_t *>(t.data);
   tile.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
-  if (core.counters)
-    core.counters->ringBytes += uint64_t(t.numElements) * deviceSize(elem);
   core.exchange->send(op, instance, core.coreId, std::move(tile));
 }
 

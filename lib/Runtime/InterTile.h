@@ -72,6 +72,7 @@ public:
   int value = 0; ///< tensor slot of what the region yields
   Elem elem = Elem::F32;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 /// reduce, reduce_scatter, consume, gather, scatter and all_to_all.
@@ -96,6 +97,7 @@ public:
   Block combiner;
   TensorUse combined;
   void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 } // namespace spyre::runtime

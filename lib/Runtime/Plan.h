@@ -22,7 +22,9 @@
 namespace spyre::runtime {
 
 class Core;
+class CoreTrace;
 class Exchange;
+class TimingRun;
 struct Function;
 struct RunState;
 
@@ -37,6 +39,8 @@ public:
   /// The same for several cores of one kernel, none of which waits for
   /// another. Instructions that can share work among them override this.
   virtual void runGang(Core *const *cores, int numCores) const;
+  /// Without data, for the timing engine. The default fails.
+  virtual void trace(Core &core) const;
   int location = 0;          ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
 };
@@ -106,26 +110,6 @@ using Sticks = std::vector<std::pair<int64_t, int64_t>>;
 /// Sorts and joins; returns how many sticks there are.
 uint64_t mergeSticks(Sticks &sticks);
 
-/// What one core did, for reports.
-struct Counters {
-  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
-  uint64_t lxBytesRead = 0, lxBytesWritten = 0;
-  uint64_t sfuElementOps = 0, ptMacs = 0;
-  uint64_t ringBytes = 0;         ///< sent to other cores
-  uint64_t ptRows = ~uint64_t(0); ///< fewest rows of M of any product
-  /// [first, last] sticks of device memory read, to find what cores share.
-  Sticks deviceSticksRead;
-  void add(const Counters &other) {
-    deviceBytesRead += other.deviceBytesRead;
-    deviceBytesWritten += other.deviceBytesWritten;
-    lxBytesRead += other.lxBytesRead;
-    lxBytesWritten += other.lxBytesWritten;
-    sfuElementOps += other.sfuElementOps;
-    ptMacs += other.ptMacs;
-    ringBytes += other.ringBytes;
-  }
-};
-
 /// Slots of one function on one worker; reused from core to core.
 class Core {
 public:
@@ -139,12 +123,16 @@ public:
   RunState *run = nullptr;
   uint64_t epoch = 0; ///< of the run whose memory this core sees
   DeviceMemory *memory = nullptr;
-  bool zeroOutside = false;     ///< OutOfBounds::Zero
-  Counters *counters = nullptr; ///< null: no counting
+  bool zeroOutside = false;    ///< OutOfBounds::Zero
+  CoreTrace *tracer = nullptr; ///< timing engine: no data
+  TimingRun *timing = nullptr;
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
   Exchange *exchange = nullptr;
   std::vector<int64_t> produced; ///< runs of each produce op
+  /// Timing engine: the last tile of each produce op.
+  std::vector<std::vector<int64_t>> producedShapes;
+  std::vector<int> producedSteps;
 
   std::vector<Scalar> scalars;
   std::vector<TensorVal> tensors;
@@ -227,17 +215,18 @@ private:
 };
 
 /// A call of `callee` from a sequence (runs it over its grid).
-void callFunction(Core &caller, const Function &callee, const Scalar *args,
-                  int location);
+void callFunction(Core &caller, const Function &callee, const Scalar *args);
 
 struct Program::Impl {
   Plan plan;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<RunState>> idle;
   mutable bool hasReport = false;
-  mutable RunReport report;
+  mutable TimingReport report;
   mutable DeviceSpec reportSpec;
   mutable std::vector<int64_t> reportKey;
+  std::vector<Scalar>
+  makeArguments(const std::vector<int64_t> &argValues) const;
   Impl();
   ~Impl();
 };

@@ -187,6 +187,10 @@ struct TensorVal {
   int64_t numElements = 0;
   bool isPermuted = false;
   int64_t strides[kMaxRank]; ///< in elements, if permuted
+  /// Timing engine: the step that makes the tile (-1: none), whether all its
+  /// elements are one value, and whether it is a buffer in LX itself.
+  int step = -1;
+  bool isUniform = false, isBuffer = false;
   /// Slot of the prepared access tile whose data has not been read yet, or
   /// -1. Only the structured loop that uses it meets such a tensor.
   int deferredTile = -1;
@@ -209,6 +213,7 @@ struct ViewVal {
   int64_t byteAddress = 0; ///< device or LX byte address of coordinate 0
   Elem elem = Elem::F16;
   bool isLX = false;
+  int lxCore = -1; ///< whose LX; -1: the executing core's own
   /// The whole box lies inside one allocation (or inside the LX).
   bool checked = false;
   int rank = 0;

@@ -38,8 +38,11 @@ Runs a KTIR program (text or bytecode) on the functional device model.
                      past an allocation give zeros, writes are dropped)
   --threads N        host threads (default: one per processor)
   --repeat N         run N times on the same inputs (default 1)
-  --timing           print predicted device time and host time
-  --json FILE        write the report of the run
+  --timing           print where the device's time goes, and host time
+  --json FILE        write the same as JSON
+  --trace FILE       write a Chrome trace of the device, for Perfetto
+  --no-overlap       time each core as doing one step after another
+  --predict-only     predict the time without running the program
   --device FILE      numbers of the device for predictions, as JSON; those not
                      given keep their defaults
   --print-device-spec
@@ -52,13 +55,13 @@ Exit status: 0, or 1 after an error; then no file was written.
 
 namespace {
 struct Options {
-  std::string program, entry, outDir, json;
+  std::string program, entry, outDir, json, trace;
   std::shared_ptr<const DeviceSpec> device;
   std::vector<std::string> args;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
   int threads = 0, repeat = 1;
-  bool timing = false;
+  bool timing = false, overlap = true, predictOnly = false;
 };
 
 /// One array argument of the run.
@@ -128,6 +131,12 @@ static Options parseOptions(int argc, char **argv) {
       o.threads = parseCount(flag, value());
     } else if (flag == "--repeat") {
       o.repeat = parseCount(flag, value());
+    } else if (flag == "--trace") {
+      o.trace = value();
+    } else if (flag == "--no-overlap") {
+      o.overlap = false;
+    } else if (flag == "--predict-only") {
+      o.predictOnly = true;
     } else if (flag == "--timing") {
       o.timing = true;
     } else if (flag == "--oob") {
@@ -160,6 +169,8 @@ static Options parseOptions(int argc, char **argv) {
   }
   if (o.program.empty())
     usageError("no program given (see --help)");
+  if (o.predictOnly && !o.outDir.empty())
+    usageError("--out-dir needs a run, --predict-only makes none");
   return o;
 }
 
@@ -396,39 +407,6 @@ static void checkFileName(const std::string &name) {
     throw Error("argument name '" + name + "' cannot name a file");
 }
 
-static nlohmann::ordered_json toJson(const RunReport &report,
-                                     double hostSeconds) {
-  nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
-  for (const KernelReport &k : report.kernels)
-    kernels.push_back({{"name", k.name},
-                       {"location", k.location},
-                       {"cores", k.numCores},
-                       {"predicted_seconds", k.predictedSeconds},
-                       {"bottleneck", k.bottleneck},
-                       {"device_bytes_read", k.deviceBytesRead},
-                       {"device_bytes_written", k.deviceBytesWritten},
-                       {"device_bytes_demanded", k.deviceBytesDemanded},
-                       {"lx_bytes_read", k.lxBytesRead},
-                       {"lx_bytes_written", k.lxBytesWritten},
-                       {"sfu_element_ops", k.sfuElementOps},
-                       {"pt_macs", k.ptMacs},
-                       {"flops", k.flops()}});
-  nlohmann::ordered_json bytes = {
-      {"device_memory",
-       {{"read", report.deviceBytesRead},
-        {"written", report.deviceBytesWritten},
-        {"demanded", report.deviceBytesDemanded}}},
-      {"lx",
-       {{"read", report.lxBytesRead}, {"written", report.lxBytesWritten}}}};
-  return {{"host_seconds", hostSeconds},
-          {"predicted_seconds", report.predictedSeconds},
-          {"bottleneck", report.bottleneck},
-          {"bytes", std::move(bytes)},
-          {"sfu_element_ops", report.sfuElementOps},
-          {"pt_macs", report.ptMacs},
-          {"kernels", std::move(kernels)}};
-}
-
 static double medianOf(std::vector<double> values) {
   size_t middle = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + middle, values.end());
@@ -437,6 +415,16 @@ static double medianOf(std::vector<double> values) {
     return upper;
   return (upper + *std::max_element(values.begin(), values.begin() + middle)) /
          2;
+}
+
+/// The report, with the host's median time before it if there were runs.
+static std::string toJson(const TimingReport &report,
+                          const std::vector<double> &hostSeconds) {
+  nlohmann::ordered_json json;
+  if (!hostSeconds.empty())
+    json["host_seconds"] = medianOf(hostSeconds);
+  json.update(nlohmann::ordered_json::parse(report.toJson()));
+  return json.dump(2) + "\n";
 }
 
 static void run(const Options &options) {
@@ -524,26 +512,25 @@ static void run(const Options &options) {
   runOptions.threads = options.threads;
   runOptions.numerics = options.numerics;
   runOptions.oob = options.oob;
-  runOptions.device = options.device;
-  RunReport report;
   std::vector<double> hostSeconds;
-  for (int repeat = 0; repeat < options.repeat; ++repeat) {
+  int numRuns = options.predictOnly ? 0 : options.repeat;
+  for (int repeat = 0; repeat < numRuns; ++repeat) {
     for (Array &array : arrays)
       upload(infos[array.argument], array, options.numerics, memory);
-    RunReport current = program->run(memory, values, runOptions);
-    hostSeconds.push_back(current.wallSeconds);
+    hostSeconds.push_back(program->run(memory, values, runOptions).wallSeconds);
   }
   std::vector<NpyArray> results;
   for (const Array &array : arrays)
     results.push_back(
         download(infos[array.argument], array, options.numerics, memory));
-  double first = hostSeconds.front(), median = medianOf(hostSeconds);
-  if (options.timing || !options.json.empty()) {
-    // Counting slows a run down: one more, on the original inputs again.
-    for (Array &array : arrays)
-      upload(infos[array.argument], array, options.numerics, memory);
-    runOptions.report = true;
-    report = program->run(memory, values, runOptions);
+  TimingReport report;
+  if (options.timing || !options.json.empty() || !options.trace.empty()) {
+    TimingOptions timing;
+    if (options.device)
+      timing.spec = *options.device;
+    timing.overlap = options.overlap;
+    timing.events = !options.trace.empty();
+    report = program->simulate(memory, values, runOptions, timing);
   }
 
   // Everything was right: now files may be written.
@@ -555,25 +542,16 @@ static void run(const Options &options) {
                 [&](const std::string &path) { writeNpy(path, results[i]); });
   }
   if (!options.json.empty())
-    files.addText(options.json, toJson(report, median).dump(2) + "\n");
+    files.addText(options.json, toJson(report, hostSeconds));
+  if (!options.trace.empty())
+    files.addText(options.trace, report.toChromeTrace());
   files.commit();
   if (options.timing) {
-    std::printf("%-32s %6s %12s %14s %14s %12s %12s  %s\n", "kernel", "cores",
-                "predicted us", "bytes read", "bytes written", "SFU ops",
-                "PT MACs", "bottleneck");
-    for (const KernelReport &k : report.kernels)
-      std::printf("%-32s %6lld %12.2f %14llu %14llu %12llu %12llu  %s\n",
-                  k.name.c_str(), static_cast<long long>(k.numCores),
-                  k.predictedSeconds * 1e6,
-                  static_cast<unsigned long long>(k.deviceBytesRead),
-                  static_cast<unsigned long long>(k.deviceBytesWritten),
-                  static_cast<unsigned long long>(k.sfuElementOps),
-                  static_cast<unsigned long long>(k.ptMacs),
-                  k.bottleneck.c_str());
-    std::printf("predicted %.2f us; host first run %.1f us, median of %d %.1f "
-                "us\n",
-                report.predictedSeconds * 1e6, first * 1e6, options.repeat,
-                median * 1e6);
+    std::fputs(report.toText().c_str(), stdout);
+    if (!hostSeconds.empty())
+      std::printf("host first run %.1f us, median of %zu %.1f us\n",
+                  hostSeconds.front() * 1e6, hostSeconds.size(),
+                  medianOf(hostSeconds) * 1e6);
   }
 }
 

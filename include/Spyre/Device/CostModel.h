@@ -36,10 +36,11 @@ struct OpWork {
   /// Rows of M that stream through the matrix unit of a core; few do not fill
   /// its pipeline. 0: enough.
   double ptRowsPerCore = 0;
-  /// Element operations of the vector unit, each times its weight.
+  /// Element operations of the vector unit, transcendental ones times
+  /// DeviceSpec::sfuTranscendentalWeight.
   double sfuElementsPerCore = 0;
   std::vector<DeviceAccess> deviceAccesses;
-  /// Read and written.
+  /// Of passes over tiles in LX, the busier of reading and writing.
   double lxBytesPerCore = 0;
   /// Sum over the transfers on the data ring of bytes x hops.
   double ringByteHops = 0;
@@ -47,9 +48,8 @@ struct OpWork {
   double ringBytesBusiestLink = 0;
   /// Partial results of a K split: output elements x hops.
   double partialSumElementHops = 0;
-  /// Small operands that the op before leaves in device memory and this op
-  /// waits for.
-  int64_t numDependentAccesses = 0;
+  /// Operands in device memory whose transfers' setup nothing hides.
+  int64_t numExposedTransfers = 0;
 };
 
 enum class Bottleneck { PT, SFU, DeviceMemory, LX, Ring, PartialSums, Latency };
@@ -72,6 +72,17 @@ struct OpCost {
 
 /// Excludes DeviceSpec::launchSeconds, which a program pays once.
 OpCost estimateOp(const OpWork &work, const DeviceSpec &spec = {});
+
+//===----------------------------------------------------------------------===//
+// One pass over tiles of a core
+//===----------------------------------------------------------------------===//
+
+/// Of the matrix unit, with `rows` rows of M (0: enough).
+double ptSeconds(double macs, double rows, const DeviceSpec &spec);
+/// Of the vector unit, weighted elements.
+double sfuSeconds(double elements, const DeviceSpec &spec);
+/// Of LX in one direction.
+double lxSeconds(double bytes, const DeviceSpec &spec);
 
 /// Fraction of the matrix unit's rate that `rows` rows reach:
 /// min(1, sqrt(passes / 8)), passes = max(1, rows / 8).

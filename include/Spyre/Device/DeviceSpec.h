@@ -41,6 +41,7 @@ struct DeviceSpec {
   int64_t numPTRows = 8;    ///< of the systolic array of one corelet
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
+  double sfuTranscendentalWeight = 2; ///< cycles of exp, log, sin, ... per lane
   double clockHertz = 1.5e9;
   double ptMacsPerSecondPerCore = 1.536e12; ///< fp16
   double cardOpsPerSecond = 300e12;         ///< low precision, a lower bound
@@ -53,14 +54,14 @@ struct DeviceSpec {
 
   // LX scratchpad.
   int64_t lxBytesPerCore = 2 << 20;
-  double lxReservedFraction = 0.2; ///< kept for the back end
-  double lxBytesPerSecondPerCore = 384e9;
+  double lxReservedFraction = 0.2;        ///< kept for the back end
+  double lxBytesPerSecondPerCore = 384e9; ///< each of reading and writing
 
   // Device memory.
   int64_t stickBytes = 128;
   int64_t deviceMemoryBytes = int64_t{128} << 30;
   double deviceMemoryBytesPerSecond = 204.8e9;  ///< the reference's constant
-  double effectiveMemoryBytesPerSecond = 420e9; ///< what the timing uses
+  double effectiveMemoryBytesPerSecond = 380e9; ///< what the timing uses
   int64_t maxSpanBytes = 256 << 20;             ///< per core and tensor
   int64_t numBroadcastCores = 8; ///< served by one read without loss
   int64_t numSegments = 8;
@@ -69,11 +70,12 @@ struct DeviceSpec {
 
   // Ring.
   int64_t ringBytesPerCycle = 128; ///< per direction and link
+  double ringHopCycles = 1;        ///< until a tile reaches the next core
 
   // Fixed costs.
-  double launchSeconds = 0.9e-6; ///< of a program
-  double dependentAccessSeconds =
-      1.3e-6; ///< of a result that the next op needs
+  double launchSeconds = 4.2e-6; ///< of a program
+  double transferSetupSeconds =
+      0.42e-6; ///< per operand in device memory and op, before bytes flow
 
   // The reference's matmul model (spec/passes.md, "Pass 2").
   double partialSumSecondsPerElementHop = 1.4e-10;
@@ -96,6 +98,7 @@ struct DeviceSpec {
   double ringBytesPerSecond() const {
     return static_cast<double>(ringBytesPerCycle) * clockHertz;
   }
+  double ringHopSeconds() const { return ringHopCycles / clockHertz; }
 
   /// All numbers above, in their order.
   static const std::vector<ParameterInfo> &parameters();

@@ -12,6 +12,7 @@
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Device/TensorLayout.h"
 #include "Spyre/Runtime/DeviceMemory.h"
+#include "Spyre/Runtime/TimingReport.h"
 
 #include <cstdint>
 #include <memory>
@@ -65,38 +66,13 @@ struct RunOptions {
   int threads = 0;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
-  /// Fill RunReport::kernels (costs one walk the first time only).
+  /// Fill the report of the timing engine (simulated the first time only).
   bool report = false;
   /// Numbers of the device for the report; null: the defaults.
   std::shared_ptr<const DeviceSpec> device;
 };
 
-/// What one call of one kernel costs on the modelled device.
-struct KernelReport {
-  std::string name;
-  std::string location; ///< "file:line:col" of the kernel or its call
-  int64_t numCores = 1;
-  double predictedSeconds = 0;
-  /// Traffic with device memory, in whole sticks: what several cores read at
-  /// once is one broadcast, counted once.
-  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
-  uint64_t deviceBytesDemanded = 0; ///< read, counted for every core
-  uint64_t lxBytesRead = 0, lxBytesWritten = 0;
-  uint64_t sfuElementOps = 0; ///< over all cores
-  uint64_t ptMacs = 0;        ///< over all cores
-  uint64_t flops() const { return sfuElementOps + 2 * ptMacs; }
-  std::string bottleneck; ///< spyre::toString(Bottleneck)
-};
-
-struct RunReport {
-  std::vector<KernelReport> kernels; ///< in order of execution
-  double predictedSeconds = 0;       ///< kernels plus one launch
-  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
-  uint64_t deviceBytesDemanded = 0, lxBytesRead = 0, lxBytesWritten = 0;
-  uint64_t sfuElementOps = 0, ptMacs = 0;
-  /// That of the kernels which take most of the predicted time; "launch" if
-  /// that takes more.
-  std::string bottleneck;
+struct RunReport : TimingReport {
   double wallSeconds = 0; ///< host time of this run
 };
 
@@ -125,7 +101,19 @@ public:
   /// a run with RunOptions::report has been made.
   double predictedSeconds() const;
 
+  /// When everything would happen on the device: the same plan walked without
+  /// data. Indices of gathers are taken as distinct, other values read from
+  /// memory as zero (TimingReport::dataDependent). Throws Error as run() does.
+  TimingReport simulate(DeviceMemory &memory,
+                        const std::vector<int64_t> &argValues,
+                        const RunOptions &options,
+                        const TimingOptions &timing) const;
+
 private:
+  void checkArgumentCount(const std::vector<int64_t> &argValues) const;
+  TimingReport timingOf(DeviceMemory &memory,
+                        const std::vector<int64_t> &argValues,
+                        const RunOptions &options) const;
   std::unique_ptr<Impl> impl;
 };
 

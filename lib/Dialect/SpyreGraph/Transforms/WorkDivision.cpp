@@ -344,7 +344,7 @@ private:
         memorySeconds -= divisions.get(candidate, edge.operand).seconds;
         residentBytes += divisions.operandBytes[edge.operand];
       } else {
-        otherSeconds += spec.dependentAccessSeconds;
+        otherSeconds += spec.transferSetupSeconds;
       }
     }
     unsigned disagreeing = 0;
@@ -359,7 +359,7 @@ private:
         residentBytes += user.divisions->operandBytes[edge.operand];
       } else {
         ++disagreeing;
-        otherSeconds += cost.seconds + spec.dependentAccessSeconds;
+        otherSeconds += cost.seconds + spec.transferSetupSeconds;
       }
     }
     memorySeconds +=

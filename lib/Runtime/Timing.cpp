@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Timing.cpp - A program in time, without data -----------------------===//
+
+#include "Timing.h"
+
+#include "Spyre/Device/CostModel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <unordered_set>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+TimingRun::TimingRun(const Plan &plan, DeviceMemory &memory,
+                     const std::vector<int64_t> &argValues,
+                     const RunOptions &options, const TimingOptions &timing)
+    : plan(plan), memory(memory), options(options), timing(timing) {
+  cores.resize(plan.functions.size());
+  traffic.resize(plan.arguments.size() + 1);
+  for (size_t i = 0; i < plan.arguments.size(); ++i) {
+    const ArgumentInfo &info = plan.arguments[i];
+    traffic[i].name = info.name;
+    if (info.kind == ArgumentInfo::Scalar)
+      continue;
+    int64_t unit = info.kind == ArgumentInfo::Pool
+                       ? 1
+                       : std::max<int64_t>(info.elementSizeInBytes, 1);
+    arguments.push_back({argValues[i] * unit, static_cast<int>(i)});
+  }
+  traffic.back().name = "other";
+  std::sort(arguments.begin(), arguments.end());
+}
+
+TimingRun::~TimingRun() = default;
+
+int TimingRun::nameNumber(const std::string &name) {
+  auto [it, isNew] =
+      names.try_emplace(name, static_cast<int>(report.names.size()));
+  if (isNew)
+    report.names.push_back(name);
+  return it->second;
+}
+
+int TimingRun::messageNumber(int op, int64_t instance) {
+  return messages.try_emplace({op, instance}, static_cast<int>(messages.size()))
+      .first->second;
+}
+
+Core &TimingRun::core(const Function &function) {
+  std::unique_ptr<Core> &core = cores[function.index];
+  if (!core) {
+    core = std::make_unique<Core>(plan, function, &pool,
+                                  options.numerics == Numerics::IEEE);
+    core->memory = &memory;
+    core->zeroOutside = options.oob == OutOfBounds::Zero;
+    core->timing = this;
+  }
+  return *core;
+}
+
+void TimingRun::begin(CoreTrace &trace) {
+  trace.spec = &timing.spec;
+  trace.plan = &plan;
+  trace.arguments = &arguments;
+  trace.knownSticks = &knownSticks;
+}
+
+void TimingRun::call(const Function &callee, const Scalar *args, int location) {
+  if (!callee.hasCalls && (callee.hasGrid || callee.accessesMemory))
+    return runKernel(callee, args, location);
+  CoreTrace trace;
+  begin(trace);
+  Core &core = this->core(callee);
+  core.tracer = &trace;
+  core.execute(0, args);
+}
+
+void TimingRun::runKernel(const Function &callee, const Scalar *args,
+                          int location) {
+  int64_t numCores = callee.numCores();
+  std::vector<CoreTrace> traces(numCores);
+  messages.clear();
+  Core &core = this->core(callee);
+  for (int64_t index = 0; index < numCores; ++index) {
+    begin(traces[index]);
+    core.tracer = &traces[index];
+    core.produced.assign(callee.numProduceOps, 0);
+    core.producedShapes.assign(callee.numProduceOps, {});
+    core.producedSteps.assign(callee.numProduceOps, -1);
+    core.execute(index, args);
+    if (int at = traces[index].dataLocation; at >= 0)
+      report.dataDependent.push_back(plan.locations[at]);
+  }
+  KernelTimes times;
+  try {
+    times = simulateKernel(traces, timing.spec, timing.overlap);
+  } catch (const Error &error) {
+    throw Error(plan.locations[callee.location] + ": error: " + error.what());
+  }
+  if (timing.events)
+    addEvents(callee, location, traces, times);
+  addReport(callee, location, traces, times);
+  now += times.seconds;
+}
+
+//===----------------------------------------------------------------------===//
+// Reports
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A part of the time of a chain of steps.
+struct Share {
+  const char *name;
+  const char *parameter; ///< of DeviceSpec, on which it rests
+};
+enum ShareKind { PTShare, SFUShare, LXShare, MemoryShare, RingShare, Latency };
+constexpr int kNumShares = Latency + 1;
+const Share kShares[kNumShares] = {
+    {"pt", "ptMacsPerSecondPerCore"},
+    {"sfu", "numSFULanes"},
+    {"lx", "lxBytesPerSecondPerCore"},
+    {"device memory", "effectiveMemoryBytesPerSecond"},
+    {"ring", "clockHertz"},
+    {"latency", "transferSetupSeconds"}};
+} // namespace
+
+static bool isGuessed(const char *parameter) {
+  return findParameter(parameter)->basis == Basis::Guessed;
+}
+
+void TimingRun::findCriticalPath(const std::vector<CoreTrace> &traces,
+                                 const KernelTimes &times,
+                                 KernelReport &kernel) const {
+  double shares[kNumShares] = {};
+  int core = -1, step = -1;
+  double end = -1;
+  for (size_t c = 0; c < traces.size(); ++c)
+    for (size_t s = 0; s < traces[c].steps.size(); ++s)
+      if (times.steps[c][s].end > end) {
+        end = times.steps[c][s].end;
+        core = static_cast<int>(c);
+        step = static_cast<int>(s);
+      }
+  while (core >= 0 && step >= 0) {
+    const Step &s = traces[core].steps[step];
+    const StepTime &t = times.steps[core][step];
+    double seconds = t.end - t.start;
+    switch (s.unit) {
+    case Unit::PT:
+    case Unit::SFU:
+      shares[s.isLXBound          ? LXShare
+             : s.unit == Unit::PT ? PTShare
+                                  : SFUShare] += seconds;
+      break;
+    case Unit::Load:
+    case Unit::Store:
+      shares[Latency] += t.flow - t.start;
+      shares[MemoryShare] += t.end - t.flow;
+      break;
+    case Unit::Ring:
+      shares[RingShare] += seconds;
+      break;
+    case Unit::None:
+      break;
+    }
+    // A message is under way between its producer's end and this start.
+    double known = 0;
+    if (t.waitedStep >= 0)
+      known = times.steps[t.waitedCore][t.waitedStep].end;
+    if (t.waitedStep >= 0 && t.start > known)
+      shares[RingShare] += t.start - known;
+    core = t.waitedCore;
+    step = t.waitedStep;
+  }
+  double sum = 0, guessed = 0;
+  int largest = MemoryShare;
+  for (int i = 0; i < kNumShares; ++i) {
+    sum += shares[i];
+    if (shares[i] > shares[largest])
+      largest = i;
+    if (isGuessed(kShares[i].parameter))
+      guessed += shares[i];
+  }
+  kernel.bottleneck = kShares[largest].name;
+  kernel.guessedShare = sum > 0 ? guessed / sum : 0;
+}
+
+void TimingRun::addReport(const Function &callee, int location,
+                          std::vector<CoreTrace> &traces,
+                          const KernelTimes &times) {
+  const DeviceSpec &spec = timing.spec;
+  KernelReport kernel;
+  kernel.name = callee.name;
+  kernel.location = plan.locations[location];
+  kernel.numCores = callee.numCores();
+  kernel.startSeconds = now;
+  kernel.predictedSeconds = times.seconds;
+
+  OpWork work;
+  work.numCores = kernel.numCores;
+  uint64_t written = 0;
+  double distinctRead = 0;
+  std::unordered_set<uint64_t> seen;
+  for (const CoreTrace &trace : traces) {
+    const WorkTotals &t = trace.totals;
+    kernel.deviceBytesDemanded += t.deviceBytesRead;
+    written += t.deviceBytesWritten;
+    kernel.lxBytesRead += t.lxBytesRead;
+    kernel.lxBytesWritten += t.lxBytesWritten;
+    kernel.ringBytes += t.ringBytes;
+    kernel.sfuElementOps += t.sfuElementOps;
+    kernel.ptMacs += t.ptMacs;
+    work.macsPerCore = std::max(work.macsPerCore, double(t.ptMacs));
+    work.sfuElementsPerCore = std::max(work.sfuElementsPerCore, t.sfuElements);
+    work.lxBytesPerCore = std::max(work.lxBytesPerCore, double(t.lxTileBytes));
+    if (t.ptRows > 0 &&
+        (work.ptRowsPerCore == 0 || double(t.ptRows) < work.ptRowsPerCore))
+      work.ptRowsPerCore = double(t.ptRows);
+    work.numExposedTransfers =
+        std::max<int64_t>(work.numExposedTransfers, t.numStreams);
+    for (const Step &step : trace.steps)
+      if (step.unit == Unit::Load &&
+          (step.key == 0 || seen.insert(step.key).second))
+        distinctRead += double(step.bytes);
+  }
+  kernel.deviceBytesWritten = written;
+  for (const TransferTime &transfer : times.transfers) {
+    const Step &step = traces[transfer.core].steps[transfer.step];
+    TensorTraffic &tensor =
+        traffic[step.argument < 0 ? traffic.size() - 1 : step.argument];
+    if (step.unit == Unit::Load) {
+      kernel.deviceBytesRead += transfer.bytes;
+      tensor.bytesRead += transfer.bytes;
+    } else {
+      tensor.bytesWritten += transfer.bytes;
+    }
+  }
+  double sharing =
+      distinctRead > 0 ? double(kernel.deviceBytesDemanded) / distinctRead : 1;
+  work.deviceAccesses.push_back({distinctRead, sharing, false});
+  work.deviceAccesses.push_back({double(written), 1, true});
+  // Around the ring, half way on average.
+  work.ringByteHops = double(kernel.ringBytes) * double(kernel.numCores) / 2;
+  kernel.costModelSeconds = estimateOp(work, spec).seconds;
+
+  findCriticalPath(traces, times, kernel);
+
+  // Utilisation.
+  double busy[kNumTimedUnits] = {};
+  for (size_t c = 0; c < traces.size(); ++c)
+    for (size_t s = 0; s < traces[c].steps.size(); ++s) {
+      const StepTime &t = times.steps[c][s];
+      Unit unit = traces[c].steps[s].unit;
+      if (unit != Unit::None)
+        busy[int(unit)] += (t.end - t.start) / double(kernel.numCores);
+    }
+  std::map<std::pair<int, int>, double> links;
+  double &ring = busy[int(TimedUnit::Ring)];
+  ring = 0;
+  for (const LinkTime &link : times.links) {
+    double &sum = links[{link.direction, link.link}];
+    sum += link.end - link.start;
+    ring = std::max(ring, sum);
+  }
+  busy[int(TimedUnit::DeviceMemory)] =
+      double(kernel.deviceBytesRead + written) /
+      spec.effectiveMemoryBytesPerSecond;
+  for (int u = 0; u < kNumTimedUnits; ++u) {
+    busySeconds[u] += busy[u];
+    if (times.seconds > 0)
+      kernel.utilisation[u] = std::min(1.0, busy[u] / times.seconds);
+  }
+
+  // Roofline of the unit that does most of the work.
+  double flops = double(kernel.flops());
+  double peak = (2 * kernel.ptMacs >= kernel.sfuElementOps
+                     ? 2 * spec.ptMacsPerSecondPerCore
+                     : spec.sfuElementsPerSecondPerCore()) *
+                double(kernel.numCores);
+  double deviceBytes = double(kernel.deviceBytesRead + written);
+  double memoryBound =
+      deviceBytes > 0 ? flops / deviceBytes * spec.effectiveMemoryBytesPerSecond
+                      : std::numeric_limits<double>::infinity();
+  kernel.arithmeticIntensity = deviceBytes > 0
+                                   ? flops / deviceBytes
+                                   : std::numeric_limits<double>::infinity();
+  kernel.isMemoryBound = memoryBound < peak;
+  kernel.attainableFlopsPerSecond = std::min(peak, memoryBound);
+  kernel.flopsPerSecond = times.seconds > 0 ? flops / times.seconds : 0;
+
+  bottlenecks[kernel.bottleneck] += kernel.predictedSeconds;
+  guessedSeconds += kernel.guessedShare * kernel.predictedSeconds;
+  report.kernels.push_back(std::move(kernel));
+}
+
+void TimingRun::finishReport() {
+  report.predictedSeconds = now;
+  double inKernels = now - report.launchSeconds;
+  for (const KernelReport &kernel : report.kernels) {
+    report.deviceBytesRead += kernel.deviceBytesRead;
+    report.deviceBytesWritten += kernel.deviceBytesWritten;
+    report.deviceBytesDemanded += kernel.deviceBytesDemanded;
+    report.lxBytesRead += kernel.lxBytesRead;
+    report.lxBytesWritten += kernel.lxBytesWritten;
+    report.ringBytes += kernel.ringBytes;
+    report.sfuElementOps += kernel.sfuElementOps;
+    report.ptMacs += kernel.ptMacs;
+  }
+  bottlenecks["launch"] += report.launchSeconds;
+  double most = -1;
+  for (const auto &[name, seconds] : bottlenecks)
+    if (seconds > most) {
+      most = seconds;
+      report.bottleneck = name;
+    }
+  if (now > 0)
+    report.guessedShare =
+        (guessedSeconds +
+         (isGuessed("launchSeconds") ? report.launchSeconds : 0)) /
+        now;
+  if (inKernels > 0)
+    for (int u = 0; u < kNumTimedUnits; ++u)
+      report.utilisation[u] = std::min(1.0, busySeconds[u] / inKernels);
+  for (TensorTraffic &tensor : traffic)
+    if (tensor.bytesRead + tensor.bytesWritten > 0)
+      report.tensors.push_back(tensor);
+  std::sort(report.dataDependent.begin(), report.dataDependent.end());
+  report.dataDependent.erase(
+      std::unique(report.dataDependent.begin(), report.dataDependent.end()),
+      report.dataDependent.end());
+}
+
+TimingReport TimingRun::run(const Scalar *args) {
+  report.overlap = timing.overlap;
+  report.launchSeconds = timing.spec.launchSeconds;
+  now = report.launchSeconds;
+  call(*plan.entry, args, plan.entry->location);
+  if (report.kernels.empty()) {
+    report.launchSeconds = 0;
+    now = 0;
+  }
+  finishReport();
+  return std::move(report);
+}
+
+//===----------------------------------------------------------------------===//
+// Events of the trace
+//===----------------------------------------------------------------------===//
+
+void TimingRun::addEvents(const Function &callee, int location,
+                          const std::vector<CoreTrace> &traces,
+                          const KernelTimes &times) {
+  auto lane = [&](int process, int number, const std::string &name) {
+    report.lanes.try_emplace({process, number}, name);
+  };
+  auto slice = [&](int process, int number, int name, int at, double start,
+                   double end, uint64_t bytes) {
+    if (end > start)
+      report.events.push_back({TraceEvent::Slice, process, number, name, at,
+                               now + start, end - start, bytes});
+  };
+  int where = nameNumber(plan.locations[location]);
+  lane(0, 0, "kernels");
+  slice(0, 0, nameNumber(callee.name), where, 0, times.seconds, 0);
+
+  // Transfers in flight at once lie in lanes side by side.
+  std::vector<TransferTime> transfers = times.transfers;
+  std::sort(transfers.begin(), transfers.end(),
+            [](const TransferTime &a, const TransferTime &b) {
+              return std::tie(a.start, a.core, a.step) <
+                     std::tie(b.start, b.core, b.step);
+            });
+  std::vector<double> laneEnd;
+  for (const TransferTime &transfer : transfers) {
+    const Step &step = traces[transfer.core].steps[transfer.step];
+    size_t number = 0;
+    while (number < laneEnd.size() && laneEnd[number] > transfer.start)
+      ++number;
+    if (number == laneEnd.size())
+      laneEnd.push_back(0);
+    laneEnd[number] = transfer.end;
+    std::string name = step.unit == Unit::Load ? "read " : "write ";
+    name +=
+        traffic[step.argument < 0 ? traffic.size() - 1 : step.argument].name;
+    if (transfer.numSharing > 1)
+      name += " for " + std::to_string(transfer.numSharing) + " cores";
+    lane(1, static_cast<int>(number), "transfer " + std::to_string(number));
+    slice(1, static_cast<int>(number), nameNumber(name),
+          nameNumber(plan.locations[step.location]), transfer.start,
+          transfer.end, transfer.bytes);
+  }
+  for (const LinkTime &link : times.links) {
+    int number = link.link * 2 + link.direction;
+    lane(2, number,
+         "core " + std::to_string(link.link) +
+             (link.direction == 0 ? " up" : " down"));
+    slice(2, number, nameNumber("tile"), where, link.start, link.end,
+          link.bytes);
+  }
+  for (size_t c = 0; c < traces.size(); ++c) {
+    int process = 3 + static_cast<int>(c);
+    std::vector<std::pair<double, int64_t>> changes;
+    for (size_t s = 0; s < traces[c].steps.size(); ++s) {
+      const Step &step = traces[c].steps[s];
+      const StepTime &t = times.steps[c][s];
+      if (step.unit != Unit::None) {
+        lane(process, int(step.unit), toString(step.unit));
+        slice(process, int(step.unit), nameNumber(step.name),
+              nameNumber(plan.locations[step.location]), t.start, t.end,
+              step.bytes);
+      }
+      if (step.tileBytes == 0)
+        continue;
+      double end = step.lastUse >= 0 ? times.steps[c][step.lastUse].end : t.end;
+      changes.push_back({t.start, int64_t(step.tileBytes)});
+      changes.push_back({std::max(end, t.end), -int64_t(step.tileBytes)});
+    }
+    std::sort(changes.begin(), changes.end());
+    int64_t bytes = 0;
+    for (size_t i = 0; i < changes.size(); ++i) {
+      bytes += changes[i].second;
+      if (i + 1 == changes.size() || changes[i + 1].first > changes[i].first)
+        report.events.push_back({TraceEvent::Counter, process, 0,
+                                 nameNumber("LX bytes of tiles"), where,
+                                 now + changes[i].first, 0, uint64_t(bytes)});
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+TimingReport Program::simulate(DeviceMemory &memory,
+                               const std::vector<int64_t> &argValues,
+                               const RunOptions &options,
+                               const TimingOptions &timing) const {
+  checkArgumentCount(argValues);
+  std::vector<Scalar> args = impl->makeArguments(argValues);
+  return TimingRun(impl->plan, memory, argValues, options, timing)
+      .run(args.data());
+}
