@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a Chrome trace: check_trace.py TRACE REPORT PROGRAM CORES."""
 
+import itertools
 import json
 import sys
 from collections import defaultdict
@@ -28,7 +29,7 @@ for e in events:
 for lane, slices in lanes.items():
     assert lane in names, lane
     slices.sort()
-    for (_, end), (start, _) in zip(slices, slices[1:], strict=False):
+    for (_, end), (start, _) in itertools.pairwise(slices):
         assert start >= end - 1e-9, (lane, start, end)
     assert slices[-1][1] <= report["predicted_seconds"] * 1e6 + 1e-9
 
