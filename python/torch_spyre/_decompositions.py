@@ -28,6 +28,7 @@ def decompositions() -> dict[Any, Callable]:
     table = {
         **core_aten_decompositions(),
         **_fused_ops.DECOMPOSITIONS,
+        **_fused_ops.RANDOM_DECOMPOSITIONS,
         **_fused_ops.foreach_decompositions(),
     }
     own = table_operators()

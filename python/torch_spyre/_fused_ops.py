@@ -130,6 +130,23 @@ def native_multi_head_attention(
     return result, weights.mean(1) if average_attn_weights else weights
 
 
+def native_dropout(
+    input: Tensor, p: float, train: bool | None
+) -> tuple[Tensor, Tensor]:
+    """``aten.native_dropout`` as the device's eager kernel computes it."""
+    if train is False or p == 0:
+        return input.clone(), torch.ones_like(input, dtype=torch.bool)
+    if p == 1:
+        return torch.zeros_like(input), torch.zeros_like(input, dtype=torch.bool)
+    mask = torch.rand_like(input, dtype=torch.float32) > p
+    return mask * input * (1.0 / (1.0 - p)), mask
+
+
+#: Have a kernel of their own on the device.
+RANDOM_DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.native_dropout.default: native_dropout
+}
+
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._transformer_encoder_layer_fwd.default: transformer_encoder_layer_fwd,
     aten._native_multi_head_attention.default: native_multi_head_attention,
