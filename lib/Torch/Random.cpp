@@ -106,9 +106,10 @@ at::Tensor &uniform(at::Tensor &self, double from, double to,
                                    : (lanes[lane] >> 22) * 0x1p-10;
     auto value = static_cast<float>(from + u * (to - from));
     // Rounding must not reach `to`, on the device nor on the host.
-    float stored = dtype == at::kFloat  ? value
-                   : dtype == at::kHalf ? roundDL16(value)
-                                        : float(c10::BFloat16(roundDL16(value)));
+    float stored = dtype == at::kFloat ? value
+                   : dtype == at::kHalf
+                       ? roundDL16(value)
+                       : float(c10::BFloat16(roundDL16(value)));
     return stored >= to ? from : value;
   });
 }
