@@ -14,6 +14,15 @@ int AccessPlan::addForm(LinearForm form) {
 }
 
 void AccessPlan::finish() {
+  if (isEnumerated) {
+    // One group whose only row is all of the tile.
+    groups.resize(1);
+    groups[0].vars.assign(rank > 0 ? 1 : 0, rank - 1);
+    groupOfVar.assign(rank, 0);
+    linearTerms.assign(rank, {});
+    constantForms.assign(dims.size(), -1);
+    return;
+  }
   // Union-find over the variables: an atom or an indirect dimension joins all
   // variables below it.
   std::vector<int> parent(rank);

@@ -81,6 +81,8 @@ std::string TileVal::setExtents() {
     formBase[i] = value;
   }
   numElements = 1;
+  if (p.pointSet)
+    return enumeratePoints();
   for (int t = 0; t < p.rank; ++t) {
     lo[t] = formBase[p.lowerForms[t]];
     int64_t hi = formBase[p.upperForms[t]];
@@ -97,12 +99,49 @@ std::string TileVal::setExtents() {
   return "";
 }
 
-static std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
-                               const char *what) {
+std::string spyre::runtime::outsideView(const ViewVal &view, int dim,
+                                        int64_t coordinate, const char *what) {
   return std::string(what) + " coordinate " + std::to_string(coordinate) +
          " of view dimension " + std::to_string(dim) +
          " is outside its range " + std::to_string(view.lo[dim]) + " to " +
          std::to_string(view.hi[dim]);
+}
+
+int64_t spyre::runtime::readIndex(const uint8_t *p, int64_t sizeInBytes) {
+  switch (sizeInBytes) {
+  case 1:
+    return static_cast<int8_t>(*p);
+  case 2: {
+    int16_t v;
+    std::memcpy(&v, p, 2);
+    return v;
+  }
+  case 4: {
+    int32_t v;
+    std::memcpy(&v, p, 4);
+    return v;
+  }
+  default: {
+    int64_t v;
+    std::memcpy(&v, p, 8);
+    return v;
+  }
+  }
+}
+
+int64_t spyre::runtime::spreadIndex(int64_t number, int64_t low, int64_t high) {
+  constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
+  if (high < low)
+    return 0;
+  uint64_t range = uint64_t(high - low) + 1;
+  return low + int64_t((uint64_t(number) * kSpread >> 11) % range);
+}
+
+std::string spyre::runtime::outsideIndices(const ViewVal &view, int dim,
+                                           int64_t value) {
+  return "index value " + std::to_string(value) + " for view dimension " +
+         std::to_string(dim) + " is outside its range " +
+         std::to_string(view.lo[dim]) + " to " + std::to_string(view.hi[dim]);
 }
 
 void TileVal::makeRunsOfTable(GroupState &state, int64_t rows, int64_t length) {
@@ -261,45 +300,19 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
             {index.byteAddress + low, index.byteAddress + high - 1});
         int64_t *t = state.table.data() + row * length + start;
         if (!hasData) {
-          // Distinct and far apart, as the indices of a gather usually are.
-          constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;
-          uint64_t range = uint64_t(view.hi[d] - view.lo[d]) + 1;
-          for (int64_t i = 0; i < steps && range > 0; ++i) {
-            uint64_t number = uint64_t(row * length + start + i) * kSpread;
-            t[i] += (view.lo[d] + int64_t((number >> 11) % range)) *
+          for (int64_t i = 0; i < steps; ++i)
+            t[i] += spreadIndex(row * length + start + i, view.lo[d],
+                                view.hi[d]) *
                     view.strides[d];
-          }
           start += steps;
           continue;
         }
         const uint8_t *p = index.base + firstByte;
         for (int64_t i = 0; i < steps; ++i, p += stride * elemSize) {
-          int64_t value = 0;
-          switch (elemSize) {
-          case 1:
-            value = static_cast<int8_t>(*p);
-            break;
-          case 2: {
-            int16_t v;
-            std::memcpy(&v, p, 2);
-            value = v;
-            break;
-          }
-          case 4: {
-            int32_t v;
-            std::memcpy(&v, p, 4);
-            value = v;
-            break;
-          }
-          default:
-            std::memcpy(&value, p, 8);
-          }
+          int64_t value = readIndex(p, elemSize);
           if (zeroOutside ? value < 0
                           : value < view.lo[d] || value > view.hi[d])
-            return "index value " + std::to_string(value) +
-                   " for view dimension " + std::to_string(d) +
-                   " is outside its range " + std::to_string(view.lo[d]) +
-                   " to " + std::to_string(view.hi[d]);
+            return outsideIndices(view, d, value);
           t[i] += value * view.strides[d];
         }
         start += steps;
@@ -357,6 +370,8 @@ std::string TileVal::prepare(bool zeroOutside) {
   if (numElements == 0)
     return "";
   states.resize(p.groups.size());
+  if (p.isEnumerated)
+    return prepareEnumerated(zeroOutside);
   int64_t step = 1;
   if (p.denseInnermost) {
     tileStrides[p.denseVar] = 1;
@@ -428,7 +443,11 @@ std::string TileVal::prepare(bool zeroOutside) {
   }
   if (view.checked && !zeroOutside)
     return "";
+  return checkAllocation(zeroOutside);
+}
 
+std::string TileVal::checkAllocation(bool zeroOutside) {
+  const AccessPlan &p = *plan;
   // The view as a whole leaves its allocation; this tile need not.
   auto [minOffset, maxOffset] = offsetRange();
   int64_t elemSize = deviceSize(view.elem);

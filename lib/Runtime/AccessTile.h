@@ -13,10 +13,12 @@
 #ifndef SPYRE_LIB_RUNTIME_ACCESSTILE_H
 #define SPYRE_LIB_RUNTIME_ACCESSTILE_H
 
+#include "PointSet.h"
 #include "Values.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,6 +83,17 @@ struct AccessPlan {
   /// Base dims whose constant part is a form without variables.
   std::vector<int> constantForms; ///< per base dim, -1 for indirect
 
+  /// Points are written out one by one: the set is no box, the order no
+  /// permutation, the view's coordinates are no box, or the view is distributed
+  /// and subscripts are more than a base plus one variable each.
+  bool isEnumerated = false;
+  /// Then, unless tile dimensions are ranges of their own: the variables' set,
+  /// and the map whose lexicographic order the points have. Variables are the
+  /// set's dimensions; its symbols are captured values.
+  std::unique_ptr<PointSet> pointSet;
+  AffineExprs pointOrder;
+  std::vector<int> pointSymbols; ///< into captured
+
   int addForm(LinearForm form);
   /// Fills everything from `groups` on. Call once when dims are complete.
   void finish();
@@ -91,6 +104,16 @@ struct AccessPlan {
 struct Run {
   int64_t start, length, offset, stride;
 };
+
+/// Messages about coordinates that a view does not have.
+std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
+                        const char *what);
+std::string outsideIndices(const ViewVal &view, int dim, int64_t value);
+/// Stands for the `number`-th index where there is no data: distinct and far
+/// apart, as the indices of a gather usually are.
+int64_t spreadIndex(int64_t number, int64_t low, int64_t high);
+/// A signed index of 1, 2, 4 or 8 bytes.
+int64_t readIndex(const uint8_t *p, int64_t sizeInBytes);
 
 /// One access tile at run time. Kept per slot, so its tables are reused when
 /// the values they depend on come again.
@@ -119,7 +142,8 @@ public:
            std::equal(view.strides, view.strides + view.rank,
                       other.view.strides) &&
            std::equal(view.lo, view.lo + view.rank, other.view.lo) &&
-           std::equal(view.hi, view.hi + view.rank, other.view.hi);
+           std::equal(view.hi, view.hi + view.rank, other.view.hi) &&
+           !view.set && !other.view.set;
   }
 
   /// Computes runs and checks every bound. Returns "" or what is wrong. With
@@ -185,6 +209,20 @@ private:
   std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
   /// [lowest, highest] element offset of any point.
   std::pair<int64_t, int64_t> offsetRange() const;
+  /// Whether what `prepare` found stays inside the view's allocation.
+  std::string checkAllocation(bool zeroOutside);
+  // Points that are written out.
+  std::string enumeratePoints();
+  std::string prepareEnumerated(bool zeroOutside);
+  /// Base coordinate of the `number`-th point, whose variables `varValue`
+  /// holds; reads indices, which without data lie in [low, high].
+  std::string coordinateOf(int64_t number, int64_t *coordinate,
+                           bool zeroOutside, const int64_t *low,
+                           const int64_t *high, GroupState &state) const;
+  std::vector<std::pair<int, int64_t>>
+  countEnumerated(const std::vector<const ViewVal *> &partitions) const;
+  std::string moveEnumerated(const std::vector<const ViewVal *> &partitions,
+                             void *tile, bool isStore, bool ieee);
   /// Single elements, those inside the allocation only.
   void loadInside(void *tile, bool ieee) const;
   void storeInside(const void *tile, bool ieee) const;
@@ -204,7 +242,9 @@ private:
   int64_t baseOffset = 0;
   int64_t tileStrides[kMaxRank];
   std::vector<Loop> linearLoops;
-  int primary = -1; ///< group whose runs are walked innermost
+  int primary = -1;               ///< group whose runs are walked innermost
+  std::vector<int64_t> points;    ///< enumerated: variables, in tile order
+  std::vector<int64_t> pointsKey; ///< what they were made of
   bool isPartlyOutside = false;
 };
 

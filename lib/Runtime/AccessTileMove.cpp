@@ -328,6 +328,8 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
   const AccessPlan &p = *plan;
   if (numElements == 0)
     return "";
+  if (p.isEnumerated)
+    return moveEnumerated(partitions, tile, isStore, ieee);
   int64_t step = 1;
   for (int t = p.rank - 1; t >= 0; --t) {
     tileStrides[t] = step;

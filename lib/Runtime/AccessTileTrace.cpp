@@ -58,6 +58,8 @@ std::pair<int64_t, int64_t> TileVal::byteRange() const {
 
 std::vector<std::pair<int, int64_t>> TileVal::countDistributed(
     const std::vector<const ViewVal *> &partitions) const {
+  if (plan->isEnumerated)
+    return countEnumerated(partitions);
   std::vector<std::pair<int, int64_t>> result;
   for (size_t i = 0; i < partitions.size(); ++i) {
     const ViewVal &part = *partitions[i];

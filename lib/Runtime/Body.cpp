@@ -207,6 +207,34 @@ static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
   return dividesByZero;
 }
 
+/// Values whose codes in memory are those of `a`: with DL16 numerics the bits
+/// of an f16 are its DL16 code.
+static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
+                    bool ieee) {
+  const KernelTable &k = kernels();
+  const ptrdiff_t one = 1;
+  uint8_t codes[kBlock * sizeof(int64_t)];
+  StorageFormat source = storageFormat(from, ieee);
+  StorageFormat target = storageFormat(to, ieee);
+  if (isFloat(from))
+    k.storeFloat(source, codes, &one, static_cast<const float *>(a), &one, &n,
+                 1);
+  else if (isWide(from))
+    k.storeInt64(source, codes, &one, static_cast<const int64_t *>(a), &one, &n,
+                 1);
+  else
+    k.storeInt32(source, codes, &one, static_cast<const int32_t *>(a), &one, &n,
+                 1);
+  if (isFloat(to))
+    k.loadFloat(target, static_cast<float *>(result), &one, codes, &one, &n, 1);
+  else if (isWide(to))
+    k.loadInt64(target, static_cast<int64_t *>(result), &one, codes, &one, &n,
+                1);
+  else
+    k.loadInt32(target, static_cast<int32_t *>(result), &one, codes, &one, &n,
+                1);
+}
+
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
 void spyre::runtime::runBody(Core &core, const BodyProgram &program,
@@ -309,8 +337,7 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
       k.floatToInt(f(a), dst, width(op.elem), op.isSigned, count);
       break;
     case BodyOp::Bitcast:
-      // f32 <-> i32 only (the loader sees to it): the same host words.
-      std::memcpy(dst, a, count * 4);
+      bitcast(a, op.source, dst, op.elem, count, core.ieee);
       break;
     case BodyOp::LoopIndex: {
       int64_t *out = static_cast<int64_t *>(dst);

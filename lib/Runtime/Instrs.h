@@ -5,8 +5,36 @@
 #define SPYRE_LIB_RUNTIME_INSTRS_H
 
 #include "Body.h"
+#include "PointSet.h"
 
 namespace spyre::runtime {
+
+/// A scalar slot's value from host tile memory.
+inline Scalar readElement(const void *p, Elem elem) {
+  Scalar s;
+  s.i = 0;
+  if (isFloat(elem)) {
+    std::memcpy(&s.f, p, 4);
+  } else if (isWide(elem)) {
+    std::memcpy(&s.i, p, 8);
+  } else {
+    int32_t v;
+    std::memcpy(&v, p, 4);
+    s.i = v;
+  }
+  return s;
+}
+
+inline void writeElement(void *p, Scalar value, Elem elem) {
+  if (isFloat(elem)) {
+    std::memcpy(p, &value.f, 4);
+  } else if (isWide(elem)) {
+    std::memcpy(p, &value.i, 8);
+  } else {
+    int32_t v = static_cast<int32_t>(value.i);
+    std::memcpy(p, &v, 4);
+  }
+}
 
 //===----------------------------------------------------------------------===//
 // Scalars
@@ -36,13 +64,6 @@ public:
 };
 
 /// affine.apply / min / max.
-struct AffineNode {
-  enum Kind : uint8_t { Constant, Operand, Add, Mul, FloorDiv, CeilDiv, Mod };
-  Kind kind = Constant;
-  int64_t value = 0; ///< constant, or operand number
-  int lhs = 0, rhs = 0;
-};
-
 class AffineInstr : public Instr {
 public:
   enum Mode : uint8_t { Apply, Min, Max };
@@ -55,6 +76,7 @@ public:
   void trace(Core &core) const override { run(core); }
 
 private:
+  /// Divisors may be values here: fails on one that is not positive.
   int64_t evaluate(Core &core, int node) const;
 };
 
@@ -84,7 +106,19 @@ public:
   /// Legal coordinates: forms over `symbols`, inclusive.
   AccessPlan bounds; ///< forms only
   std::vector<int> lowerForms, upperForms;
+  /// Of these, only the points of this set; null: all of them.
+  std::unique_ptr<PointSet> set;
   std::vector<int> symbolSlots;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// memref.subview of a view.
+class SubViewInstr : public Instr {
+public:
+  int dst = 0, source = 0;
+  std::vector<SizeSource> offsets, sizes, strides;
+  std::vector<bool> dropped; ///< dimension absent from the result
   void run(Core &core) const override;
   void trace(Core &core) const override { run(core); }
 };
@@ -151,6 +185,36 @@ public:
 private:
   /// Trip count; fails on a step that is not positive.
   int64_t count(Core &core) const;
+};
+
+/// scf.parallel: its points one after another, the last loop fastest.
+class ParallelInstr : public Instr {
+public:
+  std::vector<int> lower, upper, step, induction; ///< scalar slots
+  Block body;
+  struct Reduction {
+    Transfer enter;    ///< initial value to the result
+    Transfer operands; ///< result and operand to the combiner's arguments
+    Block combiner;
+    Transfer leave; ///< combination to the result
+  };
+  std::vector<Reduction> reductions;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// scf.forall, likewise. Its inserts go to the results; what the body reads of
+/// a shared tensor is the value from before the loop.
+class ForallInstr : public Instr {
+public:
+  std::vector<SizeSource> lower, upper, step;
+  std::vector<int> induction; ///< scalar slots
+  Transfer enter;             ///< initial tensors to the arguments
+  Transfer results;           ///< arguments to the results
+  Block body;                 ///< with the inserts at its end
+  std::vector<int> arguments; ///< tensor slots, given back at the end
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
 };
 
 class IfInstr : public Instr {
@@ -269,6 +333,20 @@ private:
   /// Fails if the slice leaves dimension `d` of `size`.
   void checkSlice(Core &core, int d, int64_t size) const;
   void checkInserted(Core &core, int64_t found, int64_t expected) const;
+};
+
+/// The shape of tensor.pad's result, and the source into it.
+class PadInstr : public Instr {
+public:
+  bool isCopy = false; ///< else: make the (undefined) padded tensor
+  int dst = 0;
+  TensorUse source;
+  TensorUse padded; ///< copy: what is padded
+  Elem elem = Elem::F32;
+  std::vector<SizeSource> low, high;
+  std::vector<int64_t> staticSizes; ///< of the result, -1: any
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
 };
 
 class DimInstr : public Instr {

@@ -221,6 +221,8 @@ LogicalResult FunctionLoader::loadOp(Operation *op) {
     return loadAffine(op);
   if (isa<ktdp::KTDPDialect>(op->getDialect()))
     return loadMemory(op);
+  if (isa<memref::SubViewOp>(op))
+    return loadSubView(op);
   if (isa<tensor::TensorDialect>(op->getDialect()))
     return loadTensorOp(op);
   if (isBodyOp(op)) {

@@ -174,18 +174,8 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
   // An extension changes nothing on the host.
   if (isa<arith::ExtFOp>(op))
     return operands[0];
-  if (isa<arith::BitcastOp>(op)) {
-    bool words = (*elem == Elem::F32 || *elem == Elem::I32) &&
-                 (*source == Elem::F32 || *source == Elem::I32);
-    if (*elem == *source)
-      return operands[0];
-    if (!words) {
-      op->emitError("bitcast is supported between f32 and i32 only, found ")
-          << op->getOperand(0).getType() << " to "
-          << op->getResult(0).getType();
-      return -1;
-    }
-  }
+  if (isa<arith::BitcastOp>(op) && *elem == *source)
+    return operands[0];
   // Operations of several steps: all but the last.
   auto addStep = [&](BodyOp::Kind kind, uint8_t code, int a, int b) {
     BodyOp step;

@@ -4,6 +4,7 @@
 #include "LoaderImpl.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace spyre::runtime;
@@ -93,8 +94,92 @@ LogicalResult FunctionLoader::loadControlFlow(Operation *op) {
     instr.condition = scalarSlot(condition.getCondition());
     return success();
   }
+  if (isa<scf::ParallelOp>(op))
+    return loadParallel(op);
+  if (isa<scf::ForallOp>(op))
+    return loadForall(op);
   return op->emitError("operation '")
          << op->getName() << "' is not supported by the runtime";
+}
+
+LogicalResult FunctionLoader::loadParallel(Operation *op) {
+  auto parallel = cast<scf::ParallelOp>(op);
+  auto &instr = add<ParallelInstr>(op);
+  for (auto [lower, upper, step, induction] :
+       llvm::zip_equal(parallel.getLowerBound(), parallel.getUpperBound(),
+                       parallel.getStep(), parallel.getInductionVars())) {
+    instr.lower.push_back(scalarSlot(lower));
+    instr.upper.push_back(scalarSlot(upper));
+    instr.step.push_back(scalarSlot(step));
+    instr.induction.push_back(scalarSlot(induction));
+  }
+  if (failed(loadBlock(*parallel.getBody(), instr.body)))
+    return failure();
+  auto reduce = cast<scf::ReduceOp>(parallel.getBody()->getTerminator());
+  // Combiners read values of the body: nothing of them moves.
+  for (auto [index, region] : llvm::enumerate(reduce.getReductions())) {
+    mlir::Block &block = region.front();
+    ParallelInstr::Reduction &r = instr.reductions.emplace_back();
+    Value init = parallel.getInitVals()[index];
+    Value result = op->getResult(index);
+    Operation *yield = block.getTerminator();
+    if (failed(makeTransfer(op, init, result, false, r.enter)) ||
+        failed(makeTransfer(reduce, {result, reduce.getOperands()[index]},
+                            block.getArguments(), false, r.operands)) ||
+        failed(loadBlock(block, r.combiner)) ||
+        failed(
+            makeTransfer(yield, yield->getOperands(), result, false, r.leave)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult FunctionLoader::loadForall(Operation *op) {
+  auto forall = cast<scf::ForallOp>(op);
+  auto &instr = add<ForallInstr>(op);
+  for (OpFoldResult v : forall.getMixedLowerBound())
+    instr.lower.push_back(sizeOf(v));
+  for (OpFoldResult v : forall.getMixedUpperBound())
+    instr.upper.push_back(sizeOf(v));
+  for (OpFoldResult v : forall.getMixedStep())
+    instr.step.push_back(sizeOf(v));
+  for (Value induction : forall.getInductionVars())
+    instr.induction.push_back(scalarSlot(induction));
+  if (failed(makeTransfer(op, forall.getOutputs(), forall.getRegionIterArgs(),
+                          true, instr.enter)) ||
+      failed(makeTransfer(op, forall.getRegionIterArgs(), op->getResults(),
+                          false, instr.results)) ||
+      failed(loadBlock(*forall.getBody(), instr.body)))
+    return failure();
+  for (Value argument : forall.getRegionIterArgs())
+    instr.arguments.push_back(tensorSlot(argument));
+  Emit *outer = current;
+  current = &instr.body.instrs;
+  LogicalResult result = success();
+  for (Operation &nested : forall.getTerminator().getYieldingOps()) {
+    auto insert = dyn_cast<tensor::ParallelInsertSliceOp>(nested);
+    if (!insert) {
+      result = nested.emitError("operation '")
+               << nested.getName() << "' is not supported by the runtime";
+      break;
+    }
+    auto target = cast<BlockArgument>(insert.getDest());
+    auto &slice = add<SliceInstr>(&nested);
+    slice.isInsert = true;
+    for (OpFoldResult v : insert.getMixedOffsets())
+      slice.offsets.push_back(sizeOf(v));
+    for (OpFoldResult v : insert.getMixedSizes())
+      slice.sizes.push_back(sizeOf(v));
+    for (OpFoldResult v : insert.getMixedStrides())
+      slice.strides.push_back(sizeOf(v));
+    slice.elem = *elemOf(target.getType());
+    slice.source = {tensorSlot(insert.getSource()), false};
+    slice.dst =
+        tensorSlot(forall.getTiedOpResult(forall.getTiedOpOperand(target)));
+    slice.dest = {slice.dst, true};
+  }
+  current = outer;
+  return result;
 }
 
 LogicalResult FunctionLoader::loadCall(Operation *op) {

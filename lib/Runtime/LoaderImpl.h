@@ -81,11 +81,25 @@ private:
   mlir::LogicalResult loadControlFlow(mlir::Operation *op);
   mlir::LogicalResult loadCall(mlir::Operation *op);
   mlir::LogicalResult loadMemory(mlir::Operation *op);
+  mlir::LogicalResult loadMemoryView(mlir::Operation *op);
+  mlir::LogicalResult loadDistributedView(mlir::Operation *op);
+  mlir::LogicalResult loadSubView(mlir::Operation *op);
   mlir::LogicalResult loadAccessTile(mlir::Operation *op);
+  mlir::LogicalResult loadLoad(mlir::Operation *op);
+  mlir::LogicalResult loadStore(mlir::Operation *op);
+  /// A set of which points are tested; null after an error.
+  std::unique_ptr<PointSet> makePointSet(mlir::Operation *op,
+                                         mlir::IntegerSet set);
   mlir::LogicalResult loadInterTile(mlir::Operation *op);
   mlir::LogicalResult loadTensorOp(mlir::Operation *op);
+  /// Fills the tensor in slot `shape` (or of `sizes`, if that is -1) from an
+  /// op's body over its indices; the result goes to slot `result`.
   mlir::LogicalResult loadGenerate(mlir::Operation *op,
-                                   std::vector<SizeSource> sizes);
+                                   std::vector<SizeSource> sizes, int shape,
+                                   int result);
+  mlir::LogicalResult loadPad(mlir::Operation *op);
+  mlir::LogicalResult loadParallel(mlir::Operation *op);
+  mlir::LogicalResult loadForall(mlir::Operation *op);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
   mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
   mlir::LogicalResult makeTransfer(mlir::Operation *op, mlir::ValueRange from,
@@ -139,6 +153,10 @@ using NameOfArgument = std::function<std::string(mlir::Location)>;
 std::shared_ptr<Program> loadProgramWithNames(mlir::ModuleOp module,
                                               const LoadOptions &options,
                                               const NameOfArgument &nameOf);
+
+/// Appends the nodes of `expr`, dimensions before symbols; returns the last.
+int addAffineNodes(mlir::AffineExpr expr, unsigned numDims,
+                   std::vector<AffineNode> &nodes);
 
 /// Whether emitBodyOp knows `op`.
 bool isBodyOp(mlir::Operation *op);

@@ -262,12 +262,16 @@ LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
 }
 
 LogicalResult FunctionLoader::loadGenerate(Operation *op,
-                                           std::vector<SizeSource> sizes) {
-  int rank = static_cast<int>(sizes.size());
-  auto &empty = add<EmptyInstr>(op);
-  int shape = function.numTensors++;
-  empty.dst = shape;
-  empty.sizes = std::move(sizes);
+                                           std::vector<SizeSource> sizes,
+                                           int shape, int result) {
+  int rank = static_cast<int>(
+      cast<RankedTensorType>(op->getResult(0).getType()).getRank());
+  if (shape < 0) {
+    auto &empty = add<EmptyInstr>(op);
+    shape = function.numTensors++;
+    empty.dst = shape;
+    empty.sizes = std::move(sizes);
+  }
   auto &instr = add<GenericInstr>(op);
   instr.name = op->getName().getStringRef().str();
   instr.numLoops = rank;
@@ -297,13 +301,13 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
   instr.hasIndex = true;
   if (failed(emitBody(op, block, body, regs, {}, instr.hasIndex)))
     return failure();
-  int result =
+  int value =
       bodyRegister(op, block, block.getTerminator()->getOperand(0), body, regs);
-  if (result < 0)
+  if (value < 0)
     return failure();
-  body.yields.push_back(result);
+  body.yields.push_back(value);
   instr.outputs.push_back(std::move(output));
-  instr.results.push_back(tensorSlot(op->getResult(0)));
+  instr.results.push_back(result);
   instr.readsOutput.push_back(false);
   instr.coversOutput.push_back(true);
   body.finish();

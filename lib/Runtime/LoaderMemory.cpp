@@ -5,6 +5,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -113,6 +114,19 @@ static bool canDefer(ktdp::LoadOp load) {
   return true;
 }
 
+static bool hasPositiveDivisors(AffineExpr expr) {
+  bool result = true;
+  expr.walk([&](AffineExpr part) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+    if (!binary || part.getKind() == AffineExprKind::Add ||
+        part.getKind() == AffineExprKind::Mul)
+      return;
+    auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    result &= divisor && divisor.getValue() > 0;
+  });
+  return result;
+}
+
 LogicalResult FunctionLoader::loadMemory(Operation *op) {
   if (isa<ktdp::ConstructAccessTileOp, ktdp::ConstructIndirectAccessTileOp>(op))
     return loadAccessTile(op);
@@ -128,143 +142,225 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     }
     return success();
   }
-  if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(op)) {
-    auto &instr = add<MemoryViewInstr>(op);
-    auto type = cast<MemRefType>(view.getResult().getType());
-    instr.dst = viewSlot(view.getResult());
-    instr.elem = *elemOf(type);
-    instr.offsetSlot = scalarSlot(view.getOffset());
-    instr.isPartition =
-        llvm::any_of(view.getResult().getUsers(), [](Operation *user) {
-          return isa<ktdp::ConstructDistributedMemoryViewOp>(user);
-        });
-    auto space = dyn_cast<ktdp::MemorySpaceAttr>(view.getMemorySpace());
-    if (!space || !(space.isGlobal() || space.isCtLocal()))
-      return op->emitError("memory space is not supported: ")
-             << view.getMemorySpace();
-    instr.isLX = space.isCtLocal();
-    if (instr.isLX && space.hasCore()) {
-      instr.lxCore = space.getCore();
-      if (instr.lxCore >= DeviceMemory::kMaxCores)
-        return op->emitError("core ")
-               << instr.lxCore << " does not exist, the device model has "
-               << int64_t(DeviceMemory::kMaxCores);
-    }
-    for (OpFoldResult stride : view.getMixedStrides())
-      instr.strides.push_back(sizeOf(stride));
-    // Symbols bind to the dynamic sizes from left to right.
-    SmallVector<std::pair<char, int>> symbols;
-    for (Value size : view.getSizes()) {
-      symbols.push_back({'c', static_cast<int>(symbols.size())});
-      instr.symbolSlots.push_back(scalarSlot(size));
-    }
-    SmallVector<OpFoldResult> sizes = view.getMixedSizes();
-    IntegerSet set = view.getCoordinateSet();
-    std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
-    bool useBox = box && set.getNumDims() == sizes.size() &&
-                  set.getNumSymbols() <= symbols.size();
-    unsigned dynamic = 0;
-    for (size_t d = 0; d < sizes.size(); ++d) {
-      LinearForm upper;
-      if (std::optional<int64_t> constant = getConstantIntValue(sizes[d]);
-          constant && isa<Attribute>(sizes[d])) {
-        upper.constant = *constant - 1;
-      } else {
-        upper.constant = -1;
-        upper.captured.push_back({static_cast<int>(dynamic++), 1});
-      }
-      int lowerForm = -1, upperForm = -1;
-      if (useBox) {
-        lowerForm = addForm(op, instr.bounds, box->lower[d], {}, symbols);
-        upperForm = addForm(op, instr.bounds, box->upper[d], {}, symbols);
-        if (lowerForm < 0 || upperForm < 0)
-          return failure();
-        if (!instr.bounds.atoms.empty())
-          return op->emitError("coordinate_set divides a symbol, which is not "
-                               "supported");
-      } else {
-        lowerForm = instr.bounds.addForm({});
-        upperForm = instr.bounds.addForm(std::move(upper));
-      }
-      instr.lowerForms.push_back(lowerForm);
-      instr.upperForms.push_back(upperForm);
-    }
-    return success();
-  }
-  if (auto view = dyn_cast<ktdp::ConstructDistributedMemoryViewOp>(op)) {
-    if (view.getPartitions().empty())
-      return op->emitError("distributed view without partitions");
-    auto type = cast<MemRefType>(view.getResult().getType());
-    SmallVector<int64_t> extents(type.getRank(), 0);
-    bool isKnown = true;
-    for (Value partition : view.getPartitions()) {
-      auto part = partition.getDefiningOp<ktdp::ConstructMemoryViewOp>();
-      if (!part || !partition.hasOneUse())
-        return op->emitError("partitions must be results of "
-                             "construct_memory_view without other users");
-      std::optional<ktdp::BoxBounds> box =
-          ktdp::matchBoxSet(part.getCoordinateSet());
-      if (!box || static_cast<int64_t>(box->upper.size()) != type.getRank())
-        return part->emitError("coordinate_set of a partition must be a box, "
-                               "found ")
-               << IntegerSetAttr::get(part.getCoordinateSet());
-      for (int64_t d = 0; d < type.getRank(); ++d) {
-        auto upper = dyn_cast<AffineConstantExpr>(box->upper[d]);
-        isKnown &= static_cast<bool>(upper);
-        if (upper)
-          extents[d] = std::max(extents[d], upper.getValue() + 1);
-      }
-    }
-    for (int64_t d = 0; isKnown && d < type.getRank(); ++d)
-      if (!type.isDynamicDim(d) && type.getDimSize(d) != extents[d])
-        return op->emitError("declared size ")
-               << type.getDimSize(d) << " of dimension " << d
-               << " does not match the partitions' extent " << extents[d];
-    return success();
-  }
-  if (auto load = dyn_cast<ktdp::LoadOp>(op)) {
-    Type base = ktdp::getBaseElementType(load.getTile());
-    if (!base)
-      return op->emitError("access tile does not come from a construct op");
-    if (elemOf(base) != elemOf(load.getResult().getType()))
-      return op->emitError("element type of the data tile is ")
-             << getElementTypeOrSelf(load.getResult().getType())
-             << ", that of the view is " << base;
-    auto &instr = add<LoadInstr>(op);
-    instr.dst = tensorSlot(load.getResult());
-    instr.tile = tileSlot(load.getTile());
-    instr.elem = *elemOf(base);
-    function.accessesMemory = true;
-    // Structured loops read any order: do not transpose for them.
-    auto isLoopInput = [](OpOperand &operand) {
-      auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
-      return user && user.isDpsInput(&operand);
-    };
-    AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
-    if (!p.partitionSlots.empty())
-      return success();
-    instr.isDeferred = canDefer(load);
-    p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
-                       load.getTile().hasOneUse() &&
-                       llvm::all_of(load.getResult().getUses(), isLoopInput);
-    return success();
-  }
-  if (auto store = dyn_cast<ktdp::StoreOp>(op)) {
-    Type base = ktdp::getBaseElementType(store.getTile());
-    if (!base)
-      return op->emitError("access tile does not come from a construct op");
-    if (elemOf(base) != elemOf(store.getData().getType()))
-      return op->emitError("element type of the data tile is ")
-             << getElementTypeOrSelf(store.getData().getType())
-             << ", that of the view is " << base;
-    auto &instr = add<StoreInstr>(op);
-    instr.data = use(store.getData(), op);
-    instr.tile = tileSlot(store.getTile());
-    instr.elem = *elemOf(base);
-    function.accessesMemory = true;
-    return success();
-  }
+  if (isa<ktdp::ConstructMemoryViewOp>(op))
+    return loadMemoryView(op);
+  if (isa<ktdp::ConstructDistributedMemoryViewOp>(op))
+    return loadDistributedView(op);
+  if (isa<ktdp::LoadOp>(op))
+    return loadLoad(op);
+  if (isa<ktdp::StoreOp>(op))
+    return loadStore(op);
   return loadInterTile(op);
+}
+
+std::unique_ptr<PointSet> FunctionLoader::makePointSet(Operation *op,
+                                                       IntegerSet set) {
+  auto result = std::make_unique<PointSet>();
+  result->numDims = static_cast<int>(set.getNumDims());
+  result->numSymbols = static_cast<int>(set.getNumSymbols());
+  for (unsigned i = 0; i < set.getNumConstraints(); ++i) {
+    if (!hasPositiveDivisors(set.getConstraint(i))) {
+      op->emitError("set divides by a value that is not a positive constant: ")
+          << IntegerSetAttr::get(set);
+      return nullptr;
+    }
+    result->exprs.roots.push_back(addAffineNodes(
+        set.getConstraint(i), set.getNumDims(), result->exprs.nodes));
+    result->isEquality.push_back(set.isEq(i));
+  }
+  return result;
+}
+
+/// Whether only some coordinates of the view's box are legal.
+static bool isIrregular(Value memref) {
+  auto view = memref.getDefiningOp<ktdp::ConstructMemoryViewOp>();
+  if (!view)
+    return false;
+  IntegerSet set = view.getCoordinateSet();
+  return set.getNumDims() == view.getStaticSizes().size() &&
+         !ktdp::matchBoxSet(set);
+}
+
+/// Whether the runtime knows the view as one piece of memory.
+static bool isPlainView(Value memref) {
+  Operation *op = memref.getDefiningOp();
+  return isa_and_nonnull<ktdp::ConstructMemoryViewOp, memref::SubViewOp>(op);
+}
+
+LogicalResult FunctionLoader::loadMemoryView(Operation *op) {
+  auto view = cast<ktdp::ConstructMemoryViewOp>(op);
+  auto &instr = add<MemoryViewInstr>(op);
+  auto type = cast<MemRefType>(view.getResult().getType());
+  instr.dst = viewSlot(view.getResult());
+  instr.elem = *elemOf(type);
+  instr.offsetSlot = scalarSlot(view.getOffset());
+  instr.isPartition =
+      llvm::any_of(view.getResult().getUsers(), [](Operation *user) {
+        return isa<ktdp::ConstructDistributedMemoryViewOp>(user);
+      });
+  auto space = dyn_cast<ktdp::MemorySpaceAttr>(view.getMemorySpace());
+  if (!space || !(space.isGlobal() || space.isCtLocal()))
+    return op->emitError("memory space is not supported: ")
+           << view.getMemorySpace();
+  instr.isLX = space.isCtLocal();
+  if (instr.isLX && space.hasCore()) {
+    instr.lxCore = space.getCore();
+    if (instr.lxCore >= DeviceMemory::kMaxCores)
+      return op->emitError("core ")
+             << instr.lxCore << " does not exist, the device model has "
+             << int64_t(DeviceMemory::kMaxCores);
+  }
+  for (OpFoldResult stride : view.getMixedStrides())
+    instr.strides.push_back(sizeOf(stride));
+  // Symbols bind to the dynamic sizes from left to right.
+  SmallVector<std::pair<char, int>> symbols;
+  for (Value size : view.getSizes()) {
+    symbols.push_back({'c', static_cast<int>(symbols.size())});
+    instr.symbolSlots.push_back(scalarSlot(size));
+  }
+  SmallVector<OpFoldResult> sizes = view.getMixedSizes();
+  IntegerSet set = view.getCoordinateSet();
+  std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
+  // A set of another rank than the view says nothing about its coordinates.
+  bool isAboutView = set.getNumDims() == sizes.size();
+  if (isAboutView && set.getNumSymbols() > symbols.size())
+    return op->emitError("coordinate_set has ")
+           << set.getNumSymbols() << " symbols, the view " << symbols.size()
+           << " dynamic sizes";
+  bool useBox = box && isAboutView;
+  if (!box && isAboutView && !(instr.set = makePointSet(op, set)))
+    return failure();
+  unsigned dynamic = 0;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    LinearForm upper;
+    if (std::optional<int64_t> constant = getConstantIntValue(sizes[d]);
+        constant && isa<Attribute>(sizes[d])) {
+      upper.constant = *constant - 1;
+    } else {
+      upper.constant = -1;
+      upper.captured.push_back({static_cast<int>(dynamic++), 1});
+    }
+    int lowerForm = -1, upperForm = -1;
+    if (useBox) {
+      lowerForm = addForm(op, instr.bounds, box->lower[d], {}, symbols);
+      upperForm = addForm(op, instr.bounds, box->upper[d], {}, symbols);
+      if (lowerForm < 0 || upperForm < 0)
+        return failure();
+      if (!instr.bounds.atoms.empty())
+        return op->emitError("coordinate_set divides a symbol, which is not "
+                             "supported");
+    } else {
+      lowerForm = instr.bounds.addForm({});
+      upperForm = instr.bounds.addForm(std::move(upper));
+    }
+    instr.lowerForms.push_back(lowerForm);
+    instr.upperForms.push_back(upperForm);
+  }
+  return success();
+}
+
+LogicalResult FunctionLoader::loadDistributedView(Operation *op) {
+  auto view = cast<ktdp::ConstructDistributedMemoryViewOp>(op);
+  if (view.getPartitions().empty())
+    return op->emitError("distributed view without partitions");
+  auto type = cast<MemRefType>(view.getResult().getType());
+  SmallVector<int64_t> extents(type.getRank(), 0);
+  bool isKnown = true;
+  for (Value partition : view.getPartitions()) {
+    auto part = partition.getDefiningOp<ktdp::ConstructMemoryViewOp>();
+    if (!part || !partition.hasOneUse())
+      return op->emitError("partitions must be results of "
+                           "construct_memory_view without other users");
+    std::optional<ktdp::BoxBounds> box =
+        ktdp::matchBoxSet(part.getCoordinateSet());
+    if (static_cast<int64_t>(part.getCoordinateSet().getNumDims()) !=
+        type.getRank())
+      return part->emitError("coordinate_set of a partition must have ")
+             << type.getRank() << " dimensions, found "
+             << IntegerSetAttr::get(part.getCoordinateSet());
+    if (!box) {
+      isKnown = false;
+      continue;
+    }
+    for (int64_t d = 0; d < type.getRank(); ++d) {
+      auto upper = dyn_cast<AffineConstantExpr>(box->upper[d]);
+      isKnown &= static_cast<bool>(upper);
+      if (upper)
+        extents[d] = std::max(extents[d], upper.getValue() + 1);
+    }
+  }
+  for (int64_t d = 0; isKnown && d < type.getRank(); ++d)
+    if (!type.isDynamicDim(d) && type.getDimSize(d) != extents[d])
+      return op->emitError("declared size ")
+             << type.getDimSize(d) << " of dimension " << d
+             << " does not match the partitions' extent " << extents[d];
+  return success();
+}
+
+LogicalResult FunctionLoader::loadSubView(Operation *op) {
+  auto subView = cast<memref::SubViewOp>(op);
+  if (!isPlainView(subView.getSource()) || isIrregular(subView.getSource()))
+    return op->emitError("source must be a view of one piece of memory whose "
+                         "coordinate_set is a box");
+  auto &instr = add<SubViewInstr>(op);
+  instr.dst = viewSlot(subView.getResult());
+  instr.source = viewSlot(subView.getSource());
+  for (OpFoldResult v : subView.getMixedOffsets())
+    instr.offsets.push_back(sizeOf(v));
+  for (OpFoldResult v : subView.getMixedSizes())
+    instr.sizes.push_back(sizeOf(v));
+  for (OpFoldResult v : subView.getMixedStrides())
+    instr.strides.push_back(sizeOf(v));
+  llvm::SmallBitVector dropped = subView.getDroppedDims();
+  for (unsigned d = 0; d < dropped.size(); ++d)
+    instr.dropped.push_back(dropped.test(d));
+  return success();
+}
+
+LogicalResult FunctionLoader::loadLoad(Operation *op) {
+  auto load = cast<ktdp::LoadOp>(op);
+  Type base = ktdp::getBaseElementType(load.getTile());
+  if (!base)
+    return op->emitError("access tile does not come from a construct op");
+  if (elemOf(base) != elemOf(load.getResult().getType()))
+    return op->emitError("element type of the data tile is ")
+           << getElementTypeOrSelf(load.getResult().getType())
+           << ", that of the view is " << base;
+  auto &instr = add<LoadInstr>(op);
+  instr.dst = tensorSlot(load.getResult());
+  instr.tile = tileSlot(load.getTile());
+  instr.elem = *elemOf(base);
+  function.accessesMemory = true;
+  // Structured loops read any order: do not transpose for them.
+  auto isLoopInput = [](OpOperand &operand) {
+    auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
+    return user && user.isDpsInput(&operand);
+  };
+  AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
+  if (!p.partitionSlots.empty())
+    return success();
+  instr.isDeferred = canDefer(load);
+  p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
+                     load.getTile().hasOneUse() &&
+                     llvm::all_of(load.getResult().getUses(), isLoopInput);
+  return success();
+}
+
+LogicalResult FunctionLoader::loadStore(Operation *op) {
+  auto store = cast<ktdp::StoreOp>(op);
+  Type base = ktdp::getBaseElementType(store.getTile());
+  if (!base)
+    return op->emitError("access tile does not come from a construct op");
+  if (elemOf(base) != elemOf(store.getData().getType()))
+    return op->emitError("element type of the data tile is ")
+           << getElementTypeOrSelf(store.getData().getType())
+           << ", that of the view is " << base;
+  auto &instr = add<StoreInstr>(op);
+  instr.data = use(store.getData(), op);
+  instr.tile = tileSlot(store.getTile());
+  instr.elem = *elemOf(base);
+  function.accessesMemory = true;
+  return success();
 }
 
 LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
@@ -282,20 +378,24 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
   Value base = direct ? direct.getBase() : indirect.getBase();
   auto distributed =
       base.getDefiningOp<ktdp::ConstructDistributedMemoryViewOp>();
-  if (!isa<MemRefType>(base.getType()) ||
-      (!base.getDefiningOp<ktdp::ConstructMemoryViewOp>() && !distributed))
-    return op->emitError("base must be a result of construct_memory_view or "
-                         "construct_distributed_memory_view, found ")
+  if (!isa<MemRefType>(base.getType()) || (!isPlainView(base) && !distributed))
+    return op->emitError("base must be a result of construct_memory_view, "
+                         "construct_distributed_memory_view or "
+                         "memref.subview, found ")
            << base.getType();
   if (distributed) {
-    if (indirect)
-      return op->emitError("indirect access to a distributed view is not "
-                           "supported by the runtime");
-    for (Value partition : distributed.getPartitions())
+    p.isEnumerated = static_cast<bool>(indirect);
+    for (Value partition : distributed.getPartitions()) {
       p.partitionSlots.push_back(viewSlot(partition));
+      p.isEnumerated |= isIrregular(partition);
+    }
   } else {
     p.viewSlot = viewSlot(base);
+    p.isEnumerated = isIrregular(base);
   }
+  if (indirect)
+    for (Value index : indirect.getIndexMemrefs())
+      p.isEnumerated |= isIrregular(index);
   int64_t baseRank = cast<MemRefType>(base.getType()).getRank();
 
   // Captured values, then symbols.
@@ -318,20 +418,32 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
   AffineMap order =
       direct ? direct.getAccessTileOrder() : indirect.getVariablesSpaceOrder();
   std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
-  if (!box)
-    return op->emitError("set is not a box: ") << IntegerSetAttr::get(set);
-  if (!order.isPermutation())
-    return op->emitError("order does not permute its dimensions: ")
-           << AffineMapAttr::get(order);
-  if (static_cast<int>(order.getNumResults()) != p.rank)
-    return op->emitError("order has ")
-           << order.getNumResults() << " results, the tile " << p.rank
-           << " dimensions";
+  bool isRegular = box && order.isPermutation();
+  SmallVector<std::pair<char, int>> variables(set.getNumDims());
+  if (!isRegular) {
+    // The tile's elements are the points in their order; variable d is
+    // dimension d of the set.
+    p.isEnumerated = true;
+    p.pointSet = makePointSet(op, set);
+    if (!p.pointSet)
+      return failure();
+    for (AffineExpr expr : order.getResults()) {
+      if (!hasPositiveDivisors(expr))
+        return op->emitError("order divides by a value that is not a positive "
+                             "constant: ")
+               << AffineMapAttr::get(order);
+      p.pointOrder.roots.push_back(
+          addAffineNodes(expr, order.getNumDims(), p.pointOrder.nodes));
+    }
+    for (auto [kind, index] : symbolLeaves)
+      p.pointSymbols.push_back(index);
+    for (int d = 0; d < p.rank; ++d)
+      variables[d] = {'v', d};
+  }
 
   // Points come in the lexicographic order of order(point): tile dimension t
   // is set dimension order[t].
-  SmallVector<std::pair<char, int>> variables(set.getNumDims());
-  for (int t = 0; t < p.rank; ++t) {
+  for (int t = 0; isRegular && t < p.rank; ++t) {
     unsigned setDim = order.getDimPosition(t);
     variables[setDim] = {'v', t};
     int lower = addForm(op, p, box->lower[setDim], {}, symbolLeaves);
@@ -395,9 +507,9 @@ LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
       dim.isIndirect = true;
       Value index = indirect.getIndexMemRef(d);
       auto indexType = dyn_cast<MemRefType>(index.getType());
-      if (!indexType || !index.getDefiningOp<ktdp::ConstructMemoryViewOp>())
-        return op->emitError(
-            "index memref must be a result of construct_memory_view");
+      if (!indexType || !isPlainView(index))
+        return op->emitError("index memref must be a result of "
+                             "construct_memory_view or memref.subview");
       if (!indexType.getElementType().isIntOrIndex() ||
           indexType.getElementType().isInteger(1))
         return op->emitError("index memref must hold integers, found ")

@@ -155,8 +155,8 @@ LogicalResult FunctionLoader::loadScalarOp(Operation *op) {
   return success();
 }
 
-static int addAffineNodes(AffineExpr expr, unsigned numDims,
-                          std::vector<AffineNode> &nodes) {
+int spyre::runtime::addAffineNodes(AffineExpr expr, unsigned numDims,
+                                   std::vector<AffineNode> &nodes) {
   AffineNode node;
   if (auto c = dyn_cast<AffineConstantExpr>(expr)) {
     node.value = c.getValue();

@@ -128,7 +128,10 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
   }
   if (auto generate = dyn_cast<tensor::GenerateOp>(op))
     return loadGenerate(
-        op, sizesOf(generate.getType(), generate.getDynamicExtents()));
+        op, sizesOf(generate.getType(), generate.getDynamicExtents()), -1,
+        tensorSlot(generate));
+  if (isa<tensor::PadOp>(op))
+    return loadPad(op);
   if (auto cast_ = dyn_cast<tensor::CastOp>(op)) {
     auto type = dyn_cast<RankedTensorType>(cast_.getType());
     if (!type || !isa<RankedTensorType>(cast_.getSource().getType()))
@@ -141,4 +144,32 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
   }
   return op->emitError("operation '")
          << op->getName() << "' is not supported by the runtime";
+}
+
+LogicalResult FunctionLoader::loadPad(Operation *op) {
+  // Fill all of the result, then put the source into its middle.
+  auto pad = cast<tensor::PadOp>(op);
+  int shape = function.numTensors++, filled = function.numTensors++;
+  auto fill = [&](PadInstr &instr) {
+    instr.elem = *elemOf(pad.getType());
+    instr.source = {tensorSlot(pad.getSource()), false};
+    for (OpFoldResult v : pad.getMixedLowPad())
+      instr.low.push_back(sizeOf(v));
+    for (OpFoldResult v : pad.getMixedHighPad())
+      instr.high.push_back(sizeOf(v));
+    for (int64_t size : pad.getType().getShape())
+      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  };
+  auto &empty = add<PadInstr>(op);
+  fill(empty);
+  empty.dst = shape;
+  if (failed(loadGenerate(op, {}, shape, filled)))
+    return failure();
+  auto &copy = add<PadInstr>(op);
+  fill(copy);
+  copy.isCopy = true;
+  copy.padded = {filled, true};
+  copy.dst = tensorSlot(pad.getResult());
+  copy.releases = {shape, filled};
+  return success();
 }

@@ -287,11 +287,11 @@ void LoadInstr::trace(Core &core) const {
   result.rank = t.plan->rank;
   std::copy(t.sizes, t.sizes + result.rank, result.sizes);
   result.numElements = t.numElements;
+  t.hasData = false;
   if (!t.plan->partitionSlots.empty()) {
     result.step = moveParts(core, this, t, -1, false);
     return;
   }
-  t.hasData = false;
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
@@ -309,11 +309,11 @@ void StoreInstr::trace(Core &core) const {
                               std::to_string(value.sizes[d]) +
                               ", that of the access tile " +
                               std::to_string(t.sizes[d]));
+  t.hasData = false;
   if (!t.plan->partitionSlots.empty()) {
     moveParts(core, this, t, value.step, true);
     return;
   }
-  t.hasData = false;
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
@@ -383,6 +383,19 @@ void InsertInstr::trace(Core &core) const {
   beginTensor(core, dst, before.step);
   core.tensors[dst].setShape(before);
   core.tensors[dst].isBuffer = before.isBuffer;
+}
+
+void PadInstr::trace(Core &core) const {
+  if (!isCopy) {
+    run(core); // a shape
+    core.tensors[dst].step = core.tensors[source.slot].step;
+    return;
+  }
+  TensorVal shape = core.tensors[padded.slot];
+  int step = core.tracer->add(this, Unit::SFU, "pad",
+                              {core.tensors[source.slot].step, shape.step});
+  beginTensor(core, dst, step);
+  core.tensors[dst].setShape(shape);
 }
 
 void SliceInstr::trace(Core &core) const {

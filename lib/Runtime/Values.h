@@ -207,6 +207,8 @@ struct TensorVal {
   }
 };
 
+struct PointSet;
+
 /// A memory view: where coordinate 0 lies and which coordinates are legal.
 struct ViewVal {
   uint8_t *base = nullptr; ///< host address of coordinate 0
@@ -220,6 +222,10 @@ struct ViewVal {
   int64_t lo[kMaxRank], hi[kMaxRank]; ///< legal coordinates, inclusive
   int64_t strides[kMaxRank];          ///< in elements
   int64_t limitLo = 0, limitHi = 0;   ///< allocation, bytes relative to base
+  /// Legal coordinates are the points of this set, with the symbols below, in
+  /// the box of lo and hi; null: the whole box.
+  const PointSet *set = nullptr;
+  int64_t symbols[kMaxRank];
 };
 
 } // namespace spyre::runtime

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- AccessTilePoints.cpp - Access tiles point by point -----------------===//
+//
+// Tiles whose points do not come as runs: sets that are no boxes, orders that
+// are no permutations, views of irregular coordinates, computed subscripts
+// into distributed views.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AccessTile.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace spyre::runtime;
+
+// Candidates that are tried when a set is written out.
+static constexpr int64_t kMaxCandidates = int64_t(1) << 26;
+
+/// Calls visit() for every point of the box, the last dimension fastest, until
+/// it returns false. `point` is the current one.
+template <typename Visit>
+static void forEachPoint(const int64_t *lo, const int64_t *hi, int rank,
+                         int64_t *point, Visit &&visit) {
+  for (int d = 0; d < rank; ++d) {
+    if (hi[d] < lo[d])
+      return;
+    point[d] = lo[d];
+  }
+  while (visit()) {
+    int d = rank - 1;
+    for (; d >= 0; --d) {
+      if (++point[d] <= hi[d])
+        break;
+      point[d] = lo[d];
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+static std::string pointText(const int64_t *point, int rank) {
+  std::string text = "(";
+  for (int d = 0; d < rank; ++d)
+    text += (d ? ", " : "") + std::to_string(point[d]);
+  return text + ")";
+}
+
+/// Number of points in a box, or -1 if there are too many.
+static int64_t countCandidates(const int64_t *lo, const int64_t *hi, int rank) {
+  int64_t count = 1;
+  for (int d = 0; d < rank; ++d) {
+    int64_t extent = std::max<int64_t>(hi[d] - lo[d] + 1, 0);
+    if (extent > 0 && count > kMaxCandidates / extent)
+      return -1;
+    count *= extent;
+  }
+  return count;
+}
+
+std::string TileVal::enumeratePoints() {
+  const AccessPlan &p = *plan;
+  const PointSet &set = *p.pointSet;
+  int rank = p.rank;
+  std::vector<int64_t> operands(rank);
+  for (int c : p.pointSymbols)
+    operands.push_back(captured[c]);
+  if (pointsKey != operands) {
+    pointsKey.clear();
+    points.clear();
+    int64_t low[kMaxRank], high[kMaxRank];
+    std::fill(low, low + rank, -PointSet::kUnbounded);
+    std::fill(high, high + rank, PointSet::kUnbounded);
+    std::vector<int64_t> key = operands;
+    if (set.narrow(operands.data(), low, high)) {
+      for (int d = 0; d < rank; ++d)
+        if (low[d] <= -PointSet::kUnbounded || high[d] >= PointSet::kUnbounded)
+          return "dimension " + std::to_string(d) +
+                 " of the set has no bound that can be derived";
+      if (countCandidates(low, high, rank) < 0)
+        return "the set spans more than " + std::to_string(kMaxCandidates) +
+               " candidate points";
+      forEachPoint(low, high, rank, operands.data(), [&] {
+        if (set.contains(operands.data()))
+          points.insert(points.end(), operands.begin(),
+                        operands.begin() + rank);
+        return true;
+      });
+    }
+    // Lexicographic by order(point).
+    int numKeys = static_cast<int>(p.pointOrder.roots.size());
+    int64_t count = rank ? static_cast<int64_t>(points.size()) / rank : 0;
+    std::vector<int64_t> keys(count * numKeys);
+    for (int64_t i = 0; i < count; ++i)
+      for (int k = 0; k < numKeys; ++k)
+        keys[i * numKeys + k] =
+            p.pointOrder.evaluate(p.pointOrder.roots[k], &points[i * rank]);
+    std::vector<int64_t> order(count);
+    std::iota(order.begin(), order.end(), int64_t(0));
+    auto compare = [&](int64_t a, int64_t b) {
+      const int64_t *x = &keys[a * numKeys], *y = &keys[b * numKeys];
+      return std::lexicographical_compare(x, x + numKeys, y, y + numKeys);
+    };
+    std::sort(order.begin(), order.end(), compare);
+    for (int64_t i = 1; i < count; ++i)
+      if (!compare(order[i - 1], order[i]))
+        return "the order gives points " +
+               pointText(&points[order[i - 1] * rank], rank) + " and " +
+               pointText(&points[order[i] * rank], rank) + " the same place";
+    std::vector<int64_t> sorted;
+    sorted.reserve(points.size());
+    for (int64_t i : order)
+      sorted.insert(sorted.end(), points.begin() + i * rank,
+                    points.begin() + (i + 1) * rank);
+    points = std::move(sorted);
+    pointsKey = std::move(key);
+  }
+
+  // The k-th point is the tile's k-th element: one dimension may follow.
+  numElements = static_cast<int64_t>(points.size()) / rank;
+  int64_t known = 1;
+  int dynamic = -1;
+  for (int t = 0; t < rank; ++t) {
+    sizes[t] = p.staticSizes[t];
+    if (sizes[t] >= 0)
+      known *= sizes[t];
+    else if (dynamic >= 0)
+      return "the tile has two dynamic dimensions, its set is not a box";
+    else
+      dynamic = t;
+  }
+  if (dynamic >= 0)
+    sizes[dynamic] = known > 0 ? numElements / known : 0;
+  int64_t expected = dynamic >= 0 ? known * sizes[dynamic] : known;
+  if (expected != numElements)
+    return "the set has " + std::to_string(numElements) +
+           " points, which do not fill the access tile";
+  return "";
+}
+
+std::string TileVal::coordinateOf(int64_t number, int64_t *coordinate,
+                                  bool zeroOutside, const int64_t *low,
+                                  const int64_t *high,
+                                  GroupState &state) const {
+  const AccessPlan &p = *plan;
+  for (size_t d = 0; d < p.dims.size(); ++d) {
+    const AccessPlan::BaseDim &dim = p.dims[d];
+    if (!dim.isIndirect) {
+      coordinate[d] = evalForm(dim.form, -1).value;
+      continue;
+    }
+    const ViewVal &index = *indexViews[dim.indexView];
+    int64_t at[2 * kMaxRank], offset = 0;
+    for (size_t i = 0; i < dim.indexForms.size(); ++i) {
+      at[i] = evalForm(dim.indexForms[i], -1).value;
+      if (!zeroOutside && (at[i] < index.lo[i] || at[i] > index.hi[i]))
+        return outsideView(index, static_cast<int>(i), at[i], "index");
+      offset += at[i] * index.strides[i];
+    }
+    if (index.set && !zeroOutside) {
+      std::copy(index.symbols, index.symbols + index.set->numSymbols,
+                at + index.rank);
+      if (!index.set->contains(at))
+        return "index coordinate " + pointText(at, index.rank) +
+               " is not in its view's coordinate set";
+    }
+    int64_t size = deviceSize(index.elem), byte = offset * size;
+    if (byte < index.limitLo || byte + size > index.limitHi)
+      return "index access at byte address " +
+             std::to_string(index.byteAddress + byte) +
+             " is outside allocated memory";
+    state.indexBytes.push_back(
+        {index.byteAddress + byte, index.byteAddress + byte + size - 1});
+    coordinate[d] = hasData ? readIndex(index.base + byte, size)
+                            : spreadIndex(number, low[d], high[d]);
+  }
+  return "";
+}
+
+/// Calls visit(k) with `variables` set to the k-th point.
+template <typename Visit>
+static std::string
+forEachTilePoint(const AccessPlan &plan, const std::vector<int64_t> &points,
+                 const int64_t *lo, const int64_t *sizes, int64_t numElements,
+                 int64_t *variables, Visit &&visit) {
+  std::string error;
+  if (plan.pointSet) {
+    for (int64_t k = 0; k < numElements && error.empty(); ++k) {
+      std::copy_n(&points[k * plan.rank], plan.rank, variables);
+      error = visit(k);
+    }
+    return error;
+  }
+  int64_t high[kMaxRank], k = 0;
+  for (int t = 0; t < plan.rank; ++t)
+    high[t] = lo[t] + sizes[t] - 1;
+  forEachPoint(lo, high, plan.rank, variables, [&] {
+    error = visit(k++);
+    return error.empty();
+  });
+  return error;
+}
+
+std::string TileVal::prepareEnumerated(bool zeroOutside) {
+  const AccessPlan &p = *plan;
+  GroupState &state = states[0];
+  state.table.assign(numElements, 0);
+  state.indexBytes.clear();
+  int numDims = static_cast<int>(p.dims.size());
+  int64_t coordinate[2 * kMaxRank];
+  if (view.set)
+    std::copy(view.symbols, view.symbols + view.set->numSymbols,
+              coordinate + numDims);
+  std::string error = forEachTilePoint(
+      p, points, lo, sizes, numElements, varValue, [&](int64_t k) {
+        std::string message =
+            coordinateOf(k, coordinate, zeroOutside, view.lo, view.hi, state);
+        for (int d = 0; d < numDims && message.empty(); ++d) {
+          bool isBelow = coordinate[d] < view.lo[d];
+          bool isOutside = isBelow || coordinate[d] > view.hi[d];
+          if (p.dims[d].isIndirect
+                  ? (zeroOutside ? coordinate[d] < 0 : isOutside)
+                  : isOutside && !zeroOutside)
+            message = p.dims[d].isIndirect
+                          ? outsideIndices(view, d, coordinate[d])
+                          : outsideView(view, d, coordinate[d], "access:");
+          state.table[k] += coordinate[d] * view.strides[d];
+        }
+        if (message.empty() && view.set && !zeroOutside &&
+            !view.set->contains(coordinate))
+          message = "access: coordinate " + pointText(coordinate, numDims) +
+                    " is not in its view's coordinate set";
+        return message;
+      });
+  if (!error.empty())
+    return error;
+  makeRunsOfTable(state, 1, numElements);
+  baseOffset = 0;
+  primary = 0;
+  linearLoops.clear();
+  int64_t step = 1;
+  for (int t = p.rank - 1; t >= 0; --t) {
+    tileStrides[t] = step;
+    step *= sizes[t];
+  }
+  if (view.checked && !zeroOutside)
+    return "";
+  return checkAllocation(zeroOutside);
+}
+
+/// Whether a partition holds a coordinate, which has room for its symbols.
+static bool holds(const ViewVal &part, int64_t *coordinate) {
+  for (int d = 0; d < part.rank; ++d)
+    if (coordinate[d] < part.lo[d] || coordinate[d] > part.hi[d])
+      return false;
+  if (!part.set)
+    return true;
+  std::copy(part.symbols, part.symbols + part.set->numSymbols,
+            coordinate + part.rank);
+  return part.set->contains(coordinate);
+}
+
+/// A view with the range of all partitions together.
+static ViewVal boxAround(const std::vector<const ViewVal *> &partitions) {
+  ViewVal whole = *partitions.front();
+  for (const ViewVal *part : partitions)
+    for (int d = 0; d < whole.rank; ++d) {
+      whole.lo[d] = std::min(whole.lo[d], part->lo[d]);
+      whole.hi[d] = std::max(whole.hi[d], part->hi[d]);
+    }
+  return whole;
+}
+
+std::vector<std::pair<int, int64_t>> TileVal::countEnumerated(
+    const std::vector<const ViewVal *> &partitions) const {
+  std::vector<int64_t> counts(partitions.size(), 0);
+  const ViewVal whole = boxAround(partitions);
+  GroupState indices;
+  int64_t coordinate[2 * kMaxRank];
+  forEachTilePoint(*plan, points, lo, sizes, numElements, varValue,
+                   [&](int64_t k) {
+                     std::string message =
+                         coordinateOf(k, coordinate, false, whole.lo, whole.hi,
+                                      indices);
+                     bool isHeld = false;
+                     for (size_t i = 0;
+                          message.empty() && !isHeld && i < counts.size(); ++i)
+                       if ((isHeld = holds(*partitions[i], coordinate)))
+                         ++counts[i];
+                     return message;
+                   });
+  std::vector<std::pair<int, int64_t>> result;
+  for (size_t i = 0; i < counts.size(); ++i)
+    if (counts[i] > 0)
+      result.push_back({static_cast<int>(i), counts[i]});
+  return result;
+}
+
+std::string
+TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
+                        void *tile, bool isStore, bool ieee) {
+  const AccessPlan &p = *plan;
+  states.resize(1);
+  states[0].indexBytes.clear();
+  const KernelTable &table = kernels();
+  Elem elem = partitions.front()->elem;
+  StorageFormat format = storageFormat(elem, ieee);
+  int64_t memorySize = deviceSize(elem), size = hostSize(elem);
+  if (!isStore)
+    std::memset(tile, 0, size_t(numElements) * size);
+  int numDims = static_cast<int>(p.dims.size());
+  int64_t coordinate[2 * kMaxRank];
+  const ViewVal whole = boxAround(partitions);
+  bool isCovered = false;
+  auto move = [&](uint8_t *device, uint8_t *host) {
+    if (isFloat(elem)) {
+      float *f = reinterpret_cast<float *>(host);
+      if (isStore)
+        table.storeFloat(format, device, nullptr, f, nullptr, nullptr, 0);
+      else
+        table.loadFloat(format, f, nullptr, device, nullptr, nullptr, 0);
+    } else if (isWide(elem)) {
+      int64_t *l = reinterpret_cast<int64_t *>(host);
+      if (isStore)
+        table.storeInt64(format, device, nullptr, l, nullptr, nullptr, 0);
+      else
+        table.loadInt64(format, l, nullptr, device, nullptr, nullptr, 0);
+    } else {
+      int32_t *v = reinterpret_cast<int32_t *>(host);
+      if (isStore)
+        table.storeInt32(format, device, nullptr, v, nullptr, nullptr, 0);
+      else
+        table.loadInt32(format, v, nullptr, device, nullptr, nullptr, 0);
+    }
+  };
+  std::string error = forEachTilePoint(
+      p, points, lo, sizes, numElements, varValue, [&](int64_t k) {
+        std::string message = coordinateOf(k, coordinate, false, whole.lo,
+                                           whole.hi, states[0]);
+        if (!message.empty())
+          return message;
+        bool isHeld = false;
+        for (size_t i = 0; i < partitions.size(); ++i) {
+          const ViewVal &part = *partitions[i];
+          if (!holds(part, coordinate))
+            continue;
+          int64_t offset = 0;
+          for (int d = 0; d < numDims; ++d)
+            offset += coordinate[d] * part.strides[d];
+          isCovered = isHeld = true;
+          int64_t byte = offset * memorySize;
+          if (byte < part.limitLo || byte + memorySize > part.limitHi)
+            return "access to partition " + std::to_string(i) +
+                   " leaves its allocation";
+          move(part.base + byte, static_cast<uint8_t *>(tile) + k * size);
+          // Loads take the first, stores write all.
+          if (!isStore)
+            break;
+        }
+        // A hole reads zero, an index beyond all partitions is a wrong one.
+        for (int d = 0; d < numDims && !isHeld; ++d)
+          if (p.dims[d].isIndirect &&
+              (coordinate[d] < whole.lo[d] || coordinate[d] > whole.hi[d]))
+            return outsideIndices(whole, d, coordinate[d]);
+        return std::string();
+      });
+  if (!error.empty())
+    return error;
+  return isCovered || numElements == 0
+             ? ""
+             : "no partition covers the access region";
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- InstrsMemory.cpp - Views, access tiles, loads and stores -----------===//
+
+#include "Instrs.h"
+
+#include <algorithm>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+void MemoryViewInstr::run(Core &core) const {
+  ViewVal &v = core.views[dst];
+  v.elem = elem;
+  v.isLX = isLX;
+  v.lxCore = static_cast<int>(lxCore);
+  v.rank = static_cast<int>(strides.size());
+  int64_t elemSize = deviceSize(elem);
+  std::vector<int64_t> symbols;
+  symbols.reserve(symbolSlots.size());
+  for (int slot : symbolSlots)
+    symbols.push_back(core.scalars[slot].i);
+  bool overflow = false;
+  auto multiply = [&](int64_t a, int64_t b) {
+    int64_t r;
+    overflow |= __builtin_mul_overflow(a, b, &r);
+    return r;
+  };
+  auto add = [&](int64_t a, int64_t b) {
+    int64_t r;
+    overflow |= __builtin_add_overflow(a, b, &r);
+    return r;
+  };
+  int64_t low = 0, high = 0, origin = 0;
+  bool isEmpty = false;
+  for (int d = 0; d < v.rank; ++d) {
+    auto evaluate = [&](int form) {
+      const LinearForm &f = bounds.forms[form];
+      int64_t value = f.constant;
+      for (auto [symbol, coefficient] : f.captured)
+        value = add(value, multiply(coefficient, symbols[symbol]));
+      return value;
+    };
+    v.strides[d] = strides[d].get(core);
+    v.lo[d] = evaluate(lowerForms[d]);
+    v.hi[d] = evaluate(upperForms[d]);
+  }
+  v.set = set.get();
+  if (set) {
+    // The box around the set; partitions lie at its lowest corner.
+    int64_t operands[2 * kMaxRank];
+    std::copy_n(symbols.begin(), set->numSymbols, v.symbols);
+    std::copy_n(symbols.begin(), set->numSymbols, operands + v.rank);
+    if (isPartition)
+      for (int d = 0; d < v.rank; ++d) {
+        v.lo[d] = -PointSet::kUnbounded;
+        v.hi[d] = PointSet::kUnbounded;
+      }
+    if (!set->narrow(operands, v.lo, v.hi))
+      for (int d = 0; d < v.rank; ++d)
+        v.lo[d] = 0, v.hi[d] = -1;
+    for (int d = 0; d < v.rank; ++d)
+      if (v.lo[d] <= -PointSet::kUnbounded || v.hi[d] >= PointSet::kUnbounded)
+        core.fail(location, "dimension " + std::to_string(d) +
+                                " of the partition's coordinate_set has no "
+                                "bound that can be derived");
+  }
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.hi[d] < v.lo[d]) {
+      isEmpty = true;
+      continue;
+    }
+    int64_t first = multiply(v.lo[d], v.strides[d]);
+    int64_t last = multiply(v.hi[d], v.strides[d]);
+    origin = add(origin, first);
+    low = add(low, std::min(first, last));
+    high = add(high, std::max(first, last));
+  }
+  int64_t offset = core.scalars[offsetSlot].i;
+  v.byteAddress = multiply(offset, elemSize);
+  int64_t firstByte = add(v.byteAddress, multiply(low, elemSize));
+  int64_t endByte = add(v.byteAddress, multiply(add(high, 1), elemSize));
+  int64_t originByte = add(v.byteAddress, multiply(origin, elemSize));
+  if (isPartition) {
+    int64_t shift = multiply(origin, elemSize);
+    originByte = v.byteAddress;
+    v.byteAddress -= shift;
+    firstByte -= shift;
+    endByte -= shift;
+  }
+  if (overflow)
+    core.fail(location, "memory view at element " + std::to_string(offset) +
+                            " overflows 63-bit addresses");
+  int64_t blockStart, blockEnd;
+  if (isLX) {
+    int64_t owner = lxCore < 0 ? core.coreId : lxCore;
+    blockStart = 0;
+    blockEnd = DeviceMemory::kLXSizeInBytes;
+    v.base = core.memory->lx(owner);
+  } else {
+    auto block = originByte < 0 ? std::pair<uint64_t, uint64_t>{0, 0}
+                                : core.blockOf(originByte);
+    blockStart = static_cast<int64_t>(block.first);
+    blockEnd = static_cast<int64_t>(block.second);
+    v.base = core.memory->at(0);
+    if (blockEnd == 0 && !isEmpty)
+      core.fail(location, "memory view at byte address " +
+                              std::to_string(originByte) +
+                              " is not in allocated device memory");
+  }
+  v.checked = isEmpty || (firstByte >= blockStart && endByte <= blockEnd);
+  v.limitLo = blockStart - v.byteAddress;
+  v.limitHi = blockEnd - v.byteAddress;
+  // Out-of-block bases are legal while accesses stay inside: no pointer
+  // outside the mapping is ever dereferenced.
+  v.base = reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(v.base) +
+                                       static_cast<uintptr_t>(v.byteAddress));
+}
+
+void SubViewInstr::run(Core &core) const {
+  const ViewVal from = core.views[source];
+  ViewVal v = from;
+  v.rank = 0;
+  int64_t offset = 0;
+  for (int d = 0; d < from.rank; ++d) {
+    int64_t first = offsets[d].get(core), count = sizes[d].get(core);
+    int64_t step = strides[d].get(core), last;
+    if (__builtin_mul_overflow(count - 1, step, &last) ||
+        __builtin_add_overflow(last, first, &last))
+      core.fail(location, "subview overflows 63-bit coordinates");
+    if (count < 0 || (count > 0 && (std::min(first, last) < from.lo[d] ||
+                                    std::max(first, last) > from.hi[d])))
+      core.fail(location,
+                "dimension " + std::to_string(d) + " at offset " +
+                    std::to_string(first) + " with " + std::to_string(count) +
+                    " elements and stride " + std::to_string(step) +
+                    " leaves the source's range " + std::to_string(from.lo[d]) +
+                    " to " + std::to_string(from.hi[d]));
+    if (count > 0)
+      offset += first * from.strides[d];
+    if (dropped[d])
+      continue;
+    v.lo[v.rank] = 0;
+    v.hi[v.rank] = count - 1;
+    v.strides[v.rank++] = step * from.strides[d];
+  }
+  int64_t bytes = offset * deviceSize(v.elem);
+  v.byteAddress += bytes;
+  v.base = reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(v.base) +
+                                       static_cast<uintptr_t>(bytes));
+  v.limitLo -= bytes;
+  v.limitHi -= bytes;
+  core.views[dst] = v;
+}
+
+void AccessTileInstr::run(Core &core) const {
+  TileVal &tile = core.tiles[dst];
+  tile.plan = &plan;
+  if (plan.partitionSlots.empty())
+    tile.view = core.views[plan.viewSlot];
+  tile.indexViews.clear();
+  for (int slot : plan.indexViewSlots)
+    tile.indexViews.push_back(&core.views[slot]);
+  tile.captured.clear();
+  for (int slot : plan.capturedSlots)
+    tile.captured.push_back(core.scalars[slot].i);
+  std::string error = tile.setExtents();
+  if (!error.empty())
+    core.fail(location, error);
+}
+
+uint64_t spyre::runtime::mergeSticks(Sticks &sticks) {
+  std::sort(sticks.begin(), sticks.end());
+  uint64_t count = 0;
+  size_t kept = 0;
+  for (auto [first, last] : sticks) {
+    if (kept > 0 && first <= sticks[kept - 1].second + 1) {
+      int64_t &end = sticks[kept - 1].second;
+      if (last > end) {
+        count += last - end;
+        end = last;
+      }
+      continue;
+    }
+    count += last - first + 1;
+    sticks[kept++] = {first, last};
+  }
+  sticks.resize(kept);
+  return count;
+}
+
+// Smaller tiles fit the first-level cache as they are.
+static constexpr int64_t kDeferredElements = 8192;
+
+/// A tile of a distributed view.
+static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
+                            bool isStore) {
+  std::vector<const ViewVal *> partitions;
+  for (int slot : tile.plan->partitionSlots)
+    partitions.push_back(&core.views[slot]);
+  std::string error =
+      tile.moveDistributed(partitions, data, isStore, core.ieee);
+  if (!error.empty())
+    core.fail(location, error);
+}
+
+void LoadInstr::run(Core &core) const {
+  TileVal &t = core.tiles[tile];
+  if (!t.plan->partitionSlots.empty()) {
+    TensorVal &result = core.tensors[dst];
+    result.rank = t.plan->rank;
+    std::copy(t.sizes, t.sizes + result.rank, result.sizes);
+    result.numElements = t.numElements;
+    core.allocateTensor(dst, elem, t.numElements);
+    moveDistributed(core, location, t, result.data, false);
+    return;
+  }
+  std::string error = t.prepare(core.zeroOutside);
+  if (!error.empty())
+    core.fail(location, error);
+  TensorVal &result = core.tensors[dst];
+  result.rank = t.plan->rank;
+  std::copy(t.sizes, t.sizes + result.rank, result.sizes);
+  result.numElements = t.numElements;
+  if (isDeferred && t.numElements >= kDeferredElements) {
+    core.releaseTensor(dst);
+    result.deferredTile = tile;
+    return;
+  }
+  core.allocateTensor(dst, elem, t.numElements);
+  t.load(result.data, core.ieee);
+  if (t.plan->denseInnermost && t.numElements > 0) {
+    result.isPermuted = true;
+    std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);
+  }
+}
+
+void LoadInstr::runGang(Core *const *cores, int numCores) const {
+  for (int i = 0; i < numCores; ++i) {
+    Core &core = *cores[i];
+    const TileVal &t = core.tiles[tile];
+    if (!t.plan->partitionSlots.empty()) {
+      run(core);
+      continue;
+    }
+    int same = -1;
+    for (int j = i - 1; j >= 0 && same < 0; --j)
+      if (cores[j]->tensors[dst].buffer && t.readsSame(cores[j]->tiles[tile]))
+        same = j;
+    if (same < 0) {
+      run(core);
+      continue;
+    }
+    core.moveTensor(dst, {dst, false}, *cores[same]);
+  }
+}
+
+void StoreInstr::run(Core &core) const {
+  TileVal &t = core.tiles[tile];
+  core.materialize(data.slot, elem);
+  const TensorVal &value = core.tensors[data.slot];
+  for (int d = 0; d < value.rank; ++d)
+    if (value.sizes[d] != t.sizes[d])
+      core.fail(location, "dimension " + std::to_string(d) +
+                              " of the data tile has size " +
+                              std::to_string(value.sizes[d]) +
+                              ", that of the access tile " +
+                              std::to_string(t.sizes[d]));
+  if (!t.plan->partitionSlots.empty())
+    return moveDistributed(core, location, t, value.data, true);
+  std::string error = t.prepare(core.zeroOutside);
+  if (!error.empty())
+    core.fail(location, error);
+  t.store(value.data, core.ieee);
+}

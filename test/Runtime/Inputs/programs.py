@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks share: small programs on plain arrays, and comparisons."""
+
+from __future__ import annotations
+
+import kernels as k
+import numpy as np
+
+
+def half(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.standard_normal(shape).astype(np.float16)
+
+
+def ok(process) -> None:
+    assert process.returncode == 0, process.stderr
+
+
+def check_close(actual: np.ndarray, expected: np.ndarray, bound) -> None:
+    error = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
+    bad = error > bound
+    assert not bad.any(), (np.argwhere(bad)[:5], actual[bad][:5], expected[bad][:5])
+
+
+def plain(name: str, shape: tuple, element: str) -> str:
+    """A dense view of argument `name` and a tile of all of it."""
+    dims = "abcdef"[: len(shape)]
+    names = " ".join(dims)
+    strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
+    text = "x".join(map(str, shape))
+    zeros = ", ".join("%c0" for _ in shape)
+    return f"""%v_{name} = ktdp.construct_memory_view %{name}, sizes: {list(shape)}, strides: {strides} {{
+      coordinate_set = {k.box(names, list(shape))}, memory_space = #ktdp.memory_space<global>}} : memref<{text}x{element}>
+    %{name}_t = ktdp.construct_access_tile %v_{name}[{zeros}] {{access_tile_set = {k.box(names, list(shape))},
+      access_tile_order = affine_map<({", ".join(dims)}) -> ({", ".join(dims)})>}} : memref<{text}x{element}> -> !ktdp.access_tile<{text}xindex>"""
+
+
+def load(name: str, shape: tuple, element: str) -> str:
+    text = "x".join(map(str, shape))
+    return (
+        plain(name, shape, element) + f"\n    %{name}_d = ktdp.load %{name}_t : "
+        f"!ktdp.access_tile<{text}xindex> -> tensor<{text}x{element}>"
+    )
+
+
+def store(name: str, shape: tuple, element: str, value: str) -> str:
+    text = "x".join(map(str, shape))
+    return (
+        plain(name, shape, element)
+        + f"\n    ktdp.store %{value}, %{name}_t : tensor<{text}x{element}>, "
+        f"!ktdp.access_tile<{text}xindex>"
+    )
+
+
+def function(arguments: str, body: str) -> str:
+    args = ", ".join(f'%{a}: index {{ktdp.name = "{a}"}}' for a in arguments.split())
+    return f"func.func @f({args}) {{\n    %c0 = arith.constant 0 : index\n    {body}\n    return\n}}\n"
