@@ -447,7 +447,6 @@ std::string TileVal::prepare(bool zeroOutside) {
 }
 
 std::string TileVal::checkAllocation(bool zeroOutside) {
-  const AccessPlan &p = *plan;
   // The view as a whole leaves its allocation; this tile need not.
   auto [minOffset, maxOffset] = offsetRange();
   int64_t elemSize = deviceSize(view.elem);
