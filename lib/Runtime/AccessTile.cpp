@@ -301,9 +301,9 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
         int64_t *t = state.table.data() + row * length + start;
         if (!hasData) {
           for (int64_t i = 0; i < steps; ++i)
-            t[i] += spreadIndex(row * length + start + i, view.lo[d],
-                                view.hi[d]) *
-                    view.strides[d];
+            t[i] +=
+                spreadIndex(row * length + start + i, view.lo[d], view.hi[d]) *
+                view.strides[d];
           start += steps;
           continue;
         }

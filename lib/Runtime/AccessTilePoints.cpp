@@ -271,24 +271,22 @@ static ViewVal boxAround(const std::vector<const ViewVal *> &partitions) {
   return whole;
 }
 
-std::vector<std::pair<int, int64_t>> TileVal::countEnumerated(
-    const std::vector<const ViewVal *> &partitions) const {
+std::vector<std::pair<int, int64_t>>
+TileVal::countEnumerated(const std::vector<const ViewVal *> &partitions) const {
   std::vector<int64_t> counts(partitions.size(), 0);
   const ViewVal whole = boxAround(partitions);
   GroupState indices;
   int64_t coordinate[2 * kMaxRank];
-  forEachTilePoint(*plan, points, lo, sizes, numElements, varValue,
-                   [&](int64_t k) {
-                     std::string message =
-                         coordinateOf(k, coordinate, false, whole.lo, whole.hi,
-                                      indices);
-                     bool isHeld = false;
-                     for (size_t i = 0;
-                          message.empty() && !isHeld && i < counts.size(); ++i)
-                       if ((isHeld = holds(*partitions[i], coordinate)))
-                         ++counts[i];
-                     return message;
-                   });
+  forEachTilePoint(
+      *plan, points, lo, sizes, numElements, varValue, [&](int64_t k) {
+        std::string message =
+            coordinateOf(k, coordinate, false, whole.lo, whole.hi, indices);
+        bool isHeld = false;
+        for (size_t i = 0; message.empty() && !isHeld && i < counts.size(); ++i)
+          if ((isHeld = holds(*partitions[i], coordinate)))
+            ++counts[i];
+        return message;
+      });
   std::vector<std::pair<int, int64_t>> result;
   for (size_t i = 0; i < counts.size(); ++i)
     if (counts[i] > 0)
@@ -335,8 +333,8 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
   };
   std::string error = forEachTilePoint(
       p, points, lo, sizes, numElements, varValue, [&](int64_t k) {
-        std::string message = coordinateOf(k, coordinate, false, whole.lo,
-                                           whole.hi, states[0]);
+        std::string message =
+            coordinateOf(k, coordinate, false, whole.lo, whole.hi, states[0]);
         if (!message.empty())
           return message;
         bool isHeld = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Instrs.cpp - Scalars and control flow -------------------------------===//
+//===- Instrs.cpp - Scalars and control flow
+//-------------------------------===//
 
 #include "Instrs.h"
 
@@ -387,9 +388,9 @@ void ForallInstr::run(Core &core) const {
   std::vector<NestLoop> loops;
   for (size_t d = 0; d < lower.size(); ++d) {
     int64_t low = lower[d].get(core), by = step[d].get(core);
-    loops.push_back(
-        {low, by, countTrips(core, location, low, upper[d].get(core), by),
-         induction[d]});
+    loops.push_back({low, by,
+                     countTrips(core, location, low, upper[d].get(core), by),
+                     induction[d]});
   }
   enter.run(core);
   results.run(core);
