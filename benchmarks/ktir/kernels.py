@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 HEAD = """\
 #o1 = affine_map<(a) -> (a)>
 #o2 = affine_map<(a, b) -> (a, b)>
@@ -91,6 +93,7 @@ def elementwise(
     """
     types = {"#o2": f"{rows}x{columns}", "#rows": f"{rows}", "#columns": f"{columns}"}
     letters = "abcdefgh"[: len(operands)]
+    body = re.sub(rf"%([{letters}z])\b", r"%in_\1", body)
     return (
         f"%{result}_e = tensor.empty() : tensor<{rows}x{columns}xf16>\n"
         f"%{result} = linalg.generic {{indexing_maps = [{', '.join(m for _, m in operands)}, #o2], "
@@ -98,8 +101,8 @@ def elementwise(
         f"ins({', '.join('%' + n for n, _ in operands)} : "
         f"{', '.join(f'tensor<{types[m]}xf16>' for _, m in operands)}) "
         f"outs(%{result}_e : tensor<{rows}x{columns}xf16>) {{\n"
-        f"^bb0({', '.join(f'%{c}: f16' for c in letters)}, %out: f16):\n{body}\n"
-        f"linalg.yield %z : f16\n}} -> tensor<{rows}x{columns}xf16>\n"
+        f"^bb0({', '.join(f'%in_{c}: f16' for c in letters)}, %out: f16):\n{body}\n"
+        f"linalg.yield %in_z : f16\n}} -> tensor<{rows}x{columns}xf16>\n"
     )
 
 
@@ -158,12 +161,12 @@ def matmul(
     acc = f"tensor<{m}x{wide}xf32>"
     return kernel(
         "matmul",
-        ["a", "b", "c"],
+        ["a", "b", "y"],
         cores,
         constants(0, k, step, wide)
         + view("a", (m, k))
         + view("b", (k, n))
-        + view("c", (m, n))
+        + view("y", (m, n))
         + f"%j = arith.muli %core, %c{wide} : index\n"
         + f"%zero = arith.constant 0.0 : f32\n%e = tensor.empty() : {acc}\n"
         + f"%f = linalg.fill ins(%zero : f32) outs(%e : {acc}) -> {acc}\n"
@@ -175,7 +178,7 @@ def matmul(
         + f"%u = linalg.matmul ins(%ad, %bd : tensor<{shape((m, step))}>, "
         + f"tensor<{shape((step, wide))}>) outs(%t : {acc}) -> {acc}\n"
         + f"scf.yield %u : {acc}\n}}\n"
-        + tile("ct", "c", (m, n), ["%c0", "%j"], (m, wide))
+        + tile("ct", "y", (m, n), ["%c0", "%j"], (m, wide))
         + f"%h = arith.truncf %sum : {acc} to tensor<{shape((m, wide))}>\n"
         + store("h", "ct", (m, wide)),
     )
@@ -188,15 +191,15 @@ def layernorm(rows: int = 1151, columns: int = 8192, cores: int = 32) -> str:
     inverse = f"%n = arith.constant {1.0 / columns!r} : f16\n"
     return kernel(
         "layernorm",
-        ["x", "w", "b", "y"],
+        ["x", "weight", "bias", "y"],
         cores,
         constants(0, 1, mine, rows)
         + view("x", whole)
-        + view("w", (columns,))
-        + view("b", (columns,))
+        + view("weight", (columns,))
+        + view("bias", (columns,))
         + view("y", whole)
-        + tile("wt", "w", (columns,), ["%c0"], (columns,))
-        + tile("bt", "b", (columns,), ["%c0"], (columns,))
+        + tile("wt", "weight", (columns,), ["%c0"], (columns,))
+        + tile("bt", "bias", (columns,), ["%c0"], (columns,))
         + load("wd", "wt", (columns,))
         + load("bd", "bt", (columns,))
         + f"%first = arith.muli %core, %c{mine} : index\n"
@@ -300,7 +303,7 @@ def paged_attention(
             f"memref<{shape(cache)}>, memref<{shape((tokens, pages), 'i32')}> -> "
             f"!ktdp.access_tile<{shape(block, 'index')}>\n"
             + load(f"{name}w", f"{name}t", block)
-            + f"%{name} = tensor.collapse_shape %{name}w [[0, 1], [2]] : "
+            + f"%{name}d = tensor.collapse_shape %{name}w [[0, 1], [2]] : "
             f"tensor<{shape(block)}> into {flat}\n"
         )
 
@@ -328,7 +331,7 @@ def paged_attention(
         "%s = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, "
         "affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>], "
         'iterator_types = ["parallel", "parallel", "reduction"]} '
-        f"ins(%q2, %k : tensor<{shape((group, width))}>, {flat}) outs(%sf : {scores}) {{\n"
+        f"ins(%q2, %kd : tensor<{shape((group, width))}>, {flat}) outs(%sf : {scores}) {{\n"
         "^bb0(%a: f16, %b: f16, %c: f32):\n%x = arith.extf %a : f16 to f32\n"
         "%w = arith.extf %b : f16 to f32\n%u = arith.mulf %x, %w : f32\n"
         f"%z = arith.addf %c, %u : f32\nlinalg.yield %z : f32\n}} -> {scores}\n"
@@ -357,7 +360,7 @@ def paged_attention(
     body += (
         f"%oe = tensor.empty() : {values}\n"
         f"%of = linalg.fill ins(%zero : f32) outs(%oe : {values}) -> {values}\n"
-        f"%o = linalg.matmul ins(%p, %v : tensor<{shape((group, keys))}>, {flat}) "
+        f"%o = linalg.matmul ins(%p, %vd : tensor<{shape((group, keys))}>, {flat}) "
         f"outs(%of : {values}) -> {values}\n"
         f"%r = arith.truncf %o : {values} to tensor<{shape((group, width))}>\n"
         f"%rw = tensor.expand_shape %r [[0, 1], [2]] output_shape [1, {group}, {width}] : "
@@ -372,14 +375,14 @@ def add(count: int = 4096, cores: int = 32) -> str:
     mine = count // cores
     return kernel(
         "add",
-        ["x", "y", "z"],
+        ["a", "b", "y"],
         cores,
         constants(mine)
-        + "".join(view(n, (count,)) for n in "xyz")
+        + "".join(view(n, (count,)) for n in "aby")
         + f"%p = arith.muli %core, %c{mine} : index\n"
-        + "".join(tile(f"{n}t", n, (count,), ["%p"], (mine,)) for n in "xyz")
-        + load("a", "xt", (mine,))
-        + load("b", "yt", (mine,))
-        + f"%s = arith.addf %a, %b : tensor<{mine}xf16>\n"
-        + store("s", "zt", (mine,)),
+        + "".join(tile(f"{n}t", n, (count,), ["%p"], (mine,)) for n in "aby")
+        + load("d", "at", (mine,))
+        + load("e", "bt", (mine,))
+        + f"%s = arith.addf %d, %e : tensor<{mine}xf16>\n"
+        + store("s", "yt", (mine,)),
     )

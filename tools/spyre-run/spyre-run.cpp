@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -417,12 +418,15 @@ static double medianOf(std::vector<double> values) {
          2;
 }
 
-/// The report, with the host's median time before it if there were runs.
+/// The report, after times of the host: the median run, if there were any, and
+/// the timing engine.
 static std::string toJson(const TimingReport &report,
-                          const std::vector<double> &hostSeconds) {
+                          const std::vector<double> &hostSeconds,
+                          double simulationSeconds) {
   nlohmann::ordered_json json;
   if (!hostSeconds.empty())
     json["host_seconds"] = medianOf(hostSeconds);
+  json["simulation_seconds"] = simulationSeconds;
   json.update(nlohmann::ordered_json::parse(report.toJson()));
   return json.dump(2) + "\n";
 }
@@ -524,13 +528,18 @@ static void run(const Options &options) {
     results.push_back(
         download(infos[array.argument], array, options.numerics, memory));
   TimingReport report;
+  double simulationSeconds = 0;
   if (options.timing || !options.json.empty() || !options.trace.empty()) {
     TimingOptions timing;
     if (options.device)
       timing.spec = *options.device;
     timing.overlap = options.overlap;
     timing.events = !options.trace.empty();
+    auto start = std::chrono::steady_clock::now();
     report = program->simulate(memory, values, runOptions, timing);
+    simulationSeconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
   }
 
   // Everything was right: now files may be written.
@@ -542,7 +551,7 @@ static void run(const Options &options) {
                 [&](const std::string &path) { writeNpy(path, results[i]); });
   }
   if (!options.json.empty())
-    files.addText(options.json, toJson(report, hostSeconds));
+    files.addText(options.json, toJson(report, hostSeconds, simulationSeconds));
   if (!options.trace.empty())
     files.addText(options.trace, report.toChromeTrace());
   files.commit();

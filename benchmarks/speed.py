@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Time of the functional engine on well-known kernels, as ratios to torch on the CPU.
+
+Torch's time is that of eager fp16 or fp32, whichever is shorter: on hosts without
+fp16 arithmetic some of its fp16 kernels take a thousand times longer. Both sides in
+turns, with the same number of threads: `spyre-run --repeat` in a process of its own,
+torch here. Results are compared, too. Exits with 1 when a ratio is over its limit or
+a result is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.setdefault("TORCH_DEVICE_BACKEND_AUTOLOAD", "0")
+
+import numpy as np
+import torch
+from ktir import kernels
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = shutil.which("spyre-run") or ROOT / "build" / "bin" / "spyre-run"
+
+
+class Case:
+    """A kernel: KTIR, inputs, torch's way to the last argument, limits."""
+
+    def __init__(
+        self,
+        text: str,
+        inputs: list[torch.Tensor],
+        reference: Callable[..., torch.Tensor],
+        limit: float = 2.0,
+        tolerance: float = 0.01,
+    ) -> None:
+        self.text, self.inputs, self.reference = text, inputs, reference
+        self.limit, self.tolerance = limit, tolerance
+
+
+def half(*sizes: int, scale: float = 1.0) -> torch.Tensor:
+    return (torch.randn(sizes) * scale).half()
+
+
+def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def attend(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, table: torch.Tensor
+) -> torch.Tensor:
+    tokens, heads, width = q.shape
+    kv_heads = k.shape[2]
+
+    def gather(cache: torch.Tensor) -> torch.Tensor:
+        return cache[table].flatten(1, 2).transpose(1, 2)
+
+    grouped = q.view(tokens, kv_heads, heads // kv_heads, width)
+    result = torch.nn.functional.scaled_dot_product_attention(
+        grouped, gather(k), gather(v)
+    )
+    return result.reshape(q.shape)
+
+
+def make_cases() -> dict[str, Case]:
+    torch.manual_seed(0)
+    width = 8192
+    angle = torch.outer(torch.arange(4096.0), 1e4 ** -(torch.arange(64.0) / 64)).repeat(
+        1, 2
+    )
+    table = torch.randperm(8 * 64).int().view(8, 64)
+    return {
+        "softmax [4096, 1024]": Case(
+            kernels.softmax(), [half(4096, 1024)], lambda x: x.softmax(-1)
+        ),
+        "matmul [64, 2048] x [2048, 8192]": Case(
+            kernels.matmul(), [half(64, 2048), half(2048, 8192)], torch.mm
+        ),
+        "layer norm [1151, 8192]": Case(
+            kernels.layernorm(),
+            [half(1151, width), half(width), half(width)],
+            lambda x, w, b: torch.nn.functional.layer_norm(x, (width,), w, b),
+        ),
+        "rotary embedding [40, 4096, 128]": Case(
+            kernels.rope(),
+            [half(40, 4096, 128), angle.cos().half(), angle.sin().half()],
+            rotate,
+        ),
+        "paged attention 8 x 32 / 8 heads": Case(
+            kernels.paged_attention(),
+            [half(8, 32, 128), half(512, 16, 8, 128), half(512, 16, 8, 128), table],
+            attend,
+        ),
+        "add [4096] on 32 cores": Case(
+            kernels.add(), [half(4096), half(4096)], torch.add, limit=20
+        ),
+    }
+
+
+class Bench:
+    """Runs one case both ways."""
+
+    def __init__(self, folder: Path, case: Case, threads: int) -> None:
+        self.case, self.folder, self.threads = case, folder, threads
+        (folder / "k.mlir").write_text(case.text)
+        self.single = [x.float() if x.is_floating_point() else x for x in case.inputs]
+        self.expected = case.reference(*self.single)
+        for i, x in enumerate(case.inputs):
+            np.save(folder / f"{i}.npy", x.numpy())
+        np.save(folder / "out.npy", np.zeros(self.expected.shape, np.float16))
+
+    def own(self, repeats: int, *flags: str) -> float:
+        arguments = [f"{i}.npy" for i in range(len(self.case.inputs))] + ["out.npy"]
+        command = [RUN, self.folder / "k.mlir", "--threads", str(self.threads)]
+        for name in arguments:
+            command += ["--arg", self.folder / name]
+        command += ["--repeat", str(repeats), "--json", "/dev/stdout", *flags]
+        result = subprocess.run(
+            [str(c) for c in command], check=True, stdout=subprocess.PIPE
+        )
+        return json.loads(result.stdout)["host_seconds"]
+
+    def torch(self, seconds: float, inputs: list[torch.Tensor]) -> float:
+        times = []
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end or len(times) < 3:
+            started = time.perf_counter()
+            self.case.reference(*inputs)
+            times.append(time.perf_counter() - started)
+            if sum(times) > 10 * seconds:
+                break
+        return statistics.median(times)
+
+    def error(self) -> float:
+        """Largest error in units of the largest value."""
+        self.own(1, "--out-dir", str(self.folder / "result"))
+        found = torch.from_numpy(np.load(self.folder / "result" / "y.npy")).float()
+        expected = self.expected.float()
+        return ((found - expected).abs().max() / expected.abs().max()).item()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="part of a kernel's name")
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    print(
+        f"{'kernel, times in ms':<34}{'spyre-run':>13}{'torch fp16':>11}{'fp32':>9}"
+        f"{'ratio':>7}{'limit':>7}{'error':>9}"
+    )
+    failed = False
+    for name, case in make_cases().items():
+        if arguments.only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(Path(folder), case, arguments.threads)
+            own, other, single = [], [], []
+            for _ in range(arguments.rounds):
+                single.append(bench.torch(0.3, bench.single))
+                # Where torch has no fp16 kernel it takes seconds: once is enough.
+                if not other or other[0] < 1:
+                    other.append(bench.torch(0.3, bench.case.inputs))
+                repeats = max(5, min(2000, int(0.3 / single[-1])))
+                own.append(bench.own(repeats))
+            mine, theirs = min(own), min(other + single)
+            error = bench.error()
+        ratio = mine / theirs
+        good = ratio <= case.limit and error <= case.tolerance
+        failed |= not good
+        print(
+            f"{name:<34}{mine * 1e3:>13.3f}{min(other) * 1e3:>11.3f}"
+            f"{min(single) * 1e3:>9.3f}{ratio:>7.2f}"
+            f"{case.limit:>7.0f}{error:>9.1e}  {'ok' if good else 'OVER'}",
+            flush=True,
+        )
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
