@@ -18,6 +18,9 @@ namespace {
 constexpr int64_t kFirstNodes = 1000;
 constexpr double kNodesGrowth = 1.1;
 
+/// The search recurses once per buffer; more are left to the heuristics.
+constexpr size_t kMaxSearched = 4000;
+
 /// A part of the problem that no buffer connects with the rest. Sizes are
 /// multiples of the alignment.
 class Part {
@@ -73,15 +76,16 @@ public:
   }
 
   /// One run of the search below `capacity`.
-  SkylineSearch::Result search(int64_t capacity,
+  SkylineSearch::Result search(int64_t capacity, int64_t nodesLeft,
                                const std::function<bool()> &isOutOfTime) {
     if (!skyline)
       skyline = std::make_unique<SkylineSearch>(buffers);
     constexpr auto numOrders =
         static_cast<unsigned>(SkylineSearch::Order::NumOrders);
     auto order = static_cast<SkylineSearch::Order>(numRuns % numOrders);
-    SkylineSearch::Result result = skyline->run(
-        capacity, order, numRuns / numOrders, maxNodes, isOutOfTime);
+    SkylineSearch::Result result =
+        skyline->run(capacity, order, numRuns / numOrders,
+                     std::min(maxNodes, nodesLeft), isOutOfTime);
     ++numRuns;
     maxNodes =
         static_cast<int64_t>(static_cast<double>(maxNodes) * kNodesGrowth);
@@ -90,6 +94,7 @@ public:
     return result;
   }
 
+  bool maySearch() const { return buffers.size() <= kMaxSearched; }
   int64_t getNumNodes() const { return skyline ? skyline->getNumNodes() : 0; }
 
   std::vector<size_t> indices;
@@ -217,23 +222,25 @@ SolveResult planning::solve(const AllocationProblem &problem,
   result.status = SolveStatus::Solved;
   for (Part &part : parts) {
     part.tryHeuristics(capacity);
-    while (part.height > capacity) {
-      if (clock.isOver()()) {
+    int64_t nodesLeft = options.maxNodes - result.numNodes;
+    while (part.height > capacity && result.status == SolveStatus::Solved) {
+      if (!part.maySearch() || part.getNumNodes() >= nodesLeft ||
+          clock.isOver()()) {
         result.status = SolveStatus::Unknown;
-        result.reason = "out of time after " +
-                        std::to_string(options.timeoutSeconds) +
-                        " s: neither a placement nor a proof that there is "
-                        "none was found";
-        break;
-      }
-      if (part.search(capacity, clock.isOver()) ==
-          SkylineSearch::Result::Failed) {
+        result.reason = !part.maySearch() ? "too many buffers to search"
+                        : clock.isOver()()
+                            ? "out of time after " +
+                                  std::to_string(options.timeoutSeconds) + " s"
+                            : "out of nodes";
+        result.reason += ": neither a placement nor a proof that there is "
+                         "none was found";
+      } else if (part.search(capacity, nodesLeft - part.getNumNodes(),
+                             clock.isOver()) == SkylineSearch::Result::Failed) {
         result.status = SolveStatus::Infeasible;
         result.reason =
             "the search has tried everything: no placement of the " +
             std::to_string(problem.buffers.size()) + " buffers is as low as " +
             std::to_string(problem.capacity) + " bytes";
-        break;
       }
     }
     result.numNodes += part.getNumNodes();
@@ -257,15 +264,18 @@ SolveResult planning::minimizeHeight(const AllocationProblem &problem,
   // A part need not be lower than the bound of another.
   for (Part &part : parts) {
     part.lowerBound = std::max(part.lowerBound, result.lowerBound);
-    while (part.height > part.lowerBound && !clock.isOver()()) {
+    int64_t nodesLeft = options.maxNodes - result.numNodes;
+    while (part.height > part.lowerBound && part.maySearch() &&
+           part.getNumNodes() < nodesLeft && !clock.isOver()()) {
       // The bound itself first, then half of the gap in turn.
       int64_t half =
           (part.height - part.lowerBound) / 2 / part.step * part.step;
       for (int64_t capacity : {part.lowerBound, part.lowerBound + half}) {
         if (capacity >= part.height || capacity < part.lowerBound)
           continue;
-        if (part.search(capacity, clock.isOver()) ==
-            SkylineSearch::Result::Failed)
+        if (part.search(capacity,
+                        std::max<int64_t>(nodesLeft - part.getNumNodes(), 0),
+                        clock.isOver()) == SkylineSearch::Result::Failed)
           part.lowerBound = capacity / part.step * part.step + part.step;
       }
     }
@@ -276,7 +286,7 @@ SolveResult planning::minimizeHeight(const AllocationProblem &problem,
   bool isProven = result.height <= result.lowerBound;
   result.status = isProven ? SolveStatus::Solved : SolveStatus::Unknown;
   if (!isProven)
-    result.reason = "out of time: a placement may be as low as " +
+    result.reason = "out of time or nodes: a placement may be as low as " +
                     std::to_string(result.lowerBound) + " bytes";
   return result;
 }

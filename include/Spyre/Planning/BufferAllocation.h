@@ -110,13 +110,16 @@ enum class SolveStatus {
   Solved,
   /// There is none: `reason` says how that is known.
   Infeasible,
-  /// Out of time.
+  /// Out of time or nodes.
   Unknown
 };
 
 struct SolveOptions {
   /// Of wall-clock time; results found within it do not depend on it.
   double timeoutSeconds = 60;
+  /// Nodes of the search, after which to give up; results within it are the
+  /// same on every machine.
+  int64_t maxNodes = std::numeric_limits<int64_t>::max();
 };
 
 struct SolveResult {
@@ -141,6 +144,19 @@ SolveResult solve(const AllocationProblem &problem,
 /// that height == lowerBound; Unknown has a placement too, and a gap.
 SolveResult minimizeHeight(const AllocationProblem &problem,
                            const SolveOptions &options = {});
+
+//===----------------------------------------------------------------------===//
+// When not everything fits
+//===----------------------------------------------------------------------===//
+
+/// Offsets below the capacity of buffers that are together worth as much as
+/// possible; `values` are not negative. Buffers linked by `inPlaceParent` are
+/// at one offset or apart. If all fit and the search finds it within `maxNodes`
+/// nodes, all are placed; the result is never worth less than what the
+/// reference's heuristics place.
+std::vector<int64_t> placeMostValuable(const AllocationProblem &problem,
+                                       const std::vector<double> &values,
+                                       int64_t maxNodes);
 
 } // namespace spyre::planning
 
