@@ -3,11 +3,12 @@
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false" | FileCheck %s --check-prefix=PLAN
 
 // The way from an imported graph to KTIR: one call per kernel, results written
-// by the kernel that computes them.
+// by the kernel that computes them; the first copies the input, which two read,
+// into LX.
 // CHECK-LABEL: func.func @main(
 // CHECK-SAME: ktdp.name = "x"
 // CHECK-SAME: ktdp.name = "out0"
-// CHECK-COUNT-4: call @
+// CHECK-COUNT-5: call @
 // CHECK-NOT: call @
 // CHECK: return
 // CHECK: grid = [

@@ -3,12 +3,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Liveness.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static constexpr int64_t kStickInBytes = 128;
 
 std::vector<BufferLifetime> spyre_graph::getBufferLifetimes(func::FuncOp func) {
   // First and last program point of each operation, nested ones included.
@@ -47,24 +44,4 @@ std::vector<BufferLifetime> spyre_graph::getBufferLifetimes(func::FuncOp func) {
            std::make_pair(b.first, points[b.alloc].first);
   });
   return lifetimes;
-}
-
-std::optional<int64_t> FirstFit::place(int64_t sizeInBytes, int64_t first,
-                                       int64_t last) {
-  llvm::erase_if(blocks,
-                 [&](const Block &block) { return block.last < first; });
-  int64_t size =
-      llvm::alignTo(std::max<int64_t>(sizeInBytes, 1), kStickInBytes);
-  int64_t offset = 0;
-  auto before = blocks.begin();
-  for (; before != blocks.end(); ++before) {
-    if (before->offset - offset >= size)
-      break;
-    offset = before->end;
-  }
-  if (capacity >= 0 && offset + size > capacity)
-    return std::nullopt;
-  blocks.insert(before, {offset, offset + size, last});
-  highWater = std::max(highWater, offset + size);
-  return offset;
 }

@@ -23,31 +23,6 @@ struct BufferLifetime {
 /// their first use. An allocation without users never holds anything.
 std::vector<BufferLifetime> getBufferLifetimes(func::FuncOp func);
 
-/// First-fit allocation in a linear memory. Requests must come in order of
-/// ascending `first`.
-class FirstFit {
-public:
-  /// `capacity` in bytes; negative means unlimited.
-  explicit FirstFit(int64_t capacity) : capacity(capacity) {}
-
-  /// The lowest 128-byte aligned offset at which `sizeInBytes` are free during
-  /// [first, last], or nothing if there is no room.
-  std::optional<int64_t> place(int64_t sizeInBytes, int64_t first,
-                               int64_t last);
-
-  /// Highest byte ever used.
-  int64_t getHighWater() const { return highWater; }
-
-private:
-  struct Block {
-    int64_t offset, end, last;
-  };
-  int64_t capacity;
-  int64_t highWater = 0;
-  /// Live blocks by ascending offset.
-  std::vector<Block> blocks;
-};
-
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LIVENESS_H

@@ -5,8 +5,9 @@
 #include "Liveness.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/Support/MathExtras.h"
+#include "mlir/IR/Remarks.h"
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREMEMORYPLANNING
@@ -15,8 +16,14 @@ namespace mlir::spyre_graph {
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+namespace planning = ::spyre::planning;
 
 namespace {
+
+constexpr int64_t kStickInBytes = 128;
+/// Of the search, per function; the plan must not depend on the clock.
+constexpr int64_t kMaxSearchNodes = 5000;
+constexpr double kNoTimeout = 1e8;
 
 class MemoryPlanningPass
     : public spyre_graph::impl::SpyreMemoryPlanningBase<MemoryPlanningPass> {
@@ -35,31 +42,50 @@ public:
         alloc.erase();
     });
 
-    FirstFit pool(/*capacity=*/-1);
-    for (BufferLifetime &lifetime : getBufferLifetimes(func)) {
+    std::vector<BufferLifetime> lifetimes = getBufferLifetimes(func);
+    llvm::erase_if(lifetimes, [&](const BufferLifetime &lifetime) {
+      return lifetime.alloc->hasAttr(attrName);
+    });
+    planning::AllocationProblem problem;
+    problem.alignment = kStickInBytes;
+    for (BufferLifetime &lifetime : lifetimes) {
       memref::AllocOp alloc = lifetime.alloc;
-      if (alloc->hasAttr(attrName))
-        continue;
       LayoutAttrInterface layout = getLayout(alloc.getType());
       if (!layout) {
         alloc.emitError("expected a layout as memory space, found ")
             << alloc.getType();
         return signalPassFailure();
       }
-      int64_t sizeInBytes = layout.getSizeInBytes(alloc.getType().getShape());
-      std::optional<int64_t> offset =
-          pool.place(sizeInBytes, lifetime.first, lifetime.last);
-      assert(offset && "the pool has no limit");
-      alloc->setAttr(attrName,
-                     PlacementAttr::get(func.getContext(), MemorySpace::pool,
-                                        *offset, ArrayRef<int64_t>()));
-      ++numPlaced;
-      unsharedBytes += sizeInBytes;
+      planning::Buffer buffer;
+      buffer.lower = lifetime.first;
+      buffer.upper = lifetime.last + 1;
+      // What holds nothing has an address too.
+      buffer.size =
+          std::max(layout.getSizeInBytes(alloc.getType().getShape()),
+                   kStickInBytes);
+      problem.buffers.push_back(buffer);
+      unsharedBytes += buffer.size;
     }
+    planning::SolveOptions options;
+    options.maxNodes = kMaxSearchNodes;
+    options.timeoutSeconds = kNoTimeout;
+    planning::SolveResult result = planning::minimizeHeight(problem, options);
+    for (auto [lifetime, offset] : llvm::zip_equal(lifetimes, result.offsets))
+      lifetime.alloc->setAttr(
+          attrName, PlacementAttr::get(func.getContext(), MemorySpace::pool,
+                                       offset, ArrayRef<int64_t>()));
     func->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
                   IntegerAttr::get(IntegerType::get(func.getContext(), 64),
-                                   pool.getHighWater()));
-    poolBytes += pool.getHighWater();
+                                   result.height));
+    numPlaced += lifetimes.size();
+    poolBytes += result.height;
+    remark::analysis(func.getLoc(), remark::RemarkOpts::name("pool")
+                                        .category("spyre-memory-planning")
+                                        .function(func.getName()))
+        << ("a pool of " + Twine(result.height) + " bytes for " +
+            Twine(lifetimes.size()) + " buffers; no pool is smaller than " +
+            Twine(result.lowerBound))
+               .str();
   }
 };
 

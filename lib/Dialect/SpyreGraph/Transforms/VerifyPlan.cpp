@@ -64,6 +64,8 @@ struct Interval {
   int64_t begin, end;
   int64_t first, last;
   Operation *alloc;
+  /// The operations at `first` and `last`.
+  Operation *firstUser = nullptr, *lastUser = nullptr;
 };
 
 class PlanVerifier {
@@ -501,8 +503,14 @@ private:
                !last->getRegions().back().empty() &&
                !last->getRegions().back().back().empty())
           last = &last->getRegions().back().back().back();
-        interval.first = std::min(interval.first, order.lookup(outermost));
-        interval.last = std::max(interval.last, order.lookup(last));
+        if (order.lookup(outermost) <= interval.first) {
+          interval.first = order.lookup(outermost);
+          interval.firstUser = outermost;
+        }
+        if (order.lookup(last) >= interval.last) {
+          interval.last = order.lookup(last);
+          interval.lastUser = outermost;
+        }
       }
       (isLX ? inScratchpad : inPool).push_back(interval);
     }
@@ -510,7 +518,38 @@ private:
                    failed(verifyDisjoint(inScratchpad)));
   }
 
-  /// Sweeps over time, keeping the live intervals by address.
+  /// Whether `next` begins its life at the operation that ends that of
+  /// `previous`, and each iteration there writes the element that it alone
+  /// reads.
+  static bool isInPlace(const Interval &previous, const Interval &next) {
+    if (previous.begin != next.begin || previous.end != next.end ||
+        previous.lastUser != next.firstUser)
+      return false;
+    auto op = dyn_cast<SpyreOpInterface>(next.firstUser);
+    if (!op || op.getSpyreInit() != next.alloc->getResult(0) ||
+        op.getCombiner() != Combiner::None || op.getIndirectAccess() ||
+        previous.alloc->getResult(0).getType() !=
+            next.alloc->getResult(0).getType())
+      return false;
+    // Elements are accessed through one map.
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    for (OpOperand &operand : op->getOpOperands())
+      if ((operand.get() == previous.alloc->getResult(0) ||
+           operand.get() == next.alloc->getResult(0)) &&
+          maps[operand.getOperandNumber()] != maps.back())
+        return false;
+    // No two iterations access the same element: each loop dimension is a
+    // coordinate.
+    for (auto [dim, extent] : llvm::enumerate(op.getLoopExtents()))
+      if (extent > 1 &&
+          !llvm::is_contained(maps.back().getResults(),
+                              getAffineDimExpr(dim, op->getContext())))
+        return false;
+    return true;
+  }
+
+  /// Sweeps over time, keeping the live intervals by address. A buffer that
+  /// takes over another's memory in place replaces it.
   static LogicalResult verifyDisjoint(std::vector<Interval> &intervals) {
     llvm::sort(intervals, [](const Interval &a, const Interval &b) {
       return std::make_pair(a.first, a.begin) <
@@ -520,12 +559,15 @@ private:
     std::map<int64_t, const Interval *> live;
     for (const Interval &interval : intervals) {
       while (!ends.empty() && ends.begin()->first < interval.first) {
-        live.erase(ends.begin()->second->begin);
+        auto ended = live.find(ends.begin()->second->begin);
+        if (ended != live.end() && ended->second == ends.begin()->second)
+          live.erase(ended);
         ends.erase(ends.begin());
       }
       auto next = live.lower_bound(interval.begin);
       const Interval *other = nullptr;
-      if (next != live.end() && next->second->begin < interval.end)
+      if (next != live.end() && next->second->begin < interval.end &&
+          !isInPlace(*next->second, interval))
         other = next->second;
       if (next != live.begin() && std::prev(next)->second->end > interval.begin)
         other = std::prev(next)->second;
@@ -539,7 +581,7 @@ private:
             << "the other buffer is allocated here";
         return diagnostic;
       }
-      live.emplace(interval.begin, &interval);
+      live[interval.begin] = &interval;
       ends.emplace(interval.last, &interval);
     }
     return success();

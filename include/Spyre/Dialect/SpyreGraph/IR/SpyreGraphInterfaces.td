@@ -105,6 +105,14 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         4 for a transcendental; spec/ktir.md, latency model).}],
       "int64_t", "getElementCost", (ins)>,
     InterfaceMethod<[{
+        Whether the reference keeps the result in LX (spec/passes.md, "LX
+        scratchpad planning", eligibility).}],
+      "bool", "isLXEligibleInReference", (ins)>,
+    InterfaceMethod<[{
+        Whether the reference writes the result over an operand (the same,
+        "In place").}],
+      "bool", "isInPlaceInReference", (ins)>,
+    InterfaceMethod<[{
         Layout rule family that propagation applies (spec/layouts.md,
         "Propagation rules").}],
       "::mlir::spyre_graph::LayoutRule", "getLayoutRule", (ins)>,

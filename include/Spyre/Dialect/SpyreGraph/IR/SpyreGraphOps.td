@@ -74,6 +74,10 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   string combiner = "Combiner::None";
   string layoutRule = "LayoutRule::Pointwise";
   int elementCost = 1;
+  // The reference's lists (spec/passes.md, "LX scratchpad planning"). What it
+  // calls pointwise works in place.
+  bit isLXEligibleInReference = false;
+  bit isInPlaceInReference = false;
   string numEpilogueInputs = "0";
   // Least and greatest number of logical operands.
   int minOperands = 1;
@@ -129,6 +133,12 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     ::llvm::StringRef $cppClass::getDeviceOpName() { return "}] # deviceOpName # [{"; }
     ::mlir::spyre_graph::Unit $cppClass::getUnit() { return }] # unit # [{; }
     ::mlir::spyre_graph::Combiner $cppClass::getCombiner() { return }] # combiner # [{; }
+    bool $cppClass::isLXEligibleInReference() {
+      return }] # !if(isLXEligibleInReference, "true", "false") # [{;
+    }
+    bool $cppClass::isInPlaceInReference() {
+      return }] # !if(isInPlaceInReference, "true", "false") # [{;
+    }
     ::mlir::spyre_graph::LayoutRule $cppClass::getLayoutRule() { return }] # layoutRule # [{; }
     int64_t $cppClass::getElementCost() { return }] # elementCost # [{; }
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
@@ -223,13 +233,17 @@ def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
 // Unary.
 def SpyreGraph_AbsOp : SpyreGraph_Unary<"abs", "abs", 1, "b.abs(x[0])">;
 def SpyreGraph_NegOp : SpyreGraph_Unary<"neg", "neg", 1, "b.neg(x[0])">;
-def SpyreGraph_ExpOp : SpyreGraph_Unary<"exp", "exp", 4, "b.exp(x[0])">;
+def SpyreGraph_ExpOp : SpyreGraph_Unary<"exp", "exp", 4, "b.exp(x[0])"> {
+  let isLXEligibleInReference = true;
+}
 def SpyreGraph_Expm1Op : SpyreGraph_Unary<"expm1", "expm1", 4, "b.expm1(x[0])">;
 def SpyreGraph_LogOp : SpyreGraph_Unary<"log", "log", 4, "b.log(x[0])">;
 def SpyreGraph_Log2Op : SpyreGraph_Unary<"log2", "log2", 4, "b.log2(x[0])">;
 def SpyreGraph_Log1pOp : SpyreGraph_Unary<"log1p", "log1p", 4, "b.log1p(x[0])">;
 def SpyreGraph_SqrtOp : SpyreGraph_Unary<"sqrt", "sqrt", 4, "b.sqrt(x[0])">;
-def SpyreGraph_RsqrtOp : SpyreGraph_Unary<"rsqrt", "rsqrt", 4, "b.rsqrt(x[0])">;
+def SpyreGraph_RsqrtOp : SpyreGraph_Unary<"rsqrt", "rsqrt", 4, "b.rsqrt(x[0])"> {
+  let isLXEligibleInReference = true;
+}
 def SpyreGraph_ReciprocalOp
     : SpyreGraph_Unary<"reciprocal", "reciprocal", 4, "b.reciprocal(x[0])">;
 def SpyreGraph_SquareOp
@@ -268,9 +282,15 @@ def SpyreGraph_NotOp
 def SpyreGraph_IsNanOp : SpyreGraph_Unary<"isnan", "isnan", 1, "b.isNan(x[0])">;
 
 // Binary. The result of a comparison is i1.
-def SpyreGraph_AddOp : SpyreGraph_Binary<"add", "add", 1, "b.add(x[0], x[1])">;
-def SpyreGraph_SubOp : SpyreGraph_Binary<"sub", "sub", 1, "b.sub(x[0], x[1])">;
-def SpyreGraph_MulOp : SpyreGraph_Binary<"mul", "mul", 1, "b.mul(x[0], x[1])">;
+def SpyreGraph_AddOp : SpyreGraph_Binary<"add", "add", 1, "b.add(x[0], x[1])"> {
+  let isLXEligibleInReference = true;
+}
+def SpyreGraph_SubOp : SpyreGraph_Binary<"sub", "sub", 1, "b.sub(x[0], x[1])"> {
+  let isLXEligibleInReference = true;
+}
+def SpyreGraph_MulOp : SpyreGraph_Binary<"mul", "mul", 1, "b.mul(x[0], x[1])"> {
+  let isLXEligibleInReference = true;
+}
 def SpyreGraph_DivOp
     : SpyreGraph_Binary<"div", "realdiv", 4, "b.div(x[0], x[1])"> {
   let summary = "true division of floating-point values";
@@ -335,7 +355,11 @@ def SpyreGraph_AddCDivOp : SpyreGraph_Pointwise<"addcdiv", "addcdiv", 4, [{
   }]> { let minOperands = 4; let summary = "x0 + x3 x x1 / x2, rounded once"; }
 def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub", "expsub", 4, [{
     return b.exp(b.sub(x[0], x[1]));
-  }]> { let minOperands = 2; let summary = "exp(x0 - x1), rounded once (softmax)"; }
+  }]> {
+  let minOperands = 2;
+  let isLXEligibleInReference = true; // As sub and exp.
+  let summary = "exp(x0 - x1), rounded once (softmax)";
+}
 def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, [{
     return b.select(b.lt(x[0], b.zeroLike(x[0])),
                     b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
@@ -433,8 +457,11 @@ class SpyreGraph_Reduction<string mnemonic, string device, string comb,
   let check = "return detail::verifyReduction(*this, getDims());";
   let summary = mnemonic # " over dimensions";
 }
-def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum", "sum", "Combiner::Add">;
+def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum", "sum", "Combiner::Add"> {
+  let isLXEligibleInReference = true;
+}
 def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean", "mean", "Combiner::Add"> {
+  let isLXEligibleInReference = true;
   let epilogue = [{
     (void)ins;
     return b.mul(accumulated, b.constantF32(detail::getMeanScale(*this)));
@@ -466,7 +493,9 @@ def SpyreGraph_SumProductsOp
   }];
 }
 def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod", "prod", "Combiner::Mul">;
-def SpyreGraph_MaxOp : SpyreGraph_Reduction<"max", "max", "Combiner::Max">;
+def SpyreGraph_MaxOp : SpyreGraph_Reduction<"max", "max", "Combiner::Max"> {
+  let isLXEligibleInReference = true;
+}
 def SpyreGraph_MinOp : SpyreGraph_Reduction<"min", "min", "Combiner::Min">;
 def SpyreGraph_AnyOp
     : SpyreGraph_Reduction<"any", "any", "Combiner::Or", "return b.toBool(ins[0]);">;

@@ -145,15 +145,34 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
   let description = [{
     Each core has an LX scratchpad that holds its contents for the whole
     sequence. A buffer that every op touches in the same per-core slices can
-    live there and never travels to device memory. A buffer is eligible if each
-    of its users accesses it through plain loop dimensions, and the box each
-    core works on is the same in all of them. Eligible buffers are placed first
-    fit over their lifetimes, in program order, at the same 128-byte aligned
-    offset on every core; what does not fit is left to --spyre-memory-planning.
+    live there and never travels to device memory, at the same 128-byte aligned
+    offset on every core. A buffer is eligible if each of its users accesses
+    all of it through plain loop dimensions, and the box each core works on is
+    the same in all of them; which operations they are does not matter. The
+    result of an operation may take over the memory of an operand that dies
+    there, if each element is written after it was read, by the same core,
+    through the same map. An argument that several operations read in the same
+    slices is copied into LX first.
+
+    The aim is the least traffic with device memory. `optimal` places all
+    buffers if the solver (docs/planning.md) finds a placement, else those that
+    save most, never less than the reference's heuristics would; the others
+    are left to --spyre-memory-planning.
+
+    `mode=reference` follows the reference's rule of eligibility: results of
+    the operations that it keeps in LX (an interface method), of at least two
+    uses; in place where it works in place; no copies of arguments. Its
+    default solver is greedy.
   }];
   let options = [
-    Option<"solver", "solver", "std::string", "\"greedy\"",
-           "Placement algorithm: greedy (first fit in program order)">,
+    Option<"solver", "solver", "std::string", "\"optimal\"",
+           "Placement: greedy, firstfit, bestfit (the reference's) or optimal">,
+    Option<"mode", "mode", "std::string", "\"default\"",
+           "Which buffers are eligible: default or reference">,
+    Option<"inPlace", "in-place", "bool", "true",
+           "Let results take over the memory of operands">,
+    Option<"cloneInputs", "clone-inputs", "bool", "true",
+           "Copy arguments that are read repeatedly into LX">,
     Option<"capacity", "capacity", "int64_t", "2097152",
            "Bytes of LX per core">,
     Option<"lxFraction", "lx-fraction", "double", "0.2",
@@ -161,12 +180,18 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
   ];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in LX">,
+    Statistic<"numInPlace", "in-place",
+              "Buffers placed where an operand of their operation was">,
+    Statistic<"numClones", "clones", "Arguments copied into LX">,
     Statistic<"numIneligible", "ineligible",
               "Buffers that users access in different slices">,
     Statistic<"numNotFitting", "not-fitting",
               "Eligible buffers for which there was no room">,
+    Statistic<"savedBytes", "saved-bytes",
+              "Bytes of device-memory traffic saved">,
   ];
-  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::memref::MemRefDialect"];
 }
 
 def SpyreMemoryPlanning
@@ -174,9 +199,10 @@ def SpyreMemoryPlanning
   let summary = "give intermediate buffers offsets in one pool";
   let description = [{
     The runtime allocates one block of device memory per call. Buffers without
-    a placement get a 128-byte aligned offset in it, first fit over their
-    lifetimes, so that memory is reused; the function's `spyre_graph.pool_size`
-    says how large the block must be.
+    a placement get a 128-byte aligned offset in it, so that those that are not
+    live together share memory and the block is as small as the solver
+    (docs/planning.md) can make it; the function's `spyre_graph.pool_size` says
+    how large it must be.
   }];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in the pool">,
@@ -202,7 +228,9 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
     - SG-PLAN-C4: no operation accesses an element outside a buffer.
     - SG-PLAN-C5: every allocation has a placement, aligned to 128 bytes, that
       lies inside LX or the pool.
-    - SG-PLAN-C6: buffers whose lifetimes overlap do not overlap in space.
+    - SG-PLAN-C6: buffers whose lifetimes overlap do not overlap in space, unless
+      one takes over the other's memory in place: the operation at which they
+      meet reads and writes each element in one iteration.
     - SG-PLAN-C7: every core accesses only the slice of an LX buffer that it
       holds, and all users agree on that slice.
     - SG-PLAN-C8: no buffer is read before it is written.
