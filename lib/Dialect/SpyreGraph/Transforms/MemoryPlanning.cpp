@@ -60,9 +60,8 @@ public:
       buffer.lower = lifetime.first;
       buffer.upper = lifetime.last + 1;
       // What holds nothing has an address too.
-      buffer.size =
-          std::max(layout.getSizeInBytes(alloc.getType().getShape()),
-                   kStickInBytes);
+      buffer.size = std::max(layout.getSizeInBytes(alloc.getType().getShape()),
+                             kStickInBytes);
       problem.buffers.push_back(buffer);
       unsharedBytes += buffer.size;
     }
