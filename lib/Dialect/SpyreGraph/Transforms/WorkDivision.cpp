@@ -3,9 +3,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Access.h"
+#include "ReferenceDivision.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
 
@@ -18,6 +21,10 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
+
+/// A user's wish: slices per loop dimension of the operation that has it.
+constexpr llvm::StringLiteral kWorkDivisionHintAttrName =
+    "spyre_graph.work_division_hint";
 
 /// Users of one value that a choice looks at, so that a value with very many
 /// does not make the pass quadratic.
@@ -68,6 +75,14 @@ struct Divisions {
   const OperandCost &get(unsigned candidate, unsigned operand) const {
     return operandCosts[candidate * numOperands + operand];
   }
+
+  /// Of a candidate, with all operands in device memory.
+  double getSecondsAlone(unsigned candidate) const {
+    double memorySeconds = 0;
+    for (unsigned operand = 0; operand < numOperands; ++operand)
+      memorySeconds += get(candidate, operand).seconds;
+    return std::max(candidates[candidate].computeSeconds, memorySeconds);
+  }
 };
 
 /// Enumerates and prices the divisions of one op, with the terms of
@@ -75,9 +90,9 @@ struct Divisions {
 /// in LX).
 class DivisionSearch {
 public:
-  DivisionSearch(SpyreOpInterface op, int64_t cores,
+  DivisionSearch(SpyreOpInterface op, int64_t cores, bool onlyEven,
                  const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers)
-      : op(op), cores(cores), spec(spec), numbers(numbers),
+      : op(op), cores(cores), onlyEven(onlyEven), spec(spec), numbers(numbers),
         extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
         kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
         indirect(op.getIndirectAccess()) {
@@ -142,7 +157,7 @@ private:
       // Equal slices but for the last: fewer may be enough to cover.
       int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
       int64_t splits = llvm::divideCeil(units, unitsPerSlice);
-      if (splits == previous)
+      if (splits == previous || (onlyEven && splits * unitsPerSlice != units))
         continue;
       previous = splits;
       candidate.splits[dim] = splits;
@@ -203,6 +218,7 @@ private:
 
   SpyreOpInterface op;
   int64_t cores;
+  bool onlyEven;
   const ::spyre::DeviceSpec &spec;
   SlicingNumbers &numbers;
   SmallVector<int64_t> extents;
@@ -232,8 +248,8 @@ struct Node {
 /// Divides all ops of a function.
 class DivisionPlanner {
 public:
-  DivisionPlanner(int64_t cores, double tolerance)
-      : cores(cores), tolerance(tolerance) {}
+  DivisionPlanner(int64_t cores, double tolerance, bool onlyEven)
+      : cores(cores), tolerance(tolerance), onlyEven(onlyEven) {}
 
   void addOp(SpyreOpInterface op) {
     nodeOf[op] = nodes.size();
@@ -271,7 +287,7 @@ private:
       key.push_back(type.getAsOpaquePointer());
     std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
     if (!divisions) {
-      DivisionSearch search(op, cores, spec, numbers);
+      DivisionSearch search(op, cores, onlyEven, spec, numbers);
       divisions = std::make_unique<Divisions>(
           op.getWorkDivision() ? search.price(op.getWorkDivision())
                                : search.run());
@@ -405,6 +421,7 @@ private:
 
   int64_t cores;
   double tolerance;
+  bool onlyEven;
   ::spyre::DeviceSpec spec;
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
@@ -431,21 +448,168 @@ public:
           << sweeps.getValue() << " and " << tolerance.getValue();
       return signalPassFailure();
     }
-    DivisionPlanner planner(cores, tolerance);
-    getOperation().walk([&](SpyreOpInterface op) { planner.addOp(op); });
-    planner.run(sweeps);
-    numAgreeing += planner.numAgreeing;
-    getOperation().walk([&](SpyreOpInterface op) {
+    if (mode != "default" && mode != "reference") {
+      getOperation().emitError() << "unknown mode '" << mode.getValue()
+                                 << "', expected 'default' or 'reference'";
+      return signalPassFailure();
+    }
+    SmallVector<SpyreOpInterface> ops;
+    getOperation().walk([&](SpyreOpInterface op) { ops.push_back(op); });
+    for (SpyreOpInterface op : ops)
+      if (failed(applyHint(op)) ||
+          (mode == "reference" && failed(applyReference(op))))
+        return signalPassFailure();
+    if (mode == "default") {
+      DivisionPlanner planner(cores, tolerance, superdscCompatible);
+      for (SpyreOpInterface op : ops)
+        planner.addOp(op);
+      planner.run(sweeps);
+      numAgreeing += planner.numAgreeing;
+    }
+    for (SpyreOpInterface op : ops)
       ++(op.getWorkDivision().getNumCores() > 1 ? numDivided : numSingleCore);
-    });
+    if (getContext().getRemarkEngine())
+      for (SpyreOpInterface op : ops)
+        emitRemark(op);
   }
+
+private:
+  /// Turns a user's hint into the division.
+  LogicalResult applyHint(SpyreOpInterface op) {
+    StringRef name = kWorkDivisionHintAttrName;
+    Attribute attribute = op->getAttr(name);
+    if (!attribute || op.getWorkDivision())
+      return success();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    SmallVector<int64_t> granularity = getSliceGranularity(op);
+    auto hint = dyn_cast<DenseI64ArrayAttr>(attribute);
+    // SG-DIVISION-HINT-C1
+    if (!hint || hint.size() != static_cast<int64_t>(extents.size()))
+      return op->emitOpError()
+             << name << " must be an array of " << extents.size()
+             << " numbers of slices, one per loop "
+                "dimension, but is "
+             << attribute;
+    SmallVector<int64_t> splits, chunks;
+    int64_t coresUsed = 1;
+    for (auto [dim, split] : llvm::enumerate(hint.asArrayRef())) {
+      int64_t units =
+          llvm::divideCeilSigned(std::max<int64_t>(extents[dim], 1),
+                                 std::max<int64_t>(granularity[dim], 1));
+      // SG-DIVISION-HINT-C2
+      if (split < 1)
+        return op->emitOpError() << "work division hint asks for " << split
+                                 << " slices of loop dimension " << dim
+                                 << "; it must be at least 1";
+      // SG-DIVISION-HINT-C3
+      coresUsed *= std::min<int64_t>(split, cores + 1);
+      if (coresUsed > cores)
+        return op->emitOpError() << "work division hint asks for more than "
+                                 << cores.getValue() << " cores";
+      // SG-DIVISION-HINT-C4
+      if (split > 1 && kinds[dim] != utils::IteratorType::parallel)
+        return op->emitOpError()
+               << "work division hint splits loop dimension " << dim
+               << ", a reduction, which stays on one core";
+      int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
+      int64_t filled = llvm::divideCeilSigned(units, unitsPerSlice);
+      // SG-DIVISION-HINT-C5
+      bool isUneven = mode == "reference" || superdscCompatible
+                          ? units % split != 0
+                          : filled != split;
+      if (isUneven) {
+        InFlightDiagnostic diagnostic =
+            op->emitOpError()
+            << "work division hint asks for " << split
+            << " slices of loop dimension " << dim << ", but its " << units
+            << (granularity[dim] > 1 ? " sticks" : " iterations");
+        if (mode == "reference" || superdscCompatible)
+          return diagnostic << " are no multiple of that";
+        return diagnostic << " fill only " << filled << " slices of "
+                          << unitsPerSlice;
+      }
+      splits.push_back(split);
+      chunks.push_back(split == 1 ? extents[dim]
+                                  : unitsPerSlice * granularity[dim]);
+    }
+    op.setWorkDivision(WorkDivisionAttr::get(&getContext(), splits, chunks));
+    for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
+      int64_t span = getSpanInBytes(op, operand, chunks);
+      if (span > spec.maxSpanBytes)
+        op->emitWarning() << "work division hint leaves operand " << operand
+                          << " a span of " << span << " bytes per core, above "
+                          << spec.maxSpanBytes;
+    }
+    ++numHints;
+    return success();
+  }
+
+  LogicalResult applyReference(SpyreOpInterface op) {
+    if (op.getWorkDivision())
+      return success();
+    ReferenceDivision division = divideAsReference(op, cores, spec);
+    if (division.splitsTwoReductions)
+      return op->emitOpError("the reference would split more than one "
+                             "reduction dimension to keep spans small");
+    if (division.spanTooLarge)
+      op->emitWarning() << "no split brings the span of operand "
+                        << division.spanTooLarge->first << " below "
+                        << spec.maxSpanBytes << " bytes; the best has "
+                        << division.spanTooLarge->second;
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      if (division.splits[dim] == 1 ||
+          kinds[dim] == utils::IteratorType::parallel)
+        continue;
+      op->emitWarning() << "the reference splits the reduction over loop "
+                           "dimension "
+                        << dim << " over " << division.splits[dim]
+                        << " cores; plans cannot, so it stays whole";
+      division.splits[dim] = 1;
+      division.chunks[dim] = extents[dim];
+    }
+    op.setWorkDivision(
+        WorkDivisionAttr::get(&getContext(), division.splits, division.chunks));
+    return success();
+  }
+
+  /// What was decided, its price alone and that of the cheapest division.
+  void emitRemark(SpyreOpInterface op) {
+    SlicingNumbers numbers;
+    WorkDivisionAttr chosen = op.getWorkDivision();
+    double seconds =
+        DivisionSearch(op, cores, superdscCompatible, spec, numbers)
+            .price(chosen)
+            .getSecondsAlone(0);
+    Divisions all =
+        DivisionSearch(op, cores, superdscCompatible, spec, numbers).run();
+    double cheapest = seconds;
+    for (unsigned number = 0; number < all.candidates.size(); ++number)
+      cheapest = std::min(cheapest, all.getSecondsAlone(number));
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << op->getName().stripDialect() << " on " << chosen.getNumCores()
+       << " cores, splits [";
+    llvm::interleaveComma(chosen.getSplits(), os);
+    os << "]: " << llvm::format("%.6e", seconds) << " s alone, the cheapest of "
+       << all.candidates.size() << " " << llvm::format("%.6e", cheapest)
+       << " s";
+    remark::analysis(op->getLoc(), remark::RemarkOpts::name("division")
+                                       .category("spyre-work-division")
+                                       .function(getOperation().getName()))
+        << text;
+  }
+
+  ::spyre::DeviceSpec spec;
 };
 
 } // namespace
 
 WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
                                                  int64_t cores) {
-  DivisionPlanner planner(cores, /*tolerance=*/0.05);
+  DivisionPlanner planner(cores, /*tolerance=*/1e-6, /*onlyEven=*/false);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);
   return op.getWorkDivision();

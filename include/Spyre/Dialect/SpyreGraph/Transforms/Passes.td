@@ -92,11 +92,29 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     the one with more bytes in agreement, then with the smaller slices, then
     with outer dimensions split more, is taken.
 
+    `mode=reference` follows the reference instead (spec/passes.md, "Work
+    division"): spans within 256 MiB, its matmul model, its default rule, all
+    per operation. A reduction that it would split stays whole, with a warning.
+
+    The attribute `spyre_graph.work_division_hint` of an operation, an array of
+    the number of slices per loop dimension, replaces the automatic choice, as
+    does a division that is there already.
+
     Constraints: SG-DIVISION-C1 to C3 of the attribute.
+    - SG-DIVISION-HINT-C1: a hint has one number per loop dimension,
+    - SG-DIVISION-HINT-C2: all positive,
+    - SG-DIVISION-HINT-C3: whose product is at most `cores`;
+    - SG-DIVISION-HINT-C4: reductions are not split;
+    - SG-DIVISION-HINT-C5: no slice is empty; in mode=reference or with
+      superdsc-compatible, all are equal.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
-    Option<"tolerance", "tolerance", "double", "0.05",
+    Option<"mode", "mode", "std::string", "\"default\"",
+           "Rule of decision: default or reference">,
+    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
+           "Equal slices only, as SuperDSC can say">,
+    Option<"tolerance", "tolerance", "double", "1e-6",
            "Relative cost difference that counts as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
            "Passes over the operations, forward and backward in turn">,
@@ -104,6 +122,7 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
   let statistics = [
     Statistic<"numDivided", "ops-divided", "Operations on more than one core">,
     Statistic<"numSingleCore", "ops-single-core", "Operations on one core">,
+    Statistic<"numHints", "hints", "Operations divided as a hint says">,
     Statistic<"numAgreeing", "operands-agreeing",
               "Operands read in the slices their producer wrote">,
   ];

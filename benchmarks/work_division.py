@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Work division of 200 shapes: our choice against the reference's rule and
+against the cheapest of all divisions, under the one cost model.
+
+The cheapest is over every number of slices of every parallel dimension, even and
+uneven, of which the compiler prices each; splits of reductions are not among
+them. Prices are of one operation alone, operands in device memory. Exits with 1
+when a ratio is over its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT_MEAN, LIMIT_WORST, LIMIT_REFERENCE = 1.05, 1.02, 1.0
+REMARK = re.compile(
+    r'Function=(\w+) \| Remark="\S+ on (\d+) cores, splits \[.*\]: (\S+) s alone, '
+    r'the cheapest of (\d+) (\S+) s"'
+)
+
+
+def layout(rank: int) -> str:
+    order = ", ".join(map(str, range(rank)))
+    return f"#spyre_graph.layout<order = [{order}], SEN169_FP16>"
+
+
+def tensor(shape: tuple[int, ...], extra: str = "") -> str:
+    sizes = "x".join(map(str, shape))
+    return f"tensor<{sizes}xf16, {extra or layout(len(shape))}>"
+
+
+def function(name: str, op: str, ins: list[str], out: str, attributes: str = "") -> str:
+    arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(ins))
+    values = ", ".join(f"%{i}" for i in range(len(ins)))
+    return (
+        f"func.func @{name}({arguments}) -> {out} {{\n"
+        f"  %e = tensor.empty() : {out}\n"
+        f"  %r = spyre_graph.{op} ins({values} : {', '.join(ins)}) "
+        f"outs(%e : {out}) {attributes} -> {out}\n"
+        f"  return %r : {out}\n}}\n"
+    )
+
+
+def matmul(name: str, m: int, n: int, k: int, batch: tuple[int, ...] = ()) -> str:
+    return function(
+        name,
+        "matmul",
+        [tensor((*batch, m, k)), tensor((*batch, k, n))],
+        tensor((*batch, m, n)),
+    )
+
+
+def shared_weight(name: str, batch: int, m: int, n: int, k: int) -> str:
+    """A batch of inputs times one weight, which the maps do not batch."""
+    maps = (
+        "maps = [affine_map<(b, m, n, k) -> (b, m, k)>, "
+        "affine_map<(b, m, n, k) -> (k, n)>, affine_map<(b, m, n, k) -> (b, m, n)>], "
+        f"extents = array<i64: {batch}, {m}, {n}, {k}>"
+    )
+    return function(
+        name,
+        "matmul",
+        [tensor((batch, m, k)), tensor((k, n))],
+        tensor((batch, m, n)),
+        f"{{{maps}}}",
+    )
+
+
+def reduction(name: str, shape: tuple[int, ...], dim: int) -> str:
+    kept = tuple(size for i, size in enumerate(shape) if i != dim)
+    sparse = dim == len(shape) - 1
+    order = ", ".join(map(str, range(len(kept))))
+    result = f"#spyre_graph.layout<order = [{order}]{', sparse' if sparse else ''}, SEN169_FP16>"
+    return function(
+        name,
+        "sum",
+        [tensor(shape)],
+        tensor(kept, result),
+        f"{{dims = array<i64: {dim}>}}",
+    )
+
+
+def make_shapes() -> list[tuple[str, str]]:
+    """Kind and function of each of 200 shapes."""
+    shapes: list[tuple[str, str]] = []
+
+    def add(kind: str, make, *arguments) -> None:
+        shapes.append((kind, make(f"f{len(shapes)}", *arguments)))
+
+    # LLM prefill and decode: rows x the layers of common widths.
+    for m in (1, 4, 8, 32, 128, 512, 2048):
+        for n, k in (
+            (4096, 4096),
+            (1024, 4096),
+            (14336, 4096),
+            (4096, 14336),
+            (12800, 4096),
+            (768, 3072),
+            (2048, 2048),
+        ):
+            add("matmul", matmul, m, n, k)
+    for m, n, k in ((197, 768, 768), (197, 3072, 768), (49, 2048, 512), (3136, 64, 576)):
+        add("matmul vision", matmul, m, n, k)
+    for m, n, k in (
+        (63, 65, 127),
+        (7, 1000, 513),
+        (131, 1009, 257),
+        (1, 65, 4099),
+        (251, 4097, 100),
+        (33, 129, 8191),
+        (1000, 999, 998),
+    ):
+        add("matmul odd", matmul, m, n, k)
+    for heads, m, n, k in (
+        (8, 128, 128, 64),
+        (32, 1, 2048, 128),
+        (32, 1, 128, 2048),
+        (32, 512, 512, 128),
+        (12, 197, 197, 64),
+        (12, 197, 64, 197),
+        (40, 64, 4096, 128),
+        (5, 33, 65, 127),
+        (3, 1000, 64, 64),
+        (128, 16, 64, 64),
+    ):
+        add("bmm", matmul, m, n, k, (heads,))
+        add("bmm", matmul, m, n, k, (2, heads))
+    for batch, m, n, k in (
+        (4, 128, 4096, 4096),
+        (8, 1, 4096, 4096),
+        (2, 197, 768, 768),
+        (3, 63, 1000, 513),
+        (32, 1, 14336, 4096),
+        (16, 16, 1024, 1024),
+    ):
+        add("shared-weight bmm", shared_weight, batch, m, n, k)
+    sizes = (1, 7, 33, 63, 128, 251, 512, 1024, 2048)
+    for rows in sizes:
+        for columns in (64, 65, 960, 1000, 4096, 11008):
+            add(
+                "pointwise",
+                lambda name, r=rows, c=columns: function(
+                    name, "exp", [tensor((r, c))], tensor((r, c))
+                ),
+            )
+    for rows in sizes:
+        for columns in (64, 1000, 4096):
+            add("reduction of sticks", reduction, (rows, columns), 1)
+            add("reduction of rows", reduction, (rows, columns), 0)
+    for batch, rows, columns in ((3, 197, 768), (8, 128, 512), (2, 63, 65), (5, 7, 4096)):
+        for dim in range(3):
+            add("reduction of three", reduction, (batch, rows, columns), dim)
+    return shapes[:200]
+
+
+def run(tool: Path, file: Path, options: str) -> dict[str, tuple[float, float, int]]:
+    """Seconds of the choice and of the cheapest, and the latter's field."""
+    result = subprocess.run(
+        [
+            tool,
+            file,
+            f"--pass-pipeline=builtin.module(func.func(spyre-work-division{{{options}}}))",
+            "--remark-policy=all",
+            "--remarks-filter=spyre-work-division",
+            "-o",
+            "/dev/null",
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if result.returncode != 0:
+        raise SystemExit(result.stderr)
+    return {
+        name: (float(seconds), float(cheapest), int(count))
+        for name, _, seconds, count, cheapest in REMARK.findall(result.stderr)
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    tool = parser.parse_args().build / "bin" / "spyre-opt"
+    shapes = make_shapes()
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "shapes.mlir"
+        file.write_text("".join(text for _, text in shapes))
+        ours = run(tool, file, "")
+        reference = run(tool, file, "mode=reference")
+    if len(ours) != len(shapes) or len(reference) != len(shapes):
+        raise SystemExit(f"{len(ours)} and {len(reference)} of {len(shapes)} priced")
+
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for number, (kind, _) in enumerate(shapes):
+        seconds, cheapest, _ = ours[f"f{number}"]
+        rows.setdefault(kind, []).append(
+            (seconds / cheapest, seconds / reference[f"f{number}"][0])
+        )
+    print(
+        f"{'kind':<22}{'shapes':>7}{'ours / cheapest':>17}{'worst':>8}"
+        f"{'ours / reference':>18}{'worst':>8}{'best':>8}"
+    )
+
+    def print_row(name: str, values: list[tuple[float, float]]) -> None:
+        cheapest, reference = zip(*values, strict=True)
+        print(
+            f"{name:<22}{len(values):>7}{statistics.mean(cheapest):>17.4f}"
+            f"{max(cheapest):>8.4f}{statistics.geometric_mean(reference):>18.4f}"
+            f"{max(reference):>8.4f}{min(reference):>8.4f}"
+        )
+
+    for kind, values in rows.items():
+        print_row(kind, values)
+    every = [value for values in rows.values() for value in values]
+    print_row("all", every)
+    cheapest, against = zip(*every, strict=True)
+    holds = (
+        statistics.mean(cheapest) <= LIMIT_MEAN
+        and max(cheapest) <= LIMIT_WORST
+        and max(against) <= LIMIT_REFERENCE
+    )
+    print(
+        f"limits: mean {LIMIT_MEAN} and worst {LIMIT_WORST} of the cheapest, worst "
+        f"{LIMIT_REFERENCE} of the reference: {'ok' if holds else 'OVER'}"
+    )
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-work-division -o /dev/null
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C1
+func.func @rank(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{spyre_graph.work_division_hint must be an array of 2 numbers of slices, one per loop dimension, but is array<i64: 2>}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 2>} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C1
+func.func @kind(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{must be an array of 2 numbers of slices}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = true} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C2
+func.func @zero(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{asks for 0 slices of loop dimension 0; it must be at least 1}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 0, 1>} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C3
+func.func @cores(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{asks for more than 32 cores}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 32, 2>} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C3
+func.func @overflow(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{asks for more than 32 cores}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 9223372036854775807, 9223372036854775807>} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C5: 9 rows in 8 slices are 5 slices of 2.
+func.func @uneven(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
+  %e = tensor.empty() : tensor<9x128xf16, #l>
+  // expected-error @+1 {{asks for 8 slices of loop dimension 0, but its 9 iterations fill only 5 slices of 2}}
+  %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 8, 1>} -> tensor<9x128xf16, #l>
+  return %r : tensor<9x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C5
+func.func @sticks(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
+  %e = tensor.empty() : tensor<9x128xf16, #l>
+  // expected-error @+1 {{asks for 3 slices of loop dimension 1, but its 2 sticks fill only 2 slices of 1}}
+  %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 1, 3>} -> tensor<9x128xf16, #l>
+  return %r : tensor<9x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+#one = #spyre_graph.layout<order = [0], sparse, SEN169_FP16>
+
+// SG-DIVISION-HINT-C4
+func.func @reduction(%x: tensor<8x1024xf16, #l>) -> tensor<8xf16, #one> {
+  %e = tensor.empty() : tensor<8xf16, #one>
+  // expected-error @+1 {{work division hint splits loop dimension 1, a reduction, which stays on one core}}
+  %r = spyre_graph.sum ins(%x : tensor<8x1024xf16, #l>) outs(%e : tensor<8xf16, #one>) {dims = array<i64: 1>, spyre_graph.work_division_hint = array<i64: 1, 2>} -> tensor<8xf16, #one>
+  return %r : tensor<8xf16, #one>
+}
