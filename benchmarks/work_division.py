@@ -77,7 +77,8 @@ def reduction(name: str, shape: tuple[int, ...], dim: int) -> str:
     kept = tuple(size for i, size in enumerate(shape) if i != dim)
     sparse = dim == len(shape) - 1
     order = ", ".join(map(str, range(len(kept))))
-    result = f"#spyre_graph.layout<order = [{order}]{', sparse' if sparse else ''}, SEN169_FP16>"
+    kind = "sparse, SEN169_FP16" if sparse else "SEN169_FP16"
+    result = f"#spyre_graph.layout<order = [{order}], {kind}>"
     return function(
         name,
         "sum",
@@ -106,7 +107,12 @@ def make_shapes() -> list[tuple[str, str]]:
             (2048, 2048),
         ):
             add("matmul", matmul, m, n, k)
-    for m, n, k in ((197, 768, 768), (197, 3072, 768), (49, 2048, 512), (3136, 64, 576)):
+    for m, n, k in (
+        (197, 768, 768),
+        (197, 3072, 768),
+        (49, 2048, 512),
+        (3136, 64, 576),
+    ):
         add("matmul vision", matmul, m, n, k)
     for m, n, k in (
         (63, 65, 127),
@@ -154,7 +160,7 @@ def make_shapes() -> list[tuple[str, str]]:
         for columns in (64, 1000, 4096):
             add("reduction of sticks", reduction, (rows, columns), 1)
             add("reduction of rows", reduction, (rows, columns), 0)
-    for batch, rows, columns in ((3, 197, 768), (8, 128, 512), (2, 63, 65), (5, 7, 4096)):
+    for batch, rows, columns in ((3, 197, 768), (8, 128, 512)):
         for dim in range(3):
             add("reduction of three", reduction, (batch, rows, columns), dim)
     return shapes[:200]
