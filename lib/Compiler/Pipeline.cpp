@@ -40,6 +40,11 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
   manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
   manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts());
+  if (options.lxPlanning) {
+    SpyreCoarseTilingOptions tiling;
+    tiling.cores = options.cores;
+    manager.addNestedPass<func::FuncOp>(createSpyreCoarseTiling(tiling));
+  }
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   manager.addNestedPass<func::FuncOp>(createSpyreWorkDivision(division));

@@ -188,6 +188,7 @@ def test_dumps_are_read_back(tmp_path, monkeypatch):
         "import",
         "spyre-decompose",
         "spyre-propagate-layouts",
+        "spyre-coarse-tiling",
         "spyre-work-division",
         "spyre-bufferize",
         "spyre-lx-planning",

@@ -26,6 +26,10 @@ def ConvertSpyreGraphToKTIR
     - SG-TO-KTIR-C2: an indirectly accessed dimension is one whole device
       dimension outside the stick.
     - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions.
+    - SG-TO-KTIR-C4: loops have constant bounds and carry nothing; a tile is a
+      dense part of a whole buffer in device memory whose layout is relative to
+      its shape, and starts at whole sticks, at constants or at induction
+      variables.
   }];
   let options = [
     Option<"lxBytes", "lx-bytes", "int64_t", /*default=*/"419431",

@@ -31,7 +31,7 @@ static Value buildView(OpBuilder &b, Location loc, Value start,
   auto space = place.isInLX ? ktdp::MemorySpaceAttr::getCtLocal(b.getContext())
                             : ktdp::MemorySpaceAttr::getGlobal(b.getContext());
   return ktdp::ConstructMemoryViewOp::create(
-      b, loc, start, place.layout.getDeviceSize(place.shape),
+      b, loc, start, place.layout.getDeviceSize(place.shape), place.strides,
       getDeviceElementType(elementType), space);
 }
 

@@ -11,8 +11,11 @@ namespace mlir {
 /// Where an operand of a device operation lies.
 struct OperandStorage {
   spyre_graph::LayoutAttrInterface layout;
-  /// Shape the layout applies to: the buffer's, or in LX the part of a core.
+  /// Shape the layout applies to: the buffer's or its tile's, or in LX the part
+  /// of a core.
   SmallVector<int64_t> shape;
+  /// Elements from one coordinate of each device dimension to the next.
+  SmallVector<int64_t> strides;
   bool isInLX = false;
   /// Parameter of the kernel that holds the element index of its start.
   unsigned parameter = 0;

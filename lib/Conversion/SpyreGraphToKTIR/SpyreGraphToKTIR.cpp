@@ -5,7 +5,9 @@
 #include "Spyre/Conversion/Passes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir {
 #define GEN_PASS_DEF_CONVERTSPYREGRAPHTOKTIR
@@ -55,10 +57,15 @@ public:
 
 private:
   LogicalResult addArguments();
+  LogicalResult lower(Block &block);
   LogicalResult lower(SpyreOpInterface op);
+  LogicalResult lower(scf::ForOp loop);
+  LogicalResult lower(memref::SubViewOp tile);
   /// Element index at which a buffer starts.
   FailureOr<Value> getStart(Value buffer, Operation *user);
   FailureOr<OperandStorage> getStorage(Value buffer, Operation *user);
+  /// The scalar of the sequence for an index of the planned function.
+  Value getIndex(OpFoldResult index);
   Value getIndexConstant(int64_t value);
   Value getPool(int64_t elementBytes);
 
@@ -67,13 +74,33 @@ private:
   int64_t lxBytes;
   OpBuilder builder;
   Value pool;
-  llvm::DenseMap<Value, Value> starts;
+  /// Of buffers and tiles; of induction variables themselves.
+  llvm::DenseMap<Value, Value> starts, indices;
+  /// Starts of buffers are computed before it: they outlive the loop around
+  /// the call that needs them first.
+  Operation *outermostLoop = nullptr;
   llvm::DenseMap<int64_t, Value> constants, pools;
   llvm::StringMap<func::FuncOp> kernels;
   unsigned numKernels = 0, numCalls = 0;
 };
 
 } // namespace
+
+/// Row-major strides over device sizes.
+static SmallVector<int64_t> getDeviceStrides(LayoutAttrInterface layout,
+                                             ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> sizes = layout.getDeviceSize(shape);
+  SmallVector<int64_t> strides(sizes.size(), 1);
+  for (int64_t dim = static_cast<int64_t>(sizes.size()) - 1; dim > 0; --dim)
+    strides[dim - 1] = strides[dim] * sizes[dim];
+  return strides;
+}
+
+/// The buffer that a tile is part of, or the buffer itself.
+static Value getWholeBuffer(Value buffer) {
+  auto tile = buffer.getDefiningOp<memref::SubViewOp>();
+  return tile ? tile.getSource() : buffer;
+}
 
 static PlacementAttr getPlacement(Value buffer) {
   Operation *definition = buffer.getDefiningOp();
@@ -161,9 +188,10 @@ FailureOr<OperandStorage> SequenceBuilder::getStorage(Value buffer,
                                                       Operation *user) {
   OperandStorage storage;
   storage.layout = getLayout(buffer.getType());
-  PlacementAttr placement = getPlacement(buffer);
+  Value whole = getWholeBuffer(buffer);
+  PlacementAttr placement = getPlacement(whole);
   // SG-TO-KTIR-C1
-  if (!storage.layout || (!placement && !isa<BlockArgument>(buffer)))
+  if (!storage.layout || (!placement && !isa<BlockArgument>(whole)))
     return user->emitOpError()
            << "operand of type " << buffer.getType()
            << " must be a function argument or an allocation with a layout "
@@ -173,7 +201,12 @@ FailureOr<OperandStorage> SequenceBuilder::getStorage(Value buffer,
   if (placement && placement.getSpace() == MemorySpace::lx) {
     storage.isInLX = true;
     storage.shape = llvm::to_vector(placement.getLocal());
+    storage.strides = getDeviceStrides(storage.layout, storage.shape);
+    return storage;
   }
+  // A tile lies in the device memory of the whole.
+  storage.strides = getDeviceStrides(
+      storage.layout, cast<MemRefType>(whole.getType()).getShape());
   return storage;
 }
 
@@ -188,11 +221,108 @@ FailureOr<Value> SequenceBuilder::getStart(Value buffer, Operation *user) {
   if (placement.getSpace() == MemorySpace::pool) {
     if (!pool)
       return user->emitOpError("uses the pool, but the function has none");
+    OpBuilder::InsertionGuard guard(builder);
+    if (outermostLoop)
+      builder.setInsertionPoint(outermostLoop);
     start = arith::AddIOp::create(builder, sequence.getLoc(),
                                   getPool(elementBytes), start);
   }
   starts[buffer] = start;
   return start;
+}
+
+Value SequenceBuilder::getIndex(OpFoldResult index) {
+  if (std::optional<int64_t> number = getConstantIntValue(index))
+    return getIndexConstant(*number);
+  return indices.lookup(cast<Value>(index));
+}
+
+LogicalResult SequenceBuilder::lower(scf::ForOp loop) {
+  Value bounds[] = {getIndex(loop.getLowerBound()),
+                    getIndex(loop.getUpperBound()), getIndex(loop.getStep())};
+  // SG-TO-KTIR-C4
+  if (!llvm::all_of(bounds, [](Value bound) { return bound; }) ||
+      loop.getNumResults() != 0)
+    return loop.emitOpError("must have constant bounds and carry nothing");
+  auto lowered = scf::ForOp::create(builder, loop.getLoc(), bounds[0],
+                                    bounds[1], bounds[2]);
+  indices[loop.getInductionVar()] = lowered.getInductionVar();
+  bool isOutermost = !outermostLoop;
+  if (isOutermost)
+    outermostLoop = lowered;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(lowered.getBody());
+    if (failed(lower(*loop.getBody())))
+      return failure();
+  }
+  if (isOutermost)
+    outermostLoop = nullptr;
+  return success();
+}
+
+/// Whether an offset, or each value of an induction variable, is a multiple.
+static bool isMultipleOf(OpFoldResult offset, int64_t factor) {
+  if (std::optional<int64_t> number = getConstantIntValue(offset))
+    return *number % factor == 0;
+  auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
+  auto loop = argument
+                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
+  return loop && isMultipleOf(loop.getLowerBound(), factor) &&
+         isMultipleOf(loop.getStep(), factor);
+}
+
+/// The start of a tile: that of the whole and, for each device dimension, the
+/// device stride times the coordinate of the tile's first element.
+LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
+  // SG-TO-KTIR-C4
+  auto layout = dyn_cast_or_null<LayoutAttr>(getLayout(tile.getType()));
+  PlacementAttr placement = getPlacement(tile.getSource());
+  if (!layout || tile.getSource().getDefiningOp<memref::SubViewOp>() ||
+      (placement && placement.getSpace() == MemorySpace::lx) ||
+      llvm::any_of(tile.getMixedStrides(), [](OpFoldResult stride) {
+        return getConstantIntValue(stride) != 1;
+      }))
+    return tile.emitOpError("must be a dense tile of a whole buffer in device "
+                            "memory with a layout relative to its shape");
+  ArrayRef<int64_t> shape = tile.getSourceType().getShape();
+  SmallVector<int64_t> strides = getDeviceStrides(layout, shape);
+  FailureOr<Value> start = getStart(tile.getSource(), tile);
+  if (failed(start))
+    return failure();
+  SmallVector<Value> operands;
+  AffineExpr offset = builder.getAffineConstantExpr(0);
+  for (auto [device, stride] :
+       llvm::zip_equal(layout.getDeviceDims(shape), strides)) {
+    if (device.hostDim < 0)
+      continue;
+    OpFoldResult first = tile.getMixedOffsets()[device.hostDim];
+    if (!isMultipleOf(first, device.step))
+      return tile.emitOpError()
+             << "must start at whole sticks of dimension " << device.hostDim;
+    // The lane.
+    if (stride == 1)
+      continue;
+    AffineExpr coordinate;
+    if (std::optional<int64_t> number = getConstantIntValue(first)) {
+      coordinate = builder.getAffineConstantExpr(*number);
+    } else {
+      Value index = getIndex(first);
+      if (!index)
+        return tile.emitOpError("must start at an induction variable");
+      coordinate = builder.getAffineDimExpr(operands.size());
+      operands.push_back(index);
+    }
+    offset = offset + coordinate.floorDiv(device.step) * stride;
+  }
+  unsigned numDims = operands.size();
+  operands.push_back(*start);
+  starts[tile] = affine::AffineApplyOp::create(
+      builder, tile.getLoc(),
+      AffineMap::get(numDims, 1, builder.getAffineSymbolExpr(0) + offset),
+      operands);
+  return success();
 }
 
 LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
@@ -234,6 +364,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
   for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
     stream << operand.getType() << place.parameter << place.isInLX;
     llvm::interleaveComma(place.shape, stream);
+    llvm::interleaveComma(place.strides, stream << ';');
   }
   func::FuncOp &kernel = kernels[key];
   if (!kernel) {
@@ -253,6 +384,24 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
   return success();
 }
 
+LogicalResult SequenceBuilder::lower(Block &block) {
+  for (Operation &operation : block) {
+    LogicalResult result =
+        llvm::TypeSwitch<Operation *, LogicalResult>(&operation)
+            .Case<SpyreOpInterface, scf::ForOp, memref::SubViewOp>(
+                [&](auto op) { return lower(op); })
+            .Case<memref::AllocOp, memref::DeallocOp, arith::ConstantOp,
+                  scf::YieldOp, func::ReturnOp>(
+                [](Operation *) { return success(); })
+            .Default([](Operation *op) {
+              return op->emitOpError("is not part of a planned graph");
+            });
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult SequenceBuilder::build() {
   builder.setInsertionPoint(planned);
   if (!planned.getBody().hasOneBlock() || planned.getNumResults() != 0)
@@ -260,16 +409,8 @@ LogicalResult SequenceBuilder::build() {
                              "bufferization pipeline first");
   if (failed(addArguments()))
     return failure();
-  for (Operation &operation : planned.front()) {
-    if (auto op = dyn_cast<SpyreOpInterface>(operation)) {
-      if (failed(lower(op)))
-        return failure();
-      continue;
-    }
-    if (isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(operation))
-      continue;
-    return operation.emitOpError("is not part of a planned graph");
-  }
+  if (failed(lower(planned.front())))
+    return failure();
   func::ReturnOp::create(builder, planned.getLoc());
   planned.erase();
   return success();

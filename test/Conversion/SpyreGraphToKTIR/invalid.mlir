@@ -42,8 +42,9 @@ func.func @results(%x: memref<4x8xf16, #layout>) -> memref<4x8xf16, #layout> {
 
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 func.func @foreign(%x: memref<4x8xf16, #layout>) {
-  // expected-error@+1 {{is not part of a planned graph}}
   %c = arith.constant 1 : index
+  // expected-error@+1 {{is not part of a planned graph}}
+  %d = arith.addi %c, %c : index
   return
 }
 
@@ -72,5 +73,65 @@ func.func @lx_map(%o: memref<32xf16, #flat>) {
   spyre_graph.exp ins(%a : memref<4x8xf16, #layout>) outs(%o : memref<32xf16, #flat>)
     {maps = [affine_map<(d0) -> (d0 floordiv 8, d0 mod 8)>, affine_map<(d0) -> (d0)>], extents = array<i64: 32>,
      division = #spyre_graph.division<splits = [1], chunks = [32]>}
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @inside_a_stick(%x: memref<4x128xf16, #layout>) {
+  // SG-TO-KTIR-C4
+  // expected-error@+1 {{must start at whole sticks of dimension 1}}
+  %t = memref.subview %x[0, 32] [4, 64] [1, 1] : memref<4x128xf16, #layout> to memref<4x64xf16, strided<[128, 1], offset: 32>, #layout>
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @step_inside_a_stick(%x: memref<4x128xf16, #layout>) {
+  %c0 = arith.constant 0 : index
+  %c128 = arith.constant 128 : index
+  %c32 = arith.constant 32 : index
+  scf.for %i = %c0 to %c128 step %c32 {
+    // SG-TO-KTIR-C4
+    // expected-error@+1 {{must start at whole sticks of dimension 1}}
+    %t = memref.subview %x[0, %i] [4, 32] [1, 1] : memref<4x128xf16, #layout> to memref<4x32xf16, strided<[128, 1], offset: ?>, #layout>
+  }
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @every_other_row(%x: memref<4x128xf16, #layout>) {
+  // SG-TO-KTIR-C4
+  // expected-error@+1 {{must be a dense tile of a whole buffer in device memory}}
+  %t = memref.subview %x[0, 0] [2, 128] [2, 1] : memref<4x128xf16, #layout> to memref<2x128xf16, strided<[256, 1]>, #layout>
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @tile_of_lx(%x: memref<4x128xf16, #layout>) {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4, 128]>} : memref<4x128xf16, #layout>
+  // SG-TO-KTIR-C4
+  // expected-error@+1 {{must be a dense tile of a whole buffer in device memory}}
+  %t = memref.subview %a[0, 0] [2, 128] [1, 1] : memref<4x128xf16, #layout> to memref<2x128xf16, strided<[128, 1]>, #layout>
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @carries(%x: memref<4x128xf16, #layout>) {
+  %c0 = arith.constant 0 : index
+  %c4 = arith.constant 4 : index
+  // SG-TO-KTIR-C4
+  // expected-error@+1 {{must have constant bounds and carry nothing}}
+  %r = scf.for %i = %c0 to %c4 step %c4 iter_args(%n = %c0) -> index {
+    scf.yield %i : index
+  }
   return
 }

@@ -9,7 +9,9 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREBUFFERIZE
@@ -141,9 +143,12 @@ private:
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))
       return failure();
-    // An argument that was updated in place is its own source.
+    dropCarriedBuffers();
+    // An argument that was updated in place is its own source, and so is a tile
+    // that was computed in place.
     getOperation().walk([&](SpyreOpInterface op) {
-      if (!isa<IdentityOp>(op) || op.getSpyreInit() != op->getOperand(0))
+      Value from = op->getOperand(0), to = op.getSpyreInit();
+      if (!isa<IdentityOp>(op) || (from != to && !isSameTile(from, to)))
         return;
       SmallVector<AffineMap> maps = op.getIndexingMaps();
       if (maps.front() != maps.back())
@@ -152,8 +157,22 @@ private:
       copiedBytes -=
           getSizeInBytes(cast<ShapedType>(op.getSpyreInit().getType()));
       op->erase();
+      if (auto tile = to.getDefiningOp<memref::SubViewOp>();
+          tile && tile->use_empty())
+        tile.erase();
     });
     return success();
+  }
+
+  /// A loop over tiles that carries a buffer only hands on what it was given:
+  /// the operations in it use that directly.
+  void dropCarriedBuffers() {
+    RewritePatternSet patterns(&getContext());
+    scf::ForOp::getCanonicalizationPatterns(patterns, &getContext());
+    SmallVector<Operation *> loops;
+    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    if (!loops.empty())
+      (void)applyOpPatternsGreedily(loops, std::move(patterns));
   }
 
   /// Copies each result that is an argument, or the same buffer as a result
@@ -210,6 +229,17 @@ private:
       return success();
     createCopyOp(builder, loc, from, to);
     return success();
+  }
+
+  /// Whether two values are the same part of one buffer: a tile that was
+  /// computed in place is its own source when it is inserted.
+  static bool isSameTile(Value a, Value b) {
+    auto first = a.getDefiningOp<memref::SubViewOp>();
+    auto second = b.getDefiningOp<memref::SubViewOp>();
+    return first && second && first.getSource() == second.getSource() &&
+           first.getMixedOffsets() == second.getMixedOffsets() &&
+           first.getMixedSizes() == second.getMixedSizes() &&
+           first.getMixedStrides() == second.getMixedStrides();
   }
 
   Operation *createCopyOp(OpBuilder &builder, Location loc, Value from,

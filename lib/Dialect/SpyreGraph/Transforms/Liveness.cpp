@@ -27,7 +27,11 @@ std::vector<BufferLifetime> spyre_graph::getBufferLifetimes(func::FuncOp func) {
     if (alloc->use_empty())
       return;
     BufferLifetime lifetime{alloc, next, 0, {}};
-    for (Operation *user : alloc->getUsers()) {
+    SmallVector<Operation *> users(alloc->getUsers());
+    for (Operation *user : alloc->getUsers())
+      if (isa<memref::SubViewOp>(user))
+        llvm::append_range(users, user->getUsers());
+    for (Operation *user : users) {
       lifetime.users.push_back(user);
       Operation *ancestor = alloc->getBlock()->findAncestorOpInBlock(*user);
       lifetime.first = std::min(lifetime.first, points[ancestor].first);

@@ -15,7 +15,8 @@ namespace mlir::spyre_graph {
 struct BufferLifetime {
   memref::AllocOp alloc;
   int64_t first, last;
-  /// Operations that use the buffer, in textual order, each once.
+  /// Operations that use the buffer or a tile of it, in textual order, each
+  /// once.
   SmallVector<Operation *, 4> users;
 };
 

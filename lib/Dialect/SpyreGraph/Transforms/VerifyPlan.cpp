@@ -10,6 +10,8 @@
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <map>
@@ -93,6 +95,8 @@ private:
       allocs.push_back(alloc);
       return verifyBuffer(alloc, [&] { return op->emitOpError(); });
     }
+    if (auto tile = dyn_cast<memref::SubViewOp>(op))
+      return verifyTile(tile);
     auto spyreOp = dyn_cast<SpyreOpInterface>(op);
     if (!spyreOp) {
       if (op->getNumOperands() != 0 &&
@@ -127,6 +131,111 @@ private:
       return emitError() << "expected a layout as memory space, found " << type;
     return layout.verifyEncoding(type.getShape(), type.getElementType(),
                                  emitError);
+  }
+
+  /// Values of a tile's offset: from `first` to `last` in steps of `step`,
+  /// those of the induction variable of `loop`.
+  struct Offsets {
+    int64_t first, last, step;
+    scf::ForOp loop;
+  };
+
+  static std::optional<Offsets> getOffsets(OpFoldResult offset) {
+    if (std::optional<int64_t> number = getConstantIntValue(offset))
+      return Offsets{*number, *number, 0, nullptr};
+    auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
+    auto loop = argument
+                    ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                    : scf::ForOp();
+    if (!loop || loop.getInductionVar() != argument)
+      return std::nullopt;
+    std::optional<int64_t> low = getConstantIntValue(loop.getLowerBound()),
+                           high = getConstantIntValue(loop.getUpperBound()),
+                           step = getConstantIntValue(loop.getStep());
+    if (!low || !high || !step || *step < 1 || *high <= *low)
+      return std::nullopt;
+    return Offsets{*low, *low + (*high - 1 - *low) / *step * *step, *step,
+                   loop};
+  }
+
+  /// SG-PLAN-C9
+  LogicalResult verifyTile(memref::SubViewOp tile) {
+    Value whole = tile.getSource();
+    auto alloc = whole.getDefiningOp<memref::AllocOp>();
+    if (!alloc && !isa<BlockArgument>(whole))
+      return tile.emitOpError("is a tile of something else than a buffer");
+    if (PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
+        placement && placement.getSpace() == MemorySpace::lx)
+      return tile.emitOpError("is a tile of a buffer in LX");
+    auto layout = dyn_cast_or_null<LayoutAttr>(tile.getType().getMemorySpace());
+    if (!layout || tile.getSourceType().getMemorySpace() != layout)
+      return tile.emitOpError("must have the layout, relative to its shape, of "
+                              "the buffer it is a tile of");
+    ArrayRef<int64_t> shape = tile.getSourceType().getShape();
+    int64_t stickDim = layout.getStickDim(shape);
+    int64_t stickElements = ::spyre::elemsPerStick(layout.getFormat());
+    if (tile.getDroppedDims().any())
+      return tile.emitOpError("must keep all dimensions");
+    for (int64_t dim = 0; dim < tile.getType().getRank(); ++dim) {
+      std::optional<Offsets> offsets = getOffsets(tile.getMixedOffsets()[dim]);
+      int64_t size = tile.getType().getDimSize(dim);
+      if (!offsets || getConstantIntValue(tile.getMixedStrides()[dim]) != 1)
+        return tile.emitOpError()
+               << "must be dense in dimension " << dim
+               << " and start at a constant or an induction variable";
+      if (offsets->first < 0 || offsets->last + size > shape[dim])
+        return tile.emitOpError()
+               << "takes coordinates " << offsets->first << " to "
+               << offsets->last + size - 1 << " of dimension " << dim
+               << ", whose extent is " << shape[dim];
+      if (dim == stickDim && (offsets->first % stickElements != 0 ||
+                              offsets->step % stickElements != 0))
+        return tile.emitOpError()
+               << "starts inside a stick of dimension " << dim;
+    }
+    return success();
+  }
+
+  /// The buffer that a tile is part of, or the buffer itself.
+  static memref::AllocOp getAlloc(Value buffer) {
+    if (auto tile = buffer.getDefiningOp<memref::SubViewOp>())
+      buffer = tile.getSource();
+    return buffer.getDefiningOp<memref::AllocOp>();
+  }
+
+  /// The coordinates [low, high] of a dimension of an operand as coordinates of
+  /// the whole buffer, over all iterations of the loops, and whether those in
+  /// between are all among them.
+  static bool widenToBuffer(Value operand, unsigned dim, int64_t &low,
+                            int64_t &high) {
+    auto tile = operand.getDefiningOp<memref::SubViewOp>();
+    if (!tile)
+      return true;
+    std::optional<Offsets> offsets = getOffsets(tile.getMixedOffsets()[dim]);
+    bool dense = offsets->step == 0 || high - low + 1 >= offsets->step;
+    low += offsets->first;
+    high += offsets->last;
+    return dense;
+  }
+
+  /// SG-PLAN-C8 for a buffer that a loop writes tile by tile: in that loop only
+  /// the tile just written holds something.
+  LogicalResult verifyReadInLoops(SpyreOpInterface op, OpOperand &operand,
+                                  memref::AllocOp alloc) {
+    for (memref::SubViewOp written : writtenTiles.lookup(alloc))
+      for (auto [dim, offset] : llvm::enumerate(written.getMixedOffsets())) {
+        std::optional<Offsets> offsets = getOffsets(offset);
+        if (!offsets->loop || !offsets->loop->isAncestor(op))
+          continue;
+        auto read = operand.get().getDefiningOp<memref::SubViewOp>();
+        if (read && read.getMixedOffsets()[dim] == offset &&
+            read.getType().getDimSize(dim) <= written.getType().getDimSize(dim))
+          continue;
+        return op->emitOpError()
+               << "reads tiles of operand " << operand.getOperandNumber()
+               << " that the loop around it may not have written";
+      }
+    return success();
   }
 
   /// SG-PLAN-C2 and the first half of SG-PLAN-C3.
@@ -379,7 +488,7 @@ private:
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     unsigned initNumber = op->getNumOperands() - 1;
     for (OpOperand &operand : op->getOpOperands()) {
-      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      memref::AllocOp alloc = getAlloc(operand.get());
       if (!alloc)
         continue;
       unsigned number = operand.getOperandNumber();
@@ -401,13 +510,17 @@ private:
           missing->second.clear();
       }
       Box accessed;
+      bool isBox = true;
       for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
         auto [low, high] = getRange(expr, extents);
         if (throughIndex && indirect->dim == static_cast<int64_t>(dim))
-          high = shape[dim] - 1;
+          high = getBufferShape(operand.get())[dim] - 1;
+        isBox &= widenToBuffer(operand.get(), dim, low, high);
         accessed.dims.push_back({low, high + 1});
       }
       if (number != initNumber) {
+        if (failed(verifyReadInLoops(op, operand, alloc)))
+          return failure();
         SmallVector<Box> unread;
         for (const Box &part : missing->second)
           subtract(part, accessed, unread);
@@ -421,7 +534,9 @@ private:
         }
         continue;
       }
-      if (throughIndex || !writesWholeBox(maps[number]))
+      if (auto tile = operand.get().getDefiningOp<memref::SubViewOp>())
+        writtenTiles[alloc].push_back(tile);
+      if (throughIndex || !isBox || !writesWholeBox(maps[number]))
         continue;
       SmallVector<Box> stillMissing;
       for (const Box &part : missing->second)
@@ -493,7 +608,7 @@ private:
         continue;
       Interval interval{begin, begin + sizeInBytes,
                         std::numeric_limits<int64_t>::max(), 0, alloc};
-      for (Operation *user : alloc->getUsers()) {
+      for (Operation *user : getUsersOfBuffer(alloc)) {
         // A use inside a loop lasts from the loop's begin to its end.
         Operation *outermost = user;
         while (outermost->getBlock() != alloc->getBlock())
@@ -516,6 +631,17 @@ private:
     }
     return failure(failed(verifyDisjoint(inPool)) ||
                    failed(verifyDisjoint(inScratchpad)));
+  }
+
+  /// Users of a buffer and of its tiles.
+  static SmallVector<Operation *> getUsersOfBuffer(memref::AllocOp alloc) {
+    SmallVector<Operation *> users;
+    for (Operation *user : alloc->getUsers()) {
+      users.push_back(user);
+      if (isa<memref::SubViewOp>(user))
+        llvm::append_range(users, user->getUsers());
+    }
+    return users;
   }
 
   /// Whether `next` begins its life at the operation that ends that of
@@ -601,6 +727,7 @@ private:
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;
   DenseMap<Operation *, SmallVector<Box>> missingParts;
+  DenseMap<Operation *, SmallVector<memref::SubViewOp>> writtenTiles;
 };
 
 class VerifyPlanPass

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plans, lowers and runs random graphs and compares the results with numpy.
 
-Usage: check_values.py SEED COUNT FOLDER. Prints the graphs that differ and exits
-with 1 if there are any. Inputs are small integers, which every format holds
+Usage: check_values.py SEED COUNT FOLDER [TILING OPTION]... Prints the graphs that
+differ and exits with 1 if there are any. Inputs are small integers, which every format holds
 exactly; the tolerance is that of fp16 sums of them.
 """
 
@@ -17,7 +17,8 @@ import numpy as np
 from random_graphs import SIZES, Function
 
 PLAN = (
-    "builtin.module(func.func(spyre-decompose,spyre-propagate-layouts,spyre-work-division),"
+    "builtin.module(func.func(spyre-decompose,spyre-propagate-layouts,"
+    "spyre-coarse-tiling{{{tiling}}},spyre-work-division),"
     "spyre-bufferize,func.func(spyre-lx-planning,spyre-memory-planning,spyre-verify-plan),"
     "convert-spyre-graph-to-ktir)"
 )
@@ -108,7 +109,7 @@ class EvaluatedFunction(Function):
         return result
 
 
-def check(seed: int, number: int, folder: pathlib.Path) -> str | None:
+def check(seed: int, number: int, folder: pathlib.Path, tiling: str) -> str | None:
     """The difference found for one graph, if any."""
     rng = random.Random(seed * 1000003 + number)
     function = EvaluatedFunction(rng, f"f{seed}_{number}")
@@ -130,7 +131,8 @@ def check(seed: int, number: int, folder: pathlib.Path) -> str | None:
         return None
     source, program = folder / "graph.mlir", folder / "program.mlir"
     source.write_text(function.text())
-    steps = [["spyre-opt", source, f"--pass-pipeline={PLAN}", "-o", program]]
+    plan = PLAN.format(tiling=tiling)
+    steps = [["spyre-opt", source, f"--pass-pipeline={plan}", "-o", program]]
     run = ["spyre-run", program, "--out-dir", folder]
     for value in function.inputs:
         path = folder / f"{value[0][1:]}.npy"
@@ -159,10 +161,11 @@ def check(seed: int, number: int, folder: pathlib.Path) -> str | None:
 
 def main() -> int:
     seed, count, folder = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
+    tiling = " ".join(sys.argv[4:])
     folder.mkdir(parents=True, exist_ok=True)
     failures = 0
     for number in range(count):
-        difference = check(seed, number, folder)
+        difference = check(seed, number, folder, tiling)
         if difference:
             failures += 1
             print(f"seed {seed}, graph {number}: {difference}")

@@ -92,6 +92,11 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
            "::mlir::ValueRange":$ins,
            "::llvm::function_ref<::mlir::Value(unsigned)>":$loopIndex)>,
     InterfaceMethod<[{
+        Whether the value of an iteration depends on the index of parallel loop
+        dimension `dim` itself, not only on what the operands hold there. Such
+        a dimension cannot be renumbered, as tiling it would.}],
+      "bool", "usesLoopIndex", (ins "unsigned":$dim)>,
+    InterfaceMethod<[{
         Number of trailing inputs that only the epilogue reads (the bias of a
         matmul).}],
       "unsigned", "getNumEpilogueInputs", (ins)>,

@@ -92,6 +92,8 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   // Expression of type detail::LoopStructure when `maps` is absent.
   code defaultLoops = "detail::getPointwiseLoops(*this)";
   code indirect = "return std::nullopt;";
+  // Statement list of usesLoopIndex(dim).
+  code loopIndexUse = "(void)dim; return false;";
   code kinds = "return detail::getDefaultLoopKinds(*this);";
   code extraDecls = "";
 
@@ -144,6 +146,9 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{
+    }
+    bool $cppClass::usesLoopIndex(unsigned dim) {
+      }] # loopIndexUse # [{
     }
     ::mlir::Value $cppClass::buildElement(
         ::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange ins,
@@ -213,6 +218,7 @@ def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota", "iota", 1, [{
       return ::mlir::failure();
     return detail::verifyLoopDim(*this, getDim());
   }];
+  let loopIndexUse = "return static_cast<int64_t>(dim) == getDim();";
   let minOperands = 0; let summary = "start + step x index along a loop dimension";
 }
 def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
@@ -227,6 +233,7 @@ def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
     // The last two loop dimensions are the triangle's rows and columns.
     return detail::verifyLoopDim(*this, 1);
   }];
+  let loopIndexUse = "return dim + 2 >= getLoopExtents().size();";
   let summary = "keep one triangle of the last two loop dimensions";
 }
 

@@ -72,6 +72,53 @@ def SpyrePropagateLayouts
   ];
 }
 
+def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
+  let summary = "loop over tiles whose intermediates fit in LX";
+  let description = [{
+    An intermediate that is larger than the LX of all cores together travels to
+    device memory and back. Where its producer and its users can be cut along a
+    common parallel dimension, they are run tile by tile in an `scf.for`, so
+    that the intermediate is never materialised as a whole: attention keeps a
+    few heads' scores at a time, an MLP a few tokens' activations.
+
+    Operations that share large intermediates form a group. A loop dimension of
+    one of them is followed through the tensors that they hand on; every
+    operation of the group must have it as a parallel dimension that selects
+    whole slices of its operands. Reductions along it, updates of tensors in
+    place, and operations that compute with its index are not cut. Of the
+    dimensions (or pairs of dimensions) that can be cut, and the numbers of
+    equal tiles of whole sticks for which all live intermediates fit and no core
+    idles, the one that saves most time under the device's cost model is taken,
+    if any saves time: tiles pay with reading again, for each, what is not cut.
+
+    Tiles are `tensor.extract_slice` and `tensor.insert_slice` whose offset is
+    the induction variable: after bufferization, address arithmetic on device
+    strides. A value used inside and outside the loop is computed into a
+    tile-sized buffer and copied out.
+  }];
+  let options = [
+    Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
+    Option<"capacity", "capacity", "int64_t", "2097152",
+           "Bytes of LX per core">,
+    Option<"lxFraction", "lx-fraction", "double", "0.2",
+           "Share of LX kept for the kernels' own tiles">,
+    Option<"fill", "fill", "double", "0.75",
+           "Share of the rest that a group's live tiles may take">,
+    Option<"force", "force", "bool", "false",
+           "Tile what can be tiled even if it saves no time">,
+  ];
+  let statistics = [
+    Statistic<"numGroups", "groups", "Groups of operations under tile loops">,
+    Statistic<"numTiled", "ops-tiled", "Operations under tile loops">,
+    Statistic<"numSavedBytes", "saved-bytes",
+              "Device bytes not moved, less those moved more than once">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::arith::ArithDialect",
+                           "::mlir::scf::SCFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
   let summary = "divide the loops of every operation over the cores";
   let description = [{
@@ -252,7 +299,9 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       meet reads and writes each element in one iteration.
     - SG-PLAN-C7: every core accesses only the slice of an LX buffer that it
       holds, and all users agree on that slice.
-    - SG-PLAN-C8: no buffer is read before it is written.
+    - SG-PLAN-C8: no buffer, and no tile of one, is read before it is written.
+    - SG-PLAN-C9: a tile is a dense part, inside its bounds and at whole sticks,
+      of a buffer in device memory whose layout is relative to its shape.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card">,

@@ -1,0 +1,423 @@
+//===- CoarseTiling.cpp - Which operations run tile by tile -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Access.h"
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "TileLoops.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYRECOARSETILING
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// Largest group that is considered: the search is quadratic in it.
+constexpr unsigned kMaxGroupOps = 48;
+
+/// Numbers of tiles with more loop iterations than this are not considered.
+constexpr int64_t kMaxTiles = 1024;
+
+ShapedType typeOf(Value value) { return cast<ShapedType>(value.getType()); }
+
+double bytesOf(ShapedType type, ArrayRef<int64_t> shape) {
+  return getLayout(type).getSizeInBytes(shape);
+}
+
+/// A way to tile a group, and what it gains.
+struct Tiling {
+  std::vector<TileLevel> levels;
+  double savedSeconds = 0, savedBytes = 0;
+};
+
+/// Finds groups in one block and tiles them.
+class TilingPlanner {
+public:
+  TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force)
+      : block(block), cores(cores), lxBytes(lxBytes), force(force) {}
+
+  void run() {
+    int64_t next = 0;
+    SmallVector<SpyreOpInterface> large;
+    for (Operation &op : block) {
+      order[&op] = next++;
+      auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+      if (spyreOp && isWorthTiling(spyreOp))
+        large.push_back(spyreOp);
+    }
+    // Each group grows by one large intermediate after the other while that
+    // gains more.
+    llvm::SmallPtrSet<Operation *, 16> grouped;
+    for (unsigned first = 0; first < large.size();) {
+      OpGroup group;
+      std::optional<Tiling> tiling;
+      unsigned last = first;
+      for (; last < large.size(); ++last) {
+        OpGroup larger = grow(group, large[last]);
+        if (larger.size() > kMaxGroupOps ||
+            llvm::any_of(larger,
+                         [&](Operation *op) { return grouped.contains(op); }))
+          break;
+        std::optional<Tiling> next = findTiling(larger);
+        if (!next || (tiling && next->savedSeconds <= tiling->savedSeconds))
+          break;
+        group = std::move(larger);
+        tiling = std::move(next);
+      }
+      first = std::max(last, first + 1);
+      if (!tiling)
+        continue;
+      absorbNeighbours(group, *tiling);
+      // Another group may have absorbed the same operation.
+      if (llvm::any_of(group,
+                       [&](Operation *op) { return grouped.contains(op); }))
+        continue;
+      grouped.insert(group.begin(), group.end());
+      tilings.push_back({std::move(group), std::move(*tiling)});
+    }
+    for (auto &[group, tiling] : tilings)
+      buildTileLoops(group, tiling.levels);
+  }
+
+  std::vector<std::pair<OpGroup, Tiling>> tilings;
+
+private:
+  /// Whether no placement can keep the result in LX as a whole.
+  bool isTooLarge(SpyreOpInterface op) const {
+    return wholeBytes(op.getSpyreInit()) > lxBytes * cores;
+  }
+
+  /// Whether the result is in device memory without tiling, where its users
+  /// read it: because it is too large or because it leaves the function.
+  bool isInDeviceMemory(SpyreOpInterface op) const {
+    return isTooLarge(op) || !llvm::all_of(op->getUsers(), isDeviceOp);
+  }
+
+  static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
+
+  /// Whether tiles could keep the result from being read from device memory.
+  bool isWorthTiling(SpyreOpInterface op) const {
+    Value init = op.getSpyreInit();
+    return op->getNumResults() == 1 &&
+           isa_and_nonnull<LayoutAttr>(getLayout(init.getType())) &&
+           init.getDefiningOp<tensor::EmptyOp>() && isTooLarge(op) &&
+           llvm::any_of(op->getUsers(), isDeviceOp);
+  }
+
+  /// `group` with the producer and the users of another large intermediate.
+  OpGroup grow(const OpGroup &group, SpyreOpInterface producer) const {
+    OpGroup larger(group.begin(), group.end());
+    larger.insert(producer);
+    for (Operation *user : producer->getUsers())
+      if (isDeviceOp(user) && user->getBlock() == &block)
+        larger.insert(user);
+    return close(larger);
+  }
+
+  /// A group with what lies on paths between its operations, in program order.
+  OpGroup close(const OpGroup &larger) const {
+    auto inOrder = [&](Operation *a, Operation *b) {
+      return order.lookup(a) < order.lookup(b);
+    };
+    auto [first, last] =
+        std::minmax_element(larger.begin(), larger.end(), inOrder);
+    llvm::SmallPtrSet<Operation *, 16> after, before;
+    for (Operation *op = *first;; op = op->getNextNode()) {
+      if (larger.contains(op) ||
+          llvm::any_of(op->getOperands(), [&](Value operand) {
+            return after.contains(operand.getDefiningOp());
+          }))
+        after.insert(op);
+      if (op == *last)
+        break;
+    }
+    SmallVector<Operation *> members;
+    for (Operation *op = *last;; op = op->getPrevNode()) {
+      bool isMember = larger.contains(op);
+      if (isMember || llvm::any_of(op->getUsers(), [&](Operation *user) {
+            return before.contains(user);
+          })) {
+        before.insert(op);
+        if (isMember || after.contains(op))
+          members.push_back(op);
+      }
+      if (op == *first)
+        break;
+    }
+    std::reverse(members.begin(), members.end());
+    return OpGroup(members.begin(), members.end());
+  }
+
+  std::optional<Tiling> findTiling(const OpGroup &group) const {
+    if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>))
+      return std::nullopt;
+    // Every level cuts the operation that has most parallel dimensions.
+    std::vector<TileLevel> levels;
+    SpyreOpInterface seed;
+    unsigned mostDims = 0;
+    for (Operation *op : group) {
+      auto spyreOp = cast<SpyreOpInterface>(op);
+      unsigned numDims = spyreOp.getIndexingMaps().back().getNumResults();
+      if (!seed || numDims > mostDims) {
+        seed = spyreOp;
+        mostDims = numDims;
+      }
+    }
+    SmallVector<int64_t> extents = seed.getLoopExtents();
+    std::string reason;
+    for (unsigned dim = 0; dim < extents.size(); ++dim)
+      if (extents[dim] > 1)
+        if (std::optional<TileLevel> level =
+                getTileLevel(group, seed, dim, reason))
+          levels.push_back(std::move(*level));
+    std::optional<Tiling> best;
+    auto consider = [&](Tiling tiling) {
+      evaluate(group, tiling);
+      if ((force || tiling.savedSeconds > 0) &&
+          (!best || tiling.savedSeconds > best->savedSeconds))
+        best = std::move(tiling);
+    };
+    for (TileLevel &level : levels)
+      if (std::optional<Tiling> tiling = fit(group, {level}))
+        consider(std::move(*tiling));
+    // A pair: the outer dimension is cut as far as it goes.
+    for (TileLevel &outer : levels) {
+      if (best)
+        break;
+      SmallVector<int64_t> tiles = getTileExtents(outer);
+      if (tiles.empty())
+        continue;
+      TileLevel whole = outer;
+      whole.tile = tiles.back();
+      for (TileLevel &inner : levels)
+        if (&inner != &outer)
+          if (std::optional<Tiling> tiling = fit(group, {whole, inner}))
+            consider(std::move(*tiling));
+    }
+    return best;
+  }
+
+  /// Extents of equal tiles of whole sticks, the largest first.
+  static SmallVector<int64_t> getTileExtents(const TileLevel &level) {
+    SmallVector<int64_t> extents;
+    for (int64_t count = 2; count <= std::min(level.extent, kMaxTiles); ++count)
+      if (level.extent % count == 0 &&
+          (level.extent / count) % level.granularity == 0)
+        extents.push_back(level.extent / count);
+    return extents;
+  }
+
+  /// Chooses the largest tile of the last level with which the live tiles fit
+  /// and all cores have work.
+  std::optional<Tiling> fit(const OpGroup &group,
+                            ArrayRef<TileLevel> levels) const {
+    Tiling tiling{levels.vec()};
+    for (int64_t extent : getTileExtents(levels.back())) {
+      tiling.levels.back().tile = extent;
+      if (!keepsCoresBusy(group, tiling.levels))
+        return std::nullopt;
+      if (getLiveBytesPerCore(group, tiling.levels) <= lxBytes)
+        return tiling;
+    }
+    return std::nullopt;
+  }
+
+  static bool isTiled(Operation *op, ArrayRef<TileLevel> levels) {
+    return llvm::any_of(levels, [&](const TileLevel &level) {
+      return level.loopDims.contains(op);
+    });
+  }
+
+  /// Slices of an operation that different cores can work on.
+  static int64_t getParallelism(SpyreOpInterface op,
+                                ArrayRef<TileLevel> levels) {
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    for (const TileLevel &level : levels)
+      if (auto known = level.loopDims.find(op); known != level.loopDims.end())
+        extents[known->second] = level.tile;
+    int64_t units = 1;
+    for (auto [extent, granularity, kind] :
+         llvm::zip_equal(extents, getSliceGranularity(op), op.getLoopKinds()))
+      if (kind == utils::IteratorType::parallel)
+        units *= llvm::divideCeilSigned(extent, granularity);
+    return units;
+  }
+
+  bool keepsCoresBusy(const OpGroup &group, ArrayRef<TileLevel> levels) const {
+    return llvm::all_of(group, [&](Operation *op) {
+      auto spyreOp = cast<SpyreOpInterface>(op);
+      return !isTiled(op, levels) ||
+             getParallelism(spyreOp, levels) >=
+                 std::min(cores, getParallelism(spyreOp, {}));
+    });
+  }
+
+  /// Greatest sum of the tile buffers that are live together, per core.
+  double getLiveBytesPerCore(const OpGroup &group,
+                             ArrayRef<TileLevel> levels) const {
+    DenseMap<Operation *, int64_t> position;
+    int64_t next = 0;
+    for (Operation *op : group)
+      position[op] = next++;
+    std::vector<double> change(next + 1, 0.0);
+    for (Operation *op : group) {
+      int64_t last = -1;
+      for (Operation *user : op->getUsers())
+        if (auto known = position.find(user); known != position.end())
+          last = std::max(last, known->second);
+      if (last < 0 || !isTiled(op, levels))
+        continue;
+      OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+      double bytes = bytesOf(typeOf(init.get()), getTileShape(init, levels));
+      change[position[op]] += bytes;
+      change[last + 1] -= bytes;
+    }
+    double live = 0, greatest = 0;
+    for (double bytes : change) {
+      live += bytes;
+      greatest = std::max(greatest, live);
+    }
+    return greatest / cores;
+  }
+
+  /// Sets what a tiling saves. Without it, values in device memory are written
+  /// once and read by each user, and the others are taken to stay in LX. With
+  /// it, values handed on within the group stay in LX, all others travel, and
+  /// what is not cut is read once per tile. Each tile waits anew for what it
+  /// reads from device memory.
+  void evaluate(const OpGroup &group, Tiling &tiling) const {
+    ArrayRef<TileLevel> levels = tiling.levels;
+    double numTiles = 1;
+    for (const TileLevel &level : levels)
+      numTiles *= level.getNumTiles();
+    double saved = 0, waits = 0;
+    llvm::SmallPtrSet<Operation *, 8> written;
+    for (Operation *op : group) {
+      if (!isTiled(op, levels))
+        continue;
+      auto spyreOp = cast<SpyreOpInterface>(op);
+      double whole = wholeBytes(spyreOp.getSpyreInit());
+      int64_t reads = 0, readsOutside = 0;
+      bool isUsedOutside = false;
+      for (Operation *user : op->getUsers()) {
+        bool isInside = group.contains(user) && isTiled(user, levels);
+        isUsedOutside |= !isInside;
+        reads += isDeviceOp(user);
+        readsOutside += isDeviceOp(user) && !isInside;
+      }
+      if (isInDeviceMemory(spyreOp))
+        saved += whole * (1 + reads);
+      if (isUsedOutside)
+        saved -= whole * (1 + readsOutside);
+      for (OpOperand &operand : op->getOpOperands()) {
+        auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
+        if (spyreOp.isDpsInit(&operand) ||
+            (producer && group.contains(producer) && isTiled(producer, levels)))
+          continue;
+        double bytes = wholeBytes(operand.get());
+        bool wasInLX = producer && !isInDeviceMemory(producer);
+        if (!wasInLX)
+          saved += bytes;
+        else if (written.insert(producer).second)
+          saved -= bytes;
+        saved -=
+            std::max(bytes, numTiles * bytesOf(typeOf(operand.get()),
+                                               getTileShape(operand, levels)));
+        waits += numTiles - 1;
+      }
+    }
+    tiling.savedBytes = saved;
+    tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
+                          waits * spec.transferSetupSeconds;
+  }
+
+  static double wholeBytes(Value value) {
+    return bytesOf(typeOf(value), typeOf(value).getShape());
+  }
+
+  /// Adds neighbours of the group, users first, while that saves more.
+  void absorbNeighbours(OpGroup &group, Tiling &tiling) const {
+    llvm::SmallPtrSet<Operation *, 16> tried;
+    for (bool changed = true; changed;) {
+      changed = false;
+      SmallVector<SpyreOpInterface> neighbours;
+      auto add = [&](Operation *op) {
+        auto spyreOp = dyn_cast_or_null<SpyreOpInterface>(op);
+        if (spyreOp && op->getBlock() == &block && !group.contains(op) &&
+            tried.insert(op).second)
+          neighbours.push_back(spyreOp);
+      };
+      for (Operation *op : group)
+        for (Operation *user : op->getUsers())
+          add(user);
+      for (Operation *op : group)
+        for (Value operand : op->getOperands())
+          add(operand.getDefiningOp());
+      for (SpyreOpInterface neighbour : neighbours) {
+        OpGroup larger(group.begin(), group.end());
+        larger.insert(neighbour);
+        larger = close(larger);
+        if (larger.size() > kMaxGroupOps)
+          continue;
+        std::optional<Tiling> next = findTiling(larger);
+        if (!next || next->savedSeconds <= tiling.savedSeconds)
+          continue;
+        group = std::move(larger);
+        tiling = std::move(*next);
+        changed = true;
+      }
+    }
+  }
+
+  Block &block;
+  int64_t cores;
+  double lxBytes;
+  bool force;
+  ::spyre::DeviceSpec spec;
+  DenseMap<Operation *, int64_t> order;
+};
+
+class CoarseTilingPass
+    : public spyre_graph::impl::SpyreCoarseTilingBase<CoarseTilingPass> {
+public:
+  using SpyreCoarseTilingBase::SpyreCoarseTilingBase;
+
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (func.isExternal())
+      return;
+    if (cores < 1 || cores > 32) {
+      func.emitError() << "expected 1 to 32 cores, found " << cores.getValue();
+      return signalPassFailure();
+    }
+    if (capacity < 0 || !(lxFraction >= 0 && lxFraction <= 1) ||
+        !(fill > 0 && fill <= 1)) {
+      func.emitError() << "expected a capacity of at least 0 and fractions "
+                          "from 0 to 1, found "
+                       << capacity.getValue() << ", " << lxFraction.getValue()
+                       << " and " << fill.getValue();
+      return signalPassFailure();
+    }
+    double lxBytes = capacity * (1.0 - lxFraction) * fill;
+    for (Block &block : func.getBody()) {
+      TilingPlanner planner(block, cores, lxBytes, force);
+      planner.run();
+      for (auto &[group, tiling] : planner.tilings) {
+        ++numGroups;
+        numTiled += tiling.levels.front().loopDims.size();
+        numSavedBytes += tiling.savedBytes;
+      }
+    }
+  }
+};
+
+} // namespace

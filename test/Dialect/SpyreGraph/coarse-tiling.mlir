@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s
+// RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --spyre-work-division --spyre-bufferize --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="cores=33" 2>&1 | FileCheck %s --check-prefix=CORES
+// RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="fill=0" 2>&1 | FileCheck %s --check-prefix=FILL
+
+// CORES: error: expected 1 to 32 cores, found 33
+// FILL: error: expected a capacity of at least 0 and fractions from 0 to 1
+
+// 8 heads of 2048 x 2048 scores are 64 MiB; the scores and their exponentials of
+// two heads fit in the LX of 32 cores. The restickified keys and the quotient,
+// small as they are, join the loop: outside it they would travel.
+// CHECK-LABEL: func.func @attention
+// CHECK: scf.for %[[I:.*]] = %c0 to %c8 step %c2 iter_args(%[[OUT:.*]] = %{{.*}})
+// CHECK: tensor.extract_slice %{{.*}}[0, %[[I]], 0, 0] [1, 2, 2048, 64]
+// CHECK: spyre_graph.restickify
+// CHECK: spyre_graph.matmul {{.*}} -> tensor<1x2x2048x2048xf16
+// CHECK: spyre_graph.max
+// CHECK: spyre_graph.exp_sub
+// CHECK: spyre_graph.sum
+// CHECK: spyre_graph.matmul {{.*}} -> tensor<1x2x2048x64xf16
+// CHECK: %[[PART:.*]] = tensor.extract_slice %[[OUT]][0, %[[I]], 0, 0] [1, 2, 2048, 64]
+// CHECK: %[[TILE:.*]] = spyre_graph.div {{.*}} outs(%[[PART]]
+// CHECK: tensor.insert_slice %[[TILE]] into %[[OUT]][0, %[[I]], 0, 0] [1, 2, 2048, 64]
+
+// The scores never exist in device memory, and the result is written in place.
+// PLAN-LABEL: func.func @attention
+// PLAN: scf.for
+// PLAN: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, {{.*}} : memref<1x2x2048x2048xf16
+// PLAN: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, {{.*}} : memref<1x2x2048x2048xf16
+// PLAN: %[[PART:.*]] = memref.subview %arg3[0, %{{.*}}, 0, 0] [1, 2, 2048, 64]
+// PLAN: spyre_graph.div {{.*}} outs(%[[PART]]
+// PLAN-NOT: spyre_graph.identity
+// PLAN: return
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+func.func @attention(%q: tensor<1x8x2048x64xf16, #l4>, %k: tensor<1x8x2048x64xf16, #l4>, %v: tensor<1x8x2048x64xf16, #l4>) -> tensor<1x8x2048x64xf16> {
+  %q1 = spyre_graph.view %q, affine_map<(a,b,c,d)->(a,b,c,d)> : tensor<1x8x2048x64xf16, #l4> -> tensor<1x8x2048x64xf16>
+  %k1 = spyre_graph.view %k, affine_map<(a,b,c,d)->(a,b,c,d)> : tensor<1x8x2048x64xf16, #l4> -> tensor<1x8x2048x64xf16>
+  %v1 = spyre_graph.view %v, affine_map<(a,b,c,d)->(a,b,c,d)> : tensor<1x8x2048x64xf16, #l4> -> tensor<1x8x2048x64xf16>
+  %r, %lse = spyre_graph.attention %q1, %k1, %v1 {scale = 0.125 : f64} : tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16>, tensor<1x8x2048x64xf16> -> tensor<1x8x2048x64xf16>, tensor<1x8x2048xf32>
+  return %r : tensor<1x8x2048x64xf16>
+}
+
+// -----
+
+// Everything fits as it is.
+// CHECK-LABEL: func.func @small
+// CHECK-NOT: scf.for
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @small(%x: tensor<1024x1024xf16, #l>) -> tensor<1024x1024xf16> {
+  %e = tensor.empty() : tensor<1024x1024xf16>
+  %a = spyre_graph.exp ins(%x : tensor<1024x1024xf16, #l>) outs(%e : tensor<1024x1024xf16>) -> tensor<1024x1024xf16>
+  %b = spyre_graph.neg ins(%a : tensor<1024x1024xf16>) outs(%e : tensor<1024x1024xf16>) -> tensor<1024x1024xf16>
+  return %b : tensor<1024x1024xf16>
+}
+
+// -----
+
+// 128 MiB of activations between two matmuls: tokens are cut, the weights read
+// once per tile. The intermediate is also a result, so it is copied out.
+// CHECK-LABEL: func.func @mlp
+// CHECK: scf.for %[[I:.*]] = %c0 to %c8192 step %{{.*}} iter_args(%{{.*}}, %{{.*}})
+// CHECK: spyre_graph.matmul
+// CHECK: spyre_graph.silu
+// CHECK: spyre_graph.identity
+// CHECK: spyre_graph.matmul
+// CHECK: scf.yield
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @mlp(%x: tensor<8192x512xf16, #l>, %u: tensor<512x8192xf16, #l>, %d: tensor<8192x512xf16, #l>) -> (tensor<8192x8192xf16>, tensor<8192x512xf16>) {
+  %e = tensor.empty() : tensor<8192x8192xf16>
+  %o = tensor.empty() : tensor<8192x512xf16>
+  %h = spyre_graph.matmul ins(%x, %u : tensor<8192x512xf16, #l>, tensor<512x8192xf16, #l>) outs(%e : tensor<8192x8192xf16>) -> tensor<8192x8192xf16>
+  %s = spyre_graph.silu ins(%h : tensor<8192x8192xf16>) outs(%e : tensor<8192x8192xf16>) -> tensor<8192x8192xf16>
+  %y = spyre_graph.matmul ins(%s, %d : tensor<8192x8192xf16>, tensor<8192x512xf16, #l>) outs(%o : tensor<8192x512xf16>) -> tensor<8192x512xf16>
+  return %s, %y : tensor<8192x8192xf16>, tensor<8192x512xf16>
+}
+
+// -----
+
+// A running sum has no parallel rows here, and the sum needs all of it.
+// CHECK-LABEL: func.func @nothing_to_cut
+// CHECK-NOT: scf.for
+#l = #spyre_graph.layout<order = [0], SEN169_FP16>
+func.func @nothing_to_cut(%x: tensor<67108864xf16, #l>) -> tensor<67108864xf16> {
+  %e = tensor.empty() : tensor<67108864xf16>
+  %a = spyre_graph.exp ins(%x : tensor<67108864xf16, #l>) outs(%e : tensor<67108864xf16>) -> tensor<67108864xf16>
+  %b = spyre_graph.cumsum ins(%a : tensor<67108864xf16>) outs(%e : tensor<67108864xf16>) {dim = 0 : i64} -> tensor<67108864xf16>
+  return %b : tensor<67108864xf16>
+}
+
+// -----
+
+// The row index is part of what iota computes: columns are cut.
+// CHECK-LABEL: func.func @index
+// CHECK: scf.for
+// CHECK: spyre_graph.iota {{.*}}-> tensor<16384x
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @index(%x: tensor<16384x4096xf16, #l>) -> tensor<16384x4096xf16> {
+  %e = tensor.empty() : tensor<16384x4096xf16>
+  %a = spyre_graph.iota outs(%e : tensor<16384x4096xf16>) {dim = 0 : i64, start = 0.0 : f16, step = 1.0 : f16} -> tensor<16384x4096xf16>
+  %b = spyre_graph.add ins(%a, %x : tensor<16384x4096xf16>, tensor<16384x4096xf16, #l>) outs(%e : tensor<16384x4096xf16>) -> tensor<16384x4096xf16>
+  return %b : tensor<16384x4096xf16>
+}
