@@ -4,6 +4,8 @@
 #include "Spyre/Runtime/DeviceMemory.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <string>
 #include <sys/mman.h>
 
@@ -90,11 +92,13 @@ uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
   std::lock_guard<std::mutex> lock(mutex);
   uint64_t wanted = std::max<uint64_t>(sizeInBytes, 1);
   uint64_t largest = freeBySize.empty() ? 0 : freeBySize.rbegin()->first;
-  if (wanted > largest)
+  if (wanted > largest) {
+    ++statistics.numFailures;
     throw OutOfMemory("out of device memory: " + std::to_string(sizeInBytes) +
                       " bytes requested, largest free block has " +
                       std::to_string(largest) + " of " +
                       std::to_string(capacity) + " bytes");
+  }
   wanted = (wanted + kBlockInBytes - 1) / kBlockInBytes * kBlockInBytes;
   auto found = freeBySize.lower_bound(wanted);
   uint64_t start = found->second, size = found->first;
@@ -104,6 +108,10 @@ uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
   eraseFree(freeBlocks.find(start));
   insertFree(start + wanted, size - wanted);
   liveBlocks[start] = wanted;
+  statistics.reservedBytes =
+      std::max(statistics.reservedBytes, start + wanted - kFirstAddress);
+  statistics.peakReservedBytes =
+      std::max(statistics.peakReservedBytes, statistics.reservedBytes);
   statistics.allocatedBytes += wanted;
   statistics.peakBytes =
       std::max(statistics.peakBytes, statistics.allocatedBytes);
@@ -111,6 +119,14 @@ uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
   ++statistics.totalAllocations;
   statistics.totalAllocatedBytes += wanted;
   return start;
+}
+
+static bool poisonsFreed() {
+  static const bool isSet = [] {
+    const char *text = std::getenv("SPYRE_POISON_FREED");
+    return text && std::string(text) == "1";
+  }();
+  return isSet;
 }
 
 void DeviceMemory::free(uint64_t address) {
@@ -123,6 +139,8 @@ void DeviceMemory::free(uint64_t address) {
   --statistics.numAllocations;
   ++statistics.totalFrees;
   uint64_t size = it->second;
+  if (poisonsFreed())
+    std::memset(at(address), 0xFF, size);
   liveBlocks.erase(it);
   insertFree(address, size);
 }
@@ -154,9 +172,28 @@ MemoryStats DeviceMemory::stats() const {
   return statistics;
 }
 
+std::vector<MemoryBlock> DeviceMemory::blocks() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<MemoryBlock> result;
+  uint64_t end = kFirstAddress + statistics.reservedBytes;
+  auto live = liveBlocks.begin();
+  for (uint64_t address = kFirstAddress; address < end;) {
+    if (live != liveBlocks.end() && live->first == address) {
+      result.push_back({address, live->second, true});
+      ++live;
+    } else {
+      uint64_t next = live == liveBlocks.end() ? end : live->first;
+      result.push_back({address, next - address, false});
+    }
+    address += result.back().sizeInBytes;
+  }
+  return result;
+}
+
 void DeviceMemory::resetPeakStats() {
   std::lock_guard<std::mutex> lock(mutex);
   statistics.peakBytes = statistics.allocatedBytes;
+  statistics.peakReservedBytes = statistics.reservedBytes;
 }
 
 void DeviceMemory::resetAccumulatedStats() {
@@ -164,6 +201,7 @@ void DeviceMemory::resetAccumulatedStats() {
   statistics.totalAllocations = 0;
   statistics.totalAllocatedBytes = 0;
   statistics.totalFrees = 0;
+  statistics.numFailures = 0;
 }
 
 void DeviceMemory::releaseUnused() {
@@ -175,4 +213,8 @@ void DeviceMemory::releaseUnused() {
     if (last > first)
       madvise(base + first, last - first, MADV_DONTNEED);
   }
+  uint64_t end = kFirstAddress;
+  if (!liveBlocks.empty())
+    end = liveBlocks.rbegin()->first + liveBlocks.rbegin()->second;
+  statistics.reservedBytes = end - kFirstAddress;
 }

@@ -283,6 +283,49 @@ static Type viewElementType(Value value, int depth = 0) {
   return {};
 }
 
+/// Whether anything is stored through a memory view, as far as one can tell.
+static bool mayStoreThrough(Value view) {
+  for (OpOperand &use : view.getUses()) {
+    Operation *user = use.getOwner();
+    if (!isa<ktdp::ConstructAccessTileOp, ktdp::ConstructIndirectAccessTileOp>(
+            user))
+      return true;
+    // The tile's own view comes first; others hold indices, which are read.
+    if (use.getOperandNumber() != 0)
+      continue;
+    for (Operation *access : user->getUsers())
+      if (!isa<ktdp::LoadOp>(access))
+        return true;
+  }
+  return false;
+}
+
+/// Whether anything is stored where `value` points to, as far as one can tell.
+static bool mayBeWritten(Value value, int depth = 0) {
+  if (depth > 8)
+    return true;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(user)) {
+      if (use.getOperandNumber() == 0 && mayStoreThrough(view.getResult()))
+        return true;
+    } else if (isa<arith::AddIOp, affine::AffineApplyOp>(user)) {
+      if (mayBeWritten(user->getResult(0), depth + 1))
+        return true;
+    } else if (auto call = dyn_cast<func::CallOp>(user)) {
+      auto module = call->getParentOfType<ModuleOp>();
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (!callee || callee.isExternal() ||
+          use.getOperandNumber() >= callee.getNumArguments() ||
+          mayBeWritten(callee.getArgument(use.getOperandNumber()), depth + 1))
+        return true;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
 static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
                                    const NameOfArgument &nameOf) {
   for (BlockArgument arg : entry.getArguments()) {
@@ -343,6 +386,7 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       }
       info.elementSizeInBytes = spyre::storageBytes(*format);
     }
+    info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);
     plan.arguments.push_back(std::move(info));
   }
   return success();

@@ -12,6 +12,9 @@ namespace {
 
 void freeAllocation(void *context) {
   auto *allocation = static_cast<Allocation *>(context);
+  // A lock of the parent's may never be released in a fork.
+  if (isInBadFork())
+    return;
   Card &card = *allocation->card;
   card.memory.free(allocation->address);
   auto bytes = static_cast<int64_t>(allocation->sizeInBytes);
@@ -30,16 +33,17 @@ public:
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void *destination, const void *source,
                  std::size_t count) const override {
+    withoutGIL([] { drainAll(); });
     std::memcpy(translate(destination), translate(source), count);
   }
 
-  bool initialized() override { return true; }
+  bool initialized() override { return isInitialized(); }
   void emptyCache(c10::MempoolId_t) override {
     for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
       card(i).memory.releaseUnused();
   }
   void recordStream(const c10::DataPtr &, c10::Stream) override {
-    // Work is synchronous: a block that is freed is no longer in use.
+    // Work holds its storages: a block that is freed is no longer in use.
   }
 
   c10::CachingDeviceAllocator::DeviceStats
@@ -56,7 +60,13 @@ public:
     result.allocated_bytes[kAll] = bytes;
     result.active_bytes[kAll] = bytes;
     result.requested_bytes[kAll] = bytes;
-    result.reserved_bytes[kAll] = bytes;
+    c10::CachingAllocator::Stat reserved;
+    reserved.current = static_cast<int64_t>(stats.reservedBytes);
+    reserved.peak = static_cast<int64_t>(stats.peakReservedBytes);
+    reserved.allocated = reserved.peak;
+    reserved.freed = reserved.peak - reserved.current;
+    result.reserved_bytes[kAll] = reserved;
+    result.num_ooms = static_cast<int64_t>(stats.numFailures);
     c10::CachingAllocator::Stat count;
     count.current = static_cast<int64_t>(stats.numAllocations);
     count.peak = count.current;

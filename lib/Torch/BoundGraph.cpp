@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
 namespace spyre::device {
 
 namespace {
@@ -62,7 +66,7 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                     "the program takes ", arguments.size(), " arguments with ",
                     graph.outputs.size(), " outputs, but was given ",
                     inputs.size(), " inputs and ", outputs.size(), " outputs");
-  std::vector<int64_t> values;
+  std::vector<c10::Storage> storages;
   c10::DeviceIndex index = -1;
   auto addTensor = [&](const at::Tensor &tensor) {
     SpyreStorageImpl &storage = formattedStorage(tensor);
@@ -71,22 +75,92 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                       " and spyre:", static_cast<int>(storage.deviceIndex()),
                       " meet in one compiled graph");
     index = storage.deviceIndex();
-    const runtime::ArgumentInfo &argument = arguments[values.size()];
+    const runtime::ArgumentInfo &argument = arguments[storages.size()];
     TORCH_CHECK_VALUE(isStoredAs(*storage.format, argument), "argument '",
                       argument.name, "' was compiled for another layout than ",
                       storage.format->layout.str(), " of a ",
                       c10::IntArrayRef(storage.format->sizes), " ",
                       toString(storage.format->dtype), " tensor");
-    values.push_back(storage.elementAddress());
+    storages.push_back(tensor.storage());
   };
   for (const at::Tensor &tensor : inputs)
     addTensor(tensor);
   for (const at::Tensor &tensor : outputs)
     addTensor(tensor);
-  run(card(index < 0 ? currentDevice() : index), std::move(values));
+  launch(index < 0 ? currentDevice() : index, std::move(storages));
 }
 
-void BoundGraph::run(Card &card, std::vector<int64_t> arguments) {
+static SpyreStorageImpl &implOf(const c10::Storage &storage) {
+  return asSpyreStorage(*storage.unsafeGetStorageImpl());
+}
+
+/// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.
+static bool isBlocking() {
+  static const bool isSet = [] {
+    const char *text = std::getenv("SPYRE_LAUNCH_BLOCKING");
+    std::string value = text ? text : "0";
+    if (value != "0" && value != "1")
+      throw Error("environment variable SPYRE_LAUNCH_BLOCKING: expected 0 or "
+                  "1, found '" +
+                  value + "'");
+    return value == "1";
+  }();
+  return isSet;
+}
+
+void BoundGraph::launch(c10::DeviceIndex index,
+                        std::vector<c10::Storage> storages,
+                        std::atomic<int64_t> *traffic) {
+  Card &owner = card(index);
+  runtime::Stream &stream = owner.stream(currentStream(index));
+  std::vector<int64_t> addresses;
+  addresses.reserve(storages.size() + 1);
+  for (const c10::Storage &storage : storages)
+    addresses.push_back(implOf(storage).elementAddress());
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    ++numQueued;
+  }
+  // The work holds the storages: nothing is freed before it has run.
+  auto held = std::make_shared<const std::vector<c10::Storage>>(storages);
+  auto self = shared_from_this();
+  double enqueued = runtime::hostSeconds();
+  std::shared_ptr<void> queued(nullptr, [self](void *) { self->finish(); });
+  auto work = [self, held, queued, &owner, addresses = std::move(addresses),
+               enqueued,
+               traffic](runtime::Stream &stream) -> runtime::FailureRef {
+    size_t numInputs = self->graph.argumentNames.size();
+    for (size_t i = 0; i < std::min(numInputs, held->size()); ++i)
+      if (runtime::FailureRef why = implOf((*held)[i]).failure())
+        return why;
+    self->execute(owner, addresses, enqueued, stream, traffic);
+    return nullptr;
+  };
+  auto dropped = [self, held](const runtime::FailureRef &why) {
+    const std::vector<runtime::ArgumentInfo> &arguments =
+        self->graph.program->arguments();
+    for (size_t i = 0; i < held->size(); ++i)
+      if (arguments[i].mayBeWritten)
+        implOf((*held)[i]).setFailure(why);
+  };
+  uint64_t number = stream.submit(std::move(work), std::move(dropped));
+  held.reset();
+  queued.reset();
+  for (const c10::Storage &storage : storages)
+    implOf(storage).addUse(stream, number);
+  if (isBlocking())
+    withoutGIL([&] { stream.synchronize(); });
+}
+
+void BoundGraph::finish() {
+  std::lock_guard<std::mutex> lock(mutex);
+  --numQueued;
+  finished.notify_all();
+}
+
+void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
+                         double enqueued, runtime::Stream &stream,
+                         std::atomic<int64_t> *traffic) {
   // A card runs one program at a time: cores and LX are shared.
   std::lock_guard<std::mutex> busy(card.executionMutex);
   ScopedBlock pool(card.memory, graph.poolBytes);
@@ -98,15 +172,24 @@ void BoundGraph::run(Card &card, std::vector<int64_t> arguments) {
       graph.program->run(card.memory, arguments, options);
   if (options.report) {
     std::lock_guard<std::mutex> lock(mutex);
-    traffic = result.deviceBytesRead + result.deviceBytesWritten;
+    trafficInBytes = static_cast<int64_t>(result.deviceBytesRead +
+                                          result.deviceBytesWritten);
     firstReport = std::move(result);
     hasReport = true;
   }
+  if (traffic)
+    *traffic += trafficInBytes;
+  stream.occupy(enqueued, graph.program->predictedSeconds());
 }
 
 runtime::RunReport BoundGraph::report() const {
-  std::lock_guard<std::mutex> lock(mutex);
-  return firstReport;
+  runtime::RunReport result;
+  withoutGIL([&] {
+    std::unique_lock<std::mutex> lock(mutex);
+    finished.wait(lock, [&] { return numQueued == 0; });
+    result = firstReport;
+  });
+  return result;
 }
 
 } // namespace spyre::device

@@ -10,38 +10,49 @@
 #include "Spyre/Compiler/Compiler.h"
 
 #include <atomic>
+#include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 namespace spyre::device {
 
-/// A compiled graph and the report of its first run. Thread-safe.
-class BoundGraph {
+/// A compiled graph and the report of its first run. Thread-safe; owned by a
+/// shared_ptr, because work in a stream keeps it.
+class BoundGraph : public std::enable_shared_from_this<BoundGraph> {
 public:
   explicit BoundGraph(CompiledGraph graph) : graph(std::move(graph)) {}
 
   const CompiledGraph graph;
 
-  /// Runs on the storages under the tensors: inputs are one per argument of
-  /// the graph, outputs one per output root. Throws if the numbers differ,
-  /// cards meet, or a storage is not stored as the program expects.
+  /// Queues a run on the current stream, on the storages under the tensors:
+  /// inputs are one per argument of the graph, outputs one per output root.
+  /// Throws if the numbers differ, cards meet, or a storage is not stored as
+  /// the program expects.
   void run(const std::vector<at::Tensor> &inputs,
            const std::vector<at::Tensor> &outputs);
 
-  /// The same for a caller that has resolved the arguments but for the pool:
-  /// the device addresses of the storages in units of their elements.
-  void run(Card &card, std::vector<int64_t> arguments);
+  /// The same for a caller that knows the storages to be right, one per
+  /// argument but for the pool. `traffic`, which must outlive the work, grows
+  /// by the bytes of device memory that the run reads and writes.
+  void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
+              std::atomic<int64_t> *traffic = nullptr);
 
-  /// What the first run cost on the device model; empty before it.
+  /// What the first run cost on the device model; empty before it. Waits for
+  /// the runs that are queued.
   runtime::RunReport report() const;
 
-  /// Bytes of device memory that a run reads and writes; 0 before the first.
-  uint64_t trafficInBytes() const { return traffic; }
-
 private:
+  /// One queued run less.
+  void finish();
+  void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
+               runtime::Stream &stream, std::atomic<int64_t> *traffic);
+
   mutable std::mutex mutex;
+  mutable std::condition_variable finished;
+  int numQueued = 0;
   std::atomic<bool> hasReport = false;
-  std::atomic<uint64_t> traffic = 0;
+  std::atomic<int64_t> trafficInBytes = 0;
   runtime::RunReport firstReport;
 };
 

@@ -3,12 +3,18 @@
 
 #include <c10/util/Exception.h>
 
+#include <torch/csrc/utils/pybind.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <pthread.h>
+#include <set>
+#include <sstream>
 #include <string>
 #include <sys/mman.h>
 
@@ -16,22 +22,52 @@ namespace spyre::device {
 
 namespace {
 
-constexpr c10::DeviceIndex kMaxCards = 64;
+constexpr c10::DeviceIndex kMaxCards = 8;
 
 thread_local c10::DeviceIndex currentIndex = 0;
+thread_local std::array<c10::StreamId, kMaxCards> currentStreams{};
+std::atomic<bool> anyCard = false, badFork = false;
 
-c10::DeviceIndex readDeviceCount() {
-  const char *text = std::getenv("AIU_WORLD_SIZE");
-  if (!text || !*text)
-    return 1;
+std::string environment(const char *name) {
+  const char *text = std::getenv(name);
+  return text ? text : "";
+}
+
+/// A number from `low` to `high`, or an error that names the variable.
+long parseNumber(const char *name, const std::string &all,
+                 const std::string &text, long low, long high,
+                 const char *what) {
   char *end = nullptr;
   errno = 0;
-  long value = std::strtol(text, &end, 10);
-  if (*end != '\0' || errno != 0 || value < 1 || value > kMaxCards)
-    throw Error("environment variable AIU_WORLD_SIZE: expected a number of "
-                "cards from 1 to " +
-                std::to_string(kMaxCards) + ", found '" + text + "'");
-  return static_cast<c10::DeviceIndex>(value);
+  long value = std::strtol(text.c_str(), &end, 10);
+  if (text.empty() || *end != '\0' || errno != 0 || value < low || value > high)
+    throw Error(std::string("environment variable ") + name + ": expected " +
+                what + " from " + std::to_string(low) + " to " +
+                std::to_string(high) + ", found '" + all + "'");
+  return value;
+}
+
+c10::DeviceIndex readDeviceCount() {
+  std::string kind = environment("FLEX_DEVICE");
+  if (!kind.empty() && kind != "PF" && kind != "VF" && kind != "MOCK")
+    throw Error("environment variable FLEX_DEVICE: expected PF, VF or MOCK, "
+                "found '" +
+                kind + "'");
+  std::string size = environment("AIU_WORLD_SIZE");
+  long count = size.empty() ? 1
+                            : parseNumber("AIU_WORLD_SIZE", size, size, 1,
+                                          kMaxCards, "a number of cards");
+  std::string chosen = environment("SPYRE_DEVICES");
+  if (chosen.empty())
+    return static_cast<c10::DeviceIndex>(count);
+  std::set<long> devices;
+  std::stringstream entries(chosen);
+  for (std::string entry; std::getline(entries, entry, ',');)
+    devices.insert(parseNumber("SPYRE_DEVICES", chosen, entry, 0, kMaxCards - 1,
+                               "numbers of cards"));
+  long limit = size.empty() ? kMaxCards : count;
+  return static_cast<c10::DeviceIndex>(
+      std::min<long>(limit, static_cast<long>(devices.size())));
 }
 
 } // namespace
@@ -44,6 +80,55 @@ Card::Card(c10::DeviceIndex index) : cardIndex(index) {
     throw Error(std::string("cannot reserve addresses for a spyre device: ") +
                 std::strerror(errno));
   reserved = static_cast<uint8_t *>(range);
+}
+
+runtime::Stream &Card::stream(c10::StreamId id) {
+  TORCH_CHECK(id >= 0 && id < kNumStreams,
+              "spyre:", static_cast<int>(cardIndex), " has no stream ", id);
+  std::lock_guard<std::mutex> lock(streamsMutex);
+  if (!streams[id])
+    streams[id] = std::make_unique<runtime::Stream>(clock);
+  return *streams[id];
+}
+
+c10::StreamId Card::nextStream(int priority) {
+  if (priority == 0)
+    return 1 + nextLow++ % kPoolSize;
+  return 1 + kPoolSize + nextHigh++ % kPoolSize;
+}
+
+static std::vector<runtime::Stream *>
+collect(std::array<std::unique_ptr<runtime::Stream>, Card::kNumStreams> &all,
+        std::mutex &mutex) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<runtime::Stream *> result;
+  for (std::unique_ptr<runtime::Stream> &stream : all)
+    if (stream)
+      result.push_back(stream.get());
+  return result;
+}
+
+bool Card::isIdle() {
+  for (runtime::Stream *stream : collect(streams, streamsMutex))
+    if (!stream->isIdle())
+      return false;
+  return true;
+}
+
+void Card::drain() {
+  for (runtime::Stream *stream : collect(streams, streamsMutex))
+    stream->drain();
+}
+
+void Card::forget(const runtime::FailureRef &failure) {
+  for (runtime::Stream *stream : collect(streams, streamsMutex))
+    stream->forget(failure);
+}
+
+void Card::synchronize() {
+  drain();
+  for (runtime::Stream *stream : collect(streams, streamsMutex))
+    stream->synchronize();
 }
 
 bool Card::ownsPointer(const void *pointer) const {
@@ -93,12 +178,45 @@ c10::DeviceIndex resolveIndex(c10::Device device) {
 
 Card &card(c10::DeviceIndex index) {
   checkIndex(index);
+  TORCH_CHECK(!badFork,
+              "cannot use a spyre device in a forked process when its parent "
+              "has used one; start processes with multiprocessing's method "
+              "'spawn'");
   // Never destroyed: tensors may outlive static destruction.
   static auto *cards = new std::array<std::unique_ptr<Card>, kMaxCards>;
   static auto *flags = new std::array<std::once_flag, kMaxCards>;
-  std::call_once((*flags)[index],
-                 [&] { (*cards)[index] = std::make_unique<Card>(index); });
+  std::call_once((*flags)[index], [&] {
+    (*cards)[index] = std::make_unique<Card>(index);
+    if (!anyCard.exchange(true))
+      ::pthread_atfork(nullptr, nullptr, [] { badFork = true; });
+  });
   return *(*cards)[index];
+}
+
+bool isInitialized() noexcept { return anyCard && !badFork; }
+bool isInBadFork() noexcept { return badFork; }
+
+void drainAll() {
+  if (!isInitialized())
+    return;
+  for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
+    card(i).drain();
+}
+
+c10::StreamId currentStream(c10::DeviceIndex index) noexcept {
+  return currentStreams[index];
+}
+void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept {
+  currentStreams[index] = id;
+}
+
+void withoutGIL(const std::function<void()> &function) {
+  if (Py_IsInitialized() && PyGILState_Check()) {
+    pybind11::gil_scoped_release release;
+    function();
+  } else {
+    function();
+  }
 }
 
 } // namespace spyre::device

@@ -351,17 +351,18 @@ c10::IValue makeResult(const ResultSpec &spec,
 }
 
 /// Runs the program of a call; the tensors that it makes.
-std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call) {
-  std::vector<int64_t> addresses;
-  addresses.reserve(entry.arguments.size() + entry.outputs.size() + 1);
+std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
+                                 OperatorInfo &info) {
+  std::vector<c10::Storage> storages;
+  storages.reserve(entry.arguments.size() + entry.outputs.size());
   for (int index : entry.arguments)
-    addresses.push_back(storageOf(call.tensors[index]).elementAddress());
+    storages.push_back(call.tensors[index].storage());
   std::vector<at::Tensor> roots;
   for (const StorageFormat &format : entry.outputs) {
     roots.push_back(makeTensor(format, call.device));
-    addresses.push_back(storageOf(roots.back()).elementAddress());
+    storages.push_back(roots.back().storage());
   }
-  entry.graph->run(card(call.device), std::move(addresses));
+  entry.graph->launch(call.device, std::move(storages), &info.numBytes);
   std::vector<at::Tensor> values;
   for (const OutputInfo &info : entry.values) {
     const at::Tensor &root = roots[info.root];
@@ -419,9 +420,8 @@ bool callNativeOn(const c10::OperatorHandle &op,
       for (const at::Tensor &tensor : call.tensors)
         at::assert_no_partial_overlap(written, tensor);
     }
-  std::vector<at::Tensor> values = runEntry(*entry, call);
+  std::vector<at::Tensor> values = runEntry(*entry, call, *info);
   ++info->numRuns;
-  info->numBytes += static_cast<int64_t>(entry->graph->trafficInBytes());
   if (info->writes) {
     size_t numReturns = op.schema().returns().size();
     for (size_t i : c10::irange(arguments.size()))
@@ -516,6 +516,7 @@ void initEagerBindings(py::module &m) {
   m.def(
       "native_report",
       [] {
+        withoutGIL([] { drainAll(); });
         std::shared_lock<std::shared_mutex> lock(state().mutex);
         std::map<std::string, std::pair<int64_t, int64_t>> report;
         for (const auto &[schema, info] : state().operators)
@@ -526,6 +527,7 @@ void initEagerBindings(py::module &m) {
       "ATen operator -> (times it ran eagerly as a compiled program, bytes of "
       "device memory that these runs read and wrote).");
   m.def("reset_native_report", [] {
+    withoutGIL([] { drainAll(); });
     std::shared_lock<std::shared_mutex> lock(state().mutex);
     for (const auto &[schema, info] : state().operators)
       info->numRuns = info->numBytes = 0;

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device guard, streams and events. All work is synchronous, so streams are
-// identities and an event is the host time at which it was recorded.
+// Device guard, streams and events: PyTorch's view of runtime::Stream.
 #include "Card.h"
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
-
-#include <array>
-#include <atomic>
-#include <chrono>
 
 namespace spyre::device {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+runtime::Stream &streamOf(const c10::Stream &stream) {
+  return card(stream.device_index()).stream(stream.id());
+}
 
-thread_local std::array<c10::StreamId, 128> currentStreams{};
-std::atomic<c10::StreamId> lastStream{0};
+runtime::Event &eventOf(void *event) {
+  return *static_cast<runtime::Event *>(event);
+}
 
 struct SpyreGuardImpl final : public c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kSpyre; }
@@ -56,54 +54,77 @@ struct SpyreGuardImpl final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStream(c10::Device device) const override {
     c10::DeviceIndex index = resolveIndex(device);
     return c10::Stream(c10::Stream::UNSAFE, c10::Device(kSpyre, index),
-                       currentStreams[index]);
+                       currentStream(index));
   }
   c10::Stream getDefaultStream(c10::Device device) const override {
     return c10::Stream(c10::Stream::DEFAULT,
                        c10::Device(kSpyre, resolveIndex(device)));
   }
-  c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override {
-    return getNewStream(device, 0);
+  c10::Stream getStreamFromGlobalPool(c10::Device device,
+                                      bool isHighPriority) const override {
+    return getNewStream(device, isHighPriority ? -1 : 0);
   }
-  c10::Stream getNewStream(c10::Device device, int) const override {
-    return c10::Stream(c10::Stream::UNSAFE,
-                       c10::Device(kSpyre, resolveIndex(device)), ++lastStream);
+  c10::Stream getNewStream(c10::Device device, int priority) const override {
+    c10::DeviceIndex index = resolveIndex(device);
+    return c10::Stream(c10::Stream::UNSAFE, c10::Device(kSpyre, index),
+                       card(index).nextStream(priority));
   }
   c10::Stream exchangeStream(c10::Stream stream) const override {
     c10::Stream old = getStream(stream.device());
-    currentStreams[resolveIndex(stream.device())] = stream.id();
+    // Known ids only.
+    if (stream.id() != old.id()) {
+      streamOf(stream);
+      setCurrentStream(resolveIndex(stream.device()), stream.id());
+    }
     return old;
   }
   void *getStreamNativeHandle(const c10::Stream stream) const override {
-    return reinterpret_cast<void *>(stream.id());
+    return &streamOf(stream);
   }
-  bool queryStream(const c10::Stream &) const override { return true; }
-  void synchronizeStream(const c10::Stream &) const override {}
+  bool queryStream(const c10::Stream &stream) const override {
+    return streamOf(stream).isIdle();
+  }
+  void synchronizeStream(const c10::Stream &stream) const override {
+    withoutGIL([&] { streamOf(stream).synchronize(); });
+  }
   void synchronizeDevice(const c10::DeviceIndex index) const override {
-    resolveIndex(c10::Device(kSpyre, index));
+    Card &owner = card(resolveIndex(c10::Device(kSpyre, index)));
+    withoutGIL([&] { owner.synchronize(); });
   }
 
-  void record(void **event, const c10::Stream &, const c10::DeviceIndex,
+  void record(void **event, const c10::Stream &stream,
+              const c10::DeviceIndex index,
               const c10::EventFlag) const override {
+    TORCH_CHECK(index < 0 || index == stream.device_index(),
+                "an event of spyre:", static_cast<int>(index),
+                " cannot be recorded on a stream of spyre:",
+                static_cast<int>(stream.device_index()));
     if (!*event)
-      *event = new Clock::time_point;
-    *static_cast<Clock::time_point *>(*event) = Clock::now();
+      *event = new runtime::Event;
+    eventOf(*event).record(streamOf(stream));
   }
   void destroyEvent(void *event,
                     const c10::DeviceIndex) const noexcept override {
-    delete static_cast<Clock::time_point *>(event);
+    delete static_cast<runtime::Event *>(event);
   }
-  void block(void *, const c10::Stream &) const override {}
-  bool queryEvent(void *) const override { return true; }
-  void synchronizeEvent(void *) const override {}
+  void block(void *event, const c10::Stream &stream) const override {
+    if (event)
+      eventOf(event).block(streamOf(stream));
+  }
+  bool queryEvent(void *event) const override {
+    return !event || eventOf(event).isReached();
+  }
+  void synchronizeEvent(void *event) const override {
+    if (event)
+      withoutGIL([&] { eventOf(event).synchronize(); });
+  }
   double elapsedTime(void *start, void *end,
                      const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end,
                 "both events must be recorded before their distance is asked");
-    return std::chrono::duration<double, std::milli>(
-               *static_cast<Clock::time_point *>(end) -
-               *static_cast<Clock::time_point *>(start))
-        .count();
+    TORCH_CHECK(eventOf(start).isReached() && eventOf(end).isReached(),
+                "both events must be reached before their distance is asked");
+    return 1e3 * (eventOf(end).deviceTime() - eventOf(start).deviceTime());
   }
 };
 

@@ -95,7 +95,7 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return deviceCountOrZero() > 0; }
   bool hasPrimaryContext(c10::DeviceIndex index) const override {
-    return index >= 0 && index < deviceCountOrZero();
+    return index >= 0 && index < deviceCountOrZero() && isInitialized();
   }
   void init() const override {}
 

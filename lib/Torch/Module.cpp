@@ -46,11 +46,39 @@ PYBIND11_MODULE(_C, m) {
       [](int64_t index) { setCurrentDevice(checkedIndex(index)); },
       py::arg("device"));
   m.def(
-      "synchronize", [](int64_t index) { checkedIndex(index); },
+      "synchronize",
+      [](int64_t index) {
+        Card &owner = card(checkedIndex(index));
+        py::gil_scoped_release release;
+        owner.synchronize();
+      },
       py::arg("device") = -1,
-      "Waits for all work of a device; all work is synchronous so far.");
+      "Waits for all work of a device; raises the error of work that failed.");
   m.def("start_runtime", [] { card(currentDevice()); });
-  m.def("free_runtime", [] {});
+  m.def(
+      "free_runtime", [] { withoutGIL([] { drainAll(); }); },
+      "Waits for all work of all devices. Their memory stays for the tensors "
+      "on it.");
+  m.def("is_initialized", &isInitialized);
+  m.def("is_in_bad_fork", &isInBadFork);
+  m.def(
+      "next_stream",
+      [](int64_t index, int64_t priority) {
+        return card(checkedIndex(index)).nextStream(priority == 0 ? 0 : -1);
+      },
+      py::arg("device"), py::arg("priority") = 0,
+      "Id of the next stream of the pool of low (0) or high priority.");
+  m.def(
+      "event_seconds",
+      [](int64_t event) {
+        auto *recorded = reinterpret_cast<runtime::Event *>(event);
+        TORCH_CHECK(recorded && recorded->isRecorded() && recorded->isReached(),
+                    "both events must be recorded and reached before their "
+                    "distance is asked");
+        return std::make_pair(recorded->deviceTime(), recorded->hostTime());
+      },
+      py::arg("event"),
+      "(device, host) time at which a torch.Event's event_id was reached.");
 
   m.def(
       "manual_seed",
@@ -107,6 +135,9 @@ PYBIND11_MODULE(_C, m) {
         result["allocated_bytes.all.current"] = stats.allocatedBytes;
         result["allocated_bytes.all.peak"] = stats.peakBytes;
         result["allocated_bytes.all.allocated"] = stats.totalAllocatedBytes;
+        result["reserved_bytes.all.current"] = stats.reservedBytes;
+        result["reserved_bytes.all.peak"] = stats.peakReservedBytes;
+        result["num_ooms"] = stats.numFailures;
         result["allocation.all.current"] = stats.numAllocations;
         result["allocation.all.allocated"] = stats.totalAllocations;
         result["allocation.all.freed"] = stats.totalFrees;
@@ -114,6 +145,19 @@ PYBIND11_MODULE(_C, m) {
       },
       py::arg("device") = -1,
       "Counters of device memory; bytes are rounded up to 128 per block.");
+  m.def(
+      "memory_blocks",
+      [](int64_t index) {
+        py::list result;
+        Card &owner = card(checkedIndex(index));
+        for (const runtime::MemoryBlock &block : owner.memory.blocks())
+          result.append(py::make_tuple(
+              reinterpret_cast<int64_t>(owner.pointerOf(block.address)),
+              block.sizeInBytes, block.isLive));
+        return result;
+      },
+      py::arg("device") = -1,
+      "(address as data_ptr() shows it, bytes, in use) of each block.");
   m.attr("_spyre_get_allocator_stats") = m.attr("memory_stats");
   m.def(
       "mem_get_info",

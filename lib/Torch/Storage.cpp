@@ -114,7 +114,56 @@ uint64_t SpyreStorageImpl::deviceSizeInBytes() const {
   return allocation ? allocation->sizeInBytes : 0;
 }
 
+void SpyreStorageImpl::addUse(runtime::Stream &stream, uint64_t number) {
+  std::lock_guard<std::mutex> lock(usesMutex);
+  for (auto &[user, last] : uses)
+    if (user == &stream) {
+      last = std::max(last, number);
+      return;
+    }
+  uses.emplace_back(&stream, number);
+}
+
+void SpyreStorageImpl::waitForUses() const {
+  std::vector<std::pair<runtime::Stream *, uint64_t>> pending;
+  {
+    std::lock_guard<std::mutex> lock(usesMutex);
+    uses.erase(std::remove_if(uses.begin(), uses.end(),
+                              [](const auto &use) {
+                                return use.first->isFinished(use.second);
+                              }),
+               uses.end());
+    pending = uses;
+  }
+  if (!pending.empty())
+    withoutGIL([&] {
+      for (auto [stream, number] : pending)
+        stream->wait(number);
+    });
+}
+
+void SpyreStorageImpl::setFailure(runtime::FailureRef why) {
+  std::lock_guard<std::mutex> lock(usesMutex);
+  lastFailure = std::move(why);
+}
+
+runtime::FailureRef SpyreStorageImpl::failure() const {
+  std::lock_guard<std::mutex> lock(usesMutex);
+  return lastFailure;
+}
+
+void SpyreStorageImpl::beginOverwrite() {
+  waitForUses();
+  setFailure(nullptr);
+}
+
 uint8_t *SpyreStorageImpl::deviceBytes() const {
+  waitForUses();
+  if (runtime::FailureRef why = failure()) {
+    // Reading is a synchronising call: the error is raised here.
+    card(deviceIndex()).forget(why);
+    std::rethrow_exception(why->error);
+  }
   const Allocation *allocation = allocationOf(data_ptr());
   return allocation ? allocation->card->memory.at(allocation->address)
                     : nullptr;
@@ -372,6 +421,7 @@ void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
   uint64_t oldSize = storage.nbytes();
   if (oldSize == sizeInBytes)
     return;
+  storage.waitForUses();
   c10::DeviceIndex index = storage.deviceIndex();
   if (sizeInBytes == 0) {
     storage.set_data_ptr_noswap(allocate(index, 0));
@@ -405,12 +455,12 @@ void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
     // the host dtype cannot represent.
     std::memset(bytes, 0, allocation->sizeInBytes);
     if (kept) {
+      const uint8_t *old = storage.deviceBytes();
       ElementMap from(*storage.format), to(*format);
       uint64_t item = hostBytes(format->dtype);
       uint64_t size = to.elementSizeInBytes();
       for (uint64_t i = 0; i < kept / item; ++i)
-        std::memcpy(bytes + to.byteOffset(i),
-                    storage.deviceBytes() + from.byteOffset(i), size);
+        std::memcpy(bytes + to.byteOffset(i), old + from.byteOffset(i), size);
     }
   } else {
     std::vector<uint8_t> image(sizeInBytes, 0);

@@ -60,13 +60,29 @@ public:
   int64_t elementAddress() const;
   /// Size of the device block, 0 if the storage is empty.
   uint64_t deviceSizeInBytes() const;
-  /// Host pointer to the block inside the memory model, null if empty.
+  /// Host pointer to the block inside the memory model, null if empty. Waits
+  /// for the work that uses the storage, and throws the error of work that
+  /// should have written it.
   uint8_t *deviceBytes() const;
+
+  /// Work number `number` of a stream uses the storage.
+  void addUse(runtime::Stream &stream, uint64_t number);
+  /// Waits for all work that uses the storage; does not throw.
+  void waitForUses() const;
+  /// What the storage was to hold could not be computed; null: it could.
+  void setFailure(runtime::FailureRef why);
+  runtime::FailureRef failure() const;
+  /// All elements are about to be stored: waits, forgets a failure.
+  void beginOverwrite();
 
   void release_resources() override;
 
 private:
   uint64_t serialNumber;
+  mutable std::mutex usesMutex;
+  /// The last use by each stream.
+  mutable std::vector<std::pair<runtime::Stream *, uint64_t>> uses;
+  runtime::FailureRef lastFailure;
 };
 
 /// Host dtype of a torch dtype. Throws a TypeError that names the supported

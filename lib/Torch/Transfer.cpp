@@ -257,6 +257,7 @@ std::vector<uint8_t> readHostImage(SpyreStorageImpl &storage) {
 void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
   if (storage.nbytes() == 0)
     return;
+  storage.beginOverwrite();
   if (storage.format)
     storeWhole(image, storage);
   else
@@ -338,6 +339,8 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   if (count == 0)
     return;
   checkBacked(destination, storage);
+  if (isWholeHome(destination))
+    storage.beginOverwrite();
   c10::ScalarType dtype = destination.scalar_type();
   if (dtype == c10::kLong && source.scalar_type() == c10::kLong &&
       downcastWarning()) {
@@ -378,9 +381,9 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
             packed.data());
     ElementMap map(*storage.format);
     uint64_t size = map.elementSizeInBytes();
+    uint8_t *bytes = storage.deviceBytes();
     for (int64_t i = 0; i < changedCount; ++i)
-      std::memcpy(storage.deviceBytes() + map.byteOffset(changed[i]),
-                  &packed[i * size], size);
+      std::memcpy(bytes + map.byteOffset(changed[i]), &packed[i * size], size);
     return;
   }
 
@@ -431,6 +434,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
       static_cast<size_t>(source.numel()) == from.nbytes() &&
       static_cast<size_t>(destination.numel()) == to.nbytes() &&
       source.is_contiguous() && destination.is_contiguous()) {
+    to.beginOverwrite();
     c10::DataPtr block = allocate(to.deviceIndex(), from.deviceSizeInBytes());
     const Allocation *allocation = allocationOf(block);
     std::memcpy(allocation->card->memory.at(allocation->address),
@@ -441,6 +445,8 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   }
 
   bool native = isNative(source) && isNative(destination);
+  if (native && isWholeHome(destination) && to.failure())
+    to.beginOverwrite();
   if (native && from.deviceIndex() == to.deviceIndex() &&
       !overlaps(source, destination)) {
     static const c10::OperatorHandle op =
@@ -517,7 +523,12 @@ void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
   checkBacked(tensor, storage);
   static const c10::OperatorHandle op =
       c10::Dispatcher::singleton().findSchemaOrThrow("aten::fill_", "Scalar");
-  if (isNative(tensor) && callNative(op, {tensor, value}))
+  // The transfer says at once what does not fit.
+  bool fits = !value.isIntegral(false) ||
+              value.toLong() == static_cast<int32_t>(value.toLong());
+  if (isNative(tensor) && isWholeHome(tensor) && storage.failure())
+    storage.beginOverwrite();
+  if (fits && isNative(tensor) && callNative(op, {tensor, value}))
     return;
   // Zero is all-zero bits in every device format.
   bool isZero = value.isBoolean() ? !value.toBool()

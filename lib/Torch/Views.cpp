@@ -34,7 +34,7 @@ bool hasCompatibleShallowCopyType(const at::Tensor &self,
 }
 
 void recordStream(at::Tensor &, c10::Stream) {
-  // Work is synchronous: no block is freed while it is in use.
+  // Work holds its storages: no block is freed while it is in use.
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

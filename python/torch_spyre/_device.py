@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.accelerator import memory  # noqa: F401
 
 from torch_spyre import _C
 
@@ -58,20 +60,24 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Devices need no initialisation."""
-    return True
+    """Whether this process has used a device."""
+    return _C.is_initialized()
 
 
 def init() -> None:
-    """Check the environment; raises RuntimeError naming a wrong variable."""
-    _C.device_count()
+    """Make the current device ready; the first use of one does so by itself.
+
+    Raises RuntimeError naming a wrong environment variable, or in a process
+    forked off one that has used a device.
+    """
+    _C.start_runtime()
 
 
 _lazy_init = init
 
 
 def device_count() -> int:
-    """Number of cards: AIU_WORLD_SIZE, by default 1."""
+    """Number of cards: AIU_WORLD_SIZE and SPYRE_DEVICES, by default 1."""
     return _C.device_count()
 
 
@@ -106,8 +112,26 @@ def get_device_name(device: Device = None) -> str:
     return "IBM Spyre (device model)"
 
 
+@dataclass(frozen=True)
+class DeviceProperties:
+    """What a card is; sizes in bytes."""
+
+    name: str
+    total_memory: int
+    multi_processor_count: int
+    lx_memory_per_core: int
+
+
+def get_device_properties(device: Device = None) -> DeviceProperties:
+    """Name, memory and cores of a device."""
+    index = _index(device)
+    return DeviceProperties(
+        get_device_name(index), _C.mem_get_info(index)[1], 32, 2 * 1024 * 1024
+    )
+
+
 def synchronize(device: Device = None) -> None:
-    """Wait for all work of a device."""
+    """Wait for all work of a device; raises the error of work that failed."""
     _C.synchronize(_index(device))
 
 
@@ -117,8 +141,7 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 
 def _is_in_bad_fork() -> bool:
-    # Device memory is process memory: a fork has its own copy.
-    return False
+    return _C.is_in_bad_fork()
 
 
 def _is_compiled() -> bool:
@@ -129,7 +152,11 @@ def _is_compiled() -> bool:
 
 
 class Stream(torch.Stream):
-    """A queue of work on one device; all work is synchronous so far."""
+    """A queue of work on one device: 32 of low and 32 of high priority, round robin.
+
+    ``priority`` 0 is low, any other high. ``synchronize()`` raises the error of work
+    that failed; until then the stream drops what it is given.
+    """
 
     def __new__(cls, device: Device = None, priority: int = 0, **kwargs: Any) -> Stream:
         if "stream_id" in kwargs:
@@ -140,15 +167,35 @@ class Stream(torch.Stream):
 
     @property
     def id(self) -> int:
+        """0 for the default stream, 1 to 32 of low, 33 to 64 of high priority."""
         return self.stream_id
+
+    @property
+    def priority(self) -> int:
+        """0 or -1, as for CUDA."""
+        return -1 if self.stream_id > 32 else 0
 
 
 class Event(torch.Event):
-    """A point in a stream; elapsed_time() is in milliseconds."""
+    """A point in a stream; elapsed_time() is in milliseconds of the device's clock."""
 
     def __new__(cls, enable_timing: bool = True, **kwargs: Any) -> Event:
         kwargs.setdefault("device", "spyre")
         return super().__new__(cls, enable_timing=enable_timing, **kwargs)
+
+    def elapsed_time(self, end: torch.Event) -> float:
+        """Milliseconds of the device's clock until another event was reached."""
+        return self._elapsed(end, 0)
+
+    def host_elapsed_time(self, end: torch.Event) -> float:
+        """Milliseconds of the host's clock until another event was reached."""
+        return self._elapsed(end, 1)
+
+    def _elapsed(self, end: torch.Event, clock: int) -> float:
+        if not isinstance(end, torch.Event) or end.device != self.device:
+            raise ValueError(f"expected an event of {self.device}, found {end}")
+        start, stop = (_C.event_seconds(e.event_id)[clock] for e in (self, end))
+        return 1e3 * (stop - start)
 
 
 def stream(stream: torch.Stream) -> torch.Stream:
@@ -187,6 +234,20 @@ def manual_seed_all(seed: int) -> None:
     """Seed every device. Called by torch.manual_seed."""
     if is_available():
         _C.manual_seed_all(int(seed) & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def seed() -> int:
+    """Seed the current device nondeterministically; the seed."""
+    value = int.from_bytes(os.urandom(8), "little")
+    manual_seed(value)
+    return value
+
+
+def seed_all() -> int:
+    """Seed every device with one nondeterministic number; the seed."""
+    value = int.from_bytes(os.urandom(8), "little")
+    manual_seed_all(value)
+    return value
 
 
 def initial_seed(device: Device = None) -> int:
@@ -233,9 +294,36 @@ def max_memory_allocated(device: Device = None) -> int:
     return memory_stats(device)["allocated_bytes.all.peak"]
 
 
+def memory_reserved(device: Device = None) -> int:
+    """Bytes up to the highest address in use since empty_cache()."""
+    return memory_stats(device)["reserved_bytes.all.current"]
+
+
+def max_memory_reserved(device: Device = None) -> int:
+    """Largest memory_reserved() since the last reset."""
+    return memory_stats(device)["reserved_bytes.all.peak"]
+
+
 def reset_peak_memory_stats(device: Device = None) -> None:
-    """Start a new maximum."""
+    """Start new maxima."""
     _C._spyre_reset_peak_stats(_index(device))
+
+
+def reset_accumulated_memory_stats(device: Device = None) -> None:
+    """Start counting allocations anew."""
+    _C._spyre_reset_accumulated_stats(_index(device))
+
+
+def empty_cache() -> None:
+    """Give back the host memory behind free device memory."""
+    synchronize_all()
+    _C.empty_cache()
+
+
+def synchronize_all() -> None:
+    """Wait for all work of all devices that were used."""
+    if is_initialized():
+        _C.free_runtime()
 
 
 def mem_get_info(device: Device = None) -> tuple[int, int]:
@@ -252,6 +340,12 @@ _INDUCTOR_NAMES = frozenset(
 
 
 def __getattr__(name: str) -> Any:
+    if name == "memory":
+        import importlib
+
+        return importlib.import_module("torch_spyre.memory")
+    if name == "default_generators":
+        return tuple(_C._get_default_generator(i) for i in range(device_count()))
     if name in _INDUCTOR_NAMES:
         from torch_spyre import _inductor
 
@@ -294,3 +388,5 @@ def register() -> None:
     _patches.install()
     _router.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)
+    # Work must not outlive the interpreter.
+    atexit.register(synchronize_all)

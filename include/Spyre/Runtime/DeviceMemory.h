@@ -17,6 +17,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace spyre::runtime {
 
@@ -30,10 +31,20 @@ public:
 struct MemoryStats {
   uint64_t allocatedBytes = 0; ///< in live allocations, rounded to 128 bytes
   uint64_t peakBytes = 0;      ///< largest allocatedBytes since the last reset
-  uint64_t numAllocations = 0; ///< live allocations
-  uint64_t totalAllocations = 0; ///< since construction or reset
+  /// Up to the highest address in use since start or releaseUnused(): what the
+  /// host backs, free blocks kept for reuse included.
+  uint64_t reservedBytes = 0;
+  uint64_t peakReservedBytes = 0; ///< likewise, since the last reset
+  uint64_t numFailures = 0;       ///< allocations that threw OutOfMemory
+  uint64_t numAllocations = 0;    ///< live allocations
+  uint64_t totalAllocations = 0;  ///< since construction or reset
   uint64_t totalAllocatedBytes = 0;
   uint64_t totalFrees = 0;
+};
+
+struct MemoryBlock {
+  uint64_t address, sizeInBytes;
+  bool isLive;
 };
 
 /// Device memory plus LX of one card. allocate / free / stats may be called
@@ -62,7 +73,8 @@ public:
   /// Byte address of a new block of at least `sizeInBytes` (0 counts as 1),
   /// a multiple of 128. Best fit; contents undefined. Throws OutOfMemory.
   uint64_t allocate(uint64_t sizeInBytes);
-  /// Frees a block that allocate() returned. Throws Error for others.
+  /// Frees a block that allocate() returned. Throws Error for others. With
+  /// SPYRE_POISON_FREED=1 its bytes become 0xFF: infinity as DL16, NaN as fp32.
   void free(uint64_t address);
   /// Size in bytes (a multiple of 128) of the live block that starts at
   /// `address`, or 0.
@@ -73,10 +85,13 @@ public:
   std::pair<uint64_t, uint64_t> blockOf(uint64_t address) const;
 
   MemoryStats stats() const;
+  /// Blocks up to the highest reserved address, in order.
+  std::vector<MemoryBlock> blocks() const;
   void resetPeakStats();
   void resetAccumulatedStats();
   uint64_t capacityInBytes() const { return capacity; }
-  /// Gives host pages of free blocks back.
+  /// Gives host pages of free blocks back; what is reserved shrinks to the
+  /// last live block.
   void releaseUnused();
 
   /// LX scratchpad of one core (0 <= core < kMaxCores), kLXSizeInBytes long.

@@ -1,0 +1,429 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams, events, failures, memory, life cycle."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+import torch_spyre
+from torch_spyre import _C
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+F16 = torch.float16
+
+
+def whole(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(-4, 5, shape, generator=generator).to(F16)
+
+
+def run_python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def failing(x):
+    """An operator that fails on the device, not before."""
+    return x.index_select(0, torch.tensor([x.shape[0] + 3], device=x.device))
+
+
+@pytest.fixture(autouse=True)
+def _clean_streams():
+    torch.spyre.synchronize()
+    yield
+    torch.spyre.synchronize()
+
+
+# --- streams ---------------------------------------------------------------------------
+
+
+def test_pools_go_round():
+    low = [torch.spyre.Stream() for _ in range(33)]
+    high = [torch.spyre.Stream(priority=-1) for _ in range(33)]
+    assert sorted(s.id for s in low[:32]) == list(range(1, 33))
+    assert sorted(s.id for s in high[:32]) == list(range(33, 65))
+    assert low[32] == low[0]
+    assert high[32].id == high[0].id
+    assert {s.priority for s in low} == {0}
+    assert {s.priority for s in high} == {-1}
+    assert torch.spyre.Stream(priority=3).id > 32
+    assert torch.spyre.default_stream().stream_id == 0
+    assert isinstance(low[0], torch.Stream)
+
+
+def test_current_stream_is_the_threads():
+    stream = torch.spyre.Stream()
+    seen = []
+    with torch.spyre.stream(stream):
+        assert torch.spyre.current_stream() == stream
+        thread = threading.Thread(
+            target=lambda: seen.append(torch.spyre.current_stream().stream_id)
+        )
+        thread.start()
+        thread.join()
+    assert seen == [0]
+    assert torch.spyre.current_stream().stream_id == 0
+    torch.spyre.set_stream(stream)
+    assert torch.spyre.current_stream() == stream
+    torch.spyre.set_stream(torch.spyre.default_stream())
+
+
+def test_unknown_stream_is_an_error():
+    kind = torch._C._autograd.DeviceType.PrivateUse1.value
+    stranger = torch.Stream(stream_id=99, device_index=0, device_type=kind)
+    with pytest.raises(RuntimeError, match="no stream 99"):
+        torch.spyre.set_stream(stranger)
+    with pytest.raises(RuntimeError, match="no stream 99"):
+        stranger.synchronize()
+
+
+def test_work_is_asynchronous_and_ordered():
+    x = (whole(512, 512) / 64).to("spyre")
+    x @ x  # compiled
+    torch.spyre.synchronize()
+    stream = torch.spyre.Stream()
+    end = torch.spyre.Event()
+    with stream:
+        y = x
+        for _ in range(10):
+            y = y @ x
+        end.record()
+    assert not end.query()
+    assert not stream.query()
+    assert torch.spyre.default_stream().query()
+    end.synchronize()
+    assert end.query()
+    stream.synchronize()
+    assert stream.query()
+    expected = x
+    for _ in range(10):
+        expected = expected @ x
+    assert torch.equal(y.cpu(), expected.cpu())
+
+
+def test_events_order_streams():
+    x = whole(256, 256).to("spyre")
+    one, two = torch.spyre.Stream(), torch.spyre.Stream()
+    for _ in range(5):
+        with one:
+            y = x
+            for _ in range(5):
+                y = y + x
+            event = one.record_event()
+        two.wait_event(event)
+        with two:
+            z = y * 2
+        assert torch.equal(z.cpu(), x.cpu() * 12)
+    two.wait_stream(one)
+
+
+def test_event_times():
+    x = whole(256, 256).to("spyre")
+    x @ x
+    torch.spyre.synchronize()
+    start, middle, end = (torch.spyre.Event() for _ in range(3))
+    with pytest.raises(RuntimeError, match="recorded"):
+        start.elapsed_time(end)
+    start.record()
+    x @ x
+    middle.record()
+    x @ x
+    end.record()
+    end.synchronize()
+    assert 0 < start.elapsed_time(middle) < start.elapsed_time(end)
+    assert end.elapsed_time(start) == -start.elapsed_time(end)
+    assert start.host_elapsed_time(end) > 0
+    plain = torch.Event("spyre", enable_timing=True)
+    plain.record()
+    plain.synchronize()
+    assert start.elapsed_time(plain) >= start.elapsed_time(end)
+    with pytest.raises(ValueError, match="expected an event"):
+        start.elapsed_time(torch.Event("cpu"))
+
+
+def test_storages_outlive_their_work():
+    x = whole(256, 256).to("spyre")
+    results = []
+    for i in range(20):
+        y = x + i
+        results.append(y * 2)
+        del y
+    for i, r in enumerate(results):
+        assert torch.equal(r.cpu(), (x.cpu() + i) * 2)
+
+
+def test_host_writes_wait_for_readers():
+    x = whole(256, 256).to("spyre")
+    for i in range(5):
+        before = x.cpu()
+        y = x @ x
+        x.copy_(whole(256, 256, seed=i))
+        assert torch.equal(y.cpu(), (before.to("spyre") @ before.to("spyre")).cpu())
+
+
+def test_soak_over_threads_and_streams():
+    failures = []
+    torch.spyre.synchronize()
+    before = torch.spyre.memory_allocated()
+
+    def work(seed):
+        try:
+            streams = [torch.spyre.Stream() for _ in range(3)]
+            host = whole(9, 70, seed=seed)
+            device = host.to("spyre")
+            torch.spyre.synchronize()
+            for i in range(60):
+                with streams[i % 3] as stream:
+                    a = device + (i % 7)
+                    b = a * 2
+                    b[1:3].sub_(a[0])
+                    a = stream.record_event()
+                if i % 5 == 0:
+                    expected = (host + i % 7) * 2
+                    expected[1:3] -= (host + i % 7)[0]
+                    assert torch.equal(b.cpu(), expected)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    torch.spyre.synchronize()
+    assert torch.spyre.memory_allocated() == before
+
+
+# --- failures --------------------------------------------------------------------------
+
+
+def test_failure_is_raised_once_at_a_synchronising_call():
+    x = whole(3, 70).to("spyre")
+    stream = torch.spyre.Stream()
+    with stream:
+        y = failing(x)
+        z = y + 1
+        w = x + 1
+    with pytest.raises(torch_spyre.SpyreError, match="outside its range"):
+        torch.spyre.synchronize()
+    torch.spyre.synchronize()
+    for lost in (y, z, w):
+        with pytest.raises(RuntimeError, match="outside its range"):
+            lost.cpu()
+        with pytest.raises(RuntimeError, match="outside its range"):
+            lost.sum().item()
+    with stream:
+        assert torch.equal((x + 1).cpu(), x.cpu() + 1)
+    z.copy_(x[:1])
+    assert torch.equal(z.cpu(), x[:1].cpu())
+
+
+def test_reading_raises_and_makes_usable():
+    x = whole(3, 70).to("spyre")
+    y = failing(x)
+    with pytest.raises(RuntimeError, match="outside its range"):
+        y.cpu()
+    assert torch.equal((x + 1).cpu(), x.cpu() + 1)
+
+
+def test_other_streams_go_on():
+    x = whole(3, 70).to("spyre")
+    stream = torch.spyre.Stream()
+    with stream:
+        failing(x)
+    assert torch.equal((x + 1).cpu(), x.cpu() + 1)
+    with pytest.raises(RuntimeError, match="outside its range"):
+        stream.synchronize()
+
+
+def test_blocking_launches():
+    code = """
+import torch
+x = torch.ones(3, 70, dtype=torch.float16, device="spyre")
+try:
+    x.index_select(0, torch.tensor([7], device="spyre"))
+except RuntimeError as error:
+    print("raised", "outside its range" in str(error))
+"""
+    assert run_python(code, SPYRE_LAUNCH_BLOCKING="1").stdout.strip() == "raised True"
+
+
+# --- memory ----------------------------------------------------------------------------
+
+
+def test_statistics_and_snapshot():
+    torch.spyre.synchronize()
+    base = torch.spyre.memory_allocated()
+    torch.spyre.reset_peak_memory_stats()
+    x = torch.empty(1000, dtype=F16, device="spyre")
+    y = torch.empty(64, dtype=F16, device="spyre")
+    assert torch.spyre.memory_allocated() == base + 2048 + 128
+    assert torch.accelerator.memory_allocated() == base + 2048 + 128
+    segments = torch.spyre.memory._snapshot()["segments"]
+    (blocks,) = [s["blocks"] for s in segments]
+    live = {b["address"]: b for b in blocks if b["state"] == "active_allocated"}
+    assert live[x.untyped_storage().data_ptr()]["size"] == 2048
+    assert live[y.untyped_storage().data_ptr()]["size"] == 128
+    assert segments[0]["allocated_size"] == base + 2048 + 128
+    assert segments[0]["total_size"] == torch.spyre.memory_reserved()
+    address = x.untyped_storage().data_ptr()
+    del x
+    assert torch.spyre.memory_allocated() == base + 128
+    assert torch.spyre.max_memory_allocated() == base + 2048 + 128
+    again = torch.empty(1000, dtype=F16, device="spyre")
+    assert again.untyped_storage().data_ptr() == address
+    del again, y
+    torch.spyre.empty_cache()
+    assert torch.spyre.memory_reserved() <= torch.spyre.max_memory_reserved()
+
+
+def test_out_of_memory():
+    before = torch.spyre.memory_stats()["num_ooms"]
+    with pytest.raises(torch.OutOfMemoryError, match=r"spyre:0.*bytes requested"):
+        torch.empty(2**40, dtype=torch.int8, device="spyre")
+    assert torch.spyre.memory_stats()["num_ooms"] == before + 1
+    assert torch.ones(3, device="spyre").cpu().sum() == 3
+
+
+def test_poisoned_blocks():
+    code = """
+import torch
+x = torch.zeros(64, dtype=torch.float16, device="spyre")
+torch.spyre.synchronize()
+del x
+assert torch.empty(64, dtype=torch.float16, device="spyre").cpu().isinf().all()
+"""
+    result = run_python(code, SPYRE_POISON_FREED="1")
+    assert result.returncode == 0, result.stderr
+
+
+# --- life cycle ------------------------------------------------------------------------
+
+
+def test_initialised_by_use():
+    code = """
+import torch
+assert torch.spyre.is_available() and not torch.spyre.is_initialized()
+torch.manual_seed(1)
+torch.spyre.init()
+assert torch.spyre.is_initialized()
+"""
+    result = run_python(code)
+    assert result.returncode == 0, result.stderr
+
+
+def test_fork():
+    code = """
+import os, torch
+def child(work):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+        except BaseException as error:
+            print(type(error).__name__, error, flush=True)
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(pid, 0)[1]
+def use():
+    assert (torch.ones(3, device="spyre") + 1).cpu().sum() == 6
+assert child(use) == 0  # the parent has used none
+x = torch.ones(3, 70, device="spyre")
+y = x + 1
+assert child(use) != 0
+def harmless():
+    global x, y
+    assert torch.spyre._is_in_bad_fork() and not torch.spyre.is_initialized()
+    torch.manual_seed(3)
+    del x, y
+assert child(harmless) == 0
+assert (y + 1).cpu().sum() == 630
+"""
+    result = run_python(code)
+    assert result.returncode == 0, result.stderr + result.stdout
+    assert "forked process" in result.stdout
+    assert "spawn" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [
+        ({}, 1),
+        ({"AIU_WORLD_SIZE": "8"}, 8),
+        ({"SPYRE_DEVICES": "0,3,3"}, 2),
+        ({"SPYRE_DEVICES": "0,1,2", "AIU_WORLD_SIZE": "2"}, 2),
+        ({"FLEX_DEVICE": "MOCK", "AIU_WORLD_SIZE": "4"}, 4),
+        ({"AIU_WORLD_SIZE": "9"}, "AIU_WORLD_SIZE"),
+        ({"SPYRE_DEVICES": "0,x"}, "SPYRE_DEVICES"),
+        ({"FLEX_DEVICE": "QF"}, "FLEX_DEVICE"),
+    ],
+    ids=str,
+)
+def test_device_count(environment, count):
+    code = "import torch; print(torch.spyre.device_count())"
+    result = run_python(code, **environment)
+    if isinstance(count, int):
+        assert result.stdout.strip() == str(count), result.stderr
+    else:
+        assert result.returncode == 1
+        assert count in result.stderr
+
+
+def test_exit_with_work_in_streams():
+    code = """
+import threading, torch
+x = torch.ones(256, 256, dtype=torch.float16, device="spyre")
+def work():
+    with torch.spyre.Stream():
+        for _ in range(20):
+            y = x @ x
+threads = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+z = x @ x
+"""
+    result = run_python(code)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+# --- API -------------------------------------------------------------------------------
+
+NAMES = """
+is_available is_initialized init device_count current_device set_device device
+synchronize Stream stream current_stream default_stream set_stream Event
+default_generators manual_seed manual_seed_all seed seed_all initial_seed
+get_rng_state set_rng_state get_rng_state_all set_rng_state_all memory_allocated
+max_memory_allocated memory_reserved max_memory_reserved memory_stats
+reset_peak_memory_stats empty_cache mem_get_info get_device_properties
+get_device_name get_amp_supported_dtype memory
+"""
+
+
+@pytest.mark.parametrize("name", NAMES.split())
+def test_names(name):
+    assert getattr(torch.spyre, name) is not None
+
+
+def test_properties_and_seeds():
+    properties = torch.spyre.get_device_properties()
+    assert properties.total_memory == torch.spyre.mem_get_info()[1]
+    assert properties.multi_processor_count == 32
+    assert len(torch.spyre.default_generators) == torch.spyre.device_count()
+    seed = torch.spyre.seed()
+    assert torch.spyre.initial_seed() == seed
+    torch.accelerator.empty_host_cache()
+    with pytest.raises(RuntimeError, match="not supported"):
+        torch.accelerator.Graph()
+    from torch_spyre.constants import DEVICE_NAME
+
+    assert DEVICE_NAME == "spyre"
+    assert _C.device_count() == torch.spyre.device_count()
