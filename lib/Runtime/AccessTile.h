@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -173,6 +174,16 @@ public:
   /// gathers, indices) relative to the start of memory.
   void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data,
                     std::vector<std::pair<int64_t, int64_t>> &indices) const;
+
+  /// Calls visit(byte address) for every element. Only after prepare().
+  void visitElements(const std::function<void(int64_t)> &visit) const;
+  /// Distributed base: visit(partition, byte address) for every element that a
+  /// load or a store touches.
+  void
+  visitDistributed(const std::vector<const ViewVal *> &partitions, bool isStore,
+                   const std::function<void(size_t, int64_t)> &visit) const;
+  /// [first, last] bytes of index memory that were read.
+  std::vector<std::pair<int64_t, int64_t>> indexRanges() const;
 
   /// Equal for tiles that lie alike on sticks: the same relative addresses,
   /// the same start modulo a stick. Only after prepare().

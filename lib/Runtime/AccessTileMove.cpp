@@ -100,6 +100,26 @@ void TileVal::forEachElement(Visit &&visit) const {
   });
 }
 
+void TileVal::visitElements(const std::function<void(int64_t)> &visit) const {
+  if (numElements == 0)
+    return;
+  int64_t size = deviceSize(view.elem);
+  forEachElement([&](int64_t memory, int64_t) {
+    int64_t byte = memory * size;
+    if (!isPartlyOutside ||
+        (byte >= view.limitLo && byte + size <= view.limitHi))
+      visit(view.byteAddress + byte);
+  });
+}
+
+std::vector<std::pair<int64_t, int64_t>> TileVal::indexRanges() const {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const GroupState &state : states)
+    ranges.insert(ranges.end(), state.indexBytes.begin(),
+                  state.indexBytes.end());
+  return ranges;
+}
+
 void TileVal::loadInside(void *tile, bool ieee) const {
   const KernelTable &table = kernels();
   StorageFormat format = storageFormat(view.elem, ieee);

@@ -368,3 +368,37 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
              ? ""
              : "no partition covers the access region";
 }
+
+void TileVal::visitDistributed(
+    const std::vector<const ViewVal *> &partitions, bool isStore,
+    const std::function<void(size_t, int64_t)> &visit) const {
+  const ViewVal whole = boxAround(partitions);
+  int64_t size = deviceSize(whole.elem);
+  int numDims = static_cast<int>(plan->dims.size());
+  GroupState indices;
+  int64_t coordinate[2 * kMaxRank];
+  forEachTilePoint(
+      *plan, points, lo, sizes, numElements, varValue, [&](int64_t k) {
+        std::string message;
+        if (plan->isEnumerated) {
+          message =
+              coordinateOf(k, coordinate, false, whole.lo, whole.hi, indices);
+        } else {
+          for (int t = 0; t < plan->rank; ++t) {
+            int d = plan->linearTerms[t].front().first;
+            coordinate[d] = formBase[plan->constantForms[d]] + varValue[t];
+          }
+        }
+        for (size_t i = 0; message.empty() && i < partitions.size(); ++i) {
+          if (!holds(*partitions[i], coordinate))
+            continue;
+          int64_t offset = 0;
+          for (int d = 0; d < numDims; ++d)
+            offset += coordinate[d] * partitions[i]->strides[d];
+          visit(i, partitions[i]->byteAddress + offset * size);
+          if (!isStore)
+            break;
+        }
+        return message;
+      });
+}

@@ -2,6 +2,7 @@
 //===- Body.cpp - Scalar bodies as vector programs ------------------------===//
 
 #include "Body.h"
+#include "Check.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -254,7 +255,12 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
     frame.step[op.dst] = uniform ? 0 : 1;
     if (uniform)
       count = 1;
-    Rounding rounding = roundingOf(op.elem, core.ieee);
+    // A NaN has to be seen before it is rounded: DL16 has none.
+    bool isWatched = core.shadow && isFloat(op.elem) &&
+                     (op.kind == BodyOp::Unary || op.kind == BodyOp::Binary ||
+                      op.kind == BodyOp::Fma || op.kind == BodyOp::IntToFloat);
+    Rounding rounding =
+        isWatched ? Rounding::None : roundingOf(op.elem, core.ieee);
     auto f = [](const void *p) { return static_cast<const float *>(p); };
     auto i = [](const void *p) { return static_cast<const int32_t *>(p); };
     auto l = [](const void *p) { return static_cast<const int64_t *>(p); };
@@ -357,5 +363,17 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
       break;
     }
     }
+    if (!isWatched)
+      continue;
+    const float *operands[3] = {f(a), f(b), f(c)};
+    size_t steps[3] = {stepA, stepB, stepC};
+    int numOperands = op.kind == BodyOp::IntToFloat ? 0
+                      : op.c >= 0                   ? 3
+                      : op.b >= 0                   ? 2
+                                                    : 1;
+    float *result = static_cast<float *>(dst);
+    checkForNaN(core, op, result, count, operands, steps, numOperands);
+    if (Rounding last = roundingOf(op.elem, core.ieee); last != Rounding::None)
+      k.round(result, result, count, last);
   }
 }

@@ -2,6 +2,7 @@
 //===- Engine.cpp - Running decoded programs ------------------------------===//
 
 #include "Engine.h"
+#include "Check.h"
 #include "InterTile.h"
 #include "ThreadPool.h"
 
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -100,6 +102,8 @@ Core::Core(const Plan &plan, const Function &function, BufferPool *pool,
   tensors.resize(function.numTensors);
   views.resize(function.numViews);
   tiles.resize(function.numTiles);
+  tileBytes.resize(function.numTensors);
+  spans.resize(function.numViews);
   for (const ConstantScalar &c : function.scalars) {
     scalars[c.slot] = c.value;
     if (isFloat(c.elem)) {
@@ -217,6 +221,7 @@ void Block::run(Core &core) const {
       instr->run(core);
     for (int slot : instr->releases)
       core.releaseTensor(slot);
+    core.countTiles(*instr);
   }
 }
 
@@ -231,7 +236,65 @@ void Block::runGang(Core *const *cores, int numCores) const {
     for (int slot : instr->releases)
       for (int i = 0; i < numCores; ++i)
         cores[i]->releaseTensor(slot);
+    for (int i = 0; i < numCores; ++i)
+      cores[i]->countTiles(*instr);
   }
+}
+
+void Core::countTiles(const Instr &instr) {
+  if (instr.defines.empty() && instr.releases.empty())
+    return;
+  for (auto [slot, elem] : instr.defines) {
+    int64_t bytes = tensors[slot].numElements * deviceSize(elem);
+    liveTileBytes += bytes - tileBytes[slot];
+    tileBytes[slot] = bytes;
+  }
+  for (int slot : instr.releases) {
+    liveTileBytes -= tileBytes[slot];
+    tileBytes[slot] = 0;
+  }
+  if (liveTileBytes + viewBytes > int64_t(DeviceMemory::kLXSizeInBytes) &&
+      check != Check::None && function.hasGrid)
+    fail(instr.location,
+         "LX scratchpad overflow: live data tiles need " +
+             std::to_string(liveTileBytes) + " bytes, available " +
+             std::to_string(int64_t(DeviceMemory::kLXSizeInBytes) - viewBytes) +
+             " bytes (capacity " +
+             std::to_string(DeviceMemory::kLXSizeInBytes) + " bytes, views " +
+             std::to_string(viewBytes) + " bytes)");
+}
+
+void Core::noteViewInLX(int, int64_t first, int64_t end) {
+  first = std::max<int64_t>(first, 0);
+  end = std::min<int64_t>(end, DeviceMemory::kLXSizeInBytes);
+  if (first >= end)
+    return; // its accesses will say so
+  auto at = std::lower_bound(viewRanges.begin(), viewRanges.end(),
+                             std::pair(first, end));
+  if (at != viewRanges.begin() && std::prev(at)->second >= first)
+    --at;
+  while (at != viewRanges.end() && at->first <= end) {
+    if (at->first <= first && end <= at->second)
+      return;
+    first = std::min(first, at->first);
+    end = std::max(end, at->second);
+    viewBytes -= at->second - at->first;
+    at = viewRanges.erase(at);
+  }
+  viewRanges.insert(at, {first, end});
+  viewBytes += end - first;
+}
+
+void Core::noteSpan(int location, const TileVal &tile) {
+  auto [low, high] = tile.byteRange();
+  auto &[first, end] = spans[tile.plan->viewSlot];
+  first = std::min(first, low);
+  end = std::max(end, high);
+  if (end - first > DeviceMemory::kSpanInBytes)
+    fail(location, "one core's accesses through this view span " +
+                       std::to_string(end - first) +
+                       " bytes of device memory, but a core addresses " +
+                       std::to_string(DeviceMemory::kSpanInBytes));
 }
 
 void Core::enter(int64_t core, const Scalar *args) {
@@ -241,6 +304,12 @@ void Core::enter(int64_t core, const Scalar *args) {
   coordinate[2] = core / (function.grid[0] * function.grid[1]);
   for (size_t i = 0; i < function.argSlots.size(); ++i)
     scalars[function.argSlots[i]] = args[i];
+  std::fill(tileBytes.begin(), tileBytes.end(), 0);
+  liveTileBytes = viewBytes = 0;
+  viewRanges.clear();
+  std::fill(spans.begin(), spans.end(),
+            std::pair(std::numeric_limits<int64_t>::max(),
+                      std::numeric_limits<int64_t>::min()));
 }
 
 void Core::execute(int64_t core, const Scalar *args) {
@@ -294,6 +363,8 @@ Core &RunState::core(int worker, const Function &function, int member) {
     w.used.push_back(&core);
     core.memory = memory;
     core.zeroOutside = zeroOutside;
+    core.check = check;
+    core.shadow = shadow.get();
     core.forgetBlocks();
   }
   return core;
@@ -325,6 +396,7 @@ static std::unique_ptr<BufferPool> takePool() {
 }
 
 void RunState::finish() {
+  shadow.reset();
   IdlePools &idle = idlePools();
   // Last worker first: the first one gets its own pool again.
   for (size_t i = workers.size(); i-- > 0;) {
@@ -338,6 +410,8 @@ void RunState::finish() {
     idle.pools.push_back(std::move(worker.pool));
   }
 }
+
+RunState::RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}
 
 RunState::~RunState() {
   // Constants go back to the pool with their cores.
@@ -369,6 +443,7 @@ void RunState::addWorkers(int count) {
 void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   memory = &deviceMemory;
   zeroOutside = options.oob == OutOfBounds::Zero;
+  check = options.check;
   threads = options.threads > 0 ? std::min(options.threads, 256)
                                 : ThreadPool::defaultThreads();
   addWorkers(threads);
@@ -383,6 +458,8 @@ void spyre::runtime::callFunction(Core &caller, const Function &callee,
 
 void RunState::call(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
+  if (shadow && !callee.hasCalls)
+    shadow->beginKernel(numCores);
   if (callee.numProduceOps > 0) {
     callCommunicating(callee, args);
   } else if (callee.hasCalls) {
@@ -391,14 +468,16 @@ void RunState::call(const Function &callee, const Scalar *args) {
   } else {
     // Cores that share operands run as a gang on one thread: what one has
     // loaded the others need not convert again.
-    int64_t gang = callee.hasContraction ? kGangSize : 1;
+    int64_t gang = callee.hasContraction && !shadow ? kGangSize : 1;
     int64_t numTasks = (numCores + gang - 1) / gang;
     std::atomic<int64_t> failedTask{numTasks};
     std::exception_ptr failure;
     std::mutex failureMutex;
     double &known = work[callee.index];
     int useThreads =
-        numTasks == 1 || (known >= 0 && known < kParallelSeconds) ? 1 : threads;
+        numTasks == 1 || shadow || (known >= 0 && known < kParallelSeconds)
+            ? 1
+            : threads;
     auto body = [&](int64_t task, int worker) {
       // The lowest failing core is reported, whatever the thread count.
       if (task > failedTask.load(std::memory_order_relaxed))
@@ -518,6 +597,36 @@ Program::Impl::makeArguments(const std::vector<int64_t> &argValues) const {
   return args;
 }
 
+void Program::Impl::checkAlignment(
+    const std::vector<int64_t> &argValues) const {
+  constexpr int64_t stick = DeviceMemory::kBlockInBytes;
+  for (size_t i = 0; i < argValues.size(); ++i) {
+    const ArgumentInfo &info = plan.arguments[i];
+    if (info.kind != ArgumentInfo::Pool && !info.layout)
+      continue;
+    int64_t size =
+        info.kind == ArgumentInfo::Pool ? 1 : info.elementSizeInBytes;
+    int64_t address;
+    if (__builtin_mul_overflow(argValues[i], size, &address) ||
+        address % stick != 0)
+      throw Error(plan.locations[plan.entry->location] + ": error: argument '" +
+                  info.name + "' starts at element " +
+                  std::to_string(argValues[i]) + " of " + std::to_string(size) +
+                  " bytes, which is not on a stick of " +
+                  std::to_string(stick) + " bytes");
+  }
+}
+
+std::vector<std::pair<int64_t, int64_t>>
+Program::Impl::getPools(const std::vector<int64_t> &argValues) const {
+  std::vector<std::pair<int64_t, int64_t>> pools;
+  for (size_t i = 0; i < argValues.size(); ++i)
+    if (plan.arguments[i].kind == ArgumentInfo::Pool)
+      pools.push_back(
+          {argValues[i], argValues[i] + int64_t(plan.arguments[i].poolBytes)});
+  return pools;
+}
+
 RunReport Program::run(DeviceMemory &memory,
                        const std::vector<int64_t> &argValues,
                        const RunOptions &options) const {
@@ -538,7 +647,12 @@ RunReport Program::run(DeviceMemory &memory,
   }
   if (!state)
     state = std::make_unique<RunState>(plan, ieee);
+  if (options.check != Check::None)
+    impl->checkAlignment(argValues);
   state->start(memory, options);
+  if (options.check == Check::Full)
+    state->shadow =
+        std::make_unique<MemoryCheck>(plan, impl->getPools(argValues));
   std::vector<Scalar> args = impl->makeArguments(argValues);
   // A failed run throws its state away: slots may hold half a kernel.
   state->call(*plan.entry, args.data());

@@ -13,7 +13,7 @@ namespace spyre::runtime {
 
 /// Workers' buffers and slots of one run of a program; kept between runs.
 struct RunState {
-  RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}
+  RunState(const Plan &plan, bool ieee);
   ~RunState();
 
   void start(DeviceMemory &memory, const RunOptions &options);
@@ -24,6 +24,7 @@ struct RunState {
 
   const Plan &plan;
   const bool ieee;
+  std::unique_ptr<MemoryCheck> shadow; ///< Check::Full, during a run
 
 private:
   struct Worker {
@@ -39,6 +40,7 @@ private:
 
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false;
+  Check check = Check::Bounds;
   int threads = 1;
   uint64_t epoch = 0;
   std::vector<std::unique_ptr<Worker>> workers;

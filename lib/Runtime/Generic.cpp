@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Generic.cpp - Structured loops over tiles --------------------------===//
 
+#include "Check.h"
 #include "GenericNest.h"
 
 using namespace spyre::runtime;
@@ -92,7 +93,7 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
       continue;
     }
     bool reused = false;
-    if (isInPlaceSafe && outputs.size() == 1)
+    if (isInPlaceSafe && outputs.size() == 1 && !core.shadow)
       for (const GenericOperand &in : inputs) {
         TensorVal &t = core.tensors[in.use.slot];
         if (!in.use.dies || !t.buffer || t.isPermuted ||
@@ -171,6 +172,18 @@ void GenericInstr::run(Core &core) const {
   }
   makeNest(core, nest);
   prepareOutputs(core, nest);
+  // A reduction that meets no NaN may still make one.
+  bool isWatched = core.shadow && isFloat(outputs[0].elem) &&
+                   (strategy == Reduction || strategy == Contraction);
+  if (isWatched) {
+    auto holdsNaN = [&](int slot, Elem elem) {
+      const TensorVal &t = core.tensors[slot];
+      return isFloat(elem) && t.data && hasNaN(t.f(), t.numElements);
+    };
+    for (const GenericOperand &in : inputs)
+      isWatched &= !holdsNaN(in.use.slot, in.elem);
+    isWatched &= !holdsNaN(results[0], outputs[0].elem);
+  }
   if (nest.points == 0)
     return;
   if (strip >= 0)
@@ -179,6 +192,9 @@ void GenericInstr::run(Core &core) const {
     runNest(core, nest);
   if (strategy != Reduction && strategy != Contraction)
     return;
+  if (isWatched && hasNaN(core.tensors[results[0]].f(),
+                          core.tensors[results[0]].numElements))
+    core.fail(location, name + " makes NaN of numbers and infinities");
   // Accumulated in fp32: one rounding to the output's type at the end.
   Rounding rounding = roundingOf(outputs[0].elem, core.ieee);
   if (rounding != Rounding::None) {

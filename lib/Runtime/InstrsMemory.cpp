@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- InstrsMemory.cpp - Views, access tiles, loads and stores -----------===//
 
+#include "Check.h"
 #include "Instrs.h"
 
 #include <algorithm>
@@ -90,30 +91,45 @@ void MemoryViewInstr::run(Core &core) const {
   if (overflow)
     core.fail(location, "memory view at element " + std::to_string(offset) +
                             " overflows 63-bit addresses");
-  int64_t blockStart, blockEnd;
+  int64_t blockStart = 0, blockEnd;
+  bool isTrusted = core.check == Check::None && !core.zeroOutside;
   if (isLX) {
     int64_t owner = lxCore < 0 ? core.coreId : lxCore;
-    blockStart = 0;
     blockEnd = DeviceMemory::kLXSizeInBytes;
     v.base = core.memory->lx(owner);
+    if (!isEmpty && owner == core.coreId && core.check != Check::None)
+      core.noteViewInLX(location, firstByte, endByte);
   } else {
-    auto block = originByte < 0 ? std::pair<uint64_t, uint64_t>{0, 0}
-                                : core.blockOf(originByte);
-    blockStart = static_cast<int64_t>(block.first);
-    blockEnd = static_cast<int64_t>(block.second);
     v.base = core.memory->at(0);
-    if (blockEnd == 0 && !isEmpty)
-      core.fail(location, "memory view at byte address " +
-                              std::to_string(originByte) +
-                              " is not in allocated device memory");
+    blockEnd = static_cast<int64_t>(core.memory->capacityInBytes());
+    if (!isTrusted) {
+      auto block = originByte < 0 ? std::pair<uint64_t, uint64_t>{0, 0}
+                                  : core.blockOf(originByte);
+      blockStart = static_cast<int64_t>(block.first);
+      blockEnd = static_cast<int64_t>(block.second);
+      if (blockEnd == 0 && !isEmpty)
+        core.fail(location, "memory view at byte address " +
+                                std::to_string(originByte) +
+                                " is not in allocated device memory");
+    }
   }
-  v.checked = isEmpty || (firstByte >= blockStart && endByte <= blockEnd);
+  v.isWide =
+      !isLX && !isTrusted && endByte - firstByte > DeviceMemory::kSpanInBytes;
+  v.checked =
+      isTrusted || isEmpty || (firstByte >= blockStart && endByte <= blockEnd);
   v.limitLo = blockStart - v.byteAddress;
   v.limitHi = blockEnd - v.byteAddress;
   // Out-of-block bases are legal while accesses stay inside: no pointer
   // outside the mapping is ever dereferenced.
   v.base = reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(v.base) +
                                        static_cast<uintptr_t>(v.byteAddress));
+  // Nobody asks where coordinates lie; partitions need their ranges.
+  if (isTrusted && !isPartition) {
+    constexpr int64_t unlimited = int64_t(1) << 61;
+    std::fill_n(v.lo, v.rank, -unlimited);
+    std::fill_n(v.hi, v.rank, unlimited);
+    v.set = nullptr;
+  }
 }
 
 void SubViewInstr::run(Core &core) const {
@@ -139,8 +155,8 @@ void SubViewInstr::run(Core &core) const {
       offset += first * from.strides[d];
     if (dropped[d])
       continue;
-    v.lo[v.rank] = 0;
-    v.hi[v.rank] = count - 1;
+    v.lo[v.rank] = core.check == Check::None ? from.lo[d] : 0;
+    v.hi[v.rank] = core.check == Check::None ? from.hi[d] : count - 1;
     v.strides[v.rank++] = step * from.strides[d];
   }
   int64_t bytes = offset * deviceSize(v.elem);
@@ -197,6 +213,8 @@ static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
   std::vector<const ViewVal *> partitions;
   for (int slot : tile.plan->partitionSlots)
     partitions.push_back(&core.views[slot]);
+  if (core.shadow)
+    core.shadow->access(core, location, tile, partitions, isStore);
   std::string error =
       tile.moveDistributed(partitions, data, isStore, core.ieee);
   if (!error.empty())
@@ -217,11 +235,15 @@ void LoadInstr::run(Core &core) const {
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
+  if (t.view.isWide)
+    core.noteSpan(location, t);
+  if (core.shadow)
+    core.shadow->access(core, location, t, false);
   TensorVal &result = core.tensors[dst];
   result.rank = t.plan->rank;
   std::copy(t.sizes, t.sizes + result.rank, result.sizes);
   result.numElements = t.numElements;
-  if (isDeferred && t.numElements >= kDeferredElements) {
+  if (isDeferred && t.numElements >= kDeferredElements && !core.shadow) {
     core.releaseTensor(dst);
     result.deferredTile = tile;
     return;
@@ -270,5 +292,9 @@ void StoreInstr::run(Core &core) const {
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
+  if (t.view.isWide)
+    core.noteSpan(location, t);
+  if (core.shadow)
+    core.shadow->access(core, location, t, true);
   t.store(value.data, core.ieee);
 }

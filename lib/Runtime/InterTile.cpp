@@ -2,6 +2,7 @@
 //===- InterTile.cpp - Communication between cores ------------------------===//
 
 #include "InterTile.h"
+#include "Check.h"
 
 #include <algorithm>
 
@@ -23,19 +24,29 @@ void Exchange::checkProgress() {
   if (awaited.empty() ||
       static_cast<int64_t>(awaited.size()) + numEnded < numCores)
     return;
-  for (const Key &key : awaited)
+  for (auto &[core, key] : awaited)
     if (tiles.count(key))
       return;
+  if (!stuck)
+    for (auto &[core, key] : awaited)
+      waits += (waits.empty() ? "core " : ", core ") + std::to_string(core) +
+               " waits for core " + std::to_string(std::get<2>(key));
   stuck = true;
   changed.notify_all();
 }
 
-const SentTile *Exchange::receive(int op, int64_t instance, int64_t core) {
+std::string Exchange::waitText() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return waits;
+}
+
+const SentTile *Exchange::receive(int op, int64_t instance, int64_t core,
+                                  int64_t waiting) {
   std::unique_lock<std::mutex> lock(mutex);
   Key key{op, instance, core};
   auto it = tiles.find(key);
   if (it == tiles.end()) {
-    auto waiting = awaited.insert(key);
+    awaited[waiting] = key;
     checkProgress();
     changed.wait(lock, [&] {
       it = tiles.find(key);
@@ -76,6 +87,8 @@ void ProduceInstr::run(Core &core) const {
   tile.shape.assign(t.sizes, t.sizes + t.rank);
   const uint8_t *data = static_cast<const uint8_t *>(t.data);
   tile.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
+  if (core.shadow)
+    tile.knowledge = core.shadow->send(core.coreId);
   core.exchange->send(op, instance, core.coreId, std::move(tile));
 }
 
@@ -126,16 +139,16 @@ void ReceiveInstr::run(Core &core) const {
       std::find(cores.begin(), cores.end(), core.coreId) - cores.begin();
   std::vector<const SentTile *> tiles;
   for (int producer : heard[core.coreId]) {
-    const SentTile *tile = core.exchange->receive(op, instance, producer);
+    const SentTile *tile =
+        core.exchange->receive(op, instance, producer, core.coreId);
     if (!tile) {
       if (core.exchange->hasFailed())
         throw CoreStopped();
-      core.fail(location,
-                name + ": deadlock: core " + std::to_string(core.coreId) +
-                    " waits for a tile of core " + std::to_string(producer) +
-                    ", which does not produce it");
+      core.fail(location, name + ": deadlock: " + core.exchange->waitText());
     }
     tiles.push_back(tile);
+    if (core.shadow)
+      core.shadow->receive(core.coreId, tile->knowledge);
   }
   int64_t numParts = static_cast<int64_t>(cores.size());
   for (const SentTile *tile : tiles)

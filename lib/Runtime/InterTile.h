@@ -33,7 +33,8 @@ struct InterTileGroups {
 /// A tile on its way between cores.
 struct SentTile {
   std::vector<int64_t> shape;
-  std::vector<uint8_t> data; ///< host representation
+  std::vector<uint8_t> data;       ///< host representation
+  std::vector<uint32_t> knowledge; ///< MemoryCheck::send
 };
 
 /// Where the cores of one kernel call meet.
@@ -45,7 +46,10 @@ public:
   void send(int op, int64_t instance, int64_t core, SentTile tile);
   /// Waits for a tile. Null: it will never come, because all other cores wait
   /// or have ended, or because one has failed.
-  const SentTile *receive(int op, int64_t instance, int64_t core);
+  const SentTile *receive(int op, int64_t instance, int64_t core,
+                          int64_t waiting);
+  /// Who waits for whom, when nobody can go on.
+  std::string waitText();
   /// The calling core has ended; `failed`: with an error.
   void leave(bool failed);
   bool hasFailed();
@@ -56,8 +60,9 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::map<Key, std::unique_ptr<SentTile>> tiles;
-  std::multiset<Key> awaited; ///< one entry per waiting core
+  std::map<int64_t, Key> awaited; ///< per waiting core
   int64_t numEnded = 0;
+  std::string waits; ///< of the moment when no core could go on
   bool failed = false, stuck = false;
 
   void checkProgress();

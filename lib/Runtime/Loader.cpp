@@ -184,6 +184,12 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
     }
     if (current->size() == before)
       continue;
+    // Data tiles; what tensor.empty and splats describe takes no room.
+    if (!isa<tensor::EmptyOp, tensor::SplatOp>(op))
+      for (Value v : op.getResults())
+        if (isa<RankedTensorType>(v.getType()))
+          current->back()->defines.push_back(
+              {tensorSlot(v), *elemOf(v.getType())});
     // Tensors that nobody reads after this op.
     llvm::SmallPtrSet<Value, 8> seen;
     std::vector<int> &releases = current->back()->releases;

@@ -24,6 +24,7 @@ namespace spyre::runtime {
 class Core;
 class CoreTrace;
 class Exchange;
+class MemoryCheck;
 class TimingRun;
 struct Function;
 struct RunState;
@@ -43,6 +44,8 @@ public:
   virtual void trace(Core &core) const;
   int location = 0;          ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
+  /// Tensor slots whose values it makes: data tiles that take room in LX.
+  std::vector<std::pair<int, Elem>> defines;
 };
 
 struct Block {
@@ -123,8 +126,10 @@ public:
   RunState *run = nullptr;
   uint64_t epoch = 0; ///< of the run whose memory this core sees
   DeviceMemory *memory = nullptr;
-  bool zeroOutside = false;    ///< OutOfBounds::Zero
-  CoreTrace *tracer = nullptr; ///< timing engine: no data
+  bool zeroOutside = false; ///< OutOfBounds::Zero
+  Check check = Check::Bounds;
+  MemoryCheck *shadow = nullptr; ///< Check::Full
+  CoreTrace *tracer = nullptr;   ///< timing engine: no data
   TimingRun *timing = nullptr;
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
@@ -140,6 +145,20 @@ public:
   std::vector<TileVal> tiles;
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;
+
+  // What the core has in its LX. Device bytes of each tensor slot's data tile,
+  // their sum, and the bytes that the kernel's views lie on.
+  std::vector<int64_t> tileBytes;
+  int64_t liveTileBytes = 0, viewBytes = 0;
+  std::vector<std::pair<int64_t, int64_t>> viewRanges; ///< [first, end)
+  /// After `instr`: its results are live, what it releases is not. Fails if
+  /// tiles and views exceed the LX.
+  void countTiles(const Instr &instr);
+  void noteViewInLX(int location, int64_t first, int64_t end);
+  /// Device memory that the core has touched through each wide view.
+  std::vector<std::pair<int64_t, int64_t>> spans;
+  /// Fails if a core's accesses through one view lie too far apart.
+  void noteSpan(int location, const TileVal &tile);
 
   /// Runs the body for one core with the given arguments.
   void execute(int64_t core, const Scalar *args);
@@ -229,6 +248,11 @@ struct Program::Impl {
   makeArguments(const std::vector<int64_t> &argValues) const;
   Impl();
   ~Impl();
+  /// Throws Error if an array with a layout or a pool is not on a stick.
+  void checkAlignment(const std::vector<int64_t> &argValues) const;
+  /// Byte ranges [first, end) of the pools: scratch that nobody has written.
+  std::vector<std::pair<int64_t, int64_t>>
+  getPools(const std::vector<int64_t> &argValues) const;
 };
 
 } // namespace spyre::runtime

@@ -218,6 +218,8 @@ struct ViewVal {
   int lxCore = -1; ///< whose LX; -1: the executing core's own
   /// The whole box lies inside one allocation (or inside the LX).
   bool checked = false;
+  /// Device memory of more than the span that a core can address.
+  bool isWide = false;
   int rank = 0;
   int64_t lo[kMaxRank], hi[kMaxRank]; ///< legal coordinates, inclusive
   int64_t strides[kMaxRank];          ///< in elements

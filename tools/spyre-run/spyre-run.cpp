@@ -35,6 +35,10 @@ Runs a KTIR program (text or bytecode) on the functional device model.
                      allocated and take no --arg
   --out-dir DIR      write every array argument to DIR/<name>.npy afterwards
   --numerics MODE    what f16 is: dl16 (default) or ieee
+  --check MODE       none: trust the program; bounds (default): stop accesses
+                     outside views, allocations and the LX; full: also reads of
+                     memory that nothing wrote, overlaps in the LX, races
+                     between cores, and the operation that first makes a NaN
   --oob MODE         accesses outside their view: error (default), or zero (reads
                      past an allocation give zeros, writes are dropped)
   --threads N        host threads (default: one per processor)
@@ -61,6 +65,7 @@ struct Options {
   std::vector<std::string> args;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
+  Check check = Check::Bounds;
   int threads = 0, repeat = 1;
   bool timing = false, overlap = true, predictOnly = false;
 };
@@ -140,6 +145,17 @@ static Options parseOptions(int argc, char **argv) {
       o.predictOnly = true;
     } else if (flag == "--timing") {
       o.timing = true;
+    } else if (flag == "--check") {
+      std::string mode = value();
+      if (mode == "none")
+        o.check = Check::None;
+      else if (mode == "bounds")
+        o.check = Check::Bounds;
+      else if (mode == "full")
+        o.check = Check::Full;
+      else
+        usageError("--check expects none, bounds or full, found '" + mode +
+                   "'");
     } else if (flag == "--oob") {
       std::string mode = value();
       if (mode == "error")
@@ -516,6 +532,7 @@ static void run(const Options &options) {
   runOptions.threads = options.threads;
   runOptions.numerics = options.numerics;
   runOptions.oob = options.oob;
+  runOptions.check = options.check;
   std::vector<double> hostSeconds;
   int numRuns = options.predictOnly ? 0 : options.repeat;
   for (int repeat = 0; repeat < numRuns; ++repeat) {

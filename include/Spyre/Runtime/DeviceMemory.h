@@ -56,6 +56,8 @@ public:
   static constexpr uint64_t kBlockInBytes = 128;
   static constexpr uint64_t kLXSizeInBytes = uint64_t(2) << 20;
   static constexpr int64_t kMaxCores = 1024;
+  /// Device memory that one core addresses through one view.
+  static constexpr int64_t kSpanInBytes = int64_t(256) << 20;
 
   /// kCapacityInBytes, or less where the host limits address space: see
   /// capacityInBytes(). Throws Error below 256 MiB.

@@ -60,12 +60,20 @@ enum class OutOfBounds {
   Zero   ///< reads past an allocation give zeros, writes are dropped
 };
 
+enum class Check {
+  None,   ///< trusts the program: a wrong address is undefined behaviour
+  Bounds, ///< accesses, LX capacity, alignment and spans
+  Full    ///< also reads of undefined memory, overlaps in LX, races, NaN
+};
+
 struct RunOptions {
   /// Host threads that run cores, including the caller; 0: one per host
   /// processor (or SPYRE_NUM_THREADS). Results do not depend on it.
   int threads = 0;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
+  /// Full runs on one thread, except kernels that communicate.
+  Check check = Check::Bounds;
   /// Fill the report of the timing engine (simulated the first time only).
   bool report = false;
   /// Numbers of the device for the report; null: the defaults.

@@ -30,6 +30,8 @@
 // NOFILE: absent.mlir: error: No such file or directory
 // RUN: not spyre-run %s --frobnicate 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: error: unknown option '--frobnicate'
+// RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
+// CHECK-MODE: error: --check expects none, bounds or full, found 'most'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
 // THREADS: error: --threads expects a positive number, found '0'
 // RUN: not ls %t/none

@@ -115,7 +115,8 @@ std::vector<T> operands(unsigned width) {
   for (int i = 0; i < 20; ++i)
     raw.push_back(int64_t(generator()));
   for (int64_t x : raw)
-    for (int64_t v : {x, -x, x - 1, x >> 9})
+    for (int64_t v : {x, int64_t(0 - uint64_t(x)), int64_t(uint64_t(x) - 1),
+                      x >> 9})
       values.push_back(T(held(v, width)));
   return values;
 }
@@ -257,8 +258,8 @@ TEST_P(IntKernels, Select) {
       c[i] = i % 3 == 0;
       a[i] = int32_t(i);
       b[i] = -int32_t(i) - 1;
-      wideA[i] = int64_t(a[i]) << 33;
-      wideB[i] = int64_t(b[i]) << 33;
+      wideA[i] = int64_t(a[i]) * (INT64_C(1) << 33);
+      wideB[i] = int64_t(b[i]) * (INT64_C(1) << 33);
     }
     for (unsigned steps = 0; steps < 8; ++steps) {
       size_t sc = steps & 1, sa = steps >> 1 & 1, sb = steps >> 2;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Check.cpp - What --check=full watches ------------------------------===//
+
+#include "Check.h"
+#include "Body.h"
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+static constexpr int64_t kDevice = -1;
+
+static int64_t spaceOf(const Core &core, const ViewVal &view) {
+  if (!view.isLX)
+    return kDevice;
+  return view.lxCore < 0 ? core.coreId : view.lxCore;
+}
+
+static std::string placeText(int64_t space, int64_t address) {
+  return (space == kDevice ? std::string("device memory")
+                           : "LX of core " + std::to_string(space)) +
+         " byte " + std::to_string(address);
+}
+
+void MemoryCheck::beginKernel(int64_t numCores) {
+  ++kernel;
+  clocks.assign(numCores, std::vector<uint32_t>(numCores, 0));
+  for (int64_t core = 0; core < numCores; ++core)
+    clocks[core][core] = 1;
+}
+
+std::vector<uint32_t> MemoryCheck::send(int64_t core) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<uint32_t> knowledge = clocks[core];
+  ++clocks[core][core];
+  return knowledge;
+}
+
+void MemoryCheck::receive(int64_t core,
+                          const std::vector<uint32_t> &knowledge) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (size_t i = 0; i < knowledge.size(); ++i)
+    clocks[core][i] = std::max(clocks[core][i], knowledge[i]);
+}
+
+MemoryCheck::Cell &MemoryCheck::cellOf(int64_t space, int64_t address) {
+  uint64_t key = uint64_t(space + 1) << 48 | uint64_t(address / kPageBytes);
+  if (key != lastKey) {
+    std::unique_ptr<Page> &page = pages[key];
+    if (!page)
+      page = std::make_unique<Page>();
+    lastKey = key;
+    lastPage = page.get();
+  }
+  return lastPage->cells[address % kPageBytes];
+}
+
+uint32_t MemoryCheck::addRecord(Core &core, int location, const ViewVal &view) {
+  int64_t low = 0, high = 0;
+  for (int d = 0; d < view.rank; ++d) {
+    int64_t first = view.lo[d] * view.strides[d];
+    int64_t last = view.hi[d] * view.strides[d];
+    low += std::min(first, last);
+    high += std::max(first, last);
+  }
+  int64_t size = deviceSize(view.elem);
+  Region region{spaceOf(core, view), view.byteAddress + low * size,
+                view.byteAddress + (high + 1) * size};
+  auto [it, isNew] =
+      regionNumbers.try_emplace(region, static_cast<int>(regions.size()));
+  if (isNew)
+    regions.push_back(region);
+  records.push_back({location, core.coreId, kernel,
+                     clocks[core.coreId][core.coreId], it->second});
+  return static_cast<uint32_t>(records.size()) - 1;
+}
+
+bool MemoryCheck::isUnordered(const Record &mine, uint32_t other) const {
+  if (other == 0)
+    return false;
+  const Record &r = records[other];
+  return r.kernel == mine.kernel && r.core != mine.core &&
+         clocks[mine.core][r.core] < r.time;
+}
+
+std::string MemoryCheck::note(uint32_t index, const char *what) const {
+  const Record &r = records[index];
+  return "\n" + plan.locations[r.location] + ": note: core " +
+         std::to_string(r.core) + " " + what + " here";
+}
+
+/// Whether two byte ranges meet and neither holds the other.
+static bool overlapPartly(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) {
+  return a < bEnd && b < aEnd && !(a <= b && bEnd <= aEnd) &&
+         !(b <= a && aEnd <= bEnd);
+}
+
+void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
+                        int64_t address, int64_t sizeInBytes, bool isStore) {
+  const Record mine = records[index];
+  for (int64_t at = address; at < address + sizeInBytes; ++at) {
+    Cell &cell = cellOf(space, at);
+    if (isUnordered(mine, cell.writer))
+      core.fail(mine.location, std::string(isStore ? "writes " : "reads ") +
+                                   placeText(space, at) + ", which core " +
+                                   std::to_string(records[cell.writer].core) +
+                                   " writes with nothing to order the two" +
+                                   note(cell.writer, "writes"));
+    if (!isStore) {
+      bool isDefined = cell.writer != 0;
+      if (!isDefined && space == kDevice) {
+        isDefined = true;
+        for (auto [first, end] : undefined)
+          isDefined &= at < first || at >= end;
+      }
+      if (!isDefined)
+        core.fail(mine.location, "reads " + placeText(space, at) +
+                                     ", which nothing has written");
+      if (cell.overwritten && records[cell.overwritten].region == mine.region)
+        core.fail(mine.location,
+                  "reads " + placeText(space, at) +
+                      ", which was overwritten through a view that overlaps "
+                      "this one" +
+                      note(cell.overwritten, "wrote the live value") +
+                      note(cell.writer, "overwrote it"));
+      // Two readers of different cores: a writer differs from one of them.
+      bool isStale = cell.readers[0] == 0 ||
+                     records[cell.readers[0]].kernel != mine.kernel;
+      if (isStale || records[cell.readers[0]].core == mine.core) {
+        cell.readers[0] = index;
+        if (isStale)
+          cell.readers[1] = 0;
+      } else {
+        cell.readers[1] = index;
+      }
+      continue;
+    }
+    for (uint32_t reader : cell.readers)
+      if (isUnordered(mine, reader))
+        core.fail(mine.location, "writes " + placeText(space, at) +
+                                     ", which core " +
+                                     std::to_string(records[reader].core) +
+                                     " reads with nothing to order the two" +
+                                     note(reader, "reads"));
+    if (space != kDevice) {
+      if (cell.overwritten && records[cell.overwritten].region == mine.region) {
+        cell.overwritten = 0;
+      } else if (cell.writer && !cell.overwritten) {
+        const Region &old = regions[records[cell.writer].region];
+        const Region &own = regions[mine.region];
+        if (overlapPartly(std::get<1>(old), std::get<2>(old), std::get<1>(own),
+                          std::get<2>(own)))
+          cell.overwritten = cell.writer;
+      }
+    }
+    cell.writer = index;
+    cell.readers[0] = cell.readers[1] = 0;
+  }
+}
+
+void MemoryCheck::access(Core &core, int location, const TileVal &tile,
+                         bool isStore) {
+  if (tile.numElements == 0)
+    return;
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!tile.indexViews.empty()) {
+    const ViewVal &view = *tile.indexViews.front();
+    uint32_t record = addRecord(core, location, view);
+    for (auto [first, last] : tile.indexRanges())
+      touch(core, record, spaceOf(core, view), first, last - first + 1, false);
+  }
+  uint32_t record = addRecord(core, location, tile.view);
+  int64_t space = spaceOf(core, tile.view);
+  int64_t size = deviceSize(tile.view.elem);
+  tile.visitElements([&](int64_t address) {
+    touch(core, record, space, address, size, isStore);
+  });
+}
+
+void MemoryCheck::access(Core &core, int location, const TileVal &tile,
+                         const std::vector<const ViewVal *> &partitions,
+                         bool isStore) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<uint32_t> made(partitions.size(), 0);
+  tile.visitDistributed(partitions, isStore,
+                        [&](size_t partition, int64_t address) {
+                          const ViewVal &view = *partitions[partition];
+                          if (!made[partition])
+                            made[partition] = addRecord(core, location, view);
+                          touch(core, made[partition], spaceOf(core, view),
+                                address, deviceSize(view.elem), isStore);
+                        });
+}
+
+//===----------------------------------------------------------------------===//
+// NaN
+//===----------------------------------------------------------------------===//
+
+bool spyre::runtime::hasNaN(const float *values, int64_t n) {
+  bool found = false;
+  for (int64_t i = 0; i < n; ++i)
+    found |= values[i] != values[i];
+  return found;
+}
+
+void spyre::runtime::checkForNaN(Core &core, const BodyOp &op,
+                                 const float *values, size_t n,
+                                 const float *const *operands,
+                                 const size_t *steps, int numOperands) {
+  if (!hasNaN(values, static_cast<int64_t>(n)))
+    return;
+  for (size_t i = 0; i < n; ++i) {
+    if (values[i] == values[i])
+      continue;
+    bool isPassedOn = false;
+    std::string from;
+    for (int k = 0; k < numOperands; ++k) {
+      float x = operands[k][i * steps[k]];
+      isPassedOn |= x != x;
+      char text[32];
+      std::snprintf(text, sizeof(text), "%s%g", k ? " and " : "", double(x));
+      from += text;
+    }
+    if (!isPassedOn)
+      core.fail(op.location, "makes NaN of " + from);
+  }
+}
