@@ -21,7 +21,8 @@ void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
 /// If every core waits or has ended and no awaited tile is there, none will
 /// ever come.
 void Exchange::checkProgress() {
-  if (awaited.empty() ||
+  // A core that failed says why; the others just end.
+  if (failed || awaited.empty() ||
       static_cast<int64_t>(awaited.size()) + numEnded < numCores)
     return;
   for (auto &[core, key] : awaited)
@@ -63,11 +64,6 @@ void Exchange::leave(bool withError) {
   failed |= withError;
   checkProgress();
   changed.notify_all();
-}
-
-bool Exchange::hasFailed() {
-  std::lock_guard<std::mutex> lock(mutex);
-  return failed;
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,9 +138,10 @@ void ReceiveInstr::run(Core &core) const {
     const SentTile *tile =
         core.exchange->receive(op, instance, producer, core.coreId);
     if (!tile) {
-      if (core.exchange->hasFailed())
+      std::string waits = core.exchange->waitText();
+      if (waits.empty())
         throw CoreStopped();
-      core.fail(location, name + ": deadlock: " + core.exchange->waitText());
+      core.fail(location, name + ": deadlock: " + waits);
     }
     tiles.push_back(tile);
     if (core.shadow)

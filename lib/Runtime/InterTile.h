@@ -48,11 +48,10 @@ public:
   /// or have ended, or because one has failed.
   const SentTile *receive(int op, int64_t instance, int64_t core,
                           int64_t waiting);
-  /// Who waits for whom, when nobody can go on.
+  /// Who waits for whom, if that is why nobody can go on; else "".
   std::string waitText();
   /// The calling core has ended; `failed`: with an error.
   void leave(bool failed);
-  bool hasFailed();
 
 private:
   using Key = std::tuple<int, int64_t, int64_t>;

@@ -115,8 +115,8 @@ std::vector<T> operands(unsigned width) {
   for (int i = 0; i < 20; ++i)
     raw.push_back(int64_t(generator()));
   for (int64_t x : raw)
-    for (int64_t v : {x, int64_t(0 - uint64_t(x)), int64_t(uint64_t(x) - 1),
-                      x >> 9})
+    for (int64_t v :
+         {x, int64_t(0 - uint64_t(x)), int64_t(uint64_t(x) - 1), x >> 9})
       values.push_back(T(held(v, width)));
   return values;
 }
