@@ -219,7 +219,7 @@ void Block::run(Core &core) const {
       instr->trace(core);
     else
       instr->run(core);
-    for (int slot : instr->releases)
+    for (int slot : instr->frees)
       core.releaseTensor(slot);
     core.countTiles(*instr);
   }
@@ -233,7 +233,7 @@ void Instr::runGang(Core *const *cores, int numCores) const {
 void Block::runGang(Core *const *cores, int numCores) const {
   for (const std::unique_ptr<Instr> &instr : instrs) {
     instr->runGang(cores, numCores);
-    for (int slot : instr->releases)
+    for (int slot : instr->frees)
       for (int i = 0; i < numCores; ++i)
         cores[i]->releaseTensor(slot);
     for (int i = 0; i < numCores; ++i)

@@ -159,6 +159,15 @@ void GenericInstr::runNest(Core &core, Nest &nest) const {
 }
 
 void GenericInstr::run(Core &core) const {
+  if (fused)
+    return fused->run(core);
+  if (isFusedAway) {
+    // Others may ask for the shape.
+    const TensorVal shape = core.tensors[outputs[0].use.slot];
+    core.releaseTensor(results[0]);
+    core.tensors[results[0]].setShape(shape);
+    return;
+  }
   Nest nest;
   int strip = -1;
   bool hasDeferred = false;

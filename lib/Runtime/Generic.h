@@ -16,6 +16,9 @@
 
 #include "Body.h"
 
+#include <memory>
+#include <utility>
+
 namespace spyre::runtime {
 
 /// One result of an indexing map: a linear form over the loops.
@@ -53,6 +56,12 @@ public:
   bool isArgMax = false;      ///< ArgReduction: of the maximum, else minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages
+  /// One instruction of the same block reads the result, and nothing else.
+  bool isReadOnce = false;
+  /// Fuse.cpp: another loop computes the result where it needs it.
+  bool isFusedAway = false;
+  /// Fuse.cpp: what runs instead, with the loops that were fused into this.
+  std::shared_ptr<const GenericInstr> fused;
 
   void run(Core &core) const override;
   void trace(Core &core) const override;
@@ -90,6 +99,9 @@ private:
   void runArgReduction(Core &core, Nest &nest) const;
   void runGeneral(Core &core, Nest &nest) const;
 };
+
+/// Lets loops compute the elementwise tiles that only they read.
+void fuseLoops(Block &block);
 
 } // namespace spyre::runtime
 

@@ -171,6 +171,16 @@ SizeSource FunctionLoader::sizeOf(OpFoldResult size) {
 // Blocks
 //===----------------------------------------------------------------------===//
 
+/// Whether the only user of the op's only result is in the same block.
+static bool isReadOnce(Operation *op) {
+  if (op->getNumResults() != 1 || op->use_empty())
+    return false;
+  Operation *user = *op->user_begin();
+  return user->getBlock() == op->getBlock() &&
+         llvm::all_of(op->getUsers(),
+                      [&](Operation *other) { return other == user; });
+}
+
 LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
                                         ::spyre::runtime::Block &into) {
   Emit *outer = current;
@@ -190,6 +200,8 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
         if (isa<RankedTensorType>(v.getType()))
           current->back()->defines.push_back(
               {tensorSlot(v), *elemOf(v.getType())});
+    if (auto *loop = dynamic_cast<GenericInstr *>(current->back().get()))
+      loop->isReadOnce = isReadOnce(&op);
     // Tensors that nobody reads after this op.
     llvm::SmallPtrSet<Value, 8> seen;
     std::vector<int> &releases = current->back()->releases;
@@ -208,6 +220,8 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
         consider(v);
   }
   current = outer;
+  if (succeeded(result))
+    fuseLoops(into);
   return result;
 }
 

@@ -44,6 +44,9 @@ public:
   virtual void trace(Core &core) const;
   int location = 0;          ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
+  /// Of those (and of loops fused into this one), the slots whose buffers are
+  /// given back afterwards. fuseLoops() sets it.
+  std::vector<int> frees;
   /// Tensor slots whose values it makes: data tiles that take room in LX.
   std::vector<std::pair<int, Elem>> defines;
 };

@@ -56,6 +56,7 @@ Core &TimingRun::core(const Function &function) {
                                   options.numerics == Numerics::IEEE);
     core->memory = &memory;
     core->zeroOutside = options.oob == OutOfBounds::Zero;
+    core->check = options.check;
     core->timing = this;
   }
   return *core;

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -68,6 +69,12 @@ struct Options {
   Check check = Check::Bounds;
   int threads = 0, repeat = 1;
   bool timing = false, overlap = true, predictOnly = false;
+};
+
+/// Seconds of the host: each run, and the timing engine.
+struct HostTimes {
+  std::vector<double> wallSeconds, cpuSeconds;
+  double simulationSeconds = 0;
 };
 
 /// One array argument of the run.
@@ -424,6 +431,13 @@ static void checkFileName(const std::string &name) {
     throw Error("argument name '" + name + "' cannot name a file");
 }
 
+/// CPU time of all threads so far.
+static double processSeconds() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
+}
+
 static double medianOf(std::vector<double> values) {
   size_t middle = values.size() / 2;
   std::nth_element(values.begin(), values.begin() + middle, values.end());
@@ -436,13 +450,13 @@ static double medianOf(std::vector<double> values) {
 
 /// The report, after times of the host: the median run, if there were any, and
 /// the timing engine.
-static std::string toJson(const TimingReport &report,
-                          const std::vector<double> &hostSeconds,
-                          double simulationSeconds) {
+static std::string toJson(const TimingReport &report, const HostTimes &host) {
   nlohmann::ordered_json json;
-  if (!hostSeconds.empty())
-    json["host_seconds"] = medianOf(hostSeconds);
-  json["simulation_seconds"] = simulationSeconds;
+  if (!host.wallSeconds.empty()) {
+    json["host_seconds"] = medianOf(host.wallSeconds);
+    json["host_cpu_seconds"] = medianOf(host.cpuSeconds);
+  }
+  json["simulation_seconds"] = host.simulationSeconds;
   json.update(nlohmann::ordered_json::parse(report.toJson()));
   return json.dump(2) + "\n";
 }
@@ -533,19 +547,21 @@ static void run(const Options &options) {
   runOptions.numerics = options.numerics;
   runOptions.oob = options.oob;
   runOptions.check = options.check;
-  std::vector<double> hostSeconds;
+  HostTimes host;
   int numRuns = options.predictOnly ? 0 : options.repeat;
   for (int repeat = 0; repeat < numRuns; ++repeat) {
     for (Array &array : arrays)
       upload(infos[array.argument], array, options.numerics, memory);
-    hostSeconds.push_back(program->run(memory, values, runOptions).wallSeconds);
+    double before = processSeconds();
+    host.wallSeconds.push_back(
+        program->run(memory, values, runOptions).wallSeconds);
+    host.cpuSeconds.push_back(processSeconds() - before);
   }
   std::vector<NpyArray> results;
   for (const Array &array : arrays)
     results.push_back(
         download(infos[array.argument], array, options.numerics, memory));
   TimingReport report;
-  double simulationSeconds = 0;
   if (options.timing || !options.json.empty() || !options.trace.empty()) {
     TimingOptions timing;
     if (options.device)
@@ -554,7 +570,7 @@ static void run(const Options &options) {
     timing.events = !options.trace.empty();
     auto start = std::chrono::steady_clock::now();
     report = program->simulate(memory, values, runOptions, timing);
-    simulationSeconds =
+    host.simulationSeconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
   }
@@ -568,16 +584,15 @@ static void run(const Options &options) {
                 [&](const std::string &path) { writeNpy(path, results[i]); });
   }
   if (!options.json.empty())
-    files.addText(options.json, toJson(report, hostSeconds, simulationSeconds));
+    files.addText(options.json, toJson(report, host));
   if (!options.trace.empty())
     files.addText(options.trace, report.toChromeTrace());
   files.commit();
   if (options.timing) {
     std::fputs(report.toText().c_str(), stdout);
-    if (!hostSeconds.empty())
+    if (const std::vector<double> &runs = host.wallSeconds; !runs.empty())
       std::printf("host first run %.1f us, median of %zu %.1f us\n",
-                  hostSeconds.front() * 1e6, hostSeconds.size(),
-                  medianOf(hostSeconds) * 1e6);
+                  runs.front() * 1e6, runs.size(), medianOf(runs) * 1e6);
   }
 }
 

@@ -29,10 +29,18 @@ struct FormatDL16 {
   static constexpr uint32_t kZero = (127u - 31u) << 23;
   static constexpr uint32_t kNonNumber = kZero + (0x7fffu << 14);
 
+  // Magnitudes from which on rounding gives a number above zero, and none any
+  // more.
+  static constexpr uint32_t kFirstNumber = kZero + 0x2000u;
+  static constexpr uint32_t kFirstNonNumber = kNonNumber - 0x2000u;
+
   static SPYRE_INLINE VF round(VF x) {
     VU bits = bitsAs<VU>(x);
     VU magnitude = bits & ~kSignBit;
     VU sign = bits & kSignBit;
+    if (!mayHold(magnitude >= splatU(kFirstNonNumber)))
+      return bitsAs<VF>(select(magnitude >= splatU(kFirstNumber),
+                               (bits + 0x2000u) & 0xffffc000u, sign));
     VU rounded = (magnitude + 0x2000u) & 0xffffc000u;
     rounded = select(rounded <= splatU(kZero), VU{}, rounded);
     rounded =
@@ -46,6 +54,8 @@ struct FormatDL16 {
     VU sign = (bits >> 16) & 0x8000u;
     VI code = bitsAs<VI>((magnitude + 0x2000u) >> 14) - int32_t(kZero >> 14);
     code = select(code < 0, VI{}, code);
+    if (!mayHold(magnitude >= splatU(kFirstNonNumber)))
+      return bitsAs<VU>(code) | sign;
     code = select(code > splatI(0x7fff), splatI(0x7fff), code);
     sign = select(magnitude > splatU(kInfinityBits), VU{}, sign);
     return bitsAs<VU>(code) | sign;
@@ -54,7 +64,8 @@ struct FormatDL16 {
     VU magnitude = code & 0x7fffu;
     VU bits = (magnitude << 14) + kZero;
     bits = select(magnitude == VU{}, VU{}, bits);
-    bits = select(magnitude == splatU(0x7fff), splatU(kInfinityBits), bits);
+    if (mayHold(magnitude == splatU(0x7fff)))
+      bits = select(magnitude == splatU(0x7fff), splatU(kInfinityBits), bits);
     return bitsAs<VF>(bits | ((code & 0x8000u) << 16));
   }
 };

@@ -85,6 +85,17 @@ SPYRE_INLINE bool any(VI mask) {
   return all != 0;
 }
 
+/// Whether any lane of a comparison may hold, which is expected not to be: for
+/// shortcuts past what is rare. True where the set has no cheap test.
+SPYRE_INLINE bool mayHold([[maybe_unused]] VI mask) {
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_reduce_or)
+  return __builtin_expect(__builtin_reduce_or(mask) != 0, 0);
+#endif
+#endif
+  return true;
+}
+
 // a * b + c, fused where the instruction set can.
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_elementwise_fma) &&                                \

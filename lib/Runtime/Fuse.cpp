@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Fuse.cpp - Elementwise loops inside the loops that use them --------===//
+//
+// The tile between two structured loops costs the host two passes over memory.
+// If the second loop is the only one that reads it, point by point, it computes
+// the values where it needs them: the same operations with the same roundings
+// in the same order. The timing engine still sees both passes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Generic.h"
+#include "Instrs.h"
+
+#include <algorithm>
+
+using namespace spyre::runtime;
+
+/// Whether the loop's result is a function of points that another loop may
+/// evaluate instead.
+static bool canMoveInto(const GenericInstr &a) {
+  if (!a.isReadOnce || a.strategy != GenericInstr::Parallel || a.hasIndex ||
+      a.outputs.size() != 1 || a.inputs.empty() || a.readsOutput[0] ||
+      !a.coversOutput[0])
+    return false;
+  // Every loop is one dimension of the result.
+  std::vector<bool> seen(a.numLoops, false);
+  for (const MapResult &result : a.outputs[0].map) {
+    if (result.constant != 0 || result.terms.size() != 1 ||
+        result.terms[0].second != 1 || seen[result.terms[0].first])
+      return false;
+    seen[result.terms[0].first] = true;
+  }
+  return std::all_of(seen.begin(), seen.end(), [](bool b) { return b; });
+}
+
+/// For each loop of `a` the loop of `b` that goes over the same dimension of
+/// a's result, which is b's input number `input`. Empty if b has other loops
+/// or reads the tile otherwise.
+static std::vector<int> matchLoops(const GenericInstr &a, const GenericInstr &b,
+                                   size_t input) {
+  if (a.numLoops != b.numLoops)
+    return {};
+  const std::vector<MapResult> &reads = b.inputs[input].map;
+  std::vector<int> loops(a.numLoops, -1);
+  std::vector<bool> seen(b.numLoops, false);
+  for (size_t d = 0; d < reads.size(); ++d) {
+    if (reads[d].constant != 0 || reads[d].terms.size() != 1 ||
+        reads[d].terms[0].second != 1 || seen[reads[d].terms[0].first])
+      return {};
+    seen[reads[d].terms[0].first] = true;
+    loops[a.outputs[0].map[d].terms[0].first] = reads[d].terms[0].first;
+  }
+  return loops;
+}
+
+/// a's body before b's, whose input number `input` becomes a's result.
+static BodyProgram joinBodies(const BodyProgram &a, const BodyProgram &b,
+                              size_t numInputsA, size_t input) {
+  BodyProgram body;
+  body.regElem = a.regElem;
+  int result = a.yields[0], replaced = b.inputs[input];
+  std::vector<int> moved(b.regElem.size());
+  for (size_t r = 0; r < b.regElem.size(); ++r)
+    moved[r] =
+        static_cast<int>(r) == replaced ? result : body.addReg(b.regElem[r]);
+  auto at = [&](int reg) { return reg < 0 ? reg : moved[reg]; };
+  body.constants = a.constants;
+  for (BodyConstant constant : b.constants) {
+    constant.reg = at(constant.reg);
+    body.constants.push_back(constant);
+  }
+  body.captured = a.captured;
+  for (auto [reg, slot] : b.captured)
+    body.captured.push_back({at(reg), slot});
+  for (size_t i = 0; i < b.inputs.size(); ++i)
+    if (i == input)
+      body.inputs.insert(body.inputs.end(), a.inputs.begin(),
+                         a.inputs.begin() + static_cast<ptrdiff_t>(numInputsA));
+    else
+      body.inputs.push_back(at(b.inputs[i]));
+  body.ops = a.ops;
+  for (BodyOp op : b.ops) {
+    op.dst = at(op.dst);
+    op.a = at(op.a);
+    op.b = at(op.b);
+    op.c = at(op.c);
+    body.ops.push_back(op);
+  }
+  for (int reg : b.yields)
+    body.yields.push_back(at(reg));
+  body.finish();
+  return body;
+}
+
+/// Whether `b` reads the tile in `slot` as one input and in no other way.
+static bool readsAsOneInput(const GenericInstr &b, int slot) {
+  for (size_t o = 0; o < b.outputs.size(); ++o)
+    if (b.outputs[o].use.slot == slot &&
+        (b.strategy != GenericInstr::Parallel || b.readsOutput[o] ||
+         !b.coversOutput[o]))
+      return false;
+  return std::count_if(b.inputs.begin(), b.inputs.end(),
+                       [&](const GenericOperand &in) {
+                         return in.use.slot == slot;
+                       }) == 1;
+}
+
+/// One loop for both; null if that is not possible.
+static std::shared_ptr<GenericInstr> fuse(const GenericInstr &a,
+                                          const GenericInstr &b, size_t input) {
+  std::vector<int> loops = matchLoops(a, b, input);
+  if (loops.empty() || a.inputs.size() + b.inputs.size() + b.outputs.size() >
+                           GenericInstr::kMaxOperands)
+    return nullptr;
+  if (a.body.regElem.size() + b.body.regElem.size() > BodyFrame::kMaxRegs)
+    return nullptr;
+  auto result = std::make_shared<GenericInstr>();
+  result->location = b.location;
+  result->strategy = b.strategy;
+  result->numLoops = b.numLoops;
+  result->isReduction = b.isReduction;
+  result->outputs = b.outputs;
+  result->results = b.results;
+  result->readsOutput = b.readsOutput;
+  result->coversOutput = b.coversOutput;
+  result->hasIndex = b.hasIndex;
+  result->combiner = b.combiner;
+  result->intCombiner = b.intCombiner;
+  result->isInPlaceSafe = a.isInPlaceSafe && b.isInPlaceSafe;
+  result->name = b.name;
+
+  std::vector<int> positionA, positionB; // of inputs in the result
+  for (size_t i = 0; i < b.inputs.size(); ++i) {
+    positionB.push_back(static_cast<int>(result->inputs.size()));
+    if (i != input) {
+      result->inputs.push_back(b.inputs[i]);
+      continue;
+    }
+    for (const GenericOperand &source : a.inputs) {
+      positionA.push_back(static_cast<int>(result->inputs.size()));
+      GenericOperand operand = source;
+      for (MapResult &r : operand.map)
+        for (auto &[loop, coefficient] : r.terms)
+          loop = loops[loop];
+      result->inputs.push_back(std::move(operand));
+    }
+  }
+  for (size_t o = 0; o < b.outputs.size(); ++o)
+    positionB.push_back(static_cast<int>(result->inputs.size()) +
+                        static_cast<int>(o));
+
+  // Extents that came from the tile between come from what made it.
+  result->extentSource.resize(b.numLoops);
+  for (int l = 0; l < b.numLoops; ++l) {
+    auto [operand, dim] = b.extentSource[l];
+    if (operand != static_cast<int>(input)) {
+      result->extentSource[l] = {positionB[operand], dim};
+      continue;
+    }
+    int inner = static_cast<int>(std::find(loops.begin(), loops.end(), l) -
+                                 loops.begin());
+    auto [source, sourceDim] = a.extentSource[inner];
+    if (source >= static_cast<int>(a.inputs.size()))
+      return nullptr;
+    result->extentSource[l] = {positionA[source], sourceDim};
+  }
+  // A tile that is read in two ways must not be overwritten.
+  for (GenericOperand &operand : result->inputs)
+    if (std::count_if(result->inputs.begin(), result->inputs.end(),
+                      [&](const GenericOperand &other) {
+                        return other.use.slot == operand.use.slot;
+                      }) > 1)
+      operand.use.dies = false;
+  result->body = joinBodies(a.body, b.body, a.inputs.size(), input);
+  return result;
+}
+
+/// Whether the inputs of `a` are what they were at position `from` until `to`.
+static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
+                       const GenericInstr &a, size_t from, size_t to) {
+  auto isInput = [&](int slot) {
+    return std::any_of(
+        a.inputs.begin(), a.inputs.end(),
+        [&](const GenericOperand &in) { return in.use.slot == slot; });
+  };
+  for (size_t i = from + 1; i < to; ++i) {
+    const Instr *instr = instrs[i].get();
+    if (std::any_of(instr->frees.begin(), instr->frees.end(), isInput))
+      return false;
+    if (auto *generic = dynamic_cast<const GenericInstr *>(instr)) {
+      if (generic->isFusedAway)
+        continue;
+      for (const auto *operands : {&generic->inputs, &generic->outputs})
+        for (const GenericOperand &operand : *operands)
+          if (operand.use.dies && isInput(operand.use.slot))
+            return false;
+      continue;
+    }
+    // Anything else that cannot touch tiles which others hold.
+    if (!dynamic_cast<const EmptyInstr *>(instr) &&
+        !dynamic_cast<const SplatInstr *>(instr) &&
+        !dynamic_cast<const ScalarInt *>(instr) &&
+        !dynamic_cast<const ScalarBody *>(instr) &&
+        !dynamic_cast<const AffineInstr *>(instr) &&
+        !dynamic_cast<const MemoryViewInstr *>(instr) &&
+        !dynamic_cast<const AccessTileInstr *>(instr) &&
+        !dynamic_cast<const LoadInstr *>(instr))
+      return false;
+  }
+  return true;
+}
+
+void spyre::runtime::fuseLoops(Block &block) {
+  std::vector<std::unique_ptr<Instr>> &instrs = block.instrs;
+  std::vector<std::pair<int, size_t>> makers; // tensor slot, position
+  for (std::unique_ptr<Instr> &instr : instrs)
+    instr->frees = instr->releases;
+  for (size_t at = 0; at < instrs.size(); ++at) {
+    auto *b = dynamic_cast<GenericInstr *>(instrs[at].get());
+    if (!b)
+      continue;
+    bool takes = (b->strategy == GenericInstr::Parallel ||
+                  b->strategy == GenericInstr::Reduction) &&
+                 !b->hasIndex;
+    // The latest tile first: what is between then has been taken in already.
+    for (size_t m = makers.size(); takes && m-- > 0;) {
+      auto [slot, from] = makers[m];
+      const GenericInstr &current = b->fused ? *b->fused : *b;
+      auto input = std::find_if(current.inputs.begin(), current.inputs.end(),
+                                [&, slot = slot](const GenericOperand &in) {
+                                  return in.use.slot == slot;
+                                });
+      if (input == current.inputs.end() || !readsAsOneInput(current, slot))
+        continue;
+      auto &a = static_cast<GenericInstr &>(*instrs[from]);
+      const GenericInstr &source = a.fused ? *a.fused : a;
+      if (!inputsLast(instrs, source, from, at))
+        continue;
+      std::shared_ptr<GenericInstr> fused =
+          fuse(source, current, size_t(input - current.inputs.begin()));
+      if (!fused)
+        continue;
+      b->fused = std::move(fused);
+      a.isFusedAway = true;
+      a.fused.reset();
+      b->frees.insert(b->frees.end(), a.frees.begin(), a.frees.end());
+      a.frees.clear();
+      makers.erase(makers.begin() + static_cast<ptrdiff_t>(m));
+    }
+    if (canMoveInto(*b))
+      makers.push_back({b->results[0], at});
+    constexpr size_t kMaxMakers = 16;
+    if (makers.size() > kMaxMakers)
+      makers.erase(makers.begin());
+  }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Generic.h"
+#include "Spyre/Runtime/LoaderFile.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+#include <functional>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+namespace {
+constexpr int kRows = 48, kColumns = 80;
+using Values = std::vector<float>;
+
+class Fuse : public testing::Test {
+protected:
+  /// Runs `body` on x, y [48, 80] into z [sizes], which ends in %r.
+  Values run(const std::string &body, const std::string &sizes,
+             const std::string &set, int count) {
+    std::string text = R"(
+#set = affine_set<(r, c) : (r >= 0, -r + 47 >= 0, c >= 0, -c + 79 >= 0)>
+#order = affine_map<(r, c) -> (r, c)>
+#swap = affine_map<(r, c) -> (c, r)>
+#row = affine_map<(r, c) -> (r)>
+#id = affine_map<(r) -> (r)>
+#out = )" + set + R"(
+func.func @f(%x: index, %y: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %xv = ktdp.construct_memory_view %x, sizes: [48, 80], strides: [80, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<48x80xf32>
+  %yv = ktdp.construct_memory_view %y, sizes: [48, 80], strides: [80, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<48x80xf32>
+  %xt = ktdp.construct_access_tile %xv[%c0, %c0] {access_tile_set = #set, access_tile_order = #order} : memref<48x80xf32> -> !ktdp.access_tile<48x80xindex>
+  %yt = ktdp.construct_access_tile %yv[%c0, %c0] {access_tile_set = #set, access_tile_order = #order} : memref<48x80xf32> -> !ktdp.access_tile<48x80xindex>
+  %a = ktdp.load %xt : !ktdp.access_tile<48x80xindex> -> tensor<48x80xf32>
+  %b = ktdp.load %yt : !ktdp.access_tile<48x80xindex> -> tensor<48x80xf32>
+)" + body + "  ktdp.store %r, %zt : tensor<" +
+                       sizes + "xf32>, !ktdp.access_tile<" + sizes +
+                       "xindex>\n  return\n}\n";
+    auto program = loadProgramBytes(text, {}, "fuse.mlir");
+    DeviceMemory memory;
+    uint64_t x = memory.allocate(kRows * kColumns * 4);
+    uint64_t y = memory.allocate(kRows * kColumns * 4);
+    uint64_t z = memory.allocate(count * 4);
+    for (int i = 0; i < kRows * kColumns; ++i) {
+      at(memory, x)[i] = left(i);
+      at(memory, y)[i] = right(i);
+    }
+    program->run(memory, {int64_t(x / 4), int64_t(y / 4), int64_t(z / 4)});
+    // Inputs stay what they are.
+    for (int i = 0; i < kRows * kColumns; ++i)
+      EXPECT_EQ(at(memory, x)[i], left(i));
+    return Values(at(memory, z), at(memory, z) + count);
+  }
+  Values square(const std::string &body) {
+    return run(
+        R"(  %zv = ktdp.construct_memory_view %z, sizes: [48, 80], strides: [80, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<48x80xf32>
+  %zt = ktdp.construct_access_tile %zv[%c0, %c0] {access_tile_set = #set, access_tile_order = #order} : memref<48x80xf32> -> !ktdp.access_tile<48x80xindex>
+)" + body,
+        "48x80", "affine_set<(r) : (r >= 0)>", kRows * kColumns);
+  }
+  Values vector(const std::string &body) {
+    return run(
+        R"(  %zv = ktdp.construct_memory_view %z, sizes: [48], strides: [1] {coordinate_set = #out, memory_space = #ktdp.memory_space<global>} : memref<48xf32>
+  %zt = ktdp.construct_access_tile %zv[%c0] {access_tile_set = #out, access_tile_order = #id} : memref<48xf32> -> !ktdp.access_tile<48xindex>
+)" + body,
+        "48", "affine_set<(r) : (r >= 0, -r + 47 >= 0)>", kRows);
+  }
+  // Small integers: every order of summation is exact.
+  static float left(int i) { return float(i * 7 % 31 - 15); }
+  static float right(int i) { return float(i * 5 % 17 - 8); }
+  static void expectEach(const Values &found,
+                         const std::function<float(float, float)> &f) {
+    for (int i = 0; i < kRows * kColumns; ++i)
+      ASSERT_EQ(found[i], f(left(i), right(i))) << i;
+  }
+
+private:
+  static float *at(DeviceMemory &memory, uint64_t address) {
+    return reinterpret_cast<float *>(memory.at(address));
+  }
+};
+} // namespace
+
+TEST_F(Fuse, Chains) {
+  expectEach(square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %t = arith.mulf %s, %a : tensor<48x80xf32>
+  %u = arith.subf %t, %b : tensor<48x80xf32>
+  %r = arith.negf %u : tensor<48x80xf32>
+)"),
+             [](float a, float b) { return -((a + b) * a - b); });
+}
+
+TEST_F(Fuse, TwoTilesAndALastUseBetween) {
+  // %a's last use is between the first operation and the one that takes it.
+  expectEach(square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %t = arith.mulf %a, %a : tensor<48x80xf32>
+  %r = arith.subf %s, %t : tensor<48x80xf32>
+)"),
+             [](float a, float b) { return a + b - a * a; });
+}
+
+TEST_F(Fuse, ATileReadTwiceStaysATile) {
+  expectEach(square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %e = tensor.empty() : tensor<48x80xf32>
+  %r = linalg.generic {indexing_maps = [#order, #order, #order], iterator_types = ["parallel", "parallel"]} ins(%s, %s : tensor<48x80xf32>, tensor<48x80xf32>) outs(%e : tensor<48x80xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.mulf %p, %q : f32
+    linalg.yield %m : f32
+  } -> tensor<48x80xf32>
+)"),
+             [](float a, float b) { return (a + b) * (a + b); });
+}
+
+TEST_F(Fuse, AnOutputThatIsReadStaysATile) {
+  expectEach(square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %r = linalg.generic {indexing_maps = [#order, #order], iterator_types = ["parallel", "parallel"]} ins(%a : tensor<48x80xf32>) outs(%s : tensor<48x80xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.mulf %p, %o : f32
+    linalg.yield %m : f32
+  } -> tensor<48x80xf32>
+)"),
+             [](float a, float b) { return (a + b) * a; });
+}
+
+TEST_F(Fuse, StoresBetweenDelay) {
+  // The second store overwrites what %s was computed from.
+  expectEach(square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %n = arith.negf %b : tensor<48x80xf32>
+  ktdp.store %n, %yt : tensor<48x80xf32>, !ktdp.access_tile<48x80xindex>
+  %r = arith.mulf %s, %a : tensor<48x80xf32>
+)"),
+             [](float a, float b) { return (a + b) * a; });
+}
+
+TEST_F(Fuse, PermutedReads) {
+  Values found = square(R"(
+  %s = arith.addf %a, %b : tensor<48x80xf32>
+  %te = tensor.empty() : tensor<80x48xf32>
+  %t = linalg.generic {indexing_maps = [#swap, #order], iterator_types = ["parallel", "parallel"]} ins(%s : tensor<48x80xf32>) outs(%te : tensor<80x48xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %m = arith.addf %p, %p : f32
+    linalg.yield %m : f32
+  } -> tensor<80x48xf32>
+  %ue = tensor.empty() : tensor<48x80xf32>
+  %r = linalg.generic {indexing_maps = [#swap, #order, #order], iterator_types = ["parallel", "parallel"]} ins(%t, %b : tensor<80x48xf32>, tensor<48x80xf32>) outs(%ue : tensor<48x80xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %m = arith.subf %p, %q : f32
+    linalg.yield %m : f32
+  } -> tensor<48x80xf32>
+)");
+  expectEach(found, [](float a, float b) { return 2 * (a + b) - b; });
+}
+
+TEST_F(Fuse, Reductions) {
+  Values found = vector(R"(
+  %s = arith.mulf %a, %b : tensor<48x80xf32>
+  %t = arith.addf %s, %a : tensor<48x80xf32>
+  %c = arith.constant 3.0 : f32
+  %e = tensor.empty() : tensor<48xf32>
+  %i = linalg.fill ins(%c : f32) outs(%e : tensor<48xf32>) -> tensor<48xf32>
+  %r = linalg.reduce { arith.addf } ins(%t : tensor<48x80xf32>) outs(%i : tensor<48xf32>) dimensions = [1]
+)");
+  for (int r = 0; r < kRows; ++r) {
+    float expected = 3;
+    for (int c = 0; c < kColumns; ++c) {
+      int i = r * kColumns + c;
+      expected += left(i) * right(i) + left(i);
+    }
+    EXPECT_EQ(found[r], expected) << r;
+  }
+}
+
+TEST_F(Fuse, BroadcastTilesAreComputedOnce) {
+  // One value per row for all columns: no fusion, the same values.
+  expectEach(square(R"(
+  %c = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<48xf32>
+  %i = linalg.fill ins(%c : f32) outs(%e : tensor<48xf32>) -> tensor<48xf32>
+  %m = linalg.reduce { arith.maximumf } ins(%a : tensor<48x80xf32>) outs(%i : tensor<48xf32>) dimensions = [1]
+  %n = arith.addf %m, %m : tensor<48xf32>
+  %ue = tensor.empty() : tensor<48x80xf32>
+  %r = linalg.generic {indexing_maps = [#order, #row, #order], iterator_types = ["parallel", "parallel"]} ins(%b, %n : tensor<48x80xf32>, tensor<48xf32>) outs(%ue : tensor<48x80xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %v = arith.addf %p, %q : f32
+    linalg.yield %v : f32
+  } -> tensor<48x80xf32>
+)"),
+             // 80 consecutive elements hold all 31 values: the largest is 15.
+             [](float, float b) { return b + 30; });
+}
+
+TEST(FuseLoops, TakesElementwiseLoopsIn) {
+  // Three operations on registers of one loop, as the loader makes them.
+  auto make = [](std::vector<int> inputs, int result, BinaryOp op) {
+    auto loop = std::make_unique<GenericInstr>();
+    loop->numLoops = 1;
+    loop->isReduction = {false};
+    loop->extentSource = {{0, 0}};
+    MapResult identity;
+    identity.terms = {{0, 1}};
+    BodyOp body;
+    body.kind = BodyOp::Binary;
+    body.op = uint8_t(op);
+    for (int slot : inputs) {
+      loop->inputs.push_back({{slot, false}, Elem::F32, {identity}});
+      loop->body.inputs.push_back(loop->body.addReg(Elem::F32));
+    }
+    loop->outputs.push_back({{inputs[0], false}, Elem::F32, {identity}});
+    loop->body.inputs.push_back(loop->body.addReg(Elem::F32));
+    body.a = 0;
+    body.b = static_cast<int>(inputs.size()) - 1;
+    body.dst = loop->body.addReg(Elem::F32);
+    loop->body.ops = {body};
+    loop->body.yields = {body.dst};
+    loop->body.finish();
+    loop->results = {result};
+    loop->readsOutput = {false};
+    loop->coversOutput = {true};
+    loop->isReadOnce = true;
+    return loop;
+  };
+  Block block;
+  block.instrs.push_back(make({0, 1}, 2, BinaryOp::Add));
+  block.instrs.push_back(make({2, 0}, 3, BinaryOp::Mul));
+  block.instrs.push_back(make({3, 1}, 4, BinaryOp::Sub));
+  block.instrs[0]->releases = {7};
+  fuseLoops(block);
+  auto at = [&](int i) -> GenericInstr & {
+    return static_cast<GenericInstr &>(*block.instrs[i]);
+  };
+  EXPECT_TRUE(at(0).isFusedAway);
+  EXPECT_TRUE(at(1).isFusedAway);
+  EXPECT_FALSE(at(2).isFusedAway);
+  ASSERT_TRUE(at(2).fused);
+  EXPECT_EQ(at(2).fused->body.ops.size(), 3u);
+  EXPECT_EQ(at(2).fused->inputs.size(), 4u); // 0, 1, 0, 1
+  EXPECT_EQ(block.instrs[0]->frees.size(), 0u);
+  EXPECT_EQ(block.instrs[2]->frees, std::vector<int>{7});
+  // In the LX of the device the tile dies where it did.
+  EXPECT_EQ(block.instrs[0]->releases, std::vector<int>{7});
+  // The passes that the device makes are still there.
+  EXPECT_EQ(at(2).body.ops.size(), 1u);
+}
