@@ -375,6 +375,20 @@ def _compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
     return _eager.compile_call(qualified, overload, arguments)
 
 
+def _create_collectives(*arguments: Any) -> Any:
+    from torch_spyre.distributed import SpyreCCL
+
+    return SpyreCCL(*arguments)
+
+
+def _register_collectives() -> None:
+    if not torch.distributed.is_available():
+        return
+    backends = torch.distributed.Backend
+    if "spyreccl" not in backends.backend_list:
+        backends.register_backend("spyreccl", _create_collectives, devices=["spyre"])
+
+
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
     from torch_spyre import _fused_ops, _patches, _router
@@ -388,5 +402,6 @@ def register() -> None:
     _patches.install()
     _router.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)
+    _register_collectives()
     # Work must not outlive the interpreter.
     atexit.register(synchronize_all)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collectives between simulated cards, one process each; training on them."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECKS = Path(__file__).with_name("distributed_checks.py")
+
+
+def run(check, size):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "TORCH_SPYRE_DOWNCAST_WARN": "0",
+        "OMP_NUM_THREADS": "1",
+    }
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", str(CHECKS), check, str(r), str(size)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for r in range(size)
+    ]
+    outputs = []
+    try:
+        for rank in ranks:
+            outputs.append(rank.communicate(timeout=400)[0])
+    finally:
+        for rank in ranks:
+            rank.kill()
+    for number, (rank, output) in enumerate(zip(ranks, outputs, strict=True)):
+        assert rank.returncode == 0, f"rank {number}:\n{output[-3000:]}"
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_collectives(size):
+    run("collectives", size)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_training(size):
+    run("training", size)
+
+
+def test_death_of_a_rank():
+    run("death", 2)
