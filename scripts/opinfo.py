@@ -462,13 +462,14 @@ def report(results: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def write_doc(results: dict[str, Any], path: Path) -> None:
+def write_doc(results: dict[str, Any], path: Path, limit: int | None) -> None:
     total = Counter(r["kind"] for r in results.values())
+    which = "all" if limit is None else f"the first {limit}"
     lines = [
         "# PyTorch's OpInfo database on the device",
         "",
         "Written by `scripts/opinfo.py`, which says what the words mean. Eager",
-        "forward, all fp16 samples of every entry of `op_db` that takes fp16.",
+        f"forward, {which} fp16 samples of every entry of `op_db` that takes fp16.",
         "",
         "| | entries |",
         "|---|---|",
@@ -515,7 +516,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
     if options.doc:
-        write_doc(results, options.doc)
+        write_doc(results, options.doc, options.limit)
     sys.exit(any(r["kind"] == "wrong" for r in results.values()))
 
 

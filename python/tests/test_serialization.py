@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saved files hold host images; a layout of one's own travels along."""
+
+import io
+import os
+import subprocess
+import sys
+from multiprocessing.reduction import ForkingPickler
+
+import pytest
+import torch
+import torch.multiprocessing
+from torch import nn
+from torch_spyre import _C
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+
+def sample():
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(-8, 9, (70, 5), generator=generator).half()
+
+
+def saved(value):
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    buffer.seek(0)
+    return buffer
+
+
+def in_order(x, order):
+    layout = _C.SpyreTensorLayout(list(x.shape), list(x.stride()), x.dtype, order)
+    return x.to("spyre", device_layout=layout)
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_layout_travels(weights_only):
+    x = in_order(sample(), [1, 0])
+    y = torch.load(saved(x), weights_only=weights_only)
+    assert y.device_tensor_layout() == x.device_tensor_layout()
+    assert torch.equal(y.cpu(), sample())
+    default = torch.load(saved(sample().to("spyre")), weights_only=weights_only)
+    assert default.device_tensor_layout() == _C.SpyreTensorLayout([70, 5], x.dtype)
+
+
+def test_views_share_storage_and_layout():
+    x = in_order(sample(), [1, 0])
+    a, b = torch.load(saved([x, x[3:9]]), weights_only=True)
+    assert a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    assert b.device_tensor_layout() == x.device_tensor_layout()
+    assert torch.equal(b.cpu(), sample()[3:9])
+    b.zero_()
+    assert not a[3:9].cpu().any()
+
+
+def test_state_dict_of_a_linear_layer():
+    module = nn.Linear(70, 8).half().to("spyre")
+    state = torch.load(saved(module.state_dict()), weights_only=True)
+    assert (
+        state["weight"].device_tensor_layout() == module.weight.device_tensor_layout()
+    )
+    other = nn.Linear(70, 8).half().to("spyre")
+    other.load_state_dict(state)
+    assert torch.equal(other.weight.cpu(), module.weight.cpu())
+
+
+def test_other_machines_need_no_package(tmp_path):
+    path = tmp_path / "x.pt"
+    torch.save(in_order(sample(), [1, 0]), path)
+    code = (
+        "import sys, torch; "
+        f"x = torch.load({str(path)!r}, map_location='cpu', weights_only=True); "
+        "assert 'torch_spyre' not in sys.modules and x.device.type == 'cpu'; "
+        "print(x.sum().item())"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    assert float(result.stdout) == sample().sum().item()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "70,5/5,1/1,70,64/64,5,1",
+        "70,x/5,1/1,70,64/64,5,1/0",
+        "70,5/1,5,1/1,70,64/64,5,1/0",
+        "70,5/5,1/1,70,64/64,5,1/9",
+        "70,5/5,1/1,2,64/64,5,1/0",
+        "70,6/6,1/1,70,64/64,6,1/0",
+        "-70,-5/5,1/1,70,64/64,5,1/0",
+        "9223372036854775807,5/5,1/1,70,64/64,5,1/0",
+        "",
+    ],
+)
+def test_damaged_layouts(text):
+    x = sample().to("spyre")
+    with pytest.raises(RuntimeError, match=r"saved layout .* is damaged"):
+        torch._utils.set_tensor_metadata(x, {f"spyre.layout/{text}": True})
+    assert torch.equal(x.cpu(), sample())
+
+
+def test_no_sharing_between_processes():
+    with pytest.raises(RuntimeError, match="only available on CPU"):
+        ForkingPickler.dumps(sample().to("spyre"))
+
+
+def test_dlpack_to_the_cpu():
+    x = sample()
+    capsule = x.to("spyre").__dlpack__(dl_device=(1, 0))
+    assert torch.equal(torch.utils.dlpack.from_dlpack(capsule), x)
+
+
+def test_exported_programs():
+    module = nn.Sequential(nn.Linear(5, 8), nn.ReLU())
+    x = torch.randn(70, 5, generator=torch.Generator().manual_seed(1))
+    expected = module(x)
+    program = torch.export.export(module, (x,)).module()
+    result = program.to("spyre")(x.to("spyre"))
+    torch.testing.assert_close(result.cpu(), expected, rtol=1e-5, atol=1e-6)
