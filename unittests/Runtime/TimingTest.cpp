@@ -236,6 +236,37 @@ TEST_F(Timing, TilesGoAroundTheRing) {
   }
 }
 
+TEST_F(Timing, ReadsLXOfOtherCores) {
+  // All of eight cores read 128 sticks of core 5's LX: seven times over the
+  // ring, 1 to 5 hops the shorter way of 32.
+  TimingReport report = simulate(R"(
+#row = affine_set<(i) : (i >= 0, -i + 8191 >= 0)>
+#order = affine_map<(i) -> (i)>
+func.func @read(%x: index) attributes {grid = [8]} {
+  %zero = arith.constant 0 : index
+  %there = arith.constant 16384 : index
+  %v = ktdp.construct_memory_view %zero, sizes: [8192], strides: [1] {coordinate_set = #row, memory_space = #ktdp.memory_space<ct_local, ct_id = 5>} : memref<8192xf16>
+  %w = ktdp.construct_memory_view %there, sizes: [8192], strides: [1] {coordinate_set = #row, memory_space = #ktdp.memory_space<ct_local>} : memref<8192xf16>
+  %t = ktdp.construct_access_tile %v[%zero] {access_tile_set = #row, access_tile_order = #order} : memref<8192xf16> -> !ktdp.access_tile<8192xindex>
+  %u = ktdp.construct_access_tile %w[%zero] {access_tile_set = #row, access_tile_order = #order} : memref<8192xf16> -> !ktdp.access_tile<8192xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<8192xindex> -> tensor<8192xf16>
+  %r = arith.addf %d, %d : tensor<8192xf16>
+  ktdp.store %r, %u : tensor<8192xf16>, !ktdp.access_tile<8192xindex>
+  return
+}
+)");
+  EXPECT_EQ(report.ringBytes, 7u * 16384);
+  EXPECT_EQ(report.deviceBytesRead, 0u);
+  EXPECT_EQ(report.bottleneck, "ring");
+  uint64_t links = 0;
+  for (const TraceEvent &event : report.events)
+    links += event.kind == TraceEvent::Slice && event.process == 2;
+  EXPECT_EQ(links, 5u + 4 + 3 + 2 + 1 + 1 + 2);
+  // Downwards five reads queue for the link below core 5; each takes 128 ns.
+  EXPECT_GE(report.predictedSeconds, (5 * 128 + 64) * ns);
+  EXPECT_LE(report.predictedSeconds, (5 * 128 + 64 + 10) * ns);
+}
+
 TEST_F(Timing, LanesNeverOverlap) {
   for (const std::string &text :
        {streaming(1, 8, 0, kExp), streaming(12, 3, 1, kAdd), pairs(4)}) {
