@@ -103,10 +103,12 @@ def main() -> int:
             add("softmax", kernels.softmax(1024, 1024, cores), x, x)
             x = array(4096)
             add("add", kernels.add(4096, cores), x, x, x)
-            for m, k, n in ((8, 1024, 2048), (64, 2048, 2048), (256, 1024, 1024)):
+            for m, k, n in ((8, 1024, 2048), (64, 2048, 2048), (128, 1024, 1024)):
+                # Two accumulators and the tile of B have to fit LX.
+                step = 256 if cores > 1 else 64
                 add(
                     "matmul",
-                    kernels.matmul(m, k, n, cores, 256),
+                    kernels.matmul(m, k, n, cores, step),
                     array(m, k),
                     array(k, n),
                     array(m, n),
