@@ -47,16 +47,31 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   }
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
+  division.mode = options.mode;
   manager.addNestedPass<func::FuncOp>(createSpyreWorkDivision(division));
   SpyreBufferizeOptions bufferize;
   bufferize.cores = options.cores;
   manager.addPass(createSpyreBufferize(bufferize));
-  if (options.lxPlanning)
-    manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning());
+  if (options.lxPlanning) {
+    SpyreLXPlanningOptions lx;
+    lx.solver = options.lxSolver;
+    lx.mode = options.mode;
+    manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning(lx));
+  }
   manager.addNestedPass<func::FuncOp>(createSpyreMemoryPlanning());
+  if (!options.decisionsIn.empty()) {
+    SpyreDecisionsInOptions decisions;
+    decisions.file = options.decisionsIn;
+    manager.addPass(createSpyreDecisionsIn(decisions));
+  }
   SpyreVerifyPlanOptions verify;
   verify.cores = options.cores;
   manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));
+  if (!options.decisionsOut.empty()) {
+    SpyreDecisionsOutOptions decisions;
+    decisions.file = options.decisionsOut;
+    manager.addPass(createSpyreDecisionsOut(decisions));
+  }
   if (options.toKTIR)
     manager.addPass(createConvertSpyreGraphToKTIR());
 }

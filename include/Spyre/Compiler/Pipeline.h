@@ -19,6 +19,21 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "lx-planning",
       llvm::cl::desc("Keep intermediate buffers in LX where they fit"),
       llvm::cl::init(true)};
+  Option<std::string> lxSolver{
+      *this, "lx-solver",
+      llvm::cl::desc("Placement in LX: greedy, firstfit, bestfit or optimal"),
+      llvm::cl::init("optimal")};
+  Option<std::string> mode{
+      *this, "mode",
+      llvm::cl::desc("Rules of work division and LX planning: default or "
+                     "reference"),
+      llvm::cl::init("default")};
+  Option<std::string> decisionsIn{
+      *this, "decisions-in",
+      llvm::cl::desc("JSON file whose decisions replace the planned ones")};
+  Option<std::string> decisionsOut{
+      *this, "decisions-out",
+      llvm::cl::desc("JSON file to write the plan's decisions to")};
   Option<bool> toKTIR{*this, "to-ktir",
                       llvm::cl::desc("Lower the plan to KTIR"),
                       llvm::cl::init(true)};

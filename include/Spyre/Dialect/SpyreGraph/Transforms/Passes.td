@@ -313,4 +313,45 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
+def SpyreDecisionsOut : Pass<"spyre-decisions-out", "::mlir::ModuleOp"> {
+  let summary = "write the decisions of a plan to a JSON file";
+  let description = [{
+    Decisions are worth reading, comparing and trying others. The file has per
+    function its operations in order (name, source line, loop extents, counts
+    of the loops around it, division), its buffers (source line, shape, layout,
+    placement) and the size of its pool. `--spyre-decisions-out=f.json` is
+    short for `--spyre-decisions-out="file=f.json"`.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "\"-\"",
+           "File to write; -: standard output">,
+  ];
+}
+
+def SpyreDecisionsIn : Pass<"spyre-decisions-in", "::mlir::ModuleOp"> {
+  let summary = "take the decisions of a plan from a JSON file";
+  let description = [{
+    Reads what --spyre-decisions-out wrote, perhaps edited, into a plan of the
+    same graph. Divisions, placements and the size of the pool replace the
+    planned ones; whether they are a plan, --spyre-verify-plan must say
+    afterwards, in which operations and buffers appear with their locations.
+
+    Constraints:
+    - SG-DECISIONS-C1: the file is JSON of this version.
+    - SG-DECISIONS-C2: its functions, operations and buffers are those of the
+      module: same names, extents and shapes, in the same order.
+    - SG-DECISIONS-C3: every division, placement and pool size is complete and
+      not negative.
+    - SG-DECISIONS-C4: layouts and loops are those of the module; the passes
+      that make them must be told to make others.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "\"\"", "File to read">,
+  ];
+  let statistics = [
+    Statistic<"numChanged", "changed", "Decisions that the file changes">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
 #endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
