@@ -108,22 +108,22 @@ func.func @ineligible(%x: memref<64x64xf16, #l>, %i: memref<64xi64, #i1>, %y: me
 
 // -----
 
-#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-#id = affine_map<(i, j) -> (i, j)>
-#tr = affine_map<(i, j) -> (j, i)>
-#one = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>
+#l = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i, j, k) -> (i, j, k)>
+#tr = affine_map<(i, j, k) -> (j, i, k)>
+#one = #spyre_graph.division<splits = [1, 1, 1], chunks = [8, 8, 64]>
 
 // An element may not be written before another iteration reads it: the sum of a
-// matrix and its transpose is not in place.
+// tensor and its transpose is not in place.
 // CHECK-LABEL: func.func @transposed_sum
 // CHECK: offset = 0, local
 // CHECK: offset = 8192, local
-func.func @transposed_sum(%x: memref<64x64xf16, #l>, %y: memref<64x64xf16, #l>) {
-  %a = memref.alloc() : memref<64x64xf16, #l>
-  %b = memref.alloc() : memref<64x64xf16, #l>
-  spyre_graph.neg ins(%x : memref<64x64xf16, #l>) outs(%a : memref<64x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 64, 64>, division = #one}
-  spyre_graph.add ins(%a, %a : memref<64x64xf16, #l>, memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {maps = [#id, #tr, #id], extents = array<i64: 64, 64>, division = #one}
-  spyre_graph.neg ins(%b : memref<64x64xf16, #l>) outs(%y : memref<64x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 64, 64>, division = #one}
+func.func @transposed_sum(%x: memref<8x8x64xf16, #l>, %y: memref<8x8x64xf16, #l>) {
+  %a = memref.alloc() : memref<8x8x64xf16, #l>
+  %b = memref.alloc() : memref<8x8x64xf16, #l>
+  spyre_graph.neg ins(%x : memref<8x8x64xf16, #l>) outs(%a : memref<8x8x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 8, 8, 64>, division = #one}
+  spyre_graph.add ins(%a, %a : memref<8x8x64xf16, #l>, memref<8x8x64xf16, #l>) outs(%b : memref<8x8x64xf16, #l>) {maps = [#id, #tr, #id], extents = array<i64: 8, 8, 64>, division = #one}
+  spyre_graph.neg ins(%b : memref<8x8x64xf16, #l>) outs(%y : memref<8x8x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 8, 8, 64>, division = #one}
   return
 }
 

@@ -236,3 +236,34 @@ func.func @outside_buffer(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
   spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#off, #id], extents = array<i64: 4, 64>, division = #d}
   return
 }
+
+// -----
+
+#w = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i, j, k) -> (i, j, k)>
+
+// SG-PLAN-C10: the device sizes are [4194304, 1, 2, 64].
+func.func @wide(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16, #w>) {
+  // expected-error @+1 {{operand 0 has a span of 1073741824 bytes per core, of which 268435456 can be addressed; divide an outer dimension}}
+  spyre_graph.neg ins(%x : memref<2x4194304x64xf16, #w>) outs(%y : memref<2x4194304x64xf16, #w>) {maps = [#id, #id], extents = array<i64: 2, 4194304, 64>, division = #spyre_graph.division<splits = [2, 1, 1], chunks = [1, 4194304, 64]>}
+  return
+}
+
+// Four slices of the outermost dimension are narrow enough.
+func.func @narrow(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16, #w>) {
+  spyre_graph.neg ins(%x : memref<2x4194304x64xf16, #w>) outs(%y : memref<2x4194304x64xf16, #w>) {maps = [#id, #id], extents = array<i64: 2, 4194304, 64>, division = #spyre_graph.division<splits = [1, 4, 1], chunks = [2, 1048576, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#c = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+
+// SG-PLAN-C11
+func.func @two_sticks(%x: memref<64x64xf16, #l>, %z: memref<64x64xf16, #c>, %y: memref<64x64xf16, #l>) {
+  // expected-error @+1 {{operand 1 has its sticks along loop dimension 0, but operand 0 along 1}}
+  spyre_graph.add ins(%x, %z : memref<64x64xf16, #l>, memref<64x64xf16, #c>) outs(%y : memref<64x64xf16, #l>) {maps = [#id, #id, #id], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  return
+}

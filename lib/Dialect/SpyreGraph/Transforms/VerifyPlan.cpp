@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -106,6 +107,7 @@ private:
     }
     if (failed(verifyDivision(spyreOp)) || failed(verifyBounds(spyreOp)) ||
         failed(verifyWrittenSticks(spyreOp)) || failed(verifySlices(spyreOp)) ||
+        failed(verifySpans(spyreOp)) || failed(verifySticks(spyreOp)) ||
         failed(verifyContents(spyreOp)))
       return failure();
     return success();
@@ -481,6 +483,84 @@ private:
     return success();
   }
 
+  /// SG-PLAN-C10
+  LogicalResult verifySpans(SpyreOpInterface op) {
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    ArrayRef<int64_t> chunks = op.getWorkDivision().getChunks();
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    for (OpOperand &operand : op->getOpOperands()) {
+      // A tile's sticks are as far apart as those of its buffer.
+      Value buffer = operand.get();
+      if (auto tile = buffer.getDefiningOp<memref::SubViewOp>())
+        buffer = tile.getSource();
+      auto type = cast<MemRefType>(buffer.getType());
+      LayoutAttrInterface layout = getLayout(type);
+      memref::AllocOp alloc = getAlloc(buffer);
+      PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
+      if (layout.getSizeInBytes(type.getShape()) <= spec.maxSpanBytes ||
+          (placement && placement.getSpace() == MemorySpace::lx))
+        continue;
+      unsigned number = operand.getOperandNumber();
+      // The first core has as much as any. From the outermost device dimension
+      // inwards, up to the first of which it touches more than one index.
+      SmallVector<::spyre::DeviceDim> dims =
+          layout.getDeviceDims(type.getShape());
+      int64_t span = layout.getSizeInBytes(type.getShape());
+      for (const ::spyre::DeviceDim &dim : ArrayRef(dims).drop_back()) {
+        span /= dim.extent;
+        if (dim.hostDim < 0)
+          continue;
+        auto [low, high] =
+            getRange(maps[number].getResult(dim.hostDim), chunks);
+        if (indirect && indirect->operand == number &&
+            indirect->dim == dim.hostDim)
+          high = low + type.getDimSize(dim.hostDim) - 1;
+        int64_t count =
+            std::min(high / dim.step - low / dim.step + 1, dim.extent);
+        if (count > 1) {
+          span *= count;
+          break;
+        }
+      }
+      if (span > spec.maxSpanBytes)
+        return op->emitOpError()
+               << "operand " << number << " has a span of " << span
+               << " bytes per core, of which " << spec.maxSpanBytes
+               << " can be addressed; divide an outer dimension of its layout "
+                  "over more cores, or the operation into several";
+    }
+    return success();
+  }
+
+  /// SG-PLAN-C11
+  LogicalResult verifySticks(SpyreOpInterface op) {
+    if (op.getLayoutRule() != LayoutRule::Pointwise || op->getNumOperands() < 3)
+      return success();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    if (llvm::is_contained(extents, 0))
+      return success();
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    std::optional<std::pair<unsigned, unsigned>> first;
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned number = operand.getOperandNumber();
+      int64_t stickDim = getLayout(operand.get().getType())
+                             .getStickDim(getBufferShape(operand.get()));
+      if (stickDim < 0)
+        continue;
+      auto dim = dyn_cast<AffineDimExpr>(maps[number].getResult(stickDim));
+      if (!dim || extents[dim.getPosition()] <= 1)
+        continue;
+      if (!first)
+        first = {number, dim.getPosition()};
+      else if (first->second != dim.getPosition())
+        return op->emitOpError() << "operand " << number
+                                 << " has its sticks along loop dimension "
+                                 << dim.getPosition() << ", but operand "
+                                 << first->first << " along " << first->second;
+    }
+    return success();
+  }
+
   /// SG-PLAN-C8
   LogicalResult verifyContents(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
@@ -723,6 +803,7 @@ private:
 
   func::FuncOp func;
   int64_t cores, scratchpadBytes;
+  ::spyre::DeviceSpec spec;
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;

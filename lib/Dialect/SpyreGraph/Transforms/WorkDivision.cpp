@@ -109,6 +109,7 @@ public:
       addCandidate(whole);
     else
       enumerate(0, 1, whole);
+    keepSmallSpans();
     return std::move(result);
   }
 
@@ -139,6 +140,35 @@ private:
                           : elements * spec.stickBytes;
     result.operandBytes.push_back(bytes * std::min(1.0, iterations / elements));
     operandDims.push_back(std::move(dims));
+  }
+
+  /// Drops candidates under which a core touches too wide a span of an operand
+  /// in device memory, if others do not.
+  void keepSmallSpans() {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) {
+          auto type = cast<ShapedType>(operand.getType());
+          LayoutAttrInterface layout = getLayout(type);
+          return layout &&
+                 layout.getSizeInBytes(type.getShape()) > spec.maxSpanBytes;
+        }))
+      return;
+    std::vector<Candidate> kept;
+    std::vector<OperandCost> keptCosts;
+    for (unsigned number = 0; number < result.candidates.size(); ++number) {
+      bool fits = true;
+      for (unsigned operand = 0; operand < result.numOperands; ++operand)
+        fits &= getSpanInBytes(op, operand, result.candidates[number].chunks) <=
+                spec.maxSpanBytes;
+      if (!fits)
+        continue;
+      kept.push_back(result.candidates[number]);
+      for (unsigned operand = 0; operand < result.numOperands; ++operand)
+        keptCosts.push_back(result.get(number, operand));
+    }
+    if (kept.empty())
+      return;
+    result.candidates = std::move(kept);
+    result.operandCosts = std::move(keptCosts);
   }
 
   /// Tries every useful number of slices of loop dimension `dim` and those

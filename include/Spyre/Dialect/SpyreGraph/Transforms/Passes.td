@@ -302,6 +302,10 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
     - SG-PLAN-C8: no buffer, and no tile of one, is read before it is written.
     - SG-PLAN-C9: a tile is a dense part, inside its bounds and at whole sticks,
       of a buffer in device memory whose layout is relative to its shape.
+    - SG-PLAN-C10: what a core touches of an operand in device memory spans at
+      most 256 MiB.
+    - SG-PLAN-C11: the operands of an elementwise operation with several inputs
+      have their sticks along one loop dimension.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card">,
