@@ -244,7 +244,7 @@ func.func @outside_buffer(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
 
 // SG-PLAN-C10: the device sizes are [4194304, 1, 2, 64].
 func.func @wide(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16, #w>) {
-  // expected-error @+1 {{operand 0 has a span of 1073741824 bytes per core, of which 268435456 can be addressed; divide an outer dimension}}
+  // expected-error @+1 {{operand 0 has a span of 1073741824 bytes of device memory per core, of which 268435456 can be addressed; divide an outer dimension}}
   spyre_graph.neg ins(%x : memref<2x4194304x64xf16, #w>) outs(%y : memref<2x4194304x64xf16, #w>) {maps = [#id, #id], extents = array<i64: 2, 4194304, 64>, division = #spyre_graph.division<splits = [2, 1, 1], chunks = [1, 4194304, 64]>}
   return
 }

@@ -525,7 +525,8 @@ private:
       if (span > spec.maxSpanBytes)
         return op->emitOpError()
                << "operand " << number << " has a span of " << span
-               << " bytes per core, of which " << spec.maxSpanBytes
+               << " bytes of device memory per core, of which "
+               << spec.maxSpanBytes
                << " can be addressed; divide an outer dimension of its layout "
                   "over more cores, or the operation into several";
     }

@@ -169,7 +169,12 @@ FAULTS = [
         r"\1\n  memref.copy %mm, %y : memref<64x192xf16, #l> to memref<64x192xf16, #l>",
         "is no device operation but uses a buffer",
     ),
-    ("span too wide", "SPAN", "", "has a span of 1073741824 bytes per core"),
+    (
+        "span too wide",
+        "SPAN",
+        "",
+        "has a span of 1073741824 bytes of device memory per core",
+    ),
 ]
 
 SPAN = """
