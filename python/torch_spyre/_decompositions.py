@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torch_spyre import _C, _fused_ops
+from torch_spyre import _C, _elementary, _fused_ops
 
 
 @functools.cache
@@ -27,6 +27,7 @@ def decompositions() -> dict[Any, Callable]:
 
     table = {
         **core_aten_decompositions(),
+        **_elementary.DECOMPOSITIONS,
         **_fused_ops.DECOMPOSITIONS,
         **_fused_ops.RANDOM_DECOMPOSITIONS,
         **_fused_ops.foreach_decompositions(),
@@ -37,9 +38,7 @@ def decompositions() -> dict[Any, Callable]:
 
 @functools.cache
 def all_decompositions() -> dict[Any, Callable]:
-    """Those of PyTorch that are not core ATen too."""
+    """All of PyTorch, also of what the ATen table has: for calls that it refuses."""
     from torch._decomp import decomposition_table
 
-    own = table_operators()
-    table = {op: fn for op, fn in decomposition_table.items() if str(op) not in own}
-    return {**table, **decompositions()}
+    return {**decomposition_table, **decompositions()}

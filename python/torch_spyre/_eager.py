@@ -27,6 +27,7 @@ from torch_spyre._decompositions import (
     decompositions,
     table_operators,
 )
+from torch_spyre._elementary import DECOMPOSITIONS as OWN
 from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 #: Answer to _C: an argument was resized, look the call up again.
@@ -199,15 +200,30 @@ def _compile(call: _Call, arguments: list[Any]) -> Any:
         if str(call.functional) not in table_operators():
             raise _C.UnsupportedOp(f"{call.functional} is not in the ATen table")
         return _finish(call, arguments, *_import_row(call, arguments, tensors, metas))
-    except _C.UnsupportedOp as error:
-        reason = error
-    for table in (decompositions(), all_decompositions()):
+    except _C.UnsupportedOp:
+        pass
+    table = dict(decompositions())
+    target = call.functional
+    while True:
+        # What was refused is taken apart one by one.
+        decomposition = all_decompositions().get(target)
+        if decomposition is not None:
+            table[target] = decomposition
         try:
             imported = _import_decomposed(call, arguments, tensors, table)
             return _finish(call, arguments, *imported)
-        except _C.UnsupportedOp as error:
-            reason = error
-    raise reason
+        except _RefusedNode as error:
+            if error.target in table or error.target not in all_decompositions():
+                raise
+            target = error.target
+
+
+class _RefusedNode(_C.UnsupportedOp):
+    """The ATen table refused an operator of a decomposition."""
+
+    def __init__(self, target: Any, reason: str) -> None:
+        super().__init__(reason)
+        self.target = target
 
 
 def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
@@ -350,7 +366,10 @@ def _import_decomposed(
     output: Any = None
     for node in graph.nodes:
         if node.op == "call_function":
-            importer.add_node(node, node.meta["val"])
+            try:
+                importer.add_node(node, node.meta["val"])
+            except _C.UnsupportedOp as error:
+                raise _RefusedNode(node.target, str(error)) from error
         elif node.op == "get_attr":
             importer.values[node] = _Number(_constant(graph.owning_module, node))
         elif node.op == "output":
@@ -396,11 +415,16 @@ def _trace(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     position = iter(range(len(tensors)))
+    own = OWN.get(call.functional)
 
     def number(value: Any) -> Any:
         if isinstance(value, list):
             return [number(v) for v in value]
-        return _Slot(next(position)) if _is_spyre(value) else value
+        if _is_spyre(value):
+            return _Slot(next(position))
+        if isinstance(value, torch.Tensor) and own is not None:
+            return value.item()
+        return value
 
     slots = [number(a) for a in arguments]
 
@@ -408,9 +432,13 @@ def _trace(
         def fill(value: Any) -> Any:
             if isinstance(value, list):
                 return [fill(v) for v in value]
-            return values[value.index] if isinstance(value, _Slot) else value
+            if isinstance(value, _Slot):
+                return values[value.index]
+            return value
 
         inputs = [fill(slots[i]) for i in call.inputs]
+        if own is not None:
+            return own(*inputs)
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)

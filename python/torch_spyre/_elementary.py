@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementary functions and movements that the ATen table has no row for.
+
+Functions compute in fp32 from few table operators and round once at the end, so
+that fp16 results are within a unit in the last place. Eager and compiled graphs
+use the same ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+
+def _in_fp32(function: Callable) -> Callable:
+    """Runs on fp32 tensors; the result has the type PyTorch promotes to."""
+
+    @functools.wraps(function)
+    def call(*operands: Any) -> Tensor:
+        tensors = [o for o in operands if isinstance(o, Tensor)]
+        dtype = functools.reduce(
+            torch.promote_types,
+            [torch.result_type(tensors[0], o) for o in operands],
+        )
+        if not dtype.is_floating_point:
+            dtype = torch.float32
+        wide = [o.float() if isinstance(o, Tensor) else o for o in operands]
+        return function(*wide).to(dtype)
+
+    return call
+
+
+def _with_sign_of(x: Tensor, magnitude: Tensor) -> Tensor:
+    return torch.where(x < 0, -magnitude, magnitude)
+
+
+def _atan(x: Tensor) -> Tensor:
+    """Reduced to |z| <= tan(pi / 8), where an odd polynomial is exact to 2^-24."""
+    a = x.abs()
+    big, mid = a > 2.414213562373095, a > 0.41421356237309503
+    start = torch.where(big, math.pi / 2, torch.where(mid, math.pi / 4, 0.0))
+    z = torch.where(big, -1.0 / a, torch.where(mid, (a - 1.0) / (a + 1.0), a))
+    s = z * z
+    p = ((0.0805374449538 * s - 0.138776856032) * s + 0.199777106478) * s
+    return _with_sign_of(x, start + ((p - 0.333329491539) * s * z + z))
+
+
+def _sinh(x: Tensor) -> Tensor:
+    a = x.abs()
+    e = a.clamp(max=40.0).expm1()
+    return _with_sign_of(
+        x, torch.where(a > 20.0, 0.5 * a.exp(), 0.5 * (e + e / (e + 1.0)))
+    )
+
+
+def _cosh(x: Tensor) -> Tensor:
+    e = x.abs().exp()
+    return 0.5 * e + 0.5 / e
+
+
+def _asinh(x: Tensor) -> Tensor:
+    a = x.abs()
+    s = a * a
+    small = (a + s / (1.0 + (s + 1.0).sqrt())).log1p()
+    return _with_sign_of(x, torch.where(a > 1e9, a.log() + math.log(2.0), small))
+
+
+def _acosh(x: Tensor) -> Tensor:
+    t = x - 1.0
+    near = (t + (t * (t + 2.0)).sqrt()).log1p()
+    return torch.where(x > 1e9, x.log() + math.log(2.0), near)
+
+
+def _atanh(x: Tensor) -> Tensor:
+    a = x.abs()
+    return _with_sign_of(x, 0.5 * (2.0 * a / (1.0 - a)).log1p())
+
+
+_ERFC = (
+    *(0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807),
+    *(-0.18628806, 0.09678418, 0.37409196, 1.00002368),
+)
+
+
+def _erfc(x: Tensor) -> Tensor:
+    """Chebyshev fit of the logarithm, relative error below 1.2e-7."""
+    a = x.abs()
+    t = 1.0 / (1.0 + 0.5 * a)
+    p = torch.full_like(t, _ERFC[0])
+    for coefficient in _ERFC[1:]:
+        p = p * t + coefficient
+    r = t * (p * t - 1.26551223 - a * a).exp()
+    return torch.where(x < 0, 2.0 - r, r)
+
+
+def _hypot(x: Tensor, y: Tensor) -> Tensor:
+    a, b = x.abs(), y.abs()
+    large, small = torch.maximum(a, b), torch.minimum(a, b)
+    ratio = small / large
+    finite = large * (1.0 + ratio * ratio).sqrt()
+    return torch.where((large == 0) | large.isinf(), large, finite)
+
+
+def _negative(x: Tensor) -> Tensor:
+    """Whether the sign is set, also of zero."""
+    if not x.is_floating_point():
+        return x < 0
+    return (x < 0) | ((x == 0) & (x.reciprocal() < 0))
+
+
+def _atan2(y: Tensor, x: Tensor) -> Tensor:
+    zero = (x == 0) & (y == 0)
+    angle = torch.where(zero, 0.0, _atan(y.abs() / x.abs()))
+    angle = torch.where(_negative(x), math.pi - angle, angle)
+    return torch.where(_negative(y), -angle, angle)
+
+
+def _logaddexp2(x: Tensor, y: Tensor) -> Tensor:
+    large = torch.maximum(x, y)
+    sum_ = large + (1.0 + torch.exp2(-(x - y).abs())).log2()
+    return torch.where(large.isinf(), large, sum_)
+
+
+def _angle(x: Tensor) -> Tensor:
+    return torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0))
+
+
+def _copysign(x: Tensor, sign: Any) -> Tensor:
+    if not isinstance(sign, Tensor):
+        return -x.abs() if math.copysign(1.0, sign) < 0 else x.abs()
+    return torch.where(_negative(sign), -x.abs(), x.abs())
+
+
+def _fmod(x: Tensor, y: Any) -> Tensor:
+    dtype = torch.result_type(x, y)
+    x = x.to(dtype)
+    divisor = y.to(dtype).abs() if isinstance(y, Tensor) else abs(y)
+    return _with_sign_of(x, torch.remainder(x.abs(), divisor))
+
+
+def _fmax(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.maximum(x, y)))
+
+
+def _fmin(x: Tensor, y: Tensor) -> Tensor:
+    return torch.where(x.isnan(), y, torch.where(y.isnan(), x, torch.minimum(x, y)))
+
+
+def _flip(x: Tensor, dims: list[int]) -> Tensor:
+    result = x
+    for dim in {d % max(x.dim(), 1) for d in dims}:
+        if x.dim() and x.shape[dim] > 1:
+            order = torch.arange(x.shape[dim] - 1, -1, -1, device=x.device)
+            result = result.index_select(dim, order)
+    return result.clone() if result is x else result
+
+
+def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor:
+    if not dims:
+        return _roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    result = x
+    for shift, dim in zip(shifts, dims, strict=True):
+        size = x.shape[dim]
+        start = (-shift) % size if size else 0
+        if start:
+            parts = [
+                result.narrow(dim, start, size - start),
+                result.narrow(dim, 0, start),
+            ]
+            result = torch.cat(parts, dim)
+    return result.clone() if result is x else result
+
+
+DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.acos.default: _in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
+    aten.acosh.default: _in_fp32(_acosh),
+    aten.angle.default: _in_fp32(_angle),
+    aten.asin.default: _in_fp32(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt())),
+    aten.asinh.default: _in_fp32(_asinh),
+    aten.atan.default: _in_fp32(_atan),
+    aten.atan2.default: _in_fp32(_atan2),
+    aten.atanh.default: _in_fp32(_atanh),
+    aten.copysign.Scalar: _in_fp32(_copysign),
+    aten.copysign.Tensor: _in_fp32(_copysign),
+    aten.cosh.default: _in_fp32(_cosh),
+    aten.erfc.default: _in_fp32(_erfc),
+    aten.exp2.default: _in_fp32(lambda x: torch.pow(2.0, x)),
+    aten.flip.default: _flip,
+    aten.fmax.default: _fmax,
+    aten.fmin.default: _fmin,
+    aten.fmod.Scalar: _fmod,
+    aten.fmod.Tensor: _fmod,
+    aten.hypot.default: _in_fp32(_hypot),
+    aten.log10.default: _in_fp32(lambda x: x.log2() * math.log10(2.0)),
+    aten.logaddexp2.default: _in_fp32(_logaddexp2),
+    aten.roll.default: _roll,
+    aten.signbit.default: _negative,
+    aten.sinh.default: _in_fp32(_sinh),
+}
