@@ -89,12 +89,14 @@ StorageFormat parse(const std::string &text, HostDtype dtype) {
 }
 
 void save(const at::Tensor &tensor, Metadata &metadata) {
-  if (!tensor.has_storage())
+  // Fake tensors have another storage.
+  const auto *storage = tensor.has_storage()
+                            ? dynamic_cast<const SpyreStorageImpl *>(
+                                  tensor.storage().unsafeGetStorageImpl())
+                            : nullptr;
+  if (!storage || !storage->format || storage->nbytes() == 0)
     return;
-  const SpyreStorageImpl &storage = storageOf(tensor);
-  if (!storage.format || storage.nbytes() == 0)
-    return;
-  const StorageFormat &format = *storage.format;
+  const StorageFormat &format = *storage->format;
   // What loading would give it by itself.
   StorageFormat byItself =
       makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
