@@ -77,7 +77,7 @@ test-tsan:
 	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
 	  --build $(CURDIR)/build-tsan unittests SpyreRuntimeTests
 	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
-	  --build $(CURDIR)/build-tsan lit --filter=Runtime
+	  --build $(CURDIR)/build-tsan lit --filter='Runtime/(contract-form|points|modes|classic)'
 
 docs: setup
 	@scripts/setup.sh docs

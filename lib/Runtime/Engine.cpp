@@ -264,7 +264,7 @@ void Core::countTiles(const Instr &instr) {
              std::to_string(viewBytes) + " bytes)");
 }
 
-void Core::noteViewInLX(int, int64_t first, int64_t end) {
+void Core::noteViewInLX(int64_t first, int64_t end) {
   first = std::max<int64_t>(first, 0);
   end = std::min<int64_t>(end, DeviceMemory::kLXSizeInBytes);
   if (first >= end)

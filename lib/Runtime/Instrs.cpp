@@ -184,6 +184,21 @@ void ScalarInt::run(Core &core) const {
   s[dst].i = wrap(r, elem);
 }
 
+void RuntimeArgInstr::run(Core &core) const {
+  Scalar value = core.scalars[source];
+  if (!isFloat(elem)) {
+    if (value.i % granularity != 0)
+      core.fail(location, "run-time argument is " + std::to_string(value.i) +
+                              ", which is no multiple of its granularity " +
+                              std::to_string(granularity));
+    if (upperbound >= 0 && value.i > upperbound)
+      core.fail(location, "run-time argument is " + std::to_string(value.i) +
+                              ", which is above its upper bound " +
+                              std::to_string(upperbound));
+  }
+  core.scalars[dst] = value;
+}
+
 void ScalarBody::run(Core &core) const {
   BodyFrame frame;
   enterBody(core, body, frame);

@@ -54,6 +54,17 @@ public:
   void trace(Core &core) const override { run(core); }
 };
 
+/// The value of a run-time argument, which keeps what its type promises.
+class RuntimeArgInstr : public Instr {
+public:
+  int dst = 0, source = 0;
+  Elem elem = Elem::Index;
+  int64_t granularity = 1;
+  int64_t upperbound = -1; ///< -1: none
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
 /// Anything else on scalars: a body of one point.
 class ScalarBody : public Instr {
 public:

@@ -98,7 +98,7 @@ void MemoryViewInstr::run(Core &core) const {
     blockEnd = DeviceMemory::kLXSizeInBytes;
     v.base = core.memory->lx(owner);
     if (!isEmpty && owner == core.coreId && core.check != Check::None)
-      core.noteViewInLX(location, firstByte, endByte);
+      core.noteViewInLX(firstByte, endByte);
   } else {
     v.base = core.memory->at(0);
     blockEnd = static_cast<int64_t>(core.memory->capacityInBytes());

@@ -105,6 +105,8 @@ int FunctionLoader::tileSlot(Value value) {
 }
 
 bool FunctionLoader::isScalar(Type type) const {
+  if (auto argument = dyn_cast<ktdp::RuntimeArgType>(type))
+    type = argument.getValueType();
   return !isa<ShapedType>(type) && elemOf(type).has_value();
 }
 
@@ -268,7 +270,8 @@ LogicalResult FunctionLoader::load(func::FuncOp op) {
     if (!isScalar(arg.getType()))
       return op->emitError("argument ")
              << arg.getArgNumber() << " has type " << arg.getType()
-             << ", expected index, an integer or a float";
+             << ", expected index, an integer, a float or a run-time argument "
+                "of these";
     function.argSlots.push_back(scalarSlot(arg));
   }
   return loadBlock(op.getBody().front(), function.body);
@@ -356,7 +359,9 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       info.name = "arg" + std::to_string(i);
     if (auto name = entry.getArgAttrOfType<StringAttr>(i, "ktdp.name"))
       info.name = name.getValue().str();
-    info.isFloat = isa<FloatType>(arg.getType());
+    auto runtimeArg = dyn_cast<ktdp::RuntimeArgType>(arg.getType());
+    info.isFloat =
+        isa<FloatType>(runtimeArg ? runtimeArg.getValueType() : arg.getType());
     if (arg.getType().isIndex())
       if (Type type = viewElementType(arg)) {
         info.kind = ArgumentInfo::Array;

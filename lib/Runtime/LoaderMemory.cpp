@@ -142,6 +142,27 @@ LogicalResult FunctionLoader::loadMemory(Operation *op) {
     }
     return success();
   }
+  if (auto extract = dyn_cast<ktdp::RuntimeArgExtractOp>(op)) {
+    auto type = cast<ktdp::RuntimeArgType>(extract.getSource().getType());
+    if (extract.getKind() != ktdp::RuntimeArgExtractKind::value) {
+      ConstantScalar constant;
+      constant.slot = scalarSlot(extract.getResult());
+      constant.elem = Elem::Index;
+      constant.value.i =
+          extract.getKind() == ktdp::RuntimeArgExtractKind::granularity
+              ? *type.getGranularity()
+              : *type.getUpperbound();
+      function.scalars.push_back(constant);
+      return success();
+    }
+    auto &instr = add<RuntimeArgInstr>(op);
+    instr.dst = scalarSlot(extract.getResult());
+    instr.source = scalarSlot(extract.getSource());
+    instr.elem = *elemOf(extract.getResult().getType());
+    instr.granularity = type.getGranularity().value_or(1);
+    instr.upperbound = type.getUpperbound().value_or(-1);
+    return success();
+  }
   if (isa<ktdp::ConstructMemoryViewOp>(op))
     return loadMemoryView(op);
   if (isa<ktdp::ConstructDistributedMemoryViewOp>(op))

@@ -157,7 +157,7 @@ public:
   /// After `instr`: its results are live, what it releases is not. Fails if
   /// tiles and views exceed the LX.
   void countTiles(const Instr &instr);
-  void noteViewInLX(int location, int64_t first, int64_t end);
+  void noteViewInLX(int64_t first, int64_t end);
   /// Device memory that the core has touched through each wide view.
   std::vector<std::pair<int64_t, int64_t>> spans;
   /// Fails if a core's accesses through one view lie too far apart.

@@ -253,3 +253,33 @@ def communication(folder: str) -> None:
         process.returncode == 1
         and "core 1 is a producer in groups 0 and 1" in process.stderr
     ), process.stderr
+
+
+def runtime_arguments(folder: str) -> None:
+    """Values and declared properties of run-time arguments."""
+    program = f"""func.func @f(%z: index {{ktdp.name = "z"}}, %n: !ktdp.runtime_arg<i32, granularity=4, upperbound=64>,
+    %f: !ktdp.runtime_arg<f32>) {{
+    %c0 = arith.constant 0 : index
+    %v = ktdp.runtime_arg_extract value from %n : !ktdp.runtime_arg<i32, granularity=4, upperbound=64> -> i32
+    %g = ktdp.runtime_arg_extract granularity from %n : !ktdp.runtime_arg<i32, granularity=4, upperbound=64> -> index
+    %u = ktdp.runtime_arg_extract upperbound from %n : !ktdp.runtime_arg<i32, granularity=4, upperbound=64> -> index
+    %x = ktdp.runtime_arg_extract value from %f : !ktdp.runtime_arg<f32> -> f32
+    %a = arith.sitofp %v : i32 to f32
+    %gi = arith.index_cast %g : index to i32
+    %b = arith.sitofp %gi : i32 to f32
+    %ui = arith.index_cast %u : index to i32
+    %c = arith.sitofp %ui : i32 to f32
+    %r = tensor.from_elements %a, %b, %c, %x : tensor<4xf32>
+    {store("z", (4,), "f32", "r")}
+    return
+}}
+"""
+    z = np.zeros(4, np.float32)
+    ok(k.run(folder, program, [z, 48, 2.5]))
+    assert k.result(folder, "z").tolist() == [48, 4, 64, 2.5]
+    for bad, message in [
+        (6, "no multiple of its granularity 4"),
+        (68, "above its upper bound 64"),
+    ]:
+        process = k.run(os.path.join(folder, "bad"), program, [z, bad, 1])
+        assert process.returncode == 1 and message in process.stderr, process.stderr
