@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --spyre-pipeline | FileCheck %s
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false" | FileCheck %s --check-prefix=PLAN
+// RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false mode=reference lx-solver=greedy" | FileCheck %s --check-prefix=REFERENCE
+// RUN: not spyre-opt %s --spyre-pipeline="mode=other" 2>&1 | FileCheck %s --check-prefix=MODE
+// RUN: not spyre-opt %s --spyre-pipeline="lx-solver=other" 2>&1 | FileCheck %s --check-prefix=SOLVER
+
+// MODE: error: unknown mode 'other', expected 'default' or 'reference'
+// SOLVER: error: unknown solver 'other', expected 'greedy'
+
+// The reference copies no input into LX.
+// REFERENCE-LABEL: func.func @main(
+// REFERENCE-NOT: spyre_graph.identity
+// REFERENCE: spyre_graph.max ins(%arg0
+// REFERENCE: return
 
 // The way from an imported graph to KTIR: one call per kernel, results written
 // by the kernel that computes them; the first copies the input, which two read,
