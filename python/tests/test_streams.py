@@ -427,3 +427,14 @@ def test_properties_and_seeds():
 
     assert DEVICE_NAME == "spyre"
     assert _C.device_count() == torch.spyre.device_count()
+
+
+def test_stream_bindings():
+    stream = _C.get_stream_from_pool(0, 1)
+    assert stream.id > 32
+    assert _C.set_current_stream(stream).stream_id == 0
+    assert _C.current_stream(0) == stream
+    assert _C.set_current_stream(_C.default_stream(0)) == stream
+    x = torch.empty(3, device="spyre")
+    assert _C.copy_tensor(torch.ones(3), x) is x
+    assert x.cpu().tolist() == [1, 1, 1]

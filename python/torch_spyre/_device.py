@@ -375,6 +375,27 @@ def _compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
     return _eager.compile_call(qualified, overload, arguments)
 
 
+def _exchange_stream(stream: torch.Stream) -> torch.Stream:
+    previous = current_stream(stream.device)
+    set_stream(stream)
+    return previous
+
+
+def _copy_tensor(
+    source: torch.Tensor, destination: torch.Tensor, non_blocking: bool = False
+) -> torch.Tensor:
+    return destination.copy_(source, non_blocking=non_blocking)
+
+
+def _complete_bindings() -> None:
+    """The names of torch_spyre._C that need Python classes."""
+    _C.get_stream_from_pool = lambda device=None, priority=0: Stream(device, priority)
+    _C.current_stream = current_stream
+    _C.default_stream = default_stream
+    _C.set_current_stream = _exchange_stream
+    _C.copy_tensor = _copy_tensor
+
+
 def _create_collectives(*arguments: Any) -> Any:
     from torch_spyre.distributed import SpyreCCL
 
@@ -403,5 +424,6 @@ def register() -> None:
     _router.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)
     _register_collectives()
+    _complete_bindings()
     # Work must not outlive the interpreter.
     atexit.register(synchronize_all)
