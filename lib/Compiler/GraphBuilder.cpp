@@ -6,6 +6,7 @@
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -300,11 +301,55 @@ int GraphBuilder::view(int value, const std::vector<int64_t> &sizes,
   return impl->entries.size() - 1;
 }
 
+static ArrayAttr getHints(OpBuilder &builder,
+                          const std::vector<::spyre::Hint> &hints) {
+  SmallVector<Attribute> attributes;
+  for (const ::spyre::Hint &hint : hints) {
+    NamedAttrList entries;
+    if (!hint.namedDims.empty()) {
+      SmallVector<StringRef> names(hint.namedDims.begin(),
+                                   hint.namedDims.end());
+      entries.set("named_dims", builder.getStrArrayAttr(names));
+    } else {
+      entries.set("dim", builder.getStringAttr(hint.dim));
+      if (hint.tiles) {
+        entries.set("scope", builder.getI64IntegerAttr(hint.scope));
+        entries.set("tiles", builder.getI64IntegerAttr(hint.tiles));
+      } else {
+        entries.set("work_div", builder.getI64IntegerAttr(hint.workDivision));
+      }
+    }
+    attributes.push_back(entries.getDictionary(builder.getContext()));
+  }
+  return builder.getArrayAttr(attributes);
+}
+
+void GraphBuilder::setDimNames(int argument,
+                               const std::vector<DimNames> &names) {
+  impl->checkOpen();
+  const Impl::Root &root = impl->roots[impl->entry(argument).root];
+  if (root.argument < 0 || names.size() != impl->entry(argument).sizes.size())
+    throw Error("dimension names must be given for each dimension of an "
+                "argument");
+  Builder &builder = impl->builder;
+  SmallVector<Attribute> dims;
+  for (const DimNames &dim : names) {
+    SmallVector<Attribute> parts;
+    for (const auto &[name, size] : dim)
+      parts.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("name", builder.getStringAttr(name)),
+           builder.getNamedAttr("size", builder.getI64IntegerAttr(size))}));
+    dims.push_back(builder.getArrayAttr(parts));
+  }
+  impl->function.setArgAttr(root.argument, kDimNamesAttrName,
+                            builder.getArrayAttr(dims));
+}
+
 std::vector<int>
 GraphBuilder::op(const std::string &atenName, const Arguments &args,
                  const KeywordArguments &kwargs,
                  const std::vector<std::optional<ValueMeta>> &results,
-                 const SourceLocation &loc) {
+                 const SourceLocation &loc, const std::vector<Hint> &hints) {
   impl->checkOpen();
   SmallVector<RankedTensorType> types;
   for (const std::optional<ValueMeta> &meta : results) {
@@ -321,9 +366,21 @@ GraphBuilder::op(const std::string &atenName, const Arguments &args,
     types.push_back(RankedTensorType::get(
         meta->sizes, getElementType(&impl->context, meta->dtype)));
   }
+  Block *block = impl->builder.getInsertionBlock();
+  bool isFirst = impl->builder.getInsertionPoint() == block->begin();
+  Operation *before =
+      isFirst ? nullptr : &*std::prev(impl->builder.getInsertionPoint());
   SmallVector<Value> values = importATenOp(
       impl->builder, impl->location(loc), atenName, args, kwargs, types,
       [&](::spyre::ValueId id) { return impl->entry(id.id).value; });
+  if (!hints.empty()) {
+    ArrayAttr attribute = getHints(impl->builder, hints);
+    auto end = impl->builder.getInsertionPoint();
+    for (auto op = before ? std::next(Block::iterator(before)) : block->begin();
+         op != end; ++op)
+      if (isa<SpyreGraphDialect>(op->getDialect()) && !isa<ViewOp>(*op))
+        op->setAttr(kHintsAttrName, attribute);
+  }
   std::vector<int> ids;
   for (auto [value, meta] : llvm::zip_equal(values, results))
     ids.push_back(value ? impl->addRoot(value, meta->dtype, meta->sizes,

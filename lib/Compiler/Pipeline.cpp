@@ -40,6 +40,7 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
   manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
   manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts());
+  manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());
   if (options.lxPlanning) {
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;

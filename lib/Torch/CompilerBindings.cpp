@@ -61,6 +61,28 @@ static py::object fromDtype(HostDtype dtype) {
       reinterpret_cast<PyObject *>(torch::getTHPDtype(scalarType(dtype))));
 }
 
+/// A hint from Python: {"dim", "scope", "tiles"}, {"dim", "work_div"} or
+/// {"named_dims"}.
+static Hint toHint(const py::dict &dict) {
+  Hint hint;
+  for (auto [key, value] : dict) {
+    std::string name = py::str(key);
+    if (name == "dim")
+      hint.dim = value.cast<std::string>();
+    else if (name == "scope")
+      hint.scope = value.cast<int64_t>();
+    else if (name == "tiles")
+      hint.tiles = value.cast<int64_t>();
+    else if (name == "work_div")
+      hint.workDivision = value.cast<int64_t>();
+    else if (name == "named_dims")
+      hint.namedDims = value.cast<std::vector<std::string>>();
+    else
+      throw py::value_error("unknown hint '" + name + "'");
+  }
+  return hint;
+}
+
 static CompileOptions toOptions(const py::dict &dict) {
   CompileOptions options;
   for (auto [key, value] : dict) {
@@ -142,7 +164,7 @@ void initCompilerBindings(py::module &m) {
           "op",
           [](GraphBuilder &self, const std::string &name, const py::list &args,
              const py::dict &kwargs, const py::list &results,
-             const PyLocation &location) {
+             const PyLocation &location, const std::vector<py::dict> &hints) {
             Arguments arguments;
             for (py::handle argument : args)
               arguments.push_back(toArgument(argument));
@@ -160,11 +182,18 @@ void initCompilerBindings(py::module &m) {
               metas.push_back(
                   ValueMeta{hostDtype(toScalarType(dtype)), sizes, strides});
             }
+            std::vector<Hint> given;
+            for (const py::dict &hint : hints)
+              given.push_back(toHint(hint));
             return self.op(name, arguments, keywords, metas,
-                           toLocation(location));
+                           toLocation(location), given);
           },
           py::arg("name"), py::arg("args"), py::arg("kwargs"),
-          py::arg("results"), py::arg("location"))
+          py::arg("results"), py::arg("location"),
+          py::arg("hints") = std::vector<py::dict>())
+      .def("set_dim_names", &GraphBuilder::setDimNames, py::arg("argument"),
+           py::arg("names"),
+           "Names and sizes of the parts of each dimension of an argument.")
       .def(
           "mutate",
           [](GraphBuilder &self, int target, int value,

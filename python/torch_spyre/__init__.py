@@ -43,6 +43,10 @@ def __getattr__(name: str) -> object:
         from torch_spyre._cache import clear_cache
 
         return clear_cache
+    if name in ("declare_tensor_dim", "name_tensor_dims", "spyre_hint"):
+        from torch_spyre import _hints
+
+        return getattr(_hints, name)
     raise AttributeError(f"module 'torch_spyre' has no attribute {name!r}")
 
 

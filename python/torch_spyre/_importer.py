@@ -17,6 +17,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre._hints import HintReader
 
 aten = torch.ops.aten
 
@@ -75,6 +76,8 @@ class StorageSpec:
     home_sizes: tuple[int, ...]
     home_strides: tuple[int, ...]
     layout: _C.SpyreTensorLayout
+    #: Names and sizes of the parts of each home dimension, for hints.
+    dim_names: tuple[tuple[tuple[str, int], ...], ...] = ()
 
 
 class Importer:
@@ -91,6 +94,7 @@ class Importer:
         #: graph input may lie elsewhere in its storage than when traced.
         self.offset_delta: dict[Node, int] = {}
         self._arguments: dict[int, int] = {}
+        self._hints = HintReader()
 
     def add_storage(self, key: int, name: str, spec: StorageSpec) -> int:
         """Adds a program argument (once per ``key``); returns its value."""
@@ -102,6 +106,10 @@ class Importer:
                 list(spec.home_strides),
                 spec.layout,
             )
+            if spec.dim_names:
+                self.builder.set_dim_names(
+                    self._arguments[key], [list(dim) for dim in spec.dim_names]
+                )
         return self._arguments[key]
 
     def add_input(
@@ -143,6 +151,7 @@ class Importer:
         """
         target = node.target
         location = location_of(node)
+        hints = self._hints.read(node)
         if target is operator.getitem:
             source, index = node.args
             self.values[node] = self.values[source][index]
@@ -165,6 +174,7 @@ class Importer:
             {k: self._argument(v) for k, v in node.kwargs.items()},
             specs,
             location,
+            hints,
         )
         if isinstance(meta, (tuple, list)):
             self.values[node] = [

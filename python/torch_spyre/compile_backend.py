@@ -20,7 +20,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule, Node
 
-from torch_spyre import _C, _cache, _dump
+from torch_spyre import _C, _cache, _dump, _hints
 from torch_spyre._decompositions import decompositions
 from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
@@ -91,7 +91,13 @@ def _input_key(
         if identity not in groups:
             groups[identity] = len(storages)
             storages.append(
-                StorageSpec(dtype, tuple(home_sizes), tuple(home_strides), layout)
+                StorageSpec(
+                    dtype,
+                    tuple(home_sizes),
+                    tuple(home_strides),
+                    layout,
+                    _hints.names_of(identity),
+                )
             )
         owner.append(groups[identity])
         specs.append(TensorSpec.of(tensor))

@@ -30,6 +30,19 @@ struct OutputInfo {
   ValueMeta rootMeta;
 };
 
+/// What a user asks of the planner for an operator
+/// (spyre_graph::kHintsAttrName). Exactly one of tiles, workDivision (0: not
+/// given) and namedDims.
+struct Hint {
+  std::string dim;
+  int64_t scope = 0;
+  int64_t tiles = 0, workDivision = 0;
+  std::vector<std::string> namedDims;
+};
+
+/// Names and sizes of the parts of one dimension, outermost first.
+using DimNames = std::vector<std::pair<std::string, int64_t>>;
+
 /// The graph under construction. Values are numbered from 0 in the order of
 /// their creation. Every value is a view of a *root*: an argument's home or
 /// the result of an operation; sizes, strides and offsets count elements of
@@ -52,6 +65,10 @@ public:
                   const std::vector<int64_t> &homeStrides,
                   const TensorLayout &layout);
 
+  /// Names the dimensions of an argument's home, for hints. Throws Error unless
+  /// there is one entry per dimension.
+  void setDimNames(int argument, const std::vector<DimNames> &names);
+
   /// The elements offset + sum(i * strides) of the root storage of `value`
   /// (strides and offset of the result tensor, whatever view `value` is).
   /// Throws Error if they leave the storage.
@@ -67,7 +84,8 @@ public:
   std::vector<int> op(const std::string &atenName, const Arguments &args,
                       const KeywordArguments &kwargs,
                       const std::vector<std::optional<ValueMeta>> &results,
-                      const SourceLocation &loc = {});
+                      const SourceLocation &loc = {},
+                      const std::vector<Hint> &hints = {});
 
   /// aten.copy_: the storage of `target`, an argument or a view of one, holds
   /// `value` (same sizes, converted to its type) when the graph ends.

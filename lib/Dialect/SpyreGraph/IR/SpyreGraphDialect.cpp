@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -101,6 +102,9 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
       return op->emitOpError() << getNameAttrName() << " must be a string";
     return success();
   }
+  // --spyre-resolve-hints checks what it says.
+  if (attribute.getName() == kDimNamesAttrName)
+    return success();
   return op->emitOpError() << "unknown argument attribute "
                            << attribute.getName();
 }

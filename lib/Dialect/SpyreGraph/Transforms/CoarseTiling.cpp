@@ -4,6 +4,7 @@
 
 #include "Access.h"
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "TileLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -45,15 +46,59 @@ public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force)
       : block(block), cores(cores), lxBytes(lxBytes), force(force) {}
 
+  /// Tiles what hints ask for.
+  LogicalResult obeyHints() {
+    numberOps();
+    // Operations under the same scopes, whatever lies between them.
+    llvm::MapVector<ArrayAttr, OpGroup> groups;
+    for (Operation &op : block)
+      if (auto hints = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
+        if (reducesHinted(cast<SpyreOpInterface>(op), hints)) {
+          op.removeAttr(kTileHintsAttrName);
+          continue;
+        }
+        SmallVector<Attribute> scopes;
+        for (Attribute hint : hints) {
+          auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
+          if (!numbers || numbers.size() != 3)
+            return op.emitOpError() << kTileHintsAttrName
+                                    << " must hold arrays [scope, loop "
+                                       "dimension, tiles], but found "
+                                    << hint;
+          scopes.push_back(Builder(op.getContext())
+                               .getDenseI64ArrayAttr({numbers[0], numbers[2]}));
+        }
+        groups[ArrayAttr::get(op.getContext(), scopes)].insert(&op);
+      }
+    for (auto &[scopes, members] : groups) {
+      OpGroup group = close(members);
+      std::vector<TileLevel> levels;
+      for (unsigned depth = 0; depth < scopes.size(); ++depth) {
+        FailureOr<std::optional<TileLevel>> level = getHinted(group, depth);
+        if (failed(level))
+          return failure();
+        if (*level)
+          levels.push_back(std::move(**level));
+      }
+      for (Operation *op : group)
+        op->removeAttr(kTileHintsAttrName);
+      if (levels.empty())
+        continue;
+      tilings.push_back({group, Tiling{levels}});
+      buildTileLoops(group, levels);
+    }
+    return success();
+  }
+
   void run() {
-    int64_t next = 0;
+    numberOps();
     SmallVector<SpyreOpInterface> large;
     for (Operation &op : block) {
-      order[&op] = next++;
       auto spyreOp = dyn_cast<SpyreOpInterface>(op);
       if (spyreOp && isWorthTiling(spyreOp))
         large.push_back(spyreOp);
     }
+    size_t numHinted = tilings.size();
     // Each group grows by one large intermediate after the other while that
     // gains more.
     llvm::SmallPtrSet<Operation *, 16> grouped;
@@ -84,13 +129,79 @@ public:
       grouped.insert(group.begin(), group.end());
       tilings.push_back({std::move(group), std::move(*tiling)});
     }
-    for (auto &[group, tiling] : tilings)
-      buildTileLoops(group, tiling.levels);
+    for (size_t number = numHinted; number < tilings.size(); ++number)
+      buildTileLoops(tilings[number].first, tilings[number].second.levels);
   }
 
   std::vector<std::pair<OpGroup, Tiling>> tilings;
 
 private:
+  void numberOps() {
+    order.clear();
+    int64_t next = 0;
+    for (Operation &op : block)
+      order[&op] = next++;
+  }
+
+  /// Whether an operation reduces a dimension that its hints cut. It then runs
+  /// on the whole, outside the loops: the gradient of a weight under a hint
+  /// that cuts tokens is such an operation.
+  static bool reducesHinted(SpyreOpInterface op, ArrayAttr hints) {
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    return llvm::any_of(hints, [&](Attribute hint) {
+      auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
+      return numbers && numbers.size() == 3 && numbers[1] >= 0 &&
+             numbers[1] < static_cast<int64_t>(kinds.size()) &&
+             kinds[numbers[1]] != utils::IteratorType::parallel;
+    });
+  }
+
+  /// The level that the hints at one depth ask for; none if no operation has
+  /// the dimension.
+  static FailureOr<std::optional<TileLevel>> getHinted(const OpGroup &group,
+                                                       unsigned depth) {
+    for (Operation *op : group) {
+      auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
+      if (!hints)
+        continue;
+      auto numbers = cast<DenseI64ArrayAttr>(hints[depth]);
+      int64_t loopDim = numbers[1], numTiles = numbers[2];
+      auto seed = cast<SpyreOpInterface>(op);
+      if (loopDim < 0)
+        continue;
+      // SG-TILE-HINT-C2
+      if (loopDim >= static_cast<int64_t>(seed.getLoopExtents().size()))
+        return op->emitOpError() << "has no loop dimension " << loopDim
+                                 << " to cut into " << numTiles << " tiles";
+      std::string reason;
+      std::optional<TileLevel> level =
+          llvm::all_of(group, isDeviceOp)
+              ? getTileLevel(group, seed, loopDim, reason)
+              : std::nullopt;
+      if (!level)
+        return op->emitOpError()
+               << "loop dimension " << loopDim << " cannot be cut into "
+               << numTiles << " tiles: "
+               << (reason.empty() ? "something between the operations is no "
+                                    "device operation"
+                                  : reason);
+      // SG-TILE-HINT-C1
+      if (numTiles < 1 || level->extent % numTiles != 0 ||
+          level->extent / numTiles % level->granularity != 0) {
+        SmallVector<int64_t> fitting{1};
+        for (int64_t extent : getTileExtents(*level))
+          fitting.push_back(level->extent / extent);
+        return op->emitOpError()
+               << "loop dimension " << loopDim << " of extent " << level->extent
+               << " cannot be cut into " << numTiles
+               << " equal tiles of whole sticks; what fits is " << fitting;
+      }
+      level->tile = level->extent / numTiles;
+      return level;
+    }
+    return std::optional<TileLevel>();
+  }
+
   /// Whether no placement can keep the result in LX as a whole.
   bool isTooLarge(SpyreOpInterface op) const {
     return wholeBytes(op.getSpyreInit()) > lxBytes * cores;
@@ -410,6 +521,8 @@ public:
     double lxBytes = capacity * (1.0 - lxFraction) * fill;
     for (Block &block : func.getBody()) {
       TilingPlanner planner(block, cores, lxBytes, force);
+      if (failed(planner.obeyHints()))
+        return signalPassFailure();
       planner.run();
       for (auto &[group, tiling] : planner.tilings) {
         ++numGroups;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Decompose.cpp - Composite operations into device ops -----*- C++ -*-===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 
@@ -425,6 +426,7 @@ struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
         continue;
       }
       decomposer.start(op);
+      Operation *before = op->getPrevNode();
       TypeSwitch<Operation *>(op)
           .Case([&](SoftmaxOp op) { decomposer.softmax(op); })
           .Case([&](LayerNormOp op) { decomposer.layerNorm(op); })
@@ -433,6 +435,12 @@ struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
           .Case([&](AttentionBackwardOp op) {
             decomposer.attentionBackward(op);
           });
+      // What a user says about the whole holds for its parts.
+      if (Attribute hints = op->getAttr(kHintsAttrName))
+        for (Operation *part = op->getPrevNode(); part != before;
+             part = part->getPrevNode())
+          if (isa<SpyreOpInterface>(part))
+            part->setAttr(kHintsAttrName, hints);
       op->erase();
     }
     eraseDeadOps(function);

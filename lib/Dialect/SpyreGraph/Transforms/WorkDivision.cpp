@@ -5,6 +5,7 @@
 #include "Access.h"
 #include "ReferenceDivision.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
@@ -21,10 +22,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
-
-/// A user's wish: slices per loop dimension of the operation that has it.
-constexpr llvm::StringLiteral kWorkDivisionHintAttrName =
-    "spyre_graph.work_division_hint";
 
 /// Users of one value that a choice looks at, so that a value with very many
 /// does not make the pass quadratic.

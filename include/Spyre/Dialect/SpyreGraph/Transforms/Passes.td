@@ -72,6 +72,31 @@ def SpyrePropagateLayouts
   ];
 }
 
+def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
+  let summary = "turn named dimensions in users' hints into loop dimensions";
+  let description = [{
+    Users name the dimensions of a function's arguments and ask for tiles and
+    work divisions by name. The names are followed through the operations: a
+    loop dimension that runs over a named dimension of an operand, or over one
+    component of a flattened one, has its name, and hands it to the result.
+    Views have been folded into index maps before, so names pass through them.
+    `spyre_graph.hints` of an operation becomes `spyre_graph.tile_hints` and
+    `spyre_graph.work_division_hint`, which the later passes obey or reject; an
+    operation that lacks a dimension ignores the hint.
+
+    Constraints:
+    - SG-HINT-C1: some operation under a hint has the dimension that it names.
+    - SG-HINT-C2: `spyre_graph.dim_names` gives each dimension names whose sizes
+      multiply to its extent, or none.
+    - SG-HINT-C3: a hint is `{scope, dim, tiles}`, `{dim, work_div}` or
+      `{named_dims}`, its number positive.
+  }];
+  let statistics = [
+    Statistic<"numResolved", "resolved", "Operations whose hints were resolved">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
 def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
   let summary = "loop over tiles whose intermediates fit in LX";
   let description = [{
@@ -95,6 +120,15 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     the induction variable: after bufferization, address arithmetic on device
     strides. A value used inside and outside the loop is computed into a
     tile-sized buffer and copied out.
+
+    Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
+    hint a loop, before any group is chosen. One that reduces the dimension runs
+    on the whole, outside the loops.
+
+    Constraints:
+    - SG-TILE-HINT-C1: the number of tiles divides the extent into whole sticks.
+    - SG-TILE-HINT-C2: every operation under the hint can be cut along the
+      dimension or does not depend on it.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users' hints: named dimensions, tiles and work divisions."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_spyre
+from numerics import assert_exact, compiled
+from torch_spyre.compile_backend import compiled_parts
+
+pytestmark = pytest.mark.usefixtures("no_fallback")
+
+
+def half(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).half()
+
+
+def sequence():
+    """The sequence function of the part compiled last."""
+    return compiled_parts()[-1].graph.print_ktir().split("func.func private")[0]
+
+
+def mlp(hint):
+    def function(x, up, down):
+        with hint():
+            return F.silu(x @ up) @ down
+
+    return function
+
+
+def test_tiles_follow_names():
+    x, up, down = half(256, 64), half(64, 128, seed=1), half(128, 70, seed=2)
+    plain = compiled(lambda x, u, d: F.silu(x @ u) @ d)
+    expected = plain(*[t.to("spyre") for t in (x, up, down)]).cpu()
+    device = [t.to("spyre") for t in (x, up, down)]
+    torch_spyre.name_tensor_dims(device[0], ["M", "K"])
+    hinted = compiled(mlp(lambda: torch_spyre.spyre_hint(num_tiles_per_dim={"M": 8})))
+    assert_exact(hinted(*device).cpu(), expected)
+    assert sequence().count("scf.for") == 1
+    assert "%c32" in sequence()
+    # Without names the dimension is unknown.
+    with pytest.raises(Exception, match="dimension 'M', which no operation"):
+        hinted(*[t.to("spyre") for t in (x, up, down)])
+
+
+def test_nested_scopes():
+    x, up, down = half(256, 64), half(64, 128, seed=1), half(128, 128, seed=2)
+    device = [t.to("spyre") for t in (x, up, down)]
+    torch_spyre.name_tensor_dims(device[0], ["M", "K"])
+    torch_spyre.name_tensor_dims(device[2], ["H", "N"])
+
+    def function(x, up, down):
+        with torch_spyre.spyre_hint(tiles={"M": 4}):
+            hidden = F.silu(x @ up)
+            with torch_spyre.spyre_hint(slices={"N": 2}):
+                return hidden @ down
+
+    result = compiled(function)(*device).cpu()
+    assert sequence().count("scf.for") == 3  # one of M; M and N
+    expected = compiled(lambda x, u, d: F.silu(x @ u) @ d)(*device).cpu()
+    assert_exact(result, expected)
+
+
+def test_a_component_of_a_flattened_dimension():
+    torch_spyre.declare_tensor_dim("heads", 4)
+    torch_spyre.declare_tensor_dim("width", 64)
+    x = half(5, 256)
+    device = x.to("spyre")
+    torch_spyre.name_tensor_dims(device, ["rows", "heads", "width"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"heads": 2}):
+            return torch.softmax(x.view(5, 4, 64), -1)
+
+    result = compiled(function)(device).cpu()
+    kernels = compiled_parts()[-1].report()
+    assert {kernel["num_cores"] for kernel in kernels} == {2}
+    expected = compiled(lambda x: torch.softmax(x.view(5, 4, 64), -1))(device)
+    assert_exact(result, expected.cpu())
+
+
+def test_tiles_of_a_component_are_refused():
+    """A tile of a flattened dimension's inner part is no box; see architecture.md."""
+    torch_spyre.declare_tensor_dim("heads", 4)
+    torch_spyre.declare_tensor_dim("width", 64)
+    device = half(5, 256).to("spyre")
+    torch_spyre.name_tensor_dims(device, ["rows", "heads", "width"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"heads": 2}):
+            return torch.exp(x.view(5, 4, 64))
+
+    with pytest.raises(Exception, match="cannot be cut into 2 tiles"):
+        compiled(function)(device)
+
+
+def test_backward_is_tiled_too():
+    x, weight = half(128, 64), half(64, 64, seed=1)
+    grads = []
+    for hinted in (False, True):
+        device = [t.to("spyre").requires_grad_() for t in (x, weight)]
+        torch_spyre.name_tensor_dims(device[0], ["M", "K"])
+
+        def function(x, w):
+            if not hinted:  # noqa: B023
+                return torch.tanh(x @ w)
+            with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 2}):
+                return torch.tanh(x @ w)
+
+        compiled(function)(*device).backward(torch.ones(128, 64).half().to("spyre"))
+        grads.append([t.grad.cpu() for t in device])
+    for a, b in zip(*grads, strict=True):
+        assert_exact(a, b)
+
+
+def test_work_division():
+    x = half(64, 64).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"M": 4}):
+            return torch.exp(x)
+
+    compiled(function)(x)
+    assert compiled_parts()[-1].report()[0]["num_cores"] == 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"tiles": {"M": 0}},
+        {"tiles": {"M": True}},
+        {"work_div": {"M": -1}},
+        {"tiles": {"M": 2}, "slices": {"M": 2}},
+    ],
+)
+def test_nonsense_is_an_error(arguments):
+    with pytest.raises(ValueError):
+        torch_spyre.spyre_hint(**arguments)
+
+
+def test_names_must_cover_the_storage():
+    x = torch.zeros(4, 6).to("spyre")
+    with pytest.raises(ValueError, match="left over"):
+        torch_spyre.name_tensor_dims(x, ["A1", "B1", "C1"])
+    with pytest.raises(ValueError, match="do not cover"):
+        torch_spyre.name_tensor_dims(x, ["A1"])
+    torch_spyre.declare_tensor_dim("four", 4)
+    with pytest.raises(ValueError, match="do not cover"):
+        torch_spyre.name_tensor_dims(x, ["A1", "four"])
+    with pytest.raises(TypeError):
+        torch_spyre.name_tensor_dims(torch.zeros(4), ["A1"])
+    with pytest.raises(ValueError, match="identifier"):
+        torch_spyre.declare_tensor_dim("no name", 4)
+    with pytest.raises(ValueError, match="positive"):
+        torch_spyre.declare_tensor_dim("N", 0)

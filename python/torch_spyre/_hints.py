@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hints by which users guide the planner.
+
+::
+
+    torch_spyre.declare_tensor_dim("M", 8192)
+    torch_spyre.name_tensor_dims(x, ["M", "K"])
+
+    @torch.compile(backend="spyre")
+    def mlp(x, up, down):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 8}):
+            return F.silu(x @ up) @ down
+
+runs the operations of the block tile by tile, in eight parts of the dimension
+named M. Names follow the data through operators and views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+from torch.fx import Node, traceback
+
+from torch_spyre import _C
+
+#: Prefix of the keys under which FX nodes carry hints.
+_PREFIX = "spyre_hint "
+
+_declared: dict[str, int] = {}
+#: Identity of a storage -> names and sizes of the parts of each home dimension.
+_names: dict[int, tuple[tuple[tuple[str, int], ...], ...]] = {}
+
+
+def declare_tensor_dim(name: str, size: int) -> None:
+    """Declares a dimension; another size for a known name replaces it.
+
+    Raises:
+        ValueError: the name is no identifier, or the size not positive.
+
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a dimension's name must be an identifier, but is {name!r}")
+    _declared[name] = _positive(size, f"the size of dimension {name!r}")
+
+
+def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
+    """Names the dimensions of a device tensor's storage, in storage order.
+
+    Several names may cover one (flattened) dimension: their declared sizes then
+    multiply to its extent. A name that was not declared takes the whole dimension.
+
+    Raises:
+        TypeError: not a spyre tensor.
+        ValueError: the names do not cover the dimensions.
+
+    """
+    if not isinstance(tensor, torch.Tensor) or tensor.device.type != "spyre":
+        raise TypeError("only tensors on a spyre device have named dimensions")
+    identity, _, sizes, *_ = _C.tensor_info(tensor)
+    remaining = list(names)
+    dims = []
+    for extent in sizes:
+        parts: list[tuple[str, int]] = []
+        covered = 1
+        while remaining and (not parts or covered < extent):
+            name = remaining.pop(0)
+            size = _declared.get(name, extent if not parts else 0)
+            parts.append((name, size))
+            covered *= size
+        if covered != extent:
+            raise ValueError(
+                f"names {parts} do not cover a dimension of extent {extent}; "
+                f"the storage has sizes {tuple(sizes)}"
+            )
+        dims.append(tuple(parts))
+    if remaining:
+        raise ValueError(
+            f"names {remaining} are left over; the storage has sizes {tuple(sizes)}"
+        )
+    _names[identity] = tuple(dims)
+
+
+def names_of(identity: int) -> tuple[tuple[tuple[str, int], ...], ...]:
+    """The names given to a storage's dimensions; empty if there are none."""
+    return _names.get(identity, ())
+
+
+def spyre_hint(
+    *,
+    num_tiles_per_dim: Mapping[str, int] | None = None,
+    tiles: Mapping[str, int] | None = None,
+    slices: Mapping[str, int] | None = None,
+    work_div: Mapping[str, int] | None = None,
+    named_dims: Iterable[str] | None = None,
+) -> Any:
+    """A context under which operations are planned as asked.
+
+    Args:
+        num_tiles_per_dim: dimension name -> number of equal tiles; several names,
+            and nested contexts, give nested loops, the first outermost.
+        tiles: another name for num_tiles_per_dim.
+        slices: another name for num_tiles_per_dim.
+        work_div: dimension name -> number of cores that share it.
+        named_dims: names for the results of operations without named inputs.
+
+    Raises:
+        ValueError: nothing or something nonsensical is asked for.
+
+    """
+    given = [t for t in (num_tiles_per_dim, tiles, slices) if t is not None]
+    if len(given) > 1:
+        raise ValueError("num_tiles_per_dim, tiles and slices are the same argument")
+    hints: list[dict[str, Any]] = []
+    for name, count in (given[0] if given else {}).items():
+        hints.append({"dim": name, "tiles": _positive(count, f"tiles of {name!r}")})
+    for name, count in (work_div or {}).items():
+        hints.append(
+            {"dim": name, "work_div": _positive(count, f"work division of {name!r}")}
+        )
+    if named_dims is not None:
+        hints.append({"named_dims": list(named_dims)})
+    if not hints:
+        raise ValueError("spyre_hint asks for nothing")
+    return traceback.annotate({_PREFIX + str(hints): hints})
+
+
+class HintReader:
+    """Reads the hints of consecutive FX nodes.
+
+    Equal hints on consecutive nodes are one scope; after a node without them, the
+    same hints are another.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, int] = {}
+        self._next = 0
+
+    def read(self, node: Node) -> list[dict[str, Any]]:
+        """The hints of a node, outermost scope first."""
+        custom = node.meta.get("custom") or {}
+        result = []
+        scopes = {}
+        for key, hints in custom.items():
+            if not isinstance(key, str) or not key.startswith(_PREFIX):
+                continue
+            scope = self._open.get(key)
+            if scope is None:
+                scope = self._next
+                self._next += 1
+            scopes[key] = scope
+            for hint in hints:
+                result.append({**hint, "scope": scope} if "tiles" in hint else hint)
+        self._open = scopes
+        return result
+
+
+def _positive(value: Any, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{what} must be a positive integer, but is {value!r}")
+    return value

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts --spyre-resolve-hints --spyre-coarse-tiling --verify-diagnostics
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C1
+func.func @unknown_name(%x: tensor<8x64xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 8}], []]}) -> tensor<8x64xf16> {
+  %e = tensor.empty() : tensor<8x64xf16>
+  // expected-error @+1 {{a hint names dimension 'Q', which no operation under it has; it has M}}
+  %y = spyre_graph.exp ins(%x : tensor<8x64xf16, #l>) outs(%e : tensor<8x64xf16>) {spyre_graph.hints = [{dim = "Q", scope = 0, tiles = 2}]} -> tensor<8x64xf16>
+  return %y : tensor<8x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C2
+// expected-error @+1 {{spyre_graph.dim_names of argument 0 must give for each dimension names whose sizes multiply to its extent}}
+func.func @sizes(%x: tensor<8x64xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 4}], []]}) {
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C3
+func.func @zero_tiles(%x: tensor<8x64xf16, #l>) -> tensor<8x64xf16> {
+  %e = tensor.empty() : tensor<8x64xf16>
+  // expected-error @+1 {{has a hint that is neither {scope, dim, tiles} nor {dim, work_div} with a positive number}}
+  %y = spyre_graph.exp ins(%x : tensor<8x64xf16, #l>) outs(%e : tensor<8x64xf16>) {spyre_graph.hints = [{dim = "M", scope = 0, tiles = 0}]} -> tensor<8x64xf16>
+  return %y : tensor<8x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TILE-HINT-C1
+func.func @no_divisor(%x: tensor<100x64xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 100}], []]}) -> tensor<100x64xf16> {
+  %e = tensor.empty() : tensor<100x64xf16>
+  // expected-error @+1 {{loop dimension 0 of extent 100 cannot be cut into 8 equal tiles of whole sticks; what fits is 1, 2, 4, 5, 10, 20, 25, 50, 100}}
+  %y = spyre_graph.exp ins(%x : tensor<100x64xf16, #l>) outs(%e : tensor<100x64xf16>) {spyre_graph.hints = [{dim = "M", scope = 0, tiles = 8}]} -> tensor<100x64xf16>
+  return %y : tensor<100x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TILE-HINT-C1: 96 columns are one stick and a half.
+func.func @no_stick(%x: tensor<8x96xf16, #l> {spyre_graph.dim_names = [[], [{name = "N", size = 96}]]}) -> tensor<8x96xf16> {
+  %e = tensor.empty() : tensor<8x96xf16>
+  // expected-error @+1 {{loop dimension 1 of extent 96 cannot be cut into 2 equal tiles of whole sticks; what fits is 1}}
+  %y = spyre_graph.exp ins(%x : tensor<8x96xf16, #l>) outs(%e : tensor<8x96xf16>) {spyre_graph.hints = [{dim = "N", scope = 0, tiles = 2}]} -> tensor<8x96xf16>
+  return %y : tensor<8x96xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TILE-HINT-C2
+func.func @index() -> tensor<8x64xi32> {
+  %e = tensor.empty() : tensor<8x64xi32>
+  // expected-error @+1 {{loop dimension 0 cannot be cut into 2 tiles: spyre_graph.iota computes with the index of the dimension}}
+  %y = spyre_graph.iota outs(%e : tensor<8x64xi32>) {dim = 0 : i64, start = 0 : i64, step = 1 : i64, spyre_graph.hints = [{named_dims = ["M", "N"]}, {dim = "M", scope = 0, tiles = 2}]} -> tensor<8x64xi32>
+  return %y : tensor<8x64xi32>
+}
