@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device-memory traffic and predicted time of plans: ours beside the reference's rules.
+
+Compiles models, plans each imported graph in both ways (the reference's: work
+division and LX planning in mode=reference with the greedy solver; layouts are ours in
+both) and runs both on the device model, which counts the bytes. Both must compute the
+same bits. Compulsory are all arguments and outputs, once, in bytes of the host. Exits
+with 1 when our plan moves more than the reference's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+os.environ["SPYRE_CACHE_DIR"] = tempfile.mkdtemp(prefix="spyre-benchmark-")
+os.environ["SPYRE_DUMP_DIR"] = tempfile.mkdtemp(prefix="spyre-benchmark-")
+sys.path.append(str(Path(__file__).resolve().parent.parent / "examples"))
+
+import numpy as np
+import torch
+import torch_spyre  # noqa: F401
+from models import Llama, LlamaConfig
+from torch import nn
+
+TOOLS = Path(__file__).resolve().parent.parent / "build" / "bin"
+DUMPS = Path(os.environ["SPYRE_DUMP_DIR"])
+PLANS = {"ours": "", "reference": "mode=reference lx-solver=greedy"}
+
+
+def compile_models() -> list[tuple[str, list[Path]]]:
+    """The folder of each part that a model was compiled to."""
+    models: list[tuple[str, list[Path]]] = []
+
+    def dumped(name: str, function, *arguments) -> None:
+        before = set(DUMPS.iterdir())
+        with torch.no_grad():
+            torch.compile(function, backend="spyre", dynamic=False)(*arguments)
+        models.append((name, sorted(set(DUMPS.iterdir()) - before)))
+
+    torch.manual_seed(0)
+    torch.backends.mha.set_fastpath_enabled(False)
+    dumped(
+        "softmax [512, 1024]",
+        lambda x: x.softmax(-1),
+        torch.randn(512, 1024, dtype=torch.float16).to("spyre"),
+    )
+    dumped(
+        "encoder layer 512, 128 tokens",
+        nn.TransformerEncoderLayer(512, 8, batch_first=True).eval().half().to("spyre"),
+        torch.randn(1, 128, 512, dtype=torch.float16).to("spyre"),
+    )
+    config = LlamaConfig()
+    llama = Llama(config).eval().half().to("spyre")
+    cache = llama.make_cache(1, next(llama.parameters()))
+    for name, positions in (
+        ("Llama 4 layers, 32 tokens", torch.arange(32)),
+        ("Llama 4 layers, decode", torch.arange(32, 33)),
+    ):
+        tokens = torch.randint(0, config.vocabulary, (1, len(positions)))
+        dumped(name, llama, tokens.to("spyre"), positions.to("spyre"), cache)
+    return models
+
+
+def run(part: Path, options: str, out: Path) -> tuple[int, float]:
+    """Bytes moved and predicted seconds."""
+    program = out / "program.mlir"
+    out.mkdir()
+    subprocess.run(
+        [
+            TOOLS / "spyre-opt",
+            part / "00-import.mlir",
+            f"--spyre-pipeline={options}",
+            "-o",
+            program,
+        ],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
+    names = re.findall(r"--arg (\S+)", (part / "run.sh").read_text())
+    arguments = [word for name in names for word in ("--arg", str(part / name))]
+    report = out / "report.json"
+    subprocess.run(
+        [TOOLS / "spyre-run", program, *arguments]
+        + ["--timing", "--json", report, "--out-dir", out],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    result = json.loads(report.read_text())
+    moved = result["bytes"]["device_memory"]
+    return moved["read"] + moved["written"], result["predicted_seconds"]
+
+
+def main() -> int:
+    print(
+        f"{'model':<32}{'compulsory kB':>14}{'ours kB':>10}{'reference':>11}"
+        f"{'ours/comp.':>11}{'ours/ref.':>10}{'us ours':>9}{'us ref.':>9}{'ratio':>7}"
+    )
+    holds = True
+    for name, parts in compile_models():
+        compulsory = 0
+        moved = dict.fromkeys(PLANS, 0)
+        seconds = dict.fromkeys(PLANS, 0.0)
+        for part in parts:
+            files = sorted(part.glob("*.npy"))
+            compulsory += sum(np.load(file).nbytes for file in files)
+            for plan, options in PLANS.items():
+                one_moved, one_seconds = run(part, options, part / plan)
+                moved[plan] += one_moved
+                seconds[plan] += one_seconds
+            for file in (part / "ours").glob("*.npy"):
+                other = part / "reference" / file.name
+                if not np.array_equal(np.load(file), np.load(other), equal_nan=True):
+                    raise SystemExit(f"{name}: {file.name} differs between the plans")
+        print(
+            f"{name:<32}{compulsory / 1e3:>14.0f}{moved['ours'] / 1e3:>10.0f}"
+            f"{moved['reference'] / 1e3:>11.0f}{moved['ours'] / compulsory:>11.2f}"
+            f"{moved['ours'] / moved['reference']:>10.2f}"
+            f"{seconds['ours'] * 1e6:>9.1f}{seconds['reference'] * 1e6:>9.1f}"
+            f"{seconds['ours'] / seconds['reference']:>7.2f}"
+        )
+        holds &= moved["ours"] <= moved["reference"]
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
