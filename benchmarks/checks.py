@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checking costs: time of the functional engine with --check=bounds over none.
+"""What checking costs: processor time of the functional engine with --check=bounds over none.
 
 Both in turns, in processes of their own, on the kernels of speed.py. Exits with 1
 when the ratio of the best rounds of a kernel is over its limit.
@@ -31,7 +31,7 @@ def main() -> int:
         if options.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            bench = speed.Bench(Path(folder), case, options.threads)
+            bench = speed.Bench(Path(folder), case, options.threads, cpu=True)
             times: dict[str, list[float]] = {"none": [], "bounds": []}
             for turn in range(options.rounds):
                 for mode in sorted(times, reverse=turn % 2 == 1):
