@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What checking costs: processor time of the functional engine with --check=bounds over none.
+"""Processor time of the functional engine with --check=bounds, over that with none.
 
 Both in turns, in processes of their own, on the kernels of speed.py. Exits with 1
 when the ratio of the best rounds of a kernel is over its limit.
