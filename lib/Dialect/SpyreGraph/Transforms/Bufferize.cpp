@@ -255,7 +255,7 @@ private:
     state.addAttribute("extents",
                        builder.getDenseI64ArrayAttr(type.getShape()));
     auto copy = cast<SpyreOpInterface>(builder.create(state));
-    copy.setWorkDivision(chooseWorkDivision(copy, cores));
+    copy.setWorkDivision(chooseWorkDivision(copy, cores, superdscCompatible));
     copies += 1;
     copiedBytes += getSizeInBytes(type);
     return copy;

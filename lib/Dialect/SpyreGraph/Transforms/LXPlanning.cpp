@@ -52,7 +52,7 @@ struct Eligibility {
 /// The slices in which every user accesses a buffer, if they agree and all of
 /// it is accessed.
 Eligibility getCommonSlicing(Value buffer, ArrayRef<Operation *> users,
-                             Block *block) {
+                             Block *block, bool superdscCompatible) {
   auto type = cast<MemRefType>(buffer.getType());
   // Slices of a layout that is relative to the shape have that layout too.
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getMemorySpace());
@@ -76,6 +76,9 @@ Eligibility getCommonSlicing(Value buffer, ArrayRef<Operation *> users,
       unsigned number = operand.getOperandNumber();
       if (indirect && indirect->operand == number)
         return {std::nullopt, "it is accessed through indices"};
+      if (superdscCompatible && indirect && indirect->index == number)
+        return {std::nullopt, "it holds indices, which SuperDSC keeps in "
+                              "device memory"};
       std::optional<Slicing> slicing = getSlicing(
           maps[number], extents, division.getSplits(), division.getChunks());
       if (!slicing)
@@ -178,8 +181,8 @@ private:
       }
       if (isWritten || users.size() < 2)
         continue;
-      Eligibility eligibility =
-          getCommonSlicing(argument, users.getArrayRef(), &block);
+      Eligibility eligibility = getCommonSlicing(argument, users.getArrayRef(),
+                                                 &block, superdscCompatible);
       if (!eligibility.slicing)
         continue;
       SmallVector<Operation *> ordered = users.takeVector();
@@ -259,8 +262,9 @@ private:
   void addCandidate(BufferLifetime &lifetime) {
     if (lifetime.alloc->hasAttr(SpyreGraphDialect::getPlacementAttrName()))
       return;
-    Eligibility eligibility = getCommonSlicing(lifetime.alloc, lifetime.users,
-                                               lifetime.alloc->getBlock());
+    Eligibility eligibility =
+        getCommonSlicing(lifetime.alloc, lifetime.users,
+                         lifetime.alloc->getBlock(), superdscCompatible);
     if (eligibility.slicing && mode == "reference") {
       auto producer = dyn_cast<SpyreOpInterface>(lifetime.users.front());
       if (!producer || !producer.isLXEligibleInReference() ||

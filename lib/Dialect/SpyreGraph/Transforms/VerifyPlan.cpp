@@ -11,6 +11,7 @@
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -609,7 +610,7 @@ private:
       }
       if (auto tile = operand.get().getDefiningOp<memref::SubViewOp>())
         writtenTiles[alloc].push_back(tile);
-      if (throughIndex || !isBox || !writesWholeBox(maps[number]))
+      if (throughIndex || !isBox || !writesWholeBox(maps[number], extents))
         continue;
       SmallVector<Box> stillMissing;
       for (const Box &part : missing->second)
@@ -619,20 +620,30 @@ private:
     return success();
   }
 
-  /// Whether the image of a map is a box: distinct dimensions plus constants.
-  static bool writesWholeBox(AffineMap map) {
+  /// Whether the image of a map is a box: distinct dimensions plus constants,
+  /// or sums of dimensions that count in mixed radix.
+  static bool writesWholeBox(AffineMap map, ArrayRef<int64_t> extents) {
     llvm::SmallBitVector seen(map.getNumDims());
     for (AffineExpr expr : map.getResults()) {
-      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
-          sum && sum.getKind() == AffineExprKind::Add &&
-          isa<AffineConstantExpr>(sum.getRHS()))
-        expr = sum.getLHS();
-      if (isa<AffineConstantExpr>(expr))
-        continue;
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim || seen.test(dim.getPosition()))
+      auto form = getLinearForm(expr, map.getNumDims());
+      if (!form)
         return false;
-      seen.set(dim.getPosition());
+      SmallVector<std::pair<int64_t, unsigned>> terms;
+      for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
+        if ((*form)[dim] == 0 || extents[dim] == 1)
+          continue;
+        if (seen.test(dim))
+          return false;
+        seen.set(dim);
+        terms.push_back({(*form)[dim], dim});
+      }
+      llvm::sort(terms);
+      int64_t next = 1;
+      for (auto [coefficient, dim] : terms) {
+        if (coefficient != next)
+          return false;
+        next *= extents[dim];
+      }
     }
     return true;
   }

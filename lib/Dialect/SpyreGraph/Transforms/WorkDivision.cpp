@@ -186,6 +186,10 @@ private:
       int64_t splits = llvm::divideCeil(units, unitsPerSlice);
       if (splits == previous || (onlyEven && splits * unitsPerSlice != units))
         continue;
+      // SuperDSC does not divide a change of stick along padding.
+      if (onlyEven && extents[dim] % granularity[dim] != 0 &&
+          isa<IdentityOp, RestickifyOp>(*op))
+        continue;
       previous = splits;
       candidate.splits[dim] = splits;
       candidate.chunks[dim] = unitsPerSlice * granularity[dim];
@@ -635,8 +639,8 @@ private:
 } // namespace
 
 WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
-                                                 int64_t cores) {
-  DivisionPlanner planner(cores, /*tolerance=*/1e-6, /*onlyEven=*/false);
+                                                 int64_t cores, bool onlyEven) {
+  DivisionPlanner planner(cores, /*tolerance=*/1e-6, onlyEven);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);
   return op.getWorkDivision();

@@ -153,6 +153,35 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
                            "::mlir::tensor::TensorDialect"];
 }
 
+def SpyreLegalizeSuperDSC
+    : Pass<"spyre-legalize-superdsc", "::mlir::func::FuncOp"> {
+  let summary = "replace accesses that SuperDSC cannot say";
+  let description = [{
+    In SuperDSC an operation walks whole sticks at fixed distances, and at most
+    one loop walks the lanes of a stick (spec/superdsc.md). KTIR has no such
+    limit, so layout propagation leaves copies that shift lanes, pack several
+    rows into one stick, or change the stick of a part of a tensor. This pass
+    makes each of them from operations that SuperDSC has:
+
+    1. A copy whose loops are used by quotient and remainder gets one loop for
+       each.
+    2. Another access that is not of this form goes through a copy in which the
+       stick lies along a dimension that does not matter to it, or along none
+       (one element per stick): change of stick, copy, change of stick back.
+    3. A change of stick of a part of a tensor becomes a copy of the part and a
+       change of stick of a whole; one that also converts becomes two copies.
+
+    What remains, accesses that are not linear in any loops, is reported by the
+    writer.
+  }];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numRefined", "refined", "Operations whose loops were cut">,
+    Statistic<"numCopies", "copies", "Copies and changes of stick inserted">,
+  ];
+}
+
 def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
   let summary = "divide the loops of every operation over the cores";
   let description = [{
@@ -228,6 +257,8 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
   let options = [
     Option<"cores", "cores", "int64_t", "32",
            "Cores over which inserted copies are divided">,
+    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
+           "Divide them in slices of one size">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Copies inserted">,
@@ -271,6 +302,8 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Which buffers are eligible: default or reference">,
     Option<"inPlace", "in-place", "bool", "true",
            "Let results take over the memory of operands">,
+    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
+           "Indices stay in device memory, as SuperDSC has them">,
     Option<"cloneInputs", "clone-inputs", "bool", "true",
            "Copy arguments that are read repeatedly into LX">,
     Option<"capacity", "capacity", "int64_t", "2097152",

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- StickAccess.h - Accesses as strides between sticks -------*- C++ -*-===//
+//
+// What SuperDSC can say about how an operation accesses a tensor: loops walk
+// sticks at fixed distances, and at most one loop walks the lanes of a stick.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H
+#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph {
+
+/// An access of this form.
+struct StickAccess {
+  /// The loop along the sticks, or -1 if only lane 0 is accessed.
+  int64_t laneDim = -1;
+  /// Elements of a stick.
+  int64_t stickElements = 1;
+  /// Sticks from one iteration of each loop to the next; of the loop along the
+  /// sticks, from one whole stick to the next.
+  SmallVector<int64_t> strides;
+  /// Sticks before the first one accessed.
+  int64_t offset = 0;
+  /// Sticks of the whole tensor.
+  int64_t totalSticks = 1;
+
+  /// Sticks from the first to behind the last one accessed.
+  int64_t getSpan(ArrayRef<int64_t> extents) const;
+};
+
+/// The access of an operand of `shape` in `layout` by `map`, or nothing if it
+/// is not of this form (a lane that is not 0, v or v mod stick; an index that
+/// is not linear in the loops).
+std::optional<StickAccess> getStickAccess(AffineMap map,
+                                          LayoutAttrInterface layout,
+                                          ArrayRef<int64_t> shape,
+                                          ArrayRef<int64_t> extents);
+
+/// Coefficients of an expression that is linear in its dimensions, the constant
+/// last; nothing if it is not.
+std::optional<SmallVector<int64_t>> getLinearForm(AffineExpr expr,
+                                                  unsigned numDims);
+
+/// Loops of an operation after every loop whose quotient and remainder by a
+/// number are used apart is cut there: the maps in the new loops. Nothing if
+/// that makes no access linear that was not.
+struct RefinedLoops {
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+};
+std::optional<RefinedLoops> refineLoops(ArrayRef<AffineMap> maps,
+                                        ArrayRef<int64_t> extents,
+                                        ArrayRef<LayoutAttrInterface> layouts,
+                                        ArrayRef<SmallVector<int64_t>> shapes);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LegalizeSuperDSC.cpp - Accesses that SuperDSC can say ----*- C++ -*-===//
+
+#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYRELEGALIZESUPERDSC
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// One operation being legalized.
+class Legalizer {
+public:
+  Legalizer(SpyreOpInterface op, SmallVectorImpl<SpyreOpInterface> &made)
+      : op(op), operation(op), builder(op), loc(op->getLoc()), made(made) {
+    load();
+  }
+
+  /// Whether anything changed; what is made is legalized after.
+  void run() {
+    refined = refine();
+    for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
+      if (!access(number) && !isIndirect(number))
+        replaceInput(number);
+    unsigned init = op->getNumOperands() - 1;
+    if ((!access(init) && !isIndirect(init)) || writesPartOfStick())
+      replaceInit();
+    if (isCopy())
+      splitCopy();
+  }
+
+  bool refined = false;
+
+private:
+  void load() {
+    extents = op.getLoopExtents();
+    maps = op.getIndexingMaps();
+    for (AffineMap &map : maps)
+      map = simplifyWithRanges(map, extents);
+  }
+
+  bool isCopy() const { return isa<IdentityOp, RestickifyOp>(operation); }
+  bool isIndirect(unsigned number) {
+    auto indirect = op.getIndirectAccess();
+    return indirect && indirect->operand == number;
+  }
+  RankedTensorType typeOf(unsigned number) const {
+    return cast<RankedTensorType>(operation->getOperand(number).getType());
+  }
+  std::optional<StickAccess> access(unsigned number) const {
+    RankedTensorType type = typeOf(number);
+    return getStickAccess(maps[number], getLayout(type), type.getShape(),
+                          extents);
+  }
+
+  bool refine() {
+    // These know their loops by number.
+    if (isa<TriOp, IotaOp, CumSumOp>(operation))
+      return false;
+    SmallVector<LayoutAttrInterface> layouts;
+    SmallVector<SmallVector<int64_t>> shapes;
+    for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+      layouts.push_back(getLayout(typeOf(number)));
+      shapes.push_back(llvm::to_vector(typeOf(number).getShape()));
+    }
+    std::optional<RefinedLoops> loops =
+        refineLoops(maps, extents, layouts, shapes);
+    if (!loops)
+      return false;
+    // Of a matmul only rows and batches are cut.
+    if (isa<MatmulOp>(operation) &&
+        ArrayRef(loops->extents).take_back(2) != ArrayRef(extents).take_back(2))
+      return false;
+    for (auto [number, map] : llvm::enumerate(loops->maps))
+      if (!getStickAccess(map, layouts[number], shapes[number],
+                          loops->extents) &&
+          access(number))
+        return false;
+    op.setLoopStructure(loops->maps, loops->extents);
+    load();
+    return true;
+  }
+
+  /// A tensor of one element per stick, or with the stick along `stick`.
+  static RankedTensorType withStick(ArrayRef<int64_t> shape, Type element,
+                                    int64_t stick) {
+    SmallVector<int64_t> order;
+    for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim)
+      if (dim != stick)
+        order.push_back(dim);
+    if (stick >= 0)
+      order.push_back(stick);
+    return RankedTensorType::get(
+        shape, element,
+        LayoutAttr::get(element.getContext(), order, element, stick < 0));
+  }
+
+  Value empty(RankedTensorType type) {
+    return tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                   type.getElementType(), type.getEncoding());
+  }
+
+  /// A copy over loops of `extents`.
+  Value copy(Value from, AffineMap fromMap, Value to, AffineMap toMap,
+             ArrayRef<int64_t> extents) {
+    auto toType = cast<RankedTensorType>(to.getType());
+    auto fromType = cast<RankedTensorType>(from.getType());
+    // Changes of stick are operations of their own.
+    auto in = getLaneAccess(fromMap, getLayout(fromType), fromType.getShape(),
+                            extents);
+    auto out =
+        getLaneAccess(toMap, getLayout(toType), toType.getShape(), extents);
+    bool changes = in.kind != out.kind || in.dim != out.dim;
+    OperationState state(loc, changes ? RestickifyOp::getOperationName()
+                                      : IdentityOp::getOperationName());
+    state.addOperands({from, to});
+    state.addTypes(toType);
+    state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
+    state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
+    auto made = cast<SpyreOpInterface>(builder.create(state));
+    this->made.push_back(made);
+    return made->getResult(0);
+  }
+
+  Value copyWhole(Value from, RankedTensorType type, Value to = nullptr) {
+    AffineMap map =
+        AffineMap::getMultiDimIdentityMap(type.getRank(), builder.getContext());
+    return copy(from, map, to ? to : empty(type), map, type.getShape());
+  }
+
+  /// The loops that a map depends on, and the map in terms of them alone.
+  struct Used {
+    SmallVector<unsigned> loops;
+    SmallVector<int64_t> extents;
+    /// From the operation's loops to the used ones, and the map after that.
+    AffineMap projection, map;
+  };
+  Used getUsed(AffineMap map) {
+    Used used;
+    MLIRContext *context = builder.getContext();
+    SmallVector<AffineExpr> replacements(extents.size(),
+                                         getAffineConstantExpr(0, context));
+    SmallVector<AffineExpr> results;
+    for (unsigned loop : getUsedDims(map, extents).set_bits()) {
+      replacements[loop] = getAffineDimExpr(used.loops.size(), context);
+      results.push_back(getAffineDimExpr(loop, context));
+      used.loops.push_back(loop);
+      used.extents.push_back(extents[loop]);
+    }
+    used.projection = AffineMap::get(extents.size(), 0, results, context);
+    used.map =
+        map.replaceDimsAndSymbols(replacements, {}, used.loops.size(), 0);
+    return used;
+  }
+
+  /// A stick under which a tensor is accessed by `map` in SuperDSC's form: a
+  /// dimension, or -1 for one element per stick.
+  int64_t findStick(RankedTensorType type, AffineMap map,
+                    ArrayRef<int64_t> extents) {
+    for (int64_t stick = type.getRank() - 1; stick >= 0; --stick) {
+      if (type.getDimSize(stick) == 1)
+        continue;
+      RankedTensorType own =
+          withStick(type.getShape(), type.getElementType(), stick);
+      auto access =
+          getStickAccess(map, getLayout(own), own.getShape(), extents);
+      if (access && access->laneDim >= 0)
+        return stick;
+    }
+    return -1;
+  }
+
+  /// The loop along which the operation wants an operand's stick, or -1.
+  int64_t wantedLane(unsigned number) {
+    if (isa<MatmulOp>(operation))
+      return static_cast<int64_t>(extents.size()) - (number == 0 ? 1 : 2);
+    unsigned init = op->getNumOperands() - 1;
+    for (unsigned other = init + 1; other-- > 0;) {
+      if (other == number || isIndirect(other))
+        continue;
+      if (auto known = access(other); known && known->laneDim >= 0)
+        return known->laneDim;
+    }
+    return -1;
+  }
+
+  static int64_t positionOf(ArrayRef<unsigned> loops, int64_t loop) {
+    auto *found = llvm::find(loops, static_cast<unsigned>(loop));
+    return loop < 0 || found == loops.end() ? -1 : found - loops.begin();
+  }
+
+  void replaceInput(unsigned number) {
+    builder.setInsertionPoint(operation);
+    RankedTensorType type = typeOf(number);
+    Used used = getUsed(maps[number]);
+    int64_t stick = findStick(type, used.map, used.extents);
+    Value turned =
+        copyWhole(operation->getOperand(number),
+                  withStick(type.getShape(), type.getElementType(), stick));
+    int64_t lane = -1;
+    if (stick >= 0) {
+      auto turnedType = cast<RankedTensorType>(turned.getType());
+      lane = getStickAccess(used.map, getLayout(turnedType),
+                            turnedType.getShape(), used.extents)
+                 ->laneDim;
+    }
+    AffineMap identity = AffineMap::getMultiDimIdentityMap(
+        used.extents.size(), builder.getContext());
+    Value part =
+        copy(turned, used.map,
+             empty(withStick(used.extents, type.getElementType(), lane)),
+             identity, used.extents);
+    int64_t wanted = positionOf(used.loops, wantedLane(number));
+    if (wanted != lane)
+      part = copyWhole(part,
+                       withStick(used.extents, type.getElementType(), wanted));
+    operation->setOperand(number, part);
+    setMap(number, used.projection);
+  }
+
+  void setMap(unsigned number, AffineMap map) {
+    SmallVector<AffineMap> changed = op.getIndexingMaps();
+    changed[number] = map;
+    op.setLoopStructure(changed, extents);
+    load();
+  }
+
+  /// Whether the last stick written holds elements that the operation does not
+  /// compute: other cores' or other operations'.
+  bool writesPartOfStick() {
+    unsigned init = op->getNumOperands() - 1;
+    auto own = access(init);
+    if (!own || own->laneDim < 0 ||
+        extents[own->laneDim] % own->stickElements == 0)
+      return false;
+    RankedTensorType type = typeOf(init);
+    int64_t dim = getLayout(type).getStickDim(type.getShape());
+    return dim >= 0 && getRange(maps[init].getResult(dim), extents).second + 1 <
+                           type.getDimSize(dim);
+  }
+
+  void replaceInit() {
+    unsigned init = op->getNumOperands() - 1;
+    builder.setInsertionPoint(operation);
+    RankedTensorType type = typeOf(init);
+    Value target = operation->getOperand(init);
+    Used used = getUsed(maps[init]);
+    // Sticks along the inputs' lane, where there is one.
+    int64_t wanted = -1;
+    if (isa<MatmulOp>(operation))
+      wanted = extents.size() - 2;
+    for (unsigned number = 0; number < init && wanted < 0; ++number)
+      if (auto own = access(number); own && !isIndirect(number))
+        wanted = own->laneDim;
+    int64_t lane = positionOf(used.loops, wanted);
+    RankedTensorType partType =
+        withStick(used.extents, type.getElementType(), lane);
+    // Parts of one tensor are collected in one form: turning it in between
+    // would read what is not written yet.
+    bool isPart = !target.getDefiningOp<tensor::EmptyOp>() || feedsInit();
+    int64_t stick = isPart ? -1 : findStick(type, used.map, used.extents);
+    if (!writesWholeSticksOnly(type, used, stick))
+      stick = -1;
+    RankedTensorType turnedType =
+        withStick(type.getShape(), type.getElementType(), stick);
+    auto [turned, destination] = getTurned(init, turnedType);
+    operation->setOperand(init, empty(partType));
+    operation->getResult(0).setType(partType);
+    SmallVector<AffineMap> changed = op.getIndexingMaps();
+    changed[init] = used.projection;
+    op.setLoopStructure(changed, extents);
+    load();
+    builder.setInsertionPointAfter(operation);
+    Value result = operation->getResult(0);
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : result.getUses())
+      uses.push_back(&use);
+    Value part = result;
+    int64_t turnedLane = -1;
+    if (stick >= 0)
+      turnedLane = getStickAccess(used.map, getLayout(turnedType),
+                                  turnedType.getShape(), used.extents)
+                       ->laneDim;
+    if (turnedLane != lane)
+      part = copyWhole(
+          part, withStick(used.extents, type.getElementType(), turnedLane));
+    AffineMap identity = AffineMap::getMultiDimIdentityMap(
+        used.extents.size(), builder.getContext());
+    Value whole = copy(part, identity, turned, used.map, used.extents);
+    Value back = copyWhole(whole, type, destination);
+    for (OpOperand *use : uses)
+      use->set(back);
+  }
+
+  /// Whether another operation writes into the result.
+  bool feedsInit() {
+    return llvm::any_of(operation->getResult(0).getUses(), [](OpOperand &use) {
+      auto user = dyn_cast<SpyreOpInterface>(use.getOwner());
+      return user && user.isDpsInit(&use);
+    });
+  }
+
+  /// The tensor that an operation writes into in another layout, and where it
+  /// goes when it is turned back.
+  std::pair<Value, Value> getTurned(unsigned init,
+                                    RankedTensorType turnedType) {
+    Value target = operation->getOperand(init);
+    if (target.getDefiningOp<tensor::EmptyOp>())
+      return {empty(turnedType), target};
+    // Another part, written before: in the same form, made so if need be.
+    auto writer = target.getDefiningOp<SpyreOpInterface>();
+    if (writer && target.hasOneUse()) {
+      bool isBack = isa<RestickifyOp>(*writer) &&
+                    writer->getOperand(0).getType() == turnedType;
+      Operation *above = writer.getSpyreInit().getDefiningOp();
+      bool writesPart = !writer.getIndexingMaps().back().isIdentity() &&
+                        isa_and_nonnull<tensor::EmptyOp, RestickifyOp>(above);
+      if (!isBack && writesPart && !writer.getIndirectAccess()) {
+        Legalizer(writer, made).replaceInit();
+        target = operation->getOperand(init);
+        writer = target.getDefiningOp<SpyreOpInterface>();
+        isBack = writer && isa<RestickifyOp>(*writer) &&
+                 writer->getOperand(0).getType() == turnedType;
+        builder.setInsertionPoint(operation);
+      }
+      if (isBack)
+        return {writer->getOperand(0), writer.getSpyreInit()};
+    }
+    return {copyWhole(target, turnedType), target};
+  }
+
+  static bool writesWholeSticksOnly(RankedTensorType type, const Used &used,
+                                    int64_t stick) {
+    if (stick < 0)
+      return true;
+    int64_t elements = ::spyre::elemsPerStick(getLayout(type).getDataFormat());
+    auto [low, high] = getRange(used.map.getResult(stick), used.extents);
+    return (high - low + 1) % elements == 0 ||
+           high + 1 == type.getDimSize(stick);
+  }
+
+  /// A change of stick reads and writes whole tensors and converts nothing.
+  void splitCopy() {
+    auto in = access(0), out = access(1);
+    if (!in || !out)
+      return;
+    if (in->laneDim == out->laneDim)
+      return;
+    RankedTensorType from = typeOf(0), to = typeOf(1);
+    auto isWhole = [&](unsigned number) {
+      AffineMap map = maps[number];
+      RankedTensorType type = typeOf(number);
+      int64_t count = 1;
+      for (int64_t extent : extents)
+        count *= extent;
+      if (count != type.getNumElements())
+        return false;
+      llvm::SmallBitVector seen(extents.size());
+      for (AffineExpr expr : map.getResults()) {
+        if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+          continue;
+        auto dim = dyn_cast<AffineDimExpr>(expr);
+        if (!dim || seen.test(dim.getPosition()))
+          return false;
+        seen.set(dim.getPosition());
+      }
+      return true;
+    };
+    AffineMap identity =
+        AffineMap::getMultiDimIdentityMap(extents.size(), builder.getContext());
+    bool converts = from.getElementType() != to.getElementType();
+    if (converts || !isWhole(0)) {
+      // First the part in its own stick, converted.
+      builder.setInsertionPoint(operation);
+      int64_t lane = in->laneDim;
+      Value part = copy(operation->getOperand(0), maps[0],
+                        empty(withStick(extents, to.getElementType(), lane)),
+                        identity, extents);
+      operation->setOperand(0, part);
+      setMap(0, identity);
+    }
+    if (!isWhole(1)) {
+      int64_t lane = out->laneDim;
+      builder.setInsertionPoint(operation);
+      Value part = copy(operation->getOperand(0), maps[0],
+                        empty(withStick(extents, to.getElementType(), lane)),
+                        identity, extents);
+      operation->setOperand(0, part);
+      setMap(0, identity);
+    }
+  }
+
+  SpyreOpInterface op;
+  Operation *operation;
+  OpBuilder builder;
+  Location loc;
+  SmallVectorImpl<SpyreOpInterface> &made;
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+};
+
+class LegalizeSuperDSCPass
+    : public spyre_graph::impl::SpyreLegalizeSuperDSCBase<
+          LegalizeSuperDSCPass> {
+public:
+  using SpyreLegalizeSuperDSCBase::SpyreLegalizeSuperDSCBase;
+
+  void runOnOperation() override {
+    SmallVector<SpyreOpInterface> work;
+    getOperation().walk([&](SpyreOpInterface op) {
+      if (op->getNumResults() == 1 && getLayout(op.getSpyreInit().getType()) &&
+          !llvm::is_contained(op.getLoopExtents(), 0))
+        work.push_back(op);
+    });
+    // Copies that are made need at most loops cut and parts made whole.
+    SmallVector<SpyreOpInterface> all;
+    for (unsigned round = 0; round < 3 && !work.empty(); ++round) {
+      SmallVector<SpyreOpInterface> made;
+      for (SpyreOpInterface op : work) {
+        Legalizer legalizer(op, made);
+        legalizer.run();
+        numRefined += legalizer.refined;
+      }
+      all.append(made);
+      work = std::move(made);
+    }
+    // What joined parts is not needed between them.
+    for (SpyreOpInterface op : llvm::reverse(all)) {
+      if (op->use_empty())
+        op->erase();
+      else
+        ++numCopies;
+    }
+  }
+};
+
+} // namespace

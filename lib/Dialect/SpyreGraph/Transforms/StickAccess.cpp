@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- StickAccess.cpp - Accesses as strides between sticks -----*- C++ -*-===//
+
+#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "Access.h"
+#include "llvm/Support/MathExtras.h"
+#include <set>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+std::optional<SmallVector<int64_t>>
+spyre_graph::getLinearForm(AffineExpr expr, unsigned numDims) {
+  SmallVector<int64_t> form(numDims + 1, 0);
+  if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
+    form.back() = number.getValue();
+    return form;
+  }
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    form[dim.getPosition()] = 1;
+    return form;
+  }
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary || (binary.getKind() != AffineExprKind::Add &&
+                  binary.getKind() != AffineExprKind::Mul))
+    return std::nullopt;
+  auto left = getLinearForm(binary.getLHS(), numDims);
+  auto right = getLinearForm(binary.getRHS(), numDims);
+  if (!left || !right)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Add) {
+    for (auto [sum, other] : llvm::zip(*left, *right))
+      sum += other;
+    return left;
+  }
+  // A product with a constant.
+  auto isConstant = [](ArrayRef<int64_t> form) {
+    return llvm::all_of(form.drop_back(), [](int64_t c) { return c == 0; });
+  };
+  if (!isConstant(*right))
+    std::swap(left, right);
+  if (!isConstant(*right))
+    return std::nullopt;
+  for (int64_t &coefficient : *left)
+    coefficient *= right->back();
+  return left;
+}
+
+int64_t StickAccess::getSpan(ArrayRef<int64_t> extents) const {
+  int64_t last = 0;
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    int64_t steps = static_cast<int64_t>(dim) == laneDim
+                        ? llvm::divideCeilSigned(extents[dim], stickElements)
+                        : extents[dim];
+    last += std::max<int64_t>(steps - 1, 0) * stride;
+  }
+  return last + 1;
+}
+
+std::optional<StickAccess>
+spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
+                            ArrayRef<int64_t> shape,
+                            ArrayRef<int64_t> extents) {
+  MLIRContext *context = map.getContext();
+  LaneAccess lane = getLaneAccess(map, layout, shape, extents);
+  if (lane.kind == LaneAccess::Irregular)
+    return std::nullopt;
+  StickAccess access;
+  access.stickElements = getStickElements(layout);
+  unsigned numDims = extents.size();
+  AffineMap device = layout.getDeviceMap(shape, context);
+  SmallVector<AffineExpr> results(map.getResults());
+  SmallVector<int64_t> ranges(extents);
+  if (lane.kind == LaneAccess::Variable) {
+    // v is whole sticks times the number of the stick, plus the lane.
+    access.laneDim = lane.dim;
+    AffineExpr split =
+        getAffineDimExpr(numDims, context) * access.stickElements +
+        getAffineDimExpr(lane.dim, context);
+    for (AffineExpr &result : results)
+      result = result.replace(getAffineDimExpr(lane.dim, context), split);
+    ranges[lane.dim] = std::min(extents[lane.dim], access.stickElements);
+    ranges.push_back(
+        llvm::divideCeilSigned(extents[lane.dim], access.stickElements));
+  } else {
+    ranges.push_back(1);
+  }
+  SmallVector<int64_t> deviceSize = layout.getDeviceSize(shape);
+  AffineExpr index = getAffineConstantExpr(0, context);
+  int64_t stride = 1;
+  for (unsigned dim = deviceSize.size() - 1; dim-- > 0;) {
+    index = index + device.getResult(dim).replaceDims(results) * stride;
+    stride *= deviceSize[dim];
+  }
+  access.totalSticks = stride;
+  auto form = getLinearForm(simplifyWithRanges(index, ranges), numDims + 1);
+  if (!form)
+    return std::nullopt;
+  access.strides.assign(form->begin(), form->begin() + numDims);
+  access.offset = form->back();
+  if (access.laneDim >= 0) {
+    // The lane itself moves to no other stick.
+    if (access.strides[access.laneDim] != 0)
+      return std::nullopt;
+    access.strides[access.laneDim] = (*form)[numDims];
+  }
+  return access;
+}
+
+/// Numbers by which loops must be cut for `expr` to become linear.
+static void collectCuts(AffineExpr expr, SmallVector<std::set<int64_t>> &cuts) {
+  expr.walk([&](AffineExpr sub) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(sub);
+    if (!binary || (binary.getKind() != AffineExprKind::FloorDiv &&
+                    binary.getKind() != AffineExprKind::Mod))
+      return;
+    int64_t divisor = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+    AffineExpr inner = binary.getLHS();
+    // (v floordiv a) mod b cuts v at a x b.
+    if (auto quotient = dyn_cast<AffineBinaryOpExpr>(inner);
+        quotient && quotient.getKind() == AffineExprKind::FloorDiv) {
+      divisor *= cast<AffineConstantExpr>(quotient.getRHS()).getValue();
+      inner = quotient.getLHS();
+    } else if (quotient && quotient.getKind() == AffineExprKind::Mod) {
+      inner = quotient.getLHS();
+    }
+    if (auto dim = dyn_cast<AffineDimExpr>(inner))
+      cuts[dim.getPosition()].insert(divisor);
+  });
+}
+
+std::optional<RefinedLoops>
+spyre_graph::refineLoops(ArrayRef<AffineMap> maps, ArrayRef<int64_t> extents,
+                         ArrayRef<LayoutAttrInterface> layouts,
+                         ArrayRef<SmallVector<int64_t>> shapes) {
+  SmallVector<std::set<int64_t>> cuts(extents.size());
+  for (auto [map, layout, shape] : llvm::zip_equal(maps, layouts, shapes)) {
+    if (getStickAccess(map, layout, shape, extents))
+      continue;
+    for (AffineExpr result : map.getResults())
+      collectCuts(simplifyWithRanges(result, extents), cuts);
+  }
+  if (llvm::all_of(cuts, [](const auto &own) { return own.empty(); }))
+    return std::nullopt;
+  RefinedLoops refined;
+  MLIRContext *context = maps.front().getContext();
+  SmallVector<AffineExpr> replacements;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    // Outer to inner: each cut divides the one before it and the extent.
+    SmallVector<int64_t> steps(cuts[dim].rbegin(), cuts[dim].rend());
+    llvm::erase_if(steps,
+                   [&](int64_t s) { return s <= 1 || s >= extents[dim]; });
+    int64_t previous = extents[dim];
+    AffineExpr sum = getAffineConstantExpr(0, context);
+    for (int64_t step : steps) {
+      if (previous % step != 0)
+        return std::nullopt;
+      sum = sum + getAffineDimExpr(refined.extents.size(), context) * step;
+      refined.extents.push_back(previous / step);
+      previous = step;
+    }
+    sum = sum + getAffineDimExpr(refined.extents.size(), context);
+    refined.extents.push_back(previous);
+    replacements.push_back(sum);
+  }
+  for (AffineMap map : maps)
+    refined.maps.push_back(simplifyWithRanges(
+        map.replaceDimsAndSymbols(replacements, {}, refined.extents.size(), 0),
+        refined.extents));
+  return refined;
+}

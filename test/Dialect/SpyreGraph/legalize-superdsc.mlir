@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s -split-input-file --spyre-legalize-superdsc | FileCheck %s
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#same = affine_map<(i, j) -> (i, j)>
+
+// A slice at an odd lane goes through a copy whose stick lies along the rows.
+// CHECK-LABEL: func.func @odd_lane
+// CHECK: %[[TURNED:.*]] = spyre_graph.restickify ins(%{{.*}} : tensor<9x50xf16, {{.*}}[0, 1]{{.*}}>) {{.*}} -> tensor<9x50xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: %[[PART:.*]] = spyre_graph.identity ins(%[[TURNED]] {{.*}} -> tensor<9x37xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: %[[BACK:.*]] = spyre_graph.restickify ins(%[[PART]] {{.*}} -> tensor<9x37xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+// CHECK: spyre_graph.exp ins(%[[BACK]]
+func.func @odd_lane(%x: tensor<9x50xf16, #rows>) -> tensor<9x37xf16, #rows> {
+  %0 = tensor.empty() : tensor<9x37xf16, #rows>
+  %1 = spyre_graph.exp ins(%x : tensor<9x50xf16, #rows>) outs(%0 : tensor<9x37xf16, #rows>)
+      {maps = [affine_map<(i, j) -> (i, j + 3)>, #same], extents = array<i64: 9, 37>}
+      -> tensor<9x37xf16, #rows>
+  return %1 : tensor<9x37xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// Without another dimension each element gets a stick of its own.
+// CHECK-LABEL: func.func @one_dimension
+// CHECK: spyre_graph.restickify {{.*}} -> tensor<50xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.identity {{.*}} -> tensor<37xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.restickify {{.*}} -> tensor<37xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+func.func @one_dimension(%x: tensor<50xf16, #line>) -> tensor<37xf16, #line> {
+  %0 = tensor.empty() : tensor<37xf16, #line>
+  %1 = spyre_graph.exp ins(%x : tensor<50xf16, #line>) outs(%0 : tensor<37xf16, #line>)
+      {maps = [affine_map<(j) -> (j + 3)>, affine_map<(j) -> (j)>],
+       extents = array<i64: 37>} -> tensor<37xf16, #line>
+  return %1 : tensor<37xf16, #line>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#cube = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Rows that are read by quotient and remainder are two loops.
+// CHECK: #[[SOURCE:.*]] = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+// CHECK: #[[TARGET:.*]] = affine_map<(d0, d1, d2) -> (d0 * 5 + d1, d2)>
+// CHECK-LABEL: func.func @merged_rows
+// CHECK: spyre_graph.exp {{.*}} {extents = array<i64: 3, 5, 70>, maps = [#[[SOURCE]], #[[TARGET]]]}
+func.func @merged_rows(%x: tensor<3x5x70xf16, #cube>) -> tensor<15x70xf16, #rows> {
+  %0 = tensor.empty() : tensor<15x70xf16, #rows>
+  %1 = spyre_graph.exp ins(%x : tensor<3x5x70xf16, #cube>) outs(%0 : tensor<15x70xf16, #rows>)
+      {maps = [affine_map<(i, j) -> (i floordiv 5, i mod 5, j)>, affine_map<(i, j) -> (i, j)>],
+       extents = array<i64: 15, 70>} -> tensor<15x70xf16, #rows>
+  return %1 : tensor<15x70xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+#same = affine_map<(i, j) -> (i, j)>
+
+// A change of stick of a part is a copy of the part, then of a whole.
+// CHECK-LABEL: func.func @part
+// CHECK: %[[PART:.*]] = spyre_graph.identity {{.*}} -> tensor<4x64xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+// CHECK: spyre_graph.restickify ins(%[[PART]]
+func.func @part(%x: tensor<9x200xf16, #rows>) -> tensor<4x64xf16, #columns> {
+  %0 = tensor.empty() : tensor<4x64xf16, #columns>
+  %1 = spyre_graph.restickify ins(%x : tensor<9x200xf16, #rows>)
+      outs(%0 : tensor<4x64xf16, #columns>)
+      {maps = [affine_map<(i, j) -> (i + 1, j + 64)>, #same],
+       extents = array<i64: 4, 64>} -> tensor<4x64xf16, #columns>
+  return %1 : tensor<4x64xf16, #columns>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#same = affine_map<(i, j) -> (i, j)>
+
+// Two parts of one tensor are collected with a stick per element, and turned
+// back once.
+// CHECK-LABEL: func.func @cat
+// CHECK: %[[BOTH:.*]] = tensor.empty() : tensor<5x71xf16, {{.*}}sparse
+// CHECK: %[[FIRST:.*]] = spyre_graph.identity {{.*}} outs(%[[BOTH]]
+// CHECK: %[[SECOND:.*]] = spyre_graph.identity {{.*}} outs(%[[FIRST]]
+// CHECK: %[[RESULT:.*]] = spyre_graph.restickify ins(%[[SECOND]]
+// CHECK: return %[[RESULT]]
+func.func @cat(%x: tensor<5x30xf16, #rows>, %y: tensor<5x41xf16, #rows>)
+    -> tensor<5x71xf16, #rows> {
+  %0 = tensor.empty() : tensor<5x71xf16, #rows>
+  %1 = spyre_graph.identity ins(%x : tensor<5x30xf16, #rows>) outs(%0 : tensor<5x71xf16, #rows>)
+      {maps = [#same, #same], extents = array<i64: 5, 30>} -> tensor<5x71xf16, #rows>
+  %2 = spyre_graph.identity ins(%y : tensor<5x41xf16, #rows>) outs(%1 : tensor<5x71xf16, #rows>)
+      {maps = [#same, affine_map<(i, j) -> (i, j + 30)>], extents = array<i64: 5, 41>}
+      -> tensor<5x71xf16, #rows>
+  return %2 : tensor<5x71xf16, #rows>
+}
