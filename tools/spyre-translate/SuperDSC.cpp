@@ -5,7 +5,16 @@
 
 #include "Spyre/Device/Error.h"
 #include "Spyre/Target/SuperDSC/Folder.h"
-#include "Spyre/Target/SuperDSC/SuperDSC.h"
+#include "Spyre/Target/SuperDSC/Translate.h"
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Support/FileUtilities.h"
+#include "llvm/Support/SourceMgr.h"
 
 #include <filesystem>
 
@@ -26,7 +35,41 @@ writeFiles(const std::string &output,
   }
 }
 
+/// Writes the bundles of a planned file; diagnostics go to standard error.
+static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
+  std::string message;
+  auto input = mlir::openInputFile(request.folder, &message);
+  if (!input)
+    throw Error(message);
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  context.loadDialect<mlir::func::FuncDialect, mlir::memref::MemRefDialect,
+                      mlir::scf::SCFDialect,
+                      mlir::spyre_graph::SpyreGraphDialect>();
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  ok = false;
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
+  if (!module)
+    return "";
+  superdsc::WriteOptions options;
+  options.flavor =
+      request.asSpecified ? superdsc::Flavor::Spec : superdsc::Flavor::AsBuilt;
+  options.symbolicArguments = request.symbolicArguments;
+  auto program = superdsc::writeGraph(*module, options);
+  if (mlir::failed(program))
+    return "";
+  writeFiles(request.output, superdsc::printProgram(*program));
+  ok = true;
+  return "";
+}
+
 std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
+  if (request.action == SuperDSCRequest::Schema)
+    return superdsc::dumpJson(superdsc::makeSchema()) + "\n";
+  if (request.action == SuperDSCRequest::Write)
+    return writeBundles(request, ok);
   ok = true;
   superdsc::Report report;
   auto program =
@@ -40,6 +83,20 @@ std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
   if (!ok)
     throw Error("'" + request.folder + "' is not a valid bundle:\n" +
                 report.toText());
+  if (request.action == SuperDSCRequest::Raise) {
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+    llvm::SourceMgr sources;
+    mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+    auto module = superdsc::raiseProgram(*program, {request.hasPool}, &context);
+    ok = static_cast<bool>(module);
+    std::string text;
+    if (module) {
+      llvm::raw_string_ostream os(text);
+      module->print(os);
+      os << '\n';
+    }
+    return text;
+  }
   writeFiles(request.output, superdsc::printProgram(*program));
   return "";
 }

@@ -33,14 +33,19 @@ void registerKTIRTranslations();
 
 /// The command line of the translations to and from SuperDSC.
 struct SuperDSCRequest {
-  enum Action { Validate, Rewrite, Schema };
+  enum Action { Validate, Rewrite, Write, Raise, Schema };
   Action action = Validate;
-  /// The folder that is read.
+  /// The folder, or the planned file, that is read.
   std::string folder;
+  /// Write the form of the specification instead of the reference's.
+  bool asSpecified = false;
+  bool symbolicArguments = false;
+  /// Segment 0 is a pool, where no manifest says so.
+  bool hasPool = false;
   /// Repair parameters that bundle.mlir declares twice.
   bool lenient = false;
   bool json = false;
-  /// The folder that is written.
+  /// The folder, or the planned file, that is written.
   std::string output;
 };
 

@@ -78,6 +78,32 @@ struct Options {
       "validate-superdsc",
       cl::desc("Report every rule that the bundle in the input folder breaks"),
       cl::cat(superdscCategory)};
+  cl::opt<bool> toSuperDSC{
+      "to-superdsc",
+      cl::desc("Write the planned spyre_graph in the input file as bundles to "
+               "the output folder"),
+      cl::cat(superdscCategory)};
+  cl::opt<bool> fromSuperDSC{
+      "from-superdsc",
+      cl::desc("Raise the bundles in the input folder to planned spyre_graph"),
+      cl::cat(superdscCategory)};
+  cl::opt<bool> printSchema{"print-superdsc-schema",
+                            cl::desc("Print the JSON schema of sdsc_<i>.json"),
+                            cl::cat(superdscCategory)};
+  cl::opt<std::string> flavor{
+      "superdsc-flavor",
+      cl::desc("Form of the files that are written: asbuilt, the reference's "
+               "(default), or spec, the written specification's"),
+      cl::init("asbuilt"), cl::cat(superdscCategory)};
+  cl::opt<bool> symbolicArguments{
+      "symbolic-args",
+      cl::desc("Addresses of arguments are symbols that bundle.mlir binds"),
+      cl::cat(superdscCategory)};
+  cl::opt<bool> hasPool{
+      "pool",
+      cl::desc("Segment 0 of a bundle without manifest is a pool of "
+               "intermediates"),
+      cl::cat(superdscCategory)};
   cl::opt<bool> rewriteSuperDSC{
       "rewrite-superdsc",
       cl::desc("Read the bundle in the input folder and write it to the output "
@@ -141,21 +167,38 @@ static std::string runPrintDci(const Options &options) {
 static std::optional<std::string> runSuperDSC(const Options &options,
                                               bool &ok) {
   SuperDSCRequest request;
-  if (options.validateSuperDSC)
-    request.action = SuperDSCRequest::Validate;
-  else if (options.rewriteSuperDSC)
-    request.action = SuperDSCRequest::Rewrite;
-  else
+  std::pair<const cl::opt<bool> *, SuperDSCRequest::Action> actions[] = {
+      {&options.validateSuperDSC, SuperDSCRequest::Validate},
+      {&options.rewriteSuperDSC, SuperDSCRequest::Rewrite},
+      {&options.toSuperDSC, SuperDSCRequest::Write},
+      {&options.fromSuperDSC, SuperDSCRequest::Raise},
+      {&options.printSchema, SuperDSCRequest::Schema}};
+  const cl::opt<bool> *chosen = nullptr;
+  for (auto [option, action] : actions) {
+    if (!*option)
+      continue;
+    if (chosen)
+      throw Error("--" + chosen->ArgStr.str() + " and --" +
+                  option->ArgStr.str() + " exclude each other");
+    chosen = option;
+    request.action = action;
+  }
+  if (!chosen)
     return std::nullopt;
-  if (options.validateSuperDSC && options.rewriteSuperDSC)
-    throw Error("--validate-superdsc and --rewrite-superdsc exclude each "
-                "other");
+  request.asSpecified = options.flavor == "spec";
+  if (!request.asSpecified && options.flavor != "asbuilt")
+    throw Error("--superdsc-flavor expects asbuilt or spec, found '" +
+                options.flavor + "'");
+  request.symbolicArguments = options.symbolicArguments;
+  request.hasPool = options.hasPool;
   request.folder = options.input;
   request.lenient = options.lenient;
   request.json = options.json;
   request.output = options.output;
-  if (request.action == SuperDSCRequest::Rewrite && request.output == "-")
-    throw Error("--rewrite-superdsc needs a folder to write, -o");
+  bool writesFolder = request.action == SuperDSCRequest::Rewrite ||
+                      request.action == SuperDSCRequest::Write;
+  if (writesFolder && request.output == "-")
+    throw Error("--" + chosen->ArgStr.str() + " needs a folder to write, -o");
   return spyre::runSuperDSC(request, ok);
 }
 
@@ -209,7 +252,10 @@ int main(int argc, char **argv) {
     std::string result;
     bool ok = true;
     if (auto text = runSuperDSC(options, ok)) {
-      llvm::outs() << *text;
+      if (ok && options.fromSuperDSC)
+        write(options.output, *text);
+      else
+        llvm::outs() << *text;
       return ok ? 0 : 1;
     }
     if (options.printDci) {

@@ -31,7 +31,7 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("batchnormfwd", K::Pointwise, 3, 5, "");
   add("biasadd", K::Pointwise, 2, 2, "add");
   add("equal", K::Pointwise, 2, 2, "eq");
-  add("fnms", K::Pointwise, 3, 3, "fnms");
+  add("fnms", K::Pointwise, 3, 3, "");
   add("greaterequal", K::Pointwise, 2, 2, "ge");
   add("layernormnorm", K::Pointwise, 2, 4, "");
   add("lesserequal", K::Pointwise, 2, 2, "le");
@@ -54,7 +54,7 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("layernormscale", K::Pointwise, 1, 1, "", {"eps"});
   add("leakyrelufwd", K::Pointwise, 1, 1, "leaky_relu", {"slope"});
   add("log", K::Pointwise, 1, 1, "log");
-  add("mish", K::Pointwise, 1, 1, "mish");
+  add("mish", K::Pointwise, 1, 1, "");
   add("neg", K::Pointwise, 1, 1, "neg");
   add("reciprocal", K::Pointwise, 1, 1, "reciprocal");
   add("relufwd", K::Pointwise, 1, 1, "relu");
@@ -71,7 +71,7 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("max", K::Reduction, 1, 1, "max");
   add("min", K::Reduction, 1, 1, "min");
   add("mean", K::Reduction, 1, 1, "mean", {"scaling_factor"});
-  add("absmax", K::Reduction, 1, 1, "absmax");
+  add("absmax", K::Reduction, 1, 1, "");
   auto addStickOnly = [&](std::string_view name,
                           std::vector<std::string_view> constants) {
     add(name, K::Reduction, 1, 2, "", std::move(constants));

@@ -35,6 +35,7 @@ std::optional<Geometry> spyre::superdsc::getGeometry(const Sdsc &sdsc,
     for (const StickDim &stick : label.sticks)
       if (stick.dim == own.dim)
         own.stick = stick.size;
+    own.isGathered = tensor.maxSize[position] == 1;
     own.stride = geometry.sticks;
     if (own.scale == Scale::Present) {
       own.perCore = dim.perCore();
@@ -58,7 +59,8 @@ std::optional<Geometry> spyre::superdsc::getGeometry(const Sdsc &sdsc,
 int64_t Geometry::span() const {
   int64_t last = 0;
   for (const TensorDim &dim : dims) {
-    int64_t own = std::min(dim.perCore, dim.extent);
+    int64_t own =
+        dim.isGathered ? dim.extent : std::min(dim.perCore, dim.extent);
     last += (llvm::divideCeil(own, dim.stick) - 1) * dim.stride;
   }
   return last + 1;
@@ -67,7 +69,7 @@ int64_t Geometry::span() const {
 int64_t Geometry::offsetOf(const Sdsc &sdsc, int64_t core) const {
   int64_t offset = 0;
   for (const TensorDim &dim : dims)
-    if (dim.scale == Scale::Present)
+    if (dim.scale == Scale::Present && !dim.isGathered)
       offset +=
           sdsc.sliceOf(core, dim.dim) * (dim.perCore / dim.stick) * dim.stride;
   return offset;

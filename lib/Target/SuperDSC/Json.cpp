@@ -97,8 +97,11 @@ private:
       return false;
     error.message = std::move(message);
     for (const Level &level : levels) {
+      // The innermost array waits for its next element, the others are inside
+      // their last.
       if (level.value->is_array())
-        error.path = appendPath(error.path, level.value->size());
+        error.path = appendPath(error.path, level.value->size() -
+                                                (&level != &levels.back()));
       else if (!level.key.empty())
         error.path = appendPath(error.path, level.key);
     }

@@ -57,7 +57,8 @@ Json spyre::superdsc::writeManifest(const Manifest &manifest) {
         extents[dim] = extent;
       own["files"].push_back({{"file", file.file},
                               {"extents", std::move(extents)},
-                              {"tensors", file.tensors}});
+                              {"tensors", file.tensors},
+                              {"offsets", file.offsets}});
     }
     json["bundles"].push_back(std::move(own));
   }
@@ -264,7 +265,8 @@ private:
       return;
     for (size_t i = 0; i < files.size() && !report.isFull(); ++i) {
       std::string own = appendPath(path + "/files", i);
-      if (!checkKeys(files[i], own, {"file", "extents", "tensors"}, 3))
+      if (!checkKeys(files[i], own, {"file", "extents", "tensors", "offsets"},
+                     4))
         continue;
       ManifestFile file;
       file.file = string(files[i]["file"], own + "/file");
@@ -278,6 +280,9 @@ private:
                                     1, int64_t(1) << 40);
       file.tensors =
           integers(files[i]["tensors"], own + "/tensors", -numBuffers, 64);
+      file.offsets = integers(files[i]["offsets"], own + "/offsets", 0, 64);
+      if (file.offsets.size() != file.tensors.size())
+        malformed(own + "/offsets", "expected one offset per tensor");
       for (int64_t tensor : file.tensors)
         if (tensor >= numArguments)
           violate(own + "/tensors", "SDSC-MANIFEST-C2",

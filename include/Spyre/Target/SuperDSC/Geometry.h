@@ -29,6 +29,8 @@ struct TensorDim {
   int64_t stride = 0;
   /// Elements of a core's slice.
   int64_t perCore = 1;
+  /// Indices select along it (page size 1): all cores start at the same place.
+  bool isGathered = false;
 };
 
 /// A tensor's dimensions, inner to outer, and its size in sticks. Nothing if a

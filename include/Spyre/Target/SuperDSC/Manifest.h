@@ -45,6 +45,8 @@ struct ManifestFile {
   std::map<std::string, int64_t> extents;
   /// One per tensor: an argument's number, or -1 - b for buffer b.
   std::vector<int64_t> tensors;
+  /// Per tensor the bytes from the start of its argument or buffer.
+  std::vector<int64_t> offsets;
 };
 
 struct ManifestBundle {

@@ -85,6 +85,7 @@ def manifest(**changed):
         {"name": f"arg{n}", "dtype": "float16", **shape, **layout} for n in range(3)
     ]
     file = {"file": "sdsc_0.json", "extents": {}, "tensors": [0, 1, 2]}
+    file["offsets"] = [0, 0, 0]
     own = {"folder": ".", "pool": False, "arguments": [0, 1, 2], "files": [file]}
     whole = {"version": 1, "pool_bytes": 0, "arguments": arguments, "buffers": []}
     return add() | {"manifest.json": whole | {"bundles": [own]} | changed}

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Take planned files through SuperDSC and compare with KTIR, bit for bit.
+
+Usage: execute.py OUTPUT FOLDER
+
+Of each file: the bundle is valid; reading and writing it again gives the same
+bytes; it runs and gives what the KTIR of the plan gives, also as the
+specification writes it, with symbolic arguments, and without its manifest.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+
+def run(*command):
+    result = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=300
+    )
+    if result.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def make_inputs(manifest, folder):
+    """One file per argument; small values, indices below 4."""
+    random = np.random.default_rng(0)
+    files = []
+    for argument in manifest["arguments"]:
+        shape = argument["shape"]
+        if "int" in argument["dtype"]:
+            values = random.integers(0, 4, shape).astype(argument["dtype"])
+        elif argument["dtype"] == "bool":
+            values = random.integers(0, 2, shape).astype(bool)
+        else:
+            values = random.standard_normal(shape).astype(argument["dtype"])
+        files.append(folder / f"{argument['name']}.npy")
+        np.save(files[-1], values)
+    return files
+
+
+def same_files(left, right):
+    names = sorted(path.relative_to(left) for path in left.rglob("*.*"))
+    for name in names:
+        if (left / name).read_bytes() != (right / name).read_bytes():
+            sys.exit(f"{left / name} and {right / name} differ")
+
+
+def outputs(program, inputs, folder, *flags):
+    """The arguments after a run, in order."""
+    arguments = [part for file in inputs for part in ("--arg", file)]
+    folder.mkdir()
+    run("spyre-run", program, *arguments, "--out-dir", folder, *flags)
+    return folder
+
+
+def check(planned, root):
+    root.mkdir(parents=True)
+    bundle = root / "bundle"
+    run("spyre-translate", "--to-superdsc", planned, "-o", bundle)
+    run("spyre-translate", "--validate-superdsc", bundle)
+    raised = root / "raised.mlir"
+    run("spyre-translate", "--from-superdsc", bundle, "-o", raised)
+    run("spyre-translate", "--to-superdsc", raised, "-o", root / "again")
+    same_files(bundle, root / "again")
+
+    manifest = json.loads((bundle / "manifest.json").read_text())
+    inputs = make_inputs(manifest, root)
+    ktir = root / "ktir.mlir"
+    run("spyre-opt", "--convert-spyre-graph-to-ktir", planned, "-o", ktir)
+    names = [argument["name"] for argument in manifest["arguments"]]
+
+    def load(folder, own=names):
+        return [np.load(folder / f"{name}.npy") for name in own]
+
+    expected = load(outputs(ktir, inputs, root / "expected"))
+    variants = {
+        "asbuilt": [],
+        "spec": ["--superdsc-flavor=spec"],
+        "symbolic": ["--symbolic-args"],
+    }
+    for name, flags in variants.items():
+        folder = root / name
+        run("spyre-translate", "--to-superdsc", *flags, planned, "-o", folder)
+        run("spyre-translate", "--validate-superdsc", folder)
+        actual = load(outputs(folder, inputs, root / f"{name}.out"))
+        for own, left, right in zip(names, expected, actual, strict=True):
+            if left.tobytes() != right.tobytes():
+                sys.exit(f"{planned}: {own} differs as {name}")
+
+    bare = root / "bare"
+    shutil.copytree(bundle, bare)
+    (bare / "manifest.json").unlink()
+    plain = all(
+        argument["dtype"] in ("float16", "float32")
+        for argument in manifest["arguments"]
+    )
+    flags = ["--pool"] if manifest["pool_bytes"] else []
+    text = run("spyre-translate", "--from-superdsc", *flags, bare)
+    shapes = [
+        [int(size) for size in shape.split("x")[:-1]]
+        for shape in re.findall(r"%arg\d+: memref<([0-9x]*)[a-z]", text)
+    ]
+    # Without manifest a tensor has its iteration space's order of dimensions.
+    if not plain or shapes != [a["shape"] for a in manifest["arguments"]]:
+        outputs(bare, ["zeros"] * len(shapes), root / "bare.out", *flags)
+    else:
+        out = outputs(bare, inputs, root / "bare.out", *flags)
+        found = load(out, [f"arg{n}" for n in range(len(names))])
+        for own, left, right in zip(names, expected, found, strict=True):
+            if left.tobytes() != right.tobytes():
+                sys.exit(f"{planned}: {own} differs without manifest")
+    print(f"{planned.name}: same bits")
+
+
+def main():
+    root = Path(sys.argv[1])
+    for file in sorted(Path(sys.argv[2]).glob("*.mlir")):
+        check(file, root / file.stem)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- FuzzTest.cpp - Mutated bundles -------------------------------------===//
+//
+// Whatever the bytes are, reading gives a program or located violations. By
+// default some thousands of mutants; SPYRE_FUZZ_MUTANTS says how many,
+// SPYRE_FUZZ_SEED from where.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Target/SuperDSC/BundleFile.h"
+#include "Spyre/Target/SuperDSC/Geometry.h"
+#include "Spyre/Target/SuperDSC/SdscFile.h"
+#include "Spyre/Target/SuperDSC/Translate.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <random>
+
+using namespace spyre::superdsc;
+using spyre::DataFormat;
+
+//===----------------------------------------------------------------------===//
+// Valid bundles
+//===----------------------------------------------------------------------===//
+
+static Tensor makeTensor(const Sdsc &sdsc, std::vector<unsigned> order,
+                         int64_t base, std::vector<Scale> scale = {},
+                         unsigned label = 0) {
+  Tensor tensor;
+  tensor.label = label;
+  tensor.order = order;
+  tensor.scale = scale.empty() ? std::vector(order.size(), Scale::Present)
+                               : std::move(scale);
+  tensor.gap.assign(order.size(), 0);
+  tensor.maxSize.assign(order.size(), -1);
+  Geometry geometry = *getGeometry(sdsc, tensor);
+  for (int64_t core = 0; core < sdsc.numCores(); ++core)
+    tensor.addresses.push_back(base + 128 * geometry.offsetOf(sdsc, core));
+  return tensor;
+}
+
+static Sdsc makeSdsc(std::string op, std::vector<Dim> dims,
+                     std::vector<Label> labels) {
+  Sdsc sdsc;
+  sdsc.op = std::move(op);
+  sdsc.unit = "sfp";
+  sdsc.dims = std::move(dims);
+  sdsc.labels = std::move(labels);
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
+    sdsc.coreOrder.push_back(dim);
+  return sdsc;
+}
+
+static Sdsc makeAdd() {
+  Sdsc sdsc = makeSdsc("add", {{"mb", 8, 2, 0}, {"out", 128, 1, 0}},
+                       {{"OUTPUT", {0, 1}, {{1, 64}}}});
+  for (int64_t segment = 0; segment < 3; ++segment)
+    sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, segment << 34));
+  sdsc.inputs = {0, 1};
+  sdsc.outputs = {2};
+  return sdsc;
+}
+
+static Sdsc makeMax() {
+  Sdsc sdsc = makeSdsc("max", {{"mb", 8, 4, 0}, {"out", 128, 1, 28}},
+                       {{"OUTPUT", {0, 1}, {{1, 64}}}});
+  sdsc.constants = {{"samv-maskvalue", DataFormat::SEN169_FP16, 0xFFFF}};
+  sdsc.maskConstant = 0;
+  sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, 0));
+  sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, int64_t(1) << 34,
+                                    {Scale::Present, Scale::AbsentStick}));
+  sdsc.inputs = {0, 1};
+  sdsc.outputs = {1};
+  return sdsc;
+}
+
+static Sdsc makeMatmul() {
+  Sdsc sdsc = makeSdsc("batchmatmul",
+                       {{"mb", 8, 2, 0}, {"out", 128, 2, 0}, {"in", 64, 1, 0}},
+                       {{"INPUT", {0, 2}, {{2, 64}}},
+                        {"KERNEL", {2, 1}, {{1, 64}}},
+                        {"OUTPUT", {0, 1}, {{1, 64}}}});
+  sdsc.unit = "pt";
+  sdsc.tensors.push_back(makeTensor(sdsc, {0, 2}, 0, {}, 0));
+  sdsc.tensors.push_back(makeTensor(sdsc, {2, 1}, int64_t(1) << 34, {}, 1));
+  sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, int64_t(2) << 34, {}, 2));
+  sdsc.inputs = {0, 1};
+  sdsc.outputs = {2};
+  return sdsc;
+}
+
+static const char kLoop[] =
+    R"(#map_0 = affine_map<(d0)[s0] -> (s0 + 1024*d0)>
+module {
+	func.func @sdsc_bundle(%pool_base_addr: !sdscbundle.input_arg<index>, %arg_1_base_addr: !sdscbundle.input_arg<index>) {
+		%pool = sdscbundle.input_arg_extract value from %pool_base_addr : !sdscbundle.input_arg<index> -> index
+		%arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
+		%c0 = arith.constant 0 : index
+		%c1 = arith.constant 1 : index
+		%loop_bound_0 = arith.constant 4 : index
+		%arg_1_core_offset_512 = arith.constant 512 : index
+		%arg_1_core_512 = arith.addi %arg_1, %arg_1_core_offset_512 : index
+		%pool_offset_128 = arith.constant 128 : index
+		%pool_addr_128 = arith.addi %pool, %pool_offset_128 : index
+		scf.for %i_0 = %c0 to %loop_bound_0 step %c1 {
+			%addr_0 = affine.apply #map_0(%i_0)[%arg_1_core_512]
+			sdscbundle.sdsc_execute (%addr_0, %pool_addr_128) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, -2]}
+		}
+		return
+	}
+}
+)";
+
+//===----------------------------------------------------------------------===//
+// Mutation
+//===----------------------------------------------------------------------===//
+
+namespace {
+class Mutator {
+public:
+  explicit Mutator(uint64_t seed) : random(seed) {}
+
+  std::string mutate(std::string text) {
+    size_t rounds = 1 + below(3);
+    for (size_t i = 0; i < rounds && !text.empty(); ++i)
+      mutateOnce(text);
+    return text;
+  }
+
+private:
+  size_t below(size_t limit) {
+    return std::uniform_int_distribution<size_t>(0, limit - 1)(random);
+  }
+
+  void mutateOnce(std::string &text) {
+    static const char *const kTokens[] = {
+        "-1",
+        "0",
+        "1",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "1e9",
+        "{}",
+        "[]",
+        "null",
+        "\"\"",
+        "true",
+        "\"-1\"",
+        "128",
+        "\"9223372036854775807\"",
+        "\"out\"",
+        "\"mb\"",
+        "\"../x\"",
+        "4294967296",
+        "[[[[[[[[",
+        "{\"a\":",
+        "-2",
+        "64",
+        "\"340282366920938463463374607431768211456\""};
+    size_t at = below(text.size());
+    switch (below(8)) {
+    case 0: // A byte.
+      text[at] = static_cast<char>(below(256));
+      break;
+    case 1: // The end.
+      text.resize(at);
+      break;
+    case 2: // A stretch less.
+      text.erase(at, 1 + below(64));
+      break;
+    case 3: { // A stretch twice.
+      std::string part = text.substr(at, 1 + below(200));
+      text.insert(below(text.size()), part);
+      break;
+    }
+    default: { // A value or number replaced.
+      size_t start = text.find_first_of("0123456789-\"", at);
+      if (start == std::string::npos)
+        return;
+      size_t end = text[start] == '"'
+                       ? text.find('"', start + 1)
+                       : text.find_first_not_of("0123456789-", start);
+      if (end == std::string::npos)
+        return;
+      end += text[start] == '"';
+      text.replace(start, end - start, kTokens[below(std::size(kTokens))]);
+      break;
+    }
+    }
+  }
+
+  std::mt19937_64 random;
+};
+
+struct Counts {
+  size_t mutants = 0, valid = 0, raised = 0;
+};
+} // namespace
+
+static size_t getSetting(const char *name, size_t otherwise) {
+  const char *text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+/// Reads one file as the bundle loader would; what is valid is raised.
+static void readFile(const std::string &text, mlir::MLIRContext &context,
+                     Counts &counts) {
+  ++counts.mutants;
+  JsonError error;
+  std::optional<Json> json = parseJson(text, error);
+  if (!json) {
+    EXPECT_FALSE(error.message.empty());
+    return;
+  }
+  Report report;
+  std::optional<Sdsc> sdsc = readSdsc(*json, "sdsc_0.json", report);
+  if (!sdsc) {
+    EXPECT_FALSE(report.ok());
+    return;
+  }
+  validateSdsc(*sdsc, "sdsc_0.json", report);
+  if (!report.ok())
+    return;
+  ++counts.valid;
+  // What is valid is what its model writes, key order apart.
+  EXPECT_EQ(nlohmann::json(writeSdsc(*sdsc)), nlohmann::json(*json));
+  BundleProgram program;
+  LoadedBundle bundle;
+  bundle.folder = ".";
+  Step step;
+  step.file = "sdsc_0.json";
+  bundle.bundle.steps.push_back(step);
+  bundle.files.emplace(step.file, std::move(*sdsc));
+  program.bundles.push_back(std::move(bundle));
+  counts.raised += static_cast<bool>(raiseProgram(program, {}, &context));
+}
+
+static void fuzzFiles(const std::vector<Sdsc> &bases, size_t count,
+                      uint64_t seed) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::ScopedDiagnosticHandler silence(
+      &context, [](mlir::Diagnostic &) { return mlir::success(); });
+  Mutator mutator(seed);
+  Counts counts;
+  std::vector<std::string> texts;
+  for (const Sdsc &base : bases) {
+    texts.push_back(dumpJson(writeSdsc(base)));
+    readFile(texts.back(), context, counts);
+  }
+  ASSERT_EQ(counts.raised, bases.size()) << "the bases must be valid";
+  for (size_t i = 0; i < count; ++i)
+    readFile(mutator.mutate(texts[i % texts.size()]), context, counts);
+  std::printf("seed %llu: %zu mutants, %zu valid, %zu raised\n",
+              static_cast<unsigned long long>(seed), counts.mutants,
+              counts.valid, counts.raised);
+}
+
+TEST(Fuzz, Files) {
+  fuzzFiles({makeAdd(), makeMax(), makeMatmul()},
+            getSetting("SPYRE_FUZZ_MUTANTS", 6000),
+            getSetting("SPYRE_FUZZ_SEED", 1));
+}
+
+TEST(Fuzz, FilesAsSpecified) {
+  std::vector<Sdsc> bases = {makeAdd(), makeMatmul()};
+  for (Sdsc &base : bases)
+    base.flavor = Flavor::Spec;
+  fuzzFiles(bases, getSetting("SPYRE_FUZZ_MUTANTS", 6000) / 4,
+            getSetting("SPYRE_FUZZ_SEED", 2));
+}
+
+TEST(Fuzz, Programs) {
+  Mutator mutator(getSetting("SPYRE_FUZZ_SEED", 3));
+  Report report;
+  std::optional<Bundle> base = parseBundle(kLoop, "bundle.mlir", report);
+  ASSERT_TRUE(base) << report.toText();
+  EXPECT_EQ(printBundle(*base), kLoop);
+  size_t count = getSetting("SPYRE_FUZZ_MUTANTS", 6000) / 4, valid = 0;
+  for (size_t i = 0; i < count; ++i) {
+    Report own;
+    bool parsed =
+        parseBundle(mutator.mutate(kLoop), "bundle.mlir", own, i % 2 != 0)
+            .has_value();
+    EXPECT_EQ(parsed, own.ok()) << own.toText();
+    valid += parsed;
+  }
+  std::printf("%zu mutants of bundle.mlir, %zu valid\n", count, valid);
+}
+
+TEST(Fuzz, Manifests) {
+  Manifest manifest;
+  ManifestTensor tensor;
+  tensor.name = "x";
+  tensor.shape = {8, 128};
+  tensor.strides = {128, 1};
+  tensor.order = {0, 1};
+  manifest.arguments = {tensor};
+  tensor.strides.clear();
+  manifest.buffers = {tensor};
+  manifest.poolBytes = 2048;
+  manifest.bundles = {
+      {".", {0}, true, {{"sdsc_0.json", {{"out", 100}}, {0, -1}, {0, 128}}}}};
+  std::string text = dumpJson(writeManifest(manifest));
+  Mutator mutator(getSetting("SPYRE_FUZZ_SEED", 4));
+  size_t count = getSetting("SPYRE_FUZZ_MUTANTS", 6000), valid = 0;
+  for (size_t i = 0; i <= count; ++i) {
+    JsonError error;
+    std::optional<Json> json =
+        parseJson(i == 0 ? text : mutator.mutate(text), error);
+    if (!json)
+      continue;
+    Report report;
+    std::optional<Manifest> read = readManifest(*json, report);
+    EXPECT_EQ(read.has_value(), report.ok());
+    ASSERT_TRUE(i > 0 || read) << report.toText();
+    valid += read.has_value();
+  }
+  std::printf("%zu mutants of manifest.json, %zu valid\n", count, valid);
+}
