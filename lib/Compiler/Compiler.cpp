@@ -2,6 +2,7 @@
 //===- Compiler.cpp - From an imported graph to a program -------*- C++ -*-===//
 
 #include "Spyre/Compiler/Compiler.h"
+#include "BundleLowering.h"
 #include "GraphBuilderImpl.h"
 #include "Identity.h"
 
@@ -143,8 +144,9 @@ std::string spyre::getCacheKey(const GraphBuilder &builder,
   llvm::SHA256 hash;
   hash.update(StringRef(getCompilerIdentity()));
   std::string text =
-      llvm::formatv("cores={0} superdsc={1} lx={2}\n", options.cores,
-                    options.superdscCompatible, options.lxPlanning)
+      llvm::formatv("cores={0} superdsc={1} through={2} lx={3}\n",
+                    options.cores, options.superdscCompatible,
+                    options.throughSuperDSC, options.lxPlanning)
           .str();
   hash.update(StringRef(text));
   text = builder.print();
@@ -156,8 +158,6 @@ static void checkOptions(const CompileOptions &options) {
   if (options.cores < 1 || options.cores > 32)
     throw Error("option cores must be from 1 to 32, but is " +
                 std::to_string(options.cores));
-  if (options.superdscCompatible)
-    throw Error("option superdscCompatible is not supported yet");
   if (options.dumpDir.empty())
     return;
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
@@ -189,8 +189,18 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   pipeline.lxPlanning = options.lxPlanning;
+  pipeline.superdscCompatible =
+      options.superdscCompatible || options.throughSuperDSC;
+  pipeline.toKTIR = !options.throughSuperDSC;
   buildSpyrePipeline(manager, pipeline);
   bool compiled = succeeded(manager.run(*module));
+  if (compiled && options.throughSuperDSC) {
+    SmallString<128> folder(options.dumpDir);
+    if (!folder.empty())
+      llvm::sys::path::append(folder, "superdsc");
+    module = lowerThroughBundles(*module, folder.str().str());
+    compiled = static_cast<bool>(module);
+  }
   if (!dumpError.empty())
     throw Error(dumpError);
   if (!compiled)

@@ -40,8 +40,11 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
   manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
   manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts());
+  if (options.superdscCompatible)
+    manager.addNestedPass<func::FuncOp>(createSpyreLegalizeSuperDSC());
   manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());
-  if (options.lxPlanning) {
+  // SuperDSC has loops, but its writer does not yet.
+  if (options.lxPlanning && !options.superdscCompatible) {
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
     manager.addNestedPass<func::FuncOp>(createSpyreCoarseTiling(tiling));
@@ -49,14 +52,17 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   division.mode = options.mode;
+  division.superdscCompatible = options.superdscCompatible;
   manager.addNestedPass<func::FuncOp>(createSpyreWorkDivision(division));
   SpyreBufferizeOptions bufferize;
   bufferize.cores = options.cores;
+  bufferize.superdscCompatible = options.superdscCompatible;
   manager.addPass(createSpyreBufferize(bufferize));
   if (options.lxPlanning) {
     SpyreLXPlanningOptions lx;
     lx.solver = options.lxSolver;
     lx.mode = options.mode;
+    lx.superdscCompatible = options.superdscCompatible;
     manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning(lx));
   }
   manager.addNestedPass<func::FuncOp>(createSpyreMemoryPlanning());

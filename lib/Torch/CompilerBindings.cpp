@@ -95,10 +95,12 @@ static CompileOptions toOptions(const py::dict &dict) {
       options.lxPlanning = value.cast<bool>();
     else if (name == "superdsc_compatible")
       options.superdscCompatible = value.cast<bool>();
+    else if (name == "through_superdsc")
+      options.throughSuperDSC = value.cast<bool>();
     else
       throw py::value_error("unknown compiler option '" + name +
-                            "'; known are dump_dir, cores, lx_planning and "
-                            "superdsc_compatible");
+                            "'; known are dump_dir, cores, lx_planning, "
+                            "superdsc_compatible and through_superdsc");
   }
   if (options.cores < 1 || options.cores > 32)
     throw py::value_error("cores must be 1 to 32, but is " +

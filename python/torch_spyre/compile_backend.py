@@ -11,6 +11,7 @@ their storages) and kept.
 from __future__ import annotations
 
 import operator
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -455,10 +456,18 @@ def _compiler(kind: str, options: dict[str, Any]) -> Callable:
 def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable:
     """``torch.compile(f, backend="spyre", options={...})``.
 
-    Options are those of the compiler: ``cores`` (1 to 32), ``lx_planning``.
+    Options are those of the compiler: ``cores`` (1 to 32), ``lx_planning``,
+    ``superdsc_compatible`` (plan only what SuperDSC can say) and
+    ``through_superdsc`` (execute what reading the SuperDSC bundles back gives),
+    which ``SPYRE_EXECUTE=superdsc`` sets.
     """
     if "options" in options:
         options = options.pop("options") or {}
+    execute = os.environ.get("SPYRE_EXECUTE", "ktir")
+    if execute not in ("ktir", "superdsc"):
+        raise ValueError(f"SPYRE_EXECUTE must be ktir or superdsc, but is {execute!r}")
+    if execute == "superdsc":
+        options = {**options, "through_superdsc": True}
     return aot_autograd(
         fw_compiler=_compiler("forward", options),
         bw_compiler=_compiler("backward", options),

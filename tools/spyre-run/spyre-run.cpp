@@ -4,6 +4,7 @@
 #include "Npy.h"
 #include "OutputFiles.h"
 
+#include "Spyre/Compiler/Bundle.h"
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Runtime/LoaderFile.h"
 
@@ -17,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -27,7 +29,8 @@ using namespace spyre::runtime;
 static const char kUsage[] =
     R"(usage: spyre-run program.mlir [options]
 
-Runs a KTIR program (text or bytecode) on the functional device model.
+Runs a KTIR program (text or bytecode) on the functional device model, or, if
+program.mlir is a folder, the SuperDSC bundles in it.
 
   --entry NAME       entry function (default: the only function without a grid)
   --arg VALUE        one per argument, in order: FILE.npy, a number, or 'zeros'
@@ -51,6 +54,8 @@ Runs a KTIR program (text or bytecode) on the functional device model.
   --predict-only     predict the time without running the program
   --device FILE      numbers of the device for predictions, as JSON; those not
                      given keep their defaults
+  --lenient          repair parameters that a folder's bundle.mlir declares twice
+  --pool             segment 0 of a folder without manifest.json is a pool
   --print-device-spec
                      print all numbers of the device with unit, basis and
                      source (after --device: with its values) and end
@@ -69,6 +74,7 @@ struct Options {
   Check check = Check::Bounds;
   int threads = 0, repeat = 1;
   bool timing = false, overlap = true, predictOnly = false;
+  BundleOptions bundle;
 };
 
 /// Seconds of the host: each run, and the timing engine.
@@ -163,6 +169,10 @@ static Options parseOptions(int argc, char **argv) {
       else
         usageError("--check expects none, bounds or full, found '" + mode +
                    "'");
+    } else if (flag == "--lenient") {
+      o.bundle.lenient = true;
+    } else if (flag == "--pool") {
+      o.bundle.hasPool = true;
     } else if (flag == "--oob") {
       std::string mode = value();
       if (mode == "error")
@@ -465,7 +475,10 @@ static void run(const Options &options) {
   LoadOptions loadOptions;
   loadOptions.entry = options.entry;
   std::shared_ptr<Program> program =
-      loadProgramFile(options.program, loadOptions);
+      std::filesystem::is_directory(options.program)
+          ? loadProgramBytes(lowerBundles(options.program, options.bundle),
+                             loadOptions, options.program)
+          : loadProgramFile(options.program, loadOptions);
   const std::vector<ArgumentInfo> &infos = program->arguments();
 
   size_t expected = 0;

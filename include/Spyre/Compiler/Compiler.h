@@ -27,6 +27,9 @@ struct CompileOptions {
   int64_t cores = 32;
   /// Restrict planning to what SuperDSC can say.
   bool superdscCompatible = false;
+  /// Execute what reading the graph's SuperDSC bundles back gives; implies
+  /// superdscCompatible. The bundles stay in `dumpDir`/superdsc.
+  bool throughSuperDSC = false;
   /// Keep intermediates in LX where they fit.
   bool lxPlanning = true;
 };

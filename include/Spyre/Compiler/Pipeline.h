@@ -34,6 +34,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> decisionsOut{
       *this, "decisions-out",
       llvm::cl::desc("JSON file to write the plan's decisions to")};
+  Option<bool> superdscCompatible{
+      *this, "superdsc-compatible",
+      llvm::cl::desc("Restrict planning to what SuperDSC can say"),
+      llvm::cl::init(false)};
   Option<bool> toKTIR{*this, "to-ktir",
                       llvm::cl::desc("Lower the plan to KTIR"),
                       llvm::cl::init(true)};

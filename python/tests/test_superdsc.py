@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled functions through SuperDSC give the bits that KTIR gives."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_spyre
+from numerics import assert_exact, compiled, to_host
+from torch import nn
+from torch.utils import _pytree as pytree
+from torch_spyre import _C
+from torch_spyre.compile_backend import compiled_parts
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "examples"))
+
+from models import MLP, GPT2Block, Llama, LlamaConfig  # noqa: E402
+
+TRANSLATE = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build"))
+TRANSLATE = TRANSLATE / "bin" / "spyre-translate"
+
+
+def half(*shape, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(shape, generator=generator).half()
+
+
+def both_ways(make, monkeypatch):
+    """Runs what ``make(compile)`` does, on KTIR and through SuperDSC.
+
+    Returns the number of graphs. Every tensor that the two runs return must
+    be the same bit for bit.
+    """
+    monkeypatch.delenv("SPYRE_EXECUTE", raising=False)
+    options = {"superdsc_compatible": True}
+    expected = make(lambda f: compiled(f, options=options))
+    monkeypatch.setenv("SPYRE_EXECUTE", "superdsc")
+    before = len(compiled_parts())
+    actual = make(compiled)
+    count = len(compiled_parts()) - before
+    assert count > 0
+    left, right = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
+    assert len(left) == len(right) > 0
+    for a, b in zip(left, right, strict=True):
+        assert_exact(b, a)
+    assert torch_spyre.fallback_report() == {}
+    return count
+
+
+def forward(make_model, *inputs):
+    def run(compiler):
+        torch.manual_seed(1)
+        model = make_model().eval().half().to("spyre")
+        with torch.no_grad():
+            return to_host([compiler(model)(*[i.to("spyre") for i in inputs])])
+
+    return run
+
+
+def llama(compiler):
+    """Prefill and two decode steps, with the caches that they leave."""
+    torch.manual_seed(1)
+    config = LlamaConfig()
+    model = Llama(config).eval().half().to("spyre")
+    cache = model.make_cache(1, torch.zeros(1).half().to("spyre"))
+    tokens = torch.randint(0, config.vocabulary, (1, 18))
+    call, results = compiler(model), []
+    with torch.no_grad():
+        for start, stop in ((0, 16), (16, 17), (17, 18)):
+            positions = torch.arange(start, stop).to("spyre")
+            part = tokens[:, start:stop].to("spyre")
+            results.append(call(part, positions, cache).cpu())
+    return results, to_host([t for layer in cache for t in layer])
+
+
+def training_step(make_model, x_shape, y_shape):
+    def run(compiler):
+        torch.manual_seed(2)
+        model = make_model().train().half().to("spyre")
+        x, y = half(*x_shape).to("spyre"), half(*y_shape, seed=1).to("spyre")
+        loss = compiler(lambda x, y: F.mse_loss(model(x), y))(x, y)
+        loss.backward()
+        return to_host([loss.detach()] + [p.grad for p in model.parameters()])
+
+    return run
+
+
+MODELS = {
+    "mlp": forward(lambda: MLP(130, 515, 70), half(3, 130)),
+    "encoder": forward(
+        lambda: nn.TransformerEncoderLayer(512, 8, batch_first=True),
+        half(3, 128, 512),
+    ),
+    "gpt2": forward(GPT2Block, half(3, 37, 768)),
+    "llama": llama,
+    "training": training_step(lambda: MLP(70, 130, 33), (5, 70), (5, 33)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_give_the_same_bits(name, monkeypatch, capsys):
+    count = both_ways(MODELS[name], monkeypatch)
+    with capsys.disabled():
+        print(f"\n{name}: {count} graphs through SuperDSC, 0 left out")
+
+
+OPERATORS = {
+    "exp": (torch.exp, (7, 13)),
+    "add": (torch.add, (5, 70), (5, 70)),
+    "broadcast": (torch.mul, (5, 37, 150), (150,)),
+    "row and matrix": (torch.add, (65, 1), (65, 130)),
+    "scalar": (lambda x: x * 0.1 + 3, (1,)),
+    "clamp": (lambda x: x.clamp(-0.3, 0.7), (63,)),
+    "where": (lambda x, y: torch.where(x > y, x, y), (4, 65), (4, 65)),
+    "softplus": (F.softplus, (3, 67)),
+    "sum last": (lambda x: x.sum(-1), (7, 100)),
+    "sum first": (lambda x: x.sum(0), (7, 100)),
+    "mean": (lambda x: x.mean((0, 2)), (3, 5, 130)),
+    "max": (lambda x: x.amax(-1), (33, 65)),
+    "argmax": (lambda x: x.argmax(-1), (5, 70)),
+    "softmax": (lambda x: x.softmax(-1), (9, 130)),
+    "layer norm": (lambda x: F.layer_norm(x, (130,)), (9, 130)),
+    "matmul": (torch.matmul, (17, 70), (70, 33)),
+    "batched": (torch.bmm, (3, 17, 70), (3, 70, 33)),
+    "transposed": (lambda x: x.t().contiguous() + 1, (100, 70)),
+    "slice": (lambda x: x[2:5, 64:128] * 2, (9, 200)),
+    "odd slice": (lambda x: x[:, 3:40] * 2, (9, 50)),
+    "cat": (lambda x, y: torch.cat((x, y), -1), (5, 30), (5, 41)),
+    "reshape": (lambda x: x.reshape(6, 2, 32).transpose(0, 1) + 1, (6, 64)),
+    "cumsum": (lambda x: x.cumsum(0), (5, 70)),
+    "float": (lambda x: x.float() * 2, (5, 70)),
+    "triangle": (torch.tril, (70, 70)),
+    "embedding": (
+        lambda x: F.embedding(torch.tensor([[3, 1], [0, 2]], device="spyre"), x),
+        (5, 70),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_give_the_same_bits(name, monkeypatch):
+    function, *shapes = OPERATORS[name]
+    inputs = [half(*shape, seed=i) for i, shape in enumerate(shapes)]
+
+    def run(compiler):
+        return to_host([compiler(function)(*[i.to("spyre") for i in inputs])])
+
+    both_ways(run, monkeypatch)
+
+
+@pytest.mark.skipif(not TRANSLATE.exists(), reason="spyre-translate is not built")
+def test_dumped_bundles_are_rewritten_with_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPYRE_EXECUTE", "superdsc")
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    MODELS["gpt2"](compiled)
+    (bundles,) = [p / "superdsc" for p in tmp_path.iterdir() if p.is_dir()]
+    assert (bundles / "bundle_1" / "bundle.mlir").exists(), "many arguments"
+
+    def translate(*arguments):
+        subprocess.run([TRANSLATE, *arguments], check=True, timeout=300)
+
+    raised, again = tmp_path / "raised.mlir", tmp_path / "again"
+    translate("--validate-superdsc", bundles)
+    translate("--from-superdsc", bundles, "-o", raised)
+    translate("--to-superdsc", raised, "-o", again)
+    files = [p.relative_to(bundles) for p in bundles.rglob("*") if p.is_file()]
+    assert len(files) > 20
+    for file in files:
+        assert (bundles / file).read_bytes() == (again / file).read_bytes(), file
+
+
+def test_unknown_way_to_execute(monkeypatch):
+    monkeypatch.setenv("SPYRE_EXECUTE", "magic")
+    with pytest.raises(Exception, match="SPYRE_EXECUTE must be ktir or superdsc"):
+        compiled(torch.exp)(half(3).to("spyre"))
+
+
+def test_options_are_part_of_the_key():
+    builder = _C.GraphBuilder()
+    keys = {
+        _C.get_cache_key(builder, options)
+        for options in ({}, {"superdsc_compatible": True}, {"through_superdsc": True})
+    }
+    assert len(keys) == 3
