@@ -89,7 +89,7 @@ std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
 SmallVector<int64_t> getSliceGranularity(SpyreOpInterface op);
 
 /// The work division of an operation over at most `cores` cores without regard
-/// to other operations. `onlyEven`: in slices of one size, as SuperDSC has them.
+/// to other operations. `onlyEven`: slices of one size, as SuperDSC has them.
 WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores,
                                     bool onlyEven = false);
 
