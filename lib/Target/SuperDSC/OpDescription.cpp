@@ -319,6 +319,22 @@ static int64_t getLocalStride(const Operand &operand, unsigned loop) {
   return stride;
 }
 
+/// The device dimension that a loop runs along, from the innermost.
+static unsigned getDevicePosition(const Operand &operand, unsigned loop,
+                                  bool isLane) {
+  SmallVector<::spyre::DeviceDim> device =
+      operand.layout.getDeviceDims(operand.shape);
+  unsigned position = 0;
+  for (const ::spyre::DeviceDim &dim :
+       llvm::reverse(ArrayRef(device).drop_back())) {
+    if (dim.hostDim >= 0 && (dim.step > 1) == isLane &&
+        operand.wholeMap.getResult(dim.hostDim).isFunctionOfDim(loop))
+      break;
+    ++position;
+  }
+  return position;
+}
+
 /// Order, scales and gaps of a tensor from its strides.
 LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
   const std::vector<Dim> &dims = result.sdsc.dims;
@@ -331,6 +347,8 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
     /// Elements of a step in memory.
     int64_t elements;
     bool isGathered = false;
+    /// Of equals: which device dimension, from the innermost.
+    unsigned position = 0;
   };
   auto sizeOf = [&](unsigned dim) {
     return operand.inLX ? dims[dim].perCore() : dims[dim].size;
@@ -369,18 +387,19 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
         stride = std::numeric_limits<int64_t>::max();
     }
     steps.push_back({stride, count, static_cast<unsigned>(dim),
-                     isLane ? access.stickElements : 1});
+                     isLane ? access.stickElements : 1, false,
+                     getDevicePosition(operand, loop, isLane)});
   }
   if (access.laneDim == kStickDim)
     steps.push_back({std::numeric_limits<int64_t>::max(), 1,
                      static_cast<unsigned>(stickDim), access.stickElements});
   if (operand.gathered)
-    steps.push_back({operand.gatheredStride, 1,
+    steps.push_back({operand.gatheredStride, operand.gatheredExtent,
                      static_cast<unsigned>(dimOf(*operand.gathered)), 1,
                      /*isGathered=*/true});
   auto byStride = [](const Step &a, const Step &b) {
-    return std::tuple(a.stride, a.count, a.dim) <
-           std::tuple(b.stride, b.count, b.dim);
+    return std::tuple(a.stride, a.count, a.position, a.dim) <
+           std::tuple(b.stride, b.count, b.position, b.dim);
   };
   llvm::sort(steps, byStride);
   // Of the stick's tiles, one alone, the place does not matter.
