@@ -21,14 +21,15 @@ void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
 /// If every core waits or has ended and no awaited tile is there, none will
 /// ever come.
 void Exchange::checkProgress() {
-  // A core that failed says why; the others just end.
-  if (failed || awaited.empty() ||
+  if (awaited.empty() ||
       static_cast<int64_t>(awaited.size()) + numEnded < numCores)
     return;
   for (auto &[core, key] : awaited)
     if (tiles.count(key))
       return;
-  if (!stuck)
+  // A core that failed says why; those that wait for it just end. All others
+  // go on as far as they can, so that the same cores fail in every run.
+  if (!stuck && !failed)
     for (auto &[core, key] : awaited)
       waits += (waits.empty() ? "core " : ", core ") + std::to_string(core) +
                " waits for core " + std::to_string(std::get<2>(key));
@@ -51,7 +52,7 @@ const SentTile *Exchange::receive(int op, int64_t instance, int64_t core,
     checkProgress();
     changed.wait(lock, [&] {
       it = tiles.find(key);
-      return it != tiles.end() || failed || stuck;
+      return it != tiles.end() || stuck;
     });
     awaited.erase(waiting);
   }
