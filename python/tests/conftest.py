@@ -3,6 +3,10 @@ import os
 import tempfile
 
 import pytest
+
+# Who reads freed or undefined memory sees infinities, NaN in fp32.
+os.environ["SPYRE_POISON_FREED"] = "1"
+
 import torch_spyre
 
 

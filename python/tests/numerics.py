@@ -204,10 +204,11 @@ def compiled(function, **options):
 
 
 def poison():
-    """Leaves infinities (NaN in fp32) in the memory that comes next."""
-    infinite = torch.full((1 << 15,), torch.inf, dtype=torch.float16)
-    blocks = [infinite.to("spyre") for _ in range(16)]
+    """Makes sure that the memory that comes next was freed: conftest poisons it."""
+    blocks = [torch.empty(1 << 15, device="spyre") for _ in range(16)]
+    torch.spyre.synchronize()
     del blocks
+    torch.spyre.synchronize()
 
 
 def poisoned(tensor):
