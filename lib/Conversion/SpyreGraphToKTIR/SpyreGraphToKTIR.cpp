@@ -139,6 +139,8 @@ LogicalResult SequenceBuilder::addArguments() {
   sequence = func::FuncOp::create(builder, planned.getLoc(), planned.getName(),
                                   builder.getFunctionType(types, {}));
   Block *body = sequence.addEntryBlock();
+  // Set together: setting one copies those of all arguments.
+  SmallVector<DictionaryAttr> attributes;
   for (BlockArgument argument : planned.getArguments()) {
     unsigned number = argument.getArgNumber();
     LayoutAttrInterface layout = getLayout(argument.getType());
@@ -159,27 +161,28 @@ LogicalResult SequenceBuilder::addArguments() {
         strides[dim - 1] =
             strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
     }
-    sequence.setArgAttr(
-        number, "ktdp.layout",
-        ktdp::LayoutAttr::get(context, layout.getDeviceSize(type.getShape()),
-                              layout.getStrideMap(type.getShape(), strides),
-                              ::spyre::toString(layout.getDataFormat()),
-                              getHostDtypeName(type.getElementType()),
-                              type.getShape(), strides));
+    auto transfer = ktdp::LayoutAttr::get(
+        context, layout.getDeviceSize(type.getShape()),
+        layout.getStrideMap(type.getShape(), strides),
+        ::spyre::toString(layout.getDataFormat()),
+        getHostDtypeName(type.getElementType()), type.getShape(), strides);
     auto name = planned.getArgAttrOfType<StringAttr>(
         number, SpyreGraphDialect::getNameAttrName());
-    sequence.setArgAttr(number, "ktdp.name",
-                        name ? name
-                             : builder.getStringAttr("arg" + Twine(number)));
+    if (!name)
+      name = builder.getStringAttr("arg" + Twine(number));
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("ktdp.layout", transfer),
+         builder.getNamedAttr("ktdp.name", name)}));
     body->getArgument(number).setLoc(argument.getLoc());
     starts[argument] = body->getArgument(number);
   }
   if (hasPool) {
     pool = body->getArguments().back();
-    sequence.setArgAttr(planned.getNumArguments(), "ktdp.pool_size", poolSize);
-    sequence.setArgAttr(planned.getNumArguments(), "ktdp.name",
-                        builder.getStringAttr("pool"));
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("ktdp.name", builder.getStringAttr("pool")),
+         builder.getNamedAttr("ktdp.pool_size", poolSize)}));
   }
+  sequence.setAllArgAttrs(attributes);
   builder.setInsertionPointToEnd(body);
   return success();
 }
