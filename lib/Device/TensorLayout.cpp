@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/TensorLayout.h"
 #include "Spyre/Device/Error.h"
+#include "Spyre/Device/Shape.h"
 
 #include <algorithm>
 #include <functional>
 
 using namespace spyre;
 
-static std::string format(const std::vector<int64_t> &values) {
+std::string spyre::formatSizes(const std::vector<int64_t> &values) {
   std::string text = "[";
   for (size_t i = 0; i < values.size(); ++i)
     text += (i ? ", " : "") + std::to_string(values[i]);
   return text + "]";
 }
 
-static std::vector<int64_t> rowMajor(const std::vector<int64_t> &sizes) {
+std::vector<int64_t> spyre::rowMajorStrides(const std::vector<int64_t> &sizes) {
   std::vector<int64_t> strides(sizes.size(), 1);
   for (size_t i = sizes.size(); i-- > 1;)
     if (__builtin_mul_overflow(strides[i], std::max<int64_t>(sizes[i], 1),
                                &strides[i - 1]))
-      throw Error("size " + format(sizes) + " overflows 64 bits");
+      throw Error("size " + formatSizes(sizes) + " overflows 64 bits");
   return strides;
 }
 
@@ -32,7 +33,7 @@ static std::vector<int64_t> identityOrder(size_t rank) {
 
 TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
                            HostDtype dtype)
-    : TensorLayout(hostSize, rowMajor(hostSize), dtype,
+    : TensorLayout(hostSize, rowMajorStrides(hostSize), dtype,
                    identityOrder(hostSize.size())) {}
 
 TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
@@ -43,12 +44,12 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
     : format(deviceFormat(dtype)), arrangement(arrangement) {
   size_t rank = hostSize.size();
   if (hostStrides.size() != rank)
-    throw Error("host size " + ::format(hostSize) + " and host strides " +
-                ::format(hostStrides) + " differ in length");
+    throw Error("host size " + formatSizes(hostSize) + " and host strides " +
+                formatSizes(hostStrides) + " differ in length");
   for (size_t i = 0; i < rank; ++i)
     if (hostSize[i] < 0 || hostStrides[i] < 0)
-      throw Error("host size " + ::format(hostSize) + " or host strides " +
-                  ::format(hostStrides) + " have a negative entry");
+      throw Error("host size " + formatSizes(hostSize) + " or host strides " +
+                  formatSizes(hostStrides) + " have a negative entry");
   bool sparse = dimOrder.size() == rank + 1 && dimOrder.back() == -1;
   std::vector<bool> seen(rank);
   bool isPermutation = sparse || dimOrder.size() == rank;
@@ -60,12 +61,12 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
       seen[dimOrder[i]] = true;
   }
   if (!isPermutation)
-    throw Error("dimension order " + ::format(dimOrder) +
+    throw Error("dimension order " + formatSizes(dimOrder) +
                 " is not a permutation of " + std::to_string(rank) +
                 " dimensions, with -1 appended for a sparse layout");
   if (dimOrder.size() > 6)
     throw Error("a layout has at most 6 dimensions, but the order is " +
-                ::format(dimOrder));
+                formatSizes(dimOrder));
 
   int64_t stick = elemsPerStick(format);
   auto numSticks = [&](int64_t size) {
@@ -107,7 +108,7 @@ TensorLayout::TensorLayout(const std::vector<int64_t> &hostSize,
       strideMap[i] = hostStrides[hostDim];
     else if (__builtin_mul_overflow(strideMap[previous], deviceSize[previous],
                                     &strideMap[i]))
-      throw Error("layout of " + ::format(hostSize) + " overflows 64 bits");
+      throw Error("layout of " + formatSizes(hostSize) + " overflows 64 bits");
     visited[hostDim] = static_cast<int64_t>(i);
   }
   (void)sizeInBytes();
@@ -120,8 +121,8 @@ TensorLayout::TensorLayout(std::vector<int64_t> deviceSize,
       format(format), arrangement(arrangement) {
   if (this->deviceSize.empty() ||
       this->deviceSize.size() != this->strideMap.size())
-    throw Error("device size " + ::format(this->deviceSize) +
-                " and stride map " + ::format(this->strideMap) +
+    throw Error("device size " + formatSizes(this->deviceSize) +
+                " and stride map " + formatSizes(this->strideMap) +
                 " must have the same, non-zero length");
   if (this->deviceSize.back() != elemsPerStick(format))
     throw Error("the last device size must be a stick of " +
@@ -130,8 +131,8 @@ TensorLayout::TensorLayout(std::vector<int64_t> deviceSize,
                 std::to_string(this->deviceSize.back()));
   for (size_t i = 0; i < this->deviceSize.size(); ++i)
     if (this->deviceSize[i] < 0 || this->strideMap[i] < -1)
-      throw Error("device size " + ::format(this->deviceSize) +
-                  " or stride map " + ::format(this->strideMap) +
+      throw Error("device size " + formatSizes(this->deviceSize) +
+                  " or stride map " + formatSizes(this->strideMap) +
                   " has a negative entry");
   (void)sizeInBytes();
 }
@@ -140,7 +141,8 @@ int64_t TensorLayout::sizeInBytes() const {
   int64_t bytes = kStickBytes;
   for (size_t i = 0; i + 1 < deviceSize.size(); ++i)
     if (__builtin_mul_overflow(bytes, deviceSize[i], &bytes))
-      throw Error("device size " + ::format(deviceSize) + " overflows 64 bits");
+      throw Error("device size " + formatSizes(deviceSize) +
+                  " overflows 64 bits");
   return bytes;
 }
 
@@ -162,9 +164,10 @@ size_t TensorLayout::hash() const {
 std::string TensorLayout::str() const {
   static const char *const kArrangements[] = {"STANDARD", "DL16_TO_FP32",
                                               "QFP8CH", "EXX2"};
-  std::string text = "SpyreTensorLayout(device_size=" + ::format(deviceSize) +
-                     ", stride_map=" + ::format(strideMap) +
-                     ", device_dtype=" + toString(format);
+  std::string text =
+      "SpyreTensorLayout(device_size=" + formatSizes(deviceSize) +
+      ", stride_map=" + formatSizes(strideMap) +
+      ", device_dtype=" + toString(format);
   if (arrangement != ElementArrangement::STANDARD)
     text += std::string(", element_arrangement=") +
             kArrangements[static_cast<int>(arrangement)];
@@ -176,10 +179,10 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
                          const std::vector<int64_t> &homeSizes,
                          const std::vector<int64_t> &homeStrides) {
   auto fail = [&](const std::string &why) -> Error {
-    return Error("layout with device size " + format(layout.deviceSize) +
-                 " and stride map " + format(layout.strideMap) +
-                 " cannot hold a tensor of size " + format(homeSizes) +
-                 " and strides " + format(homeStrides) + ": " + why);
+    return Error("layout with device size " + formatSizes(layout.deviceSize) +
+                 " and stride map " + formatSizes(layout.strideMap) +
+                 " cannot hold a tensor of size " + formatSizes(homeSizes) +
+                 " and strides " + formatSizes(homeStrides) + ": " + why);
   };
   if (layout.deviceSize.empty() ||
       layout.deviceSize.size() != layout.strideMap.size())

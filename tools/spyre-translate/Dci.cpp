@@ -1,28 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/Error.h"
+#include "Spyre/Device/Shape.h"
 #include "Translations.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-
 using namespace spyre;
-
-static std::string format(const std::vector<int64_t> &values) {
-  std::string text = "[";
-  for (size_t i = 0; i < values.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(values[i]);
-  return text + "]";
-}
-
-static std::vector<int64_t> rowMajor(const std::vector<int64_t> &size) {
-  std::vector<int64_t> strides(size.size(), 1);
-  for (size_t i = size.size(); i-- > 1;)
-    if (__builtin_mul_overflow(strides[i], std::max<int64_t>(size[i], 1),
-                               &strides[i - 1]))
-      throw Error("size " + format(size) + " overflows 64 bits");
-  return strides;
-}
 
 static TensorLayout makeLayout(const DciRequest &request,
                                const std::vector<int64_t> &strides) {
@@ -38,7 +21,7 @@ static TensorLayout makeLayout(const DciRequest &request,
 
 std::string spyre::printDci(const DciRequest &request) {
   std::vector<int64_t> strides =
-      request.strides ? *request.strides : rowMajor(request.size);
+      request.strides ? *request.strides : rowMajorStrides(request.size);
   TensorLayout layout = makeLayout(request, strides);
   int64_t numElements = countHomeElements(request.size, strides);
   std::vector<TransferDescriptor> nests =
@@ -72,20 +55,20 @@ std::string spyre::printDci(const DciRequest &request) {
   }
 
   std::string text = std::string("host ") + toString(request.dtype) + " size " +
-                     format(request.size) + " strides " + format(strides) +
-                     " (" + std::to_string(numElements) + " elements)\n" +
-                     "device " + toString(layout.format) + " device_size " +
-                     format(layout.deviceSize) + " stride_map " +
-                     format(layout.strideMap) + " (" +
+                     formatSizes(request.size) + " strides " +
+                     formatSizes(strides) + " (" + std::to_string(numElements) +
+                     " elements)\n" + "device " + toString(layout.format) +
+                     " device_size " + formatSizes(layout.deviceSize) +
+                     " stride_map " + formatSizes(layout.strideMap) + " (" +
                      std::to_string(layout.sizeInBytes()) + " bytes)\n" +
                      (toDevice ? "host to device, " : "device to host, ") +
                      std::to_string(nests.size()) +
                      (nests.size() == 1 ? " descriptor" : " descriptors") +
                      ", in elements, outermost loop first\n";
   for (size_t i = 0; i < nests.size(); ++i)
-    text += std::to_string(i) + ": sizes " + format(nests[i].sizes) +
-            " host_strides " + format(nests[i].hostStrides) +
-            " device_strides " + format(nests[i].deviceStrides) +
+    text += std::to_string(i) + ": sizes " + formatSizes(nests[i].sizes) +
+            " host_strides " + formatSizes(nests[i].hostStrides) +
+            " device_strides " + formatSizes(nests[i].deviceStrides) +
             " host_offset " + std::to_string(nests[i].hostOffset) +
             " device_offset " + std::to_string(nests[i].deviceOffset) + "\n";
   return text;
