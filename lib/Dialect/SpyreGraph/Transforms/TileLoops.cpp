@@ -32,12 +32,6 @@ std::optional<int64_t> spyre_graph::getTiledDim(AffineMap map, unsigned loopDim,
   return found;
 }
 
-bool spyre_graph::isInternal(Operation *op, const OpGroup &group) {
-  return llvm::all_of(op->getUses(), [&](OpOperand &use) {
-    return group.contains(use.getOwner());
-  });
-}
-
 //===----------------------------------------------------------------------===//
 // Which loop dimensions belong together
 //===----------------------------------------------------------------------===//

@@ -49,9 +49,6 @@ std::optional<TileLevel> getTileLevel(const OpGroup &group,
 SmallVector<int64_t> getTileShape(OpOperand &operand,
                                   ArrayRef<TileLevel> levels);
 
-/// Whether every use of the result is an input of an operation of `group`.
-bool isInternal(Operation *op, const OpGroup &group);
-
 /// Runs the group, whose operations are in program order in one block, once per
 /// tile, the first level outermost. Operations between them that do not belong
 /// to the group are moved before or after the loops.
