@@ -297,7 +297,7 @@ def assert_among(tensor, outputs):
 
 
 @pytest.mark.skipif(not SPYRE_RUN.exists(), reason="spyre-run is not built")
-@pytest.mark.parametrize("name", ["mlp", "encoder"])
+@pytest.mark.parametrize("name", ["mlp", "encoder", "encoder 512"])
 def test_spyre_run_of_a_training_step(name, tmp_path, monkeypatch):
     """Forward, backward and optimizer step are programs like any other."""
     make, seed, x_shape, y_shape = TRAINED[name]
@@ -320,15 +320,16 @@ def test_spyre_run_of_a_training_step(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not SPYRE_RUN.exists(), reason="spyre-run is not built")
-def test_spyre_run_of_a_decode_step(tmp_path, monkeypatch):
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_spyre_run_of_a_decode_step(batch, tmp_path, monkeypatch):
     """A program that updates its arguments leaves the same caches."""
     torch.manual_seed(1)
     config = LlamaConfig()
     model = Llama(config).eval().half().to("spyre")
-    cache = model.make_cache(1, torch.zeros(1).half().to("spyre"))
+    cache = model.make_cache(batch, torch.zeros(1).half().to("spyre"))
     monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
     with torch.no_grad():
-        tokens, positions = torch.tensor([[5, 9, 2]]), torch.arange(3)
+        tokens, positions = torch.tensor([[5, 9, 2]] * batch), torch.arange(3)
         actual = compiled(model)(tokens.to("spyre"), positions.to("spyre"), cache).cpu()
     (folder,) = [p for p in tmp_path.iterdir() if p.is_dir()]
     outputs = run_dumped(folder)
