@@ -13,7 +13,7 @@ spyre tensors. An entry is
   format      wrong where the CPU computes with NaN, which DL16 does not have: the
               device has infinity in its place (spec/numerics.md)
   imprecise   ran natively; some value is out of bounds by rounding only: the
-              error is below 2^-5 of the largest value
+              error is below 2^-6 of the largest value
   unsupported a sample needs a dtype or sparse layout that the device lacks
   failing     an error that the CPU does not raise, or a crash
   wrong       another value, shape or dtype than the CPU's
@@ -186,7 +186,7 @@ def _compare(
             allowed = 2 * rms(oracle.double() - reference)
             if rms(wide - reference) <= allowed:
                 return
-    if worst <= 2.0**-5:
+    if worst <= 2.0**-6:
         raise Imprecise(f"largest error {worst:.2g} of the largest value")
     raise Wrong(f"largest error {worst:.2g} of the largest value")
 
