@@ -1,0 +1,422 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How one entry of PyTorch's OpInfo database runs on the device.
+
+``run_entry`` runs its samples forward or backward and classifies each; the
+kinds are described in opinfo.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+KINDS = [
+    "native",
+    "kernel",
+    "fallback",
+    "format",
+    "imprecise",
+    "unsupported",
+    "failing",
+    "wrong",
+]
+
+
+class Wrong(Exception):
+    """A value, shape or dtype that is not the CPU's."""
+
+
+class Imprecise(Exception):
+    """Out of bounds by rounding only."""
+
+
+def _map(function: Any, value: Any) -> Any:
+    import torch
+    from torch.utils._pytree import tree_map
+
+    return tree_map(
+        lambda v: function(v) if isinstance(v, (torch.Tensor, torch.dtype)) else v,
+        value,
+    )
+
+
+def _widen(value: Any) -> Any:
+    """fp16 tensors as the device holds them in fp64; fp16 becomes fp64."""
+    import torch
+    from numerics import device_value
+
+    if isinstance(value, torch.dtype):
+        return torch.float64 if value == torch.float16 else value
+    if value.dtype in (torch.float16, torch.bfloat16):
+        return device_value(value.detach())
+    return value.detach().clone()
+
+
+def _tensors(value: Any) -> list[Any]:
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    return [v for v in tree_leaves(value) if isinstance(v, torch.Tensor)]
+
+
+def _call(op: Any, sample: Any, convert: Any) -> Any:
+    """Runs a sample off the device; its tensors converted, unless that is None."""
+    import torch
+
+    def within(value: Any) -> Any:
+        return value if convert is None else _in_storage(value, convert)
+
+    arguments, keywords = _map(within, (sample.args, sample.kwargs))
+    if "device" in keywords:
+        keywords["device"] = "cpu"
+    arguments = ["cpu" if isinstance(a, torch.device) else a for a in arguments]
+    return op(_map(within, sample.input), *arguments, **keywords)
+
+
+def _call_on_device(op: Any, sample: Any) -> Any:
+    import torch
+
+    keywords = dict(sample.kwargs)
+    if "device" in keywords:
+        keywords["device"] = "spyre"
+    arguments = ["spyre" if isinstance(a, torch.device) else a for a in sample.args]
+    return op(sample.input, *arguments, **keywords)
+
+
+def _compare(
+    actual: Any, expected: Any, references: list[Any], oracle: Any, kinds: set[Any]
+) -> None:
+    """One tensor; ``references`` are acceptable results, exact ones first."""
+    import torch
+    from numerics import host_error, rms, unit
+
+    if (actual.dtype, actual.shape) not in kinds:
+        raise Wrong(
+            f"{actual.dtype} {list(actual.shape)}, not {expected.dtype} "
+            f"{list(expected.shape)}"
+        )
+    if not actual.is_floating_point() or actual.dtype == torch.float64:
+        if not any(torch.equal(actual, r.to(actual.dtype)) for r in references):
+            raise Wrong("values that are exact differ")
+        return
+    largest = {torch.float16: 65520.0, torch.bfloat16: 2.0**33}.get(
+        actual.dtype, 3.4e38
+    )
+    worst = None
+    for reference in references:
+        wide, reference = actual.double(), reference.double()
+        finite = reference.abs() < largest
+        special = reference
+        if actual.dtype != torch.float32:
+            special = torch.where(reference.isnan(), torch.inf, special)
+        special = torch.where(
+            special.abs() >= largest, special.sign() * torch.inf, special
+        )
+        agree = (wide == special) | (wide.isnan() & special.isnan())
+        error = torch.where(finite, (wide - reference).abs(), 0.0)
+        bound = 4 * unit(reference, actual.dtype) + host_error(reference, actual.dtype)
+        near = wide.isinf() & (reference.abs() * (1 + 2.0**-8) >= largest)
+        good = torch.where(finite, (error <= bound) | near, agree)
+        if good.all():
+            return
+        infinite = (~good & ~finite).any() or not torch.isfinite(error).all()
+        scale = reference[finite].abs().max().item() if finite.any() else 0.0
+        outside = float("inf") if infinite else error.max().item() / (scale or 1.0)
+        if worst is None or outside < worst:
+            worst = outside
+        if oracle is not None and not infinite and finite.all():
+            allowed = 2 * rms(oracle.double() - reference)
+            if rms(wide - reference) <= allowed:
+                return
+    if worst <= 2.0**-6:
+        raise Imprecise(f"largest error {worst:.2g} of the largest value")
+    raise Wrong(f"largest error {worst:.2g} of the largest value")
+
+
+def _in_storage(value: Any, convert: Any) -> Any:
+    """Converts a tensor; a view keeps what lies around it in its storage."""
+    import torch
+
+    if isinstance(value, torch.dtype):
+        return convert(value) if convert is _widen else value
+    if value.layout != torch.strided:
+        return convert(value)
+    count = value.untyped_storage().nbytes() // value.element_size()
+    if count == value.numel():
+        return convert(value)
+    whole = convert(value.as_strided((count,), (1,), 0))
+    return whole.as_strided(value.shape, value.stride(), value.storage_offset())
+
+
+#: Entries whose tensor arguments stay on the CPU on every device.
+HOST_ARGUMENTS = {"tensor_split"}
+
+
+def _is_random(op: Any, sample: Any) -> bool:
+    """Whether the CPU's result depends on the seed, also on one set inside."""
+    import torch
+
+    original = torch.manual_seed
+    results = []
+    try:
+        for added in range(12):
+            torch.manual_seed = lambda seed, added=added: original(seed + added)
+            torch.manual_seed(0)
+            results.append(_tensors(_call(op, sample, torch.clone)))
+    finally:
+        torch.manual_seed = original
+    return any(
+        not torch.equal(a.nan_to_num(), b.nan_to_num())
+        for other in results[1:]
+        for a, b in zip(results[0], other, strict=True)
+        if a.layout == torch.strided and not a.is_complex()
+    )
+
+
+def _makes_nan(op: Any, sample: Any, backward: bool) -> bool:
+    """Whether a NaN comes up on the way to the CPU's result."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        seen = False
+
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            result = func(*args, **(kwargs or {}))
+            self.seen |= any(
+                t.is_floating_point() and bool(t.isnan().any())
+                for t in _tensors(result)
+            )
+            return result
+
+    with Watch() as watch:
+        (_differentiate if backward else _forward)(op, sample, torch.clone)
+    return watch.seen
+
+
+Computation = Callable[[Any, Any, Any], list[Any]]
+"""(entry, sample, what to do with its tensors) -> the tensors to compare."""
+
+
+def _forward(op: Any, sample: Any, convert: Any) -> list[Any]:
+    return _tensors(_call(op, sample, convert))
+
+
+def _weights(results: list[Any]) -> list[Any]:
+    """What the gradients of a backward pass start from: the same on every run."""
+    import torch
+
+    generator = torch.Generator().manual_seed(2)
+    # Eighths are exact in every format.
+    return [
+        (torch.randint(-12, 13, r.shape, generator=generator) / 8).to(r.dtype)
+        for r in results
+    ]
+
+
+def _differentiable(sample: Any, result: Any) -> list[Any]:
+    outputs = _tensors(sample.output_process_fn_grad(result))
+    return [t for t in outputs if t.requires_grad]
+
+
+def _with_gradients(sample: Any, convert: Any) -> tuple[Any, list[Any]]:
+    """The sample with converted tensors; the leaves that want gradients."""
+    import torch
+
+    leaves = []
+
+    def within(value: Any) -> Any:
+        converted = _in_storage(value, convert)
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            converted = converted.detach().requires_grad_()
+            leaves.append(converted)
+        return converted
+
+    values = _map(within, (sample.input, sample.args, sample.kwargs))
+    return type(sample)(values[0], args=values[1], kwargs=values[2]), leaves
+
+
+def _differentiate(op: Any, sample: Any, convert: Any) -> list[Any]:
+    """Gradients off the device, as the CPU has them."""
+    import torch
+
+    converted, leaves = _with_gradients(sample, convert)
+    with torch.enable_grad():
+        outputs = _differentiable(sample, _call(op, converted, None))
+    if not outputs or not leaves:
+        return []
+    gradients = torch.autograd.grad(
+        outputs, leaves, _weights(outputs), allow_unused=True
+    )
+    return [g for g in gradients if g is not None]
+
+
+def _on_device(sample: Any, op: Any) -> tuple[Any, list[Any]]:
+    converted, leaves = _with_gradients(
+        sample, lambda v: v.to("spyre") if hasattr(v, "to") else v
+    )
+    if op.name in HOST_ARGUMENTS:
+        converted.args = sample.args
+    return converted, leaves
+
+
+def _observe(op: Any, sample: Any, backward: bool) -> tuple[list[Any], str, Any]:
+    """Results on the host, how they came about, what ran on the CPU."""
+    import torch
+    import torch_spyre
+    from torch_spyre import _C
+
+    on_device, leaves = _on_device(sample, op)
+    starts = []
+    if backward:
+        with torch.enable_grad():
+            outputs = _differentiable(sample, _call_on_device(op, on_device))
+        starts = [w.to("spyre") for w in _weights([o.cpu() for o in outputs])]
+    torch_spyre.reset_fallback_report()
+    _C.reset_native_report()
+    random_state = torch.spyre.get_rng_state()
+    if not backward:
+        found = _tensors(_call_on_device(op, on_device))
+    elif outputs and leaves:
+        gradients = torch.autograd.grad(outputs, leaves, starts, allow_unused=True)
+        found = [g for g in gradients if g is not None]
+    else:
+        found = []
+    fallbacks = torch_spyre.fallback_report()
+    traffic = sum(moved for _, moved in _C.native_report().values())
+    given = _tensors((on_device.input, on_device.args, on_device.kwargs)) + starts
+    pointers = {t.untyped_storage().data_ptr() for t in given}
+    computed = [
+        t
+        for t in found
+        if t.device.type == "spyre"
+        and t.numel()
+        and t.untyped_storage().data_ptr() not in pointers
+    ]
+    if fallbacks:
+        kind = "fallback"
+    elif not torch.equal(random_state, torch.spyre.get_rng_state()):
+        kind = "kernel"
+    elif traffic > 0 or not computed or "empty" in op.name:
+        kind = "native"
+    else:
+        kind = "kernel"
+    return [t.detach().cpu() for t in found], kind, fallbacks
+
+
+def _run_sample(op: Any, sample: Any, backward: bool) -> tuple[str, dict[str, int]]:
+    """How the sample ran if it is right; what ran on the CPU."""
+    import torch
+    from numerics import oracle
+
+    run: Computation = _differentiate if backward else _forward
+    # What the CPU refuses, the device may refuse.
+    wanted = run(op, sample, torch.clone)
+    is_random = _is_random(op, sample)
+    found, kind, fallbacks = _observe(op, sample, backward)
+    if len(found) != len(wanted):
+        raise Wrong(f"{len(found)} results, not {len(wanted)}")
+    # `empty` and the like promise no values.
+    if is_random or "empty" in op.name:
+        for a, e in zip(found, wanted, strict=True):
+            if a.dtype != e.dtype or a.shape != e.shape:
+                raise Wrong(f"{a.dtype} {list(a.shape)}")
+        return kind, fallbacks
+    references, rounded = [], None
+    try:
+        references.append(run(op, sample, _widen))
+        rounded = oracle(lambda: run(op, sample, _widen))
+    except Exception:
+        rounded = None
+    # The CPU's own fp16 result from what the device holds.
+    references.append(run(op, sample, lambda v: v.detach().to("spyre").cpu()))
+    references = [r for r in references if len(r) == len(found)]
+    # Statistics of fp16 are fp32 on devices and fp16 on the CPU.
+    metas: list[Any] = []
+    if not backward:
+        try:
+            metas = run(op, sample, lambda v: v.to("meta"))
+        except Exception:
+            metas = []
+    for i, (a, e) in enumerate(zip(found, wanted, strict=True)):
+        kinds = {(e.dtype, e.shape)}
+        if len(metas) == len(found):
+            kinds.add((metas[i].dtype, metas[i].shape))
+        if e.shape != a.shape:  # of a result that means nothing in this mode
+            if not backward:
+                continue
+            raise Wrong(f"{list(a.shape)}, not {list(e.shape)}")
+        same = [r[i] for r in references if r[i].shape == a.shape]
+        _compare(
+            a,
+            e.detach(),
+            [r.detach() for r in same] or [e.detach()],
+            rounded[i].detach() if rounded and len(rounded) == len(found) else None,
+            kinds,
+        )
+    return kind, fallbacks
+
+
+def has_backward(op: Any) -> bool:
+    """Whether PyTorch differentiates the entry in fp16 on the CPU."""
+    import torch
+
+    return torch.float16 in op.supported_backward_dtypes("cpu")
+
+
+def run_entry(
+    op: Any, limit: int | None, backward: bool, progress: Callable[[], None]
+) -> dict[str, Any]:
+    """How an entry ran, and why; ``progress`` is called after each sample."""
+    import torch
+    from torch_spyre import _eager
+
+    torch.manual_seed(1)
+    try:
+        samples = list(op.sample_inputs("cpu", torch.float16, requires_grad=backward))
+    except Exception as error:
+        return {"kind": "failing", "why": f"no samples: {error}", "samples": 0}
+    samples = samples[:limit]
+    fallbacks: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    worst, why = "native", ""
+    before = set(_eager.refusals())
+    for number, sample in enumerate(samples):
+        progress()
+        try:
+            kind, ran = _run_sample(op, sample, backward)
+            fallbacks.update(ran)
+            kinds[kind] += 1
+            worst = max(worst, kind, key=KINDS.index)
+            continue
+        except Imprecise as error:
+            kind, text = "imprecise", str(error)
+        except Wrong as error:
+            kind, text = "wrong", str(error)
+            if _makes_nan(op, sample, backward):
+                kind = "format"
+        except TypeError as error:
+            kind, text = "failing", f"TypeError: {error}"
+            if "spyre tensors cannot have dtype" in text:
+                kind = "unsupported"
+        except NotImplementedError as error:
+            kind, text = "failing", f"NotImplementedError: {error}"
+            if "Sparse" in text:
+                kind = "unsupported"
+        except Exception as error:
+            kind, text = "failing", f"{type(error).__name__}: {error}"
+        kinds[kind] += 1
+        if KINDS.index(kind) > KINDS.index(worst):
+            worst = kind
+            why = f"sample {number}: {' '.join(text.split())[:220]}"
+    refused = [f"{n}: {r}" for n, r in _eager.refusals() if (n, r) not in before]
+    return {
+        "kind": worst,
+        "why": why or ", ".join(sorted(fallbacks)),
+        "refused": sorted(refused)[:6],
+        "samples": len(samples),
+        "kinds": dict(kinds),
+    }
