@@ -192,9 +192,7 @@ def _section(results: dict[str, Any], kind: str) -> list[str]:
     return [*lines, ""]
 
 
-def write_doc(
-    runs: dict[str, dict[str, Any]], path: Path, limit: int | None
-) -> None:
+def write_doc(runs: dict[str, dict[str, Any]], path: Path, limit: int | None) -> None:
     """Writes direction -> results as a page."""
     which = "all" if limit is None else f"the first {limit}"
     lines = [
@@ -221,9 +219,7 @@ def main() -> None:
     parser.add_argument(
         "--backward", action="store_true", help="gradients in place of results"
     )
-    parser.add_argument(
-        "--both", action="store_true", help="results, then gradients"
-    )
+    parser.add_argument("--both", action="store_true", help="results, then gradients")
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="results so far; goes on from there"
     )

@@ -18,9 +18,9 @@ void freeAllocation(void *context) {
   Card &card = *allocation->card;
   card.memory.free(allocation->address);
   auto bytes = static_cast<int64_t>(allocation->sizeInBytes);
-  auto allocated = card.memory.stats().allocatedBytes;
+  runtime::MemoryStats stats = card.memory.stats();
   c10::reportMemoryUsageToProfiler(card.pointerOf(allocation->address), -bytes,
-                                   allocated, allocated,
+                                   stats.allocatedBytes, stats.reservedBytes,
                                    c10::Device(kSpyre, card.index()));
   delete allocation;
 }
@@ -120,10 +120,10 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
   auto *allocation = new Allocation{&owner, address, sizeInBytes};
   c10::DataPtr pointer(owner.pointerOf(address), allocation, &freeAllocation,
                        device);
-  auto allocated = owner.memory.stats().allocatedBytes;
-  c10::reportMemoryUsageToProfiler(pointer.get(),
-                                   static_cast<int64_t>(sizeInBytes), allocated,
-                                   allocated, device);
+  runtime::MemoryStats stats = owner.memory.stats();
+  c10::reportMemoryUsageToProfiler(
+      pointer.get(), static_cast<int64_t>(sizeInBytes), stats.allocatedBytes,
+      stats.reservedBytes, device);
   return pointer;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 
+#include <c10/util/ThreadLocalDebugInfo.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -108,11 +110,33 @@ static bool isBlocking() {
   return isSet;
 }
 
+/// Keeps storages until the last copy of the pointer is gone. The stream's
+/// thread may be the one that frees them: a profiler of the launching thread
+/// is to see that.
+static std::shared_ptr<const std::vector<c10::Storage>>
+holdStorages(const std::vector<c10::Storage> &storages) {
+  auto state = c10::ThreadLocalDebugInfo::current();
+  if (!state)
+    return std::make_shared<const std::vector<c10::Storage>>(storages);
+  return std::shared_ptr<const std::vector<c10::Storage>>(
+      new std::vector<c10::Storage>(storages),
+      [state](const std::vector<c10::Storage> *held) {
+        auto previous = c10::ThreadLocalDebugInfo::current();
+        c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(state);
+        delete held;
+        c10::ThreadLocalDebugInfo::_forceCurrentDebugInfo(previous);
+      });
+}
+
 void BoundGraph::launch(c10::DeviceIndex index,
                         std::vector<c10::Storage> storages,
                         std::atomic<int64_t> *traffic) {
   Card &owner = card(index);
-  runtime::Stream &stream = owner.stream(currentStream(index));
+  c10::StreamId streamId = currentStream(index);
+  runtime::Stream &stream = owner.stream(streamId);
+  std::shared_ptr<LaunchRecord> record;
+  if (isTracing())
+    record = std::make_shared<LaunchRecord>(beginLaunch(index, streamId));
   std::vector<int64_t> addresses;
   addresses.reserve(storages.size() + 1);
   for (const c10::Storage &storage : storages)
@@ -122,18 +146,20 @@ void BoundGraph::launch(c10::DeviceIndex index,
     ++numQueued;
   }
   // The work holds the storages: nothing is freed before it has run.
-  auto held = std::make_shared<const std::vector<c10::Storage>>(storages);
+  auto held = holdStorages(storages);
   auto self = shared_from_this();
   double enqueued = runtime::hostSeconds();
   std::shared_ptr<void> queued(nullptr, [self](void *) { self->finish(); });
+  if (record)
+    record->end = runtime::hostSeconds();
   auto work = [self, held, queued, &owner, addresses = std::move(addresses),
-               enqueued,
-               traffic](runtime::Stream &stream) -> runtime::FailureRef {
+               enqueued, traffic,
+               record](runtime::Stream &stream) -> runtime::FailureRef {
     size_t numInputs = self->graph.argumentNames.size();
     for (size_t i = 0; i < std::min(numInputs, held->size()); ++i)
       if (runtime::FailureRef why = implOf((*held)[i]).failure())
         return why;
-    self->execute(owner, addresses, enqueued, stream, traffic);
+    self->execute(owner, addresses, enqueued, stream, traffic, record.get());
     return nullptr;
   };
   auto dropped = [self, held](const runtime::FailureRef &why) {
@@ -160,7 +186,8 @@ void BoundGraph::finish() {
 
 void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
                          double enqueued, runtime::Stream &stream,
-                         std::atomic<int64_t> *traffic) {
+                         std::atomic<int64_t> *traffic,
+                         const LaunchRecord *launch) {
   // A card runs one program at a time: cores and LX are shared.
   std::lock_guard<std::mutex> busy(card.executionMutex);
   ScopedBlock pool(card.memory, graph.poolBytes);
@@ -174,12 +201,17 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
     std::lock_guard<std::mutex> lock(mutex);
     trafficInBytes = static_cast<int64_t>(result.deviceBytesRead +
                                           result.deviceBytesWritten);
-    firstReport = std::move(result);
+    firstReport = std::make_shared<const runtime::RunReport>(std::move(result));
     hasReport = true;
   }
   if (traffic)
     *traffic += trafficInBytes;
-  stream.occupy(enqueued, graph.program->predictedSeconds());
+  double start =
+      stream.occupy(enqueued, graph.program->predictedSeconds()).first;
+  if (launch) {
+    std::lock_guard<std::mutex> lock(mutex);
+    recordRun({*launch, start, firstReport});
+  }
 }
 
 runtime::RunReport BoundGraph::report() const {
@@ -187,7 +219,8 @@ runtime::RunReport BoundGraph::report() const {
   withoutGIL([&] {
     std::unique_lock<std::mutex> lock(mutex);
     finished.wait(lock, [&] { return numQueued == 0; });
-    result = firstReport;
+    if (firstReport)
+      result = *firstReport;
   });
   return result;
 }

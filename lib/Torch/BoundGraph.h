@@ -6,6 +6,7 @@
 #define SPYRE_LIB_TORCH_BOUNDGRAPH_H
 
 #include "Storage.h"
+#include "Trace.h"
 
 #include "Spyre/Compiler/Compiler.h"
 
@@ -46,14 +47,15 @@ private:
   /// One queued run less.
   void finish();
   void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
-               runtime::Stream &stream, std::atomic<int64_t> *traffic);
+               runtime::Stream &stream, std::atomic<int64_t> *traffic,
+               const LaunchRecord *launch);
 
   mutable std::mutex mutex;
   mutable std::condition_variable finished;
   int numQueued = 0;
   std::atomic<bool> hasReport = false;
   std::atomic<int64_t> trafficInBytes = 0;
-  runtime::RunReport firstReport;
+  std::shared_ptr<const runtime::RunReport> firstReport;
 };
 
 } // namespace spyre::device

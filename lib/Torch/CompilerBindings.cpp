@@ -119,6 +119,7 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
   dict["device_bytes_demanded"] = kernel.deviceBytesDemanded;
   dict["lx_bytes_read"] = kernel.lxBytesRead;
   dict["lx_bytes_written"] = kernel.lxBytesWritten;
+  dict["flops"] = kernel.flops();
   dict["sfu_element_ops"] = kernel.sfuElementOps;
   dict["pt_macs"] = kernel.ptMacs;
   dict["bottleneck"] = kernel.bottleneck;
@@ -266,6 +267,26 @@ void initCompilerBindings(py::module &m) {
       .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
         return self.report().predictedSeconds;
       });
+
+  py::class_<Trace>(m, "Trace",
+                    "Records what runs on the devices until stop().")
+      .def(py::init<>())
+      .def(
+          "stop",
+          [](Trace &self) {
+            py::list kernels;
+            for (const RunRecord &run : self.stop())
+              for (const runtime::KernelReport &kernel : run.report->kernels) {
+                py::dict dict = toDict(kernel);
+                dict["device"] = static_cast<int>(run.launch.device);
+                dict["stream"] = run.launch.stream;
+                dict["start_seconds"] = run.start + kernel.startSeconds;
+                kernels.append(dict);
+              }
+            return kernels;
+          },
+          "Waits for all work; one dict per run of a kernel, by device, stream "
+          "and start in the device's clock.");
 
   m.def(
       "get_cache_key",

@@ -340,10 +340,10 @@ _INDUCTOR_NAMES = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    if name == "memory":
+    if name in ("memory", "profiler"):
         import importlib
 
-        return importlib.import_module("torch_spyre.memory")
+        return importlib.import_module(f"torch_spyre.{name}")
     if name == "default_generators":
         return tuple(_C._get_default_generator(i) for i in range(device_count()))
     if name in _INDUCTOR_NAMES:

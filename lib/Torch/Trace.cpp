@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Trace.h"
+
+#include <algorithm>
+#include <atomic>
+#include <sys/syscall.h>
+#include <tuple>
+#include <unistd.h>
+
+namespace spyre::device {
+
+namespace {
+
+std::atomic<int> numTraces = 0;
+std::atomic<uint64_t> lastLaunch = 0;
+thread_local std::vector<uint64_t> correlations;
+
+struct OpenTraces {
+  std::mutex mutex;
+  std::vector<Trace *> traces;
+};
+
+OpenTraces &openTraces() {
+  static auto *instance = new OpenTraces;
+  return *instance;
+}
+
+} // namespace
+
+Trace::Trace() {
+  OpenTraces &open = openTraces();
+  std::lock_guard<std::mutex> lock(open.mutex);
+  open.traces.push_back(this);
+  ++numTraces;
+}
+
+Trace::~Trace() {
+  OpenTraces &open = openTraces();
+  std::lock_guard<std::mutex> lock(open.mutex);
+  auto it = std::find(open.traces.begin(), open.traces.end(), this);
+  if (it == open.traces.end())
+    return;
+  open.traces.erase(it);
+  --numTraces;
+}
+
+std::vector<RunRecord> Trace::stop() {
+  withoutGIL([] { drainAll(); });
+  {
+    OpenTraces &open = openTraces();
+    std::lock_guard<std::mutex> lock(open.mutex);
+    auto it = std::find(open.traces.begin(), open.traces.end(), this);
+    if (it != open.traces.end()) {
+      open.traces.erase(it);
+      --numTraces;
+    }
+  }
+  std::lock_guard<std::mutex> lock(mutex);
+  std::stable_sort(records.begin(), records.end(),
+                   [](const RunRecord &a, const RunRecord &b) {
+                     return std::tie(a.launch.device, a.launch.stream, a.start) <
+                            std::tie(b.launch.device, b.launch.stream, b.start);
+                   });
+  return std::move(records);
+}
+
+bool isTracing() noexcept { return numTraces != 0; }
+
+LaunchRecord beginLaunch(c10::DeviceIndex device, c10::StreamId stream) {
+  LaunchRecord launch;
+  launch.id = ++lastLaunch;
+  launch.begin = runtime::hostSeconds();
+  launch.thread = static_cast<int32_t>(::syscall(SYS_gettid));
+  launch.correlation = correlations.empty() ? 0 : correlations.back();
+  launch.device = device;
+  launch.stream = stream;
+  return launch;
+}
+
+void recordRun(const RunRecord &record) {
+  OpenTraces &open = openTraces();
+  std::lock_guard<std::mutex> lock(open.mutex);
+  for (Trace *trace : open.traces) {
+    std::lock_guard<std::mutex> traceLock(trace->mutex);
+    trace->records.push_back(record);
+  }
+}
+
+void pushCorrelation(uint64_t id) { correlations.push_back(id); }
+void popCorrelation() {
+  if (!correlations.empty())
+    correlations.pop_back();
+}
+
+} // namespace spyre::device

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Trace.h - Records of what ran on the cards ---------------*- C++ -*-===//
+//
+// While a Trace is open, every run of a program leaves a record in it: where
+// and when it was launched, and the interval that it occupies on its stream in
+// the device's clock. Profiler.cpp gives them to PyTorch's profiler.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_TORCH_TRACE_H
+#define SPYRE_LIB_TORCH_TRACE_H
+
+#include "Card.h"
+
+#include "Spyre/Runtime/Program.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace spyre::device {
+
+/// The host's side of a run; times in seconds of runtime::hostSeconds().
+struct LaunchRecord {
+  uint64_t id = 0; ///< distinguishes launches of the process
+  double begin = 0, end = 0;
+  int32_t thread = 0;      ///< the system's number of the launching thread
+  uint64_t correlation = 0; ///< PyTorch's id of the operator; 0: none
+  c10::DeviceIndex device = 0;
+  c10::StreamId stream = 0;
+};
+
+struct RunRecord {
+  LaunchRecord launch;
+  double start = 0; ///< device clock
+  std::shared_ptr<const runtime::RunReport> report;
+};
+
+/// Collects records from its construction to stop(). Thread-safe.
+class Trace {
+public:
+  Trace();
+  ~Trace();
+  Trace(const Trace &) = delete;
+  Trace &operator=(const Trace &) = delete;
+
+  /// Waits for the work that is queued and takes no more; the records of all
+  /// streams, ordered by device, stream and start.
+  std::vector<RunRecord> stop();
+
+private:
+  friend void recordRun(const RunRecord &record);
+
+  std::mutex mutex;
+  std::vector<RunRecord> records;
+};
+
+/// Whether any trace is open.
+bool isTracing() noexcept;
+/// Starts the record of a launch by the calling thread.
+LaunchRecord beginLaunch(c10::DeviceIndex device, c10::StreamId stream);
+/// Adds a run to all open traces.
+void recordRun(const RunRecord &record);
+
+/// PyTorch's ids of the operators that the calling thread is in.
+void pushCorrelation(uint64_t id);
+void popCorrelation();
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_TRACE_H
