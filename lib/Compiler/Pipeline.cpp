@@ -43,10 +43,10 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   if (options.superdscCompatible)
     manager.addNestedPass<func::FuncOp>(createSpyreLegalizeSuperDSC());
   manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());
-  // SuperDSC has loops, but its writer does not yet.
-  if (options.lxPlanning && !options.superdscCompatible) {
+  if (options.lxPlanning) {
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
+    tiling.superdscCompatible = options.superdscCompatible;
     manager.addNestedPass<func::FuncOp>(createSpyreCoarseTiling(tiling));
   }
   SpyreWorkDivisionOptions division;

@@ -153,6 +153,27 @@ def test_operators_give_the_same_bits(name, monkeypatch):
     both_ways(run, monkeypatch)
 
 
+TILED = {
+    "attention": (F.scaled_dot_product_attention, *3 * [(1, 8, 2048, 64)]),
+    "mlp": (lambda x, u, d: F.silu(x @ u) @ d, (8198, 64), (64, 4096), (4096, 65)),
+    # No equal tiles of rows: columns of sticks are cut.
+    "prime": (lambda x: torch.exp(x * 0.1).sin() * 2, (8191, 4096)),
+}
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_loops_over_tiles_give_the_same_bits(name, monkeypatch):
+    function, *shapes = TILED[name]
+    inputs = [half(*shape, seed=i) * 0.1 for i, shape in enumerate(shapes)]
+
+    def run(compiler):
+        return to_host([compiler(function)(*[i.to("spyre") for i in inputs])])
+
+    both_ways(run, monkeypatch)
+    ktir = compiled_parts()[-1].graph.print_ktir()
+    assert "scf.for %" in ktir.split("func.func private")[0]
+
+
 @pytest.mark.skipif(not TRANSLATE.exists(), reason="spyre-translate is not built")
 def test_dumped_bundles_are_rewritten_with_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setenv("SPYRE_EXECUTE", "superdsc")

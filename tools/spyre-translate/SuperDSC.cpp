@@ -8,6 +8,7 @@
 #include "Spyre/Target/SuperDSC/Translate.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -43,8 +44,8 @@ static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
     throw Error(message);
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
-  context.loadDialect<mlir::func::FuncDialect, mlir::memref::MemRefDialect,
-                      mlir::scf::SCFDialect,
+  context.loadDialect<mlir::arith::ArithDialect, mlir::func::FuncDialect,
+                      mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
                       mlir::spyre_graph::SpyreGraphDialect>();
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(input), llvm::SMLoc());
@@ -57,6 +58,7 @@ static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
   options.flavor =
       request.asSpecified ? superdsc::Flavor::Spec : superdsc::Flavor::AsBuilt;
   options.symbolicArguments = request.symbolicArguments;
+  options.unrollLoops = request.unrollLoops;
   auto program = superdsc::writeGraph(*module, options);
   if (mlir::failed(program))
     return "";

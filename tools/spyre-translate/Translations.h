@@ -40,6 +40,8 @@ struct SuperDSCRequest {
   /// Write the form of the specification instead of the reference's.
   bool asSpecified = false;
   bool symbolicArguments = false;
+  /// Write each iteration of a loop instead of the loop.
+  bool unrollLoops = false;
   /// Segment 0 is a pool, where no manifest says so.
   bool hasPool = false;
   /// Repair parameters that bundle.mlir declares twice.

@@ -99,6 +99,10 @@ struct Options {
       "symbolic-args",
       cl::desc("Addresses of arguments are symbols that bundle.mlir binds"),
       cl::cat(superdscCategory)};
+  cl::opt<bool> unrollLoops{
+      "unroll-loops",
+      cl::desc("Write each iteration of a loop instead of the loop"),
+      cl::cat(superdscCategory)};
   cl::opt<bool> hasPool{
       "pool",
       cl::desc("Segment 0 of a bundle without manifest is a pool of "
@@ -190,6 +194,7 @@ static std::optional<std::string> runSuperDSC(const Options &options,
     throw Error("--superdsc-flavor expects asbuilt or spec, found '" +
                 options.flavor + "'");
   request.symbolicArguments = options.symbolicArguments;
+  request.unrollLoops = options.unrollLoops;
   request.hasPool = options.hasPool;
   request.folder = options.input;
   request.lenient = options.lenient;

@@ -34,8 +34,10 @@ namespace {
 /// One operand on the way to a tensor.
 struct Operand {
   Value buffer;
+  /// The part of a buffer that it is.
+  TileStart tile;
   LayoutAttrInterface layout;
-  /// Of the whole buffer, or of a core's part in LX.
+  /// Of the whole buffer, also for a tile, or of a core's part in LX.
   SmallVector<int64_t> shape;
   bool inLX = false;
   AffineMap map;
@@ -99,7 +101,7 @@ private:
   std::optional<IndirectAccess> indirect;
   bool isMatmul;
   bool changesStick = false;
-  SmallVector<Operand> operands;
+  std::vector<Operand> operands;
   SmallVector<int> dimOfLoop;
   int unitDim = -1, stickDim = -1;
   unsigned commonStick = 0;
@@ -114,9 +116,14 @@ LogicalResult Describer::readOperands() {
     Operand operand;
     operand.buffer = value;
     operand.layout = getLayout(value.getType());
-    auto type = dyn_cast<MemRefType>(value.getType());
-    PlacementAttr placement = getPlacement(value);
-    if (!type || !operand.layout || (!placement && !isa<BlockArgument>(value)))
+    FailureOr<TileStart> tile = getTileStart(value, op);
+    if (failed(tile))
+      return failure();
+    operand.tile = std::move(*tile);
+    Value whole = operand.tile.whole;
+    auto type = dyn_cast<MemRefType>(whole.getType());
+    PlacementAttr placement = getPlacement(whole);
+    if (!type || !operand.layout || (!placement && !isa<BlockArgument>(whole)))
       return op->emitOpError()
              << "operand of type " << value.getType()
              << " must be a function argument or an allocation with a layout "
@@ -497,10 +504,13 @@ LogicalResult Describer::checkWrites(const Operand &operand) {
   if (lane < 0 || extents[lane] % operand.access.stickElements == 0)
     return success();
   ArrayRef<int64_t> shape =
-      cast<MemRefType>(operand.buffer.getType()).getShape();
+      cast<MemRefType>(operand.tile.whole.getType()).getShape();
   int64_t dim = operand.layout.getStickDim(shape);
-  if (dim >= 0 &&
-      getRange(operand.map.getResult(dim), extents).second + 1 < shape[dim])
+  if (dim < 0)
+    return success();
+  int64_t first = operand.tile.first.empty() ? 0 : operand.tile.first[dim];
+  if (first + getRange(operand.map.getResult(dim), extents).second + 1 <
+      shape[dim])
     return refuse() << "a write of a part of a stick of "
                     << operand.buffer.getType();
   return success();
@@ -553,11 +563,13 @@ LogicalResult Describer::addTensor(Operand &operand, Indirection indirection) {
            operands[0].layout.getDataFormat() == init().layout.getDataFormat())
     tensor.format = DataFormat::IEEE_FP32;
   tensor.wordLength = ::spyre::storageBytes(tensor.format);
-  int64_t bytes = operand.access.offset * ::spyre::kStickBytes;
-  if (tensor.inLX && bytes != 0)
+  int64_t bytes =
+      (operand.tile.sticks + operand.access.offset) * ::spyre::kStickBytes;
+  if (tensor.inLX && (bytes != 0 || operand.buffer != operand.tile.whole))
     return refuse() << "a part of a buffer in LX";
   result.sdsc.tensors.push_back(std::move(tensor));
-  result.buffers.push_back(operand.buffer);
+  result.buffers.push_back(operand.tile.whole);
+  result.tiles.push_back(operand.tile);
   result.offsets.push_back(bytes);
   return success();
 }

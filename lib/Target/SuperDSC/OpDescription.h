@@ -4,6 +4,8 @@
 #ifndef SPYRE_LIB_TARGET_SUPERDSC_OPDESCRIPTION_H
 #define SPYRE_LIB_TARGET_SUPERDSC_OPDESCRIPTION_H
 
+#include "Tiles.h"
+
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Target/SuperDSC/Model.h"
 
@@ -14,9 +16,12 @@ namespace spyre::superdsc {
 /// An operation without addresses.
 struct OpDescription {
   Sdsc sdsc;
-  /// Per tensor: the buffer, and the bytes before its first stick accessed.
+  /// Per tensor: the buffer, and the bytes before the first stick accessed of
+  /// it in the first iterations of the loops around the operation.
   std::vector<mlir::Value> buffers;
   std::vector<int64_t> offsets;
+  /// Per tensor: the loops that move it.
+  std::vector<TileStart> tiles;
   /// Extents of dimensions whose size was padded.
   std::map<std::string, int64_t> extents;
 };

@@ -12,9 +12,11 @@
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <set>
@@ -50,6 +52,9 @@ static ::spyre::HostDtype getHostDtype(Type type) {
 
 namespace {
 
+/// Executions that unrolled loops may become.
+constexpr int64_t kMaxExecutions = 1 << 18;
+
 class GraphWriter {
 public:
   GraphWriter(func::FuncOp function, const WriteOptions &options)
@@ -58,20 +63,44 @@ public:
   FailureOr<BundleProgram> run();
 
 private:
-  /// An operation with the arguments that it accesses.
-  struct Item {
+  /// An operation, or a loop around some.
+  struct Node {
     SpyreOpInterface op;
     OpDescription description;
+    scf::ForOp loop;
+    int64_t count = 0;
+    std::vector<Node> body;
+    /// What it accesses, with all that is in it.
     std::set<int64_t> arguments;
   };
+  /// A loop around an operation; the iteration, if it is unrolled.
+  struct Iteration {
+    scf::ForOp loop;
+    std::optional<int64_t> number;
+  };
+  /// A bundle being written.
+  struct BundleWriter {
+    LoadedBundle loaded;
+    ManifestBundle entry;
+    bool isSymbolic = false;
+    int64_t nextSymbol = -1;
+  };
 
-  LogicalResult collect();
+  LogicalResult collect(Block &block, std::vector<Node> &nodes,
+                        int64_t executions);
   LogicalResult describeArguments();
   int64_t bufferNumber(Value buffer);
-  FailureOr<std::vector<std::vector<Item *>>> cutBundles();
-  void writeBundle(ArrayRef<Item *> items, const std::string &folder,
+  std::vector<std::vector<const Node *>> cutBundles();
+  void writeBundle(ArrayRef<const Node *> nodes, const std::string &folder,
                    BundleProgram &program);
-  void setAddresses(Item &item, ArrayRef<int64_t> segments, Step &step);
+  void writeSteps(const Node &node, SmallVectorImpl<Iteration> &loops,
+                  BundleWriter &writer, std::vector<Step> &steps);
+  void setAddresses(const OpDescription &description, ArrayRef<Iteration> loops,
+                    BundleWriter &writer, Sdsc &sdsc, ManifestFile &file,
+                    Step &step);
+  size_t getMaxArguments() const {
+    return kNumSegments - 1 - (hasPool ? 1 : 0);
+  }
   int64_t argumentNumber(Value buffer) const {
     auto argument = dyn_cast<BlockArgument>(buffer);
     return argument ? static_cast<int64_t>(argument.getArgNumber()) : -1;
@@ -79,10 +108,10 @@ private:
 
   func::FuncOp function;
   WriteOptions options;
-  std::vector<Item> items;
+  std::vector<Node> nodes;
   Manifest manifest;
   bool hasPool = false;
-  int64_t nextSymbol = -1;
+  int64_t numExecutions = 0;
   llvm::DenseMap<Value, int64_t> buffers;
 };
 
@@ -100,26 +129,52 @@ static bool writesNothing(SpyreOpInterface op) {
   return false;
 }
 
-LogicalResult GraphWriter::collect() {
-  if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
-    return function.emitError("must be planned: one block and no results");
-  for (Operation &operation : function.front()) {
-    auto op = dyn_cast<SpyreOpInterface>(operation);
-    if (!op) {
-      if (isa<memref::AllocOp, memref::DeallocOp, func::ReturnOp>(operation))
-        continue;
-      return operation.emitOpError("SuperDSC cannot say this operation");
-    }
-    if (writesNothing(op))
+/// `executions`: how often the block runs.
+LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
+                                   int64_t executions) {
+  for (Operation &operation : block) {
+    if (isa<memref::AllocOp, memref::DeallocOp, memref::SubViewOp,
+            arith::ConstantOp, func::ReturnOp, scf::YieldOp>(operation))
       continue;
-    FailureOr<OpDescription> description = describeOp(op);
+    Node node;
+    if (auto loop = dyn_cast<scf::ForOp>(operation)) {
+      std::optional<int64_t> count = getTripCount(loop);
+      if (!count || loop.getNumResults() != 0)
+        return loop.emitOpError("SuperDSC cannot say a loop without constant "
+                                "bounds or one that carries values");
+      int64_t inner;
+      if (llvm::MulOverflow(executions, *count, inner) ||
+          inner > kMaxExecutions)
+        return loop.emitOpError() << "SuperDSC cannot say more than "
+                                  << kMaxExecutions << " iterations";
+      node.loop = loop;
+      node.count = *count;
+      if (failed(collect(*loop.getBody(), node.body, inner)))
+        return failure();
+      for (const Node &own : node.body)
+        node.arguments.insert(own.arguments.begin(), own.arguments.end());
+      if (*count > 0 && !node.body.empty())
+        nodes.push_back(std::move(node));
+      continue;
+    }
+    node.op = dyn_cast<SpyreOpInterface>(operation);
+    if (!node.op)
+      return operation.emitOpError("SuperDSC cannot say this operation");
+    if (writesNothing(node.op))
+      continue;
+    FailureOr<OpDescription> description = describeOp(node.op);
     if (failed(description))
       return failure();
-    Item item{op, std::move(*description), {}};
-    for (Value buffer : item.description.buffers)
+    node.description = std::move(*description);
+    for (Value buffer : node.description.buffers)
       if (int64_t number = argumentNumber(buffer); number >= 0)
-        item.arguments.insert(number);
-    items.push_back(std::move(item));
+        node.arguments.insert(number);
+    if (options.unrollLoops)
+      numExecutions += executions;
+    if (numExecutions > kMaxExecutions)
+      return node.op->emitOpError() << "unrolled loops make more than "
+                                    << kMaxExecutions << " executions";
+    nodes.push_back(std::move(node));
   }
   return success();
 }
@@ -179,48 +234,56 @@ int64_t GraphWriter::bufferNumber(Value buffer) {
   return entry->second;
 }
 
-FailureOr<std::vector<std::vector<GraphWriter::Item *>>>
-GraphWriter::cutBundles() {
-  std::vector<std::vector<Item *>> bundles;
-  size_t limit = kNumSegments - 1 - (hasPool ? 1 : 0);
+/// Bundles with as many arguments as there are segments. What accesses more has
+/// one of its own, with symbolic arguments.
+std::vector<std::vector<const GraphWriter::Node *>> GraphWriter::cutBundles() {
+  std::vector<std::vector<const Node *>> bundles;
+  size_t limit = getMaxArguments();
   std::set<int64_t> arguments;
   // Few arguments are one bundle, in which segment i is argument i.
   bool isOne = options.symbolicArguments || function.getNumArguments() <= limit;
-  for (Item &item : items) {
-    if (!isOne && item.arguments.size() > limit) {
-      item.op->emitOpError()
-          << "SuperDSC cannot say " << item.arguments.size()
-          << " arguments in one bundle without symbolic arguments, at most "
-          << limit;
-      return failure();
-    }
+  for (const Node &node : nodes) {
     std::set<int64_t> both = arguments;
-    both.insert(item.arguments.begin(), item.arguments.end());
+    both.insert(node.arguments.begin(), node.arguments.end());
     if (bundles.empty() || (!isOne && both.size() > limit)) {
       bundles.emplace_back();
-      both = item.arguments;
+      both = node.arguments;
     }
     arguments = std::move(both);
-    bundles.back().push_back(&item);
+    bundles.back().push_back(&node);
   }
   return bundles;
 }
 
-void GraphWriter::setAddresses(Item &item, ArrayRef<int64_t> segments,
-                               Step &step) {
-  Sdsc &sdsc = item.description.sdsc;
+void GraphWriter::setAddresses(const OpDescription &description,
+                               ArrayRef<Iteration> loops, BundleWriter &writer,
+                               Sdsc &sdsc, ManifestFile &file, Step &step) {
+  ArrayRef<int64_t> segments = writer.entry.arguments;
   // Equal addresses of one operation are one symbol.
-  std::map<std::pair<int64_t, int64_t>, int64_t> symbols;
+  std::map<std::tuple<int64_t, int64_t, std::vector<int64_t>>, int64_t> symbols;
   for (auto [number, tensor] : llvm::enumerate(sdsc.tensors)) {
-    Value buffer = item.description.buffers[number];
-    int64_t base = item.description.offsets[number];
+    Value buffer = description.buffers[number];
+    int64_t base = description.offsets[number];
+    std::vector<int64_t> strides;
+    for (const Iteration &iteration : loops) {
+      int64_t bytes = description.tiles[number].getStep(iteration.loop) *
+                      ::spyre::kStickBytes;
+      if (iteration.number)
+        base += *iteration.number * bytes;
+      else
+        strides.push_back(bytes);
+    }
+    file.offsets.push_back(base);
     int64_t argument = argumentNumber(buffer);
+    file.tensors.push_back(argument >= 0 ? argument
+                                         : -1 - bufferNumber(buffer));
     PlacementAttr placement = getPlacement(buffer);
     if (placement)
       base += placement.getOffset();
-    bool isSymbolic = options.symbolicArguments && !tensor.inLX;
-    tensor.symbolic = isSymbolic;
-    if (argument >= 0 && !isSymbolic)
+    bool moves = llvm::any_of(strides, [](int64_t s) { return s != 0; });
+    // A tensor that moves needs symbols even where arguments have segments.
+    tensor.symbolic = !tensor.inLX && (writer.isSymbolic || moves);
+    if (argument >= 0 && !writer.isSymbolic)
       base += (llvm::find(segments, argument) - segments.begin() +
                (hasPool ? 1 : 0)) *
               kSegmentBytes;
@@ -229,16 +292,18 @@ void GraphWriter::setAddresses(Item &item, ArrayRef<int64_t> segments,
       int64_t address = base;
       if (!tensor.inLX)
         address += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
-      if (isSymbolic) {
-        auto [entry, isNew] =
-            symbols.try_emplace({argument, address}, nextSymbol);
+      if (tensor.symbolic) {
+        auto [entry, isNew] = symbols.try_emplace({argument, address, strides},
+                                                  writer.nextSymbol);
         if (isNew) {
-          --nextSymbol;
+          --writer.nextSymbol;
           step.symbols.push_back(entry->second);
           Address operand;
-          operand.base = argument >= 0 ? Address::Argument : Address::Pool;
-          operand.argument = std::max<int64_t>(argument, 0);
+          if (writer.isSymbolic)
+            operand.base = argument >= 0 ? Address::Argument : Address::Pool;
+          operand.argument = writer.isSymbolic && argument > 0 ? argument : 0;
           operand.offset = address;
+          operand.strides = strides;
           step.operands.push_back(operand);
         }
         address = entry->second;
@@ -248,51 +313,71 @@ void GraphWriter::setAddresses(Item &item, ArrayRef<int64_t> segments,
   }
 }
 
-void GraphWriter::writeBundle(ArrayRef<Item *> own, const std::string &folder,
+void GraphWriter::writeSteps(const Node &node,
+                             SmallVectorImpl<Iteration> &loops,
+                             BundleWriter &writer, std::vector<Step> &steps) {
+  Step step;
+  if (node.loop) {
+    step.count = node.count;
+    int64_t repeats = options.unrollLoops ? node.count : 1;
+    for (int64_t number = 0; number < repeats; ++number) {
+      loops.push_back({node.loop, std::nullopt});
+      if (options.unrollLoops)
+        loops.back().number = number;
+      for (const Node &inner : node.body)
+        writeSteps(inner, loops, writer,
+                   options.unrollLoops ? steps : step.body);
+      loops.pop_back();
+    }
+    if (!options.unrollLoops)
+      steps.push_back(std::move(step));
+    return;
+  }
+  Sdsc sdsc = node.description.sdsc;
+  sdsc.index = writer.loaded.files.size();
+  sdsc.flavor = options.flavor;
+  step.file = "sdsc_" + std::to_string(sdsc.index) + ".json";
+  ManifestFile file;
+  file.file = step.file;
+  file.extents = node.description.extents;
+  setAddresses(node.description, loops, writer, sdsc, file, step);
+  writer.entry.files.push_back(std::move(file));
+  // Parameters stand in the order in which they are used.
+  Bundle &bundle = writer.loaded.bundle;
+  for (const Address &operand : step.operands) {
+    if (operand.base == Address::Pool)
+      bundle.hasPoolParameter = true;
+    else if (operand.base == Address::Argument &&
+             !llvm::is_contained(bundle.arguments, operand.argument))
+      bundle.arguments.push_back(operand.argument);
+  }
+  writer.loaded.files.emplace(step.file, std::move(sdsc));
+  steps.push_back(std::move(step));
+}
+
+void GraphWriter::writeBundle(ArrayRef<const Node *> own,
+                              const std::string &folder,
                               BundleProgram &program) {
-  LoadedBundle loaded;
-  loaded.folder = folder;
-  ManifestBundle entry;
-  entry.folder = folder;
-  entry.hasPool = hasPool;
+  BundleWriter writer;
+  writer.loaded.folder = folder;
+  writer.entry.folder = folder;
+  writer.entry.hasPool = hasPool;
   std::set<int64_t> arguments;
-  for (Item *item : own)
-    arguments.insert(item->arguments.begin(), item->arguments.end());
-  bool isWhole = folder == ".";
-  if (isWhole)
+  for (const Node *node : own)
+    arguments.insert(node->arguments.begin(), node->arguments.end());
+  writer.isSymbolic =
+      options.symbolicArguments || arguments.size() > getMaxArguments();
+  // Where all arguments have segments, segment i is argument i.
+  if (folder == "." &&
+      (writer.isSymbolic || function.getNumArguments() <= getMaxArguments()))
     for (unsigned number = 0; number < function.getNumArguments(); ++number)
       arguments.insert(number);
-  entry.arguments.assign(arguments.begin(), arguments.end());
-  nextSymbol = -1;
-  for (auto [index, item] : llvm::enumerate(own)) {
-    Sdsc &sdsc = item->description.sdsc;
-    sdsc.index = index;
-    sdsc.flavor = options.flavor;
-    Step step;
-    step.file = "sdsc_" + std::to_string(index) + ".json";
-    setAddresses(*item, entry.arguments, step);
-    ManifestFile file;
-    file.file = step.file;
-    file.extents = item->description.extents;
-    file.offsets = item->description.offsets;
-    for (Value buffer : item->description.buffers) {
-      int64_t argument = argumentNumber(buffer);
-      file.tensors.push_back(argument >= 0 ? argument
-                                           : -1 - bufferNumber(buffer));
-    }
-    entry.files.push_back(std::move(file));
-    // Parameters stand in the order in which they are used.
-    for (const Address &operand : step.operands) {
-      if (operand.base == Address::Pool)
-        loaded.bundle.hasPoolParameter = true;
-      else if (!llvm::is_contained(loaded.bundle.arguments, operand.argument))
-        loaded.bundle.arguments.push_back(operand.argument);
-    }
-    loaded.bundle.steps.push_back(std::move(step));
-    loaded.files.emplace(entry.files.back().file, std::move(sdsc));
-  }
-  manifest.bundles.push_back(std::move(entry));
-  program.bundles.push_back(std::move(loaded));
+  writer.entry.arguments.assign(arguments.begin(), arguments.end());
+  SmallVector<Iteration> loops;
+  for (const Node *node : own)
+    writeSteps(*node, loops, writer, writer.loaded.bundle.steps);
+  manifest.bundles.push_back(std::move(writer.entry));
+  program.bundles.push_back(std::move(writer.loaded));
 }
 
 FailureOr<BundleProgram> GraphWriter::run() {
@@ -303,17 +388,19 @@ FailureOr<BundleProgram> GraphWriter::run() {
   if (manifest.poolBytes > kSegmentBytes)
     return FailureOr<BundleProgram>(
         function.emitError("SuperDSC cannot say a pool of more than 16 GiB"));
-  if (failed(describeArguments()) || failed(collect()))
+  if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
+    return FailureOr<BundleProgram>(
+        function.emitError("must be planned: one block and no results"));
+  if (failed(describeArguments()) ||
+      failed(collect(function.front(), nodes, /*executions=*/1)))
     return failure();
-  auto bundles = cutBundles();
-  if (failed(bundles))
-    return failure();
+  std::vector<std::vector<const Node *>> bundles = cutBundles();
   BundleProgram program;
-  if (bundles->size() <= 1) {
-    writeBundle(bundles->empty() ? std::vector<Item *>() : bundles->front(),
+  if (bundles.size() <= 1) {
+    writeBundle(bundles.empty() ? std::vector<const Node *>() : bundles.front(),
                 ".", program);
   } else {
-    for (auto [number, own] : llvm::enumerate(*bundles))
+    for (auto [number, own] : llvm::enumerate(bundles))
       writeBundle(own, "bundle_" + std::to_string(number), program);
   }
   program.manifest = std::move(manifest);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --spyre-work-division --spyre-bufferize --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan | FileCheck %s --check-prefix=PLAN
+// RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling="superdsc-compatible=true" | FileCheck %s --check-prefix=SUPERDSC
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="cores=33" 2>&1 | FileCheck %s --check-prefix=CORES
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="fill=0" 2>&1 | FileCheck %s --check-prefix=FILL
 
@@ -32,6 +33,16 @@
 // PLAN: spyre_graph.div {{.*}} outs(%[[PART]]
 // PLAN-NOT: spyre_graph.identity
 // PLAN: return
+
+// SuperDSC cannot change the stick of a part of a tensor: the keys are turned
+// before the loop, as a whole.
+// SUPERDSC-LABEL: func.func @attention
+// SUPERDSC: spyre_graph.restickify
+// SUPERDSC: scf.for %{{.*}} = %c0 to %c8 step %c2
+// SUPERDSC-NOT: spyre_graph.restickify
+// SUPERDSC: spyre_graph.div
+// SUPERDSC-NOT: spyre_graph.restickify
+// SUPERDSC: return
 #l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
 func.func @attention(%q: tensor<1x8x2048x64xf16, #l4>, %k: tensor<1x8x2048x64xf16, #l4>, %v: tensor<1x8x2048x64xf16, #l4>) -> tensor<1x8x2048x64xf16> {
   %q1 = spyre_graph.view %q, affine_map<(a,b,c,d)->(a,b,c,d)> : tensor<1x8x2048x64xf16, #l4> -> tensor<1x8x2048x64xf16>

@@ -15,6 +15,8 @@ struct WriteOptions {
   Flavor flavor = Flavor::AsBuilt;
   /// Addresses of arguments are symbols that the bundle binds.
   bool symbolicArguments = false;
+  /// Write each iteration of a loop instead of the loop.
+  bool unrollLoops = false;
 };
 
 /// The bundles of a planned function. What SuperDSC cannot say is an error at

@@ -43,8 +43,10 @@ struct Tiling {
 /// Finds groups in one block and tiles them.
 class TilingPlanner {
 public:
-  TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force)
-      : block(block), cores(cores), lxBytes(lxBytes), force(force) {}
+  TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
+                bool superdscCompatible)
+      : block(block), cores(cores), lxBytes(lxBytes), force(force),
+        superdscCompatible(superdscCompatible) {}
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
@@ -84,6 +86,10 @@ public:
         op->removeAttr(kTileHintsAttrName);
       if (levels.empty())
         continue;
+      // SG-TILE-HINT-C2
+      if (Operation *op = findPartialRestickify(group, levels))
+        return op->emitOpError("changes the stick of a part of a tensor, which "
+                               "SuperDSC cannot say");
       tilings.push_back({group, Tiling{levels}});
       buildTileLoops(group, levels);
     }
@@ -292,6 +298,8 @@ private:
           levels.push_back(std::move(*level));
     std::optional<Tiling> best;
     auto consider = [&](Tiling tiling) {
+      if (findPartialRestickify(group, tiling.levels))
+        return;
       evaluate(group, tiling);
       if ((force || tiling.savedSeconds > 0) &&
           (!best || tiling.savedSeconds > best->savedSeconds))
@@ -361,6 +369,42 @@ private:
       if (kind == utils::IteratorType::parallel)
         units *= llvm::divideCeilSigned(extent, granularity);
     return units;
+  }
+
+  /// An operation that would change the stick of a tile of a tensor in device
+  /// memory where SuperDSC must be able to say the plan: it has no gaps for it.
+  Operation *findPartialRestickify(const OpGroup &group,
+                                   ArrayRef<TileLevel> levels) const {
+    if (!superdscCompatible)
+      return nullptr;
+    auto isTiledHere = [&](Operation *op) {
+      return op && group.contains(op) && isTiled(op, levels);
+    };
+    for (Operation *op : group) {
+      if (!isa<IdentityOp, RestickifyOp>(op) || !isTiled(op, levels) ||
+          !changesStick(cast<SpyreOpInterface>(op)))
+        continue;
+      OpOperand &in = op->getOpOperand(0);
+      bool readsPart =
+          ArrayRef(getTileShape(in, levels)) != typeOf(in.get()).getShape();
+      if ((readsPart && !isTiledHere(in.get().getDefiningOp())) ||
+          llvm::none_of(op->getUsers(), isTiledHere))
+        return op;
+    }
+    return nullptr;
+  }
+
+  static bool changesStick(SpyreOpInterface copy) {
+    SmallVector<int64_t> extents = copy.getLoopExtents();
+    SmallVector<AffineMap> maps = copy.getIndexingMaps();
+    auto laneOf = [&](unsigned operand) {
+      Type type = copy->getOperand(operand).getType();
+      LaneAccess lane =
+          getLaneAccess(maps[operand], getLayout(type),
+                        cast<ShapedType>(type).getShape(), extents);
+      return lane.kind == LaneAccess::Variable ? lane.dim : -1;
+    };
+    return laneOf(0) != laneOf(1);
   }
 
   bool keepsCoresBusy(const OpGroup &group, ArrayRef<TileLevel> levels) const {
@@ -492,7 +536,7 @@ private:
   Block &block;
   int64_t cores;
   double lxBytes;
-  bool force;
+  bool force, superdscCompatible;
   ::spyre::DeviceSpec spec;
   DenseMap<Operation *, int64_t> order;
 };
@@ -520,7 +564,7 @@ public:
     }
     double lxBytes = capacity * (1.0 - lxFraction) * fill;
     for (Block &block : func.getBody()) {
-      TilingPlanner planner(block, cores, lxBytes, force);
+      TilingPlanner planner(block, cores, lxBytes, force, superdscCompatible);
       if (failed(planner.obeyHints()))
         return signalPassFailure();
       planner.run();

@@ -128,7 +128,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     Constraints:
     - SG-TILE-HINT-C1: the number of tiles divides the extent into whole sticks.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
-      dimension or does not depend on it.
+      dimension or does not depend on it. With `superdsc-compatible`, a change
+      of stick can be cut only between operations of the loop.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
@@ -140,6 +141,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
            "Share of the rest that a group's live tiles may take">,
     Option<"force", "force", "bool", "false",
            "Tile what can be tiled even if it saves no time">,
+    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
+           "Change no stick of a part of a tensor">,
   ];
   let statistics = [
     Statistic<"numGroups", "groups", "Groups of operations under tile loops">,

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Tiles.cpp - Parts of buffers that loops walk -------------*- C++ -*-===//
+
+#include "Tiles.h"
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace spyre::superdsc;
+
+int64_t TileStart::getStep(scf::ForOp loop) const {
+  int64_t sum = 0;
+  for (auto [known, step] : steps)
+    if (known == loop)
+      sum += step;
+  return sum;
+}
+
+std::optional<int64_t> spyre::superdsc::getTripCount(scf::ForOp loop) {
+  std::optional<int64_t> low = getConstantIntValue(loop.getLowerBound()),
+                         high = getConstantIntValue(loop.getUpperBound()),
+                         step = getConstantIntValue(loop.getStep());
+  if (!low || !high || !step || *step < 1)
+    return std::nullopt;
+  return *high <= *low ? 0 : llvm::divideCeilSigned(*high - *low, *step);
+}
+
+/// The loop whose induction variable an offset is.
+static scf::ForOp getLoop(OpFoldResult offset) {
+  auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
+  auto loop = argument
+                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
+  return loop && loop.getInductionVar() == argument ? loop : scf::ForOp();
+}
+
+FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
+                                                   Operation *user) {
+  TileStart start;
+  start.whole = operand;
+  auto tile = operand.getDefiningOp<memref::SubViewOp>();
+  if (!tile)
+    return start;
+  start.whole = tile.getSource();
+  auto refuse = [&](const Twine &what) {
+    user->emitOpError() << "SuperDSC cannot say a tile " << what;
+    return failure();
+  };
+  auto layout = dyn_cast_or_null<LayoutAttr>(getLayout(tile.getType()));
+  if (!layout || tile.getSource().getDefiningOp<memref::SubViewOp>())
+    return refuse("of something else than a buffer with a layout relative to "
+                  "its shape");
+  if (llvm::any_of(tile.getMixedStrides(),
+                   [](OpFoldResult stride) {
+                     return getConstantIntValue(stride) != 1;
+                   }) ||
+      tile.getDroppedDims().any())
+    return refuse("that is not dense or drops dimensions");
+  ArrayRef<int64_t> shape = tile.getSourceType().getShape();
+  int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+  int64_t stickDim = layout.getStickDim(shape);
+  SmallVector<::spyre::DeviceDim> device = layout.getDeviceDims(shape);
+  auto sticksOf = [&](int64_t dim, int64_t coordinate) {
+    int64_t sticks = 0, stride = 1;
+    for (const ::spyre::DeviceDim &own :
+         llvm::reverse(ArrayRef(device).drop_back())) {
+      if (own.hostDim == dim)
+        sticks += coordinate / own.step * stride;
+      stride *= std::max<int64_t>(own.extent, 1);
+    }
+    return sticks;
+  };
+  for (auto [dim, offset] : llvm::enumerate(tile.getMixedOffsets())) {
+    int64_t first = 0, step = 0;
+    scf::ForOp loop;
+    if (std::optional<int64_t> number = getConstantIntValue(offset)) {
+      first = *number;
+    } else {
+      loop = getLoop(offset);
+      if (!loop || !getTripCount(loop))
+        return refuse("that starts at something else than constants and "
+                      "induction variables of loops with constant bounds");
+      first = *getConstantIntValue(loop.getLowerBound());
+      step = *getConstantIntValue(loop.getStep());
+    }
+    if (first < 0 ||
+        (static_cast<int64_t>(dim) == stickDim &&
+         (first % stickElements != 0 || step % stickElements != 0)))
+      return refuse("that starts inside a stick");
+    start.first.push_back(first);
+    start.sticks += sticksOf(dim, first);
+    if (loop)
+      start.steps.emplace_back(loop, sticksOf(dim, step));
+  }
+  return start;
+}
+
+std::optional<TileStep> spyre::superdsc::getTileStep(MemRefType buffer,
+                                                     int64_t sticks) {
+  auto layout = dyn_cast_or_null<LayoutAttr>(buffer.getMemorySpace());
+  if (!layout || sticks <= 0)
+    return std::nullopt;
+  std::optional<TileStep> result;
+  SmallVector<::spyre::DeviceDim> device =
+      layout.getDeviceDims(buffer.getShape());
+  for (unsigned position = device.size() - 1; position-- > 0;) {
+    const ::spyre::DeviceDim &own = device[position];
+    int64_t extent = std::max<int64_t>(own.extent, 1);
+    int64_t steps = position == 0 ? sticks : sticks % extent;
+    sticks /= extent;
+    if (steps == 0)
+      continue;
+    if (result || own.hostDim < 0)
+      return std::nullopt;
+    result = {own.hostDim, steps * own.step};
+  }
+  return result;
+}
