@@ -362,6 +362,10 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
     auto runtimeArg = dyn_cast<ktdp::RuntimeArgType>(arg.getType());
     info.isFloat =
         isa<FloatType>(runtimeArg ? runtimeArg.getValueType() : arg.getType());
+    if (runtimeArg) {
+      info.granularity = runtimeArg.getGranularity().value_or(1);
+      info.upperBound = runtimeArg.getUpperbound().value_or(-1);
+    }
     if (arg.getType().isIndex())
       if (Type type = viewElementType(arg)) {
         info.kind = ArgumentInfo::Array;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- spyre-run.cpp - Run a KTIR program on numpy arrays -----------------===//
 
+#include "Executable.h"
 #include "Npy.h"
 #include "OutputFiles.h"
 
-#include "Spyre/Compiler/Bundle.h"
 #include "Spyre/Device/HostTransfer.h"
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Device/Shape.h"
 
 #include <nlohmann/json.hpp>
 
@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <set>
@@ -30,7 +29,7 @@ static const char kUsage[] =
     R"(usage: spyre-run program.mlir [options]
 
 Runs a KTIR program (text or bytecode) on the functional device model, or, if
-program.mlir is a folder, the SuperDSC bundles in it.
+program.mlir is a folder, the SpyreCode or else the SuperDSC bundles in it.
 
   --entry NAME       entry function (default: the only function without a grid)
   --arg VALUE        one per argument, in order: FILE.npy, a number, or 'zeros'
@@ -211,13 +210,6 @@ static Options parseOptions(int argc, char **argv) {
 //===----------------------------------------------------------------------===//
 // Transfers
 //===----------------------------------------------------------------------===//
-
-static std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t d = 0; d < shape.size(); ++d)
-    text += (d ? ", " : "") + std::to_string(shape[d]);
-  return text + "]";
-}
 
 /// Moves elements between a row-major array and the host image with the
 /// strides of a layout (both hold `elemSize`-byte elements).
@@ -474,36 +466,20 @@ static std::string toJson(const TimingReport &report, const HostTimes &host) {
 static void run(const Options &options) {
   LoadOptions loadOptions;
   loadOptions.entry = options.entry;
-  std::shared_ptr<Program> program =
-      std::filesystem::is_directory(options.program)
-          ? loadProgramBytes(lowerBundles(options.program, options.bundle),
-                             loadOptions, options.program)
-          : loadProgramFile(options.program, loadOptions);
-  const std::vector<ArgumentInfo> &infos = program->arguments();
-
-  size_t expected = 0;
-  for (const ArgumentInfo &info : infos)
-    expected += info.kind != ArgumentInfo::Pool;
-  if (options.args.size() != expected) {
-    std::string names;
-    for (const ArgumentInfo &info : infos)
-      if (info.kind != ArgumentInfo::Pool)
-        names += (names.empty() ? "" : ", ") + info.name;
-    throw Error("@" + program->name() + " takes " + std::to_string(expected) +
-                " arguments (" + names + "), found " +
-                std::to_string(options.args.size()));
-  }
-
+  // Before the executable, whose job lies in it.
   DeviceMemory memory;
-  std::vector<int64_t> values(infos.size(), 0);
+  std::unique_ptr<Executable> executable =
+      Executable::load(options.program, loadOptions, options.bundle);
+  std::vector<ArgumentInfo> infos = executable->arguments();
+
+  executable->checkCount(options.args.size());
+
+  std::vector<BoundArgument> bound(infos.size());
   std::vector<Array> arrays;
   std::set<std::string> names;
-  size_t next = 0;
   for (size_t i = 0; i < infos.size(); ++i) {
-    const ArgumentInfo &info = infos[i];
-    if (info.kind == ArgumentInfo::Pool)
-      continue;
-    const std::string &text = options.args[next++];
+    ArgumentInfo &info = infos[i];
+    const std::string &text = options.args[i];
     bool zeros = text == "zeros";
     if (!isArrayText(text) && !zeros) {
       if (info.layout)
@@ -511,7 +487,7 @@ static void run(const Options &options) {
                     "' is an array: expected a "
                     ".npy file, found '" +
                     text + "'");
-      values[i] = scalarValue(info, text);
+      bound[i].value = scalarValue(info, text);
       continue;
     }
     if (info.isFloat)
@@ -535,25 +511,30 @@ static void run(const Options &options) {
       array.deviceImage = std::move(array.host.data);
       array.host = zerosOf(info);
     }
+    if (info.layout && array.host.shape != info.shape)
+      if (auto larger = executable->enlarge(info, array.host.shape))
+        info = *larger;
     if (info.layout &&
         (array.host.dtype != info.dtype || array.host.shape != info.shape))
       throw Error(text + ": error: argument '" + info.name + "' is " +
-                  toString(info.dtype) + " " + shapeText(info.shape) +
+                  toString(info.dtype) + " " + formatSizes(info.shape) +
                   ", the file has " + toString(array.host.dtype) + " " +
-                  shapeText(array.host.shape));
+                  formatSizes(array.host.shape));
     if (!info.layout)
       plainLayout(info, array.host, options.numerics); // checks the type
     checkFileName(info.name);
     if (!names.insert(info.name).second)
       throw Error("two array arguments are named '" + info.name + "'");
     array.address = memory.allocate(deviceBytes(info, array.host));
-    values[i] =
+    bound[i].isArray = true;
+    bound[i].address = array.address;
+    bound[i].value =
         static_cast<int64_t>(array.address) / elementSize(info, array.host);
     arrays.push_back(std::move(array));
   }
   for (size_t i = 0; i < infos.size(); ++i)
-    if (infos[i].kind == ArgumentInfo::Pool)
-      values[i] = static_cast<int64_t>(memory.allocate(infos[i].poolBytes));
+    bound[i].info = infos[i];
+  executable->bind(memory, std::move(bound));
 
   RunOptions runOptions;
   runOptions.threads = options.threads;
@@ -566,8 +547,7 @@ static void run(const Options &options) {
     for (Array &array : arrays)
       upload(infos[array.argument], array, options.numerics, memory);
     double before = processSeconds();
-    host.wallSeconds.push_back(
-        program->run(memory, values, runOptions).wallSeconds);
+    host.wallSeconds.push_back(executable->run(runOptions));
     host.cpuSeconds.push_back(processSeconds() - before);
   }
   std::vector<NpyArray> results;
@@ -582,7 +562,7 @@ static void run(const Options &options) {
     timing.overlap = options.overlap;
     timing.events = !options.trace.empty();
     auto start = std::chrono::steady_clock::now();
-    report = program->simulate(memory, values, runOptions, timing);
+    report = executable->simulate(runOptions, timing);
     host.simulationSeconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();

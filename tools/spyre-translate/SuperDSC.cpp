@@ -21,10 +21,9 @@
 
 using namespace spyre;
 
-/// Writes every file below `output`, which is made where it is not there.
-static void
-writeFiles(const std::string &output,
-           const std::vector<std::pair<std::string, std::string>> &files) {
+void spyre::writeFiles(
+    const std::string &output,
+    const std::vector<std::pair<std::string, std::string>> &files) {
   for (const auto &[name, content] : files) {
     std::filesystem::path path = std::filesystem::path(output) / name;
     std::error_code code;

@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spyre {
@@ -54,6 +55,27 @@ struct SuperDSCRequest {
 /// What goes to standard output. `ok` is set to false where the folder breaks
 /// a rule; the text says which. Throws Error.
 std::string runSuperDSC(const SuperDSCRequest &request, bool &ok);
+
+/// The command line of the translations to SpyreCode.
+struct SpyreCodeRequest {
+  enum Action { Validate, Write };
+  Action action = Validate;
+  /// The folder, or the planned file, that is read.
+  std::string input;
+  bool asSpecified = false;
+  bool symbolicArguments = false;
+  bool json = false;
+  /// The folder that is written.
+  std::string output;
+};
+
+/// As runSuperDSC().
+std::string runSpyreCode(const SpyreCodeRequest &request, bool &ok);
+
+/// Writes every file below `output`, which is made where it is not there.
+/// Throws Error.
+void writeFiles(const std::string &output,
+                const std::vector<std::pair<std::string, std::string>> &files);
 
 } // namespace spyre
 

@@ -68,7 +68,8 @@ struct Options {
                             "an expanded dimension is read once")),
       cl::init(TransferDirection::HostToDevice), cl::cat(dciCategory)};
   cl::opt<bool> json{"json",
-                     cl::desc("Print JSON (also of --validate-superdsc)"),
+                     cl::desc("Print JSON (also of --validate-superdsc and "
+                              "--validate-spyrecode)"),
                      cl::cat(dciCategory)};
 
   cl::OptionCategory superdscCategory{
@@ -116,6 +117,25 @@ struct Options {
   cl::opt<bool> lenient{
       "lenient", cl::desc("Repair parameters that bundle.mlir declares twice"),
       cl::cat(superdscCategory)};
+
+  cl::OptionCategory spyrecodeCategory{
+      "Options for SpyreCode",
+      "A folder with spyrecode.json and program images; docs/spyrecode.md. "
+      "--symbolic-args: programs get addresses in a correction tensor"};
+  cl::opt<bool> toSpyreCode{
+      "to-spyrecode",
+      cl::desc("Write the planned spyre_graph, or the KTIR, in the input file "
+               "as a job to the output folder"),
+      cl::cat(spyrecodeCategory)};
+  cl::opt<bool> validateSpyreCode{
+      "validate-spyrecode",
+      cl::desc("Report every rule that the job in the input folder breaks"),
+      cl::cat(spyrecodeCategory)};
+  cl::opt<std::string> spyrecodeFlavor{
+      "spyrecode-flavor",
+      cl::desc("Keys of spyrecode.json: asbuilt, the reference's (default), or "
+               "spec, the written specification's"),
+      cl::init("asbuilt"), cl::cat(spyrecodeCategory)};
 };
 } // namespace
 
@@ -167,6 +187,43 @@ static std::string runPrintDci(const Options &options) {
   return printDci(request);
 }
 
+/// Reads the value of a flavour option.
+static bool isAsSpecified(const cl::opt<std::string> &option) {
+  if (option != "spec" && option != "asbuilt")
+    throw Error("--" + option.ArgStr.str() +
+                " expects asbuilt or spec, found '" + option + "'");
+  return option == "spec";
+}
+
+/// Runs the one action on SpyreCode that was asked for, or nothing.
+static std::optional<std::string> runSpyreCode(const Options &options,
+                                               bool &ok) {
+  if (!options.toSpyreCode && !options.validateSpyreCode) {
+    if (options.spyrecodeFlavor.getNumOccurrences() != 0)
+      throw Error("--spyrecode-flavor needs --to-spyrecode");
+    return std::nullopt;
+  }
+  if (options.toSpyreCode && options.validateSpyreCode)
+    throw Error("--to-spyrecode and --validate-spyrecode exclude each other");
+  for (const cl::opt<bool> *other :
+       {&options.validateSuperDSC, &options.rewriteSuperDSC,
+        &options.toSuperDSC, &options.fromSuperDSC, &options.printSchema})
+    if (*other)
+      throw Error("--" + other->ArgStr.str() +
+                  " and actions on SpyreCode exclude each other");
+  SpyreCodeRequest request;
+  request.action = options.toSpyreCode ? SpyreCodeRequest::Write
+                                       : SpyreCodeRequest::Validate;
+  request.input = options.input;
+  request.asSpecified = isAsSpecified(options.spyrecodeFlavor);
+  request.symbolicArguments = options.symbolicArguments;
+  request.json = options.json;
+  request.output = options.output;
+  if (options.toSpyreCode && request.output == "-")
+    throw Error("--to-spyrecode needs a folder to write, -o");
+  return spyre::runSpyreCode(request, ok);
+}
+
 /// Runs the one action on bundles that was asked for, or nothing.
 static std::optional<std::string> runSuperDSC(const Options &options,
                                               bool &ok) {
@@ -189,10 +246,7 @@ static std::optional<std::string> runSuperDSC(const Options &options,
   }
   if (!chosen)
     return std::nullopt;
-  request.asSpecified = options.flavor == "spec";
-  if (!request.asSpecified && options.flavor != "asbuilt")
-    throw Error("--superdsc-flavor expects asbuilt or spec, found '" +
-                options.flavor + "'");
+  request.asSpecified = isAsSpecified(options.flavor);
   request.symbolicArguments = options.symbolicArguments;
   request.unrollLoops = options.unrollLoops;
   request.hasPool = options.hasPool;
@@ -247,8 +301,9 @@ int main(int argc, char **argv) {
   registerKTIRTranslations();
   Options options;
   // libLLVM brings hundreds of options along.
-  cl::HideUnrelatedOptions(
-      {&options.category, &options.dciCategory, &options.superdscCategory});
+  cl::HideUnrelatedOptions({&options.category, &options.dciCategory,
+                            &options.superdscCategory,
+                            &options.spyrecodeCategory});
   cl::ParseCommandLineOptions(
       argc, argv,
       "to and from other formats; - is standard input or output\n\n"
@@ -256,6 +311,10 @@ int main(int argc, char **argv) {
   try {
     std::string result;
     bool ok = true;
+    if (auto text = runSpyreCode(options, ok)) {
+      llvm::outs() << *text;
+      return ok ? 0 : 1;
+    }
     if (auto text = runSuperDSC(options, ok)) {
       if (ok && options.fromSuperDSC)
         write(options.output, *text);

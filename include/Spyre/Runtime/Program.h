@@ -45,6 +45,9 @@ struct ArgumentInfo {
   std::string elementType;
   /// Scalar of a float type.
   bool isFloat = false;
+  /// Scalar: what the type of a run-time argument promises of its value; -1:
+  /// no upper bound.
+  int64_t granularity = 1, upperBound = -1;
   /// Array: whether any kernel stores to it / loads from it, as far as the
   /// loader can tell (true when it cannot).
   bool mayBeWritten = true;

@@ -7,6 +7,7 @@
 #define SPYRE_DIALECT_SDSCBUNDLE_IR_SDSCBUNDLERULES_TD
 
 include "mlir/IR/DialectBase.td"
+include "Spyre/Dialect/SDSCBundle/IR/SpyreCodeRules.td"
 
 def SDSCBundle_Dialect : Dialect {
   let name = "sdscbundle";
@@ -101,7 +102,8 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-BUNDLE-C5: every `sdsc*.json` in the folder is executed.
     - SDSC-MANIFEST-C1: `manifest.json` has the form of docs/superdsc.md.
     - SDSC-MANIFEST-C2: what the manifest says fits the bundles.
-  }];
+
+  }] # kSpyreCodeRules;
   let useDefaultTypePrinterParser = 1;
 }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LaunchGrid.h - What a program is launched on -------------*- C++ -*-===//
+//
+// A program is for tensors of certain shapes. On larger ones it runs tile by
+// tile (spec/runtime.md, "ProgramExecution"), where the program says that this
+// is the same and where a tile of each tensor lies in device memory as a tensor
+// of the tile's shape would.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_RUNTIME_LAUNCHGRID_H
+#define SPYRE_RUNTIME_LAUNCHGRID_H
+
+#include "Spyre/Runtime/ProgramImage.h"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// How a tensor is stored. Sizes and strides of the host, in elements.
+struct StoredTensor {
+  HostDtype dtype = HostDtype::Float16;
+  std::vector<int64_t> sizes, strides;
+  TensorLayout layout;
+  /// Of its first byte.
+  uint64_t address = 0;
+};
+
+/// Whether a tensor is stored as a program expects its argument to be. What a
+/// dimension of extent 1 is multiplied by does not matter.
+bool isStoredAs(const StoredTensor &tensor, const ArgumentInfo &argument);
+
+/// A tensor, or the value of a scalar.
+struct LaunchArgument {
+  std::optional<StoredTensor> tensor;
+  int64_t value = 0;
+};
+
+struct LaunchGrid {
+  int64_t numTiles = 1;
+  /// Per argument the bytes from one tile to the next; 0 where all tiles use
+  /// the same.
+  std::vector<uint64_t> tileBytes;
+};
+
+/// Throws BrokenRule (SPYRECODE-LAUNCH-C1) if the numbers differ.
+void checkArgumentCount(size_t expected, size_t found);
+
+/// Checks the arguments of a launch, one per argument of the program but for
+/// the pool, and says how it runs. Throws BrokenRule (SPYRECODE-LAUNCH-*).
+LaunchGrid planLaunch(const ProgramImage &image,
+                      const std::vector<LaunchArgument> &given,
+                      bool allowTiledLaunch);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_RUNTIME_LAUNCHGRID_H
