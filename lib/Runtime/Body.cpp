@@ -49,6 +49,33 @@ void BodyProgram::fuseRounding() {
   ops.resize(kept);
 }
 
+void BodyProgram::findChains() {
+  std::vector<int> uses(regElem.size(), 0);
+  for (const BodyOp &op : ops)
+    for (int r : {op.a, op.b, op.c})
+      if (r >= 0)
+        ++uses[r];
+  for (int r : yields)
+    ++uses[r];
+  auto canChain = [](const BodyOp &op) {
+    return op.kind == BodyOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
+                                         BinaryOp(op.op) == BinaryOp::Sub ||
+                                         BinaryOp(op.op) == BinaryOp::Mul);
+  };
+  for (size_t i = ops.size(); i-- > 0;) {
+    BodyOp &op = ops[i];
+    if (!canChain(op))
+      continue;
+    op.chain = 1;
+    if (i + 1 == ops.size())
+      continue;
+    const BodyOp &next = ops[i + 1];
+    if (next.chain != 0 && next.elem == op.elem && uses[op.dst] == 1 &&
+        (next.a == op.dst || next.b == op.dst))
+      op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
+  }
+}
+
 static bool isTranscendental(const BodyOp &op) {
   if (op.kind == BodyOp::Binary)
     return BinaryOp(op.op) == BinaryOp::Pow ||
@@ -75,6 +102,7 @@ static bool isTranscendental(const BodyOp &op) {
 
 void BodyProgram::finish() {
   fuseRounding();
+  findChains();
   int numRegs = static_cast<int>(regElem.size());
   scratch.assign(numRegs, -1);
   std::vector<int> lastUse(numRegs, -1);
@@ -238,11 +266,30 @@ static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
+/// Runs `op` and the rest of its chain; frame.ptr of the last result says
+/// where to.
+static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
+  ChainStep steps[kMaxChain];
+  for (unsigned s = 0; s < op->chain; ++s) {
+    bool isReversed = s > 0 && op[s].b == op[s - 1].dst;
+    int other = isReversed ? op[s].a : op[s].b;
+    steps[s] = {BinaryOp(op[s].op), isReversed,
+                static_cast<const float *>(frame.ptr[other]),
+                frame.step[other]};
+  }
+  int last = op[op->chain - 1].dst;
+  frame.step[last] = 1;
+  kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
+                  frame.step[op->a], steps, op->chain,
+                  static_cast<float *>(frame.ptr[last]), n,
+                  roundingOf(op->elem, ieee));
+}
+
 void spyre::runtime::runBody(Core &core, const BodyProgram &program,
-                             BodyFrame &frame, size_t n) {
+                             BodyFrame &frame, size_t n, bool keepUniform) {
   const KernelTable &k = kernels();
-  for (const BodyOp &op : program.ops) {
-    void *dst = frame.ptr[op.dst];
+  for (size_t at = 0; at < program.ops.size(); ++at) {
+    const BodyOp &op = program.ops[at];
     const void *a = op.a >= 0 ? frame.ptr[op.a] : nullptr;
     const void *b = op.b >= 0 ? frame.ptr[op.b] : nullptr;
     const void *c = op.c >= 0 ? frame.ptr[op.c] : nullptr;
@@ -253,8 +300,20 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
     size_t count = n;
     bool uniform = !stepA && !stepB && !stepC && op.kind != BodyOp::LoopIndex;
     frame.step[op.dst] = uniform ? 0 : 1;
-    if (uniform)
+    void *own = &frame.constant[op.dst];
+    if (uniform) {
+      frame.ptr[op.dst] = own;
+      if (keepUniform)
+        continue;
       count = 1;
+    } else if (op.chain > 1 && !core.shadow) {
+      runChain(&op, frame, n, core.ieee);
+      at += op.chain - 1;
+      continue;
+    } else if (frame.ptr[op.dst] == own) {
+      frame.ptr[op.dst] = scratchBuffer(core, program.scratch[op.dst]);
+    }
+    void *dst = frame.ptr[op.dst];
     // A NaN has to be seen before it is rounded: DL16 has none.
     bool isWatched = core.shadow && isFloat(op.elem) &&
                      (op.kind == BodyOp::Unary || op.kind == BodyOp::Binary ||

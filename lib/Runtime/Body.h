@@ -17,7 +17,7 @@
 
 namespace spyre::runtime {
 
-constexpr int64_t kBlock = 1024;
+constexpr int64_t kBlock = 2048;
 
 struct BodyOp {
   enum Kind : uint8_t {
@@ -45,6 +45,9 @@ struct BodyOp {
   Elem source = Elem::F32; ///< of the first operand (compare, casts)
   int dst = 0, a = -1, b = -1, c = -1;
   int location = 0;
+  /// Operations from this one on of which each is all that uses the one
+  /// before: one pass over the points can compute them (KernelTable::chain).
+  uint8_t chain = 0;
 };
 
 struct BodyConstant {
@@ -67,6 +70,7 @@ struct BodyProgram {
 
   /// Lets operations round where a truncf of their only use would.
   void fuseRounding();
+  void findChains();
 
   int addReg(Elem elem) {
     regElem.push_back(elem);
@@ -81,7 +85,7 @@ struct BodyFrame {
   static constexpr int kMaxRegs = 128;
   void *ptr[kMaxRegs];
   uint8_t step[kMaxRegs];
-  Scalar constant[kMaxRegs]; ///< storage of step-0 registers
+  Scalar constant[kMaxRegs]; ///< storage of step-0 registers that ops make
   /// linalg.index: value of loop d at point i of the block is
   /// base[d] + (i / divisor[d]) % extent[d] (extent 0: no modulus).
   int64_t indexBase[kMaxRank * 2];
@@ -91,9 +95,10 @@ struct BodyFrame {
 
 /// Points temporaries at scratch buffers and fills constants.
 void enterBody(Core &core, const BodyProgram &program, BodyFrame &frame);
-/// Runs all operations over n <= kBlock points.
-void runBody(Core &core, const BodyProgram &program, BodyFrame &frame,
-             size_t n);
+/// Runs all operations over n <= kBlock points. With `keepUniform` the frame's
+/// uniform inputs are those of the last run, and so are uniform results.
+void runBody(Core &core, const BodyProgram &program, BodyFrame &frame, size_t n,
+             bool keepUniform = false);
 
 /// Scratch buffer number `index`, at least kBlock 8-byte values.
 void *scratchBuffer(Core &core, int index);

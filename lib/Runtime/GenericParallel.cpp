@@ -134,6 +134,10 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
     }
   };
 
+  // An output that the body reads changes where it is.
+  bool readsAnyOutput = std::find(readsOutput.begin(), readsOutput.end(),
+                                  true) != readsOutput.end();
+  UniformInputs uniform(body);
   Odometer<Loop> odometer(nest.loops, numOuter, nest.numOperands);
   do {
     for (int64_t row = 0; row < rows.extent; row += blockRows) {
@@ -158,7 +162,9 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
             frame.ptr[body.yields[y]] = address(out0 + y);
         if (hasIndex)
           setIndices(odometer.index, row, column, shape);
-        runBody(core, body, frame, size_t(shape.rows * shape.columns));
+        bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
+        runBody(core, body, frame, size_t(shape.rows * shape.columns),
+                keepUniform);
         for (int y = 0; y < numYields; ++y) {
           int reg = body.yields[y];
           // A uniform result is one value: it has to be spread, from a copy.

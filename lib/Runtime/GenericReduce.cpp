@@ -145,6 +145,7 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                  isFloat(nest.elem[0]);
   BodyFrame frame;
   enterBody(core, body, frame);
+  UniformInputs uniform(body);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     uint8_t *acc = nest.at(out, odometer.offset[out]);
@@ -175,7 +176,8 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                                    column * columns.stride[i]),
                     shape, rows.stride[i], columns.stride[i],
                     body.numScratch + i);
-        runBody(core, body, frame, size_t(shape.rows * shape.columns));
+        runBody(core, body, frame, size_t(shape.rows * shape.columns),
+                uniform.areAsBefore(frame, nest.numInputs));
         int reg = body.yields[0];
         const void *x = frame.ptr[reg];
         if (frame.step[reg] == 0) {

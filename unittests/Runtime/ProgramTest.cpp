@@ -161,6 +161,58 @@ TEST(Program, NamesTheLowestFailingCore) {
     }
 }
 
+// Rows of several blocks of points: what depends on the row alone is computed
+// once a row, from each row's own values.
+TEST(Program, ComputesUniformValuesPerRow) {
+  const char text[] = R"(
+#whole = affine_set<(r, c) : (r >= 0, -r + 2 >= 0, c >= 0, -c + 5000 >= 0)>
+#order = affine_map<(r, c) -> (r, c)>
+#row = affine_map<(r, c) -> (r, 0)>
+func.func @main(%x: index, %y: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %zv = ktdp.construct_memory_view %z, sizes: [3, 5001], strides: [5001, 1] {coordinate_set = #whole, memory_space = #ktdp.memory_space<global>} : memref<3x5001xf32>
+  %zt = ktdp.construct_access_tile %zv[%c0, %c0] {access_tile_set = #whole, access_tile_order = #order} : memref<3x5001xf32> -> !ktdp.access_tile<3x5001xindex>
+  %xv = ktdp.construct_memory_view %x, sizes: [3, 5001], strides: [5001, 1] {coordinate_set = #whole, memory_space = #ktdp.memory_space<global>} : memref<3x5001xf32>
+  %yv = ktdp.construct_memory_view %y, sizes: [3, 5001], strides: [5001, 1] {coordinate_set = #whole, memory_space = #ktdp.memory_space<global>} : memref<3x5001xf32>
+  %xt = ktdp.construct_access_tile %xv[%c0, %c0] {access_tile_set = #whole, access_tile_order = #order} : memref<3x5001xf32> -> !ktdp.access_tile<3x5001xindex>
+  %yt = ktdp.construct_access_tile %yv[%c0, %c0] {access_tile_set = #whole, access_tile_order = #order} : memref<3x5001xf32> -> !ktdp.access_tile<3x5001xindex>
+  %a = ktdp.load %xt : !ktdp.access_tile<3x5001xindex> -> tensor<3x5001xf32>
+  %first = tensor.extract_slice %a[0, 0] [3, 1] [1, 1] : tensor<3x5001xf32> to tensor<3x1xf32>
+  %e = tensor.empty() : tensor<3x5001xf32>
+  %r:2 = linalg.generic {indexing_maps = [#order, #row, #order, #order], iterator_types = ["parallel", "parallel"]} ins(%a, %first : tensor<3x5001xf32>, tensor<3x1xf32>) outs(%e, %e : tensor<3x5001xf32>, tensor<3x5001xf32>) {
+  ^bb0(%v: f32, %f: f32, %o: f32, %p: f32):
+    %two = arith.addf %f, %f : f32
+    %square = arith.mulf %two, %f : f32
+    %s = arith.subf %square, %v : f32
+    %t = arith.mulf %s, %f : f32
+    %u = arith.subf %t, %v : f32
+    linalg.yield %u, %square : f32, f32
+  } -> (tensor<3x5001xf32>, tensor<3x5001xf32>)
+  ktdp.store %r#0, %yt : tensor<3x5001xf32>, !ktdp.access_tile<3x5001xindex>
+  ktdp.store %r#1, %zt : tensor<3x5001xf32>, !ktdp.access_tile<3x5001xindex>
+  return
+}
+)";
+  constexpr int rows = 3, columns = 5001;
+  auto program = loadProgramBytes(text, {}, "uniform.mlir");
+  DeviceMemory memory;
+  uint64_t x = memory.allocate(rows * columns * 4);
+  uint64_t y = memory.allocate(rows * columns * 4);
+  uint64_t z = memory.allocate(rows * columns * 4);
+  auto at = [&](uint64_t address) {
+    return reinterpret_cast<float *>(memory.at(address));
+  };
+  // Small integers: every product is exact.
+  for (int i = 0; i < rows * columns; ++i)
+    at(x)[i] = float(i % 7 - 3 + i / columns);
+  program->run(memory, {int64_t(x / 4), int64_t(y / 4), int64_t(z / 4)});
+  for (int i = 0; i < rows * columns; ++i) {
+    float v = at(x)[i], f = at(x)[i / columns * columns];
+    ASSERT_EQ(at(y)[i], (2 * f * f - v) * f - v) << i;
+    ASSERT_EQ(at(z)[i], 2 * f * f) << i;
+  }
+}
+
 TEST(Program, RejectsBeforeRunning) {
   auto expectError = [](const std::string &text, const std::string &part) {
     try {

@@ -5,6 +5,9 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
+/// Vectors that are rounded together.
+constexpr int kGroup = 4;
+
 template <class F>
 static __attribute__((noinline)) void
 run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
@@ -15,6 +18,14 @@ run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
         Operand y(stepB ? b + begin : b, stepB, count);
         float *out = result + begin;
         size_t i = 0;
+        for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
+          VF value[kGroup];
+          for (int g = 0; g < kGroup; ++g)
+            value[g] = f(x.at(i + g * kLanes), y.at(i + g * kLanes));
+          roundGroup(rounder, value);
+          for (int g = 0; g < kGroup; ++g)
+            store(out + i + g * kLanes, value[g]);
+        }
         for (; i + kLanes <= count; i += kLanes)
           store(out + i, rounder.round(f(x.at(i), y.at(i))));
         if (size_t rest = count - i)
@@ -95,6 +106,60 @@ void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
     SPYRE_BINARY(CopySign, withSignOf(x, y))
   }
 #undef SPYRE_BINARY
+}
+
+/// value[g] = op of value[g] and other(g).
+template <int N, class Other>
+static SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N],
+                               Other other) {
+  auto forEach = [&](auto op) {
+    for (int g = 0; g < N; ++g)
+      value[g] = op(value[g], other(g));
+  };
+  if (step.op == BinaryOp::Mul)
+    return forEach([](VF a, VF b) { return a * b; });
+  if (step.op == BinaryOp::Add)
+    return forEach([](VF a, VF b) { return a + b; });
+  if (step.isReversed)
+    return forEach([](VF a, VF b) { return b - a; });
+  return forEach([](VF a, VF b) { return a - b; });
+}
+
+void chain(const float *x, size_t step, const ChainStep *steps,
+           unsigned numSteps, float *result, size_t n, Rounding rounding) {
+  VF uniform[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = splat(*steps[s].x);
+  Operand first(x, step, n);
+  dispatchRounding(rounding, [&](auto rounder) {
+    size_t i = 0;
+    for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
+      VF value[kGroup];
+      for (int g = 0; g < kGroup; ++g)
+        value[g] = first.at(i + g * kLanes);
+      for (unsigned s = 0; s < numSteps; ++s) {
+        const float *other = steps[s].x + i;
+        if (steps[s].step)
+          apply(steps[s], value,
+                [&](int g) { return load<VF>(other + g * kLanes); });
+        else
+          apply(steps[s], value, [&](int) { return uniform[s]; });
+        roundGroup(rounder, value);
+      }
+      for (int g = 0; g < kGroup; ++g)
+        store(result + i + g * kLanes, value[g]);
+    }
+    for (; i < n; i += kLanes) {
+      size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+      VF value[1] = {first.tail(i, rest)};
+      for (unsigned s = 0; s < numSteps; ++s) {
+        VF other = steps[s].step ? loadTail(steps[s].x + i, rest) : uniform[s];
+        apply(steps[s], value, [&](int) { return other; });
+        roundGroup(rounder, value);
+      }
+      storeTail(result + i, value[0], rest);
+    }
+  });
 }
 
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,

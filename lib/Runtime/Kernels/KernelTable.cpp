@@ -12,6 +12,7 @@ const KernelTable *table() {
                                          kLanes,
                                          unary,
                                          binary,
+                                         chain,
                                          fusedMultiplyAdd,
                                          roundFloat,
                                          compareFloat,

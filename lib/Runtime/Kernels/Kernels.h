@@ -20,6 +20,8 @@ void roundFloat(const float *x, float *result, size_t n, Rounding rounding);
 
 void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
             size_t stepB, float *result, size_t n, Rounding rounding);
+void chain(const float *x, size_t step, const ChainStep *steps,
+           unsigned numSteps, float *result, size_t n, Rounding rounding);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
                       size_t stepB, const float *c, size_t stepC, float *result,
                       size_t n, Rounding rounding);

@@ -34,13 +34,17 @@ struct FormatDL16 {
   static constexpr uint32_t kFirstNumber = kZero + 0x2000u;
   static constexpr uint32_t kFirstNonNumber = kNonNumber - 0x2000u;
 
-  static SPYRE_INLINE VF round(VF x) {
+  /// For magnitudes below kFirstNonNumber.
+  static SPYRE_INLINE VF roundBelowNonNumber(VF x) {
     VU bits = bitsAs<VU>(x);
-    VU magnitude = bits & ~kSignBit;
-    VU sign = bits & kSignBit;
+    return bitsAs<VF>(select(bitsAs<VU>(absV(x)) >= splatU(kFirstNumber),
+                             (bits + 0x2000u) & 0xffffc000u, signOf(x)));
+  }
+  static SPYRE_INLINE VF round(VF x) {
+    VU magnitude = bitsAs<VU>(absV(x));
+    VU sign = signOf(x);
     if (!mayHold(magnitude >= splatU(kFirstNonNumber)))
-      return bitsAs<VF>(select(magnitude >= splatU(kFirstNumber),
-                               (bits + 0x2000u) & 0xffffc000u, sign));
+      return roundBelowNonNumber(x);
     VU rounded = (magnitude + 0x2000u) & 0xffffc000u;
     rounded = select(rounded <= splatU(kZero), VU{}, rounded);
     rounded =
@@ -154,6 +158,26 @@ struct FormatBF16 {
   static SPYRE_INLINE VU encode(VF x) { return bitsAs<VU>(round(x)) >> 16; }
   static SPYRE_INLINE VF decode(VU code) { return bitsAs<VF>(code << 16); }
 };
+
+/// Rounds several vectors.
+template <class Format, int N>
+SPYRE_INLINE void roundGroup(Format, VF (&x)[N]) {
+  for (VF &v : x)
+    v = Format::round(v);
+}
+/// One test for all of them finds the rare values.
+template <int N>
+SPYRE_INLINE void roundGroup(FormatDL16, VF (&x)[N]) {
+  VI isLarge{};
+  for (VF v : x)
+    isLarge |= bitsAs<VU>(absV(v)) >= splatU(FormatDL16::kFirstNonNumber);
+  if (!mayHold(isLarge))
+    for (VF &v : x)
+      v = FormatDL16::roundBelowNonNumber(v);
+  else
+    for (VF &v : x)
+      v = FormatDL16::round(v);
+}
 
 /// Calls f with the rounder of `rounding`.
 template <class F>

@@ -293,6 +293,50 @@ TEST_P(FloatKernels, BinaryStepsLengthsAndRoundings) {
   }
 }
 
+// A chain has the bits of its operations one by one, whatever the values, also
+// when the result replaces an operand.
+TEST_P(FloatKernels, ChainsAreTheirOperations) {
+  for (size_t n : {1u, 15u, 63u, 64u, 65u, 257u, 2048u, 2049u}) {
+    // Odd lengths with values of every kind, even ones with common values,
+    // where whole groups of vectors take the short way.
+    std::vector<float> all =
+        n % 2 ? sampleFloats(4 * n) : randomFloats(4 * n, -3.0f, 3.0f);
+    auto part = [&](size_t i) {
+      return std::vector<float>(all.begin() + i * n, all.begin() + (i + 1) * n);
+    };
+    std::vector<float> x = part(0), y = part(1), z = part(2), w = part(3);
+    for (Rounding rounding : {Rounding::None, Rounding::DL16,
+                              Rounding::IEEEHalf, Rounding::F8E4M3FN})
+      for (size_t step : {0, 1}) {
+        ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
+                             {BinaryOp::Sub, true, z.data(), 1},
+                             {BinaryOp::Add, true, w.data(), 1 - step},
+                             {BinaryOp::Sub, false, y.data(), step}};
+        std::vector<float> expected = x;
+        for (const ChainStep &s : steps) {
+          std::vector<float> value = expected;
+          if (s.isReversed)
+            k.binary(s.op, s.x, s.step, value.data(), 1, expected.data(), n,
+                     rounding);
+          else
+            k.binary(s.op, value.data(), 1, s.x, s.step, expected.data(), n,
+                     rounding);
+        }
+        for (bool inPlace : {false, true}) {
+          std::vector<float> target = z;
+          target.push_back(42.0f);
+          if (inPlace)
+            steps[1].x = target.data();
+          k.chain(x.data(), 1, steps, 4, target.data(), n, rounding);
+          EXPECT_EQ(target[n], 42.0f);
+          for (size_t i = 0; i < n; ++i)
+            EXPECT_TRUE(sameFloat(target[i], expected[i]))
+                << n << " " << i << " " << int(rounding);
+        }
+      }
+  }
+}
+
 TEST_P(FloatKernels, FusedMultiplyAddRoundsOnce) {
   std::vector<float> a = sampleFloats(3000), b = a, c = a;
   std::reverse(b.begin(), b.end());

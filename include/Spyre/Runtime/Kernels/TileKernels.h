@@ -90,6 +90,16 @@ enum class BinaryOp : uint8_t {
 };
 constexpr unsigned kNumBinaryOps = unsigned(BinaryOp::CopySign) + 1;
 
+/// One operation of a chain: value = round(value op x[i]), or, if
+/// `isReversed`, round(x[i] op value). Only Add, Sub and Mul.
+struct ChainStep {
+  BinaryOp op;
+  bool isReversed;
+  const float *x;
+  size_t step;
+};
+constexpr unsigned kMaxChain = 8;
+
 /// Same values as mlir::arith::CmpFPredicate.
 enum class FloatPredicate : uint8_t {
   False,
@@ -221,6 +231,10 @@ struct KernelTable {
   /// result[i] = round(op(a[i], b[i])).
   void (*binary)(BinaryOp op, const float *a, size_t stepA, const float *b,
                  size_t stepB, float *result, size_t n, Rounding rounding);
+  /// Several operations in one pass, each rounded as `binary` does: the value
+  /// starts as x[i] and result[i] is the last. numSteps <= kMaxChain.
+  void (*chain)(const float *x, size_t step, const ChainStep *steps,
+                unsigned numSteps, float *result, size_t n, Rounding rounding);
   /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
   void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
               const float *c, size_t stepC, float *result, size_t n,
