@@ -2,9 +2,8 @@
 """Work division of 200 shapes: our choice against the reference's rule and
 against the cheapest of all divisions, under the one cost model.
 
-The cheapest is over every number of slices of every parallel dimension, even and
-uneven, of which the compiler prices each; splits of reductions are not among
-them. Prices are of one operation alone, operands in device memory. Exits with 1
+The cheapest is over every number of slices of every parallel dimension and of one
+reduction, even and uneven, of which the compiler prices each. Prices are of one operation alone, operands in device memory. Exits with 1
 when a ratio is over its limit.
 """
 

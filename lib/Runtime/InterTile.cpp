@@ -113,21 +113,28 @@ static void fillFrom(Core &core, int dst, Elem elem, const SentTile &tile,
                   tile.data.data() + (o * numParts + index) * bytes, bytes);
 }
 
+std::vector<int64_t> ReceiveInstr::shapeWithoutValue(Core &core) const {
+  if (std::find(resultShape.begin(), resultShape.end(), -1) ==
+      resultShape.end())
+    return resultShape;
+  if (kind != Reduce || splitDim >= 0)
+    core.fail(location, name + ": a core that consumes nothing needs a "
+                               "static result shape");
+  const TensorVal &tile = core.tensors[identity.slot];
+  return {tile.sizes, tile.sizes + tile.rank};
+}
+
 void ReceiveInstr::run(Core &core) const {
   TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
   if (group < 0) {
     // Nothing for this core: a tile without a value.
     core.releaseTensor(dst);
-    result.rank = static_cast<int>(resultShape.size());
+    std::vector<int64_t> shape = shapeWithoutValue(core);
+    result.rank = static_cast<int>(shape.size());
     result.numElements = 1;
-    for (int d = 0; d < result.rank; ++d) {
-      if (resultShape[d] < 0)
-        core.fail(location, name + ": a core that consumes nothing needs a "
-                                   "static result shape");
-      result.sizes[d] = resultShape[d];
-      result.numElements *= resultShape[d];
-    }
+    for (int d = 0; d < result.rank; ++d)
+      result.numElements *= result.sizes[d] = shape[d];
     return;
   }
   int64_t instance = core.produced[op] - 1;

@@ -100,6 +100,8 @@ public:
   int lhs = 0, rhs = 0;
   Block combiner;
   TensorUse combined;
+  /// Of the result on a core that consumes nothing.
+  std::vector<int64_t> shapeWithoutValue(Core &core) const;
   void run(Core &core) const override;
   void trace(Core &core) const override;
 };

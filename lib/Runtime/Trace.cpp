@@ -539,11 +539,9 @@ void ReceiveInstr::trace(Core &core) const {
   bool isStatic = std::find(resultShape.begin(), resultShape.end(), -1) ==
                   resultShape.end();
   if (group < 0) {
-    if (!isStatic)
-      core.fail(location, name + ": a core that consumes nothing needs a "
-                                 "static result shape");
+    std::vector<int64_t> shape = shapeWithoutValue(core);
     beginTensor(core, dst, -1);
-    setShapeTo(result, resultShape);
+    setShapeTo(result, shape);
     return;
   }
   int64_t numParts = static_cast<int64_t>(consumers.cores[group].size());

@@ -5,7 +5,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_spyre
-from numerics import assert_exact, compiled
+from numerics import (
+    assert_contraction,
+    assert_exact,
+    compiled,
+    device_value,
+    on_host,
+)
 from torch_spyre.compile_backend import compiled_parts
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -124,6 +130,37 @@ def test_work_division():
 
     compiled(function)(x)
     assert compiled_parts()[-1].report()[0]["num_cores"] == 4
+
+
+@pytest.mark.parametrize("k", [65, 251, 4099])
+def test_work_division_of_a_reduction(k):
+    a, b = half(9, k), half(k, 67, seed=1)
+    device = [t.to("spyre") for t in (a, b)]
+    torch_spyre.name_tensor_dims(device[0], ["M", "K"])
+
+    def function(x, y):
+        with torch_spyre.spyre_hint(work_div={"M": 3, "K": 2}):
+            return x @ y, x.sum(-1), x.amax(-1)
+
+    product, total, largest = [t.cpu() for t in compiled(function)(*device)]
+    kernels = compiled_parts()[-1].report()
+    assert [kernel["num_cores"] for kernel in kernels] == [6] * len(kernels)
+    exact_a, exact_b = device_value(a), device_value(b)
+    assert_contraction(product, exact_a @ exact_b, k, exact_a.abs() @ exact_b.abs())
+    assert_contraction(total, exact_a.sum(-1), k, exact_a.abs().sum(-1))
+    assert_exact(largest, on_host(exact_a.amax(-1), torch.float16))
+
+
+def test_a_reduction_that_cannot_be_split():
+    x = half(8, 256).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "K"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"K": 2}):
+            return x.argmax(-1)
+
+    with pytest.raises(Exception, match="cannot be combined"):
+        compiled(function)(x)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
                      kind == utils::IteratorType::reduction,
                      builder.getIndexAttr(0), builder.getIndexAttr(0),
                      builder.getIndexAttr(division.getChunks()[dim])});
+  for (auto [loop, splits] : llvm::zip(loops, division.getSplits()))
+    if (loop.isReduction)
+      numPartners *= splits;
 }
 
 LogicalResult KernelBuilder::build(func::FuncOp function) {
@@ -88,9 +91,10 @@ int64_t KernelBuilder::getTileBytes(ArrayRef<int64_t> tiles) const {
   for (unsigned operand = 0; operand <= getInit(); ++operand) {
     int64_t bytes =
         ::spyre::storageBytes(storage[operand].layout.getDataFormat());
-    // The accumulator of a reduction beside its result.
+    // The accumulator of a reduction beside its result; with partners also
+    // the combination so far and the part of another.
     if (operand == getInit() && combiner != Combiner::None)
-      bytes += 4;
+      bytes += numPartners > 1 ? 12 : 4;
     for (unsigned dim : getTileDims(operand))
       bytes *= tiles[dim];
     total += bytes;
@@ -182,13 +186,13 @@ void KernelBuilder::emitSlices() {
                   ktdp::getGridAttr(builder.getContext(), {numCores}));
   if (numCores == 1)
     return;
-  Value core = ktdp::GetComputeTileIdOp::create(builder, loc, 1).getResult(0);
-  int64_t earlier = 1;
-  for (auto [loop, splits] : llvm::zip(loops, division.getSplits())) {
+  core = ktdp::GetComputeTileIdOp::create(builder, loc, 1).getResult(0);
+  for (auto [loop, splits, stride] :
+       llvm::zip(loops, division.getSplits(), division.getCoreStrides())) {
     if (splits == 1)
       continue;
-    AffineExpr slice = builder.getAffineDimExpr(0).floorDiv(earlier);
-    if (earlier * splits != numCores)
+    AffineExpr slice = builder.getAffineDimExpr(0).floorDiv(stride);
+    if (stride * splits != numCores)
       slice = slice % splits;
     loop.start = affine::makeComposedFoldedAffineApply(
         builder, loc, slice * loop.chunk, {OpFoldResult(core)});
@@ -197,7 +201,6 @@ void KernelBuilder::emitSlices() {
           minimum(builder, loc, loop.chunk,
                   subtract(builder, loc, builder.getIndexAttr(loop.extent),
                            loop.start));
-    earlier *= splits;
   }
 }
 

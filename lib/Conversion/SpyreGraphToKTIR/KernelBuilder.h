@@ -83,6 +83,11 @@ private:
   LogicalResult buildReduction();
   LogicalResult buildScan();
   FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators);
+  /// The combination of the partners' parts, which the first partner has, or
+  /// all if the result lies in LX.
+  Value combineParts(Value part);
+  /// What only the first of the partners does.
+  scf::IfOp enterFirstPartner();
   TypedAttr getIdentity(Type type) const;
   Value combine(OpBuilder &b, Value accumulated, Value value) const;
   SmallVector<Value> combineArg(OpBuilder &b, Value bestValue, Value bestIndex,
@@ -105,6 +110,10 @@ private:
   SmallVector<AffineMap> maps;
   std::optional<spyre_graph::IndirectAccess> indirect;
   spyre_graph::Combiner combiner;
+  /// Cores in a row that share the iterations of a split reduction.
+  int64_t numPartners = 1;
+  /// Number of the core, if there are several.
+  Value core;
   func::FuncOp kernel;
   OpBuilder builder;
 };

@@ -173,6 +173,12 @@ LogicalResult KernelBuilder::buildReduction() {
       return failure();
     accumulators = *accumulated;
   }
+  scf::IfOp onlyFirst;
+  if (numPartners > 1) {
+    accumulators.front() = combineParts(accumulators.front());
+    if (!storage[getInit()].isInLX)
+      onlyFirst = enterFirstPartner();
+  }
 
   SmallVector<std::pair<Value, SmallVector<unsigned>>> ins;
   ins.emplace_back(accumulators.back(), outDims);
@@ -197,6 +203,8 @@ LogicalResult KernelBuilder::buildReduction() {
       });
   if (failed(store(results.front(), getInit())))
     return failure();
+  if (onlyFirst)
+    builder.setInsertionPointAfter(onlyFirst);
   leaveTiles(nest, none);
   return success();
 }

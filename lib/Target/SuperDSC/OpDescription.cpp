@@ -277,6 +277,8 @@ LogicalResult Describer::chooseSticks() {
       getDimNames(dims.size(), isMatmul);
   if (!names)
     return refuse() << "an operation of " << dims.size() << " dimensions";
+  if (!op.getWorkDivision().getOrder().empty())
+    return refuse() << "loops in another order over the cores";
   ArrayRef<int64_t> chunks = op.getWorkDivision().getChunks();
   if (stickDim >= 0)
     result.extents[(*names)[stickDim]] = 1;
@@ -285,6 +287,8 @@ LogicalResult Describer::chooseSticks() {
       continue;
     Dim &dim = dims[dimOfLoop[loop]];
     dim.size = llvm::alignTo(extents[loop], granularity[dimOfLoop[loop]]);
+    if (dim.slices > 1 && kinds[loop] == utils::IteratorType::reduction)
+      return refuse() << "a split of the reduction over loop " << loop;
     if (dim.slices > 1 && dim.slices * chunks[loop] != dim.size)
       return refuse() << "an uneven split: " << dim.slices << " slices of "
                       << chunks[loop] << " of loop " << loop << " with "

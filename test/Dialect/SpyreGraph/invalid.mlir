@@ -183,10 +183,10 @@ func.func @division_empty(%x: tensor<4x8xf16>) {
 
 // -----
 
-func.func @division_reduction(%x: tensor<4x8xf16>, %o: tensor<4xf16>) {
+func.func @division_scan(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
   // SG-DIVISION-C3
   // expected-error@+1 {{loop dimension 1 is not parallel and cannot be split}}
-  %r = spyre_graph.sum ins(%x : tensor<4x8xf16>) outs(%o : tensor<4xf16>) {dims = array<i64: 1>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 4]>} -> tensor<4xf16>
+  %r = spyre_graph.cumsum ins(%x : tensor<4x8xf16>) outs(%o : tensor<4x8xf16>) {dim = 1 : i64, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 4]>} -> tensor<4x8xf16>
   return
 }
 

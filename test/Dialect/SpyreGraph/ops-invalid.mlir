@@ -66,10 +66,40 @@ func.func @f(%x: memref<4x64xf16>) {
 // -----
 
 // SG-DIVISION-C3
-func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
-  // expected-error@+1 {{loop dimension 1 is not parallel and cannot be split}}
-  spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<4xf16>)
+func.func @f(%x: memref<4x64xf16>, %y: memref<4xi64>) {
+  // expected-error@+1 {{loop dimension 1 is not parallel and cannot be split: parts of its result cannot be combined}}
+  spyre_graph.argmax ins(%x : memref<4x64xf16>) outs(%y : memref<4xi64>)
     {dims = array<i64: 1>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 32]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C3
+func.func @f(%x: memref<4x64xf16>, %y: memref<f16>) {
+  // expected-error@+1 {{reduction dimensions 0 and 1 are both split; one can be}}
+  spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<f16>)
+    {dims = array<i64: 0, 1>, division = #spyre_graph.division<splits = [2, 2], chunks = [2, 32]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C4
+func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{reduction dimension 1 is split, so it must be the first split one in core order}}
+  spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<4xf16>)
+    {dims = array<i64: 1>, division = #spyre_graph.division<splits = [2, 2], chunks = [2, 32]>}
+  return
+}
+
+// -----
+
+// SG-DIVISION-C4
+func.func @f(%x: memref<4x64xf16>, %y: memref<4xf16>) {
+  // expected-error@+1 {{order of the division, [1, 1], is not a permutation of the 2 loop dimensions}}
+  spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<4xf16>)
+    {dims = array<i64: 1>, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 32], order = [1, 1]>}
   return
 }
 

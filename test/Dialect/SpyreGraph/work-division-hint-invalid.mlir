@@ -87,12 +87,25 @@ func.func @sticks(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
+#index = #spyre_graph.layout<order = [0], sparse, IEEE_INT32>
+
+// SG-DIVISION-HINT-C4
+func.func @argmax(%x: tensor<8x1024xf16, #l>) -> tensor<8xi64, #index> {
+  %e = tensor.empty() : tensor<8xi64, #index>
+  // expected-error @+1 {{work division hint splits loop dimension 1, but parts of this operation's result cannot be combined, so it stays on one core}}
+  %r = spyre_graph.argmax ins(%x : tensor<8x1024xf16, #l>) outs(%e : tensor<8xi64, #index>) {dims = array<i64: 1>, spyre_graph.work_division_hint = array<i64: 1, 2>} -> tensor<8xi64, #index>
+  return %r : tensor<8xi64, #index>
+}
+
+// -----
+
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
 #one = #spyre_graph.layout<order = [0], sparse, SEN169_FP16>
 
 // SG-DIVISION-HINT-C4
-func.func @reduction(%x: tensor<8x1024xf16, #l>) -> tensor<8xf16, #one> {
+func.func @two(%x: tensor<8x16x128xf16, #l3>) -> tensor<8xf16, #one> {
   %e = tensor.empty() : tensor<8xf16, #one>
-  // expected-error @+1 {{work division hint splits loop dimension 1, a reduction, which stays on one core}}
-  %r = spyre_graph.sum ins(%x : tensor<8x1024xf16, #l>) outs(%e : tensor<8xf16, #one>) {dims = array<i64: 1>, spyre_graph.work_division_hint = array<i64: 1, 2>} -> tensor<8xf16, #one>
+  // expected-error @+1 {{work division hint splits more than one reduction dimension}}
+  %r = spyre_graph.sum ins(%x : tensor<8x16x128xf16, #l3>) outs(%e : tensor<8xf16, #one>) {dims = array<i64: 1, 2>, spyre_graph.work_division_hint = array<i64: 1, 2, 2>} -> tensor<8xf16, #one>
   return %r : tensor<8xf16, #one>
 }

@@ -60,12 +60,12 @@ func.func @m64(%x: tensor<64x4096xf16, #l>, %w: tensor<4096x12800xf16, #l>) -> t
 }
 
 // The span of x, [512 sticks of K, 8192, 64 x 2 bytes], is 512 MiB: K = 2; then
-// M, larger than N's 64 sticks, takes the 16 cores left.
+// M, larger than N's 64 sticks, takes the 16 cores left. The partners of each
+// row slice are neighbours.
 // CHECK-LABEL: func.func @span
-// CHECK: division = #spyre_graph.division<splits = [16, 1, 1], chunks = [512, 4096, 32768]>
+// CHECK: division = #spyre_graph.division<splits = [16, 1, 2], chunks = [512, 4096, 16384], order = [2, 0, 1]>
 func.func @span(%x: tensor<8192x32768xf16, #l>, %w: tensor<32768x4096xf16, #l>) -> tensor<8192x4096xf16, #l> {
   %e = tensor.empty() : tensor<8192x4096xf16, #l>
-  // expected-warning @+1 {{the reference splits the reduction over loop dimension 2 over 2 cores; plans cannot, so it stays whole}}
   %r = spyre_graph.matmul ins(%x, %w : tensor<8192x32768xf16, #l>, tensor<32768x4096xf16, #l>) outs(%e : tensor<8192x4096xf16, #l>) -> tensor<8192x4096xf16, #l>
   return %r : tensor<8192x4096xf16, #l>
 }
@@ -97,12 +97,23 @@ func.func @prime(%x: tensor<251x65xf16, #l>) -> tensor<251x65xf16, #l> {
 
 // 8 rows leave 4 cores for 16 sticks of the reduced dimension.
 // CHECK-LABEL: func.func @reduction
-// CHECK: division = #spyre_graph.division<splits = [8, 1], chunks = [1, 1024]>
+// CHECK: division = #spyre_graph.division<splits = [8, 4], chunks = [1, 256], order = [1, 0]>
 func.func @reduction(%x: tensor<8x1024xf16, #l>) -> tensor<8xf16, #one> {
   %e = tensor.empty() : tensor<8xf16, #one>
-  // expected-warning @+1 {{the reference splits the reduction over loop dimension 1 over 4 cores}}
   %r = spyre_graph.sum ins(%x : tensor<8x1024xf16, #l>) outs(%e : tensor<8xf16, #one>) {dims = array<i64: 1>} -> tensor<8xf16, #one>
   return %r : tensor<8xf16, #one>
+}
+
+#index = #spyre_graph.layout<order = [0], sparse, IEEE_INT32>
+
+// An index and its value cannot be combined like that.
+// CHECK-LABEL: func.func @argmax
+// CHECK: division = #spyre_graph.division<splits = [8, 1], chunks = [1, 1024]>
+func.func @argmax(%x: tensor<8x1024xf16, #l>) -> tensor<8xi64, #index> {
+  %e = tensor.empty() : tensor<8xi64, #index>
+  // expected-warning @+1 {{the reference splits loop dimension 1 over 4 cores; parts of the result cannot be combined, so it stays whole}}
+  %r = spyre_graph.argmax ins(%x : tensor<8x1024xf16, #l>) outs(%e : tensor<8xi64, #index>) {dims = array<i64: 1>} -> tensor<8xi64, #index>
+  return %r : tensor<8xi64, #index>
 }
 
 // -----

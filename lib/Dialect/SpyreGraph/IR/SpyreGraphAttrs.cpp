@@ -292,14 +292,19 @@ void ExplicitLayoutAttr::print(AsmPrinter &printer) const {
 //===----------------------------------------------------------------------===//
 
 Attribute WorkDivisionAttr::parse(AsmParser &parser, Type) {
-  SmallVector<int64_t> splits, chunks;
+  SmallVector<int64_t> splits, chunks, order;
   if (parser.parseLess() || parser.parseKeyword("splits") ||
       parser.parseEqual() || parseIntegers(parser, splits) ||
       parser.parseComma() || parser.parseKeyword("chunks") ||
-      parser.parseEqual() || parseIntegers(parser, chunks) ||
-      parser.parseGreater())
+      parser.parseEqual() || parseIntegers(parser, chunks))
     return {};
-  return get(parser.getContext(), splits, chunks);
+  if (succeeded(parser.parseOptionalComma()) &&
+      (parser.parseKeyword("order") || parser.parseEqual() ||
+       parseIntegers(parser, order)))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), splits, chunks, order);
 }
 
 void WorkDivisionAttr::print(AsmPrinter &printer) const {
@@ -307,6 +312,10 @@ void WorkDivisionAttr::print(AsmPrinter &printer) const {
   printIntegers(printer, getSplits());
   printer << ", chunks = ";
   printIntegers(printer, getChunks());
+  if (!getOrder().empty()) {
+    printer << ", order = ";
+    printIntegers(printer, getOrder());
+  }
   printer << '>';
 }
 
@@ -315,4 +324,30 @@ int64_t WorkDivisionAttr::getNumCores() const {
   for (int64_t split : getSplits())
     cores *= split;
   return cores;
+}
+
+SmallVector<int64_t> WorkDivisionAttr::getCoreStrides() const {
+  ArrayRef<int64_t> splits = getSplits(), order = getOrder();
+  SmallVector<int64_t> strides(splits.size(), 1);
+  int64_t stride = 1;
+  for (size_t place = 0; place < splits.size(); ++place) {
+    size_t dim = order.empty() ? place : order[place];
+    strides[dim] = stride;
+    stride *= splits[dim];
+  }
+  return strides;
+}
+
+WorkDivisionAttr WorkDivisionAttr::getWithFirst(MLIRContext *context,
+                                                ArrayRef<int64_t> splits,
+                                                ArrayRef<int64_t> chunks,
+                                                int64_t first) {
+  SmallVector<int64_t> order;
+  if (first > 0) {
+    order.push_back(first);
+    for (int64_t dim = 0; dim < static_cast<int64_t>(splits.size()); ++dim)
+      if (dim != first)
+        order.push_back(dim);
+  }
+  return get(context, splits, chunks, order);
 }

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -92,6 +93,24 @@ static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
   return success();
 }
 
+bool spyre_graph::isCombinedAcrossCores(Combiner combiner) {
+  switch (combiner) {
+  case Combiner::Add:
+  case Combiner::Mul:
+  case Combiner::Max:
+  case Combiner::Min:
+  case Combiner::And:
+  case Combiner::Or:
+    return true;
+  case Combiner::None:
+  case Combiner::ArgMax:
+  case Combiner::ArgMin:
+  case Combiner::ScanAdd:
+    return false;
+  }
+  llvm_unreachable("unknown combiner");
+}
+
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
   for (Value operand : operation->getOperands())
@@ -150,7 +169,18 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
            << "division has " << splits.size() << " splits and "
            << chunks.size() << " chunks for " << extents.size()
            << " loop dimensions";
+  // SG-DIVISION-C4
+  ArrayRef<int64_t> order = division.getOrder();
+  if (!order.empty() &&
+      (order.size() != extents.size() ||
+       !isPermutationVector(order)))
+    return op->emitOpError()
+           << "order of the division, [" << order
+           << "], is not a permutation of the " << extents.size()
+           << " loop dimensions";
   SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  SmallVector<int64_t> strides = division.getCoreStrides();
+  std::optional<unsigned> splitReduction;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     // SG-DIVISION-C1, SG-DIVISION-C2
     bool valid = splits[dim] >= 1 && chunks[dim] >= 0 &&
@@ -162,10 +192,24 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
              << splits[dim] << " slices of " << chunks[dim]
              << " iterations do not cover loop dimension " << dim
              << " of extent " << extents[dim] << " without an empty slice";
+    if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
+      continue;
     // SG-DIVISION-C3
-    if (splits[dim] > 1 && kinds[dim] != utils::IteratorType::parallel)
-      return op->emitOpError() << "loop dimension " << dim
-                               << " is not parallel and cannot be split";
+    if (!isCombinedAcrossCores(op.getCombiner()))
+      return op->emitOpError()
+             << "loop dimension " << dim
+             << " is not parallel and cannot be split: parts of its result "
+                "cannot be combined";
+    if (splitReduction)
+      return op->emitOpError()
+             << "reduction dimensions " << *splitReduction << " and " << dim
+             << " are both split; one can be";
+    splitReduction = dim;
+    // SG-DIVISION-C4
+    if (strides[dim] != 1)
+      return op->emitOpError()
+             << "reduction dimension " << dim
+             << " is split, so it must be the first split one in core order";
   }
   return success();
 }

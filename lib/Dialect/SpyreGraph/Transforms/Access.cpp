@@ -62,14 +62,12 @@ llvm::SmallBitVector spyre_graph::getUsedDims(AffineMap map,
   return used;
 }
 
-SmallVector<int64_t> spyre_graph::getCoreStrides(ArrayRef<int64_t> splits) {
-  SmallVector<int64_t> strides;
-  int64_t stride = 1;
-  for (int64_t split : splits) {
-    strides.push_back(stride);
-    stride *= split;
-  }
-  return strides;
+int64_t spyre_graph::getSplitReduction(ArrayRef<utils::IteratorType> kinds,
+                                       ArrayRef<int64_t> splits) {
+  for (auto [dim, kind] : llvm::enumerate(kinds))
+    if (kind != utils::IteratorType::parallel && splits[dim] > 1)
+      return dim;
+  return -1;
 }
 
 SmallVector<int64_t> Slicing::getLocalShape() const {
@@ -89,10 +87,12 @@ bool Slicing::covers(ArrayRef<int64_t> shape) const {
 std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
                                                ArrayRef<int64_t> extents,
                                                ArrayRef<int64_t> splits,
-                                               ArrayRef<int64_t> chunks) {
+                                               ArrayRef<int64_t> chunks,
+                                               ArrayRef<int64_t> coreStrides) {
   Slicing slicing;
-  SmallVector<int64_t> strides = getCoreStrides(splits);
-  slicing.numCores = strides.empty() ? 1 : strides.back() * splits.back();
+  slicing.numCores = 1;
+  for (int64_t split : splits)
+    slicing.numCores *= split;
   llvm::SmallBitVector seen(extents.size());
   for (AffineExpr result : map.getResults()) {
     if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
@@ -109,9 +109,17 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
       slicing.dims.push_back({1, 1, extent, extent, 0});
     else
       slicing.dims.push_back(
-          {strides[position], splits[position], chunks[position], extent, 0});
+          {coreStrides[position], splits[position], chunks[position], extent,
+           0});
   }
   return slicing;
+}
+
+std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
+                                               ArrayRef<int64_t> extents,
+                                               WorkDivisionAttr division) {
+  return getSlicing(map, extents, division.getSplits(), division.getChunks(),
+                    division.getCoreStrides());
 }
 
 SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {

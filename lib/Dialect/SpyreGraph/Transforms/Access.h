@@ -74,15 +74,19 @@ struct Slicing {
   bool covers(ArrayRef<int64_t> shape) const;
 };
 
-/// How many cores before which one step of a loop dimension's slice index
-/// happens: the product of the splits of the dimensions before it.
-SmallVector<int64_t> getCoreStrides(ArrayRef<int64_t> splits);
-
 /// The slicing of an operand with this map under a division, or nothing if the
-/// map is not made of distinct loop dimensions and constants.
+/// map is not made of distinct loop dimensions and constants. `coreStrides` are
+/// those of WorkDivisionAttr::getCoreStrides().
 std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
                                   ArrayRef<int64_t> splits,
-                                  ArrayRef<int64_t> chunks);
+                                  ArrayRef<int64_t> chunks,
+                                  ArrayRef<int64_t> coreStrides);
+std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
+                                  WorkDivisionAttr division);
+
+/// The reduction dimension that a division splits, or -1.
+int64_t getSplitReduction(ArrayRef<utils::IteratorType> kinds,
+                          ArrayRef<int64_t> splits);
 
 /// Smallest number of iterations of each loop dimension that two cores can
 /// work on without writing, or reading, parts of one stick.

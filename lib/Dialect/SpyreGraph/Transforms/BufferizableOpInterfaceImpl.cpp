@@ -25,7 +25,7 @@ bool overwritesInit(SpyreOpInterface op) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<int64_t> ones(extents.size(), 1);
   std::optional<Slicing> whole =
-      getSlicing(op.getIndexingMaps().back(), extents, ones, extents);
+      getSlicing(op.getIndexingMaps().back(), extents, ones, extents, ones);
   return whole && whole->covers(
                       cast<ShapedType>(op.getSpyreInit().getType()).getShape());
 }

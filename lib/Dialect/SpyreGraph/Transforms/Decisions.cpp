@@ -93,14 +93,21 @@ PlacementAttr getPlacement(memref::AllocOp alloc) {
 // Writing
 //===----------------------------------------------------------------------===//
 
+json::Object describeDivision(WorkDivisionAttr division) {
+  json::Object object{{"splits", toJson(division.getSplits())},
+                      {"chunks", toJson(division.getChunks())}};
+  if (!division.getOrder().empty())
+    object["order"] = toJson(division.getOrder());
+  return object;
+}
+
 json::Object describeOp(SpyreOpInterface op) {
   json::Object object{{"op", op->getName().getStringRef()},
                       {"location", describe(op->getLoc())},
                       {"extents", toJson(op.getLoopExtents())},
                       {"tiling", describeTiling(op)}};
   if (WorkDivisionAttr division = op.getWorkDivision())
-    object["division"] = json::Object{{"splits", toJson(division.getSplits())},
-                                      {"chunks", toJson(division.getChunks())}};
+    object["division"] = describeDivision(division);
   return object;
 }
 
@@ -297,15 +304,19 @@ private:
     json::Object *division = entry->getObject("division");
     if (!division)
       return success();
-    SmallVector<int64_t> splits, chunks;
+    SmallVector<int64_t> splits, chunks, order;
     size_t numLoops = op.getLoopExtents().size();
     // SG-DECISIONS-C3
     if (!readNumbers(division->getArray("splits"), numLoops, splits) ||
-        !readNumbers(division->getArray("chunks"), numLoops, chunks))
+        !readNumbers(division->getArray("chunks"), numLoops, chunks) ||
+        (division->get("order") &&
+         !readNumbers(division->getArray("order"), numLoops, order)))
       return op->emitOpError()
              << "its division in '" << file.getValue() << "' needs splits and "
-             << "chunks, " << numLoops << " numbers each";
-    auto attribute = WorkDivisionAttr::get(&getContext(), splits, chunks);
+             << "chunks, " << numLoops
+             << " numbers each, and as many if it has an order";
+    auto attribute =
+        WorkDivisionAttr::get(&getContext(), splits, chunks, order);
     numChanged += attribute != op.getWorkDivision();
     op.setWorkDivision(attribute);
     return success();

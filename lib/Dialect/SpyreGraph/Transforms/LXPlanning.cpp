@@ -79,8 +79,8 @@ Eligibility getCommonSlicing(Value buffer, ArrayRef<Operation *> users,
       if (superdscCompatible && indirect && indirect->index == number)
         return {std::nullopt, "it holds indices, which SuperDSC keeps in "
                               "device memory"};
-      std::optional<Slicing> slicing = getSlicing(
-          maps[number], extents, division.getSplits(), division.getChunks());
+      std::optional<Slicing> slicing =
+          getSlicing(maps[number], extents, division);
       if (!slicing)
         return {std::nullopt, "a map is not made of loop dimensions"};
       if (!slicing->covers(type.getShape()))

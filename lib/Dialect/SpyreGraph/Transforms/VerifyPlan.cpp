@@ -277,11 +277,42 @@ private:
         return op->emitOpError()
                << "slices of loop dimension " << dim << " cover " << covered
                << " of " << extents[dim] << " iterations";
-      if (splits[dim] > 1 && kinds[dim] != utils::IteratorType::parallel)
+      if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
+        continue;
+      // The cores of each group of `splits[dim]` in a row combine their parts.
+      if (!isCombinedAcrossCores(op.getCombiner()))
         return op->emitOpError()
-               << "loop dimension " << dim << " is split but not parallel";
+               << "loop dimension " << dim
+               << " is split, but parts of the result cannot be combined";
+      for (unsigned other = 0; other < extents.size(); ++other) {
+        if (other == dim || splits[other] == 1)
+          continue;
+        if (kinds[other] != utils::IteratorType::parallel)
+          return op->emitOpError() << "reduction dimensions " << other
+                                   << " and " << dim << " are both split";
+        for (int64_t core = 1; core < splits[dim]; ++core)
+          if (getSlice(division, core, other) != 0)
+            return op->emitOpError()
+                   << "cores 0 and " << core
+                   << " are neighbours, but not partners in the split "
+                      "reduction over loop dimension "
+                   << dim;
+      }
     }
     return success();
+  }
+
+  /// Which slice of loop dimension `dim` core `core` has.
+  static int64_t getSlice(WorkDivisionAttr division, int64_t core,
+                          unsigned dim) {
+    ArrayRef<int64_t> order = division.getOrder();
+    for (unsigned place = 0; place < division.getSplits().size(); ++place) {
+      unsigned walked = order.empty() ? place : order[place];
+      if (walked == dim)
+        return core % division.getSplits()[dim];
+      core /= division.getSplits()[walked];
+    }
+    llvm_unreachable("the order has all dimensions");
   }
 
   /// SG-PLAN-C4
@@ -324,6 +355,9 @@ private:
     int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
       if (division.getSplits()[dim] == 1)
+        continue;
+      // Partners combine what they compute before one of them writes it.
+      if (op.getLoopKinds()[dim] == utils::IteratorType::reduction)
         continue;
       if (stickDim < 0 || !map.getResult(stickDim).isFunctionOfDim(dim)) {
         if (!map.isFunctionOfDim(dim))
@@ -421,15 +455,13 @@ private:
   static bool getCoreBox(AffineMap map, ArrayRef<int64_t> extents,
                          WorkDivisionAttr division, int64_t core, Box &box) {
     SmallVector<std::pair<int64_t, int64_t>> loops;
-    int64_t rest = core;
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      int64_t slice = rest % division.getSplits()[dim];
-      rest /= division.getSplits()[dim];
-      int64_t low = slice * division.getChunks()[dim];
+      int64_t low =
+          getSlice(division, core, dim) * division.getChunks()[dim];
       loops.push_back(
           {low, std::min(low + division.getChunks()[dim], extents[dim])});
     }
-    bool idle = rest != 0;
+    bool idle = core >= division.getNumCores();
     for (AffineExpr expr : map.getResults()) {
       if (auto constant = dyn_cast<AffineConstantExpr>(expr))
         box.dims.push_back({constant.getValue(), constant.getValue() + 1});

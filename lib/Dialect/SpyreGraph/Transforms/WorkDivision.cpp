@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
+#include "DivisionSearch.h"
 #include "ReferenceDivision.h"
-#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,240 +26,13 @@ namespace {
 /// does not make the pass quadratic.
 constexpr unsigned kMaxUsersInspected = 8;
 
-/// Numbers slicings so that equal ones have the same number.
-class SlicingNumbers {
-public:
-  static constexpr int kNone = -1;
-
-  int get(const Slicing &slicing) {
-    std::vector<int64_t> key{slicing.numCores};
-    for (const SliceDim &dim : slicing.dims)
-      key.insert(key.end(),
-                 {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
-    return numbers.try_emplace(std::move(key), numbers.size()).first->second;
-  }
-
-private:
-  std::map<std::vector<int64_t>, int> numbers;
-};
-
-/// One way to divide an op.
-struct Candidate {
-  SmallVector<int64_t, 4> splits, chunks;
-  double computeSeconds;
-  /// Iterations of the core with the most.
-  double largestSlice;
-};
-
-/// How one operand fares under one candidate.
-struct OperandCost {
-  /// Time to move it from or to device memory.
-  double seconds;
-  /// The slices in which the cores access all of it, or kNone.
-  int slicing;
-};
-
-/// All divisions of an op, priced alone; shared by ops that are alike.
-struct Divisions {
-  unsigned numOperands;
-  std::vector<Candidate> candidates;
-  /// numOperands entries per candidate.
-  std::vector<OperandCost> operandCosts;
-  /// Device bytes that each operand moves.
-  SmallVector<double, 4> operandBytes;
-
-  const OperandCost &get(unsigned candidate, unsigned operand) const {
-    return operandCosts[candidate * numOperands + operand];
-  }
-
-  /// Of a candidate, with all operands in device memory.
-  double getSecondsAlone(unsigned candidate) const {
-    double memorySeconds = 0;
-    for (unsigned operand = 0; operand < numOperands; ++operand)
-      memorySeconds += get(candidate, operand).seconds;
-    return std::max(candidates[candidate].computeSeconds, memorySeconds);
-  }
-};
-
-/// Enumerates and prices the divisions of one op, with the terms of
-/// spyre::estimateOp (memory per operand, because a plan may keep any operand
-/// in LX).
-class DivisionSearch {
-public:
-  DivisionSearch(SpyreOpInterface op, int64_t cores, bool onlyEven,
-                 const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers)
-      : op(op), cores(cores), onlyEven(onlyEven), spec(spec), numbers(numbers),
-        extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
-        kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
-        indirect(op.getIndirectAccess()) {
-    for (OpOperand &operand : op->getOpOperands())
-      describeOperand(operand);
-    result.numOperands = op->getNumOperands();
-  }
-
-  Divisions run() {
-    Candidate whole;
-    whole.splits.assign(extents.size(), 1);
-    whole.chunks.assign(extents.begin(), extents.end());
-    if (llvm::is_contained(extents, 0))
-      addCandidate(whole);
-    else
-      enumerate(0, 1, whole);
-    keepSmallSpans();
-    return std::move(result);
-  }
-
-  /// Prices just one division, the one the op has.
-  Divisions price(WorkDivisionAttr division) {
-    Candidate given;
-    given.splits.assign(division.getSplits().begin(),
-                        division.getSplits().end());
-    given.chunks.assign(division.getChunks().begin(),
-                        division.getChunks().end());
-    addCandidate(given);
-    return std::move(result);
-  }
-
-private:
-  void describeOperand(OpOperand &operand) {
-    auto type = cast<ShapedType>(operand.get().getType());
-    SmallVector<unsigned, 6> dims;
-    double iterations = 1;
-    for (unsigned dim :
-         getUsedDims(maps[operand.getOperandNumber()], extents).set_bits()) {
-      dims.push_back(dim);
-      iterations *= extents[dim];
-    }
-    double elements = std::max<int64_t>(type.getNumElements(), 1);
-    LayoutAttrInterface layout = getLayout(type);
-    double bytes = layout ? layout.getSizeInBytes(type.getShape())
-                          : elements * spec.stickBytes;
-    result.operandBytes.push_back(bytes * std::min(1.0, iterations / elements));
-    operandDims.push_back(std::move(dims));
-  }
-
-  /// Drops candidates under which a core touches too wide a span of an operand
-  /// in device memory, if others do not.
-  void keepSmallSpans() {
-    if (llvm::none_of(op->getOperands(), [&](Value operand) {
-          auto type = cast<ShapedType>(operand.getType());
-          LayoutAttrInterface layout = getLayout(type);
-          return layout &&
-                 layout.getSizeInBytes(type.getShape()) > spec.maxSpanBytes;
-        }))
-      return;
-    std::vector<Candidate> kept;
-    std::vector<OperandCost> keptCosts;
-    for (unsigned number = 0; number < result.candidates.size(); ++number) {
-      bool fits = true;
-      for (unsigned operand = 0; operand < result.numOperands; ++operand)
-        fits &= getSpanInBytes(op, operand, result.candidates[number].chunks) <=
-                spec.maxSpanBytes;
-      if (!fits)
-        continue;
-      kept.push_back(result.candidates[number]);
-      for (unsigned operand = 0; operand < result.numOperands; ++operand)
-        keptCosts.push_back(result.get(number, operand));
-    }
-    if (kept.empty())
-      return;
-    result.candidates = std::move(kept);
-    result.operandCosts = std::move(keptCosts);
-  }
-
-  /// Tries every useful number of slices of loop dimension `dim` and those
-  /// after it.
-  void enumerate(unsigned dim, int64_t coresUsed, Candidate &candidate) {
-    if (dim == extents.size())
-      return addCandidate(candidate);
-    enumerate(dim + 1, coresUsed, candidate);
-    if (kinds[dim] != utils::IteratorType::parallel ||
-        !maps.back().isFunctionOfDim(dim))
-      return;
-    int64_t units = llvm::divideCeil(extents[dim], granularity[dim]);
-    int64_t previous = 1;
-    for (int64_t wanted = 2; wanted <= std::min(units, cores / coresUsed);
-         ++wanted) {
-      // Equal slices but for the last: fewer may be enough to cover.
-      int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
-      int64_t splits = llvm::divideCeil(units, unitsPerSlice);
-      if (splits == previous || (onlyEven && splits * unitsPerSlice != units))
-        continue;
-      // SuperDSC does not divide a change of stick along padding.
-      if (onlyEven && extents[dim] % granularity[dim] != 0 &&
-          isa<IdentityOp, RestickifyOp>(*op))
-        continue;
-      previous = splits;
-      candidate.splits[dim] = splits;
-      candidate.chunks[dim] = unitsPerSlice * granularity[dim];
-      enumerate(dim + 1, coresUsed * splits, candidate);
-    }
-    candidate.splits[dim] = 1;
-    candidate.chunks[dim] = extents[dim];
-  }
-
-  void addCandidate(Candidate &candidate) {
-    double coresUsed = 1;
-    candidate.largestSlice = 1;
-    for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      coresUsed *= candidate.splits[dim];
-      candidate.largestSlice *= candidate.chunks[dim];
-    }
-    candidate.computeSeconds = getComputeSeconds(candidate);
-    for (unsigned operand = 0; operand < result.numOperands; ++operand) {
-      double sharingCores = coresUsed;
-      for (unsigned dim : operandDims[operand])
-        sharingCores /= candidate.splits[dim];
-      double seconds = result.operandBytes[operand] *
-                       std::max(1.0, sharingCores / spec.numBroadcastCores) /
-                       spec.effectiveMemoryBytesPerSecond;
-      result.operandCosts.push_back(
-          {seconds, getSlicingNumber(operand, candidate)});
-    }
-    result.candidates.push_back(candidate);
-  }
-
-  double getComputeSeconds(const Candidate &candidate) {
-    if (op.getUnit() == Unit::SFU)
-      return candidate.largestSlice * op.getElementCost() /
-             spec.sfuElementsPerSecondPerCore();
-    // Rows that stream through the array: what does not select the second
-    // input, which the array holds.
-    double rows = 1;
-    for (unsigned dim = 0; dim < extents.size(); ++dim)
-      if (maps.back().isFunctionOfDim(dim) &&
-          !llvm::is_contained(operandDims[1], dim))
-        rows *= candidate.chunks[dim];
-    return candidate.largestSlice /
-           (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
-  }
-
-  int getSlicingNumber(unsigned operand, const Candidate &candidate) {
-    if (indirect && indirect->operand == operand)
-      return SlicingNumbers::kNone;
-    std::optional<Slicing> slicing =
-        getSlicing(maps[operand], extents, candidate.splits, candidate.chunks);
-    if (!slicing ||
-        !slicing->covers(
-            cast<ShapedType>(op->getOperand(operand).getType()).getShape()))
-      return SlicingNumbers::kNone;
-    return numbers.get(*slicing);
-  }
-
-  SpyreOpInterface op;
-  int64_t cores;
-  bool onlyEven;
-  const ::spyre::DeviceSpec &spec;
-  SlicingNumbers &numbers;
-  SmallVector<int64_t> extents;
-  SmallVector<AffineMap> maps;
-  SmallVector<utils::IteratorType> kinds;
-  SmallVector<int64_t> granularity;
-  std::optional<IndirectAccess> indirect;
-  /// Loop dimensions that select the data of each operand.
-  SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
-  Divisions result;
-};
+/// A division in which the slices of a split reduction lie on cores in a row.
+WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
+                             ArrayRef<int64_t> chunks) {
+  return WorkDivisionAttr::getWithFirst(
+      op->getContext(), splits, chunks,
+      getSplitReduction(op.getLoopKinds(), splits));
+}
 
 /// One op of the graph, and the values that LX could carry to and from it.
 struct Node {
@@ -299,9 +71,11 @@ public:
       for (unsigned number = 0; number < nodes.size(); ++number)
         choose(nodes[sweep % 2 == 0 ? number : nodes.size() - 1 - number]);
     for (Node &node : nodes) {
-      const Candidate &candidate = node.divisions->candidates[node.chosen];
-      node.op.setWorkDivision(WorkDivisionAttr::get(
-          node.op->getContext(), candidate.splits, candidate.chunks));
+      const DivisionCandidate &candidate =
+          node.divisions->candidates[node.chosen];
+      if (!node.op.getWorkDivision())
+        node.op.setWorkDivision(getDivision(node.op, candidate.splits,
+                                            candidate.chunks));
       for (const Node::Edge &edge : node.producers)
         if (agrees(node, node.chosen, edge))
           ++numAgreeing;
@@ -414,6 +188,7 @@ private:
         (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
     return {std::max(divisions.candidates[candidate].computeSeconds,
                      memorySeconds) +
+                divisions.candidates[candidate].partialSumSeconds +
                 otherSeconds,
             residentBytes};
   }
@@ -441,8 +216,8 @@ private:
   bool isPreferred(const Node &node, unsigned a, unsigned b) const {
     if (prices[a].residentBytes != prices[b].residentBytes)
       return prices[a].residentBytes > prices[b].residentBytes;
-    const Candidate &first = node.divisions->candidates[a];
-    const Candidate &second = node.divisions->candidates[b];
+    const DivisionCandidate &first = node.divisions->candidates[a];
+    const DivisionCandidate &second = node.divisions->candidates[b];
     if (first.largestSlice != second.largestSlice)
       return first.largestSlice < second.largestSlice;
     return std::lexicographical_compare(
@@ -524,6 +299,7 @@ private:
              << attribute;
     SmallVector<int64_t> splits, chunks;
     int64_t coresUsed = 1;
+    unsigned numSplitReductions = 0;
     for (auto [dim, split] : llvm::enumerate(hint.asArrayRef())) {
       int64_t units =
           llvm::divideCeilSigned(std::max<int64_t>(extents[dim], 1),
@@ -539,10 +315,16 @@ private:
         return op->emitOpError() << "work division hint asks for more than "
                                  << cores.getValue() << " cores";
       // SG-DIVISION-HINT-C4
-      if (split > 1 && kinds[dim] != utils::IteratorType::parallel)
-        return op->emitOpError()
-               << "work division hint splits loop dimension " << dim
-               << ", a reduction, which stays on one core";
+      if (split > 1 && kinds[dim] != utils::IteratorType::parallel) {
+        if (!isCombinedAcrossCores(op.getCombiner()))
+          return op->emitOpError()
+                 << "work division hint splits loop dimension " << dim
+                 << ", but parts of this operation's result cannot be "
+                    "combined, so it stays on one core";
+        if (++numSplitReductions > 1)
+          return op->emitOpError("work division hint splits more than one "
+                                 "reduction dimension");
+      }
       int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
       int64_t filled = llvm::divideCeilSigned(units, unitsPerSlice);
       // SG-DIVISION-HINT-C5
@@ -564,7 +346,7 @@ private:
       chunks.push_back(split == 1 ? extents[dim]
                                   : unitsPerSlice * granularity[dim]);
     }
-    op.setWorkDivision(WorkDivisionAttr::get(&getContext(), splits, chunks));
+    op.setWorkDivision(getDivision(op, splits, chunks));
     for (unsigned operand = 0; operand < op->getNumOperands(); ++operand) {
       int64_t span = getSpanInBytes(op, operand, chunks);
       if (span > spec.maxSpanBytes)
@@ -592,17 +374,17 @@ private:
     SmallVector<int64_t> extents = op.getLoopExtents();
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
       if (division.splits[dim] == 1 ||
-          kinds[dim] == utils::IteratorType::parallel)
+          kinds[dim] == utils::IteratorType::parallel ||
+          isCombinedAcrossCores(op.getCombiner()))
         continue;
-      op->emitWarning() << "the reference splits the reduction over loop "
-                           "dimension "
-                        << dim << " over " << division.splits[dim]
-                        << " cores; plans cannot, so it stays whole";
+      op->emitWarning() << "the reference splits loop dimension " << dim
+                        << " over " << division.splits[dim]
+                        << " cores; parts of the result cannot be combined, "
+                           "so it stays whole";
       division.splits[dim] = 1;
       division.chunks[dim] = extents[dim];
     }
-    op.setWorkDivision(
-        WorkDivisionAttr::get(&getContext(), division.splits, division.chunks));
+    op.setWorkDivision(getDivision(op, division.splits, division.chunks));
     return success();
   }
 
@@ -615,10 +397,9 @@ private:
             .price(chosen)
             .getSecondsAlone(0);
     Divisions all =
-        DivisionSearch(op, cores, superdscCompatible, spec, numbers).run();
-    double cheapest = seconds;
-    for (unsigned number = 0; number < all.candidates.size(); ++number)
-      cheapest = std::min(cheapest, all.getSecondsAlone(number));
+        DivisionSearch(op, cores, superdscCompatible, spec, numbers)
+            .runExhaustively();
+    double cheapest = std::min(seconds, all.getLeastSecondsAlone());
     std::string text;
     llvm::raw_string_ostream os(text);
     os << op->getName().stripDialect() << " on " << chosen.getNumCores()

@@ -47,6 +47,9 @@ enum class Combiner {
   ScanAdd
 };
 
+/// Whether partial results of several cores can be combined (SG-DIVISION-C3).
+bool isCombinedAcrossCores(Combiner combiner);
+
 /// Families of layout rules (spec/layouts.md, "Propagation rules").
 enum class LayoutRule {
   Pointwise,

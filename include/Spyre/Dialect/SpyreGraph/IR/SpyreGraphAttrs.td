@@ -68,24 +68,49 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
   let description = [{
     Loop dimension d is cut into `splits[d]` slices of `chunks[d]` iterations,
     the last of which may be shorter. Core c works on slice
-    `(c floordiv prod(splits of dims before d in core order)) mod splits[d]`;
-    core order is ascending loop dimension, the first fastest. Cores from
-    prod(splits) on are idle.
+    `(c floordiv prod(splits of dims before d in core order)) mod splits[d]`.
+    `order` lists the loop dimensions in core order, the first fastest; without
+    it they are in ascending order. Cores from prod(splits) on are idle.
+
+    The cores that differ only in their slice of a reduction dimension are
+    partners: they compute the same elements from different operands. Each
+    accumulates its part from the identity (floating-point parts in fp32), the
+    parts are combined over the ring in ascending core order and the result is
+    rounded once. All partners hold a result in LX, the first one alone writes
+    one to device memory.
 
     Constraints:
     - SG-DIVISION-C1: `splits` and `chunks` have one positive entry per loop
       dimension (a chunk may be 0 for an empty dimension).
     - SG-DIVISION-C2: no slice is empty unless the dimension is:
       (splits - 1) x chunks < extent <= splits x chunks.
-    - SG-DIVISION-C3: only parallel dimensions are split.
+    - SG-DIVISION-C3: besides parallel dimensions at most one is split, and
+      only of a reduction whose parts an associative operation combines (sums,
+      products, maxima, minima, and, or; not argmax, argmin or scans).
+    - SG-DIVISION-C4: `order` is a permutation of the loop dimensions, in which
+      a split reduction dimension comes before all other split ones: partners
+      are neighbours on the ring.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$splits,
-                        ArrayRefParameter<"int64_t">:$chunks);
+                        ArrayRefParameter<"int64_t">:$chunks,
+                        ArrayRefParameter<"int64_t">:$order);
+  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$splits,
+                                   "::llvm::ArrayRef<int64_t>":$chunks), [{
+    return $_get($_ctxt, splits, chunks, ::llvm::ArrayRef<int64_t>());
+  }]>];
   // Written by hand because the lists of an op without loops are empty.
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The number of cores that have work.
     int64_t getNumCores() const;
+    /// How many cores before which one step of each loop dimension's slice
+    /// index happens: the product of the splits before it in core order.
+    ::llvm::SmallVector<int64_t> getCoreStrides() const;
+    /// A division whose `order` starts with loop dimension `first`.
+    static WorkDivisionAttr getWithFirst(::mlir::MLIRContext *context,
+                                         ::llvm::ArrayRef<int64_t> splits,
+                                         ::llvm::ArrayRef<int64_t> chunks,
+                                         int64_t first);
   }];
 }
 

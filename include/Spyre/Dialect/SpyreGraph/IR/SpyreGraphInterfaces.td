@@ -47,7 +47,7 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
     Operand order is inputs, then the one init (destination). A loop dimension
     is *parallel* if distinct iterations write distinct elements, otherwise it
     is a *reduction* (or a sequential dimension of a scan or scatter), which
-    never runs on two cores at once.
+    runs on several cores only if isCombinedAcrossCores().
 
     The scalar computation is given in *compute types*: f32 for floating-point
     element types, i1 for i1, i32 for i8, ui8, i16, i32, and i64 for i64.

@@ -193,9 +193,11 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     how often an operand is read from device memory, and whether a core finds
     in its own LX what it computed in the op before.
 
-    Only parallel dimensions are split, at multiples of a stick where the
-    dimension lies along one, so that no two cores write the same stick. Every
-    combination of splits with a product of at most `cores` is priced with the
+    Parallel dimensions are split, at multiples of a stick where the dimension
+    lies along one, so that no two cores write the same stick, and one reduction
+    if that makes the operation alone cheaper by 1 %: then only that number of
+    slices of it is considered, so that sums are rounded alike wherever the
+    operation stands. Every combination of splits with a product of at most `cores` is priced with the
     terms of the device's cost model: the compute time of the largest slice or
     the time to move the operands, whichever is longer. An operand that its
     producer leaves on the same core in the same slices needs no moving and no
@@ -207,17 +209,19 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
 
     `mode=reference` follows the reference instead (spec/passes.md, "Work
     division"): spans within 256 MiB, its matmul model, its default rule, all
-    per operation. A reduction that it would split stays whole, with a warning.
+    per operation. A reduction whose parts cannot be combined stays whole where
+    the reference splits it, with a warning.
 
     The attribute `spyre_graph.work_division_hint` of an operation, an array of
     the number of slices per loop dimension, replaces the automatic choice, as
     does a division that is there already.
 
-    Constraints: SG-DIVISION-C1 to C3 of the attribute.
+    Constraints: SG-DIVISION-C1 to C4 of the attribute.
     - SG-DIVISION-HINT-C1: a hint has one number per loop dimension,
     - SG-DIVISION-HINT-C2: all positive,
     - SG-DIVISION-HINT-C3: whose product is at most `cores`;
-    - SG-DIVISION-HINT-C4: reductions are not split;
+    - SG-DIVISION-HINT-C4: at most one reduction is split, of an operation
+      whose partial results can be combined;
     - SG-DIVISION-HINT-C5: no slice is empty; in mode=reference or with
       superdsc-compatible, all are equal.
   }];
@@ -226,7 +230,7 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     Option<"mode", "mode", "std::string", "\"default\"",
            "Rule of decision: default or reference">,
     Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Equal slices only, as SuperDSC can say">,
+           "Equal slices only, as SuperDSC can say, and reductions whole">,
     Option<"tolerance", "tolerance", "double", "1e-6",
            "Relative cost difference that counts as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
@@ -360,7 +364,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
     - SG-PLAN-C2: every operation has maps, extents and a division that obeys
       SG-DIVISION-C1 to C3, on at most `cores` cores.
     - SG-PLAN-C3: the cores' slices cover the loop space exactly once, and no
-      two cores write the same stick.
+      two cores write the same stick, but for partners in a split reduction,
+      which are neighbours.
     - SG-PLAN-C4: no operation accesses an element outside a buffer.
     - SG-PLAN-C5: every allocation has a placement, aligned to 128 bytes, that
       lies inside LX or the pool.

@@ -1,0 +1,279 @@
+//===- DivisionSearch.cpp - All divisions of an operation -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "DivisionSearch.h"
+#include "ReferenceDivision.h"
+#include "Spyre/Device/CostModel.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// What a split reduction must save at least, as a share of the time without:
+/// it binds cores to each other.
+static constexpr double kLeastSaving = 0.01;
+
+int SlicingNumbers::get(const Slicing &slicing) {
+  std::vector<int64_t> key{slicing.numCores};
+  for (const SliceDim &dim : slicing.dims)
+    key.insert(key.end(),
+               {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
+  return numbers.try_emplace(std::move(key), numbers.size()).first->second;
+}
+
+double Divisions::getSecondsAlone(unsigned candidate) const {
+  double memorySeconds = 0;
+  for (unsigned operand = 0; operand < numOperands; ++operand)
+    memorySeconds += get(candidate, operand).seconds;
+  return std::max(candidates[candidate].computeSeconds, memorySeconds) +
+         candidates[candidate].partialSumSeconds;
+}
+
+double Divisions::getLeastSecondsAlone() const {
+  double least = std::numeric_limits<double>::max();
+  for (unsigned number = 0; number < candidates.size(); ++number)
+    least = std::min(least, getSecondsAlone(number));
+  return least;
+}
+
+DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
+                               bool onlyEven, const ::spyre::DeviceSpec &spec,
+                               SlicingNumbers &numbers)
+    : op(op), cores(cores), onlyEven(onlyEven), spec(spec), numbers(numbers),
+      extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
+      kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
+      indirect(op.getIndirectAccess()) {
+  for (OpOperand &operand : op->getOpOperands())
+    describeOperand(operand);
+  result.numOperands = op->getNumOperands();
+}
+
+Divisions DivisionSearch::run() {
+  search();
+  if (onlyEven || !isCombinedAcrossCores(op.getCombiner()) ||
+      llvm::is_contained(extents, 0))
+    return std::move(result);
+  // Splitting saves nothing where device memory is busy all the time.
+  double seconds = result.getLeastSecondsAlone();
+  double memorySeconds = 0;
+  for (double bytes : result.operandBytes)
+    memorySeconds += bytes / spec.effectiveMemoryBytesPerSecond;
+  double wanted = seconds * (1 - kLeastSaving);
+  if (memorySeconds > wanted)
+    return std::move(result);
+  unsigned numWhole = result.candidates.size();
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    splitReduction = dim;
+    if (canSplit(dim))
+      search();
+  }
+  // Of the ways to split the reduction only the cheapest one's: the others
+  // would round sums otherwise.
+  unsigned best = 0;
+  for (unsigned number = 1; number < result.candidates.size(); ++number)
+    if (result.getSecondsAlone(number) < result.getSecondsAlone(best))
+      best = number;
+  DivisionCandidate chosen = result.candidates[best];
+  int64_t dim = getSplitReduction(kinds, chosen.splits);
+  bool pays = dim >= 0 && result.getSecondsAlone(best) <= wanted;
+  keepIf([&](unsigned number) {
+    const DivisionCandidate &candidate = result.candidates[number];
+    if (!pays)
+      return number < numWhole;
+    return number >= numWhole && candidate.splits[dim] == chosen.splits[dim] &&
+           candidate.chunks[dim] == chosen.chunks[dim];
+  });
+  return std::move(result);
+}
+
+Divisions DivisionSearch::runExhaustively() {
+  search();
+  if (isCombinedAcrossCores(op.getCombiner()) && !onlyEven &&
+      !llvm::is_contained(extents, 0))
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      splitReduction = dim;
+      if (canSplit(dim))
+        search();
+    }
+  return std::move(result);
+}
+
+Divisions DivisionSearch::price(WorkDivisionAttr division) {
+  DivisionCandidate given;
+  given.splits.assign(division.getSplits().begin(), division.getSplits().end());
+  given.chunks.assign(division.getChunks().begin(), division.getChunks().end());
+  addCandidate(given, division.getCoreStrides());
+  return std::move(result);
+}
+
+void DivisionSearch::describeOperand(OpOperand &operand) {
+  auto type = cast<ShapedType>(operand.get().getType());
+  SmallVector<unsigned, 6> dims;
+  double iterations = 1;
+  for (unsigned dim :
+       getUsedDims(maps[operand.getOperandNumber()], extents).set_bits()) {
+    dims.push_back(dim);
+    iterations *= extents[dim];
+  }
+  double elements = std::max<int64_t>(type.getNumElements(), 1);
+  LayoutAttrInterface layout = getLayout(type);
+  double bytes = layout ? layout.getSizeInBytes(type.getShape())
+                        : elements * spec.stickBytes;
+  result.operandBytes.push_back(bytes * std::min(1.0, iterations / elements));
+  operandDims.push_back(std::move(dims));
+}
+
+/// Adds the divisions that split `splitReduction` (none if -1).
+void DivisionSearch::search() {
+  DivisionCandidate whole;
+  whole.splits.assign(extents.size(), 1);
+  whole.chunks.assign(extents.begin(), extents.end());
+  if (llvm::is_contained(extents, 0))
+    addCandidate(whole, whole.splits);
+  else
+    enumerate(0, 1, whole);
+  keepSmallSpans();
+}
+
+void DivisionSearch::keepIf(function_ref<bool(unsigned)> isKept) {
+  std::vector<DivisionCandidate> kept;
+  std::vector<OperandCost> keptCosts;
+  for (unsigned number = 0; number < result.candidates.size(); ++number) {
+    if (!isKept(number))
+      continue;
+    kept.push_back(std::move(result.candidates[number]));
+    for (unsigned operand = 0; operand < result.numOperands; ++operand)
+      keptCosts.push_back(result.get(number, operand));
+  }
+  result.candidates = std::move(kept);
+  result.operandCosts = std::move(keptCosts);
+}
+
+/// Drops candidates under which a core touches too wide a span of an operand
+/// in device memory, if others do not.
+void DivisionSearch::keepSmallSpans() {
+  if (llvm::none_of(op->getOperands(), [&](Value operand) {
+        auto type = cast<ShapedType>(operand.getType());
+        LayoutAttrInterface layout = getLayout(type);
+        return layout &&
+               layout.getSizeInBytes(type.getShape()) > spec.maxSpanBytes;
+      }))
+    return;
+  llvm::SmallBitVector fits(result.candidates.size(), true);
+  for (unsigned number = 0; number < result.candidates.size(); ++number)
+    for (unsigned operand = 0; operand < result.numOperands; ++operand)
+      if (getSpanInBytes(op, operand, result.candidates[number].chunks) >
+          spec.maxSpanBytes)
+        fits.reset(number);
+  if (fits.any())
+    keepIf([&](unsigned number) { return fits.test(number); });
+}
+
+bool DivisionSearch::canSplit(unsigned dim) const {
+  if (kinds[dim] == utils::IteratorType::parallel)
+    return maps.back().isFunctionOfDim(dim);
+  return splitReduction == static_cast<int64_t>(dim);
+}
+
+/// Tries every useful number of slices of loop dimension `dim` and those after
+/// it.
+void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
+                               DivisionCandidate &candidate) {
+  if (dim == extents.size()) {
+    // As WorkDivisionAttr::getCoreStrides() with the split reduction first.
+    int64_t stride = splitReduction < 0 ? 1 : candidate.splits[splitReduction];
+    SmallVector<int64_t, 6> strides;
+    for (unsigned other = 0; other < extents.size(); ++other) {
+      bool isFirst = splitReduction == static_cast<int64_t>(other);
+      strides.push_back(isFirst ? 1 : stride);
+      stride *= isFirst ? 1 : candidate.splits[other];
+    }
+    return addCandidate(candidate, strides);
+  }
+  if (splitReduction != static_cast<int64_t>(dim))
+    enumerate(dim + 1, coresUsed, candidate);
+  if (!canSplit(dim))
+    return;
+  int64_t units = llvm::divideCeil(extents[dim], granularity[dim]);
+  int64_t previous = 1;
+  for (int64_t wanted = 2; wanted <= std::min(units, cores / coresUsed);
+       ++wanted) {
+    // Equal slices but for the last: fewer may be enough to cover.
+    int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
+    int64_t splits = llvm::divideCeil(units, unitsPerSlice);
+    if (splits == previous || (onlyEven && splits * unitsPerSlice != units))
+      continue;
+    // SuperDSC does not divide a change of stick along padding.
+    if (onlyEven && extents[dim] % granularity[dim] != 0 &&
+        isa<IdentityOp, RestickifyOp>(*op))
+      continue;
+    previous = splits;
+    candidate.splits[dim] = splits;
+    candidate.chunks[dim] = unitsPerSlice * granularity[dim];
+    enumerate(dim + 1, coresUsed * splits, candidate);
+  }
+  candidate.splits[dim] = 1;
+  candidate.chunks[dim] = extents[dim];
+}
+
+void DivisionSearch::addCandidate(DivisionCandidate &candidate,
+                                  ArrayRef<int64_t> coreStrides) {
+  double coresUsed = 1;
+  candidate.largestSlice = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    coresUsed *= candidate.splits[dim];
+    candidate.largestSlice *= candidate.chunks[dim];
+  }
+  candidate.computeSeconds = getComputeSeconds(candidate);
+  candidate.partialSumSeconds = 0;
+  if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
+    double elements = 1;
+    for (unsigned outputDim : operandDims.back())
+      elements *= extents[outputDim];
+    candidate.partialSumSeconds = (candidate.splits[dim] - 1) * elements *
+                                  spec.partialSumSecondsPerElementHop;
+  }
+  for (unsigned operand = 0; operand < result.numOperands; ++operand) {
+    // One core writes each element, however many compute it.
+    double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
+    for (unsigned dim : operandDims[operand])
+      sharingCores /= candidate.splits[dim];
+    double seconds = result.operandBytes[operand] *
+                     std::max(1.0, sharingCores / spec.numBroadcastCores) /
+                     spec.effectiveMemoryBytesPerSecond;
+    result.operandCosts.push_back(
+        {seconds, getSlicingNumber(operand, candidate, coreStrides)});
+  }
+  result.candidates.push_back(candidate);
+}
+
+double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
+  if (op.getUnit() == Unit::SFU)
+    return candidate.largestSlice *
+           op.getElementCost() /
+           spec.sfuElementsPerSecondPerCore();
+  // Rows that stream through the array: what does not select the second
+  // input, which the array holds.
+  double rows = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    if (maps.back().isFunctionOfDim(dim) &&
+        !llvm::is_contained(operandDims[1], dim))
+      rows *= candidate.chunks[dim];
+  return candidate.largestSlice /
+         (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
+}
+
+int DivisionSearch::getSlicingNumber(unsigned operand,
+                                     const DivisionCandidate &candidate,
+                                     ArrayRef<int64_t> coreStrides) {
+  if (indirect && indirect->operand == operand)
+    return SlicingNumbers::kNone;
+  std::optional<Slicing> slicing = getSlicing(
+      maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
+  if (!slicing ||
+      !slicing->covers(
+          cast<ShapedType>(op->getOperand(operand).getType()).getShape()))
+    return SlicingNumbers::kNone;
+  return numbers.get(*slicing);
+}

@@ -1,0 +1,115 @@
+//===- DivisionSearch.h - All divisions of an operation ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Enumerates how one operation can be divided over cores, and prices each way
+// with the terms of spyre::estimateOp: memory per operand, because a plan may
+// keep any operand in LX.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISIONSEARCH_H
+#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISIONSEARCH_H
+
+#include "Access.h"
+#include "Spyre/Device/DeviceSpec.h"
+#include <map>
+
+namespace mlir::spyre_graph {
+
+/// Numbers slicings so that equal ones have the same number.
+class SlicingNumbers {
+public:
+  static constexpr int kNone = -1;
+
+  int get(const Slicing &slicing);
+
+private:
+  std::map<std::vector<int64_t>, int> numbers;
+};
+
+/// One way to divide an op.
+struct DivisionCandidate {
+  SmallVector<int64_t, 4> splits, chunks;
+  double computeSeconds = 0;
+  /// To combine the parts of a split reduction.
+  double partialSumSeconds = 0;
+  /// Iterations of the core with the most.
+  double largestSlice = 0;
+};
+
+/// How one operand fares under one candidate.
+struct OperandCost {
+  /// Time to move it from or to device memory.
+  double seconds;
+  /// The slices in which the cores access all of it, or kNone.
+  int slicing;
+};
+
+/// All divisions of an op, priced alone; shared by ops that are alike.
+struct Divisions {
+  unsigned numOperands = 0;
+  std::vector<DivisionCandidate> candidates;
+  /// numOperands entries per candidate.
+  std::vector<OperandCost> operandCosts;
+  /// Device bytes that each operand moves.
+  SmallVector<double, 4> operandBytes;
+
+  const OperandCost &get(unsigned candidate, unsigned operand) const {
+    return operandCosts[candidate * numOperands + operand];
+  }
+  /// Of a candidate, with all operands in device memory.
+  double getSecondsAlone(unsigned candidate) const;
+  /// Of the cheapest candidate alone.
+  double getLeastSecondsAlone() const;
+};
+
+class DivisionSearch {
+public:
+  /// `onlyEven`: slices of one size, and no split reductions.
+  DivisionSearch(SpyreOpInterface op, int64_t cores, bool onlyEven,
+                 const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers);
+
+  /// The divisions among which a graph may choose. Whether and how a reduction
+  /// is split does not depend on the graph: sums are rounded alike wherever the
+  /// operation stands.
+  Divisions run();
+
+  /// Every division there is, split reductions among them.
+  Divisions runExhaustively();
+
+  /// Just one division, the one the op has.
+  Divisions price(WorkDivisionAttr division);
+
+private:
+  void describeOperand(OpOperand &operand);
+  void keepSmallSpans();
+  void keepIf(function_ref<bool(unsigned)> isKept);
+  void search();
+  void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
+  bool canSplit(unsigned dim) const;
+  void addCandidate(DivisionCandidate &candidate,
+                    ArrayRef<int64_t> coreStrides);
+  double getComputeSeconds(const DivisionCandidate &candidate);
+  int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,
+                       ArrayRef<int64_t> coreStrides);
+
+  SpyreOpInterface op;
+  int64_t cores;
+  bool onlyEven;
+  const ::spyre::DeviceSpec &spec;
+  SlicingNumbers &numbers;
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+  SmallVector<utils::IteratorType> kinds;
+  SmallVector<int64_t> granularity;
+  std::optional<IndirectAccess> indirect;
+  /// Loop dimensions that select the data of each operand.
+  SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
+  /// The reduction dimension to split, or -1.
+  int64_t splitReduction = -1;
+  Divisions result;
+};
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISIONSEARCH_H

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs random operations whose reduction is split over cores; compares with numpy.
+
+Usage: check_partners.py SEED COUNT FOLDER. Plans are made here: odd extents, uneven
+slices, any order of the other loops over the cores, results in device memory or in
+LX, where a second operation reads them on every partner. Inputs are small integers;
+only the last rounding, to 10 bits, differs from numpy's. Exits with 1 and prints the
+plans that fail.
+"""
+
+import pathlib
+import random
+import subprocess
+import sys
+
+import numpy as np
+
+EXTENTS = [1, 2, 3, 7, 31, 63, 64, 65, 100, 127, 130, 251, 509]
+REDUCED = [1, 63, 64, 65, 129, 251, 509, 1031]
+REDUCTIONS = {
+    "sum": np.sum,
+    "max": np.max,
+    "min": np.min,
+    "prod": np.prod,
+    "mean": np.mean,
+}
+
+
+def layout(order: list[int], sparse: bool = False) -> str:
+    kind = "sparse, " if sparse else ""
+    return f"#spyre_graph.layout<order = {order}, {kind}SEN169_FP16>"
+
+
+def buffer(shape: tuple[int, ...], order: list[int], sparse: bool = False) -> str:
+    sizes = "".join(f"{size}x" for size in shape)
+    return f"memref<{sizes}f16, {layout(order, sparse)}>"
+
+
+def divide(rng, extent: int, unit: int, limit: int) -> tuple[int, int]:
+    """Number of slices, each but the last of the returned size, no empty one."""
+    units = -(-extent // unit)
+    size = -(-units // rng.randint(1, max(1, min(limit, units))))
+    slices = -(-units // size)
+    return slices, (size * unit if slices > 1 else extent)
+
+
+def division(rng, loops: list[tuple[int, int]], reduction: int):
+    """Of (extent, unit) loops, with its numbers; the reduction is first in core order."""
+    order = [reduction]
+    order += rng.sample([i for i in range(len(loops)) if i != reduction], len(loops) - 1)
+    splits, chunks, cores = [1] * len(loops), [0] * len(loops), 1
+    for loop in order:
+        splits[loop], chunks[loop] = divide(rng, *loops[loop], 32 // cores)
+        cores *= splits[loop]
+    text = f"splits = {splits}, chunks = {chunks}, order = {order}"
+    return f"#spyre_graph.division<{text}>", splits, chunks
+
+
+def function(arguments: list[str], body: str) -> str:
+    names = [f"x{i}" for i in range(len(arguments) - 1)] + ["out0"]
+    listed = ", ".join(
+        f'%{name}: {kind} {{spyre_graph.name = "{name}"}}'
+        for name, kind in zip(names, arguments, strict=True)
+    )
+    return f"func.func @main({listed}) {{\n{body}  return\n}}\n"
+
+
+def make_matmul(rng, numbers):
+    m, n, k = rng.choice(EXTENTS), rng.choice(EXTENTS), rng.choice(REDUCED)
+    has_bias = rng.random() < 0.5
+    x = numbers.integers(-2, 3, (m, k)).astype(np.float16)
+    y = numbers.integers(-2, 3, (k, n)).astype(np.float16)
+    bias = numbers.integers(-2, 3, (n,)).astype(np.float16)
+    kinds = [buffer((m, k), [0, 1]), buffer((k, n), [0, 1])]
+    maps = ["(m, n, k) -> (m, k)", "(m, n, k) -> (k, n)"]
+    values = [x, y]
+    if has_bias:
+        kinds.append(buffer((n,), [0]))
+        maps.append("(m, n, k) -> (n)")
+        values.append(bias)
+    maps.append("(m, n, k) -> (m, n)")
+    kinds.append(buffer((m, n), [0, 1]))
+    how, _, _ = division(rng, [(m, 1), (n, 64), (k, 64)], 2)
+    ins = ", ".join(f"%x{i}" for i in range(len(values)))
+    body = (
+        f"  spyre_graph.matmul ins({ins} : {', '.join(kinds[:-1])}) "
+        f"outs(%out0 : {kinds[-1]}) {{{'has_bias, ' if has_bias else ''}"
+        f"maps = [{', '.join(f'affine_map<{text}>' for text in maps)}], "
+        f"extents = array<i64: {m}, {n}, {k}>, division = {how}}}\n"
+    )
+    expected = x.astype(float) @ y.astype(float) + (bias if has_bias else 0)
+    return function(kinds, body), values, expected
+
+
+def make_reduction(rng, numbers):
+    name = rng.choice(list(REDUCTIONS))
+    dim = rng.randrange(2)
+    extents = [rng.choice(EXTENTS), rng.choice(EXTENTS)]
+    extents[dim] = rng.choice(REDUCED)
+    rows, columns = extents
+    kept = (rows, columns)[1 - dim]
+    x = numbers.integers(1, 3, (rows, columns)) if name == "prod" else None
+    if name == "prod":
+        x[numbers.random(x.shape) < 1 - 6 / x.shape[dim]] = 1
+    else:
+        x = numbers.integers(-8, 9, (rows, columns))
+    x = x.astype(np.float16)
+    kinds = [buffer((rows, columns), [0, 1])]
+    reduced = buffer((kept,), [0], sparse=dim == 1)
+    how, splits, chunks = division(rng, [(rows, 1), (columns, 64)], dim)
+    maps = "[affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ({})>{}]"
+    own = "ij"[1 - dim]
+    extents = f"extents = array<i64: {rows}, {columns}>, division = {how}"
+    in_lx = rng.random() < 0.5
+    target = "%s" if in_lx else "%out0"
+    body = (
+        f"  spyre_graph.{name} ins(%x0 : {kinds[0]}) outs({target} : {reduced}) "
+        f"{{dims = array<i64: {dim}>, maps = {maps.format(own, '')}, {extents}}}\n"
+    )
+    expected = REDUCTIONS[name](x.astype(float), axis=dim)
+    if not in_lx:
+        return function([*kinds, reduced], body), [x], expected
+    # Every partner reads what it holds.
+    place = (
+        "#spyre_graph.placement<lx, offset = 256, "
+        f"local = [{min(chunks[1 - dim], kept)}]>"
+    )
+    body = f"  %s = memref.alloc() {{spyre_graph.placement = {place}}} : {reduced}\n" + body
+    body += (
+        f"  spyre_graph.sub ins(%x0, %s : {kinds[0]}, {reduced}) outs(%out0 : {kinds[0]}) "
+        f"{{maps = {maps.format(own, ', affine_map<(i, j) -> (i, j)>')}, {extents}}}\n"
+    )
+    rounded = np.asarray(expected, np.float32)
+    expected = x.astype(float) - np.expand_dims(rounded, dim)
+    return function([*kinds, kinds[0]], body), [x], expected
+
+
+def check(rng, folder: pathlib.Path) -> str | None:
+    numbers = np.random.default_rng(rng.randrange(1 << 30))
+    make = rng.choice([make_matmul, make_reduction])
+    text, values, expected = make(rng, numbers)
+    plan, program = folder / "plan.mlir", folder / "program.mlir"
+    plan.write_text(text)
+    run = ["spyre-run", program]
+    for number, value in enumerate(values):
+        path = folder / f"in{number}.npy"
+        np.save(path, value)
+        run += ["--arg", path]
+    passes = ["--spyre-verify-plan", "--convert-spyre-graph-to-ktir", "--ktdp-strict"]
+    for step in (
+        ["spyre-opt", plan, *passes, "-o", program],
+        [*run, "--arg", "zeros", "--check=full", "--out-dir", folder],
+        [*run, "--arg", "zeros", "--predict-only"],
+    ):
+        done = subprocess.run(step, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return done.stderr
+    found = np.load(folder / "out0.npy").astype(float)
+    # One rounding to 10 bits; two where a sum is subtracted.
+    bound = 2.0**-9 * np.maximum(np.abs(expected), np.abs(expected).max(initial=1))
+    wrong = ~(np.abs(found - expected) <= bound)
+    if wrong.any():
+        return f"{wrong.sum()} of {wrong.size} elements differ"
+    return None
+
+
+def main() -> int:
+    seed, count, folder = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
+    folder.mkdir(parents=True, exist_ok=True)
+    failures = 0
+    for number in range(count):
+        difference = check(random.Random(seed * 1000003 + number), folder)
+        if difference:
+            failures += 1
+            print(f"seed {seed}, plan {number}: {difference}")
+            print((folder / "plan.mlir").read_text())
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
