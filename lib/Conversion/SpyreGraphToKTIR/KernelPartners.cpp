@@ -15,16 +15,16 @@ static IntegerSet getPartners(MLIRContext *context, int64_t numPartners,
   AffineExpr first = getAffineSymbolExpr(0, context) * numPartners;
   if (onlyFirst)
     return IntegerSet::get(1, 1, {core - first}, {true});
-  return IntegerSet::get(
-      1, 1, {core - first, first + (numPartners - 1) - core}, {false, false});
+  return IntegerSet::get(1, 1, {core - first, first + (numPartners - 1) - core},
+                         {false, false});
 }
 
 Value KernelBuilder::combineParts(Value part) {
   MLIRContext *context = builder.getContext();
   int64_t numGroups = op.getWorkDivision().getNumCores() / numPartners;
   AffineExpr group = getAffineDimExpr(0, context);
-  auto groups = IntegerSetAttr::get(IntegerSet::get(
-      1, 0, {group, (numGroups - 1) - group}, {false, false}));
+  auto groups = IntegerSetAttr::get(
+      IntegerSet::get(1, 0, {group, (numGroups - 1) - group}, {false, false}));
   auto type = cast<RankedTensorType>(part.getType());
   Type elementType = type.getElementType();
   SmallVector<unsigned> dims = getTileDims(getInit());
@@ -46,8 +46,8 @@ Value KernelBuilder::combineParts(Value part) {
       IntegerSetAttr::get(getPartners(context, numPartners, onlyFirst)),
       IntegerSetAttr(), identity);
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&reduce.getCombiner(), {}, {type, type},
-                                    {loc, loc});
+  Block *body =
+      builder.createBlock(&reduce.getCombiner(), {}, {type, type}, {loc, loc});
   // Into the accumulated tile itself: no other one is needed.
   SmallVector<Value> combined = buildGeneric(
       {{body->getArgument(1), dims}}, {{body->getArgument(0), dims}},
@@ -62,8 +62,8 @@ scf::IfOp KernelBuilder::enterFirstPartner() {
   Value number = affine::AffineApplyOp::create(
       builder, loc, builder.getAffineDimExpr(0) % numPartners, core);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value isFirst = arith::CmpIOp::create(
-      builder, loc, arith::CmpIPredicate::eq, number, zero);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        number, zero);
   auto ifOp = scf::IfOp::create(builder, loc, isFirst);
   builder.setInsertionPointToStart(ifOp.thenBlock());
   return ifOp;

@@ -172,12 +172,10 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   // SG-DIVISION-C4
   ArrayRef<int64_t> order = division.getOrder();
   if (!order.empty() &&
-      (order.size() != extents.size() ||
-       !isPermutationVector(order)))
-    return op->emitOpError()
-           << "order of the division, [" << order
-           << "], is not a permutation of the " << extents.size()
-           << " loop dimensions";
+      (order.size() != extents.size() || !isPermutationVector(order)))
+    return op->emitOpError() << "order of the division, [" << order
+                             << "], is not a permutation of the "
+                             << extents.size() << " loop dimensions";
   SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
   SmallVector<int64_t> strides = division.getCoreStrides();
   std::optional<unsigned> splitReduction;

@@ -108,9 +108,8 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
     if (splits[position] == 1)
       slicing.dims.push_back({1, 1, extent, extent, 0});
     else
-      slicing.dims.push_back(
-          {coreStrides[position], splits[position], chunks[position], extent,
-           0});
+      slicing.dims.push_back({coreStrides[position], splits[position],
+                              chunks[position], extent, 0});
   }
   return slicing;
 }

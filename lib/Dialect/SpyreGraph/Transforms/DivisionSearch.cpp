@@ -250,8 +250,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
 
 double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
   if (op.getUnit() == Unit::SFU)
-    return candidate.largestSlice *
-           op.getElementCost() /
+    return candidate.largestSlice * op.getElementCost() /
            spec.sfuElementsPerSecondPerCore();
   // Rows that stream through the array: what does not select the second
   // input, which the array holds.

@@ -456,8 +456,7 @@ private:
                          WorkDivisionAttr division, int64_t core, Box &box) {
     SmallVector<std::pair<int64_t, int64_t>> loops;
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      int64_t low =
-          getSlice(division, core, dim) * division.getChunks()[dim];
+      int64_t low = getSlice(division, core, dim) * division.getChunks()[dim];
       loops.push_back(
           {low, std::min(low + division.getChunks()[dim], extents[dim])});
     }

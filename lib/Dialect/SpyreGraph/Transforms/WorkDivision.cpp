@@ -74,8 +74,8 @@ public:
       const DivisionCandidate &candidate =
           node.divisions->candidates[node.chosen];
       if (!node.op.getWorkDivision())
-        node.op.setWorkDivision(getDivision(node.op, candidate.splits,
-                                            candidate.chunks));
+        node.op.setWorkDivision(
+            getDivision(node.op, candidate.splits, candidate.chunks));
       for (const Node::Edge &edge : node.producers)
         if (agrees(node, node.chosen, edge))
           ++numAgreeing;
@@ -396,9 +396,8 @@ private:
         DivisionSearch(op, cores, superdscCompatible, spec, numbers)
             .price(chosen)
             .getSecondsAlone(0);
-    Divisions all =
-        DivisionSearch(op, cores, superdscCompatible, spec, numbers)
-            .runExhaustively();
+    Divisions all = DivisionSearch(op, cores, superdscCompatible, spec, numbers)
+                        .runExhaustively();
     double cheapest = std::min(seconds, all.getLeastSecondsAlone());
     std::string text;
     llvm::raw_string_ostream os(text);
