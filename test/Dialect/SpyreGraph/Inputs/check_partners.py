@@ -47,7 +47,9 @@ def divide(rng, extent: int, unit: int, limit: int) -> tuple[int, int]:
 def division(rng, loops: list[tuple[int, int]], reduction: int):
     """Of (extent, unit) loops, with its numbers; the reduction is first in core order."""
     order = [reduction]
-    order += rng.sample([i for i in range(len(loops)) if i != reduction], len(loops) - 1)
+    order += rng.sample(
+        [i for i in range(len(loops)) if i != reduction], len(loops) - 1
+    )
     splits, chunks, cores = [1] * len(loops), [0] * len(loops), 1
     for loop in order:
         splits[loop], chunks[loop] = divide(rng, *loops[loop], 32 // cores)
@@ -107,7 +109,7 @@ def make_reduction(rng, numbers):
     x = x.astype(np.float16)
     kinds = [buffer((rows, columns), [0, 1])]
     reduced = buffer((kept,), [0], sparse=dim == 1)
-    how, splits, chunks = division(rng, [(rows, 1), (columns, 64)], dim)
+    how, _, chunks = division(rng, [(rows, 1), (columns, 64)], dim)
     maps = "[affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> ({})>{}]"
     own = "ij"[1 - dim]
     extents = f"extents = array<i64: {rows}, {columns}>, division = {how}"
@@ -125,7 +127,10 @@ def make_reduction(rng, numbers):
         "#spyre_graph.placement<lx, offset = 256, "
         f"local = [{min(chunks[1 - dim], kept)}]>"
     )
-    body = f"  %s = memref.alloc() {{spyre_graph.placement = {place}}} : {reduced}\n" + body
+    body = (
+        f"  %s = memref.alloc() {{spyre_graph.placement = {place}}} : {reduced}\n"
+        + body
+    )
     body += (
         f"  spyre_graph.sub ins(%x0, %s : {kinds[0]}, {reduced}) outs(%out0 : {kinds[0]}) "
         f"{{maps = {maps.format(own, ', affine_map<(i, j) -> (i, j)>')}, {extents}}}\n"
