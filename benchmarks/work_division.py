@@ -3,8 +3,8 @@
 against the cheapest of all divisions, under the one cost model.
 
 The cheapest is over every number of slices of every parallel dimension and of one
-reduction, even and uneven, of which the compiler prices each. Prices are of one operation alone, operands in device memory. Exits with 1
-when a ratio is over its limit.
+reduction, even and uneven, of which the compiler prices each. Prices are of one
+operation alone, operands in device memory. Exits with 1 when a ratio is over its limit.
 """
 
 from __future__ import annotations
