@@ -17,18 +17,19 @@ static bool stridesAgree(const std::vector<int64_t> &extents,
   return true;
 }
 
-bool spyre::runtime::isStoredAs(const StoredTensor &tensor,
-                                const ArgumentInfo &argument) {
-  if (!argument.layout || argument.dtype != tensor.dtype ||
-      argument.shape != tensor.sizes ||
-      !stridesAgree(argument.shape, argument.strides, tensor.strides))
+bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
+                                const std::vector<int64_t> &sizes,
+                                const std::vector<int64_t> &strides,
+                                const TensorLayout &layout) {
+  if (!argument.layout || argument.dtype != dtype || argument.shape != sizes ||
+      !stridesAgree(argument.shape, argument.strides, strides))
     return false;
   const TensorLayout &expected = *argument.layout;
-  return expected.format == tensor.layout.format &&
-         expected.arrangement == tensor.layout.arrangement &&
-         expected.deviceSize == tensor.layout.deviceSize &&
+  return expected.format == layout.format &&
+         expected.arrangement == layout.arrangement &&
+         expected.deviceSize == layout.deviceSize &&
          stridesAgree(expected.deviceSize, expected.strideMap,
-                      tensor.layout.strideMap);
+                      layout.strideMap);
 }
 
 void spyre::runtime::checkArgumentCount(size_t expected, size_t found) {
@@ -168,7 +169,8 @@ private:
       throw BrokenRule("SPYRECODE-LAUNCH-C7",
                        nameOf(i) + " does not start on a stick");
     if (tiledDims[i] < 0) {
-      if (!isStoredAs(tensor, arguments[i]))
+      if (!isStoredAs(arguments[i], tensor.dtype, tensor.sizes, tensor.strides,
+                      tensor.layout))
         fail();
       return;
     }

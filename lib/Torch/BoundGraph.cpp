@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 
+#include "Spyre/Runtime/LaunchGrid.h"
+
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <algorithm>
@@ -32,30 +34,6 @@ private:
   bool isUsed;
 };
 
-/// Whether a storage is stored as the program expects its argument to be. What
-/// a dimension of extent 1 is multiplied by does not matter.
-bool isStoredAs(const StorageFormat &format,
-                const runtime::ArgumentInfo &argument) {
-  auto stridesAgree = [](const std::vector<int64_t> &extents,
-                         const std::vector<int64_t> &a,
-                         const std::vector<int64_t> &b) {
-    for (size_t dim = 0; dim < extents.size(); ++dim)
-      if (extents[dim] > 1 && a[dim] != b[dim])
-        return false;
-    return true;
-  };
-  if (!argument.layout || argument.dtype != format.dtype ||
-      argument.shape != format.sizes ||
-      !stridesAgree(argument.shape, argument.strides, format.strides))
-    return false;
-  const TensorLayout &expected = *argument.layout;
-  return expected.format == format.layout.format &&
-         expected.arrangement == format.layout.arrangement &&
-         expected.deviceSize == format.layout.deviceSize &&
-         stridesAgree(expected.deviceSize, expected.strideMap,
-                      format.layout.strideMap);
-}
-
 } // namespace
 
 void BoundGraph::run(const std::vector<at::Tensor> &inputs,
@@ -78,8 +56,11 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                       " meet in one compiled graph");
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
-    TORCH_CHECK_VALUE(isStoredAs(*storage.format, argument), "argument '",
-                      argument.name, "' was compiled for another layout than ",
+    const StorageFormat &format = *storage.format;
+    TORCH_CHECK_VALUE(runtime::isStoredAs(argument, format.dtype, format.sizes,
+                                          format.strides, format.layout),
+                      "argument '", argument.name,
+                      "' was compiled for another layout than ",
                       storage.format->layout.str(), " of a ",
                       c10::IntArrayRef(storage.format->sizes), " ",
                       toString(storage.format->dtype), " tensor");
@@ -96,8 +77,7 @@ static SpyreStorageImpl &implOf(const c10::Storage &storage) {
   return asSpyreStorage(*storage.unsafeGetStorageImpl());
 }
 
-/// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.
-static bool isBlocking() {
+bool isLaunchBlocking() {
   static const bool isSet = [] {
     const char *text = std::getenv("SPYRE_LAUNCH_BLOCKING");
     std::string value = text ? text : "0";
@@ -110,10 +90,7 @@ static bool isBlocking() {
   return isSet;
 }
 
-/// Keeps storages until the last copy of the pointer is gone. The stream's
-/// thread may be the one that frees them: a profiler of the launching thread
-/// is to see that.
-static std::shared_ptr<const std::vector<c10::Storage>>
+std::shared_ptr<const std::vector<c10::Storage>>
 holdStorages(const std::vector<c10::Storage> &storages) {
   auto state = c10::ThreadLocalDebugInfo::current();
   if (!state)
@@ -174,7 +151,7 @@ void BoundGraph::launch(c10::DeviceIndex index,
   queued.reset();
   for (const c10::Storage &storage : storages)
     implOf(storage).addUse(stream, number);
-  if (isBlocking())
+  if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
 }
 

@@ -58,6 +58,15 @@ private:
   std::shared_ptr<const runtime::RunReport> firstReport;
 };
 
+/// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.
+bool isLaunchBlocking();
+
+/// Keeps storages until the last copy of the pointer is gone. The stream's
+/// thread may be the one that frees them: a profiler of the launching thread
+/// is to see that.
+std::shared_ptr<const std::vector<c10::Storage>>
+holdStorages(const std::vector<c10::Storage> &storages);
+
 } // namespace spyre::device
 
 #endif // SPYRE_LIB_TORCH_BOUNDGRAPH_H

@@ -187,4 +187,5 @@ PYBIND11_MODULE(_C, m) {
   initLayoutBindings(m);
   initCompilerBindings(m);
   initEagerBindings(m);
+  initJobBindings(m);
 }

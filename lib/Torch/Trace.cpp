@@ -58,7 +58,8 @@ std::vector<RunRecord> Trace::stop() {
   std::lock_guard<std::mutex> lock(mutex);
   std::stable_sort(records.begin(), records.end(),
                    [](const RunRecord &a, const RunRecord &b) {
-                     return std::tie(a.launch.device, a.launch.stream, a.start) <
+                     return std::tie(a.launch.device, a.launch.stream,
+                                     a.start) <
                             std::tie(b.launch.device, b.launch.stream, b.start);
                    });
   return std::move(records);

@@ -25,7 +25,7 @@ namespace spyre::device {
 struct LaunchRecord {
   uint64_t id = 0; ///< distinguishes launches of the process
   double begin = 0, end = 0;
-  int32_t thread = 0;      ///< the system's number of the launching thread
+  int32_t thread = 0;       ///< the system's number of the launching thread
   uint64_t correlation = 0; ///< PyTorch's id of the operator; 0: none
   c10::DeviceIndex device = 0;
   c10::StreamId stream = 0;
