@@ -118,13 +118,18 @@ static void fuzzImages(const char *what, uint64_t seed, size_t count,
   std::vector<Files> jobs = makeJobs();
   Mutator mutator(seed);
   size_t valid = 0;
-  for (size_t i = 0; i < count; ++i) {
-    std::string image = jobs[i % jobs.size()].at("program.bin");
+  for (size_t i = 0; i < count;) {
+    const std::string &base = jobs[i % jobs.size()].at("program.bin");
+    std::string image = base;
     size_t begin = beginOf(image), end = endOf(image);
     std::string part = mutator.mutate(image.substr(begin, end - begin));
     // Keeps its place, so that all of the header stays where it is.
     part.resize(end - begin);
     image.replace(begin, end - begin, part);
+    // Some kinds of mutation find nothing in binary data.
+    if (image == base)
+      continue;
+    ++i;
     runtime::sealImage(image);
     try {
       runtime::decodeImage(image, "program.bin");
