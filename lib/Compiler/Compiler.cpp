@@ -218,7 +218,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   std::chrono::duration<double> elapsed =
       std::chrono::steady_clock::now() - started;
   result.passSeconds.emplace_back("load", elapsed.count());
-  describeArguments(result, impl.numArguments);
+  describeArguments(result, impl.argumentAttrs.size());
   return result;
 }
 

@@ -52,6 +52,15 @@ const GraphBuilder::Impl::Entry &GraphBuilder::Impl::entry(int value) const {
   return entries[value];
 }
 
+void GraphBuilder::Impl::declareFunction(TypeRange results) {
+  function.setFunctionType(
+      builder.getFunctionType(function.front().getArgumentTypes(), results));
+  SmallVector<DictionaryAttr> attrs;
+  for (const NamedAttrList &list : argumentAttrs)
+    attrs.push_back(list.getDictionary(&context));
+  function.setAllArgAttrs(attrs);
+}
+
 void GraphBuilder::Impl::checkOpen() const {
   if (finished)
     throw Error("the outputs are set: the graph is complete");
@@ -248,15 +257,12 @@ int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
   if (!type)
     throw Error("argument '" + name + "': layout " + layout.str() +
                 " does not fit sizes " + str(homeSizes));
-  unsigned index = impl->numArguments;
-  DictionaryAttr attrs = impl->builder.getDictionaryAttr(
-      {nameAttr(impl->builder, name),
-       hostStridesAttr(impl->builder, homeStrides)});
-  if (failed(impl->function.insertArgument(index, type, attrs, loc)))
-    throw Error("argument '" + name + "' could not be added");
-  ++impl->numArguments;
-  return impl->addRoot(impl->function.getArgument(index), dtype, homeSizes,
-                       homeStrides, index);
+  int index = static_cast<int>(impl->argumentAttrs.size());
+  impl->argumentAttrs.emplace_back(
+      ArrayRef<NamedAttribute>{nameAttr(impl->builder, name),
+                               hostStridesAttr(impl->builder, homeStrides)});
+  BlockArgument argument = impl->function.front().addArgument(type, loc);
+  return impl->addRoot(argument, dtype, homeSizes, homeStrides, index);
 }
 
 int GraphBuilder::view(int value, const std::vector<int64_t> &sizes,
@@ -341,8 +347,8 @@ void GraphBuilder::setDimNames(int argument,
            builder.getNamedAttr("size", builder.getI64IntegerAttr(size))}));
     dims.push_back(builder.getArrayAttr(parts));
   }
-  impl->function.setArgAttr(root.argument, kDimNamesAttrName,
-                            builder.getArrayAttr(dims));
+  impl->argumentAttrs[root.argument].set(kDimNamesAttrName,
+                                         builder.getArrayAttr(dims));
 }
 
 std::vector<int>
@@ -480,8 +486,7 @@ GraphBuilder::setOutputs(const std::vector<int> &values) {
          hostStridesAttr(impl->builder, home.strides)}));
   }
   func::ReturnOp::create(impl->builder, impl->builder.getUnknownLoc(), results);
-  impl->function.setFunctionType(
-      impl->builder.getFunctionType(impl->function.getArgumentTypes(), types));
+  impl->declareFunction(types);
   impl->function.setAllResultAttrs(attrs);
   impl->finished = true;
   return infos;
@@ -494,6 +499,8 @@ ValueMeta GraphBuilder::meta(int value) const {
 }
 
 std::string GraphBuilder::print(bool locations) const {
+  if (!impl->finished)
+    impl->declareFunction({});
   std::string text;
   llvm::raw_string_ostream os(text);
   OpPrintingFlags flags;

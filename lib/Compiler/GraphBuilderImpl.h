@@ -45,6 +45,8 @@ struct GraphBuilder::Impl {
   int addRoot(mlir::Value value, HostDtype dtype, llvm::ArrayRef<int64_t> sizes,
               llvm::ArrayRef<int64_t> strides, int argument);
   void checkOpen() const;
+  /// Gives the function the type and attributes of its arguments.
+  void declareFunction(mlir::TypeRange results);
 
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -52,7 +54,9 @@ struct GraphBuilder::Impl {
   mlir::OpBuilder builder;
   llvm::SmallVector<Root> roots;
   llvm::SmallVector<Entry> entries;
-  unsigned numArguments = 0;
+  /// Attributes of each argument of the function, which gets them at once:
+  /// setting one argument's costs as much as setting all.
+  llvm::SmallVector<mlir::NamedAttrList> argumentAttrs;
   bool finished = false;
 };
 
