@@ -3,6 +3,7 @@
 
 #include "Spyre/Runtime/LoaderFile.h"
 #include "LoaderImpl.h"
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Spyre/Runtime/Loader.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
@@ -49,10 +50,11 @@ loadBuffer(std::unique_ptr<llvm::MemoryBuffer> buffer,
   std::shared_ptr<Program> program;
   {
     mlir::SourceMgrDiagnosticHandler handler(sources, &context, os);
-    mlir::OwningOpRef<mlir::ModuleOp> module =
-        mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
     const llvm::MemoryBuffer *source =
         sources.getMemoryBuffer(sources.getMainFileID());
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    if (succeeded(mlir::ktdp::checkSource(source->getMemBufferRef(), &context)))
+      module = mlir::parseSourceFile<mlir::ModuleOp>(sources, &context);
     auto nameOf = [&](mlir::Location location) -> std::string {
       auto position = location->findInstanceOf<mlir::FileLineColLoc>();
       // Locations of bytecode and of debug info speak of other files.

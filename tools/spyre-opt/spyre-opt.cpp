@@ -3,12 +3,17 @@
 // mlir-opt with the project's dialects and passes beside upstream's.
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 #ifdef SPYRE_HAS_SpyreGraphIR
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
@@ -25,7 +30,41 @@
 #include "Spyre/Compiler/Pipeline.h"
 #endif
 
+/// mlir-opt, but for a look at the text before it is parsed.
+static mlir::LogicalResult optimize(int argc, char **argv,
+                                    mlir::DialectRegistry &registry) {
+  auto [inputFile, outputFile] =
+      mlir::registerAndParseCLIOptions(argc, argv, "spyre-opt\n", registry);
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::MlirOptMain(argc, argv, inputFile, outputFile, registry);
+  std::string message;
+  std::unique_ptr<llvm::MemoryBuffer> input =
+      mlir::openInputFile(inputFile, &message);
+  std::unique_ptr<llvm::ToolOutputFile> output;
+  if (input)
+    output = mlir::openOutputFile(outputFile, &message);
+  if (!output) {
+    llvm::errs() << message << "\n";
+    return mlir::failure();
+  }
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  llvm::SourceMgr sources;
+  llvm::MemoryBufferRef source = input->getMemBufferRef();
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(
+                                 source, /*RequiresNullTerminator=*/false),
+                             llvm::SMLoc());
+  mlir::SourceMgrDiagnosticHandler handler(sources, &context);
+  if (failed(mlir::ktdp::checkSource(source, &context)) ||
+      failed(
+          mlir::MlirOptMain(output->os(), std::move(input), registry, config)))
+    return mlir::failure();
+  output->keep();
+  return mlir::success();
+}
+
 int main(int argc, char **argv) {
+  llvm::InitLLVM initialize(argc, argv);
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
@@ -46,6 +85,5 @@ int main(int argc, char **argv) {
 #ifdef SPYRE_HAS_SpyreCompiler
   spyre::registerSpyrePipelines();
 #endif
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "spyre-opt\n", registry));
+  return mlir::asMainReturnCode(optimize(argc, argv, registry));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Translations.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -20,6 +21,10 @@ static OwningOpRef<ModuleOp> read(llvm::SourceMgr &sources,
   registerAllDialects(registry);
   registry.insert<ktdp::KTDPDialect>();
   context->appendDialectRegistry(registry);
+  const llvm::MemoryBuffer *source =
+      sources.getMemoryBuffer(sources.getMainFileID());
+  if (failed(ktdp::checkSource(source->getMemBufferRef(), context)))
+    return {};
   return parseSourceFile<ModuleOp>(sources, context);
 }
 

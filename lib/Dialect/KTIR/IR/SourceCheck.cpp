@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- SourceCheck.cpp - Text that upstream's parser fails on -------------===//
+
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+
+#include "mlir/Bytecode/BytecodeReader.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace mlir;
+using llvm::StringRef;
+
+namespace {
+/// Cuts MLIR text into words (with their prefix and dots), strings, and single
+/// characters; drops blanks and comments.
+class Tokens {
+public:
+  explicit Tokens(StringRef text) : rest(text) {}
+
+  /// The next token, "" at the end.
+  StringRef next() {
+    skip();
+    if (rest.empty())
+      return rest;
+    auto isWordCharacter = [](char c) {
+      return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+    };
+    size_t size = 1;
+    if (rest.front() == '"') {
+      while (size < rest.size() && rest[size] != '"' && rest[size] != '\n')
+        size += rest[size] == '\\' ? 2 : 1;
+      ++size;
+    } else if (isWordCharacter(rest.front())) {
+      size = rest.take_while(isWordCharacter).size();
+    }
+    StringRef token = rest.take_front(size);
+    rest = rest.drop_front(token.size());
+    return token;
+  }
+
+private:
+  void skip() {
+    while (true) {
+      rest = rest.ltrim(" \t\n\r\v\f");
+      if (!rest.starts_with("//"))
+        return;
+      rest = rest.drop_until([](char c) { return c == '\n'; });
+    }
+  }
+
+  StringRef rest;
+};
+} // namespace
+
+/// Whether the tokens to come are `[1, -2, ...]`; otherwise `found` is the
+/// token that is wrong.
+static bool skipIntegers(Tokens &tokens, StringRef &found) {
+  if ((found = tokens.next()) != "[")
+    return false;
+  found = tokens.next();
+  if (found == "]")
+    return true;
+  while (true) {
+    bool isNegative = found == "-";
+    if (isNegative)
+      found = tokens.next();
+    int64_t value;
+    bool isHex = found.starts_with("0x");
+    if ((isHex ? found.drop_front(2) : found)
+            .getAsInteger(isHex ? 16 : 10, value) &&
+        (isNegative || (found != "true" && found != "false")))
+      return false;
+    found = tokens.next();
+    if (found == "]")
+      return true;
+    if (found != ",")
+      return false;
+    found = tokens.next();
+  }
+}
+
+LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
+                                MLIRContext *context) {
+  if (isBytecode(source))
+    return success();
+  StringRef text = source.getBuffer();
+  Tokens tokens(text);
+  StringRef expected, previous;
+  for (StringRef token = tokens.next(); !token.empty();
+       previous = token, token = tokens.next()) {
+    if (token == "linalg.reduce" || token == "linalg.broadcast") {
+      expected = "dimensions";
+      continue;
+    }
+    if (token == "linalg.transpose") {
+      expected = "permutation";
+      continue;
+    }
+    // An entry of an attribute dictionary is parsed as any other.
+    if (expected.empty() || token != expected || previous == "{" ||
+        previous == ",")
+      continue;
+    expected = "";
+    StringRef found = tokens.next();
+    if (found != "=" || skipIntegers(tokens, found))
+      continue;
+    StringRef before = text.take_front(found.data() - text.data());
+    unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
+    unsigned column =
+        1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
+    return emitError(FileLineColLoc::get(context, source.getBufferIdentifier(),
+                                         line, column))
+           << "expected " << token << " = [integers of 64 bits], found '"
+           << found << "'";
+  }
+  return success();
+}
