@@ -32,7 +32,6 @@ void MemoryCheck::beginKernel(int64_t numCores) {
 }
 
 std::vector<uint32_t> MemoryCheck::send(int64_t core) {
-  std::lock_guard<std::mutex> lock(mutex);
   std::vector<uint32_t> knowledge = clocks[core];
   ++clocks[core][core];
   return knowledge;
@@ -40,7 +39,6 @@ std::vector<uint32_t> MemoryCheck::send(int64_t core) {
 
 void MemoryCheck::receive(int64_t core,
                           const std::vector<uint32_t> &knowledge) {
-  std::lock_guard<std::mutex> lock(mutex);
   for (size_t i = 0; i < knowledge.size(); ++i)
     clocks[core][i] = std::max(clocks[core][i], knowledge[i]);
 }
@@ -73,7 +71,8 @@ uint32_t MemoryCheck::addRecord(Core &core, int location, const ViewVal &view) {
   if (isNew)
     regions.push_back(region);
   records.push_back({location, core.coreId, kernel,
-                     clocks[core.coreId][core.coreId], it->second});
+                     clocks[core.coreId][core.coreId], it->second,
+                     view.location});
   return static_cast<uint32_t>(records.size()) - 1;
 }
 
@@ -97,6 +96,25 @@ static bool overlapPartly(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) {
          !(b <= a && aEnd <= bEnd);
 }
 
+void MemoryCheck::checkDefined(Core &core, const Record &mine, int64_t space,
+                               int64_t address) const {
+  std::string note;
+  if (space == kDevice) {
+    for (const UndefinedRange &range : undefined)
+      if (address >= range.first && address < range.end)
+        note = range.note;
+    if (note.empty())
+      return;
+  } else {
+    auto [owner, first, end] = regions[mine.region];
+    note = plan.locations[mine.viewLocation] +
+           ": note: this view gives it a meaning, LX bytes " +
+           std::to_string(first) + " to " + std::to_string(end - 1);
+  }
+  core.fail(mine.location, "reads " + placeText(space, address) +
+                               ", which nothing has written\n" + note);
+}
+
 void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
                         int64_t address, int64_t sizeInBytes, bool isStore) {
   const Record mine = records[index];
@@ -109,15 +127,8 @@ void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
                                    " writes with nothing to order the two" +
                                    note(cell.writer, "writes"));
     if (!isStore) {
-      bool isDefined = cell.writer != 0;
-      if (!isDefined && space == kDevice) {
-        isDefined = true;
-        for (auto [first, end] : undefined)
-          isDefined &= at < first || at >= end;
-      }
-      if (!isDefined)
-        core.fail(mine.location, "reads " + placeText(space, at) +
-                                     ", which nothing has written");
+      if (cell.writer == 0)
+        checkDefined(core, mine, space, at);
       if (cell.overwritten && records[cell.overwritten].region == mine.region)
         core.fail(mine.location,
                   "reads " + placeText(space, at) +
@@ -164,7 +175,6 @@ void MemoryCheck::access(Core &core, int location, const TileVal &tile,
                          bool isStore) {
   if (tile.numElements == 0)
     return;
-  std::lock_guard<std::mutex> lock(mutex);
   if (!tile.indexViews.empty()) {
     const ViewVal &view = *tile.indexViews.front();
     uint32_t record = addRecord(core, location, view);
@@ -182,7 +192,6 @@ void MemoryCheck::access(Core &core, int location, const TileVal &tile,
 void MemoryCheck::access(Core &core, int location, const TileVal &tile,
                          const std::vector<const ViewVal *> &partitions,
                          bool isStore) {
-  std::lock_guard<std::mutex> lock(mutex);
   std::vector<uint32_t> made(partitions.size(), 0);
   tile.visitDistributed(partitions, isStore,
                         [&](size_t partition, int64_t address) {
@@ -224,6 +233,6 @@ void spyre::runtime::checkForNaN(Core &core, const BodyOp &op,
       from += text;
     }
     if (!isPassedOn)
-      core.fail(op.location, "makes NaN of " + from);
+      core.failWithNaN(op.location, from);
   }
 }

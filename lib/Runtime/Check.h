@@ -4,8 +4,7 @@
 // A shadow of every byte that kernels touch: who wrote it last, who has read it
 // since. With it are found reads of memory that nobody wrote, buffers in LX
 // that overlap while both are live, and accesses of two cores that nothing
-// orders. One shadow per run; kernels then run core after core, except those
-// that communicate.
+// orders. One shadow per run, which uses one host thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +15,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -26,10 +24,9 @@ namespace spyre::runtime {
 
 class MemoryCheck {
 public:
-  /// `undefined`: byte ranges [first, end) of device memory that the host has
-  /// not written; the rest it has.
-  MemoryCheck(const Plan &plan,
-              std::vector<std::pair<int64_t, int64_t>> undefined)
+  /// `undefined`: what the host has not written of device memory; the rest it
+  /// has.
+  MemoryCheck(const Plan &plan, std::vector<UndefinedRange> undefined)
       : plan(plan), undefined(std::move(undefined)) {}
 
   /// A kernel begins; all cores of the ones before have ended.
@@ -51,6 +48,7 @@ private:
     int64_t core;
     uint32_t kernel, time;
     int region;
+    int viewLocation;
   };
   /// Indices into `records`, 0: none.
   struct Cell {
@@ -70,13 +68,15 @@ private:
   uint32_t addRecord(Core &core, int location, const ViewVal &view);
   void touch(Core &core, uint32_t record, int64_t space, int64_t address,
              int64_t sizeInBytes, bool isStore);
+  /// Of a byte without a writer: fails if the host has not written it either.
+  void checkDefined(Core &core, const Record &mine, int64_t space,
+                    int64_t address) const;
   bool isUnordered(const Record &mine, uint32_t other) const;
   /// Text of where record `index` was made, as a note.
   std::string note(uint32_t index, const char *what) const;
 
   const Plan &plan;
-  const std::vector<std::pair<int64_t, int64_t>> undefined;
-  std::mutex mutex; ///< cores that communicate run at the same time
+  const std::vector<UndefinedRange> undefined;
   std::vector<Record> records = std::vector<Record>(1);
   std::map<Region, int> regionNumbers;
   std::vector<Region> regions;

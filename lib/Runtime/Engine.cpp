@@ -13,8 +13,6 @@
 #include <exception>
 #include <limits>
 #include <new>
-#include <system_error>
-#include <thread>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -197,6 +195,17 @@ void Core::fail(int location, const std::string &message) const {
   throw Error(text + message);
 }
 
+void Core::failWithNaN(int location, const std::string &from) const {
+  auto it = plan.floatOps.find(location);
+  if (it == plan.floatOps.end())
+    fail(location, "makes NaN of " + from);
+  std::string text = it->second.name + (it->second.name.empty() ? "" : " ") +
+                     "makes NaN of " + from;
+  for (int producer : it->second.producers)
+    text += "\n" + plan.locations[producer] + ": note: an operand is made here";
+  fail(location, text);
+}
+
 std::pair<uint64_t, uint64_t> Core::blockOf(uint64_t address) {
   for (int i = 0; i < numBlocks; ++i)
     if (address >= blocks[i].first && address < blocks[i].second)
@@ -244,24 +253,39 @@ void Block::runGang(Core *const *cores, int numCores) const {
 void Core::countTiles(const Instr &instr) {
   if (instr.defines.empty() && instr.releases.empty())
     return;
+  int64_t made = 0, replaced = 0;
   for (auto [slot, elem] : instr.defines) {
     int64_t bytes = tensors[slot].numElements * deviceSize(elem);
-    liveTileBytes += bytes - tileBytes[slot];
+    made += bytes - tileBytes[slot];
     tileBytes[slot] = bytes;
   }
+  for (int slot : instr.replaces)
+    replaced += tileBytes[slot];
+  liveTileBytes += made;
+  int64_t needed =
+      liveTileBytes - std::max<int64_t>(0, std::min(made, replaced));
   for (int slot : instr.releases) {
     liveTileBytes -= tileBytes[slot];
     tileBytes[slot] = 0;
   }
-  if (liveTileBytes + viewBytes > int64_t(DeviceMemory::kLXSizeInBytes) &&
+  if (needed + viewBytes > int64_t(DeviceMemory::kLXSizeInBytes) &&
       check != Check::None && function.hasGrid)
     fail(instr.location,
          "LX scratchpad overflow: live data tiles need " +
-             std::to_string(liveTileBytes) + " bytes, available " +
+             std::to_string(needed) + " bytes, available " +
              std::to_string(int64_t(DeviceMemory::kLXSizeInBytes) - viewBytes) +
              " bytes (capacity " +
              std::to_string(DeviceMemory::kLXSizeInBytes) + " bytes, views " +
              std::to_string(viewBytes) + " bytes)");
+}
+
+void Core::moveTileBytes(int to, TensorUse use) {
+  // Without a move both slots share one tile, which counts once.
+  int64_t bytes = use.dies ? tileBytes[use.slot] : 0;
+  if (use.dies)
+    tileBytes[use.slot] = 0;
+  liveTileBytes -= tileBytes[to];
+  tileBytes[to] = bytes;
 }
 
 void Core::noteViewInLX(int64_t first, int64_t end) {
@@ -456,6 +480,18 @@ void spyre::runtime::callFunction(Core &caller, const Function &callee,
   caller.run->call(callee, args);
 }
 
+int RunState::threadsFor(const Function &callee, int64_t numTasks) const {
+  double known = work[callee.index];
+  if (shadow || (known >= 0 && known < kParallelSeconds))
+    return 1;
+  return static_cast<int>(std::min<int64_t>(numTasks, threads));
+}
+
+void RunState::noteWork(const Function &callee, double seconds) {
+  double &known = work[callee.index];
+  known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
+}
+
 void RunState::call(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
   if (shadow && !callee.hasCalls)
@@ -473,11 +509,7 @@ void RunState::call(const Function &callee, const Scalar *args) {
     std::atomic<int64_t> failedTask{numTasks};
     std::exception_ptr failure;
     std::mutex failureMutex;
-    double &known = work[callee.index];
-    int useThreads =
-        numTasks == 1 || shadow || (known >= 0 && known < kParallelSeconds)
-            ? 1
-            : threads;
+    int useThreads = threadsFor(callee, numTasks);
     auto body = [&](int64_t task, int worker) {
       // The lowest failing core is reported, whatever the thread count.
       if (task > failedTask.load(std::memory_order_relaxed))
@@ -509,8 +541,7 @@ void RunState::call(const Function &callee, const Scalar *args) {
         body(task, 0);
     else
       ThreadPool::instance().forEach(numTasks, useThreads, body);
-    double seconds = secondsSince(start) * useThreads;
-    known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
+    noteWork(callee, secondsSince(start) * useThreads);
     if (failure)
       std::rethrow_exception(failure);
   }
@@ -518,15 +549,15 @@ void RunState::call(const Function &callee, const Scalar *args) {
 
 void RunState::callCommunicating(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
+  // A core keeps its buffers while it waits: a pool for each.
   addWorkers(static_cast<int>(numCores));
-  Exchange exchange(numCores);
   std::vector<std::exception_ptr> failures(numCores);
-  std::vector<std::thread> hosts;
-  auto body = [&](int64_t index) {
+  Exchange *exchange = nullptr;
+  ResumableTasks tasks(numCores, [&](int64_t index) {
     bool failed = true;
     try {
       Core &core = this->core(static_cast<int>(index), callee);
-      core.exchange = &exchange;
+      core.exchange = exchange;
       core.produced.assign(callee.numProduceOps, 0);
       core.execute(index, args);
       failed = false;
@@ -535,24 +566,14 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args) {
     } catch (...) {
       failures[index] = currentFailure(plan, callee);
     }
-    exchange.leave(failed);
-  };
-  int64_t started = 1;
-  try {
-    for (; started < numCores; ++started)
-      hosts.emplace_back(body, started);
-  } catch (const std::system_error &) {
-    for (int64_t rest = started; rest < numCores; ++rest)
-      exchange.leave(true);
-    failures[0] =
-        std::make_exception_ptr(Error("cannot start a host thread per core"));
-  }
-  if (started == numCores)
-    body(0);
-  else
-    exchange.leave(true);
-  for (std::thread &host : hosts)
-    host.join();
+    exchange->leave(failed);
+  });
+  Exchange meeting(numCores, tasks);
+  exchange = &meeting;
+  int useThreads = threadsFor(callee, numCores);
+  Clock::time_point start = Clock::now();
+  tasks.run(useThreads);
+  noteWork(callee, secondsSince(start) * useThreads);
   for (std::exception_ptr &failure : failures)
     if (failure)
       std::rethrow_exception(failure);
@@ -617,13 +638,18 @@ void Program::Impl::checkAlignment(
   }
 }
 
-std::vector<std::pair<int64_t, int64_t>>
+std::vector<UndefinedRange>
 Program::Impl::getPools(const std::vector<int64_t> &argValues) const {
-  std::vector<std::pair<int64_t, int64_t>> pools;
-  for (size_t i = 0; i < argValues.size(); ++i)
-    if (plan.arguments[i].kind == ArgumentInfo::Pool)
-      pools.push_back(
-          {argValues[i], argValues[i] + int64_t(plan.arguments[i].poolBytes)});
+  std::vector<UndefinedRange> pools;
+  for (size_t i = 0; i < argValues.size(); ++i) {
+    const ArgumentInfo &info = plan.arguments[i];
+    if (info.kind == ArgumentInfo::Pool)
+      pools.push_back({argValues[i], argValues[i] + int64_t(info.poolBytes),
+                       plan.locations[plan.argumentLocations[i]] +
+                           ": note: it is part of pool '" + info.name +
+                           "' of " + std::to_string(info.poolBytes) +
+                           " bytes, allocated here"});
+  }
   return pools;
 }
 

@@ -35,6 +35,11 @@ private:
   };
   Core &core(int worker, const Function &function, int member = 0);
   void addWorkers(int count);
+  /// How many threads are worth it for `numTasks` tasks of a kernel, given what
+  /// its calls took so far.
+  int threadsFor(const Function &callee, int64_t numTasks) const;
+  /// A call of a kernel took `seconds` of all its threads together.
+  void noteWork(const Function &callee, double seconds);
   /// A kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args);
 

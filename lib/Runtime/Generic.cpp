@@ -203,7 +203,7 @@ void GenericInstr::run(Core &core) const {
     return;
   if (isWatched && hasNaN(core.tensors[results[0]].f(),
                           core.tensors[results[0]].numElements))
-    core.fail(location, name + " makes NaN of numbers and infinities");
+    core.failWithNaN(location, "numbers and infinities");
   // Accumulated in fp32: one rounding to the output's type at the end.
   Rounding rounding = roundingOf(outputs[0].elem, core.ieee);
   if (rounding != Rounding::None) {

@@ -267,16 +267,23 @@ void Transfer::run(Core &core) const {
     return;
   if (tensors.size() == 1) {
     auto [use, to] = tensors[0];
-    if (use.slot != to)
+    if (use.slot != to) {
+      core.moveTileBytes(to, use);
       core.moveTensor(to, use);
+    }
     return;
   }
   // Take all references first: targets may be sources of others.
   std::vector<TensorVal> values;
+  std::vector<int64_t> tileBytes;
   values.reserve(tensors.size());
+  tileBytes.reserve(tensors.size());
   for (auto &[use, to] : tensors) {
     TensorVal &source = core.tensors[use.slot];
     values.push_back(source);
+    tileBytes.push_back(use.dies ? core.tileBytes[use.slot] : 0);
+    if (use.dies)
+      core.tileBytes[use.slot] = 0;
     if (!source.buffer)
       continue;
     if (use.dies) {
@@ -290,6 +297,8 @@ void Transfer::run(Core &core) const {
     int to = tensors[i].second;
     core.releaseTensor(to);
     core.tensors[to] = values[i];
+    core.liveTileBytes -= core.tileBytes[to];
+    core.tileBytes[to] = tileBytes[i];
   }
 }
 

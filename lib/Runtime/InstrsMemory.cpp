@@ -12,6 +12,7 @@ using namespace spyre::runtime;
 void MemoryViewInstr::run(Core &core) const {
   ViewVal &v = core.views[dst];
   v.elem = elem;
+  v.location = location;
   v.isLX = isLX;
   v.lxCore = static_cast<int>(lxCore);
   v.rank = static_cast<int>(strides.size());

@@ -14,8 +14,11 @@ using namespace spyre::runtime;
 
 void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
   std::lock_guard<std::mutex> lock(mutex);
-  tiles[{op, instance, core}] = std::make_unique<SentTile>(std::move(tile));
-  changed.notify_all();
+  Key key{op, instance, core};
+  sent[key] = std::make_unique<SentTile>(std::move(tile));
+  for (auto &[waiting, awaitedKey] : awaited)
+    if (awaitedKey == key)
+      tasks.wake(waiting);
 }
 
 /// If every core waits or has ended and no awaited tile is there, none will
@@ -25,7 +28,7 @@ void Exchange::checkProgress() {
       static_cast<int64_t>(awaited.size()) + numEnded < numCores)
     return;
   for (auto &[core, key] : awaited)
-    if (tiles.count(key))
+    if (sent.count(key))
       return;
   // A core that failed says why; those that wait for it just end. All others
   // go on as far as they can, so that the same cores fail in every run.
@@ -34,7 +37,8 @@ void Exchange::checkProgress() {
       waits += (waits.empty() ? "core " : ", core ") + std::to_string(core) +
                " waits for core " + std::to_string(std::get<2>(key));
   stuck = true;
-  changed.notify_all();
+  for (auto &[core, key] : awaited)
+    tasks.wake(core);
 }
 
 std::string Exchange::waitText() {
@@ -46,17 +50,17 @@ const SentTile *Exchange::receive(int op, int64_t instance, int64_t core,
                                   int64_t waiting) {
   std::unique_lock<std::mutex> lock(mutex);
   Key key{op, instance, core};
-  auto it = tiles.find(key);
-  if (it == tiles.end()) {
+  auto it = sent.find(key);
+  while (it == sent.end() && !stuck) {
     awaited[waiting] = key;
     checkProgress();
-    changed.wait(lock, [&] {
-      it = tiles.find(key);
-      return it != tiles.end() || stuck;
-    });
-    awaited.erase(waiting);
+    lock.unlock();
+    tasks.suspend(waiting);
+    lock.lock();
+    it = sent.find(key);
   }
-  return it != tiles.end() ? it->second.get() : nullptr;
+  awaited.erase(waiting);
+  return it != sent.end() ? it->second.get() : nullptr;
 }
 
 void Exchange::leave(bool withError) {
@@ -64,7 +68,6 @@ void Exchange::leave(bool withError) {
   ++numEnded;
   failed |= withError;
   checkProgress();
-  changed.notify_all();
 }
 
 //===----------------------------------------------------------------------===//

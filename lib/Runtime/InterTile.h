@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- InterTile.h - Communication between cores ----------------*- C++ -*-===//
 //
-// Producing never blocks, receiving does. A kernel that communicates runs one
-// host thread per core, so a core may wait anywhere, inside loops too. What a
-// consumer receives depends on core numbers only, never on timing.
+// Producing never blocks, receiving does. The cores of a kernel that
+// communicates are resumable tasks, so a core may wait anywhere, inside loops
+// too. What a consumer receives depends on core numbers only, never on timing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,8 +11,8 @@
 #define SPYRE_LIB_RUNTIME_INTERTILE_H
 
 #include "Plan.h"
+#include "ResumableTasks.h"
 
-#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,10 +37,11 @@ struct SentTile {
   std::vector<uint32_t> knowledge; ///< MemoryCheck::send
 };
 
-/// Where the cores of one kernel call meet.
+/// Where the cores of one kernel call meet. Each is the task of its number.
 class Exchange {
 public:
-  explicit Exchange(int64_t numCores) : numCores(numCores) {}
+  Exchange(int64_t numCores, ResumableTasks &tasks)
+      : numCores(numCores), tasks(tasks) {}
 
   /// Offers the tile of `core` for the `instance`-th run of produce op `op`.
   void send(int op, int64_t instance, int64_t core, SentTile tile);
@@ -56,9 +57,9 @@ public:
 private:
   using Key = std::tuple<int, int64_t, int64_t>;
   const int64_t numCores;
+  ResumableTasks &tasks;
   std::mutex mutex;
-  std::condition_variable changed;
-  std::map<Key, std::unique_ptr<SentTile>> tiles;
+  std::map<Key, std::unique_ptr<SentTile>> sent;
   std::map<int64_t, Key> awaited; ///< per waiting core
   int64_t numEnded = 0;
   std::string waits; ///< of the moment when no core could go on

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -183,8 +184,46 @@ static bool isReadOnce(Operation *op) {
                       [&](Operation *other) { return other == user; });
 }
 
+/// Operands whose tiles the op's results can take over while it runs: those it
+/// updates, and those it reads only where it has written the result.
+static SmallVector<Value> getReplaceable(Operation *op) {
+  SmallVector<Value> values;
+  auto addAlike = [&](Value operand, Value result) {
+    auto from = dyn_cast<RankedTensorType>(operand.getType());
+    auto to = dyn_cast<RankedTensorType>(result.getType());
+    if (from && to && from.getShape() == to.getShape() &&
+        deviceSize(*elemOf(from)) == deviceSize(*elemOf(to)))
+      values.push_back(operand);
+  };
+  if (auto dps = dyn_cast<DestinationStyleOpInterface>(op))
+    llvm::append_range(values, dps.getDpsInits());
+  if (auto loops = dyn_cast<linalg::LinalgOp>(op)) {
+    if (loops.getNumParallelLoops() == loops.getNumLoops() &&
+        loops.getNumDpsInits() == 1)
+      for (OpOperand *input : loops.getDpsInputOperands())
+        if (loops.getMatchingIndexingMap(input) ==
+            loops.getMatchingIndexingMap(loops.getDpsInitOperand(0)))
+          addAlike(input->get(), op->getResult(0));
+  } else if (isBodyOp(op)) {
+    for (Value operand : op->getOperands())
+      addAlike(operand, op->getResult(0));
+  } else if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
+                 tensor::ReshapeOp, tensor::CastOp>(op)) {
+    values.push_back(op->getOperand(0));
+  } else if (auto reduce = dyn_cast<ktdp::InterTileReduceOp>(op)) {
+    values.push_back(reduce.getIdentity());
+  }
+  return values;
+}
+
 LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
                                         ::spyre::runtime::Block &into) {
+  // Running a block takes host stack (Fiber::kStackBytes).
+  constexpr int kMaxDepth = 256;
+  if (depth == kMaxDepth)
+    return block.getParentOp()->emitError("regions more than ")
+           << kMaxDepth << " deep are not supported";
+  ++depth;
   Emit *outer = current;
   current = &into.instrs;
   LogicalResult result = success();
@@ -220,14 +259,72 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
     for (Value v : op.getResults())
       if (v.use_empty())
         consider(v);
+    if (!current->back()->defines.empty())
+      for (Value operand : getReplaceable(&op))
+        if (isa<RankedTensorType>(operand.getType()) &&
+            operand.getParentBlock() == &block && isLastUser(operand, &op))
+          current->back()->replaces.push_back(tensorSlot(operand));
   }
   current = outer;
+  --depth;
   if (succeeded(result))
     fuseLoops(into);
   return result;
 }
 
+/// Operations that `value` comes from: its own, or for an argument of a body
+/// those of what the operation around hands in.
+static void findProducers(Value value, SmallVectorImpl<Operation *> &found) {
+  if (Operation *op = value.getDefiningOp()) {
+    found.push_back(op);
+    return;
+  }
+  auto argument = cast<BlockArgument>(value);
+  Operation *around = argument.getOwner()->getParentOp();
+  if (auto loops = dyn_cast<linalg::LinalgOp>(around)) {
+    if (argument.getArgNumber() < around->getNumOperands())
+      findProducers(around->getOperand(argument.getArgNumber()), found);
+  } else if (auto loop = dyn_cast<LoopLikeOpInterface>(around)) {
+    for (OpOperand *handed : {loop.getTiedLoopInit(argument),
+                              loop.getTiedLoopYieldedValue(argument)})
+      if (handed && handed->get() != value)
+        if (Operation *op = handed->get().getDefiningOp())
+          found.push_back(op);
+  }
+}
+
+void FunctionLoader::noteFloatOp(Operation *op) {
+  std::optional<Elem> elem;
+  if (op->getNumResults() > 0)
+    elem = elemOf(op->getResult(0).getType());
+  if (!elem || !isFloat(*elem) || op->hasTrait<OpTrait::ConstantLike>())
+    return;
+  int location = locations.get(op->getLoc());
+  std::string name = op->getName().getStringRef().str();
+  auto [it, isNew] = plan.floatOps.try_emplace(location);
+  FloatOp &known = it->second;
+  if (isNew)
+    known.name = name;
+  else if (known.name != name && op->getParentOp()->getLoc() != op->getLoc())
+    known.name.clear();
+  SmallVector<Operation *> producers;
+  for (Value operand : op->getOperands())
+    if (std::optional<Elem> type = elemOf(operand.getType());
+        type && isFloat(*type))
+      findProducers(operand, producers);
+  for (Operation *producer : producers) {
+    int from = locations.get(producer->getLoc());
+    if (from != location && !llvm::is_contained(known.producers, from))
+      known.producers.push_back(from);
+  }
+}
+
 LogicalResult FunctionLoader::loadOp(Operation *op) {
+  noteFloatOp(op);
+  if (isa<linalg::LinalgOp, tensor::GenerateOp, tensor::PadOp>(op))
+    for (Region &region : op->getRegions())
+      for (Operation &nested : region.getOps())
+        noteFloatOp(&nested);
   for (Type type : op->getResultTypes())
     if (failed(checkType(op, type)))
       return failure();
@@ -350,6 +447,7 @@ static bool mayBeWritten(Value value, int depth = 0) {
 }
 
 static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
+                                   LocationTable &locations,
                                    const NameOfArgument &nameOf) {
   for (BlockArgument arg : entry.getArguments()) {
     unsigned i = arg.getArgNumber();
@@ -415,10 +513,31 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       }
       info.elementSizeInBytes = spyre::storageBytes(*format);
     }
+    plan.argumentLocations.push_back(locations.get(arg.getLoc()));
     info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);
     plan.arguments.push_back(std::move(info));
   }
   return success();
+}
+
+// Program images come in blocks of this size (spec/runtime.md, init.txt).
+static constexpr int64_t kProgramBlockBytes = 128;
+
+/// Model of the program memory that a function takes: for each of its cores a
+/// block per operation, as loops are not unrolled, and the constant tiles that
+/// are not of one value, in whole blocks.
+static int64_t getProgramBytes(func::FuncOp op, const Function &function) {
+  int64_t blocks = 0;
+  op.getBody().walk([&](Operation *) { ++blocks; });
+  for (const ConstantTensor &constant : function.tensors) {
+    if (constant.isSplat)
+      continue;
+    int64_t bytes = deviceSize(constant.elem);
+    for (int64_t size : constant.shape)
+      bytes *= size;
+    blocks += llvm::divideCeil(bytes, kProgramBlockBytes);
+  }
+  return blocks * kProgramBlockBytes * function.numCores();
 }
 
 static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
@@ -509,6 +628,7 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
   if (failed(visit(entry)))
     return nullptr;
 
+  int64_t programBytes = 0;
   for (func::FuncOp f : order) {
     auto function = std::make_unique<Function>();
     function->name = f.getName().str();
@@ -533,6 +653,15 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
     FunctionLoader loader(plan, locations, *function, functions);
     if (failed(loader.load(f)))
       return nullptr;
+    int64_t bytes = getProgramBytes(f, *function);
+    programBytes += bytes;
+    if (programBytes > options.programBytes) {
+      f->emitError("program memory is full: the ")
+          << function->numCores() << " cores of @" << f.getName() << " need "
+          << bytes << " bytes, and with what comes before the program takes "
+          << programBytes << " of " << options.programBytes << " bytes";
+      return nullptr;
+    }
     if (function->hasCalls && function->accessesMemory) {
       f->emitError("a sequence function cannot access memory itself");
       return nullptr;
@@ -541,7 +670,7 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
     plan.entry = function.get();
     plan.functions.push_back(std::move(function));
   }
-  if (failed(loadArguments(entry, plan, nameOf)))
+  if (failed(loadArguments(entry, plan, locations, nameOf)))
     return nullptr;
   return std::make_shared<Program>(std::move(impl));
 }

@@ -75,6 +75,8 @@ private:
 
   mlir::LogicalResult loadBlock(mlir::Block &block, Block &into);
   mlir::LogicalResult loadOp(mlir::Operation *op);
+  /// Remembers name and producers of a float operation (Plan::floatOps).
+  void noteFloatOp(mlir::Operation *op);
   mlir::LogicalResult loadConstant(mlir::Operation *op);
   mlir::LogicalResult loadScalarOp(mlir::Operation *op);
   mlir::LogicalResult loadAffine(mlir::Operation *op);
@@ -141,6 +143,7 @@ private:
   Function &function;
   llvm::StringMap<Function *> &functions;
   Emit *current = nullptr;
+  int depth = 0; ///< of the block that is being decoded
   llvm::DenseMap<mlir::Value, int> scalarSlots, tensorSlots, viewSlots,
       tileSlots;
   llvm::DenseMap<mlir::Value, ProduceInstr *> futures;

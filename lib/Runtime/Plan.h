@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ public:
   std::vector<int> frees;
   /// Tensor slots whose values it makes: data tiles that take room in LX.
   std::vector<std::pair<int, Elem>> defines;
+  /// Released slots whose room in LX its results can take over.
+  std::vector<int> replaces;
 };
 
 struct Block {
@@ -98,16 +101,30 @@ struct Function {
   bool accessesMemory = false;
   /// Holds a matrix product: neighbouring cores read the same tiles.
   bool hasContraction = false;
-  /// Inter-tile produce ops; with any, every core has a thread of its own.
+  /// Inter-tile produce ops; with any, the cores are resumable tasks.
   int numProduceOps = 0;
+};
+
+/// What --check=full says of a float operation that makes a NaN.
+struct FloatOp {
+  std::string name;           ///< "" if operations of several names lie there
+  std::vector<int> producers; ///< locations of its operands
 };
 
 struct Plan {
   std::string name; ///< entry
   std::vector<std::string> locations;
+  std::unordered_map<int, FloatOp> floatOps; ///< by location
+  std::vector<int> argumentLocations;
   std::vector<std::unique_ptr<Function>> functions;
   Function *entry = nullptr;
   std::vector<ArgumentInfo> arguments;
+};
+
+/// Bytes [first, end) of device memory that the host has not written.
+struct UndefinedRange {
+  int64_t first, end;
+  std::string note; ///< where they were allocated
 };
 
 /// Intervals of 128-byte sticks, inclusive.
@@ -154,9 +171,12 @@ public:
   std::vector<int64_t> tileBytes;
   int64_t liveTileBytes = 0, viewBytes = 0;
   std::vector<std::pair<int64_t, int64_t>> viewRanges; ///< [first, end)
-  /// After `instr`: its results are live, what it releases is not. Fails if
-  /// tiles and views exceed the LX.
+  /// After `instr`: fails if tiles and views exceeded the LX while it ran, when
+  /// its results were live beside its operands. Afterwards what it releases is
+  /// not.
   void countTiles(const Instr &instr);
+  /// The tile in slot `to` is now the one of `use`.
+  void moveTileBytes(int to, TensorUse use);
   void noteViewInLX(int64_t first, int64_t end);
   /// Device memory that the core has touched through each wide view.
   std::vector<std::pair<int64_t, int64_t>> spans;
@@ -170,6 +190,9 @@ public:
 
   /// Throws spyre::Error "<location>: error: core N: <message>".
   [[noreturn]] void fail(int location, const std::string &message) const;
+  /// The operation at `location` made a NaN of what `from` says; names the
+  /// producers of its operands.
+  [[noreturn]] void failWithNaN(int location, const std::string &from) const;
 
   void releaseTensor(int slot) {
     TensorVal &t = tensors[slot];
@@ -253,8 +276,8 @@ struct Program::Impl {
   ~Impl();
   /// Throws Error if an array with a layout or a pool is not on a stick.
   void checkAlignment(const std::vector<int64_t> &argValues) const;
-  /// Byte ranges [first, end) of the pools: scratch that nobody has written.
-  std::vector<std::pair<int64_t, int64_t>>
+  /// The pools: scratch that nobody has written.
+  std::vector<UndefinedRange>
   getPools(const std::vector<int64_t> &argValues) const;
 };
 

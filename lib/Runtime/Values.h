@@ -214,6 +214,7 @@ struct ViewVal {
   uint8_t *base = nullptr; ///< host address of coordinate 0
   int64_t byteAddress = 0; ///< device or LX byte address of coordinate 0
   Elem elem = Elem::F16;
+  int location = 0; ///< of the operation that made it, into Plan::locations
   bool isLX = false;
   int lxCore = -1; ///< whose LX; -1: the executing core's own
   /// The whole box lies inside one allocation (or inside the LX).

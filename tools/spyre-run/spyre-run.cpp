@@ -51,8 +51,8 @@ program.mlir is a folder, the SpyreCode or else the SuperDSC bundles in it.
   --trace FILE       write a Chrome trace of the device, for Perfetto
   --no-overlap       time each core as doing one step after another
   --predict-only     predict the time without running the program
-  --device FILE      numbers of the device for predictions, as JSON; those not
-                     given keep their defaults
+  --device FILE      numbers of the device for predictions and the program memory
+                     (segmentBytes), as JSON; those not given keep their defaults
   --lenient          repair parameters that a folder's bundle.mlir declares twice
   --pool             segment 0 of a folder without manifest.json is a pool
   --print-device-spec
@@ -466,6 +466,8 @@ static std::string toJson(const TimingReport &report, const HostTimes &host) {
 static void run(const Options &options) {
   LoadOptions loadOptions;
   loadOptions.entry = options.entry;
+  if (options.device)
+    loadOptions.programBytes = options.device->segmentBytes;
   // Before the executable, whose job lies in it.
   DeviceMemory memory;
   std::unique_ptr<Executable> executable =

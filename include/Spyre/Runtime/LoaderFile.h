@@ -14,6 +14,8 @@ namespace spyre::runtime {
 struct LoadOptions {
   /// Entry function; empty: the only function without a caller.
   std::string entry;
+  /// Device memory for the programs of all cores (DeviceSpec::segmentBytes).
+  int64_t programBytes = DeviceSpec().segmentBytes;
 };
 
 /// Loads textual or bytecode KTIR. Both throw Error; its text holds every

@@ -75,7 +75,7 @@ struct RunOptions {
   int threads = 0;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
-  /// Full runs on one thread, except kernels that communicate.
+  /// Full runs on one thread.
   Check check = Check::Bounds;
   /// Fill the report of the timing engine (simulated the first time only).
   bool report = false;
