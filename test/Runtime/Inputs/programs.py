@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import kernels as k
 import numpy as np
 
@@ -19,6 +21,31 @@ def check_close(actual: np.ndarray, expected: np.ndarray, bound) -> None:
     error = np.abs(actual.astype(np.float64) - expected.astype(np.float64))
     bad = error > bound
     assert not bad.any(), (np.argwhere(bad)[:5], actual[bad][:5], expected[bad][:5])
+
+
+def round_half(x: np.ndarray) -> np.ndarray:
+    """Rounds to IEEE half."""
+    return np.asarray(x, np.float32).astype(np.float16).astype(np.float32)
+
+
+# What f16 is, and its unit in the last place of 1.
+ROUND = {"dl16": k.round_dl16, "ieee": round_half}
+UNIT = {"dl16": 2.0**-9, "ieee": 2.0**-10}
+
+
+def everywhere(
+    folder: str, program: str, arguments: list, name: str
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Argument `name` after runs in both numerics; the same bits however it runs."""
+    for numerics in ROUND:
+        results = []
+        for check, threads in [("bounds", 1), ("bounds", 3), ("none", 2), ("full", 2)]:
+            flags = ["--check", check, "--threads", str(threads)]
+            ok(k.run(folder, program, arguments, "--numerics", numerics, *flags))
+            results.append(k.result(folder, name))
+            same = results[0].tobytes() == results[-1].tobytes()
+            assert same, (numerics, check, threads)
+        yield numerics, results[0]
 
 
 def plain(name: str, shape: tuple, element: str) -> str:
