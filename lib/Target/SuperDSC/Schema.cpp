@@ -10,6 +10,8 @@
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 #include "Spyre/Target/SuperDSC/SuperDSC.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace spyre::superdsc;
 using spyre::DataFormat;
 
@@ -82,13 +84,77 @@ static bool isMap(const std::string &key) {
   return false;
 }
 
+/// Labels of dimensions, of any operation.
+static const std::vector<std::string> &getDimLabels() {
+  static const std::vector<std::string> labels = [] {
+    std::vector<std::string> all = *getDimNames(8, false);
+    all.push_back("in");
+    return all;
+  }();
+  return labels;
+}
+
+/// What the names in a map are, where they are not just any.
+static Json getNames(const std::string &key) {
+  static const char *const kByDim[] = {"numWkSlicesPerDim_",
+                                       "coordinateMasking_", "paddingInfo_",
+                                       "backGapCore_", "coordInfo"};
+  for (const char *name : kByDim)
+    if (key == name)
+      return {{"enum", getDimLabels()}};
+  if (key == "primaryDsInfo_")
+    return {{"enum", {"OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"}}};
+  if (key == "coreIdToDsc_" || key == "coreIdToWkSlice_" ||
+      key == "coreIdToDscSchedule")
+    return {{"pattern", "^[0-9]+$"}};
+  return {};
+}
+
+static Json getDeviceOpNames() {
+  Json names = Json::array();
+  for (const DeviceOp &op : getDeviceOps()) {
+    names.push_back(op.name);
+    if (op.hasNonstick)
+      names.push_back(std::string(op.name) + "nonstick");
+  }
+  return names;
+}
+
+/// The values that a key may have, or nothing.
+static Json getValues(const std::string &key) {
+  if (key == "opFuncName")
+    return getDeviceOpNames();
+  if (key == "exUnit")
+    return {"pt", "sfp"};
+  if (key == "component_")
+    return {"hbm", "lx"};
+  if (key == "scale_")
+    return {1, -1, -2};
+  if (key == "dsType_")
+    return getNames("primaryDsInfo_")["enum"];
+  if (key == "layoutDimOrder_" || key == "stickDimOrder_")
+    return getDimLabels();
+  if (key == "indirectAllocType_")
+    return {"no_indirection", "index_tensor", "value_tensor"};
+  if (key != "dataFormat_")
+    return {};
+  Json formats = Json::array();
+  for (int value = 0; value <= static_cast<int>(DataFormat::SEN18F_FP24);
+       ++value)
+    if (value != static_cast<int>(DataFormat::INVALID))
+      formats.push_back(spyre::toString(static_cast<DataFormat>(value)));
+  return formats;
+}
+
 static Json merge(const Json &a, const Json &b);
 
 static Json generalize(const Json &value, const std::string &key) {
-  if (value.is_number())
-    return {{"type", "integer"}};
-  if (value.is_string())
-    return {{"type", "string"}};
+  if (value.is_number() || value.is_string()) {
+    Json schema = {{"type", value.is_number() ? "integer" : "string"}};
+    if (Json values = getValues(key); !values.is_null())
+      schema["enum"] = values;
+    return schema;
+  }
   if (value.is_array()) {
     Json items;
     for (const Json &element : value)
@@ -106,16 +172,23 @@ static Json generalize(const Json &value, const std::string &key) {
   if (hasName)
     return {{"type", "object"},
             {"properties", {{"name_", {{"type", "string"}}}}},
+            {"patternProperties",
+             {{"^(" + llvm::join(getDimLabels(), "|") + ")_$",
+               {{"type", "integer"}, {"minimum", 1}}}}},
             {"required", Json::array({"name_"})},
-            {"additionalProperties", {{"type", "integer"}, {"minimum", 1}}}};
+            {"additionalProperties", false}};
   bool isFoldData = value.contains("dim_prop_func");
   if (isMap(key) && !isFoldData) {
+    // Per core, the slice of each dimension.
+    std::string inner = key == "coreIdToWkSlice_" ? "numWkSlicesPerDim_" : "";
     Json values;
     for (auto &[name, member] : value.items())
-      values = values.is_null() ? generalize(member, "")
-                                : merge(values, generalize(member, ""));
+      values = values.is_null() ? generalize(member, inner)
+                                : merge(values, generalize(member, inner));
     if (!values.is_null())
       schema["additionalProperties"] = values;
+    if (Json names = getNames(key); !names.is_null())
+      schema["propertyNames"] = names;
     return schema;
   }
   Json properties = Json::object(), required = Json::array();
