@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 import copy
+import json
+import os
+import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from reference import (
@@ -242,3 +247,46 @@ def test_bf16_out_of_range_warns():
 def test_printing():
     text = repr(torch.tensor([[1.0, 2.5]], device="spyre"))
     assert text == "tensor([[1.0000, 2.5000]], device='spyre:0')"
+
+
+TRANSLATE = Path(
+    os.environ.get("SPYRE_BUILD_DIR", Path(__file__).resolve().parents[2] / "build")
+)
+TRANSLATE = TRANSLATE / "bin" / "spyre-translate"
+
+
+@pytest.mark.skipif(not TRANSLATE.exists(), reason="spyre-translate is not built")
+@pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
+@pytest.mark.parametrize(
+    ("size", "order"),
+    [
+        ((1,), (0,)),
+        ((63,), (0,)),
+        ((65,), (0,)),
+        ((7, 70), (0, 1)),
+        ((33, 65), (1, 0)),
+        ((5, 37, 100), (0, 1, 2)),
+        ((2, 31, 3, 33), (2, 0, 3, 1)),
+        ((4, 41), (0, 1, -1)),
+    ],
+)
+def test_copies_are_what_the_printed_descriptors_say(size, order, dtype):
+    x = torch.arange(1, 1 + torch.Size(size).numel()).reshape(size).to(dtype)
+    layout = _C.SpyreTensorLayout(size, x.stride(), dtype, order)
+    y = x.to("spyre", device_layout=layout)
+    command = [TRANSLATE, "--print-dci", "--json", f"--dtype={str(dtype)[6:]}"]
+    for flag, values in (("size", size), ("dim-order", order)):
+        command.append(f"--{flag}={','.join(map(str, values))}")
+    result = subprocess.run(command, check=True, capture_output=True, timeout=300)
+    dci = json.loads(result.stdout)
+    assert dci["device"]["device_size"] == list(layout.device_size)
+    host = x.numpy().reshape(-1)
+    # Padding holds zeros.
+    device = np.zeros(dci["device"]["bytes"] // 4, host.dtype)
+    for nest in dci["descriptors"]:
+        for index in np.ndindex(*nest["sizes"]):
+            steps = np.array(index)
+            at = nest["device_offset"] + steps @ nest["device_strides"]
+            device[at] = host[nest["host_offset"] + steps @ nest["host_strides"]]
+    assert bytes(_C.read_device_bytes(y)) == device.tobytes()
+    assert (y.cpu() == x).all()

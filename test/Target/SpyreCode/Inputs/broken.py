@@ -246,3 +246,50 @@ patch("rows", "symbolic", 40, struct.pack("<I", 9))
 patch("no_room", "bound", 48, struct.pack("<QQ", SIZE, 128))
 size = (ROOT / "pooled" / "program.bin").stat().st_size
 edit("tight", "pooled", prepare(0, "size", str(size)))
+
+
+def more_steps(code):
+    """The image a second time, and its first bytes to the host and back."""
+    end = (SIZE + 127) // 128 * 128
+    code["JobPreparationPlan"][0]["properties"]["size"] = str(2 * end + 128)
+    again = {"init_bin_file": "program.bin", "size": str(SIZE)}
+    again["dev_ptr"] = str(BASE + end)
+    code["JobPreparationPlan"].append({"command": "InitTransfer", "properties": again})
+    down = {"dirn": "true", "host_handle": "head", "size": "128"}
+    up = {"dirn": "false", "host_handle": "row", "size": "128"}
+    host = {"ihandle": "head", "ishape": ["16"], "ohandle": "row", "size": "128"}
+    row = {"row": 0, "from": "input", "index": 0, "divisor": 2}
+    host["hcm"] = {"vdci": [row], "senConstants": {}}
+    code["JobExecPlan"] += [
+        {"command": "DataTransfer", "properties": {**down, "dev_ptr": str(BASE)}},
+        {"command": "ComputeOnHost", "properties": host},
+        {
+            "command": "DataTransfer",
+            "properties": {**up, "dev_ptr": str(BASE + 2 * end)},
+        },
+        {"command": "ComputeOnDevice", "properties": {"job_bin_ptr": str(BASE + end)}},
+    ]
+
+
+def far_values(code):
+    more_steps(code)
+    code["JobExecPlan"][2]["properties"]["ishape"] = ["17"]
+
+
+edit("more_steps", "bound", more_steps)
+edit("far_values", "bound", far_values)
+
+
+def two_corrected(code):
+    """Two images whose correction tensors overlap."""
+    size = (ROOT / "symbolic" / "program.bin").stat().st_size
+    code["JobPreparationPlan"][0]["properties"]["size"] = str(1 << 20)
+    again = dict(code["JobPreparationPlan"][1]["properties"])
+    # The second image's tensor starts where the first image's ends.
+    again["dev_ptr"] = str(BASE + size + 512)
+    code["JobPreparationPlan"].append({"command": "InitTransfer", "properties": again})
+    compute = {"job_bin_ptr": again["dev_ptr"]}
+    code["JobExecPlan"].append({"command": "ComputeOnDevice", "properties": compute})
+
+
+edit("two_corrected", "symbolic", two_corrected)
