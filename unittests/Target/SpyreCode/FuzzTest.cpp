@@ -173,3 +173,23 @@ TEST(SpyreCodeFuzz, DamagedImages) {
                  runtime::BrokenRule);
   }
 }
+
+TEST(SpyreCodeFuzz, DeepAttributes) {
+  std::string image = makeJob({}).at("program.bin");
+  size_t begin = getProgramStart(image);
+  for (const char *part : {"(", "[", "<", "--"}) {
+    std::string mutant = image;
+    std::string deep;
+    while (deep.size() < std::min<size_t>(image.size() - begin - 16, 2000))
+      deep += part;
+    mutant.replace(begin + 8, deep.size(), deep);
+    runtime::sealImage(mutant);
+    try {
+      runtime::decodeImage(mutant, "program.bin");
+      FAIL() << part;
+    } catch (const runtime::BrokenRule &broken) {
+      EXPECT_NE(broken.message.find("nested deeper"), std::string::npos)
+          << broken.message;
+    }
+  }
+}
