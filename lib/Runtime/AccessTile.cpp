@@ -283,7 +283,8 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
           int64_t first = pieces[i].value;
           int64_t last = first + (steps - 1) * pieces[i].slope;
           for (int64_t x : {first, last})
-            if (!zeroOutside && (x < index.lo[i] || x > index.hi[i]))
+            if (zeroOutside ? isFar(x, index.strides[i])
+                            : x < index.lo[i] || x > index.hi[i])
               return outsideView(index, static_cast<int>(i), x, "index");
         }
         int64_t elemSize = deviceSize(index.elem);
@@ -310,7 +311,7 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
         const uint8_t *p = index.base + firstByte;
         for (int64_t i = 0; i < steps; ++i, p += stride * elemSize) {
           int64_t value = readIndex(p, elemSize);
-          if (zeroOutside ? value < 0
+          if (zeroOutside ? value < 0 || isFar(value, view.strides[d])
                           : value < view.lo[d] || value > view.hi[d])
             return outsideIndices(view, d, value);
           t[i] += value * view.strides[d];
@@ -434,11 +435,12 @@ std::string TileVal::prepare(bool zeroOutside) {
       high[d] += states[g].range[i].second;
     }
   for (int d = 0; d < numDims; ++d) {
-    if (p.dims[d].isIndirect || zeroOutside)
+    if (p.dims[d].isIndirect)
       continue;
-    if (low[d] < view.lo[d])
+    int64_t stride = view.strides[d];
+    if (zeroOutside ? isFar(low[d], stride) : low[d] < view.lo[d])
       return outsideView(view, d, low[d], "access:");
-    if (high[d] > view.hi[d])
+    if (zeroOutside ? isFar(high[d], stride) : high[d] > view.hi[d])
       return outsideView(view, d, high[d], "access:");
   }
   if (view.checked && !zeroOutside)

@@ -107,6 +107,16 @@ struct Run {
 };
 
 /// Messages about coordinates that a view does not have.
+/// Whether addresses of this coordinate might wrap around, so that not even
+/// OutOfBounds::Zero can tell where it lies.
+inline bool isFar(int64_t coordinate, int64_t stride) {
+  constexpr int64_t kLimit = int64_t(1) << 56;
+  int64_t offset;
+  return __builtin_mul_overflow(coordinate, stride, &offset) ||
+         coordinate <= -kLimit || coordinate >= kLimit || offset <= -kLimit ||
+         offset >= kLimit;
+}
+
 std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
                         const char *what);
 std::string outsideIndices(const ViewVal &view, int dim, int64_t value);

@@ -153,7 +153,8 @@ std::string TileVal::coordinateOf(int64_t number, int64_t *coordinate,
     int64_t at[2 * kMaxRank], offset = 0;
     for (size_t i = 0; i < dim.indexForms.size(); ++i) {
       at[i] = evalForm(dim.indexForms[i], -1).value;
-      if (!zeroOutside && (at[i] < index.lo[i] || at[i] > index.hi[i]))
+      if (zeroOutside ? isFar(at[i], index.strides[i])
+                      : at[i] < index.lo[i] || at[i] > index.hi[i])
         return outsideView(index, static_cast<int>(i), at[i], "index");
       offset += at[i] * index.strides[i];
     }
@@ -216,11 +217,12 @@ std::string TileVal::prepareEnumerated(bool zeroOutside) {
         std::string message =
             coordinateOf(k, coordinate, zeroOutside, view.lo, view.hi, state);
         for (int d = 0; d < numDims && message.empty(); ++d) {
-          bool isBelow = coordinate[d] < view.lo[d];
-          bool isOutside = isBelow || coordinate[d] > view.hi[d];
-          if (p.dims[d].isIndirect
-                  ? (zeroOutside ? coordinate[d] < 0 : isOutside)
-                  : isOutside && !zeroOutside)
+          bool isOutside =
+              coordinate[d] < view.lo[d] || coordinate[d] > view.hi[d];
+          if (zeroOutside)
+            isOutside = isFar(coordinate[d], view.strides[d]) ||
+                        (p.dims[d].isIndirect && coordinate[d] < 0);
+          if (isOutside)
             message = p.dims[d].isIndirect
                           ? outsideIndices(view, d, coordinate[d])
                           : outsideView(view, d, coordinate[d], "access:");

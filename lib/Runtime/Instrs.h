@@ -296,7 +296,7 @@ public:
   int dst = 0;
   TensorUse source;
   bool keepShape = false;
-  std::vector<int64_t> staticSizes; ///< to check if the shape is kept; -1: any
+  std::vector<int64_t> staticSizes; ///< to check, if any; -1: any size
   Elem elem = Elem::F32;
   std::vector<SizeSource> sizes;
   /// Result dims that share one source dim (expand) or the reverse.

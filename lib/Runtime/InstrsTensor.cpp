@@ -83,7 +83,17 @@ void ReshapeInstr::run(Core &core) const {
   int64_t product = 1;
   for (int d = 0; d < t.rank; ++d) {
     t.sizes[d] = sizes[d].get(core);
-    product *= t.sizes[d];
+    if (t.sizes[d] < 0)
+      core.fail(location, "dimension " + std::to_string(d) + " of size " +
+                              std::to_string(t.sizes[d]));
+    if (!staticSizes.empty() && staticSizes[d] >= 0 &&
+        staticSizes[d] != t.sizes[d])
+      core.fail(location, "dimension " + std::to_string(d) + " has size " +
+                              std::to_string(t.sizes[d]) +
+                              ", the result type says " +
+                              std::to_string(staticSizes[d]));
+    if (__builtin_mul_overflow(product, t.sizes[d], &product))
+      product = -1;
   }
   if (product != before.numElements)
     core.fail(location, "reshape of " + std::to_string(before.numElements) +

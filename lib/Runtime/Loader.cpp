@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -321,10 +322,13 @@ void FunctionLoader::noteFloatOp(Operation *op) {
 
 LogicalResult FunctionLoader::loadOp(Operation *op) {
   noteFloatOp(op);
+  ++function.numOperations;
   if (isa<linalg::LinalgOp, tensor::GenerateOp, tensor::PadOp>(op))
     for (Region &region : op->getRegions())
-      for (Operation &nested : region.getOps())
+      for (Operation &nested : region.front().without_terminator()) {
         noteFloatOp(&nested);
+        ++function.numOperations;
+      }
   for (Type type : op->getResultTypes())
     if (failed(checkType(op, type)))
       return failure();
@@ -524,11 +528,10 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
 static constexpr int64_t kProgramBlockBytes = 128;
 
 /// Model of the program memory that a function takes: for each of its cores a
-/// block per operation, as loops are not unrolled, and the constant tiles that
+/// block per operation (loops are not unrolled), and the constant tiles that
 /// are not of one value, in whole blocks.
-static int64_t getProgramBytes(func::FuncOp op, const Function &function) {
-  int64_t blocks = 0;
-  op.getBody().walk([&](Operation *) { ++blocks; });
+static int64_t getProgramBytes(const Function &function) {
+  int64_t blocks = function.numOperations;
   for (const ConstantTensor &constant : function.tensors) {
     if (constant.isSplat)
       continue;
@@ -599,16 +602,18 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
 
   // Only what the entry reaches; callees before callers, no recursion.
   llvm::StringMap<Function *> functions;
-  SmallVector<func::FuncOp> order;
-  llvm::DenseMap<Operation *, int> state; // 1: open, 2: done
-  std::function<LogicalResult(func::FuncOp)> visit =
-      [&](func::FuncOp f) -> LogicalResult {
-    int &mark = state[f];
-    if (mark == 2)
+  llvm::SetVector<func::FuncOp> order;
+  // Alone, as a helper of a sequence, and of a kernel. 1: open, 2: done.
+  llvm::DenseMap<std::pair<Operation *, int>, int> state;
+  std::function<LogicalResult(func::FuncOp, bool, bool)> visit =
+      [&](func::FuncOp f, bool isHelper, bool isInKernel) -> LogicalResult {
+    isInKernel |= f->hasAttr(ktdp::kGridAttr);
+    auto key = std::make_pair(f.getOperation(), isHelper + isInKernel);
+    if (state[key] == 2)
       return success();
-    if (mark == 1)
+    if (state[key] == 1)
       return f->emitError("recursive calls are not supported");
-    mark = 1;
+    state[key] = 1;
     WalkResult result = f.walk([&](func::CallOp call) {
       auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
       if (!callee || callee.isExternal()) {
@@ -616,16 +621,18 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
             << call.getCallee() << " has no body";
         return WalkResult::interrupt();
       }
-      return failed(visit(callee)) ? WalkResult::interrupt()
-                                   : WalkResult::advance();
+      LogicalResult visited =
+          visit(callee, isInlined(call, isInKernel), isInKernel);
+      return failed(visited) ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())
       return failure();
-    state[f] = 2;
-    order.push_back(f);
+    state[key] = 2;
+    if (!isHelper)
+      order.insert(f);
     return success();
   };
-  if (failed(visit(entry)))
+  if (failed(visit(entry, false, false)))
     return nullptr;
 
   int64_t programBytes = 0;
@@ -653,7 +660,7 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
     FunctionLoader loader(plan, locations, *function, functions);
     if (failed(loader.load(f)))
       return nullptr;
-    int64_t bytes = getProgramBytes(f, *function);
+    int64_t bytes = getProgramBytes(*function);
     programBytes += bytes;
     if (programBytes > options.programBytes) {
       f->emitError("program memory is full: the ")

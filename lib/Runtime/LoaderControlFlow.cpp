@@ -3,6 +3,7 @@
 
 #include "LoaderImpl.h"
 
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -184,14 +185,20 @@ LogicalResult FunctionLoader::loadForall(Operation *op) {
 
 LogicalResult FunctionLoader::loadCall(Operation *op) {
   auto call = cast<func::CallOp>(op);
-  auto it = functions.find(call.getCallee());
-  if (it == functions.end())
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      op, call.getCalleeAttr());
+  if (!callee || callee.isExternal())
     return op->emitError("called function @")
            << call.getCallee() << " has no body";
-  if (call.getNumResults() != 0)
-    return op->emitError("calls with results are not supported");
-  if (function.hasGrid)
-    return op->emitError("a kernel (function with a grid) cannot call");
+  bool isKernel = callee->hasAttr(ktdp::kGridAttr);
+  if (isKernel && call.getNumResults() != 0)
+    return op->emitError("a kernel (function with a grid) has no results");
+  if (isKernel && function.hasGrid)
+    return op->emitError("a kernel (function with a grid) cannot call another");
+  if (isInlined(call, function.hasGrid))
+    return loadInlined(op, callee);
+  auto it = functions.find(call.getCallee());
+  assert(it != functions.end() && "callees are decoded first");
   function.hasCalls = true;
   auto &instr = add<CallInstr>(op);
   instr.callee = it->second;
@@ -202,4 +209,28 @@ LogicalResult FunctionLoader::loadCall(Operation *op) {
     instr.args.push_back(scalarSlot(operand));
   }
   return success();
+}
+
+LogicalResult FunctionLoader::loadInlined(Operation *op, func::FuncOp callee) {
+  if (!callee.getBody().hasOneBlock())
+    return callee->emitError(
+        "functions of more than one block are not supported");
+  mlir::Block &body = callee.getBody().front();
+  // The callee's values have one slot each, however often it is called.
+  auto transfer = [&](Operation *at, ValueRange from, ValueRange to) {
+    auto &instr = add<TransferInstr>(at);
+    return makeTransfer(at, from, to, true, instr.transfer);
+  };
+  ::spyre::runtime::Block block;
+  if (failed(transfer(op, op->getOperands(), body.getArguments())) ||
+      failed(loadBlock(body, block)))
+    return failure();
+  for (std::unique_ptr<Instr> &instr : block.instrs)
+    current->push_back(std::move(instr));
+  Operation *yield = body.getTerminator();
+  return transfer(yield, yield->getOperands(), op->getResults());
+}
+
+bool spyre::runtime::isInlined(func::CallOp call, bool isInKernel) {
+  return call.getNumResults() != 0 || isInKernel;
 }

@@ -82,6 +82,9 @@ private:
   mlir::LogicalResult loadAffine(mlir::Operation *op);
   mlir::LogicalResult loadControlFlow(mlir::Operation *op);
   mlir::LogicalResult loadCall(mlir::Operation *op);
+  /// The body of a helper, in place of its call.
+  mlir::LogicalResult loadInlined(mlir::Operation *op,
+                                  mlir::func::FuncOp callee);
   mlir::LogicalResult loadMemory(mlir::Operation *op);
   mlir::LogicalResult loadMemoryView(mlir::Operation *op);
   mlir::LogicalResult loadDistributedView(mlir::Operation *op);
@@ -100,6 +103,8 @@ private:
                                    std::vector<SizeSource> sizes, int shape,
                                    int result);
   mlir::LogicalResult loadPad(mlir::Operation *op);
+  /// The elements of a one-dimensional tensor, as sizes.
+  std::vector<SizeSource> loadShape(mlir::Value shape, mlir::Operation *op);
   mlir::LogicalResult loadParallel(mlir::Operation *op);
   mlir::LogicalResult loadForall(mlir::Operation *op);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
@@ -160,6 +165,10 @@ std::shared_ptr<Program> loadProgramWithNames(mlir::ModuleOp module,
 /// Appends the nodes of `expr`, dimensions before symbols; returns the last.
 int addAffineNodes(mlir::AffineExpr expr, unsigned numDims,
                    std::vector<AffineNode> &nodes);
+
+/// Whether a call of a function without a grid becomes the function's body
+/// because it has results or is (perhaps indirectly) made by a kernel.
+bool isInlined(mlir::func::CallOp call, bool isInKernel);
 
 /// Whether emitBodyOp knows `op`.
 bool isBodyOp(mlir::Operation *op);

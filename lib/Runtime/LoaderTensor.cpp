@@ -4,9 +4,38 @@
 #include "LoaderImpl.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace spyre::runtime;
+
+std::vector<SizeSource> FunctionLoader::loadShape(Value shape, Operation *op) {
+  std::vector<SizeSource> sizes;
+  DenseIntElementsAttr constant;
+  if (matchPattern(shape, m_Constant(&constant))) {
+    for (const APInt &size : constant.getValues<APInt>())
+      sizes.emplace_back().constant = size.getSExtValue();
+    return sizes;
+  }
+  if (auto elements = shape.getDefiningOp<tensor::FromElementsOp>()) {
+    for (Value size : elements.getElements())
+      sizes.emplace_back().slot = scalarSlot(size);
+    return sizes;
+  }
+  int64_t rank = cast<RankedTensorType>(shape.getType()).getDimSize(0);
+  for (int64_t d = 0; d < rank; ++d) {
+    ConstantScalar index{function.numScalars++, Elem::Index, {}};
+    index.value.i = d;
+    function.scalars.push_back(index);
+    auto &extract = add<ExtractInstr>(op);
+    extract.dst = function.numScalars++;
+    extract.source = tensorSlot(shape);
+    extract.elem = *elemOf(shape.getType());
+    extract.indices = {index.slot};
+    sizes.emplace_back().slot = extract.dst;
+  }
+  return sizes;
+}
 
 LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
   auto sizesOf = [&](ShapedType type, ValueRange dynamic) {
@@ -119,11 +148,18 @@ LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
     return success();
   }
   if (auto reshapeOp = dyn_cast<tensor::ReshapeOp>(op)) {
-    auto type = cast<RankedTensorType>(reshapeOp.getResult().getType());
-    if (!type.hasStaticShape())
-      return op->emitError("tensor.reshape to a dynamic shape is not supported "
-                           "by the runtime");
-    reshape(reshapeOp.getSource()).sizes = sizesOf(type, {});
+    auto type = dyn_cast<RankedTensorType>(reshapeOp.getResult().getType());
+    if (!type || !isa<RankedTensorType>(reshapeOp.getSource().getType()))
+      return op->emitError("reshape of unranked tensors is not supported");
+    if (type.hasStaticShape()) {
+      reshape(reshapeOp.getSource()).sizes = sizesOf(type, {});
+      return success();
+    }
+    std::vector<SizeSource> sizes = loadShape(reshapeOp.getShape(), op);
+    ReshapeInstr &instr = reshape(reshapeOp.getSource());
+    instr.sizes = std::move(sizes);
+    for (int64_t size : type.getShape())
+      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
     return success();
   }
   if (auto generate = dyn_cast<tensor::GenerateOp>(op))

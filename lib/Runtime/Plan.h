@@ -97,6 +97,7 @@ struct Function {
   std::vector<ConstantScalar> scalars;
   std::vector<ConstantTensor> tensors;
   Block body;
+  int64_t numOperations = 0; ///< those in bodies included
   bool hasCalls = false;
   bool accessesMemory = false;
   /// Holds a matrix product: neighbouring cores read the same tiles.

@@ -125,6 +125,37 @@ TEST(Program, ReportsWhatKernelsCost) {
   }
 }
 
+TEST(Program, NeedsSticksWhereLayoutsAndPoolsBegin) {
+  auto program = loadProgramBytes(R"(
+func.func @f(%x: index {ktdp.name = "x", ktdp.layout = #ktdp.layout<device_size = [1, 2, 64],
+    stride_map = [64, 64, 1], format = SEN169_FP16, host_dtype = float16, shape = [2, 64], strides = [64, 1]>},
+    %pool: index {ktdp.name = "pool", ktdp.pool_size = 256 : i64}) {
+  return
+})");
+  DeviceMemory memory;
+  auto x = static_cast<int64_t>(memory.allocate(256));
+  auto pool = static_cast<int64_t>(memory.allocate(256));
+  program->run(memory, {x / 2, pool});
+  RunOptions trusting;
+  trusting.check = Check::None;
+  auto message = [&](std::vector<int64_t> values) -> std::string {
+    program->run(memory, values, trusting);
+    try {
+      program->run(memory, values);
+    } catch (const Error &error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(message({x / 2 + 1, pool})
+                .find("error: argument 'x' starts at element " +
+                      std::to_string(x / 2 + 1) +
+                      " of 2 bytes, which is not on a stick of 128 bytes"),
+            std::string::npos);
+  EXPECT_NE(message({x / 2, pool + 64}).find("error: argument 'pool' starts"),
+            std::string::npos);
+}
+
 TEST(Program, RunsFromSeveralThreads) {
   auto program = loadProgramBytes(kProgram);
   auto work = [&](int64_t n) {
@@ -237,9 +268,10 @@ TEST(Program, RejectsBeforeRunning) {
               "grid is too large");
   expectError("func.func @f() { %0 = arith.constant 0.0 : f64\nreturn }",
               "element type is not supported: 'f64'");
-  expectError("func.func @f() attributes {grid = [2]} { call @g() : () -> ()\n"
-              "return }\nfunc.func private @g() { return }",
-              "cannot call");
+  expectError(
+      "func.func @f() attributes {grid = [2]} { call @g() : () -> ()\n"
+      "return }\nfunc.func private @g() attributes {grid = [1]} { return }",
+      "cannot call");
   expectError("", "no sequence function");
   EXPECT_THROW(loadProgramFile("/nonexistent.mlir"), Error);
 }

@@ -115,10 +115,10 @@ def program_memory(folder: str) -> None:
     %r = arith.addf %x_d, %c : tensor<64xf32>
     {store("x", (64,), "f32", "r").replace("v_x", "w_x").replace("x_t", "y_t")}"""
     text = grid(function("x", body), 4)
-    # Ten operations and a constant of two blocks on each of four cores.
+    # Nine operations and a constant of two blocks on each of four cores.
     os.makedirs(folder, exist_ok=True)
     device = os.path.join(folder, "device.json")
-    for room, fits in [(6144, True), (6143, False)]:
+    for room, fits in [(5632, True), (5631, False)]:
         with open(device, "w", encoding="utf-8") as file:
             json.dump({"segmentBytes": room}, file)
         if fits:
@@ -130,8 +130,34 @@ def program_memory(folder: str) -> None:
             [x],
             [
                 "program.mlir:1:1: error: program memory is full: the 4 cores of @f need "
-                "6144 bytes, and with what comes before the program takes 6144 of 6143 bytes"
+                "5632 bytes, and with what comes before the program takes 5632 of 5631 bytes"
             ],
             "--device",
             device,
         )
+
+
+def far(folder: str) -> None:
+    """With --oob=zero, too: a coordinate whose address would wrap around."""
+    x = np.arange(1, 65, dtype=np.float32)
+    body = """%v = ktdp.construct_memory_view %x, sizes: [64], strides: [1] {coordinate_set = SET,
+      memory_space = #ktdp.memory_space<global>} : memref<64xf32>
+    %t = ktdp.construct_access_tile %v[%n] {access_tile_set = SET, access_tile_order = ORDER}
+      : memref<64xf32> -> !ktdp.access_tile<64xindex>
+    %d = ktdp.load %t : !ktdp.access_tile<64xindex> -> tensor<64xf32>
+    %s = arith.addf %d, %d : tensor<64xf32>
+    ktdp.store %s, %t : tensor<64xf32>, !ktdp.access_tile<64xindex>"""
+    texts = []
+    # A set that is no box goes point by point.
+    for rest in ["", ", i mod 2 >= 0"]:
+        points = f"affine_set<(i) : (i >= 0, -i + 63 >= 0{rest})>"
+        text = body.replace("SET", points).replace("ORDER", "affine_map<(i) -> (i)>")
+        texts.append(function("x n", text))
+    for text in texts:
+        for at in [0, 1, 63, 64, 1000, -1, -63, -64, -1000, 2**40]:
+            ok(k.run(folder, text, [x, at], "--oob", "zero"))
+            expected = x.copy()
+            expected[max(at, 0) : max(64 + min(at, 0), 0)] *= 2
+            assert (k.result(folder, "x") == expected).all(), at
+        for at in [2**63 - 1, 2**62, 2**62 - 1, -(2**62), 2**61, -(2**63)]:
+            fails(folder, text, [x, at], [f"coordinate {at} of"], "--oob", "zero")
