@@ -26,6 +26,8 @@ from torch_spyre import compile_backend
 OWN_LIMIT = 0.5
 GROWTH_LIMIT = 2.2
 RUN_LIMIT = 5.0
+#: Microseconds of one pass per device operation, on 40 blocks.
+PASS_LIMIT = 50.0
 
 
 class OwnTime:
@@ -62,8 +64,8 @@ def empty_caches() -> None:
     torch_spyre.clear_cache()
 
 
-def compile_once(model: nn.Module, x: torch.Tensor) -> tuple[float, float, dict]:
-    """Seconds of the first call, those after AOT, and those of each pass."""
+def compile_once(model: nn.Module, x: torch.Tensor) -> tuple[float, float, dict, int]:
+    """Seconds of the first call, those after AOT and of each pass; device ops."""
     empty_caches()
     before = len(compile_backend.compiled_parts())
     with OwnTime() as own, torch.no_grad():
@@ -71,7 +73,9 @@ def compile_once(model: nn.Module, x: torch.Tensor) -> tuple[float, float, dict]
         torch.compile(model, backend="spyre", dynamic=False)(x)
         total = time.perf_counter() - started
     passes: dict[str, float] = {}
+    operations = 0
     for part in compile_backend.compiled_parts()[before:]:
+        operations += part.graph.print_ktir().count(" call @")
         for name, seconds in part.graph.pass_seconds:
             passes[name] = passes.get(name, 0.0) + seconds
     # The first call also runs once.
@@ -79,7 +83,7 @@ def compile_once(model: nn.Module, x: torch.Tensor) -> tuple[float, float, dict]
         started = time.perf_counter()
         torch.compile(model, backend="spyre", dynamic=False)(x)
         total -= time.perf_counter() - started
-    return total, own.seconds, passes
+    return total, own.seconds, passes, operations
 
 
 def encoder_layer() -> nn.Module:
@@ -117,7 +121,7 @@ def compile_own_time(repeats: int) -> Row:
         compile_once(model, x)
         own, rest = [], []
         for _ in range(repeats):
-            total, mine, _ = compile_once(model, x)
+            total, mine, _, _ = compile_once(model, x)
             own.append(mine)
             rest.append(total - mine)
     finally:
@@ -145,7 +149,10 @@ class Blocks(nn.Module):
 
 
 def compile_growth(repeats: int) -> tuple[list[Row], list[str]]:
-    """(T80 - T40) / (T40 - T20) of the own time, in all and per pass."""
+    """Growth of the own time, in all and per pass, and time per operation.
+
+    Growth is (T80 - T40) / (T40 - T20).
+    """
     counts = (20, 40, 80)
     x = torch.randn(8, 128, dtype=torch.float16).to("spyre")
     models = {n: Blocks(n).eval().half().to("spyre") for n in counts}
@@ -155,7 +162,7 @@ def compile_growth(repeats: int) -> tuple[list[Row], list[str]]:
         for count, model in models.items():
             runs[count].append(compile_once(model, x))
     # The smallest after the first: noise only adds.
-    totals = [min(own for _, own, _ in runs[n][1:]) for n in counts]
+    totals = [min(run[1] for run in runs[n][1:]) for n in counts]
     passes = [
         {name: min(r[2][name] for r in runs[n][1:]) for name in runs[n][0][2]}
         for n in counts
@@ -166,19 +173,33 @@ def compile_growth(repeats: int) -> tuple[list[Row], list[str]]:
         totals[1] - totals[0],
         GROWTH_LIMIT,
     )
-    lines = [f"{'pass, ms':<44}{'20':>11}{'40':>11}{'80':>11}{'growth':>10}"]
+    operations = runs[40][0][3]
+    slowest = max(
+        (seconds, name)
+        for name, seconds in passes[1].items()
+        if name not in ("load", "convert-spyre-graph-to-ktir")
+    )
+    cost = Row(
+        f"{slowest[1]}, {operations} ops: per op / 1 us",
+        slowest[0] / operations,
+        1e-6,
+        PASS_LIMIT,
+    )
+    lines = [
+        f"{'pass, ms':<44}{'20':>11}{'40':>11}{'80':>11}{'growth':>10}{'us/op':>10}"
+    ]
     for name in passes[0]:
         t20, t40, t80 = (p.get(name, 0.0) for p in passes)
         growth = (t80 - t40) / (t40 - t20) if t40 > t20 else float("nan")
         lines.append(
             f"{name:<44}{t20 * 1e3:>11.2f}{t40 * 1e3:>11.2f}{t80 * 1e3:>11.2f}"
-            f"{growth:>10.2f}"
+            f"{growth:>10.2f}{t40 / operations * 1e6:>10.1f}"
         )
     lines.append(
         f"{'import to executable':<44}{totals[0] * 1e3:>11.2f}"
         f"{totals[1] * 1e3:>11.2f}{totals[2] * 1e3:>11.2f}{row.ratio:>10.2f}"
     )
-    return [row], lines
+    return [row, cost], lines
 
 
 def seconds_of(

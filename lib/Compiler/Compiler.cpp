@@ -139,6 +139,11 @@ void spyre::dumpModule(const std::string &folder, const std::string &name,
 // Compiling
 //===----------------------------------------------------------------------===//
 
+/// In the dump folder: the decisions of the plan, and those that are to replace
+/// the planned ones if the caller put them there.
+static constexpr const char kDecisionsOutFile[] = "decisions.json";
+static constexpr const char kDecisionsInFile[] = "decisions-in.json";
+
 std::string spyre::getCacheKey(const GraphBuilder &builder,
                                const CompileOptions &options) {
   llvm::SHA256 hash;
@@ -192,6 +197,16 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   pipeline.superdscCompatible =
       options.superdscCompatible || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
+  if (!options.dumpDir.empty()) {
+    auto inDump = [&](StringRef name) {
+      SmallString<128> path(options.dumpDir);
+      llvm::sys::path::append(path, name);
+      return path.str().str();
+    };
+    pipeline.decisionsOut = inDump(kDecisionsOutFile);
+    if (llvm::sys::fs::exists(inDump(kDecisionsInFile)))
+      pipeline.decisionsIn = inDump(kDecisionsInFile);
+  }
   buildSpyrePipeline(manager, pipeline);
   bool compiled = succeeded(manager.run(*module));
   if (compiled && options.throughSuperDSC) {

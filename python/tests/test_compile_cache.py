@@ -13,6 +13,7 @@ import torch_spyre
 from inputs import values
 from numerics import assert_exact, compiled
 from torch_spyre import _C, _cache
+from torch_spyre.compile_backend import compiled_parts
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
@@ -169,6 +170,50 @@ def dumped(folder, function, *inputs, monkeypatch):
     monkeypatch.setenv("SPYRE_DUMP_DIR", str(folder))
     result = compiled(function)(*inputs)
     return result, sorted(p for p in Path(folder).iterdir() if p.is_dir())
+
+
+def test_decisions_of_a_dump_are_honoured(tmp_path, monkeypatch):
+    x = values((64, 256), torch.float16).to("spyre")
+    expected, (first,) = dumped(
+        tmp_path / "first", torch.exp, x, monkeypatch=monkeypatch
+    )
+    decisions = json.loads((first / "decisions.json").read_text())
+    (op,) = [
+        op
+        for function in decisions["functions"]
+        for op in function["ops"]
+        if op["op"] == "spyre_graph.exp"
+    ]
+
+    def save():
+        # Graphs are numbered in each process: a later one finds its name.
+        number = int(first.name.removeprefix("graph"))
+        for later in range(number + 1, number + 9):
+            folder = tmp_path / "edited" / f"graph{later}"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "decisions.json").write_text(json.dumps(decisions))
+
+    op["division"] = {"splits": [3, 2], "chunks": [22, 128]}
+    save()
+    monkeypatch.setenv("SPYRE_DECISIONS_IN", str(tmp_path / "edited"))
+    actual, (second,) = dumped(
+        tmp_path / "second", torch.exp, x, monkeypatch=monkeypatch
+    )
+    assert torch.equal(actual.cpu(), expected.cpu())
+    assert compiled_parts()[-1].report()[0]["num_cores"] == 6
+    honoured = json.loads((second / "decisions.json").read_text())
+    assert honoured["functions"][0]["ops"][0]["division"] == op["division"]
+
+    # A plan that cannot be is refused, and so is that of another graph.
+    op["division"] = {"splits": [3, 4], "chunks": [22, 65]}
+    save()
+    with pytest.raises(Exception, match="same stick"):
+        dumped(tmp_path / "third", torch.exp, x, monkeypatch=monkeypatch)
+    with pytest.raises(Exception, match="for another operation"):
+        dumped(tmp_path / "fourth", torch.neg, x, monkeypatch=monkeypatch)
+    monkeypatch.delenv("SPYRE_DUMP_DIR")
+    with pytest.raises(Exception, match="needs SPYRE_DUMP_DIR"):
+        compiled(torch.sin)(x)
 
 
 def test_dumps_are_read_back(tmp_path, monkeypatch):

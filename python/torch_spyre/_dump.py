@@ -2,8 +2,9 @@
 """What ``SPYRE_DUMP_DIR`` and ``TORCH_SPYRE_DEBUG=1`` leave behind.
 
 One folder per compiled part: the FX nodes, the imported graph, the IR after
-each pass, the KTIR program, its inputs as ``.npy`` and the command that runs
-it again with ``spyre-run``.
+each pass, the plan's decisions, the KTIR program, its inputs as ``.npy`` and the
+command that runs it again with ``spyre-run``. ``SPYRE_DECISIONS_IN=folder`` takes
+the decisions of each part from an earlier dump, where they may have been edited.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,21 @@ def dump_dir() -> Path | None:
     if folder:
         return Path(folder)
     return Path("spyre_debug") if _BOOLEANS[debug] else None
+
+
+def decisions_dir() -> Path | None:
+    """The dump whose decisions replace the planned ones, or None.
+
+    Raises ValueError if it is no folder, or if nothing is dumped.
+    """
+    folder = os.environ.get("SPYRE_DECISIONS_IN")
+    if not folder:
+        return None
+    if not Path(folder).is_dir():
+        raise ValueError(f"SPYRE_DECISIONS_IN is {folder!r}, which is no folder")
+    if dump_dir() is None:
+        raise ValueError("SPYRE_DECISIONS_IN needs SPYRE_DUMP_DIR as well")
+    return Path(folder)
 
 
 @dataclass
@@ -104,7 +121,7 @@ def _read_storage(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | No
 
 def begin(name: str, nodes: list[Node]) -> PartDump | None:
     """Opens the folder of a part about to be compiled, if dumping is on."""
-    base = dump_dir()
+    base, decisions = dump_dir(), decisions_dir()
     if base is None:
         return None
     folder = base / name
@@ -115,4 +132,8 @@ def begin(name: str, nodes: list[Node]) -> PartDump | None:
     folder.mkdir(parents=True)
     graph = nodes[0].graph if nodes else None
     (folder / "fx_graph.txt").write_text(f"{graph}\n")
+    if decisions is not None and (decisions / folder.name / "decisions.json").exists():
+        shutil.copy(
+            decisions / folder.name / "decisions.json", folder / "decisions-in.json"
+        )
     return PartDump(folder)

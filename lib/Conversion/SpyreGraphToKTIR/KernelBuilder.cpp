@@ -3,6 +3,7 @@
 //-*-===//
 
 #include "KernelBuilder.h"
+#include "Spyre/Device/DeviceSpec.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -115,46 +116,84 @@ int64_t KernelBuilder::getGranularity(unsigned dim) const {
   return granularity;
 }
 
+/// Halves sub-tiles until they fit, then doubles them again where there is
+/// room: greedily, the dimension that leaves least traffic first.
 LogicalResult KernelBuilder::chooseTiles() {
   SmallVector<int64_t> tiles;
   for (Loop &loop : loops)
     tiles.push_back(loop.chunk);
-  if (combiner == Combiner::ScanAdd)
+  bool isScan = combiner == Combiner::ScanAdd;
+  if (isScan)
     for (unsigned dim = 0; dim < loops.size(); ++dim)
       if (loops[dim].isReduction)
         tiles[dim] = std::min<int64_t>(tiles[dim], 1);
-  while (getTileBytes(tiles) > lxBytes) {
-    // Halve the dimension that saves most; of equals the outermost parallel
-    // one, so that inner runs stay long and accumulators few.
-    int64_t best = -1, bestBytes = getTileBytes(tiles);
-    bool bestIsReduction = true;
+  // Bytes that a core moves, in terms of device memory: each operand is loaded
+  // anew for every sub-tile of a dimension that it lacks.
+  ::spyre::DeviceSpec spec;
+  double lxShare =
+      spec.effectiveMemoryBytesPerSecond /
+      (static_cast<double>(spec.numCores) * spec.lxBytesPerSecondPerCore);
+  auto getTraffic = [&](ArrayRef<int64_t> candidate) {
+    double total = 0;
+    for (unsigned operand = 0; operand <= getInit(); ++operand) {
+      double bytes =
+          ::spyre::storageBytes(storage[operand].layout.getDataFormat());
+      SmallVector<unsigned> dims = getTileDims(operand);
+      for (unsigned dim = 0; dim < loops.size(); ++dim) {
+        if (llvm::is_contained(dims, dim))
+          bytes *= static_cast<double>(loops[dim].chunk);
+        else if (operand != getInit() && candidate[dim] > 0)
+          bytes *= static_cast<double>(
+              llvm::divideCeilSigned(loops[dim].chunk, candidate[dim]));
+      }
+      total += storage[operand].isInLX ? bytes * lxShare : bytes;
+    }
+    return total;
+  };
+  /// The best of the tiles that differ from the current ones in one dimension.
+  auto change = [&](function_ref<int64_t(unsigned)> getTile,
+                    function_ref<bool(int64_t)> isWanted) {
+    std::optional<std::tuple<double, bool, int64_t>> best;
+    SmallVector<int64_t> result;
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
-      int64_t granularity = getGranularity(dim);
-      int64_t half = llvm::divideCeilSigned(
-                         llvm::divideCeilSigned(tiles[dim], 2), granularity) *
-                     granularity;
-      if (half >= tiles[dim])
+      if (isScan && loops[dim].isReduction)
         continue;
       SmallVector<int64_t> candidate(tiles);
-      candidate[dim] = half;
+      candidate[dim] = getTile(dim);
       int64_t bytes = getTileBytes(candidate);
-      if (best < 0 ||
-          (bestIsReduction && !loops[dim].isReduction &&
-           bytes < getTileBytes(tiles)) ||
-          (bestIsReduction == loops[dim].isReduction && bytes < bestBytes)) {
-        best = dim;
-        bestBytes = bytes;
-        bestIsReduction = loops[dim].isReduction;
-      }
+      if (candidate[dim] == tiles[dim] || !isWanted(bytes))
+        continue;
+      // Of equals a parallel dimension: its sub-tiles carry nothing.
+      std::tuple<double, bool, int64_t> rank(getTraffic(candidate),
+                                             loops[dim].isReduction, bytes);
+      if (best && *best <= rank)
+        continue;
+      best = rank;
+      result = candidate;
     }
-    if (best < 0)
-      return op->emitOpError() << "needs " << getTileBytes(tiles)
-                               << " bytes of LX for its smallest tiles, but "
-                               << lxBytes << " are left over";
-    int64_t granularity = getGranularity(best);
-    tiles[best] = llvm::divideCeilSigned(llvm::divideCeilSigned(tiles[best], 2),
-                                         granularity) *
-                  granularity;
+    if (best)
+      tiles = result;
+    return best.has_value();
+  };
+  bool isCut = false;
+  while (getTileBytes(tiles) > lxBytes) {
+    int64_t bytes = getTileBytes(tiles);
+    auto half = [&](unsigned dim) {
+      return std::min<int64_t>(
+          tiles[dim], llvm::alignTo(llvm::divideCeilSigned(tiles[dim], 2),
+                                    getGranularity(dim)));
+    };
+    isCut = change(half, [&](int64_t smaller) { return smaller < bytes; });
+    if (!isCut)
+      return op->emitOpError()
+             << "needs " << bytes << " bytes of LX for its smallest tiles, but "
+             << lxBytes << " are left over";
+  }
+  auto twice = [&](unsigned dim) {
+    return std::min(2 * tiles[dim], loops[dim].chunk);
+  };
+  while (isCut &&
+         change(twice, [&](int64_t bytes) { return bytes <= lxBytes; })) {
   }
   for (auto [loop, tile] : llvm::zip(loops, tiles))
     loop.tile = tile;

@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::spyre_graph {
@@ -27,6 +29,12 @@ constexpr unsigned kMaxGroupOps = 48;
 
 /// Numbers of tiles with more loop iterations than this are not considered.
 constexpr int64_t kMaxTiles = 1024;
+
+remark::RemarkOpts named(StringRef name, Operation *op) {
+  return remark::RemarkOpts::name(name)
+      .category("spyre-coarse-tiling")
+      .function(op->getParentOfType<func::FuncOp>().getName());
+}
 
 ShapedType typeOf(Value value) { return cast<ShapedType>(value.getType()); }
 
@@ -55,7 +63,14 @@ public:
     llvm::MapVector<ArrayAttr, OpGroup> groups;
     for (Operation &op : block)
       if (auto hints = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
-        if (reducesHinted(cast<SpyreOpInterface>(op), hints)) {
+        if (std::optional<int64_t> reduced =
+                getReducedHint(cast<SpyreOpInterface>(op), hints)) {
+          remark::missed(op.getLoc(), named("outside-hint", &op))
+              << (op.getName().stripDialect() +
+                  " runs on the whole, outside the hinted loop, because it "
+                  "reduces loop dimension " +
+                  Twine(*reduced) + ", which the hint cuts into tiles")
+                     .str();
           op.removeAttr(kTileHintsAttrName);
           continue;
         }
@@ -91,6 +106,7 @@ public:
         return op->emitOpError("changes the stick of a part of a tensor, which "
                                "SuperDSC cannot say");
       tilings.push_back({group, Tiling{levels}});
+      explain(group, tilings.back().second, "as hinted");
       buildTileLoops(group, levels);
     }
     return success();
@@ -118,7 +134,16 @@ public:
             llvm::any_of(larger,
                          [&](Operation *op) { return grouped.contains(op); }))
           break;
-        std::optional<Tiling> next = findTiling(larger);
+        std::string reason;
+        std::optional<Tiling> next = findTiling(larger, reason);
+        if (!next && !tiling)
+          remark::missed(large[first]->getLoc(), named("whole", large[first]))
+              << (large[first]->getName().stripDialect() +
+                  " runs on the whole although its result of " +
+                  Twine(static_cast<int64_t>(
+                      wholeBytes(large[first].getSpyreInit()))) +
+                  " bytes is larger than the LX of all cores: " + reason)
+                     .str();
         if (!next || (tiling && next->savedSeconds <= tiling->savedSeconds))
           break;
         group = std::move(larger);
@@ -135,8 +160,15 @@ public:
       grouped.insert(group.begin(), group.end());
       tilings.push_back({std::move(group), std::move(*tiling)});
     }
-    for (size_t number = numHinted; number < tilings.size(); ++number)
-      buildTileLoops(tilings[number].first, tilings[number].second.levels);
+    for (size_t number = numHinted; number < tilings.size(); ++number) {
+      auto &[group, tiling] = tilings[number];
+      explain(group, tiling,
+              llvm::formatv("saves {0} bytes of traffic, {1:e2} s",
+                            static_cast<int64_t>(tiling.savedBytes),
+                            tiling.savedSeconds)
+                  .str());
+      buildTileLoops(group, tiling.levels);
+    }
   }
 
   std::vector<std::pair<OpGroup, Tiling>> tilings;
@@ -149,17 +181,41 @@ private:
       order[&op] = next++;
   }
 
-  /// Whether an operation reduces a dimension that its hints cut. It then runs
-  /// on the whole, outside the loops: the gradient of a weight under a hint
-  /// that cuts tokens is such an operation.
-  static bool reducesHinted(SpyreOpInterface op, ArrayAttr hints) {
+  /// Says which operations run tile by tile, and why.
+  static void explain(const OpGroup &group, const Tiling &tiling,
+                      const std::string &why) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    size_t numTiled = llvm::count_if(
+        group, [&](Operation *op) { return isTiled(op, tiling.levels); });
+    os << numTiled << (numTiled == 1 ? " operation" : " operations") << " from "
+       << group.front()->getName().stripDialect() << " to "
+       << group.back()->getName().stripDialect() << " in ";
+    llvm::interleave(
+        tiling.levels, os,
+        [&](const TileLevel &level) {
+          os << level.getNumTiles() << " tiles of " << level.tile;
+        },
+        " times ");
+    os << ": " << why;
+    remark::passed(group.front()->getLoc(), named("tiled", group.front()))
+        << text;
+  }
+
+  /// A dimension that an operation reduces and its hints cut. The operation
+  /// then runs on the whole, outside the loops: the gradient of a weight under
+  /// a hint that cuts tokens is such an operation.
+  static std::optional<int64_t> getReducedHint(SpyreOpInterface op,
+                                               ArrayAttr hints) {
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
-    return llvm::any_of(hints, [&](Attribute hint) {
+    for (Attribute hint : hints) {
       auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
-      return numbers && numbers.size() == 3 && numbers[1] >= 0 &&
-             numbers[1] < static_cast<int64_t>(kinds.size()) &&
-             kinds[numbers[1]] != utils::IteratorType::parallel;
-    });
+      if (numbers && numbers.size() == 3 && numbers[1] >= 0 &&
+          numbers[1] < static_cast<int64_t>(kinds.size()) &&
+          kinds[numbers[1]] != utils::IteratorType::parallel)
+        return numbers[1];
+    }
+    return std::nullopt;
   }
 
   /// The level that the hints at one depth ask for; none if no operation has
@@ -274,9 +330,13 @@ private:
     return OpGroup(members.begin(), members.end());
   }
 
-  std::optional<Tiling> findTiling(const OpGroup &group) const {
-    if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>))
+  /// The best tiling of a group, or nothing and `reason` says why.
+  std::optional<Tiling> findTiling(const OpGroup &group,
+                                   std::string &reason) const {
+    if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
+      reason = "something between it and its users is no device operation";
       return std::nullopt;
+    }
     // Every level cuts the operation that has most parallel dimensions.
     std::vector<TileLevel> levels;
     SpyreOpInterface seed;
@@ -290,14 +350,17 @@ private:
       }
     }
     SmallVector<int64_t> extents = seed.getLoopExtents();
-    std::string reason;
     for (unsigned dim = 0; dim < extents.size(); ++dim)
       if (extents[dim] > 1)
         if (std::optional<TileLevel> level =
                 getTileLevel(group, seed, dim, reason))
           levels.push_back(std::move(*level));
+    if (!levels.empty())
+      reason = "no equal tiles of whole sticks fit in LX and keep all cores "
+               "busy";
     std::optional<Tiling> best;
     auto consider = [&](Tiling tiling) {
+      reason = "no tiles save time";
       if (findPartialRestickify(group, tiling.levels))
         return;
       evaluate(group, tiling);
@@ -523,7 +586,8 @@ private:
         larger = close(larger);
         if (larger.size() > kMaxGroupOps)
           continue;
-        std::optional<Tiling> next = findTiling(larger);
+        std::string reason;
+        std::optional<Tiling> next = findTiling(larger, reason);
         if (!next || next->savedSeconds <= tiling.savedSeconds)
           continue;
         group = std::move(larger);
