@@ -17,8 +17,8 @@ using Point = std::vector<int64_t>;
 struct Random {
   explicit Random(unsigned seed) : engine(seed) {}
   int64_t in(int64_t low, int64_t high) {
-    return low + static_cast<int64_t>(
-                     engine() % static_cast<uint64_t>(high - low + 1));
+    return low + static_cast<int64_t>(engine() %
+                                      static_cast<uint64_t>(high - low + 1));
   }
   std::mt19937_64 engine;
 };
@@ -46,7 +46,8 @@ struct Part {
 struct Case {
   int rank;
   Point shape, at, extents;
-  std::vector<int> order; ///< the tile's k-th dimension is the set's order[k]-th
+  std::vector<int>
+      order; ///< the tile's k-th dimension is the set's order[k]-th
   std::vector<Part> parts;
 };
 } // namespace
@@ -61,8 +62,8 @@ static std::string list(size_t count, F &&text, const char *separator = ", ") {
 }
 
 static std::string shapeText(const Point &sizes) {
-  return list(sizes.size(), [&](size_t d) { return std::to_string(sizes[d]); },
-              "x");
+  return list(
+      sizes.size(), [&](size_t d) { return std::to_string(sizes[d]); }, "x");
 }
 
 static std::string boxText(const Point &low, const Point &high) {
@@ -97,11 +98,11 @@ static std::string program(const Case &c, bool isStore) {
   Point end;
   for (int64_t size : c.extents)
     end.push_back(size - 1);
-  std::string identity =
-      "affine_map<(" + list(c.rank, dims) + ") -> (" + list(c.rank, dims) + ")>";
-  std::string order =
-      "affine_map<(" + list(c.rank, dims) + ") -> (" +
-      list(c.rank, [&](size_t k) { return dims(c.order[k]); }) + ")>";
+  std::string identity = "affine_map<(" + list(c.rank, dims) + ") -> (" +
+                         list(c.rank, dims) + ")>";
+  std::string order = "affine_map<(" + list(c.rank, dims) + ") -> (" +
+                      list(c.rank, [&](size_t k) { return dims(c.order[k]); }) +
+                      ")>";
   std::string text = "func.func @f(";
   for (size_t i = 0; i < c.parts.size(); ++i)
     text += "%p" + std::to_string(i) + ": index, ";
@@ -130,10 +131,10 @@ static std::string program(const Case &c, bool isStore) {
   Point strides(c.rank, 1);
   for (int d = c.rank - 1; d-- > 0;)
     strides[d] = strides[d + 1] * tile[d + 1];
-  text += "%v = ktdp.construct_distributed_memory_view (" +
-          list(c.parts.size(),
-               [](size_t i) { return "%v" + std::to_string(i); }) +
-          " : " + types + ") : " + whole + "\n";
+  text +=
+      "%v = ktdp.construct_distributed_memory_view (" +
+      list(c.parts.size(), [](size_t i) { return "%v" + std::to_string(i); }) +
+      " : " + types + ") : " + whole + "\n";
   for (int d = 0; d < c.rank; ++d)
     text += "%at" + std::to_string(d) + " = arith.constant " +
             std::to_string(c.at[d]) + " : index\n";
@@ -190,7 +191,8 @@ static Case makeCase(Random &random, DeviceMemory &memory) {
       part.data = reinterpret_cast<float *>(memory.at(address));
     } else {
       part.element = i * 4096;
-      part.data = reinterpret_cast<float *>(memory.lx(part.core)) + part.element;
+      part.data =
+          reinterpret_cast<float *>(memory.lx(part.core)) + part.element;
     }
     for (int64_t k = 0; k < part.span; ++k)
       part.data[k] = static_cast<float>(1000 * (i + 1) + k);
