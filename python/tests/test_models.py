@@ -321,22 +321,28 @@ def test_spyre_run_of_a_training_step(name, tmp_path, monkeypatch):
 
 @pytest.mark.skipif(not SPYRE_RUN.exists(), reason="spyre-run is not built")
 @pytest.mark.parametrize("batch", [1, 3, 8])
-def test_spyre_run_of_a_decode_step(batch, tmp_path, monkeypatch):
-    """A program that updates its arguments leaves the same caches."""
+def test_spyre_run_of_prefill_and_decode(batch, tmp_path, monkeypatch):
+    """Programs that update their arguments leave the same caches."""
     torch.manual_seed(1)
     config = LlamaConfig()
     model = Llama(config).eval().half().to("spyre")
     cache = model.make_cache(batch, torch.zeros(1).half().to("spyre"))
     monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
-    with torch.no_grad():
-        tokens, positions = torch.tensor([[5, 9, 2]] * batch), torch.arange(3)
-        actual = compiled(model)(tokens.to("spyre"), positions.to("spyre"), cache).cpu()
-    (folder,) = [p for p in tmp_path.iterdir() if p.is_dir()]
-    outputs = run_dumped(folder)
-    logits = torch.from_numpy(outputs.pop("out0"))
-    assert_exact(logits.view(actual.shape), actual)
-    for tensor in to_host([t for pair in cache for t in pair]):
-        assert_among(tensor, outputs.values())
+    forward = compiled(model)
+    prompt, known = torch.tensor([[5, 9, 2]] * batch), set()
+    for tokens, positions in [
+        (prompt, torch.arange(3)),
+        (prompt[:, :1], torch.tensor([3])),
+    ]:
+        with torch.no_grad():
+            actual = forward(tokens.to("spyre"), positions.to("spyre"), cache).cpu()
+        (folder,) = {p for p in tmp_path.iterdir() if p.is_dir()} - known
+        known.add(folder)
+        outputs = run_dumped(folder)
+        logits = torch.from_numpy(outputs.pop("out0"))
+        assert_exact(logits.view(actual.shape), actual)
+        for tensor in to_host([t for pair in cache for t in pair]):
+            assert_among(tensor, outputs.values())
 
 
 def test_spyre_run_links_no_torch():
