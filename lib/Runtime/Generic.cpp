@@ -306,7 +306,8 @@ void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
     Loop &loop = nest.loops[strip];
     loop.extent = std::min(length, extent - start);
     for (int k = 0; k < nest.numOperands; ++k)
-      nest.base[k] = nest.at(k, start * loop.stride[k]);
+      if (nest.base[k])
+        nest.base[k] = nest.at(k, start * loop.stride[k]);
     for (int i = 0; i < numPieces; ++i) {
       pieces[i].tile->load(pieces[i].buffer->data(), core.ieee, pieces[i].dim,
                            start, loop.extent);

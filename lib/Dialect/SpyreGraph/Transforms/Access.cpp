@@ -141,9 +141,11 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     }
     // Where the lane written is not aligned with a loop dimension, a cut in any
     // dimension that the lane depends on may fall inside a stick.
-    if (number == initNumber && access.kind == LaneAccess::Irregular)
-      for (unsigned dim : getUsedDims(access.lane, extents).set_bits())
+    if (number == initNumber && access.kind == LaneAccess::Irregular) {
+      llvm::SmallBitVector usedDims = getUsedDims(access.lane, extents);
+      for (unsigned dim : usedDims.set_bits())
         granularity[dim] = extents[dim];
+    }
   }
   return granularity;
 }

@@ -150,7 +150,8 @@ private:
     SmallVector<AffineExpr> replacements(extents.size(),
                                          getAffineConstantExpr(0, context));
     SmallVector<AffineExpr> results;
-    for (unsigned loop : getUsedDims(map, extents).set_bits()) {
+    llvm::SmallBitVector usedDims = getUsedDims(map, extents);
+    for (unsigned loop : usedDims.set_bits()) {
       replacements[loop] = getAffineDimExpr(used.loops.size(), context);
       results.push_back(getAffineDimExpr(loop, context));
       used.loops.push_back(loop);

@@ -333,7 +333,8 @@ private:
                                        builder.getAffineConstantExpr(0));
     SmallVector<int64_t> order;
     int64_t stickDim = -1;
-    for (unsigned dim : getUsedDims(map, info.extents).set_bits()) {
+    llvm::SmallBitVector usedDims = getUsedDims(map, info.extents);
+    for (unsigned dim : usedDims.set_bits()) {
       unsigned position = plan.loopDims.size();
       renumbered[dim] = builder.getAffineDimExpr(position);
       if (stick && *stick == dim)
