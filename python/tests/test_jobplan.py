@@ -255,3 +255,57 @@ def test_constants():
     assert _C.encode_constant(-0.0, formats.SEN169_FP16) == 0x8000
     with pytest.raises(ValueError, match="found IEEE_INT32"):
         _C.encode_constant(1.0, formats.IEEE_INT32)
+
+
+# Name: function, dimensions of each input, and the dimensions along which a
+# launch of the program on larger tensors runs (all others are refused).
+TILED = {
+    "pointwise": (lambda x, y: x * y + 1, ["mn", "mn"], "n"),
+    "broadcast": (lambda x, y: x + y, ["mn", "n"], "n"),
+    "rows": (lambda x: x + 1, ["1n"], "n"),
+    "sum over rows": (lambda x: x.sum(0), ["mn"], "n"),
+    "sum over columns": (lambda x: x.sum(1), ["mn"], ""),
+    "matmul": (lambda x, y: x @ y, ["mk", "kn"], "n"),
+    "maximum over rows": (lambda x: x - x.amax(0, keepdim=True), ["mn"], "n"),
+    "maximum over columns": (lambda x: x - x.amax(1, keepdim=True), ["mn"], ""),
+    "triangle": (torch.triu, ["mn"], ""),
+    "running sum": (lambda x: x.cumsum(1), ["mn"], ""),
+    "transposed": (lambda x: x.t() + 1, ["mn"], "n"),
+    "transposed square": (lambda x: x + x.t(), ["nn"], ""),
+    "shifted": (lambda x: torch.roll(x, 64, 1), ["mn"], ""),
+    "flattened": (lambda x: x.reshape(-1) + 1, ["mn"], ""),
+    "batched": (lambda x, y: x + y, ["bmn", "mn"], ""),
+}
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_tiled_launches_are_refused_or_right(name, tmp_path, monkeypatch):
+    function, dims, runs = TILED[name]
+    base = {"b": 2, "m": 64, "n": 128, "k": 64, "1": 1}
+
+    def inputs(**sizes):
+        torch.manual_seed(0)
+        sizes = {**base, **sizes}
+        shapes = [[sizes[dim] for dim in own] for own in dims]
+        return [torch.randint(-2, 3, shape).half().to("spyre") for shape in shapes]
+
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    compiled(function)(*inputs())
+    monkeypatch.delenv("SPYRE_DUMP_DIR")
+    (planned,) = tmp_path.glob("*/*spyre-verify-plan.mlir")
+    plan = _C.prepare_kernel(translate(planned, tmp_path / "code"))
+    ran = ""
+    for dim in sorted(set("".join(dims)) - {"1"}):
+        larger = inputs(**{dim: 3 * base[dim]})
+        expected = compiled(function)(*larger)
+        layout = _C.get_spyre_tensor_layout(expected)
+        size, stride = expected.size(), expected.stride()
+        out = _C.empty_with_layout(size, stride, expected.dtype, layout)
+        try:
+            _C.launch_jobplan(plan, [*larger, out])
+        except _C.SpyreError as error:
+            assert "SPYRECODE-LAUNCH" in str(error)
+            continue
+        ran += dim
+        assert_exact(to_host(out), to_host(expected))
+    assert ran == runs
