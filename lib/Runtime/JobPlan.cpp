@@ -143,36 +143,42 @@ JobPlan::getValues(const Job::PlacedImage &placed,
   return values;
 }
 
-void JobPlan::runStep(const JobStep &step, const std::vector<int64_t> &inputs,
-                      const RunOptions &options, double &seconds) {
+std::optional<RunReport> JobPlan::runStep(const JobStep &step,
+                                          const std::vector<int64_t> &inputs,
+                                          const RunOptions &options) {
   switch (step.kind) {
   case JobStep::HostCompute:
     computeOnHost(step, inputs);
-    return;
+    return std::nullopt;
   case JobStep::H2D:
     std::memcpy(memory.at(base + step.offset), buffers[step.buffer].data(),
                 step.sizeInBytes);
-    return;
+    return std::nullopt;
   case JobStep::D2H:
     std::memcpy(buffers[step.buffer].data(), memory.at(base + step.offset),
                 step.sizeInBytes);
-    return;
-  case JobStep::Compute: {
-    const Job::PlacedImage &placed = job.images[step.image];
-    placed.image.program->run(memory, getValues(placed, inputs), options);
-    seconds += placed.image.program->predictedSeconds();
-    return;
+    return std::nullopt;
+  case JobStep::Compute:
+    break;
   }
-  }
+  const Job::PlacedImage &placed = job.images[step.image];
+  return placed.image.program->run(memory, getValues(placed, inputs), options);
 }
 
-double JobPlan::run(const Launch &launch, const RunOptions &options) {
+double JobPlan::run(const Launch &launch, const RunOptions &options,
+                    std::vector<RunReport> *reports) {
   std::lock_guard<std::mutex> lock(mutex);
   double seconds = 0;
   for (int64_t tile = 0; tile < launch.grid.numTiles; ++tile) {
     std::vector<int64_t> inputs = getInputs(launch, tile);
-    for (const JobStep &step : job.steps)
-      runStep(step, inputs, options, seconds);
+    for (const JobStep &step : job.steps) {
+      std::optional<RunReport> report = runStep(step, inputs, options);
+      if (!report)
+        continue;
+      seconds += report->predictedSeconds;
+      if (reports)
+        reports->push_back(std::move(*report));
+    }
   }
   return seconds;
 }
@@ -187,8 +193,7 @@ TimingReport JobPlan::simulate(const Launch &launch, const RunOptions &options,
       return placed.image.program->simulate(memory, getValues(placed, inputs),
                                             options, timing);
     }
-    double seconds = 0;
-    runStep(step, inputs, options, seconds);
+    runStep(step, inputs, options);
   }
   return {};
 }

@@ -58,21 +58,24 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
   auto launch = std::make_shared<const runtime::Launch>(
       plan.prepare(std::move(described), runtime::allowsTiledLaunch()));
 
-  runtime::Stream &stream = owner.stream(currentStream(owner.index()));
+  c10::StreamId streamId = currentStream(owner.index());
+  runtime::Stream &stream = owner.stream(streamId);
+  std::shared_ptr<LaunchRecord> record;
+  if (isTracing())
+    record =
+        std::make_shared<LaunchRecord>(beginLaunch(owner.index(), streamId));
   // The work holds the storages: nothing is freed before it has run.
   auto held = holdStorages(storages);
   auto outputs = holdStorages(written);
   double enqueued = runtime::hostSeconds();
-  auto work = [self = shared_from_this(), held, launch,
-               enqueued](runtime::Stream &stream) -> runtime::FailureRef {
+  if (record)
+    record->end = enqueued;
+  auto work = [self = shared_from_this(), held, launch, enqueued,
+               record](runtime::Stream &stream) -> runtime::FailureRef {
     for (const c10::Storage &storage : *held)
       if (runtime::FailureRef why = implOf(storage).failure())
         return why;
-    // A card runs one program at a time: cores and LX are shared.
-    std::lock_guard<std::mutex> busy(self->owner.executionMutex);
-    runtime::RunOptions options;
-    options.report = true;
-    stream.occupy(enqueued, self->plan.run(*launch, options));
+    self->execute(*launch, enqueued, stream, record.get());
     return nullptr;
   };
   auto dropped = [outputs](const runtime::FailureRef &why) {
@@ -86,6 +89,22 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
     implOf(storage).addUse(stream, number);
   if (isLaunchBlocking())
     withoutGIL([&] { stream.synchronize(); });
+}
+
+void LoadedJob::execute(const runtime::Launch &launch, double enqueued,
+                        runtime::Stream &stream, const LaunchRecord *record) {
+  // A card runs one program at a time: cores and LX are shared.
+  std::lock_guard<std::mutex> busy(owner.executionMutex);
+  runtime::RunOptions options;
+  options.report = true;
+  std::vector<runtime::RunReport> reports;
+  double seconds = plan.run(launch, options, record ? &reports : nullptr);
+  double start = stream.occupy(enqueued, seconds).first;
+  for (runtime::RunReport &report : reports) {
+    auto shared = std::make_shared<const runtime::RunReport>(std::move(report));
+    recordRun({*record, start, shared});
+    start += shared->predictedSeconds;
+  }
 }
 
 } // namespace spyre::device

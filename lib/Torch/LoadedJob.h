@@ -5,6 +5,7 @@
 #define SPYRE_LIB_TORCH_LOADEDJOB_H
 
 #include "Storage.h"
+#include "Trace.h"
 
 #include "Spyre/Runtime/JobPlan.h"
 
@@ -37,6 +38,8 @@ private:
       : owner(owner), plan(std::move(job), owner.memory),
         arguments(plan.arguments()) {}
 
+  void execute(const runtime::Launch &launch, double enqueued,
+               runtime::Stream &stream, const LaunchRecord *record);
   runtime::StoredTensor describe(const at::Tensor &tensor,
                                  const std::string &name) const;
 

@@ -309,3 +309,19 @@ def test_tiled_launches_are_refused_or_right(name, tmp_path, monkeypatch):
         ran += dim
         assert_exact(to_host(out), to_host(expected))
     assert ran == runs
+
+
+def test_profilers_show_the_kernels_of_each_tile(code, tmp_path):
+    plan, x = _C.prepare_kernel(code), half(64, 384)
+    out = torch.empty_like(x)
+    torch.spyre.synchronize()
+    with torch.profiler.profile() as profiler:
+        _C.launch_jobplan(plan, [x, x, out])
+        torch.spyre.synchronize()
+    profiler.export_chrome_trace(str(tmp_path / "trace.json"))
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    kernels = [e for e in events if e.get("cat") == "kernel" and e["ph"] == "X"]
+    kernels.sort(key=lambda event: event["ts"])
+    names = [kernel["name"] for kernel in kernels]
+    assert len(names) == 6
+    assert ["exp" in name for name in names] == [True, False] * 3

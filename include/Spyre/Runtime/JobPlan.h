@@ -92,15 +92,19 @@ public:
   /// Checks arguments. Throws BrokenRule; nothing has been done then.
   Launch prepare(std::vector<LaunchArgument> arguments,
                  bool allowTiledLaunch = true) const;
-  /// Walks the steps, once per tile. Predicted seconds of all tiles together.
-  double run(const Launch &launch, const RunOptions &options = {});
+  /// Walks the steps, once per tile. Predicted seconds of all tiles together,
+  /// and where asked for the report of each run of a program.
+  double run(const Launch &launch, const RunOptions &options = {},
+             std::vector<RunReport> *reports = nullptr);
   /// Report of one tile; `launch` is as for run().
   TimingReport simulate(const Launch &launch, const RunOptions &options,
                         const TimingOptions &timing);
 
 private:
-  void runStep(const JobStep &step, const std::vector<int64_t> &inputs,
-               const RunOptions &options, double &seconds);
+  /// A report, if the step runs a program.
+  std::optional<RunReport> runStep(const JobStep &step,
+                                   const std::vector<int64_t> &inputs,
+                                   const RunOptions &options);
   void computeOnHost(const JobStep &step, const std::vector<int64_t> &inputs);
   std::vector<int64_t> getInputs(const Launch &launch, int64_t tile) const;
   /// The values of a program's arguments.
