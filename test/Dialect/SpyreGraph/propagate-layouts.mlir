@@ -301,3 +301,44 @@ func.func @grouped_queries(%q: tensor<1x8x16x64xf16, #l4>, %k: tensor<1x2x128x64
 
 // CHECK-LABEL: func.func private @declared
 func.func private @declared(tensor<4xf16>) -> tensor<4xf16>
+
+// -----
+
+// The weight [out, in] would have to be turned for x . w^T; the tokens are fewer,
+// so they are turned and the factors exchanged. Few rows fill no stick: there,
+// and where the caller gets the product, nothing is exchanged.
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+// CHECK-LABEL: func.func @exchanged
+// CHECK-SAME: (%[[X:.*]]: tensor<128x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
+// CHECK: %[[T:.*]] = spyre_graph.restickify ins(%[[X]]
+// CHECK: spyre_graph.matmul ins(%[[W]], %[[T]]
+// CHECK-SAME: -> tensor<128x1536xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+func.func @exchanged(%x: tensor<128x512xf16, #rows>, %w: tensor<1536x512xf16, #rows>) -> tensor<128x1536xf16> {
+  %t = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<1536x512xf16, #rows> -> tensor<512x1536xf16>
+  %e = tensor.empty() : tensor<128x1536xf16>
+  %m = spyre_graph.matmul ins(%x, %t : tensor<128x512xf16, #rows>, tensor<512x1536xf16>) outs(%e : tensor<128x1536xf16>) -> tensor<128x1536xf16>
+  %r = spyre_graph.relu ins(%m : tensor<128x1536xf16>) outs(%e : tensor<128x1536xf16>) -> tensor<128x1536xf16>
+  return %r : tensor<128x1536xf16>
+}
+
+// CHECK-LABEL: func.func @few_rows
+// CHECK-SAME: (%[[X:.*]]: tensor<32x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
+// CHECK: %[[T:.*]] = spyre_graph.restickify ins(%[[W]]
+// CHECK: spyre_graph.matmul ins(%[[X]], %[[T]]
+func.func @few_rows(%x: tensor<32x512xf16, #rows>, %w: tensor<1536x512xf16, #rows>) -> tensor<32x1536xf16> {
+  %t = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<1536x512xf16, #rows> -> tensor<512x1536xf16>
+  %e = tensor.empty() : tensor<32x1536xf16>
+  %m = spyre_graph.matmul ins(%x, %t : tensor<32x512xf16, #rows>, tensor<512x1536xf16>) outs(%e : tensor<32x1536xf16>) -> tensor<32x1536xf16>
+  %r = spyre_graph.relu ins(%m : tensor<32x1536xf16>) outs(%e : tensor<32x1536xf16>) -> tensor<32x1536xf16>
+  return %r : tensor<32x1536xf16>
+}
+
+// CHECK-LABEL: func.func @returned
+// CHECK-SAME: (%[[X:.*]]: tensor<128x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
+// CHECK: spyre_graph.restickify ins(%[[W]]
+func.func @returned(%x: tensor<128x512xf16, #rows>, %w: tensor<1536x512xf16, #rows>) -> tensor<128x1536xf16> {
+  %t = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<1536x512xf16, #rows> -> tensor<512x1536xf16>
+  %e = tensor.empty() : tensor<128x1536xf16>
+  %m = spyre_graph.matmul ins(%x, %t : tensor<128x512xf16, #rows>, tensor<512x1536xf16>) outs(%e : tensor<128x1536xf16>) -> tensor<128x1536xf16>
+  return %m : tensor<128x1536xf16>
+}

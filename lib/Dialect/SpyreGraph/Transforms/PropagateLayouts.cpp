@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
+#include "LayoutChoices.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -24,95 +24,6 @@ constexpr int64_t kKernelInBytes = 1 << 16;
 /// Users that a choice looks at; more would make the pass quadratic where one
 /// value has very many.
 constexpr unsigned kMaxUsersInspected = 8;
-
-ArrayRef<int64_t> getShape(Value value) {
-  return cast<ShapedType>(value.getType()).getShape();
-}
-
-int64_t getSizeInBytes(LayoutAttrInterface layout, ArrayRef<int64_t> shape) {
-  return layout.getSizeInBytes(shape);
-}
-
-/// The loop dimension that runs along the sticks of an op, or none of them.
-using StickChoice = std::optional<unsigned>;
-
-/// One op's loops and how it accesses its operands, read once.
-struct OpInfo {
-  explicit OpInfo(SpyreOpInterface op)
-      : op(op), extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
-        kinds(op.getLoopKinds()), indirect(op.getIndirectAccess()) {}
-
-  unsigned getInitNumber() const { return maps.size() - 1; }
-  LaneAccess getAccess(unsigned operand, LayoutAttrInterface layout) const {
-    return getLaneAccess(maps[operand], layout,
-                         getShape(op->getOperand(operand)), extents);
-  }
-  /// Operands whose sticks bind nothing: indices, and a table accessed
-  /// indirectly along its sticks.
-  bool isExempt(unsigned operand, LayoutAttrInterface layout) const {
-    if (!indirect)
-      return false;
-    return operand == indirect->index ||
-           (operand == indirect->operand &&
-            layout.getStickDim(getShape(op->getOperand(operand))) ==
-                indirect->dim);
-  }
-  /// The coordinate of the init that moves one by one with a loop dimension,
-  /// or -1.
-  int64_t getInitDim(unsigned loopDim) const {
-    for (auto [dim, expr] : llvm::enumerate(maps.back().getResults())) {
-      AffineExpr variable = expr;
-      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
-          sum && sum.getKind() == AffineExprKind::Add &&
-          isa<AffineConstantExpr>(sum.getRHS()))
-        variable = sum.getLHS();
-      if (auto loop = dyn_cast<AffineDimExpr>(variable);
-          loop && loop.getPosition() == loopDim)
-        return dim;
-    }
-    return -1;
-  }
-
-  SpyreOpInterface op;
-  SmallVector<int64_t> extents;
-  SmallVector<AffineMap> maps;
-  SmallVector<utils::IteratorType> kinds;
-  std::optional<IndirectAccess> indirect;
-};
-
-/// Whether an access fits an op whose sticks run along `stick`: at most one
-/// stick variable, which appears in no other coordinate.
-bool isCompatible(const LaneAccess &access, AffineMap map,
-                  ArrayRef<int64_t> extents, StickChoice stick) {
-  switch (access.kind) {
-  case LaneAccess::Irregular:
-    return false;
-  case LaneAccess::Variable:
-    return stick && *stick == access.dim;
-  case LaneAccess::Zero:
-    return !stick || !getUsedDims(map, extents).test(*stick);
-  }
-  llvm_unreachable("unknown kind of lane access");
-}
-
-/// Copies only move elements: what they read may run along any stick.
-bool isCopy(Operation *op) { return isa<IdentityOp, RestickifyOp>(op); }
-
-/// The sticks that a contraction needs: x along K, everything else along N.
-struct MatmulSticks {
-  explicit MatmulSticks(const OpInfo &info) {
-    for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
-      bool inX = info.maps[0].isFunctionOfDim(dim);
-      bool inY = info.maps[1].isFunctionOfDim(dim);
-      if (info.kinds[dim] == utils::IteratorType::reduction && inX && inY)
-        k = dim;
-      if (info.kinds[dim] == utils::IteratorType::parallel && !inX)
-        n = dim; // The last one: those before it are batch dimensions.
-    }
-  }
-  StickChoice getFor(unsigned operand) const { return operand == 0 ? k : n; }
-  StickChoice k, n;
-};
 
 class LayoutPropagation {
 public:
@@ -551,8 +462,24 @@ private:
     counters.copiedBytes += getSizeInBytes(layout, type.getShape());
   }
 
-  /// A contraction has no choice.
+  /// The sticks of a contraction follow from which factor is x and which is y.
+  /// They are exchanged where that is half the price (what the users of users
+  /// need is not seen here): few rows are turned instead of a large weight. The
+  /// result must stay in the function, whose callers expect its usual layout.
   void settleMatmul(OpInfo &info, LayoutAttrInterface fixed) {
+    if (!fixed && !llvm::is_contained(info.extents, 0)) {
+      OpInfo exchanged = exchangeFactors(info);
+      if (fillsSticks(exchanged) &&
+          llvm::all_of(info.op->getUsers(), llvm::IsaPred<SpyreOpInterface>) &&
+          2 * getMatmulPrice(exchanged, /*isExchanged=*/true) <
+              getMatmulPrice(info, /*isExchanged=*/false)) {
+        Value x = info.op->getOperand(0), y = info.op->getOperand(1);
+        info.op->setOperand(0, y);
+        info.op->setOperand(1, x);
+        info.op.setLoopStructure(exchanged.maps, exchanged.extents);
+        info = exchanged;
+      }
+    }
     MatmulSticks sticks(info);
     for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
       makeCompatible(info, operand, sticks.getFor(operand));
@@ -560,6 +487,40 @@ private:
       setResultLayout(info, getResultLayout(info, sticks.n));
     else
       setResultLayout(info, fixed);
+  }
+
+  /// Whether the dimension along the sticks of the result fills one: the matrix
+  /// unit computes whole sticks.
+  static bool fillsSticks(const OpInfo &info) {
+    StickChoice n = MatmulSticks(info).n;
+    return n && info.getInitDim(*n) >= 0 &&
+           info.extents[*n] >=
+               ::spyre::elemsPerStick(
+                   getDeviceFormat(
+                       cast<ShapedType>(info.op->getResult(0).getType())
+                           .getElementType())
+                       .value_or(::spyre::DataFormat::SEN169_FP16));
+  }
+
+  /// As getPrice(), for a contraction whose factors are exchanged or not.
+  int64_t getMatmulPrice(const OpInfo &info, bool isExchanged) {
+    MatmulSticks sticks(info);
+    int64_t price = 0;
+    for (unsigned number = 0; number < info.getInitNumber(); ++number) {
+      // The operation itself has its operands in the order they came in.
+      unsigned operand = isExchanged && number < 2 ? 1 - number : number;
+      LayoutAttrInterface layout =
+          getLayout(info.op->getOperand(operand).getType());
+      StickChoice stick = sticks.getFor(number);
+      LaneAccess access =
+          getLaneAccess(info.maps[number], layout,
+                        getShape(info.op->getOperand(operand)), info.extents);
+      if (isCompatible(access, info.maps[number], info.extents, stick))
+        continue;
+      OpInfo asGiven(info.op);
+      price += getCopyPrice(asGiven, operand, stick);
+    }
+    return price + getResultPrice(info, sticks.n);
   }
 
   void settle(OpInfo &info, LayoutAttrInterface fixed) {
@@ -662,9 +623,14 @@ private:
                           info.extents, stick))
           price += getCopyPrice(info, operand, stick);
       }
+    return price + getResultPrice(info, stick);
+  }
+
+  /// Device bytes of the result, and of the copies that its users need.
+  int64_t getResultPrice(const OpInfo &info, StickChoice stick) {
     LayoutAttr layout = getResultLayout(info, stick);
     Value result = info.op->getResult(0);
-    price += getSizeInBytes(layout, getShape(result));
+    int64_t price = getSizeInBytes(layout, getShape(result));
     unsigned inspected = 0;
     for (OpOperand &use : result.getUses()) {
       if (inspected++ == kMaxUsersInspected)
