@@ -13,6 +13,18 @@
 // WIDE: error: expected dimensions = [integers of 64 bits], found '99999999999999999999'
 // RUN: spyre-opt %t/fine.mlir | FileCheck %s --check-prefix=FINE
 // FINE-COUNT-2: linalg.transpose {{.*}} permutation = [1, 0]
+// RUN: %python -c "[print('#m' + str(k) + ' = affine_map<(i) -> (' + '(' * 900 + 'i' + ')' * 900 + ')>') for k in range(3)]" > %t/flat.mlir
+// RUN: spyre-opt %t/flat.mlir
+// RUN: %python -c "print('#m = affine_map<(i) -> (' + '(' * 99999 + 'i')" > %t/deep.mlir
+// RUN: not spyre-opt %t/deep.mlir 2>&1 | FileCheck %s --check-prefix=DEEP
+// RUN: not spyre-run %t/deep.mlir 2>&1 | FileCheck %s --check-prefix=DEEP
+// DEEP: deep.mlir:1:[[#]]: error: more than 1000 brackets or signs nested in each other
+// RUN: %python -c "print('#m = affine_map<(i) -> (' + '-' * 99999 + 'i')" > %t/signs.mlir
+// RUN: not spyre-opt %t/signs.mlir 2>&1 | FileCheck %s --check-prefix=SIGNS
+// SIGNS: error: more than 1000 brackets or signs
+// RUN: %python -c "print('func.func @f(%%x: i1) {\n' + 'scf.if %%x {\n' * 300 + '}\n' * 300 + 'return }')" > %t/regions.mlir
+// RUN: not spyre-run %t/regions.mlir --arg 1 2>&1 | FileCheck %s --check-prefix=REGIONS
+// REGIONS: error: regions more than 256 deep are not supported
 
 //--- word.mlir
 // dimensions = here is a comment

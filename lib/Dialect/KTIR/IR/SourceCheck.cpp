@@ -9,6 +9,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <algorithm>
+
 using namespace mlir;
 using llvm::StringRef;
 
@@ -81,15 +83,57 @@ static bool skipIntegers(Tokens &tokens, StringRef &found) {
   }
 }
 
+/// By how much a token nests what follows it deeper. Arrows and comparisons are
+/// no brackets.
+static int getNesting(StringRef text, StringRef token) {
+  if (token.size() != 1)
+    return 0;
+  size_t at = token.data() - text.data();
+  auto isAt = [&](size_t position, char c) {
+    return position < text.size() && text[position] == c;
+  };
+  switch (token.front()) {
+  case '(':
+  case '[':
+  case '{':
+    return 1;
+  case ')':
+  case ']':
+  case '}':
+    return -1;
+  case '<':
+    return isAt(at + 1, '=') ? 0 : 1;
+  case '>':
+    return isAt(at + 1, '=') || (at > 0 && isAt(at - 1, '-')) ? 0 : -1;
+  default:
+    return 0;
+  }
+}
+
 LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
                                 MLIRContext *context) {
   if (isBytecode(source))
     return success();
   StringRef text = source.getBuffer();
+  auto errorAt = [&](StringRef token) {
+    StringRef before = text.take_front(token.data() - text.data());
+    unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
+    unsigned column =
+        1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
+    return emitError(FileLineColLoc::get(context, source.getBufferIdentifier(),
+                                         line, column));
+  };
+  constexpr int kMaxDepth = 1000;
+  int depth = 0, numSigns = 0;
   Tokens tokens(text);
   StringRef expected, previous;
   for (StringRef token = tokens.next(); !token.empty();
        previous = token, token = tokens.next()) {
+    depth = std::max(0, depth + getNesting(text, token));
+    numSigns = token == "-" ? numSigns + 1 : 0;
+    if (depth > kMaxDepth || numSigns > kMaxDepth)
+      return errorAt(token) << "more than " << kMaxDepth
+                            << " brackets or signs nested in each other";
     if (token == "linalg.reduce" || token == "linalg.broadcast") {
       expected = "dimensions";
       continue;
@@ -106,14 +150,9 @@ LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
     StringRef found = tokens.next();
     if (found != "=" || skipIntegers(tokens, found))
       continue;
-    StringRef before = text.take_front(found.data() - text.data());
-    unsigned line = 1 + static_cast<unsigned>(before.count('\n'));
-    unsigned column =
-        1 + static_cast<unsigned>(before.size() - (before.rfind('\n') + 1));
-    return emitError(FileLineColLoc::get(context, source.getBufferIdentifier(),
-                                         line, column))
-           << "expected " << token << " = [integers of 64 bits], found '"
-           << found << "'";
+    return errorAt(found) << "expected " << token
+                          << " = [integers of 64 bits], found '" << found
+                          << "'";
   }
   return success();
 }
