@@ -41,6 +41,13 @@ void Exchange::checkProgress() {
     tasks.wake(core);
 }
 
+void Exchange::release(int op, int64_t instance, int64_t core) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto it = sent.find({op, instance, core});
+  if (it->second->numReceivers > 0 && --it->second->numReceivers == 0)
+    sent.erase(it);
+}
+
 std::string Exchange::waitText() {
   std::lock_guard<std::mutex> lock(mutex);
   return waits;
@@ -84,6 +91,9 @@ void ProduceInstr::run(Core &core) const {
   core.materialize(value, elem);
   const TensorVal &t = core.tensors[value];
   SentTile tile;
+  tile.numReceivers = isKept ? -1 : numReceivers[core.coreId];
+  if (tile.numReceivers == 0)
+    return;
   tile.shape.assign(t.sizes, t.sizes + t.rank);
   const uint8_t *data = static_cast<const uint8_t *>(t.data);
   tile.data.assign(data, data + size_t(t.numElements) * hostSize(elem));
@@ -127,6 +137,24 @@ std::vector<int64_t> ReceiveInstr::shapeWithoutValue(Core &core) const {
   return {tile.sizes, tile.sizes + tile.rank};
 }
 
+namespace {
+/// The tiles that an operation received, until it ends.
+struct ReceivedTiles {
+  ReceivedTiles(Exchange &exchange, int op, int64_t instance)
+      : exchange(exchange), op(op), instance(instance) {}
+  ~ReceivedTiles() {
+    for (int producer : producers)
+      exchange.release(op, instance, producer);
+  }
+
+  Exchange &exchange;
+  const int op;
+  const int64_t instance;
+  std::vector<int> producers;
+  std::vector<const SentTile *> tiles;
+};
+} // namespace
+
 void ReceiveInstr::run(Core &core) const {
   TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
@@ -144,7 +172,8 @@ void ReceiveInstr::run(Core &core) const {
   const std::vector<int> &cores = consumers.cores[group];
   int64_t position =
       std::find(cores.begin(), cores.end(), core.coreId) - cores.begin();
-  std::vector<const SentTile *> tiles;
+  ReceivedTiles received(*core.exchange, op, instance);
+  std::vector<const SentTile *> &tiles = received.tiles;
   for (int producer : heard[core.coreId]) {
     const SentTile *tile =
         core.exchange->receive(op, instance, producer, core.coreId);
@@ -155,6 +184,7 @@ void ReceiveInstr::run(Core &core) const {
       core.fail(location, name + ": deadlock: " + waits);
     }
     tiles.push_back(tile);
+    received.producers.push_back(producer);
     if (core.shadow)
       core.shadow->receive(core.coreId, tile->knowledge);
   }

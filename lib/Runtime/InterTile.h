@@ -35,6 +35,7 @@ struct SentTile {
   std::vector<int64_t> shape;
   std::vector<uint8_t> data;       ///< host representation
   std::vector<uint32_t> knowledge; ///< MemoryCheck::send
+  int64_t numReceivers = 0;        ///< still to come; -1: unknown
 };
 
 /// Where the cores of one kernel call meet. Each is the task of its number.
@@ -49,6 +50,8 @@ public:
   /// or have ended, or because one has failed.
   const SentTile *receive(int op, int64_t instance, int64_t core,
                           int64_t waiting);
+  /// A receiver has done with a tile; after the last one it is gone.
+  void release(int op, int64_t instance, int64_t core);
   /// Who waits for whom, if that is why nobody can go on; else "".
   std::string waitText();
   /// The calling core has ended; `failed`: with an error.
@@ -72,6 +75,10 @@ class ProduceInstr : public Instr {
 public:
   int op = 0; ///< number of this op in the function
   InterTileGroups producers;
+  /// Per core: how often its tile is received; not if `isKept`, when a receiver
+  /// may run more than once for a tile.
+  std::vector<int64_t> numReceivers;
+  bool isKept = false;
   int groupSlot = 0; ///< scalar slot of the region's argument
   Block body;
   int value = 0; ///< tensor slot of what the region yields

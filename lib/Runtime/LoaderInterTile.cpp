@@ -64,6 +64,7 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
     if (failed(listCores(op, "producer", produce.getProducerTilesPerGroup(),
                          *ids, numCores, instr.producers)))
       return failure();
+    instr.numReceivers.assign(numCores, 0);
     mlir::Block &block = produce.getBody().front();
     instr.groupSlot = scalarSlot(block.getArgument(0));
     if (failed(loadBlock(block, instr.body)))
@@ -124,7 +125,7 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
   if (produced == futures.end())
     return op->emitError("the future must be the result of "
                          "ktdp.inter_tile_produce");
-  const ProduceInstr &produce = *produced->second;
+  ProduceInstr &produce = *produced->second;
   instr.op = produce.op;
   instr.elem = produce.elem;
   instr.producers = produce.producers;
@@ -161,6 +162,12 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
   if (instr.kind == ReceiveInstr::Concatenate && instr.splitDim >= 0 &&
       instr.producers.cores != instr.consumers.cores)
     return op->emitError("the consumers of every group must be its producers");
+
+  if (op->getBlock() != future.getParentBlock())
+    produce.isKept = true;
+  for (const std::vector<int> &producers : instr.heard)
+    for (int producer : producers)
+      ++produce.numReceivers[producer];
 
   auto resultType = cast<RankedTensorType>(op->getResult(0).getType());
   for (int64_t size : resultType.getShape())

@@ -250,3 +250,51 @@ def flash(folder: str) -> None:
             # Probabilities and the result are rounded.
             bound = UNIT[numerics] * (p @ np.abs(v64) + np.abs(p @ v64))
             check_close(z, p @ v64, bound + 2.0**-20)
+
+
+def futures(folder: str) -> None:
+    """A tile that is received more than once: by two operations, and in a loop."""
+    rng = np.random.default_rng(44)
+    cores, width, rounds = 5, 7, 40
+    t, all_t = f"tensor<1x{width}xf32>", f"tensor<{cores}x{width}xf32>"
+    every = f"affine_set<(i)[g] : (i >= 0, -i + {cores - 1} >= 0)>"
+    future = f"!ktdp.tile_future<{t}, groups = {GROUP}>"
+
+    def gather(result: str, source: str) -> str:
+        return f"""%{result} = ktdp.inter_tile_gather(%{source}) consumer_tiles_per_group = {every}, gather_dimension = 0
+      : {future} -> {all_t}
+  """
+
+    def produce(result: str, value: str) -> str:
+        return f"""%{result} = ktdp.inter_tile_produce producer_tiles_per_group = {every} : {t} -> {future} {{
+  ^bb0(%group: index):
+    ktdp.yield_partial %{value} : {t}
+  }}
+  """
+
+    body = (
+        view("x", (cores, width))
+        + view("z", (cores, width))
+        + load("h", "x", (cores, width), ("core", "c0"), (1, width))
+        + f"%own = arith.extf %h : tensor<1x{width}xf16> to {t}\n  %none = arith.constant dense<0.0> : {all_t}\n  "
+        + produce("once", "own")
+        + f"%s = scf.for %i = %c0 to %c{rounds} step %c1 iter_args(%a = %none) -> ({all_t}) {{\n  "
+        + gather("g", "once")
+        + produce("twice", "own")
+        + gather("u", "twice")
+        + gather("v", "twice")
+        + f"""%b = arith.addf %a, %g : {all_t}
+  %c = arith.addf %b, %u : {all_t}
+  %d = arith.subf %c, %v : {all_t}
+  scf.yield %d : {all_t}
+  }}
+  %o = tensor.extract_slice %s[%core, 0] [1, {width}] [1, 1] : {all_t} to {t}
+  %y = arith.truncf %o : {t} to tensor<1x{width}xf16>
+  """
+        + store("y", "z", (cores, width), ("core", "c0"), (1, width))
+    )
+    x = rng.integers(-9, 9, (cores, width)).astype(np.float16)
+    arrays = [x, np.zeros_like(x)]
+    program = kernel("x z", cores, body, rounds)
+    for _, z in everywhere(folder, program, arrays, "z"):
+        assert (z == rounds * x).all()
