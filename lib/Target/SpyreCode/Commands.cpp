@@ -15,7 +15,7 @@ using superdsc::Json;
 using superdsc::Report;
 
 /// No job needs more.
-static constexpr size_t kMaxCommands = 1 << 16, kMaxRows = 1 << 16;
+static constexpr size_t kMaxCommands = 1 << 12, kMaxRows = 1 << 16;
 
 namespace {
 class FormReader {

@@ -23,8 +23,9 @@ using superdsc::Json;
 using superdsc::Report;
 
 static constexpr uint64_t kBlock = runtime::DeviceMemory::kBlockInBytes;
+/// All images together: one file may be named more than once.
 static constexpr size_t kMaxImageBytes = size_t(256) << 20;
-/// Host buffers are made when a plan is prepared.
+/// All handles together: their buffers are made when a plan is prepared.
 static constexpr uint64_t kMaxBufferBytes = uint64_t(16) << 20;
 static constexpr const char *kInputs = "iargs";
 
@@ -139,7 +140,7 @@ private:
       }
     std::string message;
     std::optional<std::string> bytes =
-        readFile(command.file, kMaxImageBytes, message);
+        readFile(command.file, kMaxImageBytes - imageBytes, message);
     if (!bytes) {
       // SPYRECODE-FILE-C1
       fail(command.at("file"), "SPYRECODE-FILE-C1",
@@ -153,6 +154,7 @@ private:
                " bytes, not " + std::to_string(command.size));
       return;
     }
+    imageBytes += bytes->size();
     imageRegions.push_back(covered);
     fileNames.push_back(command.file);
     job.transfers.push_back({region->begin, std::move(*bytes)});
@@ -216,6 +218,14 @@ private:
            "'" + name.substr(0, 80) + "' is not the name of a new handle");
       return std::nullopt;
     }
+    // SPYRECODE-EXEC-C4
+    if (bytes > kMaxBufferBytes - bufferBytes) {
+      fail(command.at("size"), "SPYRECODE-EXEC-C4",
+           "handles have at most " + std::to_string(kMaxBufferBytes) +
+               " bytes together");
+      return std::nullopt;
+    }
+    bufferBytes += bytes;
     job.bufferBytes.push_back(bytes);
     return job.bufferBytes.size() - 1;
   }
@@ -319,12 +329,6 @@ private:
     step.kind = command.toDevice ? JobStep::H2D : JobStep::D2H;
     step.offset = region->begin;
     step.sizeInBytes = command.size;
-    if (!command.toDevice && command.size > kMaxBufferBytes) {
-      fail(command.at("size"), "SPYRECODE-EXEC-C4",
-           "a handle has at most " + std::to_string(kMaxBufferBytes) +
-               " bytes, found " + std::to_string(command.size));
-      return;
-    }
     auto buffer = command.toDevice
                       ? findHandle(command, "host_handle", command.hostHandle)
                       : defineHandle(command, "host_handle", command.hostHandle,
@@ -554,6 +558,8 @@ private:
   const FileReader &readFile;
   Report &report;
   Job job;
+  size_t imageBytes = 0;
+  uint64_t bufferBytes = 0;
   std::vector<Region> imageRegions;
   std::vector<std::string> fileNames;
   std::map<std::string, size_t> handles;

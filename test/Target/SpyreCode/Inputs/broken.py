@@ -183,6 +183,18 @@ def claim(code):
 edit("claimed", "bound", claim)
 
 
+def claim_often(code):
+    claim(code)
+    code["JobExecPlan"][1]["properties"]["size"] = str(6 << 20)
+    for number in range(2):
+        again = copy.deepcopy(code["JobExecPlan"][1])
+        again["properties"]["host_handle"] = f"h{number}"
+        code["JobExecPlan"].append(again)
+
+
+edit("many", "bound", claim_often)
+
+
 def both(code):
     """Two images with other arguments."""
     pooled = ROOT / "pooled" / "program.bin"
