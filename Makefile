@@ -6,7 +6,7 @@ PY := .venv/bin/python
 CXX_FILES = git ls-files -z '*.cpp' '*.h'
 HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
 
-.PHONY: help demo test test-asan test-tsan build setup bench lint format tidy docs wheel clean
+.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench lint format tidy docs wheel clean
 
 help:
 	@echo 'make demo       set up, build, run a Llama-style model on the device model'
@@ -16,6 +16,7 @@ help:
 	@echo 'make tidy       clang-tidy over lib and tools'
 	@echo 'make test-asan  lit and GoogleTest, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
+	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
 	@echo 'make docs       pages from TableGen into build/docs'
 	@echo 'make bench      run benchmarks/*.py'
 	@echo 'make wheel      build a wheel into dist/'
@@ -67,6 +68,9 @@ test-asan:
 	@ninja -C build-asan
 	@for kind in lit unittests; do \
 	  $(ASAN) $(PY) scripts/run_tests.py --build $(CURDIR)/build-asan $$kind || exit 1; done
+
+check-superdsc: build
+	@$(PY) scripts/superdsc_sweep.py
 
 # What runs on several threads is the runtime.
 test-tsan:

@@ -20,16 +20,22 @@
 
 using namespace mlir;
 using spyre::Error;
+namespace superdsc = spyre::superdsc;
 
-OwningOpRef<ModuleOp> spyre::lowerBundles(const std::string &folder,
-                                          const BundleOptions &options,
+static OwningOpRef<ModuleOp> raiseBundles(const std::string &folder,
+                                          const spyre::BundleOptions &options,
                                           MLIRContext *context) {
   superdsc::Report report;
   auto program = superdsc::loadProgram(folder, report, {options.lenient});
   if (!program || !report.ok())
     throw Error("'" + folder + "' is not a valid bundle:\n" + report.toText());
-  OwningOpRef<ModuleOp> module =
-      superdsc::raiseProgram(*program, {options.hasPool}, context);
+  return superdsc::raiseProgram(*program, {options.hasPool}, context);
+}
+
+OwningOpRef<ModuleOp> spyre::lowerBundles(const std::string &folder,
+                                          const BundleOptions &options,
+                                          MLIRContext *context) {
+  OwningOpRef<ModuleOp> module = raiseBundles(folder, options, context);
   if (!module)
     return nullptr;
   PassManager manager(context);
@@ -67,28 +73,56 @@ OwningOpRef<ModuleOp> spyre::lowerThroughBundles(ModuleOp planned,
   return lowerBundles(path.str().str(), {}, planned.getContext());
 }
 
+namespace {
+/// A context for modules from bundles, and its diagnostics as text.
+struct BundleContext {
+  BundleContext()
+      : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+        handler(&context, [this](Diagnostic &diagnostic) {
+          llvm::raw_string_ostream os(text);
+          if (!text.empty())
+            os << "\n";
+          if (auto file = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+            os << file.getFilename().getValue() << ": ";
+          os << diagnostic.str();
+          return success();
+        }) {
+    context.printOpOnDiagnostic(false);
+  }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    spyre::registerCompilerDialects(registry);
+    return registry;
+  }
+
+  MLIRContext context;
+  std::string text;
+  ScopedDiagnosticHandler handler;
+};
+} // namespace
+
 std::string spyre::lowerBundles(const std::string &folder,
                                 const BundleOptions &options) {
-  DialectRegistry registry;
-  registerCompilerDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  context.printOpOnDiagnostic(false);
-  std::string text;
-  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-    llvm::raw_string_ostream os(text);
-    if (!text.empty())
-      os << "\n";
-    if (auto file = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-      os << file.getFilename().getValue() << ": ";
-    os << diagnostic.str();
-    return success();
-  });
-  OwningOpRef<ModuleOp> module = lowerBundles(folder, options, &context);
+  BundleContext own;
+  OwningOpRef<ModuleOp> module = lowerBundles(folder, options, &own.context);
   if (!module)
-    throw Error("'" + folder + "' cannot be executed:\n" + text);
+    throw Error("'" + folder + "' cannot be executed:\n" + own.text);
   std::string bytes;
   llvm::raw_string_ostream os(bytes);
   if (failed(writeBytecodeToFile(*module, os)))
-    throw Error("the KTIR module cannot be written:\n" + text);
+    throw Error("the KTIR module cannot be written:\n" + own.text);
   return bytes;
+}
+
+std::vector<std::pair<std::string, std::string>>
+spyre::rewriteBundles(const std::string &folder) {
+  BundleContext own;
+  OwningOpRef<ModuleOp> module = raiseBundles(folder, {}, &own.context);
+  if (!module)
+    throw Error("'" + folder + "' cannot be raised:\n" + own.text);
+  auto program = superdsc::writeGraph(*module, {});
+  if (failed(program))
+    throw Error("'" + folder + "' cannot be written again:\n" + own.text);
+  return superdsc::printProgram(*program);
 }

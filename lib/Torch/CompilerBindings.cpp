@@ -3,6 +3,7 @@
 #include "Bindings.h"
 #include "BoundGraph.h"
 
+#include "Spyre/Compiler/Bundle.h"
 #include "Spyre/Compiler/Compiler.h"
 #include "Spyre/Compiler/GraphBuilder.h"
 
@@ -213,6 +214,20 @@ void initCompilerBindings(py::module &m) {
           "argument_names",
           [](const BoundGraph &self) { return self.graph.argumentNames; })
       .def_property_readonly(
+          "inputs",
+          [](const BoundGraph &self) {
+            py::list inputs;
+            for (size_t i = 0; i < self.graph.argumentNames.size(); ++i) {
+              const runtime::ArgumentInfo &argument =
+                  self.graph.program->arguments()[i];
+              inputs.append(py::make_tuple(fromDtype(argument.dtype),
+                                           argument.shape, argument.strides,
+                                           *argument.layout));
+            }
+            return inputs;
+          },
+          "(dtype, sizes, strides, layout) of the home of each input.")
+      .def_property_readonly(
           "outputs",
           [](const BoundGraph &self) {
             py::list outputs;
@@ -287,6 +302,17 @@ void initCompilerBindings(py::module &m) {
           },
           "Waits for all work; one dict per run of a kernel, by device, stream "
           "and start in the device's clock.");
+
+  m.def(
+      "rewrite_superdsc",
+      [](const std::string &folder) {
+        py::dict files;
+        for (const auto &[name, content] : rewriteBundles(folder))
+          files[py::str(name)] = py::bytes(content);
+        return files;
+      },
+      py::arg("folder"),
+      "What the bundles in a folder become when they are read and written.");
 
   m.def(
       "get_cache_key",

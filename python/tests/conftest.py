@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,63 @@ import pytest
 os.environ["SPYRE_POISON_FREED"] = "1"
 
 import torch_spyre
+
+CHECK_SUPERDSC = os.environ.get("SPYRE_CHECK_SUPERDSC")
+
+#: Files of which a few graphs are always taken through SuperDSC, too.
+SAMPLED = {
+    "test_compile_graphs",
+    "test_compile_inputs",
+    "test_compile_tiling",
+    "test_hints",
+    "test_models",
+    "test_ops_contractions",
+    "test_ops_movement",
+    "test_ops_pointwise",
+    "test_ops_reductions",
+}
+SAMPLES = 8
+
+
+def pytest_configure(config):
+    if not CHECK_SUPERDSC:
+        return
+    from superdsc_check import Checker
+
+    limit = os.environ.get("SPYRE_CHECK_SUPERDSC_LIMIT")
+    config.superdsc = Checker(Path(CHECK_SUPERDSC), int(limit) if limit else None)
+    config.superdsc.install()
+
+
+def pytest_sessionfinish(session):
+    checker = getattr(session.config, "superdsc", None)
+    if checker is not None and not checker.report()[1]:
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    checker = getattr(config, "superdsc", None)
+    if checker is not None:
+        terminalreporter.write_line(checker.report()[0])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _superdsc_samples(request, tmp_path_factory):
+    name = request.module.__name__
+    if CHECK_SUPERDSC or name not in SAMPLED:
+        yield
+        return
+    from superdsc_check import Checker
+
+    # Of the models all: what the main job runs is left out nowhere.
+    limit = None if name == "test_models" else SAMPLES
+    checker = Checker(tmp_path_factory.mktemp("superdsc") / name, limit)
+    checker.install()
+    yield
+    checker.uninstall()
+    text, same = checker.report()
+    assert same, text
+    assert name != "test_models" or "0 left out" in text, text
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -9,6 +9,8 @@
 #define SPYRE_COMPILER_BUNDLE_H
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace spyre {
 
@@ -25,6 +27,12 @@ struct BundleOptions {
 /// rule or located diagnostic.
 std::string lowerBundles(const std::string &folder,
                          const BundleOptions &options = {});
+
+/// Names and contents of the files that the bundles in a folder become when
+/// they are raised to planned spyre_graph and written again, as built and with
+/// addresses of arguments baked in. Throws Error as lowerBundles does.
+std::vector<std::pair<std::string, std::string>>
+rewriteBundles(const std::string &folder);
 
 } // namespace spyre
 

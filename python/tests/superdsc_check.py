@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Takes every graph that a test run compiles through SuperDSC, too.
+
+``SPYRE_CHECK_SUPERDSC=FILE`` in the environment of pytest switches it on
+(``conftest.py``). Whenever a program is compiled, the same graph is compiled
+with ``superdsc_compatible`` and with ``through_superdsc``. Both programs run on
+the same made-up values and must give the same bits and the same predicted
+times, and the bundles, read and written again, the same bytes. What the tests
+themselves run is not touched. FILE gets one JSON line per graph.
+
+``SPYRE_CHECK_SUPERDSC_LIMIT=N`` checks the first N graphs only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch_spyre import _C, _cache
+
+#: Integers of the same size as a dtype, to compare bits.
+_BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def _home(dtype: torch.dtype, sizes: Any, strides: Any, highest: int) -> torch.Tensor:
+    """Values for the home of a storage; integers are 0 to ``highest``."""
+    generator = torch.Generator().manual_seed(len(sizes) + sum(sizes))
+    host = torch.empty_strided(tuple(sizes), tuple(strides), dtype=dtype)
+    if dtype.is_floating_point:
+        values = torch.randn(tuple(sizes), generator=generator)
+        return host.copy_(values)
+    top = 1 if dtype == torch.bool else highest
+    return host.copy_(torch.randint(0, top + 1, tuple(sizes), generator=generator))
+
+
+def _run(graph: Any, highest: int) -> tuple[list[torch.Tensor], list[float]]:
+    """The storages after a run, inputs first, and the time of each kernel."""
+    device = []
+    for dtype, sizes, strides, layout in [*graph.inputs, *graph.outputs]:
+        device.append(_C.empty_with_layout(sizes, strides, dtype, layout))
+        # Outputs too: what is not written must be the same.
+        device[-1].copy_(_home(dtype, sizes, strides, highest))
+    count = len(graph.inputs)
+    graph.run(device[:count], device[count:])
+    after = [tensor.cpu() for tensor in device]
+    return after, [kernel["predicted_seconds"] for kernel in graph.report()]
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    bits = _BITS[a.element_size()]
+    return torch.equal(
+        a.contiguous().flatten().view(bits), b.contiguous().flatten().view(bits)
+    )
+
+
+def _rewritten(folder: Path) -> list[str]:
+    """The files that differ after reading and writing."""
+    before = {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    after = _C.rewrite_superdsc(str(folder))
+    names = before.keys() | after.keys()
+    return sorted(name for name in names if before.get(name) != after.get(name))
+
+
+def _reason(error: Exception) -> str:
+    """The kind of an error, without the values that make each unique."""
+    lines = [line for line in str(error).splitlines() if "error" in line]
+    return (lines or [str(error)])[0].split("error: ")[-1][:300]
+
+
+def check(builder: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """What became of one graph: ``same``, ``left out`` or ``differs``."""
+    kept = {k: v for k, v in options.items() if k in ("cores", "lx_planning")}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        direct = _C.compile_graph(builder, {**kept, "superdsc_compatible": True})
+        try:
+            through = _C.compile_graph(
+                builder, {**kept, "through_superdsc": True, "dump_dir": name}
+            )
+        except _C.SpyreError as error:
+            return {"result": "left out", "why": _reason(error), "text": str(error)}
+        differ = _rewritten(folder / "superdsc")
+        if differ:
+            return {"result": "differs", "why": "rewritten bytes", "text": str(differ)}
+    try:
+        expected, times = _run(direct, highest=1)
+    except _C.SpyreError:
+        # An index outside of a table of one row.
+        expected, times = _run(direct, highest=0)
+        actual, other = _run(through, highest=0)
+    else:
+        actual, other = _run(through, highest=1)
+    bad = [
+        number
+        for number, (a, b) in enumerate(zip(expected, actual, strict=True))
+        if not _same_bits(a, b)
+    ]
+    if bad:
+        return {"result": "differs", "why": "bits", "text": f"arguments {bad}"}
+    if times != other:
+        return {
+            "result": "differs",
+            "why": "timing",
+            "text": f"{sum(times)} and {sum(other)} s, {times} and {other}",
+        }
+    return {"result": "same"}
+
+
+class Checker:
+    """Checks what is compiled while it is installed."""
+
+    def __init__(self, file: Path, limit: int | None) -> None:
+        self.file = file
+        self.limit = limit
+        self.seen: set[str] = set()
+        self.results: list[dict[str, Any]] = []
+        self.load_or_compile = _cache.load_or_compile
+
+    def install(self) -> None:
+        _cache.load_or_compile = self._checked
+
+    def uninstall(self) -> None:
+        _cache.load_or_compile = self.load_or_compile
+
+    def _checked(self, builder: Any, options: dict[str, Any]) -> Any:
+        graph = self.load_or_compile(builder, options)
+        plain = {k: v for k, v in options.items() if k != "dump_dir"}
+        key = _C.get_cache_key(builder, plain)
+        full = self.limit is not None and len(self.seen) >= self.limit
+        if key not in self.seen and not full:
+            self.seen.add(key)
+            try:
+                result = check(builder, plain)
+            except Exception as error:
+                result = {"result": "differs", "why": "raised", "text": repr(error)}
+            result["test"] = os.environ.get("PYTEST_CURRENT_TEST", "")
+            if result["result"] != "same":
+                result["graph"] = builder.print()
+            self.results.append(result)
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+        return graph
+
+    def report(self) -> tuple[str, bool]:
+        """Counts, with a line per reason; whether nothing differed."""
+        counts = Counter(result["result"] for result in self.results)
+        lines = [
+            f"SuperDSC: {counts['same']} graphs the same both ways, "
+            f"{counts['left out']} left out, {counts['differs']} differ"
+        ]
+        why = Counter(
+            (r["result"], r["why"]) for r in self.results if r["result"] != "same"
+        )
+        lines += [f"  {n} {kind}: {text}" for (kind, text), n in sorted(why.items())]
+        return "\n".join(lines), counts["differs"] == 0
