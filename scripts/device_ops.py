@@ -2,7 +2,7 @@
 """Write the table of spyre_graph operations and their device operations.
 
 usage: device_ops.py RECORDS.json OUTPUT.md
-The records are what `llvm-tblgen --dump-json SpyreGraphOps.td` prints.
+The records are what `llvm-tblgen --dump-json SpyreGraphAllOps.td` prints.
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 HEADER = """\
 # Device operations of `spyre_graph`
 
-Made from `SpyreGraphOps.td`. *Cost* counts SFU lane operations per iteration, as the
-planners do; *combiner* is how iterations that write the same element combine;
-*layouts* names the rule by which layouts are propagated.
+Made from `SpyreGraphOps.td` and `SpyreGraphVendorOps.td`. *Cost* counts SFU lane
+operations per iteration, as the planners do; *combiner* is how iterations that write
+the same element combine; *layouts* names the rule by which layouts are propagated.
 
 | `spyre_graph.` | what it does | device operation | unit | combiner | layouts | cost |
 |---|---|---|---|---|---|---|

@@ -25,7 +25,8 @@ def ConvertSpyreGraphToKTIR
       or placed allocations with a layout, every op has a work division.
     - SG-TO-KTIR-C2: an indirectly accessed dimension is one whole device
       dimension outside the stick.
-    - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions.
+    - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions, zeros,
+      or constants of dimensions that every core holds whole.
     - SG-TO-KTIR-C4: loops have constant bounds and carry nothing; a tile is a
       dense part of a whole buffer in device memory whose layout is relative to
       its shape, and starts at whole sticks, at constants or at induction

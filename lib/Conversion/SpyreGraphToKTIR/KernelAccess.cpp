@@ -9,12 +9,14 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// Distinct loop dimensions and zeros, of which there may be more than loops.
-static bool isProjectionWithZeros(AffineMap map) {
+/// Whether coordinates of a buffer are coordinates of a core's part of it too:
+/// distinct loop dimensions, zeros, and constants where the part is whole.
+static bool isLocal(AffineMap map, ArrayRef<int64_t> part,
+                    ArrayRef<int64_t> whole) {
   llvm::SmallBitVector seen(map.getNumDims());
-  for (AffineExpr expr : map.getResults()) {
+  for (auto [expr, own, all] : llvm::zip_equal(map.getResults(), part, whole)) {
     if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-      if (constant.getValue() != 0)
+      if (constant.getValue() != 0 && own != all)
         return false;
       continue;
     }
@@ -54,7 +56,10 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
     for (const Loop &loop : loops)
       extents.push_back(place.isInLX ? loop.chunk : loop.extent);
     // SG-TO-KTIR-C3
-    if (place.isInLX && !isProjectionWithZeros(map))
+    if (place.isInLX &&
+        !isLocal(map, place.shape,
+                 cast<ShapedType>(operation->getOperand(which).getType())
+                     .getShape()))
       return op->emitOpError()
              << "operand " << which
              << " lies in LX, where its coordinates must be loop dimensions, "

@@ -4,6 +4,7 @@
 
 #include "KernelBuilder.h"
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -47,7 +48,10 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
     result = buildScan();
     break;
   default:
-    result = buildReduction();
+    if (auto topK = dyn_cast<TopKOp>(operation))
+      result = buildTopK(topK.getIndices());
+    else
+      result = buildReduction();
     break;
   }
   if (failed(result))
@@ -122,11 +126,15 @@ LogicalResult KernelBuilder::chooseTiles() {
   SmallVector<int64_t> tiles;
   for (Loop &loop : loops)
     tiles.push_back(loop.chunk);
-  bool isScan = combiner == Combiner::ScanAdd;
-  if (isScan)
-    for (unsigned dim = 0; dim < loops.size(); ++dim)
-      if (loops[dim].isReduction)
-        tiles[dim] = std::min<int64_t>(tiles[dim], 1);
+  // Scans walk a loop step by step, and so does top-k over its results.
+  auto isStepped = [&](unsigned dim) {
+    return loops[dim].isReduction &&
+           (combiner == Combiner::ScanAdd ||
+            (isa<TopKOp>(operation) && maps[getInit()].isFunctionOfDim(dim)));
+  };
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (isStepped(dim))
+      tiles[dim] = std::min<int64_t>(tiles[dim], 1);
   // Bytes that a core moves, in terms of device memory: each operand is loaded
   // anew for every sub-tile of a dimension that it lacks.
   ::spyre::DeviceSpec spec;
@@ -156,7 +164,7 @@ LogicalResult KernelBuilder::chooseTiles() {
     std::optional<std::tuple<double, bool, int64_t>> best;
     SmallVector<int64_t> result;
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
-      if (isScan && loops[dim].isReduction)
+      if (isStepped(dim))
         continue;
       SmallVector<int64_t> candidate(tiles);
       candidate[dim] = getTile(dim);

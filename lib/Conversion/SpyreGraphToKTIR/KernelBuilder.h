@@ -82,7 +82,11 @@ private:
   LogicalResult buildPointwise();
   LogicalResult buildReduction();
   LogicalResult buildScan();
-  FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators);
+  LogicalResult buildTopK(bool wantsIndices);
+  /// `previous`: of an arg-reduction, the values and indices that what is
+  /// looked for comes after.
+  FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators,
+                                           ArrayRef<Value> previous = {});
   /// The combination of the partners' parts, which the first partner has, or
   /// all if the result lies in LX.
   Value combineParts(Value part);

@@ -2,11 +2,15 @@
 //===- KernelReduction.cpp - Reductions and scans -*- C++ -*-===//
 
 #include "KernelBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+
+/// Index beside the identity of an arg-reduction: behind all others.
+static constexpr int64_t kNoIndex = std::numeric_limits<int64_t>::max();
 
 static bool isArg(Combiner combiner) {
   return combiner == Combiner::ArgMax || combiner == Combiner::ArgMin;
@@ -75,8 +79,28 @@ SmallVector<Value> KernelBuilder::combineArg(OpBuilder &b, Value bestValue,
   return {s.select(take, value, bestValue), s.select(take, index, bestIndex)};
 }
 
+/// Of (value, index) only what comes after `previous` in the order that
+/// combineArg looks for; the worst of all otherwise.
+static std::pair<Value, Value> hideTaken(ScalarBuilder &s, Value value,
+                                         Value index, Value previousValue,
+                                         Value previousIndex, Value worst,
+                                         Value last) {
+  Value isLess = s.lt(value, previousValue);
+  Value isTie = s.eq(value, previousValue);
+  if (isa<FloatType>(value.getType())) {
+    Value valueIsNan = s.isNan(value), previousIsNan = s.isNan(previousValue);
+    isLess = s.logicalOr(isLess,
+                         s.logicalAnd(previousIsNan, s.logicalNot(valueIsNan)));
+    isTie = s.logicalOr(isTie, s.logicalAnd(valueIsNan, previousIsNan));
+  }
+  Value isLeft =
+      s.logicalOr(isLess, s.logicalAnd(isTie, s.lt(previousIndex, index)));
+  return {s.select(isLeft, value, worst), s.select(isLeft, index, last)};
+}
+
 FailureOr<SmallVector<Value>>
-KernelBuilder::accumulate(SmallVector<Value> accumulators) {
+KernelBuilder::accumulate(SmallVector<Value> accumulators,
+                          ArrayRef<Value> previous) {
   SmallVector<std::pair<unsigned, scf::ForOp>> nest;
   SmallVector<int64_t> reductionDims;
   for (unsigned dim = 0; dim < loops.size(); ++dim)
@@ -96,36 +120,44 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators) {
   }
   SmallVector<unsigned> outDims = getTileDims(getInit());
   tileDims.push_back(outDims);
+  for (Value tile : previous)
+    ins.emplace_back(tile, outDims);
   for (Value accumulator : accumulators)
     outs.emplace_back(accumulator, outDims);
   SmallVector<unsigned> iterated = getIteratedDims(tileDims);
   SmallVector<Value> starts(loops.size());
-  if (isArg(combiner))
-    for (int64_t dim : reductionDims)
+  for (unsigned dim = 0; dim < loops.size(); ++dim)
+    if (op.usesLoopIndex(dim) || (isArg(combiner) && loops[dim].isReduction))
       starts[dim] = getLoopIndex(builder, dim);
+  auto loopIndex = [&](OpBuilder &b, unsigned dim) -> Value {
+    auto *position = llvm::find(iterated, dim);
+    if (position == iterated.end())
+      return starts[dim];
+    return arith::AddIOp::create(
+        b, loc, starts[dim],
+        linalg::IndexOp::create(b, loc, position - iterated.begin()));
+  };
   SmallVector<Value> results = buildGeneric(
       ins, outs, [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
         SmallVector<Value> values;
         for (unsigned operand = 0; operand < numInputs; ++operand)
           values.push_back(
               toComputeType(b, arguments[operand], getElementType(operand)));
-        Value element = op.buildElement(b, loc, values, [](unsigned) -> Value {
-          llvm_unreachable("reductions do not use loop indices");
-        });
-        Value accumulated = arguments[numInputs];
+        Value element =
+            op.buildElement(b, loc, values, [&](unsigned dim) -> Value {
+              return loopIndex(b, dim);
+            });
+        unsigned firstOut = numInputs + previous.size();
+        Value accumulated = arguments[firstOut];
         ScalarBuilder s(b, loc);
         if (!isArg(combiner))
-          return {combine(b, accumulated,
-                          s.convert(element, accumulated.getType()))};
+          return {s.convert(combine(b, accumulated,
+                                    s.convert(element, accumulated.getType())),
+                            accumulated.getType())};
         // Row-major index over the reduced dimensions.
         Value index;
         for (int64_t dim : reductionDims) {
-          Value own = starts[dim];
-          auto *position = llvm::find(iterated, static_cast<unsigned>(dim));
-          if (position != iterated.end())
-            own = arith::AddIOp::create(
-                b, loc, own,
-                linalg::IndexOp::create(b, loc, position - iterated.begin()));
+          Value own = loopIndex(b, dim);
           if (!index) {
             index = own;
             continue;
@@ -135,9 +167,17 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators) {
           index = arith::AddIOp::create(
               b, loc, arith::MulIOp::create(b, loc, index, extent), own);
         }
+        if (!index)
+          index = arith::ConstantIndexOp::create(b, loc, 0);
         index = arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
-        return combineArg(b, accumulated, arguments[numInputs + 1],
-                          s.convert(element, accumulated.getType()), index);
+        element = s.convert(element, accumulated.getType());
+        if (!previous.empty())
+          std::tie(element, index) = hideTaken(
+              s, element, index, arguments[numInputs], arguments[numInputs + 1],
+              arith::ConstantOp::create(b, loc, getIdentity(element.getType())),
+              s.constantInt(index.getType(), kNoIndex));
+        return combineArg(b, accumulated, arguments[firstOut + 1], element,
+                          index);
       });
   accumulators = results;
   leaveTiles(nest, accumulators);
@@ -160,9 +200,8 @@ LogicalResult KernelBuilder::buildReduction() {
       getComputeType(isArg(combiner) ? getElementType(0) : resultType);
   accumulators.push_back(buildFilled(outDims, getIdentity(valueType)));
   if (isArg(combiner))
-    accumulators.push_back(buildFilled(
-        outDims,
-        builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max())));
+    accumulators.push_back(
+        buildFilled(outDims, builder.getI64IntegerAttr(kNoIndex)));
 
   bool isEmpty = llvm::any_of(loops, [](const Loop &loop) {
     return loop.isReduction && loop.extent == 0;
@@ -257,6 +296,66 @@ LogicalResult KernelBuilder::buildScan() {
   if (failed(store(results.front(), getInit())))
     return failure();
   leaveTiles(scan, accumulators);
+  leaveTiles(nest, none);
+  return success();
+}
+
+/// One result after the other: each is the best of what comes after the one
+/// before, which a loop carries.
+LogicalResult KernelBuilder::buildTopK(bool wantsIndices) {
+  // The loop over results is sequential, but nothing is reduced along it.
+  int64_t rankDim = -1;
+  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
+  SmallVector<Value> none;
+  for (unsigned dim = 0; dim < loops.size(); ++dim) {
+    if (loops[dim].isReduction && maps[getInit()].isFunctionOfDim(dim)) {
+      rankDim = dim;
+      loops[dim].isReduction = false;
+    } else if (!loops[dim].isReduction) {
+      nest.emplace_back(dim, enterTiles(dim, none));
+    }
+  }
+  SmallVector<unsigned> outDims = getTileDims(getInit());
+  Type resultType = getElementType(getInit());
+  Type valueType = getComputeType(getElementType(0));
+  OpFoldResult numResults;
+  if (rankDim >= 0) {
+    numResults = loops[rankDim].size;
+    loops[rankDim].size = builder.getIndexAttr(1);
+  }
+  // Before all: NaN, or the largest integer, at index -1.
+  OpBuilder b(builder.getContext());
+  TypedAttr first;
+  if (auto floating = dyn_cast<FloatType>(valueType))
+    first = b.getFloatAttr(floating,
+                           APFloat::getQNaN(floating.getFloatSemantics()));
+  else
+    first = b.getIntegerAttr(
+        valueType, APInt::getSignedMaxValue(valueType.getIntOrFloatBitWidth()));
+  SmallVector<Value> previous = {buildFilled(outDims, first),
+                                 buildFilled(outDims, b.getI64IntegerAttr(-1))};
+  std::pair<unsigned, scf::ForOp> ranks(0, nullptr);
+  if (rankDim >= 0) {
+    loops[rankDim].size = numResults;
+    ranks = {rankDim, enterTiles(rankDim, previous)};
+    loops[rankDim].size = builder.getIndexAttr(1);
+  }
+  FailureOr<SmallVector<Value>> best =
+      accumulate({buildFilled(outDims, getIdentity(valueType)),
+                  buildFilled(outDims, b.getI64IntegerAttr(kNoIndex))},
+                 previous);
+  if (failed(best))
+    return failure();
+  Value init = buildEmpty(outDims, getDeviceElementType(resultType));
+  SmallVector<Value> results = buildGeneric(
+      {{(*best)[wantsIndices ? 1 : 0], outDims}}, {{init, outDims}},
+      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
+        return {toDeviceType(b, arguments[0], resultType)};
+      });
+  if (failed(store(results.front(), getInit())))
+    return failure();
+  previous = *best;
+  leaveTiles(ranks, previous);
   leaveTiles(nest, none);
   return success();
 }

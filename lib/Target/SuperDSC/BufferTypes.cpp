@@ -2,6 +2,7 @@
 //===- BufferTypes.cpp - Types and maps of SuperDSC's tensors ---*- C++ -*-===//
 
 #include "BufferTypes.h"
+#include "Lanes.h"
 
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 
@@ -97,6 +98,16 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   for (const TensorDim &own : geometry.dims)
     if (own.scale == Scale::Present)
       result.order.push_back(positions[own.dim]);
+  if (holdsLanes(sdsc, number)) {
+    if (result.stick < 0) {
+      result.stick = result.shape.size();
+      result.shape.push_back(kNumLanes);
+      bool isOnly = result.order.empty();
+      result.order.insert(result.order.begin() + (isOnly ? 0 : 1),
+                          result.stick);
+    }
+    result.shape[result.stick] = kNumLanes;
+  }
   return result;
 }
 
@@ -303,7 +314,8 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
       layout.getDeviceDims(type.getShape());
   for (unsigned position = device.size() - 1; position-- > 0;) {
     int hostDim = device[position].hostDim;
-    if (hostDim < 0 || type.getDimSize(hostDim) == 1)
+    bool isLanes = holdsLanes(sdsc, number) && hostDim + 1 == type.getRank();
+    if (hostDim < 0 || type.getDimSize(hostDim) == 1 || isLanes)
       continue;
     bool fits = next != dims.end() &&
                 extents[(*next)->dim] == type.getDimSize(hostDim) &&

@@ -28,12 +28,12 @@ static std::vector<DeviceOp> makeDeviceOps() {
     add(name, K::Convolution, 2, 3, "");
   // Elementwise over several operands.
   add("add", K::Pointwise, 2, 2, "add");
-  add("batchnormfwd", K::Pointwise, 3, 5, "");
+  add("batchnormfwd", K::Pointwise, 3, 5, "fma");
   add("biasadd", K::Pointwise, 2, 2, "add");
   add("equal", K::Pointwise, 2, 2, "eq");
-  add("fnms", K::Pointwise, 3, 3, "");
+  add("fnms", K::Pointwise, 3, 3, "fnms");
   add("greaterequal", K::Pointwise, 2, 2, "ge");
-  add("layernormnorm", K::Pointwise, 2, 4, "");
+  add("layernormnorm", K::Pointwise, 2, 4, "scale_shift");
   add("lesserequal", K::Pointwise, 2, 2, "le");
   add("maximum", K::Pointwise, 2, 2, "maximum");
   add("minimum", K::Pointwise, 2, 2, "minimum");
@@ -51,10 +51,10 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("fastsigmoid", K::Pointwise, 1, 1, "sigmoid");
   add("gelufwd", K::Pointwise, 1, 1, "gelu");
   add("identity", K::Identity, 1, 1, "identity");
-  add("layernormscale", K::Pointwise, 1, 1, "", {"eps"});
+  add("layernormscale", K::Pointwise, 1, 1, "layernormscale", {"eps"});
   add("leakyrelufwd", K::Pointwise, 1, 1, "leaky_relu", {"slope"});
   add("log", K::Pointwise, 1, 1, "log");
-  add("mish", K::Pointwise, 1, 1, "");
+  add("mish", K::Pointwise, 1, 1, "mish");
   add("neg", K::Pointwise, 1, 1, "neg");
   add("reciprocal", K::Pointwise, 1, 1, "reciprocal");
   add("relufwd", K::Pointwise, 1, 1, "relu");
@@ -71,16 +71,18 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("max", K::Reduction, 1, 1, "max");
   add("min", K::Reduction, 1, 1, "min");
   add("mean", K::Reduction, 1, 1, "mean", {"scaling_factor"});
-  add("absmax", K::Reduction, 1, 1, "");
-  auto addStickOnly = [&](std::string_view name,
+  add("absmax", K::Reduction, 1, 1, "absmax");
+  auto addStickOnly = [&](std::string_view name, std::string_view graphOp,
                           std::vector<std::string_view> constants) {
-    add(name, K::Reduction, 1, 2, "", std::move(constants));
+    add(name, K::Reduction, 1, 1, graphOp, std::move(constants));
     ops.back().hasNonstick = false;
   };
-  addStickOnly("exx2", {"exx2scale", "useZeroMean?"});
-  addStickOnly("exx2_zeromean", {"exx2scale", "useZeroMean?"});
-  addStickOnly("quantscalepertoken", {"clipMin?", "clipMax?", "mulConst?"});
-  addStickOnly("quantscalepertokenfp8", {"clipMin", "clipMax", "mulConst"});
+  addStickOnly("exx2", "exx2", {"exx2scale", "useZeroMean?"});
+  addStickOnly("exx2_zeromean", "exx2", {"exx2scale", "useZeroMean?"});
+  addStickOnly("quantscalepertoken", "absmax",
+               {"clipMin?", "clipMax?", "mulConst?"});
+  addStickOnly("quantscalepertokenfp8", "absmax",
+               {"clipMin", "clipMax", "mulConst"});
   // Pooling.
   add("avgpoolfwd", K::Pooling, 1, 2, "", {"nmap"});
   add("avgpoolnmapfwd", K::Pooling, 1, 2, "");
@@ -88,8 +90,8 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("maxpoolfwd", K::Pooling, 1, 2, "");
   // Scans.
   add("maskbyindex", K::TopK, 1, 2, "");
-  add("topkindex", K::TopK, 1, 1, "");
-  add("topkvalue", K::TopK, 1, 1, "");
+  add("topkindex", K::TopK, 1, 1, "topk");
+  add("topkvalue", K::TopK, 1, 1, "topk");
   // Conversions and quantisation.
   for (std::string_view name :
        {"csqint4", "csqint4wt", "csqint8ch", "csqint8mb", "csqint8wt"})

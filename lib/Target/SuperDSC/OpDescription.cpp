@@ -7,9 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpDescription.h"
+#include "Lanes.h"
 #include "OpNames.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "Spyre/Target/SuperDSC/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -132,6 +135,17 @@ LogicalResult Describer::readOperands() {
     operand.shape =
         llvm::to_vector(operand.inLX ? placement.getLocal() : type.getShape());
     operand.map = maps[number];
+    if (holdsLanes(operation, number)) {
+      // Shown without its lanes.
+      unsigned lanes = type.getRank() - 1;
+      if (operand.layout.getStickDim(type.getShape()) !=
+          static_cast<int64_t>(lanes))
+        return refuse() << "statistics whose stick is not their last dimension";
+      SmallVector<AffineExpr> results(operand.map.getResults());
+      results[lanes] = getAffineConstantExpr(0, op->getContext());
+      operand.map = AffineMap::get(operand.map.getNumDims(), 0, results,
+                                   op->getContext());
+    }
     ArrayRef<int64_t> ranges = operand.inLX ? chunks : ArrayRef(extents);
     operand.wholeMap = simplifyWithRanges(operand.map, extents);
     operand.map = simplifyWithRanges(operand.map, ranges);
@@ -198,14 +212,11 @@ LogicalResult Describer::chooseDims() {
   bool needsUnit =
       indirect && *operands[indirect->operand].gathered == kUnitDim;
   for (Operand &operand : operands) {
-    int64_t smallest = std::numeric_limits<int64_t>::max();
-    for (int64_t stride : operand.access.strides)
-      if (stride != 0)
-        smallest = std::min(smallest, stride);
-    if (operand.gathered)
-      smallest = std::min(smallest, operand.gatheredStride);
-    needsUnit |= smallest > 1 && operand.access.totalSticks > 1 &&
-                 smallest != std::numeric_limits<int64_t>::max();
+    int64_t smallest = operand.access.getInnermostStride();
+    if (operand.gathered &&
+        (smallest == 0 || operand.gatheredStride < smallest))
+      smallest = operand.gatheredStride;
+    needsUnit |= smallest > 1 && operand.access.totalSticks > 1;
   }
 
   dimOfLoop.assign(numLoops, -1);
@@ -218,7 +229,9 @@ LogicalResult Describer::chooseDims() {
     bool isStick = llvm::any_of(operands, [&](const Operand &operand) {
       return operand.access.laneDim == static_cast<int64_t>(loop);
     });
-    if (extents[loop] == 1 && !usesPositions && !isStick)
+    bool isLanes =
+        loop + 1 == numLoops && countsLanes(op->getName().getStringRef());
+    if (isLanes || (extents[loop] == 1 && !usesPositions && !isStick))
       continue;
     dimOfLoop[loop] = dims.size();
     dims.emplace_back();
@@ -247,10 +260,12 @@ LogicalResult Describer::chooseSticks() {
             ? operands[0].access.stickElements
             : (oneSided ? init() : reference).access.stickElements;
     dims.back().size = elements;
-    for (Operand &operand : operands)
-      if (operand.access.laneDim == -1 &&
+    for (auto [number, operand] : llvm::enumerate(operands)) {
+      bool isStatistics = holdsLanes(operation, number) && &operand != &init();
+      if (operand.access.laneDim == -1 && !isStatistics &&
           operand.access.stickElements == elements)
         operand.access.laneDim = kStickDim;
+    }
   }
   changesStick =
       isCopy() && operands[0].access.laneDim != init().access.laneDim;
@@ -277,8 +292,6 @@ LogicalResult Describer::chooseSticks() {
       getDimNames(dims.size(), isMatmul);
   if (!names)
     return refuse() << "an operation of " << dims.size() << " dimensions";
-  if (!op.getWorkDivision().getOrder().empty())
-    return refuse() << "loops in another order over the cores";
   ArrayRef<int64_t> chunks = op.getWorkDivision().getChunks();
   if (stickDim >= 0)
     result.extents[(*names)[stickDim]] = 1;
@@ -287,8 +300,6 @@ LogicalResult Describer::chooseSticks() {
       continue;
     Dim &dim = dims[dimOfLoop[loop]];
     dim.size = llvm::alignTo(extents[loop], granularity[dimOfLoop[loop]]);
-    if (dim.slices > 1 && kinds[loop] == utils::IteratorType::reduction)
-      return refuse() << "a split of the reduction over loop " << loop;
     if (dim.slices > 1 && dim.slices * chunks[loop] != dim.size)
       return refuse() << "an uneven split: " << dim.slices << " slices of "
                       << chunks[loop] << " of loop " << loop << " with "
@@ -304,13 +315,19 @@ LogicalResult Describer::chooseSticks() {
     if (op.getCombiner() != Combiner::None && !isMatmul &&
         kinds[loop] == utils::IteratorType::reduction)
       dim.masked = dim.size - extents[loop];
+    if (dim.masked != 0 && dim.slices > 1)
+      return refuse() << "a split of the padded reduction over loop " << loop;
     if (dim.masked != 0 && isa<CumSumOp>(operation))
       return refuse() << "a scan along a padded stick";
   }
   for (auto [dim, name] : llvm::zip(dims, *names))
     dim.name = name;
+  for (int64_t loop : op.getWorkDivision().getOrder())
+    if (dimOfLoop[loop] >= 0)
+      result.sdsc.coreOrder.push_back(dimOfLoop[loop]);
   for (unsigned dim = 0; dim < dims.size(); ++dim)
-    result.sdsc.coreOrder.push_back(dim);
+    if (!llvm::is_contained(result.sdsc.coreOrder, dim))
+      result.sdsc.coreOrder.push_back(dim);
   return success();
 }
 
@@ -383,17 +400,7 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
     int64_t count =
         isLane ? llvm::divideCeilSigned(valid, access.stickElements) : valid;
     if (isLane && stride == 0) {
-      // One stick, which the layout places among the other dimensions.
-      SmallVector<::spyre::DeviceDim> device =
-          operand.layout.getDeviceDims(operand.shape);
-      int64_t own = 1;
-      for (const ::spyre::DeviceDim &position :
-           llvm::reverse(ArrayRef(device).drop_back())) {
-        if (position.hostDim == operand.layout.getStickDim(operand.shape) &&
-            position.step == access.stickElements)
-          stride = own;
-        own *= std::max<int64_t>(position.extent, 1);
-      }
+      stride = access.tileStride;
       if (stride == 0)
         stride = std::numeric_limits<int64_t>::max();
     }
@@ -592,7 +599,8 @@ LogicalResult Describer::addOperands() {
   if (indirect)
     order.push_back(indirect->index);
   for (unsigned number = 0; number < operands.size(); ++number)
-    if (!indirect || number != indirect->index)
+    if ((!indirect || number != indirect->index) &&
+        !isSecondLane(operation, number))
       order.push_back(number);
   // The label of a matmul's result is made before that of what is added.
   SmallVector<unsigned> numberOf(operands.size());
@@ -618,7 +626,8 @@ LogicalResult Describer::addOperands() {
     sdsc.indices.push_back(numberOf[indirect->index]);
   }
   for (unsigned number = 0; number + 1 < operands.size(); ++number)
-    if (!indirect || number != indirect->index)
+    if ((!indirect || number != indirect->index) &&
+        !isSecondLane(operation, number))
       sdsc.inputs.push_back(numberOf[number]);
   sdsc.outputs.push_back(numberOf.back());
   if (isa<SquareOp>(operation))
@@ -628,6 +637,10 @@ LogicalResult Describer::addOperands() {
     bool onStick = llvm::is_contained(sdsc.tensors[sdsc.outputs[0]].scale,
                                       Scale::AbsentStick);
     sdsc.nonstick = !onStick;
+    bool nonstick;
+    if (!findDeviceOp(sdsc.opFunc(), nonstick))
+      return refuse() << "'" << sdsc.op << "' of another dimension than the "
+                      << "stick's";
   }
   return success();
 }

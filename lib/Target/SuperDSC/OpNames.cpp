@@ -4,6 +4,7 @@
 #include "OpNames.h"
 
 #include "Spyre/Device/DL16.h"
+#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "Spyre/Target/SuperDSC/DeviceOps.h"
 
 #include "mlir/IR/Builders.h"
@@ -115,6 +116,17 @@ static std::string getName(SpyreOpInterface op) {
       .Case<LayerNormNormOp>([](auto) { return "normalize"; })
       .Case<SumSquaresOp>([](auto) { return "sumsquares"; })
       .Case<SumProductsOp>([](auto) { return "sumproducts"; })
+      .Case<ScaleShiftOp>([](auto) { return "layernormnorm"; })
+      .Case<TopKOp>([](TopKOp own) {
+        return own.getIndices() ? "topkindex" : "topkvalue";
+      })
+      .Case<AbsMaxOp>([](AbsMaxOp own) {
+        if (own.getLow() && own.getHigh() && own.getFactor())
+          return "quantscalepertokenfp8";
+        return own.getLow() || own.getHigh() || own.getFactor()
+                   ? "quantscalepertoken"
+                   : "absmax";
+      })
       // On booleans these combine bits, which fp16 arithmetic does not.
       .Case<AddOp>([&](auto) { return allBool() ? "logical_or" : "add"; })
       .Case<SubOp>([&](auto) { return allBool() ? "logical_xor" : "sub"; })
@@ -210,7 +222,9 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
   ConstantWriter constants(op, sdsc);
   if (llvm::any_of(sdsc.dims, [](const Dim &dim) { return dim.masked != 0; })) {
     sdsc.maskConstant = 0;
-    constants.add(std::string(kMaskConstant), getMaskValue(op.getCombiner()));
+    constants.add(std::string(kMaskConstant),
+                  isa<AbsMaxOp>(operation) ? 0.0
+                                           : getMaskValue(op.getCombiner()));
   }
   if (isa<IdentityOp, RestickifyOp>(operation) && sdsc.op == "notequal")
     constants.add(getImmediateName(1), 0);
@@ -230,6 +244,25 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
           [&](auto own) { constants.add("scale", toDouble(own.getScale())); })
       .Case<MeanOp>([&](MeanOp own) {
         constants.add("scaling_factor", spyre_graph::detail::getMeanScale(own));
+      })
+      .Case<ScaledSumOp>([&](ScaledSumOp own) {
+        constants.add("scaling_factor", toDouble(own.getFactor()));
+      })
+      .Case<AbsMaxOp>([&](AbsMaxOp own) {
+        if (own.getLow())
+          constants.add("clipMin", toDouble(*own.getLow()));
+        if (own.getHigh())
+          constants.add("clipMax", toDouble(*own.getHigh()));
+        if (own.getFactor())
+          constants.add("mulConst", toDouble(*own.getFactor()));
+      })
+      .Case<Exx2Op>([&](Exx2Op own) {
+        constants.add("exx2scale", toDouble(own.getScale()));
+        if (own.getZeroMean())
+          constants.add("useZeroMean", 1);
+      })
+      .Case<LayerNormScaleOp>([&](LayerNormScaleOp own) {
+        constants.add("eps", toDouble(own.getEps()));
       })
       .Case<WrapIndexOp>(
           [&](auto own) { constants.addInteger("size", own.getSize()); })
@@ -394,7 +427,7 @@ void OperationReader::setAttributes(const DeviceOp &device) {
     double count = 1;
     for (int64_t dim : reduced)
       count *= extents[dim];
-    // The reciprocal of the number of elements, as its format has it.
+    // Usually the reciprocal of the number of elements, as its format has it.
     const Constant *factor = findConstant("scaling_factor");
     Constant usual = makeConstant(
         "", 1 / count, factor ? factor->format : DataFormat::IEEE_FP32);
@@ -403,10 +436,23 @@ void OperationReader::setAttributes(const DeviceOp &device) {
     if (factor && factor->format == DataFormat::SEN169_FP16)
       isUsual =
           factor->bits == ::spyre::encodeDL16(static_cast<float>(1 / count));
-    if (!isUsual)
-      fail("a mean of " + Twine(static_cast<int64_t>(count)) +
-           " elements by another factor than their reciprocal is known but "
-           "nothing here executes it");
+    if (!isUsual) {
+      result.name = "spyre_graph.scaled_sum";
+      setFloat("factor", "scaling_factor");
+    }
+  } else if (name == "absmax") {
+    setFloat("low", "clipMin");
+    setFloat("high", "clipMax");
+    setFloat("factor", "mulConst");
+  } else if (name == "exx2") {
+    setFloat("scale", "exx2scale");
+    if (sdsc.op == "exx2_zeromean" || find("useZeroMean").value_or(0) != 0)
+      result.attributes.set("zero_mean", builder.getUnitAttr());
+  } else if (name == "layernormscale") {
+    setFloat("eps", "eps");
+  } else if (name == "topk") {
+    if (sdsc.op == "topkindex")
+      result.attributes.set("indices", builder.getUnitAttr());
   } else if (name == "wrap_index") {
     setInteger("size", "size", 0, kMax);
   } else if (name == "iota") {
@@ -428,18 +474,19 @@ void OperationReader::setAttributes(const DeviceOp &device) {
     if (sdsc.inputs.size() == 3)
       result.attributes.set("has_bias", builder.getUnitAttr());
   }
-  if (device.kind == OpKind::Reduction)
+  if (device.kind == OpKind::Reduction && name != "exx2")
     result.attributes.set("dims", builder.getDenseI64ArrayAttr(reduced));
+}
+
+bool spyre::superdsc::isExecuted(StringRef op) {
+  bool nonstick;
+  const DeviceOp *device = findDeviceOp(op, nonstick);
+  return device && !device->graphOp.empty();
 }
 
 FailureOr<GraphOperation> OperationReader::run() {
   bool nonstick;
   const DeviceOp *device = findDeviceOp(sdsc.op, nonstick);
-  if (!device || device->graphOp.empty()) {
-    emitError(loc) << "the device operation '" << sdsc.opFunc()
-                   << "' is known but nothing here executes it";
-    return failure();
-  }
   result.name = ("spyre_graph." + StringRef(device->graphOp)).str();
   if (!sdsc.indices.empty())
     result.name =
@@ -451,6 +498,10 @@ FailureOr<GraphOperation> OperationReader::run() {
       sdsc.inputs[0] == sdsc.inputs[1])
     result.name = "spyre_graph.square";
   result.swapsInputs = sdsc.op == "revsub";
+  if (sdsc.op == "batchnormfwd" && sdsc.inputs.size() != 3)
+    fail("'batchnormfwd' of " + Twine(sdsc.inputs.size()) +
+         " inputs is known but nothing here executes it, only x, scale and "
+         "shift");
   if (device->kind == OpKind::Pointwise || device->kind == OpKind::Other)
     setImmediates(*device);
   if (sdsc.op == "constant" && !result.attributes.get("immediates"))

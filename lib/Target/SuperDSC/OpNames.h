@@ -24,11 +24,14 @@ struct GraphOperation {
   /// The two inputs change places.
   bool swapsInputs = false;
 };
-/// `numLoops` loops, one per dimension; `reduced` are those that are reduced.
-/// Fails with a diagnostic at `loc` for operations that none executes.
+/// `extents`: of the loops, one per dimension; `reduced` are those that are
+/// reduced. For operations that are executed; fails with a diagnostic at `loc`.
 mlir::FailureOr<GraphOperation>
 getGraphOperation(const Sdsc &sdsc, mlir::ArrayRef<int64_t> extents,
                   mlir::ArrayRef<int64_t> reduced, mlir::Location loc);
+
+/// Whether anything here executes the device operation.
+bool isExecuted(llvm::StringRef op);
 
 /// Whether the output accumulates, so that it is listed among the inputs.
 bool listsOutputAsInput(const Sdsc &sdsc);

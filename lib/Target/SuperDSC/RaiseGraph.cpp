@@ -9,6 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BufferTypes.h"
+#include "Executions.h"
+#include "Lanes.h"
 #include "OpNames.h"
 #include "Tiles.h"
 
@@ -32,52 +34,6 @@ using namespace spyre::superdsc;
 
 namespace {
 
-/// Executions that loops may unroll to.
-constexpr int64_t kMaxExecutions = 1 << 18;
-
-/// Where an operand of one execution starts.
-struct Place {
-  enum Kind { Argument, Pool, LX } kind = Argument;
-  int64_t argument = 0;
-  /// Bytes before the first stick that core 0 accesses in the first iterations
-  /// of the loops that are kept.
-  int64_t offset = 0;
-  /// How many of them are due to iterations of loops that are unrolled.
-  int64_t unrolled = 0;
-  /// Bytes per iteration of each loop that is kept, outermost first.
-  std::vector<int64_t> strides;
-};
-
-/// One execution of a file.
-struct Execution {
-  const Sdsc *sdsc = nullptr;
-  const ManifestFile *said = nullptr;
-  std::vector<Place> places;
-  /// Iterations of each dimension that are not padding.
-  SmallVector<int64_t> extents;
-  Location loc;
-};
-
-/// An execution, or a loop around some.
-struct Node {
-  std::optional<Execution> execution;
-  int64_t count = 0;
-  /// Of a loop: elements by which it moves tiles, and where they start.
-  int64_t tile = 1, low = 0;
-  std::vector<Node> body;
-  /// Of a loop: where it stands.
-  const LoadedBundle *bundle = nullptr;
-  const ManifestBundle *said = nullptr;
-  const Step *step = nullptr;
-};
-
-/// A loop of bundle.mlir around an execution.
-struct Iteration {
-  /// Of a loop that is unrolled.
-  int64_t number = 0;
-  bool isKept = false;
-};
-
 /// A loop of the raised function.
 struct TileLoop {
   int64_t count = 1;
@@ -91,51 +47,37 @@ class Raiser {
 public:
   Raiser(const BundleProgram &program, const RaiseOptions &options,
          MLIRContext *context)
-      : program(program), options(options), context(context), builder(context) {
-  }
+      : program(program), options(options), context(context), builder(context),
+        collector(program, options, context) {}
 
   OwningOpRef<ModuleOp> run();
 
 private:
-  LogicalResult collect();
-  LogicalResult collectSteps(const LoadedBundle &bundle,
-                             const ManifestBundle *said, ArrayRef<Step> steps,
-                             SmallVectorImpl<Iteration> &loops,
-                             std::vector<Node> &nodes);
-  FailureOr<Execution> getExecution(const LoadedBundle &bundle,
-                                    const ManifestBundle *said,
-                                    const Step &step,
-                                    ArrayRef<Iteration> loops);
-  FailureOr<Place> findPlace(const ManifestBundle *said, const Step &step,
-                             const Sdsc &sdsc, unsigned tensor,
-                             ArrayRef<Iteration> loops, Location loc);
-  SmallVector<int64_t> getExtents(const Sdsc &sdsc, const ManifestFile *said);
   LogicalResult makeArguments();
   template <typename Function>
-  static LogicalResult forEachExecution(ArrayRef<Node> nodes,
+  static LogicalResult forEachExecution(ArrayRef<ExecutionNode> nodes,
                                         Function function);
   FailureOr<Value> getBuffer(const Execution &execution, unsigned tensor);
   FailureOr<AccessMap> getAccess(const Execution &execution, unsigned tensor,
                                  Value buffer, ArrayRef<unsigned> loopOf);
   FailureOr<bool> moveTiles(const Execution &execution,
                             MutableArrayRef<TileLoop> loops);
-  FailureOr<bool> moveTiles(Node &node, SmallVectorImpl<TileLoop> &loops);
+  FailureOr<bool> moveTiles(ExecutionNode &node,
+                            SmallVectorImpl<TileLoop> &loops);
   Value getTile(Value buffer, const Place &place, ArrayRef<TileLoop> loops,
                 AffineMap &map, Location loc);
-  LogicalResult raise(Node &node);
-  LogicalResult raise(const Node &node, SmallVectorImpl<TileLoop> &loops);
+  LogicalResult raise(ExecutionNode &node);
+  LogicalResult raise(const ExecutionNode &node,
+                      SmallVectorImpl<TileLoop> &loops);
   LogicalResult raise(const Execution &execution, ArrayRef<TileLoop> loops);
-  const std::map<std::string, const ManifestFile *> &
-  getFiles(const ManifestBundle &said);
 
   const BundleProgram &program;
   RaiseOptions options;
   MLIRContext *context;
   OpBuilder builder;
-  bool hasPool = false;
+  ExecutionCollector collector;
   int64_t poolBytes = 0;
-  std::vector<Node> nodes;
-  int64_t numExecutions = 0;
+  std::vector<ExecutionNode> nodes;
   func::FuncOp function;
   /// Of what is being raised: buffers outlive it.
   Operation *outermostLoop = nullptr;
@@ -143,240 +85,18 @@ private:
   std::map<int64_t, unsigned> parameters;
   /// Allocations by kind, offset and type, and by the manifest's number.
   std::map<std::tuple<int, int64_t, const void *>, Value> allocations;
-  std::map<const ManifestBundle *, std::map<std::string, const ManifestFile *>>
-      files;
 };
 
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// Executions
-//===----------------------------------------------------------------------===//
-
-SmallVector<int64_t> Raiser::getExtents(const Sdsc &sdsc,
-                                        const ManifestFile *said) {
-  SmallVector<int64_t> extents;
-  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim) {
-    const Dim &own = sdsc.dims[dim];
-    int64_t extent = own.size - own.masked;
-    // A tensor shorter than the padded iterations says what is not padding.
-    for (const Tensor &tensor : sdsc.tensors) {
-      Geometry geometry = *getGeometry(sdsc, tensor);
-      for (const TensorDim &position : geometry.dims)
-        if (position.dim == dim && position.scale == Scale::Present &&
-            !position.isGathered && !tensor.inLX)
-          extent = std::min(extent, position.extent);
-    }
-    if (said)
-      if (auto found = said->extents.find(own.name);
-          found != said->extents.end())
-        extent = found->second;
-    extents.push_back(extent);
-  }
-  return extents;
-}
-
-FailureOr<Place> Raiser::findPlace(const ManifestBundle *said, const Step &step,
-                                   const Sdsc &sdsc, unsigned number,
-                                   ArrayRef<Iteration> loops, Location loc) {
-  const Tensor &tensor = sdsc.tensors[number];
-  Place place;
-  if (tensor.inLX) {
-    place.kind = Place::LX;
-    place.offset = tensor.addresses[0];
-    return place;
-  }
-  auto fail = [&](const Twine &message) -> FailureOr<Place> {
-    emitError(loc) << "Tensor" << number << " " << message;
-    return failure();
-  };
-  int64_t unrolled = 0;
-  auto addressOf = [&](int64_t core) -> std::optional<Address> {
-    unrolled = 0;
-    Address address;
-    address.offset = tensor.addresses[core];
-    if (!tensor.symbolic)
-      return address;
-    auto symbol = llvm::find(step.symbols, address.offset);
-    if (symbol == step.symbols.end())
-      return std::nullopt;
-    address = step.operands[symbol - step.symbols.begin()];
-    std::vector<int64_t> kept;
-    for (auto [stride, loop] : llvm::zip(address.strides, loops)) {
-      int64_t product;
-      if (loop.isKept)
-        kept.push_back(stride);
-      else if (llvm::MulOverflow(stride, loop.number, product) ||
-               llvm::AddOverflow(address.offset, product, address.offset))
-        return std::nullopt;
-      else
-        unrolled += product;
-    }
-    address.strides = std::move(kept);
-    return address;
-  };
-  std::optional<Address> first = addressOf(0);
-  place.unrolled = unrolled;
-  Geometry geometry = *getGeometry(sdsc, tensor);
-  for (int64_t core = 0; core < sdsc.numCores(); ++core) {
-    std::optional<Address> own = addressOf(core);
-    if (!first || !own)
-      return fail("has a symbol without a value");
-    Address expected = *first;
-    expected.offset += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
-    if (!(*own == expected))
-      return fail("does not start on core " + Twine(core) +
-                  " where its slice does");
-  }
-  int64_t offset = first->offset;
-  if (offset < 0 || offset % ::spyre::kStickBytes != 0)
-    return fail("starts at " + Twine(offset) +
-                ", which is not a multiple of 128");
-  place.offset = offset;
-  place.strides = first->strides;
-  if (first->base == Address::Pool) {
-    place.kind = Place::Pool;
-    return place;
-  }
-  if (first->base == Address::Argument) {
-    place.argument = first->argument;
-    return place;
-  }
-  int64_t segment = offset / kSegmentBytes;
-  place.offset = offset % kSegmentBytes;
-  if (said ? said->hasPool : hasPool) {
-    if (segment == 0) {
-      place.kind = Place::Pool;
-      return place;
-    }
-    --segment;
-  }
-  place.argument = segment;
-  if (said) {
-    if (segment >= static_cast<int64_t>(said->arguments.size()))
-      return fail("lies in a segment that the manifest gives no argument");
-    place.argument = said->arguments[segment];
-  }
-  return place;
-}
-
-const std::map<std::string, const ManifestFile *> &
-Raiser::getFiles(const ManifestBundle &said) {
-  auto [entry, isNew] = files.try_emplace(&said);
-  if (isNew)
-    for (const ManifestFile &file : said.files)
-      entry->second[file.file] = &file;
-  return entry->second;
-}
-
-FailureOr<Execution> Raiser::getExecution(const LoadedBundle &bundle,
-                                          const ManifestBundle *said,
-                                          const Step &step,
-                                          ArrayRef<Iteration> loops) {
-  std::string name =
-      (bundle.folder == "." ? "" : bundle.folder + "/") + step.file;
-  Execution execution{&bundle.files.at(step.file),
-                      nullptr,
-                      {},
-                      {},
-                      FileLineColLoc::get(context, name, 1, 1)};
-  if (said) {
-    auto file = getFiles(*said).find(step.file);
-    if (file != getFiles(*said).end())
-      execution.said = file->second;
-  }
-  const Sdsc &sdsc = *execution.sdsc;
-  for (unsigned number = 0; number < sdsc.tensors.size(); ++number) {
-    auto place = findPlace(said, step, sdsc, number, loops, execution.loc);
-    if (failed(place))
-      return failure();
-    execution.places.push_back(*place);
-  }
-  execution.extents = getExtents(sdsc, execution.said);
-  return execution;
-}
-
-/// `loops`: those around the steps. Loops in the steps are kept if those around
-/// are.
-LogicalResult Raiser::collectSteps(const LoadedBundle &bundle,
-                                   const ManifestBundle *said,
-                                   ArrayRef<Step> steps,
-                                   SmallVectorImpl<Iteration> &loops,
-                                   std::vector<Node> &nodes) {
-  for (const Step &step : steps) {
-    if (!step.isLoop()) {
-      FailureOr<Execution> execution = getExecution(bundle, said, step, loops);
-      if (failed(execution))
-        return failure();
-      nodes.emplace_back();
-      nodes.back().execution = std::move(*execution);
-      continue;
-    }
-    if (step.body.empty() || step.count < 1)
-      continue;
-    bool isKept = llvm::all_of(loops, [](Iteration own) { return own.isKept; });
-    Node node;
-    node.count = step.count;
-    node.bundle = &bundle;
-    node.said = said;
-    node.step = &step;
-    std::vector<Node> &body = isKept ? node.body : nodes;
-    loops.push_back({0, isKept});
-    do {
-      if (failed(collectSteps(bundle, said, step.body, loops, body)))
-        return failure();
-    } while (!isKept && ++loops.back().number < step.count);
-    loops.pop_back();
-    if (isKept && !node.body.empty())
-      nodes.push_back(std::move(node));
-  }
-  return success();
-}
-
-/// Executions of steps, those in loops as often as they run; more than the
-/// limit if there are too many.
-static int64_t countExecutions(ArrayRef<Step> steps) {
-  int64_t sum = 0;
-  for (const Step &step : steps) {
-    int64_t own = 1;
-    if (step.isLoop())
-      own = std::min(countExecutions(step.body), kMaxExecutions + 1) *
-            std::min(step.count, kMaxExecutions + 1);
-    sum = std::min(sum + own, kMaxExecutions + 1);
-  }
-  return sum;
-}
-
-LogicalResult Raiser::collect() {
-  const Manifest *manifest = program.manifest ? &*program.manifest : nullptr;
-  if (!manifest && program.bundles.size() > 1)
-    return emitError(UnknownLoc::get(context))
-           << "several bundles share arguments in a way that only a "
-              "manifest.json says, and there is none";
-  hasPool = manifest ? manifest->poolBytes > 0 : options.hasPool;
-  for (auto [number, bundle] : llvm::enumerate(program.bundles)) {
-    const ManifestBundle *said =
-        manifest ? &manifest->bundles[number] : nullptr;
-    numExecutions += countExecutions(bundle.bundle.steps);
-    if (numExecutions > kMaxExecutions)
-      return emitError(UnknownLoc::get(context))
-             << "the loops of bundle.mlir make more than " << kMaxExecutions
-             << " executions";
-    SmallVector<Iteration> loops;
-    if (failed(collectSteps(bundle, said, bundle.bundle.steps, loops, nodes)))
-      return failure();
-  }
-  return success();
-}
 
 //===----------------------------------------------------------------------===//
 // Arguments and buffers
 //===----------------------------------------------------------------------===//
 
 template <typename Function>
-LogicalResult Raiser::forEachExecution(ArrayRef<Node> nodes,
+LogicalResult Raiser::forEachExecution(ArrayRef<ExecutionNode> nodes,
                                        Function function) {
-  for (const Node &node : nodes)
+  for (const ExecutionNode &node : nodes)
     if (node.execution ? failed(function(*node.execution))
                        : failed(forEachExecution(node.body, function)))
       return failure();
@@ -580,12 +300,12 @@ FailureOr<bool> Raiser::moveTiles(const Execution &execution,
   return true;
 }
 
-FailureOr<bool> Raiser::moveTiles(Node &node,
+FailureOr<bool> Raiser::moveTiles(ExecutionNode &node,
                                   SmallVectorImpl<TileLoop> &loops) {
   if (node.execution)
     return moveTiles(*node.execution, loops);
   loops.push_back({node.count});
-  for (Node &inner : node.body) {
+  for (ExecutionNode &inner : node.body) {
     FailureOr<bool> moves = moveTiles(inner, loops);
     if (failed(moves) || !*moves)
       return moves;
@@ -622,7 +342,7 @@ Value Raiser::getTile(Value buffer, const Place &place,
                                    strides);
 }
 
-LogicalResult Raiser::raise(const Node &node,
+LogicalResult Raiser::raise(const ExecutionNode &node,
                             SmallVectorImpl<TileLoop> &loops) {
   if (node.execution)
     return raise(*node.execution, loops);
@@ -640,7 +360,7 @@ LogicalResult Raiser::raise(const Node &node,
     outermostLoop = loop;
   loops.push_back({node.count, node.tile, node.low, loop.getInductionVar()});
   builder.setInsertionPointToStart(loop.getBody());
-  for (const Node &inner : node.body)
+  for (const ExecutionNode &inner : node.body)
     if (failed(raise(inner, loops)))
       return failure();
   loops.pop_back();
@@ -650,7 +370,7 @@ LogicalResult Raiser::raise(const Node &node,
 }
 
 /// Loops that do more than move tiles are unrolled.
-LogicalResult Raiser::raise(Node &node) {
+LogicalResult Raiser::raise(ExecutionNode &node) {
   SmallVector<TileLoop> loops;
   FailureOr<bool> moves = moveTiles(node, loops);
   if (failed(moves))
@@ -658,13 +378,10 @@ LogicalResult Raiser::raise(Node &node) {
   loops.clear();
   if (*moves)
     return raise(node, loops);
-  std::vector<Node> iterations;
-  SmallVector<Iteration> own(1);
-  for (; own[0].number < node.count; ++own[0].number)
-    if (failed(collectSteps(*node.bundle, node.said, node.step->body, own,
-                            iterations)))
-      return failure();
-  for (const Node &iteration : iterations)
+  FailureOr<std::vector<ExecutionNode>> iterations = collector.unroll(node);
+  if (failed(iterations))
+    return failure();
+  for (const ExecutionNode &iteration : *iterations)
     if (failed(raise(*iteration.execution, {})))
       return failure();
   return success();
@@ -674,25 +391,41 @@ LogicalResult Raiser::raise(Node &node) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// Gives the last operand its lanes: all of the result, which loop `laneLoop`
+/// counts, or each of an input as an operand.
+static LogicalResult addLanes(unsigned tensor, bool isResult, unsigned laneLoop,
+                              SmallVectorImpl<Value> &values,
+                              SmallVectorImpl<AffineMap> &maps, Location loc) {
+  auto type = cast<MemRefType>(values.back().getType());
+  unsigned lanes = type.getRank() - 1;
+  if (type.getRank() == 0 || type.getDimSize(lanes) != kNumLanes ||
+      getLayout(type).getStickDim(type.getShape()) != lanes)
+    return emitError(loc)
+           << "Tensor" << tensor
+           << " holds two lanes of each stick, but its buffer is " << type;
+  AffineMap map = maps.back();
+  auto withLane = [&](AffineExpr lane) {
+    SmallVector<AffineExpr> results(map.getResults());
+    results[lanes] = lane;
+    return AffineMap::get(std::max(map.getNumDims(), laneLoop + isResult), 0,
+                          results, loc.getContext());
+  };
+  if (isResult) {
+    maps.back() = withLane(getAffineDimExpr(laneLoop, loc.getContext()));
+    return success();
+  }
+  values.push_back(values.back());
+  maps.back() = withLane(getAffineConstantExpr(0, loc.getContext()));
+  maps.push_back(withLane(getAffineConstantExpr(1, loc.getContext())));
+  return success();
+}
+
 LogicalResult Raiser::raise(const Execution &execution,
                             ArrayRef<TileLoop> loops) {
   const Sdsc &sdsc = *execution.sdsc;
   Location loc = execution.loc;
-  // Loops stand in the order in which cores walk slices.
-  SmallVector<unsigned> order;
-  unsigned last = 0;
-  bool ascends = true;
-  for (unsigned dim : sdsc.coreOrder) {
-    if (sdsc.dims[dim].slices > 1) {
-      ascends &= dim >= last;
-      last = dim;
-    }
-  }
-  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
-    order.push_back(ascends ? dim : sdsc.coreOrder[dim]);
-  SmallVector<unsigned> loopOf(order.size());
-  for (auto [loop, dim] : llvm::enumerate(order))
-    loopOf[dim] = loop;
+  SmallVector<unsigned> loopOf =
+      llvm::to_vector(llvm::seq<unsigned>(0, sdsc.dims.size()));
 
   SmallVector<unsigned> operands(sdsc.inputs.begin(), sdsc.inputs.end());
   if (listsOutputAsInput(sdsc))
@@ -701,18 +434,19 @@ LogicalResult Raiser::raise(const Execution &execution,
   operands.push_back(sdsc.outputs[0]);
 
   SmallVector<int64_t> extents, splits, chunks, reduced;
-  for (auto [loop, dim] : llvm::enumerate(order)) {
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim) {
     const Dim &own = sdsc.dims[dim];
     extents.push_back(execution.extents[dim]);
     splits.push_back(own.slices);
     chunks.push_back(own.slices == 1 ? extents.back() : own.perCore());
-    if (!variesAlong(sdsc.tensors[sdsc.outputs[0]], dim)) {
-      reduced.push_back(loop);
-      if (own.slices > 1)
-        return emitError(loc)
-               << "a split of the reduced dimension '" << own.name
-               << "' over cores is valid, but nothing here executes it yet";
-    }
+    if (!variesAlong(sdsc.tensors[sdsc.outputs[0]], dim))
+      reduced.push_back(dim);
+    bool countsResults = (sdsc.op == "topkvalue" || sdsc.op == "topkindex") &&
+                         !variesAlong(sdsc.tensors[sdsc.inputs[0]], dim);
+    if (countsResults && own.slices > 1)
+      return emitError(loc) << "a split of the dimension '" << own.name
+                            << "' of top-k results over cores is known but "
+                               "nothing here executes it";
     if ((own.slices - 1) * own.perCore() >= extents.back())
       return emitError(loc)
              << "some cores have nothing to do: " << own.slices << " slices of "
@@ -744,6 +478,23 @@ LogicalResult Raiser::raise(const Execution &execution,
     values.push_back(
         getTile(*buffer, execution.places[number], loops, access->map, loc));
     maps.push_back(access->map);
+    if (holdsLanes(sdsc, number) &&
+        failed(addLanes(number, number == operands.back(), extents.size(),
+                        values, maps, loc)))
+      return failure();
+  }
+  // The order in which cores walk slices, if it is not that of the dimensions.
+  SmallVector<int64_t> coreOrder;
+  if (!llvm::is_sorted(sdsc.coreOrder))
+    coreOrder.assign(sdsc.coreOrder.begin(), sdsc.coreOrder.end());
+  if (countsLanes(operation->name)) {
+    if (!coreOrder.empty())
+      coreOrder.push_back(extents.size());
+    extents.push_back(kNumLanes);
+    splits.push_back(1);
+    chunks.push_back(kNumLanes);
+    for (AffineMap &map : maps)
+      map = AffineMap::get(extents.size(), 0, map.getResults(), context);
   }
   OperationState state(loc, operation->name);
   state.addOperands(values);
@@ -756,7 +507,7 @@ LogicalResult Raiser::raise(const Execution &execution,
   state.addAttribute("maps", builder.getAffineMapArrayAttr(maps));
   state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
   state.addAttribute("division",
-                     WorkDivisionAttr::get(context, splits, chunks));
+                     WorkDivisionAttr::get(context, splits, chunks, coreOrder));
   return verify(builder.create(state));
 }
 
@@ -764,9 +515,13 @@ OwningOpRef<ModuleOp> Raiser::run() {
   OwningOpRef<ModuleOp> module =
       ModuleOp::create(builder, UnknownLoc::get(context));
   builder.setInsertionPointToStart(module->getBody());
-  if (failed(collect()) || failed(makeArguments()))
+  FailureOr<std::vector<ExecutionNode>> collected = collector.collect();
+  if (failed(collected))
     return nullptr;
-  for (Node &node : nodes)
+  nodes = std::move(*collected);
+  if (failed(makeArguments()))
+    return nullptr;
+  for (ExecutionNode &node : nodes)
     if (failed(raise(node)))
       return nullptr;
   // What a loop would have used, had it been kept.

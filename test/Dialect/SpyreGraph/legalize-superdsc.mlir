@@ -96,3 +96,42 @@ func.func @cat(%x: tensor<5x30xf16, #rows>, %y: tensor<5x41xf16, #rows>)
       -> tensor<5x71xf16, #rows>
   return %2 : tensor<5x71xf16, #rows>
 }
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#table = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// One of four matrices whose rows lie apart: matmuls have no dimension for what
+// is skipped.
+// CHECK-LABEL: func.func @apart
+// CHECK: %[[PART:.*]] = spyre_graph.identity ins(%arg1 {{.*}} -> tensor<128x64xf16, {{.*}}[1, 0]
+// CHECK: spyre_graph.matmul ins(%arg0, %[[PART]]
+func.func @apart(%x: tensor<8x64xf16, #rows>, %y: tensor<4x64x128xf16, #table>) -> tensor<8x128xf16, #rows> {
+  %0 = tensor.empty() : tensor<8x128xf16, #rows>
+  %1 = spyre_graph.matmul ins(%x, %y : tensor<8x64xf16, #rows>, tensor<4x64x128xf16, #table>)
+      outs(%0 : tensor<8x128xf16, #rows>)
+      {maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (2, k, n)>,
+               affine_map<(m, n, k) -> (m, n)>], extents = array<i64: 8, 128, 64>}
+      -> tensor<8x128xf16, #rows>
+  return %1 : tensor<8x128xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// The sum of nothing is 0, the product 1.
+// CHECK-LABEL: func.func @nothing
+// CHECK: spyre_graph.fill outs({{.*}}) {{{.*}}immediates = [0.000000e+00 : f32]
+// CHECK: spyre_graph.fill outs({{.*}}) {{{.*}}immediates = [1.000000e+00 : f32]
+func.func @nothing(%x: tensor<0x70xf16, #rows>) -> (tensor<70xf16, #line>, tensor<70xf16, #line>) {
+  %0 = tensor.empty() : tensor<70xf16, #line>
+  %1 = spyre_graph.sum ins(%x : tensor<0x70xf16, #rows>) outs(%0 : tensor<70xf16, #line>)
+      {dims = array<i64: 0>} -> tensor<70xf16, #line>
+  %2 = tensor.empty() : tensor<70xf16, #line>
+  %3 = spyre_graph.prod ins(%x : tensor<0x70xf16, #rows>) outs(%2 : tensor<70xf16, #line>)
+      {dims = array<i64: 0>} -> tensor<70xf16, #line>
+  return %1, %3 : tensor<70xf16, #line>, tensor<70xf16, #line>
+}

@@ -356,3 +356,12 @@ func.func @f(%x: memref<4x8xf16>, %i: memref<3xi32>, %y: memref<9x8xf16>) {
   spyre_graph.scatter ins(%x, %i : memref<4x8xf16>, memref<3xi32>) outs(%y : memref<9x8xf16>) {axis = 0 : i64}
   return
 }
+
+// -----
+
+// SG-OP-C4
+func.func @f(%x: memref<4x8xf16>, %y: memref<4x2xf16>) {
+  // expected-error@+1 {{must have maps and extents: it has no default form}}
+  spyre_graph.exx2 ins(%x : memref<4x8xf16>) outs(%y : memref<4x2xf16>) {scale = 0.125 : f64}
+  return
+}

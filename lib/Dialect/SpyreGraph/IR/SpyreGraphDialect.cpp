@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -20,6 +20,10 @@ void SpyreGraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphVendorOps.cpp.inc"
       >();
   registerSpyreAttributes();
 }

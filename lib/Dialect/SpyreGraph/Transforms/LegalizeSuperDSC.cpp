@@ -5,6 +5,7 @@
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::spyre_graph {
@@ -29,10 +30,11 @@ public:
   void run() {
     refined = refine();
     for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
-      if (!access(number) && !isIndirect(number))
+      if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number))
         replaceInput(number);
     unsigned init = op->getNumOperands() - 1;
-    if ((!access(init) && !isIndirect(init)) || writesPartOfStick())
+    if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
+        hasGapInMatmul(init))
       replaceInit();
     if (isCopy())
       splitCopy();
@@ -60,6 +62,15 @@ private:
     RankedTensorType type = typeOf(number);
     return getStickAccess(maps[number], getLayout(type), type.getShape(),
                           extents);
+  }
+
+  /// Whether a matmul skips sticks of an operand inside of all loops. That
+  /// takes a dimension of its own, which matmuls do not have.
+  bool hasGapInMatmul(unsigned number) const {
+    if (!isa<MatmulOp>(operation))
+      return false;
+    auto own = access(number);
+    return own && own->getInnermostStride() > 1;
   }
 
   bool refine() {
@@ -203,16 +214,20 @@ private:
     builder.setInsertionPoint(operation);
     RankedTensorType type = typeOf(number);
     Used used = getUsed(maps[number]);
-    int64_t stick = findStick(type, used.map, used.extents);
-    Value turned =
-        copyWhole(operation->getOperand(number),
-                  withStick(type.getShape(), type.getElementType(), stick));
+    Value turned = operation->getOperand(number);
     int64_t lane = -1;
-    if (stick >= 0) {
-      auto turnedType = cast<RankedTensorType>(turned.getType());
-      lane = getStickAccess(used.map, getLayout(turnedType),
-                            turnedType.getShape(), used.extents)
-                 ->laneDim;
+    if (auto own = access(number)) {
+      lane = positionOf(used.loops, own->laneDim);
+    } else {
+      int64_t stick = findStick(type, used.map, used.extents);
+      turned = copyWhole(
+          turned, withStick(type.getShape(), type.getElementType(), stick));
+      if (stick >= 0) {
+        auto turnedType = cast<RankedTensorType>(turned.getType());
+        lane = getStickAccess(used.map, getLayout(turnedType),
+                              turnedType.getShape(), used.extents)
+                   ->laneDim;
+      }
     }
     AffineMap identity = AffineMap::getMultiDimIdentityMap(
         used.extents.size(), builder.getContext());
@@ -409,6 +424,51 @@ private:
   SmallVector<AffineMap> maps;
 };
 
+/// What a reduction of nothing gives, which SuperDSC has no dimension for:
+/// nothing if it gives no number or reads more than what it reduces.
+static std::optional<double> getEmptyResult(SpyreOpInterface op) {
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  bool isEmpty = false;
+  for (auto [extent, kind] : llvm::zip_equal(op.getLoopExtents(), kinds)) {
+    if (kind == utils::IteratorType::parallel && extent == 0)
+      return std::nullopt;
+    isEmpty |= extent == 0;
+  }
+  if (!isEmpty || op.getNumEpilogueInputs() != 0)
+    return std::nullopt;
+  return llvm::TypeSwitch<Operation *, std::optional<double>>(op.getOperation())
+      .Case<SumOp, MatmulOp, SumProductsOp, AnyOp>([](auto) { return 0.0; })
+      .Case<ProdOp, AllOp>([](auto) { return 1.0; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Replaces a reduction of nothing by its result.
+static void fillEmptyReductions(func::FuncOp function) {
+  SmallVector<std::pair<SpyreOpInterface, double>> empty;
+  function.walk([&](SpyreOpInterface op) {
+    if (op.getCombiner() != Combiner::None && op->getNumResults() == 1)
+      if (std::optional<double> value = getEmptyResult(op))
+        empty.emplace_back(op, *value);
+  });
+  for (auto [op, value] : empty) {
+    OpBuilder builder(op);
+    auto type = cast<RankedTensorType>(op.getSpyreInit().getType());
+    OperationState state(op->getLoc(), FillOp::getOperationName());
+    state.addOperands(op.getSpyreInit());
+    state.addTypes(op->getResult(0).getType());
+    TypedAttr number = builder.getF32FloatAttr(value);
+    if (!isa<FloatType>(type.getElementType()))
+      number = builder.getI64IntegerAttr(static_cast<int64_t>(value));
+    state.addAttribute("immediates", builder.getArrayAttr({number}));
+    auto fill = cast<SpyreOpInterface>(builder.create(state));
+    fill.setLoopStructure({AffineMap::getMultiDimIdentityMap(
+                              type.getRank(), builder.getContext())},
+                          type.getShape());
+    op->replaceAllUsesWith(fill->getResults());
+    op->erase();
+  }
+}
+
 class LegalizeSuperDSCPass
     : public spyre_graph::impl::SpyreLegalizeSuperDSCBase<
           LegalizeSuperDSCPass> {
@@ -416,6 +476,7 @@ public:
   using SpyreLegalizeSuperDSCBase::SpyreLegalizeSuperDSCBase;
 
   void runOnOperation() override {
+    fillEmptyReductions(getOperation());
     SmallVector<SpyreOpInterface> work;
     getOperation().walk([&](SpyreOpInterface op) {
       if (op->getNumResults() == 1 && getLayout(op.getSpyreInit().getType()) &&

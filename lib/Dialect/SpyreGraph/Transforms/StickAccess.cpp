@@ -46,6 +46,19 @@ spyre_graph::getLinearForm(AffineExpr expr, unsigned numDims) {
   return left;
 }
 
+int64_t StickAccess::getInnermostStride() const {
+  int64_t smallest = 0;
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    int64_t own = stride;
+    // One stick, which the layout places among the other dimensions.
+    if (own == 0 && laneDim == static_cast<int64_t>(dim) && totalSticks > 1)
+      own = tileStride;
+    if (own != 0 && (smallest == 0 || own < smallest))
+      smallest = own;
+  }
+  return smallest;
+}
+
 int64_t StickAccess::getSpan(ArrayRef<int64_t> extents) const {
   int64_t last = 0;
   for (auto [dim, stride] : llvm::enumerate(strides)) {
@@ -93,6 +106,14 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
     stride *= deviceSize[dim];
   }
   access.totalSticks = stride;
+  int64_t own = 1;
+  for (const ::spyre::DeviceDim &dim :
+       llvm::reverse(ArrayRef(layout.getDeviceDims(shape)).drop_back())) {
+    if (dim.hostDim >= 0 && dim.hostDim == layout.getStickDim(shape) &&
+        dim.step == access.stickElements)
+      access.tileStride = own;
+    own *= std::max<int64_t>(dim.extent, 1);
+  }
   auto form = getLinearForm(simplifyWithRanges(index, ranges), numDims + 1);
   if (!form)
     return std::nullopt;

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 LABELS = ["OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"]
-WORD = {"SEN169_FP16": 2, "IEEE_FP32": 4, "IEEE_INT32": 4, "SENINT8": 1}
+WORD = {"SEN169_FP16": 2, "IEEE_FP32": 4, "IEEE_INT32": 4, "SENINT8": 1, "SENINT4": 1}
 
 
 def affine(alpha):
@@ -55,7 +55,9 @@ def sdsc(op, dims, labels, tensors, *, index=0, constants=(), mask=None, **more)
         return dims[name][0] // dims[name][1]
 
     names = more.get("names", LABELS)
-    reduction = op.removesuffix("nonstick") in ("sum", "max", "min", "mean")
+    reduction = more.get(
+        "reduction", op.removesuffix("nonstick") in ("sum", "max", "min", "mean")
+    )
     folds = [factor(cores, "core"), factor(1, "corelet"), factor(1, "time")]
     nodes, structures = [], []
     for number, t in enumerate(tensors):

@@ -174,6 +174,10 @@ def SpyreLegalizeSuperDSC
     3. A change of stick of a part of a tensor becomes a copy of the part and a
        change of stick of a whole; one that also converts becomes two copies.
 
+    4. An operand of a matmul goes through a copy if sticks are skipped inside of
+       all loops: that takes a dimension which matmuls do not have.
+    5. A reduction of nothing becomes a fill.
+
     What remains, accesses that are not linear in any loops, is reported by the
     writer.
   }];

@@ -26,6 +26,14 @@ struct StickAccess {
   int64_t offset = 0;
   /// Sticks of the whole tensor.
   int64_t totalSticks = 1;
+  /// Sticks from one stick to the next along the tensor's stick dimension; 0 if
+  /// it has none.
+  int64_t tileStride = 0;
+
+  /// Sticks from one iteration of the innermost loop to the next; 0 if all
+  /// loops stay where they are. Above 1, sticks are skipped inside of all
+  /// loops.
+  int64_t getInnermostStride() const;
 
   /// Sticks from the first to behind the last one accessed.
   int64_t getSpan(ArrayRef<int64_t> extents) const;

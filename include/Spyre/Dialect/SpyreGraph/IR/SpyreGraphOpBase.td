@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPBASE_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPBASE_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrs.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphInterfaces.td"
+
+def AnyTensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
+
+/// A device operation: inputs, one init, and the decisions of the passes.
+///
+/// Constraints of all of them:
+/// - SG-OP-C1: it has as many logical operands (inputs, and immediates where
+///   the op takes them) as its scalar computation reads.
+/// - SG-OP-C2: an attribute that names a dimension names one that exists, once.
+/// - SG-OP-C3: without `maps`, the operands' shapes agree: inputs are broadcast
+///   by trailing dimensions, and the init has the shape the operation gives.
+/// - SG-OP-C4: an operation without a default form has `maps` and `extents`.
+class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
+    : Op<SpyreGraph_Dialect, mnemonic, !listconcat([
+        DestinationStyleOpInterface,
+        DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<SpyreGraph_SpyreOpInterface>], traits)> {
+  dag opArguments = (ins);
+  let arguments = !con((ins Variadic<AnyTensorOrMemRef>:$inputs,
+                            AnyTensorOrMemRef:$init,
+                            OptionalAttr<AffineMapArrayAttr>:$maps,
+                            OptionalAttr<DenseI64ArrayAttr>:$extents,
+                            OptionalAttr<SpyreGraph_WorkDivisionAttr>:$division),
+                       opArguments);
+  let results = (outs Optional<AnyRankedTensor>:$result);
+  let assemblyFormat = [{
+    (`ins` `(` $inputs^ `:` type($inputs) `)`)?
+    `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
+  }];
+
+  string deviceOpName = mnemonic;
+  string unit = "Unit::SFU";
+  string combiner = "Combiner::None";
+  string layoutRule = "LayoutRule::Pointwise";
+  int elementCost = 1;
+  // The reference's lists (spec/passes.md, "LX scratchpad planning"). What it
+  // calls pointwise works in place.
+  bit isLXEligibleInReference = false;
+  bit isInPlaceInReference = false;
+  string numEpilogueInputs = "0";
+  // Least and greatest number of logical operands.
+  int minOperands = 1;
+  int maxOperands = minOperands;
+  // Statement list checking what `defaultLoops` and `kinds` rely on; runs
+  // before either.
+  code check = "return ::mlir::success();";
+  // Statement list computing the scalar body; sees `ScalarBuilder b`,
+  // `ValueRange ins`, `loopIndex`.
+  code body = "return ins[0];";
+  code epilogue = "(void)ins; return accumulated;";
+  // Expression of type detail::LoopStructure when `maps` is absent.
+  code defaultLoops = "detail::getPointwiseLoops(*this)";
+  code indirect = "return std::nullopt;";
+  // Statement list of usesLoopIndex(dim).
+  code loopIndexUse = "(void)dim; return false;";
+  code kinds = "return detail::getDefaultLoopKinds(*this);";
+  code extraDecls = "";
+
+  let extraClassDeclaration = [{
+    ::mlir::MutableOperandRange getDpsInitsMutable() { return getInitMutable(); }
+  }] # extraDecls;
+  let extraClassDefinition = [{
+    ::llvm::SmallVector<int64_t> $cppClass::getLoopExtents() {
+      if (auto extents = getExtents())
+        return ::llvm::SmallVector<int64_t>(*extents);
+      return (}] # defaultLoops # [{).extents;
+    }
+    ::llvm::SmallVector<::mlir::AffineMap> $cppClass::getIndexingMaps() {
+      if (auto maps = getMaps())
+        return ::llvm::to_vector(maps->getAsValueRange<::mlir::AffineMapAttr>());
+      return (}] # defaultLoops # [{).maps;
+    }
+    ::llvm::SmallVector<::mlir::utils::IteratorType> $cppClass::getLoopKinds() {
+      }] # kinds # [{
+    }
+    void $cppClass::setLoopStructure(::llvm::ArrayRef<::mlir::AffineMap> maps,
+                                     ::llvm::ArrayRef<int64_t> extents) {
+      ::mlir::Builder builder(getContext());
+      setMapsAttr(builder.getAffineMapArrayAttr(maps));
+      setExtentsAttr(builder.getDenseI64ArrayAttr(extents));
+    }
+    ::mlir::LogicalResult $cppClass::verifyOperands() {
+      if (::mlir::failed(detail::verifyOperandCount(*this, }]
+        # minOperands # ", " # maxOperands # [{)))
+        return ::mlir::failure();
+      }] # check # [{
+    }
+    ::mlir::spyre_graph::WorkDivisionAttr $cppClass::getWorkDivision() {
+      return getDivisionAttr();
+    }
+    void $cppClass::setWorkDivision(::mlir::spyre_graph::WorkDivisionAttr d) {
+      setDivisionAttr(d);
+    }
+    ::llvm::StringRef $cppClass::getDeviceOpName() { return "}] # deviceOpName # [{"; }
+    ::mlir::spyre_graph::Unit $cppClass::getUnit() { return }] # unit # [{; }
+    ::mlir::spyre_graph::Combiner $cppClass::getCombiner() { return }] # combiner # [{; }
+    bool $cppClass::isLXEligibleInReference() {
+      return }] # !if(isLXEligibleInReference, "true", "false") # [{;
+    }
+    bool $cppClass::isInPlaceInReference() {
+      return }] # !if(isInPlaceInReference, "true", "false") # [{;
+    }
+    ::mlir::spyre_graph::LayoutRule $cppClass::getLayoutRule() { return }] # layoutRule # [{; }
+    int64_t $cppClass::getElementCost() { return }] # elementCost # [{; }
+    unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
+    ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
+      }] # indirect # [{
+    }
+    bool $cppClass::usesLoopIndex(unsigned dim) {
+      }] # loopIndexUse # [{
+    }
+    ::mlir::Value $cppClass::buildElement(
+        ::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::ValueRange ins,
+        ::llvm::function_ref<::mlir::Value(unsigned)> loopIndex) {
+      (void)loopIndex;
+      ::mlir::spyre_graph::ScalarBuilder b(builder, loc);
+      }] # body # [{
+    }
+    ::mlir::Value $cppClass::buildEpilogue(
+        ::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Value accumulated,
+        ::mlir::ValueRange ins) {
+      ::mlir::spyre_graph::ScalarBuilder b(builder, loc);
+      (void)b;
+      }] # epilogue # [{
+    }
+    void $cppClass::getEffects(
+        ::llvm::SmallVectorImpl<::mlir::MemoryEffects::EffectInstance> &effects) {
+      detail::getDeviceOpEffects(*this, effects);
+    }
+  }];
+}
+
+/// Elementwise over the broadcast of its operands. `immediates`, where present,
+/// has one entry per logical operand: `unit` takes the next tensor input, a
+/// number is an fp32 (or integer) immediate, never a rounded tensor.
+class SpyreGraph_Pointwise<string mnemonic, string device, int cost, code expr,
+                           dag extra = (ins)>
+    : SpyreGraph_DeviceOp<mnemonic> {
+  let opArguments = !con((ins OptionalAttr<ArrayAttr>:$immediates), extra);
+  let check = "return detail::verifyPointwise(*this);";
+  let deviceOpName = device;
+  let elementCost = cost;
+  let body = [{
+      ::llvm::SmallVector<::mlir::Value> x =
+          detail::getLogicalOperands(b, getImmediates(), ins, getInit());
+    }] # expr;
+  let summary = "elementwise " # mnemonic;
+}
+
+class SpyreGraph_Unary<string mnemonic, string device, int cost, code expr>
+    : SpyreGraph_Pointwise<mnemonic, device, cost, "return " # expr # ";">;
+class SpyreGraph_Binary<string mnemonic, string device, int cost, code expr>
+    : SpyreGraph_Pointwise<mnemonic, device, cost,
+        "b.promote(x[0], x[1]); return " # expr # ";"> {
+  let minOperands = 2;
+}
+
+/// Reduces the input over `dims`. The init has the other dimensions in order,
+/// or all of them with extent 1 at the reduced ones (keepdim).
+class SpyreGraph_Reduction<string mnemonic, string device, string comb,
+                           code expr = "return ins[0];", dag extra = (ins)>
+    : SpyreGraph_DeviceOp<mnemonic> {
+  let opArguments = !con((ins DenseI64ArrayAttr:$dims), extra);
+  let deviceOpName = device;
+  let combiner = comb;
+  let layoutRule = "LayoutRule::Reduction";
+  let body = expr;
+  let defaultLoops = "detail::getReductionLoops(*this, getDims())";
+  let check = "return detail::verifyReduction(*this, getDims());";
+  let summary = mnemonic # " over dimensions";
+}
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPBASE_TD

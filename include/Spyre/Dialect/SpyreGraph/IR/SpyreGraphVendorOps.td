@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Operations that come from SuperDSC bundles: no ATen operator becomes one.
+//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD
+
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
+
+def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", "mish", 8,
+    "b.mul(x[0], b.tanh(b.softplus(x[0], 1.0, 20.0)))"> {
+  let summary = "x tanh(log(1 + exp(x)))";
+}
+def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", "fnms", 1, [{
+    return b.sub(x[2], b.mul(x[0], x[1]));
+  }]> { let minOperands = 3; let summary = "x2 - x0 x x1, rounded once"; }
+
+def SpyreGraph_ScaledSumOp
+    : SpyreGraph_Reduction<"scaled_sum", "mean", "Combiner::Add",
+                           "return ins[0];", (ins F64Attr:$factor)> {
+  let summary = "factor x the sum: a mean by another factor than the count's";
+  let epilogue = [{
+    (void)ins;
+    return b.mul(accumulated, b.constantF32(getFactor().convertToDouble()));
+  }];
+}
+/// Bounded and scaled, the scale of a quantised token.
+def SpyreGraph_AbsMaxOp
+    : SpyreGraph_Reduction<"absmax", "absmax", "Combiner::Max", [{
+    return b.abs(ins[0]);
+  }], (ins OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high,
+           OptionalAttr<F64Attr>:$factor)> {
+  let summary = "the largest magnitude, clamped to [low, high], times factor";
+  let epilogue = [{
+    (void)ins;
+    ::mlir::Value r = accumulated;
+    if (getLow())
+      r = b.maximum(r, b.constantF32(getLow()->convertToDouble()));
+    if (getHigh())
+      r = b.minimum(r, b.constantF32(getHigh()->convertToDouble()));
+    if (getFactor())
+      r = b.mul(r, b.constantF32(getFactor()->convertToDouble()));
+    return r;
+  }];
+}
+
+/// Has no default form: exists in plans only.
+class SpyreGraph_PlannedOp<string mnemonic> : SpyreGraph_DeviceOp<mnemonic> {
+  let check = "return verifyHasLoops(*this);";
+  let defaultLoops = "detail::LoopStructure()";
+}
+
+// Layer norm in parts. Statistics are two lanes, the last dimension of their
+// tensor and the operation's last loop.
+def SpyreGraph_Exx2Op : SpyreGraph_PlannedOp<"exx2"> {
+  let summary = "scale x the sums of x squared (lane 0) and of x (lane 1)";
+  let description = [{
+    With `zero_mean` lane 1 is 0. The reduced loops are those that the init's
+    map leaves out.
+  }];
+  let opArguments = (ins F64Attr:$scale, UnitAttr:$zero_mean);
+  let combiner = "Combiner::Add";
+  let layoutRule = "LayoutRule::Reduction";
+  let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
+  let body = [{
+    ::mlir::Value sum = getZeroMean() ? b.zeroLike(ins[0]) : ins[0];
+    ::mlir::Value lane = loopIndex(getLoopExtents().size() - 1);
+    return b.select(isFirst(builder, loc, lane), b.mul(ins[0], ins[0]), sum);
+  }];
+  let epilogue = [{
+    (void)ins;
+    return b.mul(accumulated, b.constantF32(getScale().convertToDouble()));
+  }];
+}
+def SpyreGraph_LayerNormScaleOp : SpyreGraph_PlannedOp<"layernormscale"> {
+  let summary = "scale 1 / sqrt(var + eps) (lane 0) and shift -mean x scale (lane 1)";
+  let description = [{
+    Inputs: lanes 0 and 1 of what `exx2` gives, as two operands on one tensor.
+    The variance is lane 0 minus the square of lane 1, at least 0.
+  }];
+  let opArguments = (ins F64Attr:$eps);
+  let elementCost = 4;
+  let minOperands = 2;
+  let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
+  let body = [{
+    ::mlir::Value variance = b.maximum(
+        b.sub(ins[0], b.mul(ins[1], ins[1])), b.zeroLike(ins[0]));
+    ::mlir::Value scale = b.rsqrt(
+        b.add(variance, b.constantF32(getEps().convertToDouble())));
+    ::mlir::Value lane = loopIndex(getLoopExtents().size() - 1);
+    return b.select(isFirst(builder, loc, lane), scale,
+                    b.neg(b.mul(ins[1], scale)));
+  }];
+}
+def SpyreGraph_ScaleShiftOp : SpyreGraph_PlannedOp<"scale_shift"> {
+  let summary = "x scale + shift, times weight, plus bias, rounded once";
+  let description = [{
+    Inputs: x, lanes 0 and 1 of what `layernormscale` gives, as two operands on
+    one tensor, and optionally weight and bias.
+  }];
+  let deviceOpName = "layernormnorm";
+  let minOperands = 3;
+  let maxOperands = 5;
+  let body = [{
+    ::mlir::Value y = b.add(b.mul(ins[0], ins[1]), ins[2]);
+    if (ins.size() > 3)
+      y = b.mul(y, ins[3]);
+    if (ins.size() > 4)
+      y = b.add(y, ins[4]);
+    return y;
+  }];
+}
+
+def SpyreGraph_TopKOp : SpyreGraph_PlannedOp<"topk"> {
+  let summary = "the k largest elements along a loop, or their indices";
+  let description = [{
+    The loops that the input's map has and the init's has not are searched; the
+    one that only the init's has counts the results, the largest first. Of equal
+    elements the first comes first, and NaN before all numbers.
+  }];
+  let opArguments = (ins UnitAttr:$indices);
+  let deviceOpName = "topkvalue";
+  let combiner = "Combiner::ArgMax";
+  let layoutRule = "LayoutRule::Reduction";
+  let kinds = [{
+    ::llvm::SmallVector<::mlir::AffineMap> maps = getIndexingMaps();
+    ::llvm::SmallVector<::mlir::utils::IteratorType> kinds;
+    for (unsigned dim = 0; dim < maps.back().getNumDims(); ++dim)
+      kinds.push_back(maps.back().isFunctionOfDim(dim) &&
+                              maps.front().isFunctionOfDim(dim)
+                          ? ::mlir::utils::IteratorType::parallel
+                          : ::mlir::utils::IteratorType::reduction);
+    return kinds;
+  }];
+}
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD

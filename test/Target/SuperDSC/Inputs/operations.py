@@ -1,0 +1,792 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every device operation: what it means, and that it means that.
+
+Usage: operations.py OUTPUT    runs each on a bundle built here and compares with
+                               numpy, or finds the error that names it
+       operations.py --table   prints the table of docs/superdsc.md
+"""
+
+import math
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import bundle
+import numpy as np
+
+ROWS, COLUMNS, DEPTH, TOP = 8, 128, 5, 3
+FP16, FP32, INT32 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32"
+NUMPY = {FP16: np.float16, FP32: np.float32, INT32: np.int32}
+STICK = {FP16: 64, FP32: 32, INT32: 32}
+
+
+@dataclass
+class Op:
+    """One operation, or several that differ in their names only."""
+
+    names: str
+    meaning: str
+    executed: str
+    basis: str
+    #: Of the inputs as fp64 arrays; none: executing it is an error.
+    function: Callable[..., Any] | None = None
+    inputs: int = 1
+    kind: str = "pointwise"
+    constants: dict[str, Any] = field(default_factory=dict)
+    #: Draws the inputs.
+    low: float = -2.0
+    high: float = 2.0
+    formats: tuple[str, ...] = ()
+    #: Names of functions, one per operation, in place of `function`.
+    each: tuple[Callable[..., Any], ...] = ()
+
+
+def erf(x):
+    return np.vectorize(math.erf)(x)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softplus(x):
+    return np.log1p(np.exp(x))
+
+
+def phi(x):
+    return (1 + erf(x / math.sqrt(2))) / 2
+
+
+def gelu_tanh(x):
+    k = math.sqrt(2 / math.pi)
+    return x / 2 * (1 + np.tanh(k * (x + 0.044715 * x**3)))
+
+
+def derivative(function, x):
+    h = 1e-6
+    return (function(x + h) - function(x - h)) / (2 * h)
+
+
+def clamp(x, low, high):
+    return np.minimum(np.maximum(x, low), high)
+
+
+def top(x):
+    order = np.argsort(-x, axis=0, kind="stable")[:TOP]
+    return np.take_along_axis(x, order, 0), order
+
+
+def statistics(x):
+    return np.stack([(x * x).sum(-1) / COLUMNS, x.sum(-1) / COLUMNS], -1)
+
+
+def scale_and_shift(s):
+    scale = 1 / np.sqrt(np.maximum(s[:, 0] - s[:, 1] ** 2, 0) + 2.0**-10)
+    return np.stack([scale, -s[:, 1] * scale], -1)
+
+
+UNARY = "of one operand"
+OPS = [
+    Op(
+        "add biasadd sub mul realdiv maximum minimum",
+        "of two operands",
+        "add, add, sub, mul, div, maximum, minimum",
+        "published",
+        inputs=2,
+        low=0.5,
+        each=(
+            np.add,
+            np.add,
+            np.subtract,
+            np.multiply,
+            np.divide,
+            np.maximum,
+            np.minimum,
+        ),
+    ),
+    Op("revsub", "b - a", "sub", "ours", lambda a, b: b - a, 2),
+    Op(
+        "fnms",
+        "c - a x b, rounded once",
+        "fnms",
+        "ours",
+        lambda a, b, c: c - a * b,
+        3,
+    ),
+    Op(
+        "equal notequal greaterequal lesserequal",
+        "1 or 0 in the operands' format",
+        "eq, ne, ge, le",
+        "published",
+        inputs=2,
+        each=(np.equal, np.not_equal, np.greater_equal, np.less_equal),
+    ),
+    Op(
+        "where3",
+        "b where a is not 0, else c",
+        "where",
+        "published",
+        lambda a, b, c: np.where(a != 0, b, c),
+        3,
+    ),
+    Op(
+        "abs exp fastexp log neg reciprocal rsqrt sigmoid fastsigmoid silu sqrt tanh",
+        UNARY + "; `fast` ones are no faster and no less exact",
+        "abs, exp, exp, log, neg, reciprocal, rsqrt, sigmoid, sigmoid, silu, sqrt, "
+        "tanh",
+        "published; fast: inferred",
+        low=0.25,
+        each=(
+            np.abs,
+            np.exp,
+            np.exp,
+            np.log,
+            np.negative,
+            np.reciprocal,
+            lambda x: 1 / np.sqrt(x),
+            sigmoid,
+            sigmoid,
+            lambda x: x * sigmoid(x),
+            np.sqrt,
+            np.tanh,
+        ),
+    ),
+    Op(
+        "gelufwd",
+        "x Phi(x) by the error function",
+        "gelu",
+        "inferred",
+        lambda x: x * phi(x),
+    ),
+    Op(
+        "mish",
+        "x tanh(log(1 + exp(x)))",
+        "mish",
+        "published",
+        lambda x: x * np.tanh(softplus(x)),
+    ),
+    Op(
+        "relufwd relu6fwd",
+        "max(x, 0); min(max(x, 0), 6)",
+        "relu, clamp",
+        "published",
+        low=-8,
+        high=8,
+        each=(lambda x: np.maximum(x, 0), lambda x: clamp(x, 0, 6)),
+    ),
+    Op(
+        "leakyrelufwd",
+        "x, or slope x for x <= 0; the constant's name is ours",
+        "leaky_relu",
+        "inferred",
+        lambda x: np.where(x > 0, x, 0.25 * x),
+        constants={"slope": 0.25},
+    ),
+    Op(
+        "softplus",
+        "log(1 + exp(beta x)) / beta, x above the threshold",
+        "softplus",
+        "published",
+        lambda x: np.where(2 * x > 3, x, softplus(2 * x) / 2),
+        constants={"softplusBeta": 2.0, "softplusThresh": 3.0},
+    ),
+    Op(
+        "clip",
+        "min(max(x, clipMin), clipMax)",
+        "clamp",
+        "published",
+        lambda x: clamp(x, -0.5, 1.0),
+        constants={"clipMin": -0.5, "clipMax": 1.0},
+    ),
+    Op(
+        "batchnormfwd",
+        "x scale + shift, rounded once; with more inputs an error",
+        "fma",
+        "ours",
+        lambda x, a, b: x * a + b,
+        3,
+    ),
+    Op(
+        "identity",
+        "a copy; with an index tensor a gather",
+        "identity, gather",
+        "published",
+        lambda x: x,
+    ),
+    Op(
+        "ReStickifyOpHBM",
+        "a copy into another stick dimension",
+        "restickify",
+        "published",
+        lambda x: x,
+        kind="restickify",
+    ),
+    Op(
+        "dl16tofp32",
+        "conversion",
+        "identity",
+        "published",
+        lambda x: x,
+        kind="convert",
+        formats=(FP16, FP32),
+    ),
+    Op(
+        "fp32todl16",
+        "conversion, rounded to nearest, ties away from zero",
+        "identity",
+        "published",
+        lambda x: x,
+        kind="convert",
+        formats=(FP32, FP16),
+    ),
+    Op(
+        "batchmatmul",
+        "x . y in fp32, rounded once; alpha, beta and a third input, which is "
+        "added, are ours",
+        "matmul",
+        "published",
+        lambda x, y: 2 * x @ y,
+        2,
+        kind="matmul",
+        constants={"alpha": 2.0},
+    ),
+    Op(
+        "sum max min absmax sumnonstick maxnonstick minnonstick absmaxnonstick",
+        "over the dimensions that the output lacks",
+        "sum, max, min, absmax",
+        "published",
+        kind="reduction",
+        each=2
+        * (
+            lambda x, axis: x.sum(axis),
+            lambda x, axis: x.max(axis),
+            lambda x, axis: x.min(axis),
+            lambda x, axis: np.abs(x).max(axis),
+        ),
+    ),
+    Op(
+        "mean meannonstick",
+        "scaling_factor (the reciprocal of the count, or another number) x the sum",
+        "mean, scaled_sum",
+        "published",
+        lambda x, axis: x.sum(axis) / 32,
+        kind="reduction",
+        constants={"scaling_factor": 1 / 32},
+    ),
+    Op(
+        "exx2 exx2_zeromean",
+        "exx2scale x the sums of x squared (lane 0) and of x (lane 1, 0 with zero "
+        "mean) over the stick dimension",
+        "exx2",
+        "ours",
+        kind="statistics",
+        constants={"exx2scale": 1 / COLUMNS},
+        each=(statistics, lambda x: statistics(x) * [1, 0]),
+    ),
+    Op(
+        "layernormscale",
+        "of lanes (e, m): s = 1 / sqrt(max(e - m squared, 0) + eps) (lane 0) and "
+        "-m s (lane 1)",
+        "layernormscale",
+        "ours",
+        scale_and_shift,
+        kind="scale",
+        constants={"eps": 2.0**-10},
+    ),
+    Op(
+        "layernormnorm",
+        "x times lane 0 plus lane 1, then times weight and plus bias where there "
+        "are such inputs, rounded once",
+        "scale_shift",
+        "ours",
+        lambda x, s, w, b: (x * s[:, :1] + s[:, 1:]) * w + b,
+        4,
+        kind="normalise",
+    ),
+    Op(
+        "quantscalepertoken",
+        "the largest magnitude, clamped and times mulConst where these are given",
+        "absmax",
+        "ours",
+        lambda x, axis: np.abs(x).max(axis) / 4,
+        kind="reduction",
+        constants={"mulConst": 0.25},
+    ),
+    Op(
+        "quantscalepertokenfp8",
+        "the largest magnitude, clamped to [clipMin, clipMax], times mulConst",
+        "absmax",
+        "inferred",
+        lambda x, axis: clamp(np.abs(x).max(axis), 1.0, 1.875) / 4,
+        kind="reduction",
+        constants={"clipMin": 1.0, "clipMax": 1.875, "mulConst": 0.25},
+    ),
+    Op(
+        "topkvalue topkindex",
+        "the k largest along the dimension that the output lacks, the largest "
+        "first, or where they are, as integers; of equal ones the first comes first",
+        "topk",
+        "ours",
+        kind="topk",
+        formats=(FP16, INT32),
+        each=(lambda x: top(x)[0], lambda x: top(x)[1]),
+    ),
+    Op(
+        "greaterthan lesserthan",
+        "extensions of the reference",
+        "gt, lt",
+        "inferred",
+        inputs=2,
+        each=(np.greater, np.less),
+    ),
+    Op(
+        "floor ceil round trunc sign isnan sin cos tan erf expm1 log1p log2",
+        "as in PyTorch; floor is an extension of the reference",
+        "same names",
+        "floor: inferred, others ours",
+        low=0.25,
+        high=1.5,
+        each=(
+            np.floor,
+            np.ceil,
+            np.round,
+            np.trunc,
+            np.sign,
+            np.isnan,
+            np.sin,
+            np.cos,
+            np.tan,
+            erf,
+            np.expm1,
+            np.log1p,
+            np.log2,
+        ),
+    ),
+    Op(
+        "floordiv truncdiv remainder pow",
+        "as in PyTorch",
+        "same names",
+        "ours",
+        inputs=2,
+        low=0.5,
+        high=3.0,
+        each=(
+            lambda a, b: np.floor(a / b),
+            lambda a, b: np.trunc(a / b),
+            np.mod,
+            np.power,
+        ),
+    ),
+    Op(
+        "logical_not logical_and logical_or logical_xor",
+        "as in PyTorch",
+        "same names",
+        "ours",
+        kind="logical",
+        each=(np.logical_not, np.logical_and, np.logical_or, np.logical_xor),
+    ),
+    Op(
+        "bitwise_and bitwise_or bitwise_xor",
+        "as in PyTorch, of integers",
+        "same names",
+        "ours",
+        inputs=2,
+        low=-100,
+        high=100,
+        formats=(INT32, INT32, INT32),
+        each=(
+            lambda a, b: a.astype(int) & b.astype(int),
+            lambda a, b: a.astype(int) | b.astype(int),
+            lambda a, b: a.astype(int) ^ b.astype(int),
+        ),
+    ),
+    Op("gelutanhfwd", "gelu by tanh", "gelu_tanh", "ours", gelu_tanh),
+    Op("clip3", "clip by tensors", "clamp", "ours", clamp, 3),
+    Op("fma", "a x b + c", "fma", "ours", lambda a, b, c: a * b + c, 3),
+    Op(
+        "addcdiv",
+        "a + d b / c",
+        "addcdiv",
+        "ours",
+        lambda a, b, c, d: a + d * b / c,
+        4,
+        low=0.5,
+    ),
+    Op("expsub", "exp(a - b)", "exp_sub", "ours", lambda a, b: np.exp(a - b), 2),
+    Op(
+        "normalize",
+        "(x - mean) rstd w + b",
+        "layernormnorm",
+        "ours",
+        lambda x, m, r, w, b: (x - m) * r * w + b,
+        5,
+    ),
+    Op(
+        "wrapindex",
+        "x, or x + size for negative ones",
+        "wrap_index",
+        "ours",
+        lambda x: np.where(x < 0, x + 7, x),
+        constants={"size": 7},
+        low=-7,
+        high=7,
+        formats=(INT32, INT32),
+    ),
+    Op(
+        "threshold_backward",
+        "the gradient (the first input, as in all of these) where x exceeds the "
+        "threshold, else 0",
+        "same name",
+        "ours",
+        lambda g, x: np.where(x <= 0.5, 0, g),
+        2,
+        constants={"threshold": 0.5},
+    ),
+    Op(
+        "sigmoid_backward tanh_backward",
+        "gradients from the results y",
+        "same names",
+        "ours",
+        inputs=2,
+        each=(lambda g, y: g * (1 - y) * y, lambda g, y: g * (1 - y * y)),
+    ),
+    Op(
+        "silu_backward gelubwd gelutanhbwd",
+        "gradients of silu, gelufwd, gelutanhfwd at x",
+        "silu_backward, gelu_backward, gelu_tanh_backward",
+        "ours",
+        inputs=2,
+        each=(
+            lambda g, x: g * derivative(lambda v: v * sigmoid(v), x),
+            lambda g, x: g * derivative(lambda v: v * phi(v), x),
+            lambda g, x: g * derivative(gelu_tanh, x),
+        ),
+    ),
+    Op(
+        "softplus_backward",
+        "gradient of softplus at x",
+        "same name",
+        "ours",
+        lambda g, x: g * np.where(2 * x > 3, 1, sigmoid(2 * x)),
+        2,
+        constants={"softplusBeta": 2.0, "softplusThresh": 3.0},
+    ),
+    Op(
+        "leaky_relu_backward",
+        "gradient of leakyrelufwd at x",
+        "same name",
+        "ours",
+        lambda g, x: g * np.where(x > 0, 1, 0.25),
+        2,
+        constants={"slope": 0.25},
+    ),
+    Op(
+        "convert",
+        "conversions between formats that the published names leave out",
+        "identity",
+        "ours",
+        lambda x: x,
+        kind="convert",
+        low=-100,
+        high=100,
+        formats=(INT32, FP32),
+    ),
+    Op(
+        "constant",
+        "fill with the constant immediate0",
+        "fill",
+        "ours",
+        lambda: np.full((ROWS, COLUMNS), 1.5),
+        0,
+        constants={"immediate0": 1.5},
+    ),
+    Op(
+        "iota",
+        "start + step x the index along dimension number dim",
+        "iota",
+        "ours",
+        lambda: 0.5 + 2 * np.arange(ROWS)[:, None] * np.ones(COLUMNS),
+        0,
+        constants={"dim": 0, "start": 0.5, "step": 2.0},
+    ),
+    Op(
+        "tri",
+        "the triangle of the last two dimensions from the diagonal, upper or lower",
+        "tri",
+        "ours",
+        lambda x: np.triu(x, 2),
+        constants={"diagonal": 2, "upper": 1},
+    ),
+    Op(
+        "sumsquares sumsquaresnonstick",
+        "scale x the sum of x squared, or with a second input of (x - mean) squared",
+        "sum_squares",
+        "ours",
+        lambda x, axis: (x * x).sum(axis) / 8,
+        kind="reduction",
+        constants={"scale": 0.125},
+    ),
+    Op(
+        "sumproducts sumproductsnonstick",
+        "scale x the sum of a x b",
+        "sum_products",
+        "ours",
+        lambda a, b, axis: (a * b).sum(axis) / 8,
+        2,
+        kind="reduction",
+        constants={"scale": 0.125},
+    ),
+    Op(
+        "prod any all prodnonstick anynonstick allnonstick",
+        "as in PyTorch",
+        "same names",
+        "ours",
+        kind="reduction",
+        low=0.9375,
+        high=1.0625,
+        each=2
+        * (
+            lambda x, axis: x.prod(axis),
+            lambda x, axis: (x != 0).any(axis),
+            lambda x, axis: (x != 0).all(axis),
+        ),
+    ),
+    Op(
+        "argmax argmin argmaxnonstick argminnonstick",
+        "the first place of the largest, of the smallest, row-major over the "
+        "reduced dimensions",
+        "same names",
+        "ours",
+        kind="reduction",
+        formats=(FP16, INT32),
+        each=2 * (lambda x, axis: x.argmax(axis), lambda x, axis: x.argmin(axis)),
+    ),
+    Op(
+        "cumsum",
+        "inclusive sums along dimension number dim",
+        "cumsum",
+        "ours",
+        lambda x: x.cumsum(0),
+        constants={"dim": 0},
+    ),
+    Op(
+        "scatter",
+        "writes through indices, the last of several wins",
+        "scatter",
+        "ours",
+        kind="scatter",
+    ),
+    Op(
+        "batchmatmulfp8 batchmatmulint4 batchmatmulint8",
+        "",
+        "none",
+        "",
+        inputs=2,
+        kind="packed",
+    ),
+    Op(
+        "conv2d conv2dfp8 conv2dint4 conv2dint8 depthwiseconv2dnative",
+        "",
+        "none",
+        "",
+        inputs=2,
+    ),
+    Op("avgpoolfwd", "", "none", "", constants={"nmap": 2.0}),
+    Op("avgpoolnmapfwd maxpoolfwd maskbyindex", "", "none", ""),
+    Op("csqint4 csqint4wt csqint8ch csqint8mb csqint8wt", "", "none", ""),
+    Op("fp8todl16 qfp8ch qfp8mb qfp8wt", "", "none", ""),
+]
+
+
+def encode(value, fmt):
+    """A constant's raw word: the value in fp32, integers as such."""
+    if isinstance(value, int):
+        return (INT32, value & 0xFFFFFFFF)
+    return (FP32, struct.unpack("<I", struct.pack("<f", value))[0])
+
+
+def build(op, name):
+    """The bundle, the shapes of its arguments and which are inputs."""
+    nonstick = name.endswith("nonstick")
+    formats = list(op.formats) or [FP16] * (op.inputs + 1)
+    if op.kind == "topk":
+        formats = [FP16, INT32 if name == "topkindex" else FP16]
+    if op.kind in ("reduction", "topk") and len(formats) == 2:
+        formats = [formats[0]] * op.inputs + formats[1:]
+    if op.kind == "logical":
+        formats = [FP16] * (2 if name == "logical_not" else 3)
+    constants = [(key, *encode(value, "")) for key, value in op.constants.items()]
+    dims = {"mb": (ROWS, 1), "out": (COLUMNS, 1)}
+    order, stick = ["mb", "out"], {"out": 64}
+    labels, more = [], {"constants": constants}
+    shapes = [(ROWS, COLUMNS)] * len(formats)
+    numbers, scales, orders = [], [{}] * len(formats), [order] * len(formats)
+    sticks = [{"out": STICK[fmt]} for fmt in formats]
+    if op.kind == "reduction":
+        scales = [{}] * op.inputs + [{"mb": -1} if nonstick else {"out": -2}]
+        shapes[-1] = (COLUMNS,) if nonstick else (ROWS,)
+        more["reduction"] = True
+    elif op.kind == "statistics":
+        scales = [{}, {"out": -2}]
+        shapes[-1] = (ROWS, 2)
+        more["reduction"] = True
+    elif op.kind == "scale":
+        dims["out"] = (64, 1)
+        scales = [{"out": -2}, {}]
+        shapes = [(ROWS, 2)] * 2
+    elif op.kind == "normalise":
+        formats, sticks = [FP16] * 5, [stick] * 5
+        scales = [{}, {"out": -2}, {"mb": -1}, {"mb": -1}, {}]
+        orders = [order, order, ["out", "mb"], ["out", "mb"], order]
+        shapes = [(ROWS, COLUMNS), (ROWS, 2), (COLUMNS,), (COLUMNS,), (ROWS, COLUMNS)]
+    elif op.kind == "restickify":
+        dims["mb"] = (64, 1)
+        shapes = [(64, COLUMNS)] * 2
+        orders, sticks = [order, ["out", "mb"]], [stick, {"mb": 64}]
+    elif op.kind == "matmul":
+        dims = {"mb": (ROWS, 1), "out": (64, 1), "in": (COLUMNS, 1)}
+        orders = [["mb", "in"], ["in", "out"], ["mb", "out"]]
+        sticks = [{"in": 64}, stick, stick]
+        shapes = [(ROWS, COLUMNS), (64, COLUMNS), (ROWS, 64)]
+        more["names"] = ["INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"]
+    elif op.kind == "packed":
+        dims = {"mb": (ROWS, 1), "out": (64, 1), "in": (COLUMNS, 1)}
+        orders = [["mb", "in"], ["in", "out"], ["mb", "out"]]
+        wide = {"in": 2, "out": 64} if name != "batchmatmulint4" else {"in": 4}
+        sticks = [{"in": 128}, wide | {"out": 64}, stick]
+        if name == "batchmatmulint4":
+            sticks[0] = {"in": 256}
+            dims["in"] = (256, 1)
+        packed = "SENINT4" if name == "batchmatmulint4" else "SENINT8"
+        formats = [packed, packed, FP16]
+        more["names"] = ["INPUT", "KERNEL", "OUTPUT", "KERNEL_IDX"]
+    elif op.kind == "topk":
+        dims = {"mb": (DEPTH, 1), "x": (TOP, 1), "out": (COLUMNS, 1)}
+        orders = [["mb", "out", "x"], ["x", "out", "mb"]]
+        scales = [{"x": -1}, {"mb": -1}]
+        shapes = [(DEPTH, COLUMNS), (TOP, COLUMNS)]
+    tensors = []
+    for i, fmt in enumerate(formats):
+        label = (orders[i], sticks[i])
+        same = [
+            n
+            for n, known in enumerate(labels)
+            if sorted(known[0]) == sorted(label[0]) and known[1] == label[1]
+        ]
+        numbers.append(same[0] if same else len(labels))
+        if not same:
+            labels.append(label)
+        tensors.append(
+            bundle.tensor(
+                orders[i], base=i << 34, scale=scales[i], label=numbers[i], fmt=fmt
+            )
+        )
+    file = bundle.sdsc(name, dims, labels, tensors, **more)
+    files = {"sdsc_0.json": file, "bundle.mlir": bundle.program("sdsc_0.json")}
+    return files, formats, shapes
+
+
+def run(*command):
+    return subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=300
+    )
+
+
+def check(op, name, function, root):
+    """An empty text, or what is wrong."""
+    files, formats, shapes = build(op, name)
+    folder = root / name
+    bundle.write(folder / "bundle", files)
+    if function is None:
+        done = run("spyre-run", folder / "bundle", *["--arg", "zeros"] * len(formats))
+        expected = f"the device operation '{name}' is known but nothing here executes"
+        if done.returncode != 1 or expected not in done.stderr:
+            return f"{name}: status {done.returncode}, {done.stderr[-600:]}"
+        return ""
+    random = np.random.default_rng(sum(map(ord, name)))
+    inputs, arguments = [], []
+    for number, (fmt, shape) in enumerate(zip(formats, shapes, strict=True)):
+        # Multiples of 1/64 below 8 are exact in every format.
+        values = random.uniform(op.low, op.high, shape)
+        values = np.round(values * 64) / 64 if fmt != INT32 else np.round(values)
+        if name in ("equal", "notequal", "where3") or op.kind == "logical":
+            values = np.round(values)
+        if name.startswith(("any", "all")):
+            values = values > 1
+        values = values.astype(NUMPY[fmt])
+        file = folder / f"{number}.npy"
+        np.save(file, values)
+        arguments += ["--arg", file]
+        inputs.append(values.astype(np.float64))
+    (folder / "out").mkdir(exist_ok=True)
+    done = run("spyre-run", folder / "bundle", *arguments, "--out-dir", folder / "out")
+    if done.returncode != 0:
+        return f"{name}: {done.stderr[-800:]}"
+    last = len(formats) - 1
+    actual = np.load(folder / "out" / f"arg{last}.npy").astype(np.float64)
+    values = inputs[:-1]
+    if op.kind == "matmul":
+        # Without manifest a tensor has the iteration space's order.
+        values[1] = values[1].T
+    axis = {"axis": 0 if name.endswith("nonstick") else 1}
+    exact = function(*values, **(axis if op.kind == "reduction" else {}))
+    exact = np.asarray(exact, np.float64)
+    if actual.shape != exact.shape:
+        return f"{name}: shape {actual.shape}, not {exact.shape}"
+    # One rounding to the format after fp32; sums of 128 terms before it.
+    bits = {FP16: 10, FP32: 22, INT32: 60}[formats[-1]]
+    bound = np.abs(exact) * (2.0**-bits + 2.0**-17) + 2.0**-18
+    if op.kind in ("statistics", "scale", "normalise"):
+        bound = bound + 2.0**-16 * np.abs(exact).max()
+    bad = np.abs(actual - exact) > bound
+    if bad.any():
+        at = tuple(np.argwhere(bad)[0])
+        return f"{name}: {bad.sum()} differ, at {at} {actual[at]}, not {exact[at]}"
+    return ""
+
+
+def entries():
+    for op in OPS:
+        names = op.names.split()
+        functions = op.each or [op.function] * len(names)
+        if op.kind == "logical":
+            op.inputs = 2
+        # Scatters have a test of their own, with gathers.
+        if op.kind != "scatter":
+            yield from ((op, n, f) for n, f in zip(names, functions, strict=True))
+
+
+def table():
+    lines = [
+        "| device operation | meaning | executed by | basis |",
+        "|---|---|---|---|",
+    ]
+    for op in OPS:
+        names = ", ".join(op.names.split())
+        if op.constants:
+            names += " {" + ", ".join(op.constants) + "}"
+        lines.append(f"| {names} | {op.meaning} | {op.executed} | {op.basis} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    if sys.argv[1] == "--table":
+        print(table(), end="")
+        return
+    root = Path(sys.argv[1])
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda entry: check(*entry, root), entries()))
+    wrong = [result for result in results if result]
+    print("\n".join(wrong))
+    executed = sum(function is not None for _, _, function in entries())
+    print(f"{len(results)} operations, {executed} executed, {len(wrong)} wrong")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
