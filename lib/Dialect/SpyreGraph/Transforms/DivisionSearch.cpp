@@ -111,8 +111,9 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
   auto type = cast<ShapedType>(operand.get().getType());
   SmallVector<unsigned, 6> dims;
   double iterations = 1;
-  for (unsigned dim :
-       getUsedDims(maps[operand.getOperandNumber()], extents).set_bits()) {
+  llvm::SmallBitVector usedDims =
+      getUsedDims(maps[operand.getOperandNumber()], extents);
+  for (unsigned dim : usedDims.set_bits()) {
     dims.push_back(dim);
     iterations *= extents[dim];
   }
