@@ -627,6 +627,7 @@ public:
       return signalPassFailure();
     }
     double lxBytes = capacity * (1.0 - lxFraction) * fill;
+    double savedBytes = 0; // negative where hints cost traffic
     for (Block &block : func.getBody()) {
       TilingPlanner planner(block, cores, lxBytes, force, superdscCompatible);
       if (failed(planner.obeyHints()))
@@ -635,9 +636,10 @@ public:
       for (auto &[group, tiling] : planner.tilings) {
         ++numGroups;
         numTiled += tiling.levels.front().loopDims.size();
-        numSavedBytes += tiling.savedBytes;
+        savedBytes += tiling.savedBytes;
       }
     }
+    numSavedBytes += static_cast<uint64_t>(std::max(savedBytes, 0.0));
   }
 };
 
