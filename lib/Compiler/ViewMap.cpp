@@ -142,7 +142,8 @@ bool spyre::isDense(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   if (llvm::is_contained(sizes, 0))
     return true;
   int64_t expected = 1;
-  for (unsigned dim : llvm::reverse(sortDims(sizes, strides))) {
+  SmallVector<unsigned> dims = sortDims(sizes, strides);
+  for (unsigned dim : llvm::reverse(dims)) {
     if (strides[dim] != expected)
       return false;
     expected *= sizes[dim];
@@ -154,7 +155,8 @@ bool spyre::isNested(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
   if (llvm::is_contained(sizes, 0))
     return true;
   int64_t span = 1;
-  for (unsigned dim : llvm::reverse(sortDims(sizes, strides))) {
+  SmallVector<unsigned> dims = sortDims(sizes, strides);
+  for (unsigned dim : llvm::reverse(dims)) {
     if (strides[dim] < span)
       return false;
     span += (sizes[dim] - 1) * strides[dim];

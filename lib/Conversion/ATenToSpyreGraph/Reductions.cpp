@@ -90,19 +90,15 @@ static Value reduceArg(ATenCall &c, Value self, ArrayRef<int64_t> dims,
 }
 
 template <typename OpTy, typename BoolOpTy, typename ArgOpTy>
-static void addExtremum(ATenTable &table, StringRef name) {
-  auto overload = [&](const char *suffix) {
-    // Rows live as long as the process; so do their names.
-    return StringRef(*new std::string(("aten." + name + suffix).str()));
-  };
+static void addExtremum(ATenTable &table, StringRef ofAll, StringRef alongDim) {
   auto allDims = [](Value self) {
     return llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self)));
   };
-  table.add({overload(".default")}, "self", [allDims](ATenCall &c) {
+  table.add({ofAll}, "self", [allDims](ATenCall &c) {
     Value self = c.tensor("self");
     return reduceExtremum<OpTy, BoolOpTy>(c, self, allDims(self), c.type());
   });
-  table.addMany({overload(".dim")}, "self dim keepdim", [](ATenCall &c) {
+  table.addMany({alongDim}, "self dim keepdim", [](ATenCall &c) {
     Value self = c.tensor("self");
     int64_t dim = c.dim("dim", rankOf(self));
     Values values(2);
@@ -259,8 +255,10 @@ void aten::addReductionRows(ATenTable &table) {
     return reduceExtremum<MinOp, AllOp>(c, self, c.dims("dim", rankOf(self)),
                                         c.type());
   });
-  addExtremum<MaxOp, AnyOp, ArgMaxOp>(table, "max");
-  addExtremum<MinOp, AllOp, ArgMinOp>(table, "min");
+  addExtremum<MaxOp, AnyOp, ArgMaxOp>(table, "aten.max.default",
+                                      "aten.max.dim");
+  addExtremum<MinOp, AllOp, ArgMinOp>(table, "aten.min.default",
+                                      "aten.min.dim");
   addArg<ArgMaxOp>(table, "aten.argmax.default");
   addArg<ArgMinOp>(table, "aten.argmin.default");
   table.add({"aten.var.correction"}, "self dim correction keepdim", lowerVar);
