@@ -218,6 +218,7 @@ private:
            "'" + name.substr(0, 80) + "' is not the name of a new handle");
       return std::nullopt;
     }
+    job.bufferBytes.push_back(bytes);
     // SPYRECODE-EXEC-C4
     if (bytes > kMaxBufferBytes - bufferBytes) {
       fail(command.at("size"), "SPYRECODE-EXEC-C4",
@@ -226,7 +227,6 @@ private:
       return std::nullopt;
     }
     bufferBytes += bytes;
-    job.bufferBytes.push_back(bytes);
     return job.bufferBytes.size() - 1;
   }
 

@@ -190,6 +190,10 @@ def claim_often(code):
         again = copy.deepcopy(code["JobExecPlan"][1])
         again["properties"]["host_handle"] = f"h{number}"
         code["JobExecPlan"].append(again)
+    # A handle that was refused is still one that others may name.
+    used = copy.deepcopy(again)
+    used["properties"]["dirn"] = "false"
+    code["JobExecPlan"].append(used)
 
 
 edit("many", "bound", claim_often)
