@@ -4,13 +4,15 @@
 #include "Storage.h"
 #include "Transfer.h"
 
+#include "Spyre/Device/DL16.h"
 #include "Spyre/Device/DataFormat.h"
 #include "Spyre/Device/TensorLayout.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/utils/pybind.h>
 
-#include <numeric>
+#include <bit>
+#include <cmath>
 
 namespace py = pybind11;
 
@@ -36,6 +38,75 @@ at::Tensor emptyWithLayout(std::vector<int64_t> sizes,
               "sizes and strides differ in length: ", sizes.size(), " and ",
               strides.size());
   return makeTensor(sizes, strides, dtype, device.value_or(kSpyre), &layout);
+}
+
+at::Tensor emptyInLayout(const std::vector<int64_t> &sizes,
+                         const TensorLayout &layout,
+                         std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Device> device,
+                         std::optional<bool> pinMemory,
+                         std::optional<c10::MemoryFormat> memoryFormat) {
+  TORCH_CHECK_VALUE(!pinMemory.value_or(false),
+                    "memory of a spyre device cannot be pinned");
+  c10::MemoryFormat format =
+      memoryFormat.value_or(c10::MemoryFormat::Contiguous);
+  TORCH_CHECK_VALUE(format == c10::MemoryFormat::Contiguous ||
+                        format == c10::MemoryFormat::Preserve,
+                    "memory_format with a layout: expected contiguous_format, "
+                    "found ",
+                    format);
+  return makeTensor(sizes, c10::TensorType::contiguousStridesOf(sizes),
+                    dtype.value_or(c10::get_default_dtype_as_scalartype()),
+                    device.value_or(kSpyre), &layout);
+}
+
+at::Tensor reinterpretTensor(const at::Tensor &tensor,
+                             const std::vector<int64_t> &sizes,
+                             const std::vector<int64_t> &strides,
+                             int64_t offsetIncrement) {
+  storageOf(tensor); // a spyre tensor
+  return tensor.as_strided(sizes, strides,
+                           tensor.storage_offset() + offsetIncrement);
+}
+
+at::Tensor requireLayout(at::Tensor view, const TensorLayout &layout) {
+  TORCH_CHECK_VALUE(
+      describes(layout, view), "the layout of a view is that of its storage, ",
+      formattedStorage(view).format->layout.str(), "; ", layout.str(),
+      " places its elements elsewhere: copy with .to(device_layout=...)");
+  return view;
+}
+
+/// The bits of a number in a format of the device.
+int64_t encodeConstant(double value, DataFormat format) {
+  auto integer = [&](double low, double high) {
+    TORCH_CHECK_VALUE(value >= low && value <= high &&
+                          value == std::trunc(value),
+                      "expected an integer from ", low, " to ", high, " for ",
+                      toString(format), ", found ", value);
+    return static_cast<int64_t>(value);
+  };
+  auto number = static_cast<float>(value);
+  switch (format) {
+  case DataFormat::SEN169_FP16:
+    return encodeDL16(number);
+  case DataFormat::IEEE_FP32:
+    return std::bit_cast<uint32_t>(number);
+  case DataFormat::IEEE_FP16:
+    return c10::Half(number).x;
+  case DataFormat::BFLOAT16:
+    return c10::BFloat16(number).x;
+  case DataFormat::SENINT8:
+    return integer(-128, 127) & 0xFF;
+  case DataFormat::SENINT16:
+    return integer(-32768, 32767) & 0xFFFF;
+  case DataFormat::IEEE_INT32:
+    return integer(INT32_MIN, INT32_MAX) & 0xFFFFFFFF;
+  case DataFormat::SENUINT32:
+    return integer(0, UINT32_MAX);
+  default:
+    TORCH_CHECK_VALUE(false, "no constants of format ", toString(format));
+  }
 }
 
 py::bytes readDeviceBytes(const at::Tensor &tensor) {
@@ -154,6 +225,46 @@ void initLayoutBindings(py::module &m) {
     m.def(name, &emptyWithLayout, py::arg("size"), py::arg("stride"),
           py::arg("dtype"), py::arg("layout"), py::arg("device") = py::none(),
           "Uninitialised spyre tensor whose storage has the given layout.");
+  m.def("empty_with_layout", &emptyInLayout, py::arg("size"), py::arg("layout"),
+        py::arg("dtype") = py::none(), py::arg("device") = py::none(),
+        py::arg("pin_memory") = py::none(),
+        py::arg("memory_format") = py::none());
+  m.def(
+      "set_spyre_tensor_layout",
+      [](const at::Tensor &tensor, const TensorLayout &layout) {
+        changeLayout(formattedStorage(tensor), layout);
+      },
+      py::arg("tensor"), py::arg("layout"),
+      "Stores the tensor's storage in another layout; its values stay.");
+  m.def("reinterpret_tensor", &reinterpretTensor, py::arg("tensor"),
+        py::arg("size"), py::arg("stride"), py::arg("offset_increment") = 0,
+        "as_strided() at an offset counted from the tensor's own.");
+  m.def(
+      "reinterpret_tensor_with_layout",
+      [](const at::Tensor &tensor, const std::vector<int64_t> &sizes,
+         const std::vector<int64_t> &strides, int64_t offsetIncrement,
+         const TensorLayout &layout) {
+        return requireLayout(
+            reinterpretTensor(tensor, sizes, strides, offsetIncrement), layout);
+      },
+      py::arg("tensor"), py::arg("size"), py::arg("stride"),
+      py::arg("offset_increment"), py::arg("layout"),
+      "reinterpret_tensor() that raises unless the layout says where the "
+      "view's elements are.");
+  m.def(
+      "as_strided_with_layout",
+      [](const at::Tensor &tensor, const std::vector<int64_t> &sizes,
+         const std::vector<int64_t> &strides, std::optional<int64_t> offset,
+         const TensorLayout &layout) {
+        storageOf(tensor); // a spyre tensor
+        return requireLayout(tensor.as_strided(sizes, strides, offset), layout);
+      },
+      py::arg("tensor"), py::arg("size"), py::arg("stride"), py::arg("offset"),
+      py::arg("layout"),
+      "as_strided() that raises unless the layout says where the view's "
+      "elements are.");
+  m.def("encode_constant", &encodeConstant, py::arg("value"), py::arg("format"),
+        "The bits of a number in a format of the device.");
   m.def("read_device_bytes", &readDeviceBytes, py::arg("tensor"),
         "The bytes of the tensor's storage as the device holds them: "
         "row-major over the layout's device_size, padding included.");

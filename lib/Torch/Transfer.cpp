@@ -515,6 +515,45 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
                         : widen(expanded));
 }
 
+void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout) {
+  StorageFormat format = *storage.format;
+  if (format.layout == layout)
+    return;
+  format.layout = layout;
+  format = makeFormat(format.sizes, format.strides, scalarType(format.dtype),
+                      &format.layout);
+  if (storage.nbytes() == 0) {
+    storage.format = std::move(format);
+    return;
+  }
+  std::vector<uint8_t> codes = readCodes(storage); // waits for queued work
+  c10::DataPtr block =
+      allocate(storage.deviceIndex(),
+               std::max<uint64_t>(storage.nbytes(), layout.sizeInBytes()));
+  storage.set_data_ptr_noswap(std::move(block));
+  storage.format = std::move(format);
+  std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+  writeCodes(codes.data(), storage);
+}
+
+bool describes(const TensorLayout &layout, const at::Tensor &view) {
+  SpyreStorageImpl &storage = formattedStorage(view);
+  checkBacked(view, storage);
+  if (!isNative(view) || layout.format != storage.format->layout.format ||
+      layout.arrangement != storage.format->layout.arrangement)
+    return false;
+  StorageFormat format =
+      makeFormat(view.sizes(), view.strides(), view.scalar_type(), &layout);
+  ElementMap own(*storage.format), given(format);
+  int64_t offset = view.storage_offset();
+  bool agree = true;
+  forEachElement(view, [&](int64_t element) {
+    agree &= own.byteOffset(element) - own.byteOffset(offset) ==
+             given.byteOffset(element - offset);
+  });
+  return agree;
+}
+
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
   if (tensor.numel() == 0)
     return;

@@ -51,6 +51,15 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination);
 /// Copies any direction; sizes of `source` must expand to `destination`'s.
 void copyTensor(const at::Tensor &source, const at::Tensor &destination);
 
+/// Stores a formatted storage in another layout from now on; its values stay.
+/// Throws if the layout cannot hold them.
+void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout);
+
+/// Whether `layout`, as that of a tensor with these sizes and strides, says of
+/// every element of a view where it is: at the place that the storage has it,
+/// counted from the view's first element.
+bool describes(const TensorLayout &layout, const at::Tensor &view);
+
 /// Sets every element of a spyre tensor.
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value);
 

@@ -8,9 +8,11 @@ file that cannot be read back is compiled anew and replaced.
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,8 @@ from typing import Any
 from torch_spyre import _C
 
 _in_memory: dict[str, Any] = {}
+_log = logging.getLogger("torch_spyre.inductor")
+_passes_log = logging.getLogger("torch_spyre.inductor.passes")
 
 
 def cache_dir() -> Path:
@@ -40,16 +44,26 @@ def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
     """The program of an imported graph, from memory, disk or the compiler."""
     key = _C.get_cache_key(builder, options)
     if "dump_dir" in options:
-        return _C.compile_graph(builder, options)
+        return _compile(key, builder, options)
     graph = _in_memory.get(key)
     if graph is not None:
         return graph
     path = cache_dir() / "programs" / key[:2] / f"{key}.spyre"
     graph = _load(path)
     if graph is None:
-        graph = _C.compile_graph(builder, options)
+        graph = _compile(key, builder, options)
         _store(path, graph.serialize())
     _in_memory[key] = graph
+    return graph
+
+
+def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
+    started = time.perf_counter()
+    graph = _C.compile_graph(builder, options)
+    _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))
+    if _passes_log.isEnabledFor(logging.DEBUG):
+        times = [f"{name} {1e3 * t:.2f} ms" for name, t in graph.pass_seconds]
+        _passes_log.debug("%s: %s", key[:12], ", ".join(times))
     return graph
 
 
@@ -59,7 +73,9 @@ def _load(path: Path) -> Any:
     except OSError:
         return None
     try:
-        return _C.CompiledGraph.deserialize(data)
+        graph = _C.CompiledGraph.deserialize(data)
+        _log.debug("loaded %s", path)
+        return graph
     except _C.SpyreError as error:
         warnings.warn(
             f"recompiling: cache file {path} is damaged: {error}", stacklevel=2

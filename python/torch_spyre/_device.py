@@ -394,6 +394,8 @@ def _complete_bindings() -> None:
     _C.default_stream = default_stream
     _C.set_current_stream = _exchange_stream
     _C.copy_tensor = _copy_tensor
+    _C._SpyreStreamBase = Stream
+    _C.createSpyreCCLBackend = _create_collectives
 
 
 def _create_collectives(*arguments: Any) -> Any:
@@ -412,8 +414,9 @@ def _register_collectives() -> None:
 
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
-    from torch_spyre import _fused_ops, _patches, _router
+    from torch_spyre import _fused_ops, _patches, _router, logging_config
 
+    logging_config.register()
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", sys.modules[__name__])
     torch.utils.generate_methods_for_privateuse1_backend(

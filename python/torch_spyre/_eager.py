@@ -10,6 +10,7 @@ the functional operator and store its results in their arguments.
 from __future__ import annotations
 
 import functools
+import logging
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -33,6 +34,7 @@ from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
 
+_log = logging.getLogger("torch_spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
 
 
@@ -175,13 +177,30 @@ def compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
     assert call is not None
     try:
         with _undisturbed():
-            return _compile(call, arguments)
+            program = _compile(call, arguments)
+        _log.debug("%s%s runs as a program", call.name, _Shapes(arguments))
+        return program
     except _C.UnsupportedOp as error:
         reason = str(error)
     except _C.SpyreError as error:
         reason = f"compiler: {error}"
     _refusals[call.name, reason.split("\n")[0]] += 1
+    _log.info("%s%s has no program: %s", call.name, _Shapes(arguments), reason)
     return None
+
+
+@dataclass(frozen=True)
+class _Shapes:
+    """Prints dtypes and sizes of the tensors of a call, if it is printed at all."""
+
+    arguments: list[Any]
+
+    def __str__(self) -> str:
+        shapes = [
+            f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
+            for t in _leaves(self.arguments)
+        ]
+        return f"({', '.join(shapes)})"
 
 
 def _compile(call: _Call, arguments: list[Any]) -> Any:

@@ -10,6 +10,7 @@ their storages) and kept.
 
 from __future__ import annotations
 
+import logging
 import operator
 import os
 import threading
@@ -27,6 +28,8 @@ from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 aten = torch.ops.aten
 
+_log = logging.getLogger("torch_spyre.inductor")
+_lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
 _lock = threading.RLock()
 _programs: list[CompiledPart] = []
 
@@ -277,6 +280,13 @@ class CompiledFunction:
         for number, step in enumerate(compiled):
             step.name = self.name if len(compiled) == 1 else f"{self.name}_{number}"
             self._connect(step)
+        _log.info(
+            "%s: %d operators, %d programs, %d steps outside them",
+            self.name,
+            sum(n.op == "call_function" for n in self.nodes),
+            len(compiled),
+            len(steps) - len(compiled),
+        )
         return steps
 
     @staticmethod
@@ -349,8 +359,8 @@ class CompiledFunction:
                     scratch.add_node(node, meta)
                     supported[node] = True
                     continue
-                except _C.UnsupportedOp:
-                    pass
+                except _C.UnsupportedOp as error:
+                    _lowering_log.info("%s: %s", node.target, error)
             bind(node)
         # A part of nothing but views computes nothing.
         if not any(s and not is_view(n.target) for n, s in supported.items()):

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the package logs, and how to see it.
+
+``TORCH_LOGS="+spyre"`` (debug), ``"spyre"`` (info) or ``"-spyre"`` (errors), or
+the name of a component. Without TORCH_LOGS, ``SPYRE_INDUCTOR_LOG=1`` turns the
+compiler's on, at ``SPYRE_INDUCTOR_LOG_LEVEL`` (by default INFO).
+``SPYRE_LOG_FILE`` sends everything to a file as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+#: Component -> logger.
+COMPONENTS = {
+    "spyre": "torch_spyre",
+    # Graphs compiled or loaded, with the seconds of the passes.
+    "spyre.inductor": "torch_spyre.inductor",
+    # Operators that the compiler does not take, with the reason.
+    "spyre.inductor.lowering": "torch_spyre.inductor.lowering",
+    "spyre.inductor.passes": "torch_spyre.inductor.passes",
+    # First eager call of an operator of a kind.
+    "spyre.execution": "torch_spyre.execution",
+    # The device's configuration.
+    "spyre.device": "torch_spyre.device",
+}
+
+_FORMAT = "%(asctime)s %(levelname)s [%(name)s] %(message)s"
+_file_handler: logging.FileHandler | None = None
+
+
+def get_logger(component: str) -> logging.Logger:
+    """The logger of a component. Raises ValueError for an unknown one."""
+    if component not in COMPONENTS:
+        raise ValueError(
+            f"expected a component of {list_components()}, found {component!r}"
+        )
+    return logging.getLogger(COMPONENTS[component])
+
+
+def list_components() -> list[str]:
+    """The names that TORCH_LOGS and the functions here take."""
+    return list(COMPONENTS)
+
+
+def set_log_level(component: str, level: int | str) -> None:
+    """Set a component's level, and that of the components below it.
+
+    Raises ValueError for an unknown component or level.
+    """
+    logger = get_logger(component)
+    logger.setLevel(level)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter(_FORMAT))
+        logger.addHandler(handler)
+
+
+def enable(component: str = "spyre") -> None:
+    """Show all that a component logs."""
+    set_log_level(component, logging.DEBUG)
+
+
+def disable(component: str = "spyre") -> None:
+    """Show nothing that a component logs."""
+    set_log_level(component, logging.CRITICAL + 1)
+
+
+def set_log_file(path: str | os.PathLike[str] | None) -> None:
+    """Write what is logged to a file too; None ends that. Raises OSError."""
+    global _file_handler
+    handler = None if path is None else logging.FileHandler(path)
+    # Each by itself: torch._logging ends propagation.
+    loggers = [get_logger(c) for c in COMPONENTS]
+    if _file_handler is not None:
+        for logger in loggers:
+            logger.removeHandler(_file_handler)
+        _file_handler.close()
+    _file_handler = handler
+    if handler is not None:
+        handler.setFormatter(logging.Formatter(_FORMAT))
+        for logger in loggers:
+            logger.addHandler(handler)
+
+
+def _level_from_environment() -> int | None:
+    text = os.environ.get("SPYRE_INDUCTOR_LOG", "0")
+    if text not in ("", "0", "1"):
+        raise ValueError(
+            f"environment variable SPYRE_INDUCTOR_LOG: expected 0 or 1, found {text!r}"
+        )
+    name = os.environ.get("SPYRE_INDUCTOR_LOG_LEVEL", "INFO").upper()
+    level = logging.getLevelNamesMapping().get(name)
+    if level is None:
+        raise ValueError(
+            "environment variable SPYRE_INDUCTOR_LOG_LEVEL: expected the name of a "
+            f"level as DEBUG or INFO, found {name!r}"
+        )
+    return level if text == "1" else None
+
+
+def register() -> None:
+    """Tell torch._logging the names; torch sets the levels after this."""
+    from torch._logging import _internal
+
+    for component, logger in COMPONENTS.items():
+        _internal.register_log(component, logger)
+    level = _level_from_environment()
+    if level is not None:
+        _internal.log_state.enable_log([COMPONENTS["spyre.inductor"]], level)
+    path = os.environ.get("SPYRE_LOG_FILE")
+    if path:
+        set_log_file(path)
