@@ -48,7 +48,9 @@ struct ResultSpec {
 /// The program of one kind of call.
 struct Entry {
   std::shared_ptr<BoundGraph> graph; ///< null: there is none
-  std::vector<int> arguments; ///< index of a tensor of the call, per argument
+  /// Per argument: the index of a tensor of the call, or -1 minus that of a
+  /// number.
+  std::vector<int> arguments;
   std::vector<StorageFormat> outputs;
   std::vector<OutputInfo> values;
   std::vector<ResultSpec> results; ///< unused where arguments are written
@@ -60,9 +62,20 @@ public:
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
 
+  /// Ends the key: appends the numbers.
+  void close() {
+    kindSize = key.size();
+    for (double number : numbers)
+      append(std::bit_cast<int64_t>(number));
+  }
+  /// The key without the values of the numbers.
+  std::string kind() const { return key.substr(0, kindSize); }
+
   std::string key;
   /// The spyre tensors in order, lists included.
   std::vector<at::Tensor> tensors;
+  /// The floating numbers in order, lists included.
+  std::vector<double> numbers;
   c10::DeviceIndex device = -1;
 
 private:
@@ -78,6 +91,7 @@ private:
   bool addTensor(const at::Tensor &tensor);
 
   std::vector<const SpyreStorageImpl *> storages;
+  size_t kindSize = 0;
 };
 
 bool Call::add(const c10::IValue &value) {
@@ -98,7 +112,7 @@ bool Call::add(const c10::IValue &value) {
   }
   if (value.isDouble()) {
     append('d');
-    append(std::bit_cast<int64_t>(value.toDouble()));
+    numbers.push_back(value.toDouble());
     return true;
   }
   if (value.isString()) {
@@ -136,6 +150,10 @@ bool Call::addTensor(const at::Tensor &tensor) {
     append(static_cast<int64_t>(tensor.scalar_type()));
     if (tensor.is_complex() || tensor.is_quantized())
       return false;
+    if (tensor.is_floating_point()) {
+      numbers.push_back(tensor.item().toDouble());
+      return true;
+    }
     key.append(static_cast<const char *>(tensor.const_data_ptr()),
                tensor.itemsize());
     return true;
@@ -180,6 +198,9 @@ struct State {
   std::unordered_map<const c10::FunctionSchema *, std::unique_ptr<OperatorInfo>>
       operators;
   std::unordered_map<std::string, std::shared_ptr<const Entry>> entries;
+  /// By Call::kind(): programs that take the numbers as arguments. Null after
+  /// one call of the kind; then a second value of a number asks for one.
+  std::unordered_map<std::string, std::shared_ptr<const Entry>> generic;
   /// torch_spyre._eager: (is_candidate, compile_call); null before it is
   /// loaded.
   py::object *isCandidate = nullptr;
@@ -296,8 +317,10 @@ ResultSpec toResultSpec(py::handle object) {
 
 /// Asks Python for the program of a call. Null: the call has changed (an out=
 /// tensor was resized) and is to be looked up again.
+/// The program takes the numbers as arguments if `isGeneric` is set.
 std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
-                                         c10::ArrayRef<c10::IValue> arguments) {
+                                         c10::ArrayRef<c10::IValue> arguments,
+                                         bool isGeneric) {
   // What the compiler asks PyTorch while it imports is not the user's.
   c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   return inPython([&]() -> std::shared_ptr<const Entry> {
@@ -305,8 +328,9 @@ std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
     for (size_t i : c10::irange(arguments.size()))
       list.append(
           toPython(arguments[i], op.schema().arguments()[i].real_type()));
-    py::object answer = (*state().compileCall)(
-        op.operator_name().name, op.operator_name().overload_name, list);
+    py::object answer = (*state().compileCall)(op.operator_name().name,
+                                               op.operator_name().overload_name,
+                                               list, isGeneric);
     auto entry = std::make_shared<Entry>();
     if (answer.is_none())
       return entry;
@@ -350,13 +374,24 @@ c10::IValue makeResult(const ResultSpec &spec,
   return list;
 }
 
+/// A number as the fp32 tensor without dimensions that a generic program takes.
+c10::Storage storeNumber(double number, c10::DeviceIndex device) {
+  at::Tensor tensor =
+      makeTensor({}, {}, c10::kFloat, c10::Device(kSpyre, device));
+  auto value = static_cast<float>(number);
+  std::memcpy(storageOf(tensor).deviceBytes(), &value, sizeof(value));
+  return tensor.storage();
+}
+
 /// Runs the program of a call; the tensors that it makes.
 std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
                                  OperatorInfo &info) {
   std::vector<c10::Storage> storages;
   storages.reserve(entry.arguments.size() + entry.outputs.size());
   for (int index : entry.arguments)
-    storages.push_back(call.tensors[index].storage());
+    storages.push_back(
+        index >= 0 ? call.tensors[index].storage()
+                   : storeNumber(call.numbers[-1 - index], call.device));
   std::vector<at::Tensor> roots;
   for (const StorageFormat &format : entry.outputs) {
     roots.push_back(makeTensor(format, call.device));
@@ -373,6 +408,51 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
         whole ? root : root.as_strided(info.sizes, info.strides, info.offset));
   }
   return values;
+}
+
+/// The program of a call, compiled if there is none. Null: the call has changed
+/// and is to be looked up again.
+std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
+                                       c10::ArrayRef<c10::IValue> arguments,
+                                       const Call &call) {
+  State &s = state();
+  bool hasSeenKind = false;
+  std::shared_ptr<const Entry> entry, generic;
+  {
+    std::shared_lock<std::shared_mutex> lock(s.mutex);
+    auto it = s.entries.find(call.key);
+    if (it != s.entries.end())
+      return it->second;
+    if (!call.numbers.empty()) {
+      auto known = s.generic.find(call.kind());
+      hasSeenKind = known != s.generic.end();
+      if (hasSeenKind)
+        generic = known->second;
+    }
+  }
+  if (generic && generic->graph)
+    return generic;
+  if (hasSeenKind && !generic) {
+    generic = compileCall(op, arguments, /*isGeneric=*/true);
+    if (!generic)
+      return nullptr;
+  }
+  if (!generic || !generic->graph) {
+    entry = compileCall(op, arguments, /*isGeneric=*/false);
+    if (!entry)
+      return nullptr;
+  }
+  std::unique_lock<std::shared_mutex> lock(s.mutex);
+  if (s.entries.size() >= kMaxEntries) {
+    s.entries.clear();
+    s.generic.clear();
+  }
+  if (!call.numbers.empty())
+    s.generic[call.kind()] = generic;
+  if (!entry)
+    return generic;
+  s.entries[call.key] = entry;
+  return entry;
 }
 
 bool callNativeOn(const c10::OperatorHandle &op,
@@ -392,22 +472,8 @@ bool callNativeOn(const c10::OperatorHandle &op,
         return false;
     if (call.device < 0)
       return false;
-    State &s = state();
-    {
-      std::shared_lock<std::shared_mutex> lock(s.mutex);
-      auto it = s.entries.find(call.key);
-      if (it != s.entries.end())
-        entry = it->second;
-    }
-    if (!entry) {
-      entry = compileCall(op, arguments);
-      if (!entry)
-        continue;
-      std::unique_lock<std::shared_mutex> lock(s.mutex);
-      if (s.entries.size() >= kMaxEntries)
-        s.entries.clear();
-      s.entries[call.key] = entry;
-    }
+    call.close();
+    entry = findEntry(op, arguments, call);
   } while (!entry);
   if (!entry->graph)
     return false;
@@ -537,6 +603,7 @@ void initEagerBindings(py::module &m) {
   m.def("_forget_eager_programs", [] {
     std::unique_lock<std::shared_mutex> lock(state().mutex);
     state().entries.clear();
+    state().generic.clear();
   });
 }
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import torch_spyre
-from numerics import unit
+from numerics import assert_exact, unit
 from torch_spyre import _C, _eager
 
 aten = torch.ops.aten
@@ -361,3 +361,67 @@ def test_threads():
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+NUMBERS = [0.3, -1.7, 2.0, 1.0, float("inf"), 1e-9]
+
+
+def test_numbers_are_arguments_of_the_second_program(monkeypatch):
+    """The program for any number gives the bits of the program for that number."""
+    x, y = (torch.randn(40, 70, dtype=torch.float16).to("spyre") for _ in "xy")
+    z = (torch.rand(40, 70, dtype=torch.float16) + 0.5).to("spyre")
+    mask, i = x > 0, torch.arange(70).to("spyre")
+    operations = {
+        "mul": lambda s: x * s,
+        "div": lambda s: x / s,
+        "rdiv": lambda s: s / z,
+        "rsub": lambda s: s - x,
+        "alpha": lambda s: torch.add(x, y, alpha=s),
+        "addcdiv": lambda s: torch.addcdiv(x, y, z, value=s),
+        "addcmul": lambda s: torch.addcmul(x, y, z, value=s),
+        "lerp": lambda s: torch.lerp(x, y, s),
+        "less": lambda s: x < s,
+        "where": lambda s: torch.where(mask, x, s),
+        "integers": lambda s: i * s,
+        "in place": lambda s: x.clone().div_(s),
+        "tensor": lambda s: x * torch.tensor(s),
+    }
+    kinds = []
+    compile_ = _eager._compile
+
+    def record(call, arguments, generic):
+        kinds.append(generic)
+        return compile_(call, arguments, generic)
+
+    monkeypatch.setattr(_eager, "_compile", record)
+    for name, operation in operations.items():
+        _C._forget_eager_programs()
+        operation(0.5)
+        kinds.clear()
+        general = [operation(s).cpu() for s in NUMBERS]
+        assert kinds == [True], name
+        for number, result in zip(NUMBERS, general, strict=True):
+            _C._forget_eager_programs()
+            assert_exact(result, operation(number).cpu(), f"{name} {number}")
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
+def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
+    numbers = []
+    compile_ = _eager._compile
+
+    def record(call, arguments, generic):
+        numbers[-1] += 1
+        return compile_(call, arguments, generic)
+
+    monkeypatch.setattr(_eager, "_compile", record)
+    parameter = torch.nn.Parameter(torch.ones(7, 65, dtype=torch.float16).to("spyre"))
+    optimizer = kind([parameter], lr=1e-2, foreach=foreach)
+    for step in range(5):
+        numbers.append(0)
+        gradient = torch.full((7, 65), 0.5 + step, dtype=torch.float16)
+        parameter.grad = gradient.to("spyre")
+        optimizer.step()
+    assert numbers[2:] == [0, 0, 0]
+    assert torch_spyre.fallback_report() == {}

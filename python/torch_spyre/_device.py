@@ -369,10 +369,12 @@ def _is_candidate(qualified: str, overload: str) -> bool:
     return _eager.is_candidate(qualified, overload)
 
 
-def _compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
+def _compile_call(
+    qualified: str, overload: str, arguments: list[Any], generic: bool
+) -> Any:
     from torch_spyre import _eager
 
-    return _eager.compile_call(qualified, overload, arguments)
+    return _eager.compile_call(qualified, overload, arguments, generic)
 
 
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:

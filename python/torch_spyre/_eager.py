@@ -166,24 +166,31 @@ def _undisturbed() -> Iterator[None]:
         yield
 
 
-def compile_call(qualified: str, overload: str, arguments: list[Any]) -> Any:
+def compile_call(
+    qualified: str, overload: str, arguments: list[Any], generic: bool
+) -> Any:
     """The program of a call, as ``_C._set_eager_compiler`` wants it.
 
     (graph, tensor of the call per program argument, values, results); None if
-    there is none; RETRY if an ``out=`` argument got another size.
+    there is none; RETRY if an ``out=`` argument got another size. A ``generic``
+    program takes the floating numbers of the call as arguments: -1 minus the
+    number's index stands for the tensor.
     """
     namespace, name = qualified.split("::")
     call = _call_of(namespace, name, overload)
     assert call is not None
     try:
         with _undisturbed():
-            program = _compile(call, arguments)
-        _log.debug("%s%s runs as a program", call.name, _Shapes(arguments))
+            program = _compile(call, arguments, generic)
+        what = "a program for any numbers" if generic else "a program"
+        _log.debug("%s%s runs as %s", call.name, _Shapes(arguments), what)
         return program
     except _C.UnsupportedOp as error:
         reason = str(error)
     except _C.SpyreError as error:
         reason = f"compiler: {error}"
+    if generic:
+        return None
     _refusals[call.name, reason.split("\n")[0]] += 1
     _log.info("%s%s has no program: %s", call.name, _Shapes(arguments), reason)
     return None
@@ -203,7 +210,7 @@ class _Shapes:
         return f"({', '.join(shapes)})"
 
 
-def _compile(call: _Call, arguments: list[Any]) -> Any:
+def _compile(call: _Call, arguments: list[Any], generic: bool) -> Any:
     tensors = list(_leaves(arguments))
     try:
         metas = _infer(call, arguments)
@@ -218,9 +225,11 @@ def _compile(call: _Call, arguments: list[Any]) -> Any:
     try:
         if str(call.functional) not in table_operators():
             raise _C.UnsupportedOp(f"{call.functional} is not in the ATen table")
-        return _finish(call, arguments, *_import_row(call, arguments, tensors, metas))
+        imported = _import_row(call, arguments, tensors, metas, generic)
+        return _finish(call, arguments, *imported)
     except _C.UnsupportedOp:
-        pass
+        if generic:
+            raise
     table = dict(decompositions())
     target = call.functional
     while True:
@@ -317,11 +326,16 @@ def _start(tensors: list[torch.Tensor]) -> tuple[Importer, list[int], list[int]]
 
 
 def _import_row(
-    call: _Call, arguments: list[Any], tensors: list[torch.Tensor], metas: list[Any]
+    call: _Call,
+    arguments: list[Any],
+    tensors: list[torch.Tensor],
+    metas: list[Any],
+    generic: bool,
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator by its own row of the ATen table."""
     importer, used, homes = _start(tensors)
     builder = importer.builder
+    numbers = 0
     views = []
     for home, tensor in zip(homes, tensors, strict=True):
         spec = TensorSpec.of(tensor)
@@ -331,12 +345,19 @@ def _import_row(
     position = iter(range(len(tensors)))
 
     def convert(value: Any) -> Any:
+        nonlocal numbers
         if isinstance(value, list):
             return [convert(v) for v in value]
         if _is_spyre(value):
             return _C.ValueId(views[next(position)])
         if isinstance(value, torch.Tensor):
-            return value.item()
+            value = value.item()
+        if generic and isinstance(value, float):
+            numbers += 1
+            layout = _C.SpyreTensorLayout([], torch.float32)
+            spec = StorageSpec(torch.float32, (), (), layout)
+            used.append(-numbers)
+            return _C.ValueId(importer.add_storage(-numbers, f"number{numbers}", spec))
         if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
             return str(value).removeprefix("torch.")
         return str(value) if isinstance(value, torch.device) else value

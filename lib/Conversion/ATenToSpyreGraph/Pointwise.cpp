@@ -45,6 +45,10 @@ static TypedAttr negate(const ATenCall &c, TypedAttr attribute) {
 static Value lowerAddSub(ATenCall &c, bool subtract, bool reversed) {
   Operand x = c.operand(reversed ? "other" : "self");
   Operand y = c.operand(reversed ? "self" : "other");
+  if (c.isTensor("alpha")) {
+    c.require(!subtract, "the factor is not known");
+    return c.pointwise<FmaOp>(c.type(), {y, c.operand("alpha"), x});
+  }
   if (!c.has("alpha") || isNumber(c.scalar("alpha"), 1.0)) {
     if (subtract)
       return c.pointwise<SubOp>(c.type(), {x, y});
@@ -128,15 +132,17 @@ static void addArithmetic(ATenTable &table) {
             [](ATenCall &c) {
               Operand self = c.operand("self"), x = c.operand("tensor1"),
                       y = c.operand("tensor2");
-              if (!c.has("value") || isNumber(c.scalar("value"), 1.0))
+              if (!c.has("value") ||
+                  (!c.isTensor("value") && isNumber(c.scalar("value"), 1.0)))
                 return c.pointwise<FmaOp>(c.type(), {x, y, self});
               // (x - 0) x y x value + self, rounded once.
               return c.pointwise<LayerNormNormOp>(
-                  c.type(), {x, c.imm(0.0), y, c.scalar("value"), self});
+                  c.type(), {x, c.imm(0.0), y, c.operand("value"), self});
             });
   table.add({"aten.addcdiv.default"}, "self tensor1 tensor2 value",
             [](ATenCall &c) {
-              TypedAttr value = c.has("value") ? c.scalar("value") : c.imm(1.0);
+              Operand value =
+                  c.has("value") ? c.operand("value") : Operand(c.imm(1.0));
               return c.pointwise<AddCDivOp>(
                   c.type(), {c.operand("self"), c.operand("tensor1"),
                              c.operand("tensor2"), value});
