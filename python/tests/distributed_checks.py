@@ -3,6 +3,7 @@
 
 import os
 import sys
+import time
 from datetime import timedelta
 
 import torch
@@ -107,6 +108,7 @@ def collectives(rank, size):
     if rank < 2:
         dist.all_reduce(two := torch.ones(2, device="spyre"), group=pair)
         assert two.cpu().tolist() == [2.0, 2.0]
+    wide_values(rank, size)
     dist.barrier()
     try:
         dist.all_gather_into_tensor(torch.empty(3, device="spyre"), root)
@@ -114,6 +116,33 @@ def collectives(rank, size):
         pass
     else:
         raise AssertionError("a wrong size was taken")
+
+
+def wide_values(rank, size):
+    """Values that the device holds and the host's fp16 and bf16 do not."""
+    numbers = torch.tensor([1e6, 2.0**-30, 1 + 2.0**-9, -3e9]) * (rank + 1)
+    for dtype in (torch.float16, torch.bfloat16):
+        x = numbers.to("spyre").to(dtype)
+        every = [
+            (numbers / (rank + 1) * (r + 1)).to("spyre").to(dtype).float().cpu()
+            for r in range(size)
+        ]
+        y = x.clone()
+        dist.broadcast(y, 1)
+        assert torch.equal(y.float().cpu(), every[1])
+        parts = [torch.empty_like(x) for _ in range(size)]
+        dist.all_gather(parts, x)
+        assert all(
+            torch.equal(p.float().cpu(), e) for p, e in zip(parts, every, strict=False)
+        )
+        swapped = torch.empty(size, 4, dtype=dtype, device="spyre")
+        dist.all_to_all_single(swapped, x.expand(size, 4).contiguous())
+        assert torch.equal(swapped.float().cpu(), torch.stack(every))
+        dist.all_reduce(y := x.clone())
+        total = every[0]
+        for part in every[1:]:
+            total = total + part
+        assert torch.equal(y.float().cpu(), total.to("spyre").to(dtype).float().cpu())
 
 
 def rounded_f32(tensor):
@@ -136,69 +165,170 @@ def train(model, x):
     optimizer.step()
 
 
+def train_data_parallel(device, x):
+    model = nn.parallel.DistributedDataParallel(make_model().to(device))
+    train(model, x.to(device))
+    return [p.detach().cpu() for p in model.parameters()]
+
+
+def train_sharded(device, x):
+    model = make_model().to(device)
+    fully_shard(model, mesh=init_device_mesh(device, (dist.get_world_size(),)))
+    train(model, x.to(device))
+    return [p.full_tensor().detach().cpu() for p in model.parameters()]
+
+
+def train_tensor_parallel(device, x):
+    model = make_model().to(device)
+    mesh = init_device_mesh(device, (dist.get_world_size(),))
+    parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    train(model, x.to(device))
+    full = [
+        p.full_tensor() if hasattr(p, "full_tensor") else p for p in model.parameters()
+    ]
+    return [p.detach().cpu() for p in full]
+
+
 def training(rank, size):
+    """The same steps of the same ranks on the device and on gloo in fp32."""
     x = torch.randn(4 * size, 8, generator=torch.Generator().manual_seed(1))
-    reference = make_model()
-    train(reference, x)
-    wanted = [p.detach() for p in reference.parameters()]
-    mesh = init_device_mesh("spyre", (size,))
-    own = x[4 * rank :][:4].to("spyre")
-
-    parallel = nn.parallel.DistributedDataParallel(make_model().to("spyre"))
-    train(parallel, own)
-    check([p.detach() for p in parallel.parameters()], wanted)
-
-    sharded = make_model().to("spyre")
-    fully_shard(sharded, mesh=mesh)
-    train(sharded, own)
-    check([p.full_tensor() for p in sharded.parameters()], wanted)
-
-    split = make_model().to("spyre")
-    parallelize_module(split, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-    train(split, x.to("spyre"))
-    check(
-        [
-            p.full_tensor() if hasattr(p, "full_tensor") else p
-            for p in split.parameters()
-        ],
-        wanted,
-    )
+    own = x[4 * rank :][:4]
+    for step, data in (
+        (train_data_parallel, own),
+        (train_sharded, own),
+        (train_tensor_parallel, x),
+    ):
+        check(step("spyre", data), step("cpu", data), step.__name__)
+    half(own, size)
 
     name = dist.group.WORLD.group_name
-    compiled = torch.compile(
-        lambda t: funcol.all_reduce(t * 2, "sum", name) + 1, backend="spyre"
-    )
+    mesh = init_device_mesh("spyre", (size,))
+
+    def collectives_of(t):
+        summed = funcol.all_reduce(t * 2, "sum", name)
+        gathered = funcol.all_gather_tensor(summed + 1, 0, name)
+        return funcol.reduce_scatter_tensor(gathered, "sum", 0, mesh) * 0.5
+
     ones = torch.full((3, 70), float(rank), device="spyre")
-    assert (compiled(ones).cpu() == size * (size - 1) + 1).all()
+    expected = (size * (size - 1) + 1) * size * 0.5
+    assert (collectives_of(ones).cpu() == expected).all()
+    compiled = torch.compile(collectives_of, backend="spyre", fullgraph=True)
+    assert (compiled(ones).cpu() == expected).all()
 
 
-def check(actual, expected):
+def half(x, size):
+    """Data-parallel in fp16: as exact as rounding after every operator allows."""
+    from numerics import device_value, oracle, rms, round_dl16
+
+    wanted = train_data_parallel("cpu", x.half().to("spyre").cpu().float())
+    model = nn.parallel.DistributedDataParallel(make_model().half().to("spyre"))
+    train(model, x.half().to("spyre"))
+
+    def by_hand():
+        rounded = make_model().double()
+        for p in rounded.parameters():
+            p.data = device_value(p.data.half())
+        rounded(device_value(x.half())).pow(2).mean().backward()
+        return [(p.detach(), p.grad) for p in rounded.parameters()]
+
+    errors, allowed = [], []
+    for (start, gradient), p, w in zip(
+        oracle(by_hand), model.parameters(), wanted, strict=True
+    ):
+        dist.all_reduce(gradient)
+        expected = round_dl16(start - 0.1 * round_dl16(gradient / size))
+        errors.append((p.detach().cpu().double() - w).flatten())
+        allowed.append((expected - w).flatten())
+    found, bound = rms(torch.cat(errors)), 2 * rms(torch.cat(allowed))
+    assert found <= bound, (found, bound)
+
+
+def check(actual, expected, what):
     for a, e in zip(actual, expected, strict=True):
-        torch.testing.assert_close(a.detach().cpu(), e, rtol=2**-20, atol=2**-22)
+        torch.testing.assert_close(
+            a, e, rtol=2**-20, atol=2**-22, msg=lambda m: f"{what}: {m}"
+        )
+
+
+def expect_errors(calls, seconds):
+    """Each call raises within a time; the process lives on."""
+    for call in calls:
+        started = time.monotonic()
+        try:
+            call()
+        except RuntimeError:
+            assert time.monotonic() - started < seconds
+        else:
+            raise AssertionError("no error")
+    assert (torch.ones(3, device="spyre") + 1).cpu().tolist() == [2, 2, 2]
 
 
 def death(rank, size):
-    """The last rank goes before the collective: the others get an error."""
-    x = torch.ones(3, device="spyre")
+    """The last rank dies in a collective: the others get errors."""
+    x = torch.ones(1 << 16, device="spyre")
     dist.all_reduce(x)
     if rank == size - 1:
-        os._exit(0)
-    try:
-        dist.all_reduce(x)
-    except RuntimeError:
-        os._exit(0)
-    os._exit(1)
+        from torch_spyre.distributed import SpyreCCL
 
+        def die(self, tensor):
+            parts = [torch.empty_like(tensor) for _ in range(size)]
+            self._gloo.allgather([parts], [tensor])
+            os._exit(0)
+
+        SpyreCCL._gather = die
+    parts = [torch.empty_like(x) for _ in range(size)]
+    expect_errors(
+        [
+            lambda: dist.all_reduce(x),
+            lambda: dist.all_to_all(parts, parts),
+            lambda: dist.broadcast(x, size - 1),
+            lambda: dist.barrier(),
+            lambda: dist.recv(x, size - 1),
+        ],
+        TIMEOUT + 10,
+    )
+    os._exit(0)
+
+
+def hang(rank, size):
+    """The last rank stops without dying: the others get errors in time."""
+    x = torch.ones(64, device="spyre")
+    dist.all_reduce(x)
+    store = dist.distributed_c10d._get_default_store()
+    if rank == size - 1:
+        store.wait(["over"], timedelta(seconds=300))
+        os._exit(0)
+    parts = [torch.empty_like(x) for _ in range(size)]
+    expect_errors(
+        [lambda: dist.all_reduce(x), lambda: dist.all_to_all(parts, parts)],
+        TIMEOUT + 10,
+    )
+    store.add("done", 1)
+    while rank == 0 and store.add("done", 0) < size - 1:
+        time.sleep(0.05)
+    if rank == 0:
+        store.set("over", "")
+        time.sleep(1)
+    os._exit(0)
+
+
+#: Seconds; a loaded machine needs some for what works.
+TIMEOUT = 120
 
 if __name__ == "__main__":
     check_name, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    if check_name == "hang":
+        TIMEOUT = 8
     dist.init_process_group(
         "cpu:gloo,spyre:spyreccl",
         rank=rank,
         world_size=size,
-        timeout=timedelta(seconds=120),
+        timeout=timedelta(seconds=TIMEOUT),
     )
-    {"collectives": collectives, "training": training, "death": death}[check_name](
-        rank, size
-    )
+    {
+        "collectives": collectives,
+        "training": training,
+        "death": death,
+        "hang": hang,
+    }[check_name](rank, size)
     dist.destroy_process_group()

@@ -54,5 +54,6 @@ def test_training(size):
     run("training", size)
 
 
-def test_death_of_a_rank():
-    run("death", 2)
+@pytest.mark.parametrize(("check", "size"), [("death", 2), ("death", 3), ("hang", 3)])
+def test_lost_rank(check, size):
+    run(check, size)

@@ -58,8 +58,17 @@ class _Work(dist._Work):
         return self._torch_future
 
 
+def _staged(dtype: torch.dtype) -> torch.dtype:
+    """What values of a dtype travel as: fp16 and bf16 hold less than DL16."""
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
+
+
+def _buffer(tensor: Tensor) -> Tensor:
+    return torch.empty(tensor.shape, dtype=_staged(tensor.dtype))
+
+
 def _host(tensor: Tensor) -> Tensor:
-    return tensor.detach().cpu().contiguous()
+    return _buffer(tensor).copy_(tensor.detach())
 
 
 _INTEGER: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
@@ -269,7 +278,7 @@ class SpyreCCL(dist.ProcessGroup):
                 if all(t.numel() == host.numel() for t in targets):
                     parts = self._gather(host)
                 else:
-                    parts = [torch.empty(t.shape, dtype=t.dtype) for t in targets]
+                    parts = [_buffer(t) for t in targets]
                     self._exchange([host] * self._size, parts)
                 for target, part in zip(targets, parts, strict=True):
                     target.copy_(part.view(target.shape))
@@ -308,7 +317,7 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> _Work:
         def work() -> None:
             for i, output in enumerate(outputs):
-                host = torch.empty(output.shape, dtype=output.dtype)
+                host = _buffer(output)
                 chunks = []
                 if self._rank == opts.rootRank:
                     chunks = [[_host(t) for t in inputs[i]]]
@@ -321,7 +330,7 @@ class SpyreCCL(dist.ProcessGroup):
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None
     ) -> _Work:
         def work() -> None:
-            parts = [torch.empty(o.shape, dtype=o.dtype) for o in outputs]
+            parts = [_buffer(o) for o in outputs]
             self._exchange([_host(i) for i in inputs], parts)
             for output, part in zip(outputs, parts, strict=True):
                 output.copy_(part)
@@ -353,7 +362,7 @@ class SpyreCCL(dist.ProcessGroup):
         sent, received = rows(input, input_splits), rows(output, output_splits)
 
         def work() -> None:
-            parts = list(torch.empty(output.shape, dtype=output.dtype).split(received))
+            parts = list(_buffer(output).split(received))
             chunks = [c.contiguous() for c in _host(input).split(sent)]
             self._exchange(chunks, parts)
             output.copy_(torch.cat(parts))
@@ -378,7 +387,7 @@ class SpyreCCL(dist.ProcessGroup):
     def recv(self, tensors: list[Tensor], source: int, tag: int) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                host = torch.empty(tensor.shape, dtype=tensor.dtype)
+                host = _buffer(tensor)
                 self._gloo.recv([host], source, tag + 1).wait()
                 tensor.copy_(host)
 
@@ -387,7 +396,7 @@ class SpyreCCL(dist.ProcessGroup):
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                host = torch.empty(tensor.shape, dtype=tensor.dtype)
+                host = _buffer(tensor)
                 self._gloo.recv_anysource([host], tag + 1).wait()
                 tensor.copy_(host)
 
