@@ -10,8 +10,8 @@ namespace spyre::device {
 namespace {
 
 at::Tensor copyFrom(const at::Tensor &self, const at::Tensor &destination,
-                    bool) {
-  copyTensor(self, destination);
+                    bool nonBlocking) {
+  copyTensor(self, destination, nonBlocking);
   return destination;
 }
 
@@ -95,7 +95,7 @@ at::Tensor toCopy(const at::Tensor &self, std::optional<c10::ScalarType> dtype,
   if (!result)
     return at::native::_to_copy(self, dtype, layout, device, pinMemory,
                                 nonBlocking, memoryFormat);
-  copyTensor(self, *result);
+  copyTensor(self, *result, nonBlocking);
   return *result;
 }
 

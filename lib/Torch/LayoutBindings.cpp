@@ -4,15 +4,11 @@
 #include "Storage.h"
 #include "Transfer.h"
 
-#include "Spyre/Device/DL16.h"
 #include "Spyre/Device/DataFormat.h"
 #include "Spyre/Device/TensorLayout.h"
 
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/utils/pybind.h>
-
-#include <bit>
-#include <cmath>
 
 namespace py = pybind11;
 
@@ -75,38 +71,6 @@ at::Tensor requireLayout(at::Tensor view, const TensorLayout &layout) {
       formattedStorage(view).format->layout.str(), "; ", layout.str(),
       " places its elements elsewhere: copy with .to(device_layout=...)");
   return view;
-}
-
-/// The bits of a number in a format of the device.
-int64_t encodeConstant(double value, DataFormat format) {
-  auto integer = [&](double low, double high) {
-    TORCH_CHECK_VALUE(value >= low && value <= high &&
-                          value == std::trunc(value),
-                      "expected an integer from ", low, " to ", high, " for ",
-                      toString(format), ", found ", value);
-    return static_cast<int64_t>(value);
-  };
-  auto number = static_cast<float>(value);
-  switch (format) {
-  case DataFormat::SEN169_FP16:
-    return encodeDL16(number);
-  case DataFormat::IEEE_FP32:
-    return std::bit_cast<uint32_t>(number);
-  case DataFormat::IEEE_FP16:
-    return c10::Half(number).x;
-  case DataFormat::BFLOAT16:
-    return c10::BFloat16(number).x;
-  case DataFormat::SENINT8:
-    return integer(-128, 127) & 0xFF;
-  case DataFormat::SENINT16:
-    return integer(-32768, 32767) & 0xFFFF;
-  case DataFormat::IEEE_INT32:
-    return integer(INT32_MIN, INT32_MAX) & 0xFFFFFFFF;
-  case DataFormat::SENUINT32:
-    return integer(0, UINT32_MAX);
-  default:
-    TORCH_CHECK_VALUE(false, "no constants of format ", toString(format));
-  }
 }
 
 py::bytes readDeviceBytes(const at::Tensor &tensor) {
@@ -263,8 +227,6 @@ void initLayoutBindings(py::module &m) {
       py::arg("layout"),
       "as_strided() that raises unless the layout says where the view's "
       "elements are.");
-  m.def("encode_constant", &encodeConstant, py::arg("value"), py::arg("format"),
-        "The bits of a number in a format of the device.");
   m.def("read_device_bytes", &readDeviceBytes, py::arg("tensor"),
         "The bytes of the tensor's storage as the device holds them: "
         "row-major over the layout's device_size, padding included.");

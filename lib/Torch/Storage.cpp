@@ -11,8 +11,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <numeric>
 #include <string>
+#include <unordered_set>
 
 namespace spyre::device {
 
@@ -58,6 +60,38 @@ createStorage(c10::StorageImpl::use_byte_size_t useByteSize,
   return true;
 }();
 
+/// All storages, to find one by its data pointer.
+struct Registry {
+  std::mutex mutex;
+  std::unordered_set<SpyreStorageImpl *> storages;
+};
+
+Registry &registry() {
+  static auto *instance = new Registry;
+  return *instance;
+}
+
+/// PyTorch reads and writes storages through tensors that it makes of their
+/// data pointer alone (at::from_blob). Puts such a tensor on the storage that
+/// it means, whose host image it then is.
+void adoptStorage(const at::Tensor &tensor) {
+  c10::StorageImpl *found =
+      tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  if (dynamic_cast<SpyreStorageImpl *>(found) || !found->data())
+    return;
+  Registry &all = registry();
+  std::unique_lock<std::mutex> lock(all.mutex);
+  for (SpyreStorageImpl *storage : all.storages) {
+    if (storage->data() != found->data() || storage->nbytes() < found->nbytes())
+      continue;
+    c10::Storage owner(
+        c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage));
+    lock.unlock();
+    tensor.unsafeGetTensorImpl()->set_storage_keep_dtype(std::move(owner));
+    return;
+  }
+}
+
 /// Format of a storage of `sizeInBytes` under `tensor`.
 StorageFormat formatUnder(const at::Tensor &tensor, uint64_t sizeInBytes) {
   int64_t count = static_cast<int64_t>(sizeInBytes / tensor.itemsize());
@@ -97,7 +131,17 @@ SpyreStorageImpl::SpyreStorageImpl(use_byte_size_t useByteSize,
                                    c10::Allocator *allocator, bool resizable)
     : c10::StorageImpl(useByteSize, std::move(sizeInBytes), std::move(pointer),
                        allocator, resizable),
-      serialNumber(nextSerial++) {}
+      serialNumber(nextSerial++) {
+  Registry &all = registry();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.storages.insert(this);
+}
+
+SpyreStorageImpl::~SpyreStorageImpl() {
+  Registry &all = registry();
+  std::lock_guard<std::mutex> lock(all.mutex);
+  all.storages.erase(this);
+}
 
 uint64_t SpyreStorageImpl::deviceAddress() const {
   const Allocation *allocation = allocationOf(data_ptr());
@@ -321,7 +365,9 @@ c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
 
 SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage) {
   auto *result = dynamic_cast<SpyreStorageImpl *>(&storage);
-  TORCH_CHECK(result, "expected a storage on a spyre device, found one on ",
+  TORCH_CHECK(result,
+              "expected a storage of a spyre tensor, found one that "
+              "something else made on ",
               storage.device());
   return *result;
 }
@@ -330,6 +376,7 @@ SpyreStorageImpl &storageOf(const at::Tensor &tensor) {
   TORCH_CHECK(tensor.defined() && tensor.device().type() == kSpyre,
               "expected a tensor on a spyre device, found ",
               tensor.defined() ? tensor.device().str() : "no tensor");
+  adoptStorage(tensor);
   return asSpyreStorage(
       *tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl());
 }
@@ -343,11 +390,21 @@ void formatFor(const at::Tensor &tensor, bool force) {
   c10::DataPtr block =
       allocate(storage.deviceIndex(), blockSize(format, storage.nbytes()));
   const Allocation *allocation = allocationOf(block);
-  hostToDevice(storage.deviceBytes(), format.dtype, format.sizes,
-               format.strides, format.layout,
-               allocation->card->memory.at(allocation->address), nullptr);
+  const uint8_t *bytes = storage.deviceBytes();
+  runtime::FailureRef failure;
+  try {
+    hostToDevice(bytes, format.dtype, format.sizes, format.strides,
+                 format.layout,
+                 allocation->card->memory.at(allocation->address), nullptr);
+  } catch (const Error &) {
+    // Bytes that nobody may want: torch.load puts tensors of the format before
+    // zip on storages that it fills afterwards. Reading them raises.
+    failure = std::make_shared<runtime::Failure>(
+        runtime::Failure{std::current_exception()});
+  }
   storage.set_data_ptr_noswap(std::move(block));
   storage.format = std::move(format);
+  storage.setFailure(std::move(failure));
 }
 
 bool isNative(const at::Tensor &tensor) {

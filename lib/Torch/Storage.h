@@ -46,6 +46,7 @@ public:
   SpyreStorageImpl(use_byte_size_t, c10::SymInt sizeInBytes,
                    c10::DataPtr pointer, c10::Allocator *allocator,
                    bool resizable);
+  ~SpyreStorageImpl() override;
 
   /// Not set: raw bytes.
   std::optional<StorageFormat> format;

@@ -184,12 +184,16 @@ void writeCodes(const void *codes, const SpyreStorageImpl &storage) {
 }
 
 void storeWhole(const void *image, SpyreStorageImpl &storage) {
-  const StorageFormat &format = *storage.format;
-  convert(image, format.dtype, format.sizes, format.strides, format.layout,
-          storage.deviceBytes());
+  convertToDevice(image, *storage.format, storage.deviceBytes());
 }
 
 } // namespace
+
+void convertToDevice(const void *image, const StorageFormat &format,
+                     uint8_t *device) {
+  convert(image, format.dtype, format.sizes, format.strides, format.layout,
+          device);
+}
 
 bool downcastWarning() { return warnDowncast(); }
 void setDowncastWarning(bool enabled) { warnDowncast() = enabled; }
@@ -350,6 +354,14 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   }
 
   if (!isNative(destination)) {
+    if (storage.failure() && destination.is_contiguous() &&
+        destination.nbytes() == storage.nbytes()) {
+      // There is nothing to keep.
+      at::Tensor image = source.expand(destination.sizes()).to(dtype);
+      writeHostImage(storage, static_cast<const uint8_t *>(
+                                  image.contiguous().const_data_ptr()));
+      return;
+    }
     // Another dtype over the host image, or raw bytes.
     std::vector<uint8_t> image = readHostImage(storage);
     std::vector<uint8_t> old = image;
@@ -478,9 +490,12 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   fromHost(widen(source.expand(destination.sizes())), destination);
 }
 
-void copyTensor(const at::Tensor &source, const at::Tensor &destination) {
+void copyTensor(const at::Tensor &source, const at::Tensor &destination,
+                bool nonBlocking) {
   at::assert_no_internal_overlap(destination);
   if (destination.numel() == 0)
+    return;
+  if (nonBlocking && copyAsynchronously(source, destination))
     return;
   at::Tensor expanded = source.sizes() == destination.sizes()
                             ? source

@@ -49,7 +49,20 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination);
 void copyOnDevice(const at::Tensor &source, const at::Tensor &destination);
 
 /// Copies any direction; sizes of `source` must expand to `destination`'s.
-void copyTensor(const at::Tensor &source, const at::Tensor &destination);
+/// `nonBlocking` copies between the device and pinned host memory are queued on
+/// the current stream where they move whole tensors of one dtype and strides.
+void copyTensor(const at::Tensor &source, const at::Tensor &destination,
+                bool nonBlocking = false);
+
+/// Queues a copy between pinned host memory and the device; false if it is none
+/// that can be.
+bool copyAsynchronously(const at::Tensor &source,
+                        const at::Tensor &destination);
+
+/// Stores a host image as `format` says, with a warning about bf16 values that
+/// are out of range.
+void convertToDevice(const void *image, const StorageFormat &format,
+                     uint8_t *device);
 
 /// Stores a formatted storage in another layout from now on; its values stay.
 /// Throws if the layout cannot hold them.

@@ -3,9 +3,6 @@
 what they say.
 """
 
-import struct
-
-import numpy as np
 import pytest
 import torch
 import torch_spyre
@@ -28,6 +25,7 @@ NAMES = {
     "torch.spyre.memory": "memory_allocated memory_stats _snapshot memory_snapshot",
     "torch.spyre.profiler": "is_available profile summarize",
     "torch_spyre._C": """
+        launch_kernel prepare_kernel launch_jobplan JobPlan
         start_runtime free_runtime device_count set_device current_device
         encode_constant SpyreTensorLayout ElementArrangement DataFormats
         get_spyre_tensor_layout set_spyre_tensor_layout spyre_empty_with_layout
@@ -197,29 +195,6 @@ def test_empty_with_layout():
         _C.empty_with_layout(
             sizes, other, torch.float16, memory_format=torch.channels_last
         )
-
-
-def test_encode_constant():
-    formats = _C.DataFormats
-
-    def bits(code, value):
-        return int.from_bytes(struct.pack(code, value), "little")
-
-    for value in (0.0, 1.0, -2.5, 3e-5, 1e9, 0.1):
-        assert _C.encode_constant(value, formats.IEEE_FP32) == bits("<f", value)
-        x = torch.tensor([value], dtype=torch.float32).to("spyre").half()
-        stored = int.from_bytes(_C.read_device_bytes(x)[:2], "little")
-        assert _C.encode_constant(value, formats.SEN169_FP16) == stored
-    assert _C.encode_constant(0.1, formats.IEEE_FP16) == bits("<e", 0.1)
-    bf16 = torch.tensor(0.1, dtype=torch.bfloat16).view(torch.int16).item()
-    assert _C.encode_constant(0.1, formats.BFLOAT16) == bf16
-    assert _C.encode_constant(-3, formats.IEEE_INT32) == np.uint32(2**32 - 3)
-    assert _C.encode_constant(-3, formats.SENINT8) == 253
-    for value, format in ((0.5, formats.IEEE_INT32), (200, formats.SENINT8)):
-        with pytest.raises(ValueError, match="expected an integer from"):
-            _C.encode_constant(value, format)
-    with pytest.raises(ValueError, match="no constants of format SEN18F_FP24"):
-        _C.encode_constant(1, formats.SEN18F_FP24)
 
 
 def test_other_bindings():

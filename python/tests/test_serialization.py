@@ -3,6 +3,7 @@
 
 import io
 import os
+import pickle
 import subprocess
 import sys
 from multiprocessing.reduction import ForkingPickler
@@ -106,8 +107,39 @@ def test_damaged_layouts(text):
 
 
 def test_no_sharing_between_processes():
-    with pytest.raises(RuntimeError, match="only available on CPU"):
-        ForkingPickler.dumps(sample().to("spyre"))
+    x = sample().to("spyre")
+    queue = torch.multiprocessing.get_context("spawn").SimpleQueue()
+    for send in (ForkingPickler.dumps, queue.put):
+        for value in (x, nn.Parameter(x), x.untyped_storage(), {"x": [x[1:]]}):
+            with pytest.raises(RuntimeError, match=r"send tensor\.cpu\(\) instead"):
+                send(value)
+    ForkingPickler.dumps(sample())
+
+
+def test_pickle_and_the_old_file_format(tmp_path):
+    x = sample().to("spyre")
+    for saved in (
+        x,
+        x[1:],
+        x.t(),
+        nn.Parameter(x),
+        (x > 0),
+        torch.arange(5).to(x.device),
+    ):
+        copy = pickle.loads(pickle.dumps(saved))
+        assert copy.is_spyre and type(copy) is type(saved)
+        assert torch.equal(copy.cpu(), saved.cpu())
+        assert copy.stride() == saved.stride()
+        torch.save(saved, tmp_path / "old", _use_new_zipfile_serialization=False)
+        assert torch.equal(torch.load(tmp_path / "old").cpu(), saved.cpu())
+        host = torch.load(tmp_path / "old", map_location="cpu")
+        assert torch.equal(host, saved.detach().cpu())
+    module = nn.Linear(70, 3).half().to("spyre")
+    copy = pickle.loads(pickle.dumps(module))
+    assert torch.equal(copy.weight.cpu(), module.weight.cpu())
+    assert torch.equal(
+        copy(x.half().new_ones(2, 70)).cpu(), module(x.half().new_ones(2, 70)).cpu()
+    )
 
 
 def test_dlpack_to_the_cpu():

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 import torch
@@ -438,3 +439,63 @@ def test_stream_bindings():
     x = torch.empty(3, device="spyre")
     assert _C.copy_tensor(torch.ones(3), x) is x
     assert x.cpu().tolist() == [1, 1, 1]
+
+
+def slow_work(x):
+    """Enough to keep a stream busy for a while."""
+    for _ in range(4):
+        x = x @ x
+    return x
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64])
+def test_pinned_copies_do_not_wait(dtype):
+    x = torch.full((512, 512), 2.0**-9, dtype=torch.float16).to("spyre")
+    slow_work(x)
+    torch.spyre.synchronize()
+    host = torch.arange(63 * 65).view(63, 65).to(dtype).pin_memory()
+    result = slow_work(x)
+    started = time.perf_counter()
+    copy = host.to("spyre", non_blocking=True)
+    there = copy.to("cpu", non_blocking=True)
+    queued = time.perf_counter() - started
+    busy = not torch.spyre.current_stream().query()
+    torch.spyre.synchronize()
+    waited = time.perf_counter() - started
+    assert there.is_pinned()
+    assert torch.equal(there, host.to("spyre").cpu())
+    assert torch.equal(copy.cpu(), there)
+    assert busy and queued < waited / 2
+    assert result[0, 0].item() == 2.0**-9
+
+
+def test_pinned_copies_are_ordered_and_keep_their_memory():
+    x = torch.zeros(128, 128, dtype=torch.float16).to("spyre")
+    for value in range(8):
+        host = torch.full((128, 128), float(value), dtype=torch.float16).pin_memory()
+        x.copy_(host, non_blocking=True)
+        del host  # still in use: its memory must not be given away
+        y = x + 1
+    back = torch.empty(128, 128, dtype=torch.float16).pin_memory()
+    back.copy_(y, non_blocking=True)
+    torch.spyre.synchronize()
+    assert (back == 8).all()
+    # Unpinned memory, other strides and dtypes: done when the call returns.
+    plain = torch.full((128, 128), 5.0)
+    x.copy_(plain, non_blocking=True)
+    plain.zero_()
+    assert (x.cpu() == 5).all()
+    x.copy_(back.t(), non_blocking=True)
+    assert (x.cpu() == 8).all()
+
+
+def test_failing_pinned_copy():
+    host = torch.tensor([1, 2**40]).pin_memory()
+    copy = host.to("spyre", non_blocking=True)
+    with pytest.raises(torch_spyre.SpyreError, match="1099511627776"):
+        torch.spyre.synchronize()
+    torch.spyre.synchronize()
+    with pytest.raises(RuntimeError, match="1099511627776"):
+        copy.cpu()
+    copy.copy_(torch.tensor([1, 2]).pin_memory(), non_blocking=True)
+    assert copy.cpu().tolist() == [1, 2]

@@ -9,7 +9,7 @@ values from the host, because torch formats numbers in float64.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -181,8 +181,34 @@ def tensor_str(self: torch.Tensor, indent: int) -> str:
     return _tensor_str(self, indent)
 
 
+def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """How a tensor or storage is sent to another process, refused for spyre's."""
+
+    @functools.wraps(reduce)
+    def checked(value: Any) -> Any:
+        if value.device.type == "spyre":
+            raise RuntimeError(
+                "a spyre tensor cannot be sent to another process, because the cards "
+                "that a process simulates are its own: send tensor.cpu() instead"
+            )
+        return reduce(value)
+
+    return checked
+
+
+def _refuse_sharing() -> None:
+    from multiprocessing.reduction import ForkingPickler
+
+    from torch.multiprocessing import reductions
+
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(kind, _local(reductions.reduce_tensor))
+    ForkingPickler.register(torch.UntypedStorage, _local(reductions.reduce_storage))
+
+
 def install() -> None:
     """Put the replacements in place."""
+    _refuse_sharing()
     torch.Tensor.to = to
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.nn.Module.to = module_to
