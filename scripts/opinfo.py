@@ -29,7 +29,7 @@ error is at most twice that of an oracle that rounds after every ATen operator
                     [--state FILE] [--json FILE] [--doc FILE]
 
 --state FILE keeps the results in FILE.forward and FILE.backward; a run that was
-stopped goes on from there.
+stopped goes on from there. With --no-run what they hold is reported.
 
 Prints numerator and denominator, and every entry that is not native. Exits with
 1 if anything is wrong.
@@ -53,6 +53,7 @@ from opinfo_entry import KINDS, has_backward, run_entry
 
 ROOT = Path(__file__).resolve().parent.parent
 MEANINGS = {
+    "native": "Programs on the device, within bounds",
     "kernel": "Right, on the device, but not as programs alone",
     "fallback": "Right, but partly on the CPU",
     "format": "Infinity in place of NaN",
@@ -60,6 +61,7 @@ MEANINGS = {
     "unsupported": "A dtype or sparse layout that the device does not have",
     "failing": "An error",
     "wrong": "A wrong result",
+    "not run": "Not run in the time there was",
 }
 #: Seconds for one sample.
 TIMEOUT = 300
@@ -121,11 +123,16 @@ def _work_until_it_ends(command: list[str], take: Callable[[dict], None]) -> str
 
 
 def run_all(
-    names: list[str], limit: int | None, backward: bool, state: Path | None
+    names: list[str],
+    limit: int | None,
+    backward: bool,
+    state: Path | None,
+    run: bool,
 ) -> dict[str, Any]:
     """Runs entries in a process that is replaced when it dies or hangs.
 
-    What ``state`` holds is not run again; each result is added to it.
+    What ``state`` holds is not run again; each result is added to it. Without
+    ``run``, what it lacks is "not run".
     """
     results: dict[str, Any] = {}
 
@@ -140,6 +147,9 @@ def run_all(
         for line in state.read_text().splitlines():
             result = json.loads(line)
             results[result.pop("name")] = result
+    if not run:
+        missing = {"kind": "not run", "why": "", "samples": 0}
+        return {n: results.get(n, missing) for n in names}
     while rest := [n for n in names if n not in results]:
         command = [sys.executable, __file__, "--work", *rest]
         if limit is not None:
@@ -153,11 +163,15 @@ def run_all(
     return {n: results[n] for n in names}
 
 
+def _kinds(total: Counter[str]) -> list[str]:
+    return [*KINDS, "not run"] if total["not run"] else KINDS
+
+
 def report(results: dict[str, Any], direction: str) -> str:
     total = Counter(r["kind"] for r in results.values())
     lines = [f"native: {total['native']} of {len(results)} fp16 entries, {direction}"]
-    lines += [f"{kind}: {total[kind]}" for kind in KINDS[1:]]
-    for kind in reversed(KINDS[1:]):
+    lines += [f"{kind}: {total[kind]}" for kind in _kinds(total)[1:]]
+    for kind in reversed(_kinds(total)[1:]):
         for name, result in sorted(results.items()):
             if result["kind"] == kind:
                 lines.append(f"  {kind:11} {name}: {result['why']}")
@@ -172,7 +186,7 @@ def _table(results: dict[str, Any]) -> list[str]:
     return [
         "| | entries | samples |",
         "|---|---|---|",
-        *(f"| {kind} | {total[kind]} | {samples[kind]} |" for kind in KINDS),
+        *(f"| {kind} | {total[kind]} | {samples[kind]} |" for kind in _kinds(total)),
         f"| all | {len(results)} | {samples.total()} |",
         "",
     ]
@@ -205,7 +219,7 @@ def write_doc(runs: dict[str, dict[str, Any]], path: Path, limit: int | None) ->
     ]
     for direction, results in runs.items():
         lines += [f"## {direction.capitalize()}", "", *_table(results)]
-        for kind in KINDS:
+        for kind in MEANINGS:
             lines += _section(results, kind)
     path.write_text("\n".join(lines).rstrip() + "\n")
 
@@ -223,6 +237,7 @@ def main() -> None:
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="results so far; goes on from there"
     )
+    parser.add_argument("--no-run", action="store_true", help="report what --state has")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all results")
     parser.add_argument("--doc", type=Path, metavar="FILE", help="Markdown table")
     parser.add_argument("--work", nargs="+", help=argparse.SUPPRESS)
@@ -235,6 +250,8 @@ def main() -> None:
     names = options.only or list(known)
     if unknown := [n for n in names if n not in known]:
         parser.error(f"no fp16 entry is called {', '.join(unknown)}")
+    if options.no_run and not options.state:
+        parser.error("--no-run needs --state")
     runs = {}
     directions = [options.backward] if not options.both else [False, True]
     for backward in directions:
@@ -243,7 +260,9 @@ def main() -> None:
         if state:
             state = state.with_name(f"{state.name}.{direction}")
         chosen = [n for n in names if not backward or has_backward(known[n])]
-        runs[direction] = run_all(chosen, options.limit, backward, state)
+        runs[direction] = run_all(
+            chosen, options.limit, backward, state, not options.no_run
+        )
         print(report(runs[direction], direction))
     if options.json:
         options.json.write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n")
