@@ -424,3 +424,29 @@ def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
         optimizer.step()
     assert numbers[2:] == [0, 0, 0]
     assert torch_spyre.fallback_report() == {}
+
+
+SCATTERS = {
+    "select_scatter": lambda x, s, i: torch.select_scatter(x, s, 0, 1),
+    "slice_scatter": lambda x, s, i: torch.slice_scatter(x, s.view(1, 5), 0, 1, 2),
+    "diagonal_scatter": lambda x, s, i: torch.diagonal_scatter(x, s),
+    "as_strided_scatter": lambda x, s, i: torch.as_strided_scatter(x, s, (5,), (1,), 3),
+    "scatter": lambda x, s, i: torch.scatter(x, 0, i.view(1, 1), s.view(1, 5)),
+    "index_put": lambda x, s, i: torch.index_put(x, (i,), s.view(1, 5)),
+    "index_copy": lambda x, s, i: torch.index_copy(x, 0, i, s.view(1, 5)),
+    "index_fill": lambda x, s, i: torch.index_fill(x, 0, i, 3.0),
+    "index_add": lambda x, s, i: torch.index_add(x, 0, i, s.view(1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", SCATTERS)
+def test_functional_updates_leave_their_inputs_alone(name):
+    operation = SCATTERS[name]
+    host = whole(5, 5), whole(5), torch.tensor([1])
+    expected = operation(*host)
+    for function in (operation, torch.compile(operation, backend="spyre")):
+        inputs = [t.to("spyre") for t in host]
+        result = function(*inputs)
+        assert torch.equal(result.cpu(), expected)
+        for given, wanted in zip(inputs, host, strict=True):
+            assert torch.equal(given.cpu(), wanted)

@@ -114,3 +114,22 @@ func.func @shift(%c: tensor<16x64xf16, #l2>) {
   %m = bufferization.materialize_in_destination %x in %c : (tensor<16x64xf16, #l2>, tensor<16x64xf16, #l2>) -> tensor<16x64xf16, #l2>
   return
 }
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// An argument that the program does not update keeps its contents: what is
+// written into it goes to a copy.
+// CHECK-LABEL: func.func @keeps_its_input(
+// CHECK-SAME: %arg0: memref<16x64xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>> {spyre_graph.name = "x"}
+// CHECK-NOT: outs(%arg0
+// CHECK: spyre_graph.identity ins(%arg0
+// CHECK-NOT: outs(%arg0
+// CHECK: spyre_graph.exp
+// CHECK-NOT: outs(%arg0
+// CHECK: return
+func.func @keeps_its_input(%x: tensor<16x64xf16, #l2> {spyre_graph.name = "x"}, %row: tensor<64xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) -> tensor<16x64xf16, #l2> {
+  %r = spyre_graph.exp ins(%row : tensor<64xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) outs(%x : tensor<16x64xf16, #l2>) {maps = [affine_map<(j) -> (j)>, affine_map<(j) -> (3, j)>], extents = array<i64: 64>} -> tensor<16x64xf16, #l2>
+  return %r : tensor<16x64xf16, #l2>
+}

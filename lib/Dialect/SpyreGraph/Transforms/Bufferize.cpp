@@ -38,7 +38,11 @@ public:
       return signalPassFailure();
     copies = copiedBytes = 0;
     separateEmptyTensors();
-    getOperation().walk([&](func::FuncOp func) { delayUpdates(func); });
+    getOperation().walk([&](func::FuncOp func) {
+      delayUpdates(func);
+      if (!func.isDeclaration())
+        protectInputs(func);
+    });
     if (failed(bufferize()) || failed(turnResultsIntoParameters()))
       return signalPassFailure();
     numCopies += copies;
@@ -118,6 +122,20 @@ private:
             operand.set(update.getResult());
   }
 
+  /// Only an argument that the program updates may be computed in: the others
+  /// keep their contents, as the inputs of a function without side effects do.
+  void protectInputs(func::FuncOp func) {
+    llvm::SmallPtrSet<Value, 4> updated;
+    func.walk([&](bufferization::MaterializeInDestinationOp op) {
+      updated.insert(op.getDest());
+    });
+    for (BlockArgument argument : func.getArguments())
+      if (isa<TensorType>(argument.getType()) && !updated.contains(argument))
+        func.setArgAttr(argument.getArgNumber(),
+                        bufferization::BufferizationDialect::kWritableAttrName,
+                        BoolAttr::get(&getContext(), false));
+  }
+
   LogicalResult bufferize() {
     bufferization::OneShotBufferizationOptions options;
     options.bufferizeFunctionBoundaries = true;
@@ -143,6 +161,11 @@ private:
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
                                                         state)))
       return failure();
+    getOperation().walk([](func::FuncOp func) {
+      for (unsigned i = 0; i < func.getNumArguments(); ++i)
+        func.removeArgAttr(
+            i, bufferization::BufferizationDialect::kWritableAttrName);
+    });
     dropCarriedBuffers();
     // An argument that was updated in place is its own source, and so is a tile
     // that was computed in place.
