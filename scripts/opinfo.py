@@ -206,19 +206,23 @@ def _section(results: dict[str, Any], kind: str) -> list[str]:
     return [*lines, ""]
 
 
-def write_doc(runs: dict[str, dict[str, Any]], path: Path, limit: int | None) -> None:
+def write_doc(
+    runs: dict[str, dict[str, Any]], path: Path, limits: dict[str, int | None]
+) -> None:
     """Writes direction -> results as a page."""
-    which = "all" if limit is None else f"the first {limit}"
     lines = [
         "# PyTorch's OpInfo database on the device",
         "",
         "Written by `scripts/opinfo.py`, which says what the words mean. Eager",
-        f"operators, {which} fp16 samples of every entry of `op_db` that takes fp16.",
+        "operators on fp16 samples of every entry of `op_db` that takes fp16.",
         "An entry is of the worst kind of its samples.",
         "",
     ]
     for direction, results in runs.items():
-        lines += [f"## {direction.capitalize()}", "", *_table(results)]
+        limit = limits[direction]
+        which = "All samples" if limit is None else f"The first {limit} samples"
+        lines += [f"## {direction.capitalize()}", "", f"{which} of each entry.", ""]
+        lines += _table(results)
         for kind in MEANINGS:
             lines += _section(results, kind)
     path.write_text("\n".join(lines).rstrip() + "\n")
@@ -230,6 +234,9 @@ def main() -> None:
     )
     parser.add_argument("--only", nargs="+", metavar="NAME", help="entries to run")
     parser.add_argument("--limit", type=int, metavar="N", help="samples per entry")
+    parser.add_argument(
+        "--limit-backward", type=int, metavar="N", help="the same for gradients"
+    )
     parser.add_argument(
         "--backward", action="store_true", help="gradients in place of results"
     )
@@ -254,6 +261,8 @@ def main() -> None:
         parser.error("--no-run needs --state")
     runs = {}
     directions = [options.backward] if not options.both else [False, True]
+    limits = {"forward": options.limit}
+    limits["backward"] = options.limit_backward or options.limit
     for backward in directions:
         direction = "backward" if backward else "forward"
         state = options.state
@@ -261,13 +270,13 @@ def main() -> None:
             state = state.with_name(f"{state.name}.{direction}")
         chosen = [n for n in names if not backward or has_backward(known[n])]
         runs[direction] = run_all(
-            chosen, options.limit, backward, state, not options.no_run
+            chosen, limits[direction], backward, state, not options.no_run
         )
         print(report(runs[direction], direction))
     if options.json:
         options.json.write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n")
     if options.doc:
-        write_doc(runs, options.doc, options.limit)
+        write_doc(runs, options.doc, limits)
     sys.exit(any(r["kind"] == "wrong" for run in runs.values() for r in run.values()))
 
 
