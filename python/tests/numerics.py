@@ -153,7 +153,11 @@ class RoundEveryOp(TorchDispatchMode):
         results = func(*args, **(kwargs or {}))
 
         def round_result(value):
-            if isinstance(value, torch.Tensor) and value.is_floating_point():
+            if (
+                isinstance(value, torch.Tensor)
+                and value.is_floating_point()
+                and not value._is_zerotensor()  # has no memory
+            ):
                 stored = round_dl16(value)
                 if not torch.equal(stored, value):
                     value.copy_(stored)
