@@ -72,8 +72,12 @@ def _rewritten(folder: Path) -> list[str]:
 
 def _reason(error: Exception) -> str:
     """The kind of an error, without the values that make each unique."""
-    lines = [line for line in str(error).splitlines() if "error" in line]
-    return (lines or [str(error)])[0].split("error: ")[-1][:300]
+    lines = str(error).splitlines()
+    first = next((n for n, line in enumerate(lines) if "error" in line), 0)
+    reason = lines[first].split("error: ")[-1]
+    if reason.endswith("rules:") and first + 1 < len(lines):
+        reason += " " + lines[first + 1].split(": ", 2)[-1]
+    return reason[:300]
 
 
 def check(builder: Any, options: dict[str, Any]) -> dict[str, Any]:
