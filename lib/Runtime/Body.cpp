@@ -76,6 +76,30 @@ void BodyProgram::findChains() {
   }
 }
 
+bool BodyProgram::runsWithoutScratch(const bool *varies,
+                                     const bool *isDirect) const {
+  bool registerVaries[BodyFrame::kMaxRegs] = {};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    registerVaries[inputs[i]] = varies[i];
+  for (size_t at = 0; at < ops.size(); ++at) {
+    const BodyOp *op = &ops[at];
+    bool any = op->kind == BodyOp::LoopIndex;
+    for (int r : {op->a, op->b, op->c})
+      any |= r >= 0 && registerVaries[r];
+    if (!any)
+      continue;
+    if (op->chain > 1) {
+      at += op->chain - 1;
+      op = &ops[at];
+    }
+    auto yield = std::find(yields.begin(), yields.end(), op->dst);
+    if (yield == yields.end() || !isDirect[yield - yields.begin()])
+      return false;
+    registerVaries[op->dst] = true;
+  }
+  return true;
+}
+
 static bool isTranscendental(const BodyOp &op) {
   if (op.kind == BodyOp::Binary)
     return BinaryOp(op.op) == BinaryOp::Pow ||

@@ -72,6 +72,11 @@ struct BodyProgram {
   void fuseRounding();
   void findChains();
 
+  /// Whether a run needs no scratch buffers, so that a block may have any
+  /// number of points: all that varies within it are inputs (those whose entry
+  /// of `varies` is true) and yields that go to where `isDirect` says so.
+  bool runsWithoutScratch(const bool *varies, const bool *isDirect) const;
+
   int addReg(Elem elem) {
     regElem.push_back(elem);
     return static_cast<int>(regElem.size()) - 1;
@@ -95,7 +100,8 @@ struct BodyFrame {
 
 /// Points temporaries at scratch buffers and fills constants.
 void enterBody(Core &core, const BodyProgram &program, BodyFrame &frame);
-/// Runs all operations over n <= kBlock points. With `keepUniform` the frame's
+/// Runs all operations over n points, at most kBlock unless
+/// runsWithoutScratch(). With `keepUniform` the frame's
 /// uniform inputs are those of the last run, and so are uniform results.
 void runBody(Core &core, const BodyProgram &program, BodyFrame &frame, size_t n,
              bool keepUniform = false);

@@ -114,6 +114,19 @@ void GenericInstr::runParallel(Core &core, Nest &nest) const {
     direct[y] = body.scratch[reg] >= 0 &&
                 std::count(body.yields.begin(), body.yields.end(), reg) == 1;
   }
+  // A row at once if nothing of it has to be put aside.
+  if (blockRows == 1 && blockColumns < columns.extent && !hasIndex &&
+      !core.shadow) {
+    bool varies[kMaxOperands], isContiguous = true, toPlace[kMaxOperands];
+    for (int k = 0; k < nest.numOperands; ++k) {
+      varies[k] = columns.stride[k] != 0;
+      isContiguous &= columns.stride[k] == 0 || columns.stride[k] == 1;
+    }
+    for (int y = 0; y < numYields; ++y)
+      toPlace[y] = direct[y] && columns.stride[out0 + y] == 1;
+    if (isContiguous && body.runsWithoutScratch(varies, toPlace))
+      blockColumns = columns.extent;
+  }
   auto setIndices = [&](const int64_t *outerIndex, int64_t row, int64_t column,
                         BlockShape shape) {
     for (int l = 0; l < numLoops; ++l) {
