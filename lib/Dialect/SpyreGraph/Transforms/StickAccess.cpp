@@ -107,8 +107,9 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
   }
   access.totalSticks = stride;
   int64_t own = 1;
+  auto deviceDims = layout.getDeviceDims(shape);
   for (const ::spyre::DeviceDim &dim :
-       llvm::reverse(ArrayRef(layout.getDeviceDims(shape)).drop_back())) {
+       llvm::reverse(ArrayRef(deviceDims).drop_back())) {
     if (dim.hostDim >= 0 && dim.hostDim == layout.getStickDim(shape) &&
         dim.step == access.stickElements)
       access.tileStride = own;
