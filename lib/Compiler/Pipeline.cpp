@@ -39,7 +39,9 @@ void spyre::registerCompilerDialects(DialectRegistry &registry) {
 void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
   manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
-  manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts());
+  SpyrePropagateLayoutsOptions layouts;
+  layouts.superdscCompatible = options.superdscCompatible;
+  manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts(layouts));
   if (options.superdscCompatible)
     manager.addNestedPass<func::FuncOp>(createSpyreLegalizeSuperDSC());
   manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());

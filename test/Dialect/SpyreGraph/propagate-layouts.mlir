@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts | FileCheck %s
+// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts=superdsc-compatible | FileCheck %s --check-prefix=COMPATIBLE
 
 #l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
@@ -308,6 +309,10 @@ func.func private @declared(tensor<4xf16>) -> tensor<4xf16>
 // so they are turned and the factors exchanged. Few rows fill no stick: there,
 // and where the caller gets the product, nothing is exchanged.
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+// COMPATIBLE-LABEL: func.func @exchanged
+// COMPATIBLE-SAME: (%[[X:.*]]: tensor<128x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
+// COMPATIBLE: %[[T:.*]] = spyre_graph.restickify ins(%[[W]]
+// COMPATIBLE: spyre_graph.matmul ins(%[[X]], %[[T]]
 // CHECK-LABEL: func.func @exchanged
 // CHECK-SAME: (%[[X:.*]]: tensor<128x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
 // CHECK: %[[T:.*]] = spyre_graph.restickify ins(%[[X]]

@@ -33,8 +33,9 @@ public:
             copiedBytes = 0;
   };
 
-  explicit LayoutPropagation(func::FuncOp func)
-      : func(func), context(func.getContext()), builder(func.getContext()) {}
+  LayoutPropagation(func::FuncOp func, bool superdscCompatible)
+      : func(func), superdscCompatible(superdscCompatible),
+        context(func.getContext()), builder(func.getContext()) {}
 
   LogicalResult run() {
     if (failed(checkArguments()))
@@ -467,7 +468,7 @@ private:
   /// need is not seen here): few rows are turned instead of a large weight. The
   /// result must stay in the function, whose callers expect its usual layout.
   void settleMatmul(OpInfo &info, LayoutAttrInterface fixed) {
-    if (!fixed && !llvm::is_contained(info.extents, 0)) {
+    if (!fixed && !superdscCompatible && !llvm::is_contained(info.extents, 0)) {
       OpInfo exchanged = exchangeFactors(info);
       if (fillsSticks(exchanged) &&
           llvm::all_of(info.op->getUsers(), llvm::IsaPred<SpyreOpInterface>) &&
@@ -744,6 +745,7 @@ private:
   };
 
   func::FuncOp func;
+  bool superdscCompatible;
   MLIRContext *context;
   OpBuilder builder;
   DenseMap<Value, SmallVector<MadeCopy, 1>> madeCopies;
@@ -758,7 +760,7 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    LayoutPropagation propagation(getOperation());
+    LayoutPropagation propagation(getOperation(), superdscCompatible);
     if (failed(propagation.run()))
       return signalPassFailure();
     numUnused += propagation.counters.unusedOps;

@@ -47,6 +47,10 @@ def SpyrePropagateLayouts
        indexed along its stick is copied to another stick, because indices
        cannot select lanes; an updated one is copied back.
 
+    A contraction exchanges its factors where that saves half of the price of
+    its copies, but not with `superdsc-compatible`: in SuperDSC the sticks of a
+    contraction's factors and result lie along k, n and n.
+
     The pass never changes values: any index map can be executed, the copies
     are there because the device's ops cannot read across sticks.
 
@@ -57,6 +61,10 @@ def SpyrePropagateLayouts
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
+  let options = [
+    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
+           "Only contractions that SuperDSC can say">,
+  ];
   let statistics = [
     Statistic<"numUnused", "unused-erased", "Unused operations erased">,
     Statistic<"numCopiesFolded", "copies-folded",
