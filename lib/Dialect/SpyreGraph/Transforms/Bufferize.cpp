@@ -129,11 +129,27 @@ private:
     func.walk([&](bufferization::MaterializeInDestinationOp op) {
       updated.insert(op.getDest());
     });
-    for (BlockArgument argument : func.getArguments())
+    changeArgAttrs(func, [&](BlockArgument argument, NamedAttrList &list) {
       if (isa<TensorType>(argument.getType()) && !updated.contains(argument))
-        func.setArgAttr(argument.getArgNumber(),
-                        bufferization::BufferizationDialect::kWritableAttrName,
-                        BoolAttr::get(&getContext(), false));
+        list.set(bufferization::BufferizationDialect::kWritableAttrName,
+                 BoolAttr::get(&getContext(), false));
+    });
+  }
+
+  /// Lets `change` edit the attributes of each argument. Setting those of one
+  /// costs as much as setting all.
+  static void
+  changeArgAttrs(func::FuncOp func,
+                 function_ref<void(BlockArgument, NamedAttrList &)> change) {
+    if (func.isExternal())
+      return;
+    SmallVector<DictionaryAttr> attributes;
+    for (BlockArgument argument : func.getArguments()) {
+      NamedAttrList list(func.getArgAttrDict(argument.getArgNumber()));
+      change(argument, list);
+      attributes.push_back(list.getDictionary(func.getContext()));
+    }
+    func.setAllArgAttrs(attributes);
   }
 
   LogicalResult bufferize() {
@@ -162,9 +178,9 @@ private:
                                                         state)))
       return failure();
     getOperation().walk([](func::FuncOp func) {
-      for (unsigned i = 0; i < func.getNumArguments(); ++i)
-        func.removeArgAttr(
-            i, bufferization::BufferizationDialect::kWritableAttrName);
+      changeArgAttrs(func, [](BlockArgument, NamedAttrList &list) {
+        list.erase(bufferization::BufferizationDialect::kWritableAttrName);
+      });
     });
     dropCarriedBuffers();
     // An argument that was updated in place is its own source, and so is a tile
