@@ -7,6 +7,7 @@
 #include "Identity.h"
 
 #include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Runtime/Loader.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -34,19 +35,6 @@ using spyre::GraphBuilder;
 // Diagnostics
 //===----------------------------------------------------------------------===//
 
-/// The innermost source line of a location, "file:line", or nothing.
-static std::string describe(Location loc) {
-  std::string text;
-  loc->walk([&](Location inner) {
-    auto line = dyn_cast<FileLineColLoc>(inner);
-    if (!line)
-      return WalkResult::advance();
-    text = (line.getFilename().getValue() + ":" + Twine(line.getLine())).str();
-    return WalkResult::interrupt();
-  });
-  return text;
-}
-
 namespace {
 /// Collects the diagnostics of a context as text.
 class DiagnosticText {
@@ -64,7 +52,7 @@ private:
   void append(Diagnostic &diagnostic, const char *kind) {
     if (!text.empty())
       text += "\n";
-    std::string where = describe(diagnostic.getLocation());
+    std::string where = spyre_graph::getSourceLine(diagnostic.getLocation());
     text += where.empty() ? kind : where + ": " + kind;
     text += ": " + diagnostic.str();
     for (Diagnostic &note : diagnostic.getNotes())

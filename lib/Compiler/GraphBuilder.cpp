@@ -7,6 +7,7 @@
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"

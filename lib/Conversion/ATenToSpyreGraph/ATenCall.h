@@ -11,6 +11,7 @@
 #define SPYRE_LIB_CONVERSION_ATENTOSPYREGRAPH_ATENCALL_H
 
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
 #include "llvm/ADT/StringMap.h"

@@ -17,45 +17,6 @@ using ::spyre::HostDtype;
 using ::spyre::UnsupportedOp;
 
 //===----------------------------------------------------------------------===//
-// Types
-//===----------------------------------------------------------------------===//
-
-Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
-  Builder b(context);
-  switch (dtype) {
-  case HostDtype::Float16:
-    return b.getF16Type();
-  case HostDtype::BFloat16:
-    return b.getBF16Type();
-  case HostDtype::Float32:
-    return b.getF32Type();
-  case HostDtype::Bool:
-    return b.getI1Type();
-  case HostDtype::UInt8:
-    return b.getIntegerType(8, /*isSigned=*/false);
-  case HostDtype::Int8:
-    return b.getIntegerType(8);
-  case HostDtype::Int16:
-    return b.getIntegerType(16);
-  case HostDtype::Int32:
-    return b.getIntegerType(32);
-  case HostDtype::Int64:
-    return b.getIntegerType(64);
-  }
-  llvm_unreachable("unknown host dtype");
-}
-
-std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
-  for (HostDtype dtype :
-       {HostDtype::Float16, HostDtype::BFloat16, HostDtype::Float32,
-        HostDtype::Bool, HostDtype::UInt8, HostDtype::Int8, HostDtype::Int16,
-        HostDtype::Int32, HostDtype::Int64})
-    if (getElementType(type.getContext(), dtype) == type)
-      return dtype;
-  return std::nullopt;
-}
-
-//===----------------------------------------------------------------------===//
 // ATenCall: arguments
 //===----------------------------------------------------------------------===//
 

@@ -4,6 +4,7 @@
 #include "BufferTypes.h"
 #include "Lanes.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,32 +19,6 @@ using spyre::DataFormat;
 //===----------------------------------------------------------------------===//
 // Types
 //===----------------------------------------------------------------------===//
-
-static Type getElementType(::spyre::HostDtype dtype, MLIRContext *context) {
-  using ::spyre::HostDtype;
-  Builder b(context);
-  switch (dtype) {
-  case HostDtype::Float16:
-    return b.getF16Type();
-  case HostDtype::BFloat16:
-    return b.getBF16Type();
-  case HostDtype::Float32:
-    return b.getF32Type();
-  case HostDtype::Bool:
-    return b.getI1Type();
-  case HostDtype::UInt8:
-    return b.getIntegerType(8, /*isSigned=*/false);
-  case HostDtype::Int8:
-    return b.getI8Type();
-  case HostDtype::Int16:
-    return b.getIntegerType(16);
-  case HostDtype::Int32:
-    return b.getI32Type();
-  case HostDtype::Int64:
-    break;
-  }
-  return b.getI64Type();
-}
 
 /// The element type of a format, where nothing says the host's.
 static Type getElementType(DataFormat format, MLIRContext *context) {
@@ -167,7 +142,7 @@ FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
 FailureOr<MemRefType>
 spyre::superdsc::getBufferType(const ManifestTensor &tensor, Location loc) {
   MLIRContext *context = loc.getContext();
-  Type element = getElementType(tensor.dtype, context);
+  Type element = getElementType(context, tensor.dtype);
   auto fail = [&] { return emitError(loc) << "manifest.json: "; };
   Attribute space;
   if (tensor.order) {

@@ -32,11 +32,6 @@ SmallVector<Value> importATenOp(OpBuilder &builder, Location loc,
                                 ArrayRef<RankedTensorType> results,
                                 function_ref<Value(::spyre::ValueId)> lookup);
 
-/// The element type that stands for a host type.
-Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);
-/// The inverse; nothing for other types.
-std::optional<::spyre::HostDtype> getHostDtype(Type type);
-
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_CONVERSION_ATENTOSPYREGRAPH_ATENTOSPYREGRAPH_H

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,19 +32,6 @@ constexpr int64_t kVersion = 1;
 std::string print(Attribute attribute) {
   std::string text;
   llvm::raw_string_ostream(text) << attribute;
-  return text;
-}
-
-/// The innermost line of source, or nothing.
-std::string describe(Location loc) {
-  std::string text;
-  loc->walk([&](Location inner) {
-    auto line = dyn_cast<FileLineColLoc>(inner);
-    if (!line)
-      return WalkResult::advance();
-    text = (line.getFilename().getValue() + ":" + Twine(line.getLine())).str();
-    return WalkResult::interrupt();
-  });
   return text;
 }
 
@@ -103,7 +91,7 @@ json::Object describeDivision(WorkDivisionAttr division) {
 
 json::Object describeOp(SpyreOpInterface op) {
   json::Object object{{"op", op->getName().getStringRef()},
-                      {"location", describe(op->getLoc())},
+                      {"location", getSourceLine(op->getLoc())},
                       {"extents", toJson(op.getLoopExtents())},
                       {"tiling", describeTiling(op)}};
   if (WorkDivisionAttr division = op.getWorkDivision())
@@ -114,7 +102,7 @@ json::Object describeOp(SpyreOpInterface op) {
 json::Object describeBuffer(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
   json::Object object{
-      {"location", describe(alloc.getLoc())},
+      {"location", getSourceLine(alloc.getLoc())},
       {"shape", toJson(type.getShape())},
       {"layout", type.getMemorySpace() ? print(type.getMemorySpace()) : ""}};
   if (PlacementAttr placement = getPlacement(alloc)) {
