@@ -271,8 +271,8 @@ def death(rank, size):
         from torch_spyre.distributed import SpyreCCL
 
         def die(self, tensor):
-            parts = [torch.empty_like(tensor) for _ in range(size)]
-            self._gloo.allgather([parts], [tensor])
+            # Nothing of its part is sent: once begun, it could still arrive whole
+            # and then the others rightly see no error.
             os._exit(0)
 
         SpyreCCL._gather = die
