@@ -18,7 +18,8 @@ entry is
               error is below 2^-6 of the largest value
   unsupported a sample needs a dtype or sparse layout that the device lacks
   failing     an error that the CPU does not raise, or a crash
-  wrong       another value, shape or dtype than the CPU's
+  wrong       another value, shape or dtype than the CPU's, or an argument's
+              storage changed that the CPU does not change
 
 Bounds: results in fp64 from inputs rounded as the device rounds them; integers
 and booleans agree exactly, floats within 4 units in the last place, or their RMS

@@ -222,6 +222,38 @@ def _makes_nan(op: Any, sample: Any, backward: bool) -> bool:
     return seen
 
 
+def _whole(tensor: Any) -> Any:
+    """The bytes of a tensor's whole storage on the host, also outside a view."""
+    import torch
+
+    tensor = tensor.detach()
+    if tensor.layout != torch.strided:
+        return tensor.to_dense().cpu().contiguous().view(torch.uint8)
+    count = tensor.untyped_storage().nbytes() // tensor.element_size()
+    return tensor.as_strided((count,), (1,), 0).to("cpu", copy=True).view(torch.uint8)
+
+
+def _given(sample: Any) -> list[Any]:
+    return _tensors((sample.input, sample.args, sample.kwargs))
+
+
+def _changed(before: list[Any], after: list[Any]) -> list[bool]:
+    """Which tensors' storages a call changed; ``before`` as of ``_whole``."""
+    import torch
+
+    return [not torch.equal(b, _whole(a)) for b, a in zip(before, after, strict=True)]
+
+
+def _host_changes(op: Any, sample: Any) -> list[bool]:
+    """Which of the sample's tensors a call on the CPU changes."""
+    import torch
+
+    converted, _ = _with_gradients(sample, torch.clone)
+    before = [_whole(t) for t in _given(converted)]
+    _call(op, converted, None)
+    return _changed(before, _given(converted))
+
+
 Computation = Callable[[Any, Any, Any], list[Any]]
 """(entry, sample, what to do with its tensors) -> the tensors to compare."""
 
@@ -288,13 +320,21 @@ def _on_device(sample: Any, op: Any) -> tuple[Any, list[Any]]:
     return converted, leaves
 
 
-def _observe(op: Any, sample: Any, backward: bool) -> tuple[list[Any], str, Any]:
-    """Results on the host, how they came about, what ran on the CPU."""
+def _observe(
+    op: Any, sample: Any, backward: bool, may_change: list[bool]
+) -> tuple[list[Any], str, Any]:
+    """Results on the host, how they came about, what ran on the CPU.
+
+    Raises Wrong where a tensor of the sample changes that ``may_change`` does not
+    allow to.
+    """
     import torch
     import torch_spyre
     from torch_spyre import _C
 
     on_device, leaves = _on_device(sample, op)
+    given = _given(on_device)
+    before = [_whole(t) for t in given]
     starts = []
     if backward:
         with torch.enable_grad():
@@ -312,8 +352,10 @@ def _observe(op: Any, sample: Any, backward: bool) -> tuple[list[Any], str, Any]
         found = []
     fallbacks = torch_spyre.fallback_report()
     traffic = sum(moved for _, moved in _C.native_report().values())
-    given = _tensors((on_device.input, on_device.args, on_device.kwargs)) + starts
-    pointers = {t.untyped_storage().data_ptr() for t in given}
+    for i, changed in enumerate(_changed(before, given)):
+        if changed and not may_change[i]:
+            raise Wrong(f"tensor {i} of the arguments was overwritten")
+    pointers = {t.untyped_storage().data_ptr() for t in [*given, *starts]}
     computed = [
         t
         for t in found
@@ -341,7 +383,7 @@ def _run_sample(op: Any, sample: Any, backward: bool) -> tuple[str, dict[str, in
     # What the CPU refuses, the device may refuse.
     wanted = run(op, sample, torch.clone)
     is_random = _is_random(op, sample)
-    found, kind, fallbacks = _observe(op, sample, backward)
+    found, kind, fallbacks = _observe(op, sample, backward, _host_changes(op, sample))
     if len(found) != len(wanted):
         raise Wrong(f"{len(found)} results, not {len(wanted)}")
     # `empty` and the like promise no values.

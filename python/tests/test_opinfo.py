@@ -17,6 +17,7 @@ from torch.testing._internal.common_device_type import (
 )
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.common_utils import TestCase
+from torch.testing._internal.opinfo.core import SampleInput
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "opinfo.py"
 
@@ -73,3 +74,45 @@ def test_script(tmp_path):
     again = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert again.stdout == result.stdout
     assert again.stderr.split() == ["fallback", "topk"]
+
+
+def _entry_that_overwrites(where):
+    """An operator that, on the device alone, changes what lies in its argument."""
+
+    def call(x, y):
+        result = x + y
+        if x.device.type == "spyre":
+            x.as_strided((), (), where).fill_(7)
+        return result
+
+    call.name = "overwriting"
+    return call
+
+
+@pytest.mark.parametrize("where", [1, 5], ids=["its values", "beside its view"])
+@pytest.mark.parametrize("backward", [False, True])
+def test_overwritten_inputs_are_wrong(monkeypatch, where, backward):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import opinfo_entry
+
+    whole = torch.arange(8, dtype=torch.float16)
+    x, y = whole[:4], torch.ones(4, dtype=torch.float16)
+    sample = SampleInput(x, args=(y,))
+    entry = _entry_that_overwrites(where)
+    if backward:
+        y.requires_grad_()
+    with pytest.raises(opinfo_entry.Wrong, match=r"tensor 0 .* was overwritten"):
+        opinfo_entry._run_sample(entry, sample, backward)
+    assert whole.tolist() == list(range(8))
+
+
+def test_inputs_that_the_cpu_changes_may_change(monkeypatch):
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import opinfo_entry
+
+    def call(x):
+        return x.mul_(2)
+
+    call.name = "doubling"
+    sample = SampleInput(torch.arange(4, dtype=torch.float16))
+    assert opinfo_entry._run_sample(call, sample, False)[0] == "native"
