@@ -94,6 +94,50 @@ func.func @shifted_sticks(%x: memref<4x128xf16, #l>, %y: memref<4x192xf16, #l>) 
 
 // -----
 
+#l1 = #spyre_graph.layout<order = [0], IEEE_INT32>
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], IEEE_INT32>
+#id = affine_map<(i, j, k, l) -> (i, j, k, l)>
+#flat = affine_map<(i, j, k, l) -> (i * 608 + j * 32 + k * 16 + l + 64)>
+
+// Whole sticks within a row, rows that are whole sticks apart: no fault.
+func.func @rows_of_sticks(%x: memref<7x16x2x16xi32, #l4>, %y: memref<4256xi32, #l1>) {
+  spyre_graph.identity ins(%x : memref<7x16x2x16xi32, #l4>) outs(%y : memref<4256xi32, #l1>) {maps = [#id, #flat], extents = array<i64: 7, 16, 2, 16>, division = #spyre_graph.division<splits = [7, 4, 1, 1], chunks = [1, 4, 2, 16]>}
+  return
+}
+
+// -----
+
+#l1 = #spyre_graph.layout<order = [0], IEEE_INT32>
+#l2 = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+#id = affine_map<(i, j) -> (i, j)>
+#flat = affine_map<(i, j) -> (i * 96 + j + 16)>
+
+// SG-PLAN-C3: the cut lies between sticks, but a row begins in the stick in
+// which the one before ends.
+func.func @rows_that_meet_in_a_stick(%x: memref<2x96xi32, #l2>, %y: memref<224xi32, #l1>) {
+  // expected-error @+1 {{slices of 48 iterations of loop dimension 1 write parts of the same stick of 32 elements}}
+  spyre_graph.identity ins(%x : memref<2x96xi32, #l2>) outs(%y : memref<224xi32, #l1>) {maps = [#id, #flat], extents = array<i64: 2, 96>, division = #spyre_graph.division<splits = [1, 2], chunks = [2, 48]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0], IEEE_INT32>
+#id = affine_map<(i) -> (i)>
+#zero = affine_map<(i) -> (0)>
+
+// In place where the loop runs once: both maps say element 0.
+func.func @in_place_of_one_element(%x: memref<1xi32, #l>) {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1]>} : memref<1xi32, #l>
+  spyre_graph.identity ins(%x : memref<1xi32, #l>) outs(%a : memref<1xi32, #l>) {maps = [#id, #id], extents = array<i64: 1>, division = #spyre_graph.division<splits = [1], chunks = [1]>}
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1]>} : memref<1xi32, #l>
+  spyre_graph.neg ins(%a : memref<1xi32, #l>) outs(%b : memref<1xi32, #l>) {maps = [#zero, #id], extents = array<i64: 1>, division = #spyre_graph.division<splits = [1], chunks = [1]>}
+  spyre_graph.identity ins(%b : memref<1xi32, #l>) outs(%x : memref<1xi32, #l>) {maps = [#id, #id], extents = array<i64: 1>, division = #spyre_graph.division<splits = [1], chunks = [1]>}
+  return
+}
+
+// -----
+
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
 #d = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>

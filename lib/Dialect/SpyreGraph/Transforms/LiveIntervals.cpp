@@ -22,17 +22,19 @@ static bool isInPlace(const Interval &previous, const Interval &next) {
           next.alloc->getResult(0).getType())
     return false;
   // Elements are accessed through one map.
+  SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();
+  AffineMap map = simplifyWithRanges(maps.back(), extents);
   for (OpOperand &operand : op->getOpOperands())
     if ((operand.get() == previous.alloc->getResult(0) ||
          operand.get() == next.alloc->getResult(0)) &&
-        maps[operand.getOperandNumber()] != maps.back())
+        simplifyWithRanges(maps[operand.getOperandNumber()], extents) != map)
       return false;
   // No two iterations access the same element: each loop dimension is a
   // coordinate.
-  for (auto [dim, extent] : llvm::enumerate(op.getLoopExtents()))
+  for (auto [dim, extent] : llvm::enumerate(extents))
     if (extent > 1 &&
-        !llvm::is_contained(maps.back().getResults(),
+        !llvm::is_contained(map.getResults(),
                             getAffineDimExpr(dim, op->getContext())))
       return false;
   return true;

@@ -390,18 +390,30 @@ private:
     int64_t step = flat[dim];
     if (step <= 0)
       return false;
-    // The other dimensions count either within one step or whole periods.
-    int64_t period = step * extents[dim];
+    // The other dimensions count either within a step, or whole sticks around
+    // all the steps.
     int64_t low = flat.back(), high = flat.back();
+    SmallVector<std::pair<int64_t, int64_t>> around;
     for (unsigned other = 0; other < extents.size(); ++other) {
-      int64_t reach = flat[other] * (extents[other] - 1);
+      int64_t stride = flat[other], reach = stride * (extents[other] - 1);
       if (other == dim || reach == 0)
         continue;
-      if (flat[other] % period == 0 && period % stickElements == 0)
-        continue;
-      if (reach < 0 || reach >= step)
+      if (stride < 0)
         return false;
-      high += reach;
+      if (reach < step)
+        high += reach;
+      else if (stride % stickElements == 0)
+        around.emplace_back(stride / stickElements, extents[other]);
+      else
+        return false;
+    }
+    int64_t sticks = (high + step * (extents[dim] - 1)) / stickElements -
+                     low / stickElements;
+    llvm::sort(around);
+    for (auto [stride, extent] : around) {
+      if (stride <= sticks)
+        return false;
+      sticks += stride * (extent - 1);
     }
     for (int64_t slice = 1; slice < splits; ++slice) {
       int64_t lastBefore = high + step * (slice * chunk - 1);
