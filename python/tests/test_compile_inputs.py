@@ -71,6 +71,25 @@ def test_changing_strides_and_offsets():
         assert_exact(f(view(device)).cpu(), view(host) * 2)
 
 
+def test_update_of_an_input_with_an_offset():
+    """Fake results of scatters have the input's offset; what follows has not."""
+
+    def update(x):
+        row = x.unsqueeze(0).select(1, 1)
+        row[:1].fill_(9)
+        again = x.unsqueeze(0)
+        return again[:, :2] + 0, torch.cat([x[1:3], x])
+
+    base = values((8, 5), torch.float16)
+    for offset in (0, 2):
+        device, host = base.to("spyre"), stored(base)
+        results = compiled(update)(device[offset : offset + 5])
+        wanted = update(host[offset : offset + 5])
+        for actual, expected in zip(results, wanted, strict=True):
+            assert_exact(actual.cpu(), expected)
+        assert_exact(device.cpu(), host)
+
+
 def test_changing_layouts():
     """The same tensor, stored with other device layouts."""
     x = values((70, 130), torch.float16)

@@ -91,8 +91,10 @@ class Importer:
         self.builder = _C.GraphBuilder()
         self.values: dict[Node, Any] = {}
         #: By how much the offsets of views of a node's storage are moved: a
-        #: graph input may lie elsewhere in its storage than when traced.
-        self.offset_delta: dict[Node, int] = {}
+        #: graph input may lie elsewhere in its storage than when traced, and a
+        #: computed value begins its storage, whatever its fake tensor says. A
+        #: node with several results has one for each.
+        self.offset_delta: dict[Node, Any] = {}
         self._arguments: dict[int, int] = {}
         self._hints = HintReader()
 
@@ -155,7 +157,7 @@ class Importer:
         if target is operator.getitem:
             source, index = node.args
             self.values[node] = self.values[source][index]
-            self.offset_delta[node] = self.offset_delta.get(source, 0)
+            self.offset_delta[node] = self.offset_delta[source][index]
             return
         if is_view(target):
             self._add_view(node, meta, location)
@@ -164,7 +166,7 @@ class Importer:
             destination, value = node.args[0], node.args[1]
             self.builder.mutate(self.values[destination], self.values[value], location)
             self.values[node] = self.values[destination]
-            self.offset_delta[node] = self.offset_delta.get(destination, 0)
+            self.offset_delta[node] = self.offset_delta[destination]
             return
         results = meta if isinstance(meta, (tuple, list)) else (meta,)
         specs = [_result_spec(r) for r in results]
@@ -181,14 +183,16 @@ class Importer:
                 i if s is not None else _Constant(r)
                 for i, s, r in zip(ids, specs, results, strict=True)
             ]
+            self.offset_delta[node] = [_begins_storage(r) for r in results]
         else:
             self.values[node] = ids[0]
+            self.offset_delta[node] = _begins_storage(meta)
 
     def _add_view(self, node: Node, meta: Any, location: list) -> None:
         base = node.args[0]
         if not isinstance(base, Node):
             raise _C.UnsupportedOp(f"{node.target} of something that is no tensor")
-        delta = self.offset_delta.get(base, 0)
+        delta = self.offset_delta[base]
 
         def add(result: torch.Tensor) -> int:
             if result.dtype != _dtype_of(base):
@@ -204,9 +208,10 @@ class Importer:
 
         if isinstance(meta, (tuple, list)):
             self.values[node] = [add(m) for m in meta]
+            self.offset_delta[node] = [delta] * len(meta)
         else:
             self.values[node] = add(meta)
-        self.offset_delta[node] = delta
+            self.offset_delta[node] = delta
 
 
 @dataclass(frozen=True)
@@ -219,6 +224,16 @@ class _Constant:
 def _dtype_of(node: Node) -> torch.dtype:
     value = node.meta["val"]
     return value.dtype if isinstance(value, torch.Tensor) else value[0].dtype
+
+
+def _begins_storage(result: Any) -> int:
+    """The offset delta of a computed value.
+
+    PyTorch's metadata gives some (``select_scatter``) the offset of an operand.
+    """
+    if not isinstance(result, torch.Tensor):
+        return 0
+    return -int(result.storage_offset())
 
 
 def _result_spec(result: Any) -> tuple | None:

@@ -324,6 +324,8 @@ class CompiledFunction:
             meta = metas[node]
             if isinstance(meta, (tuple, list)):
                 scratch.values[node] = [_scratch_argument(scratch, m) for m in meta]
+                scratch.offset_delta[node] = [0] * len(meta)
+                return
             elif isinstance(meta, torch.Tensor):
                 scratch.values[node] = _scratch_argument(scratch, meta)
             elif _is_number(meta) or meta is None:
