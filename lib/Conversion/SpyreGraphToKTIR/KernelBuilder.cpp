@@ -107,15 +107,23 @@ int64_t KernelBuilder::getTileBytes(ArrayRef<int64_t> tiles) const {
   return total;
 }
 
-/// Sub-tiles of a stick dimension are whole sticks.
+/// Sub-tiles of a dimension that runs along sticks are whole sticks. Where
+/// lanes follow several dimensions at once, no cut is better than another.
 int64_t KernelBuilder::getGranularity(unsigned dim) const {
   int64_t granularity = 1;
+  SmallVector<int64_t> extents =
+      llvm::map_to_vector(loops, [](const Loop &loop) { return loop.extent; });
+  AffineExpr variable = getAffineDimExpr(dim, op->getContext());
   for (unsigned operand = 0; operand <= getInit(); ++operand) {
     const OperandStorage &place = storage[operand];
     int64_t stickDim = place.layout.getStickDim(place.shape);
-    if (stickDim >= 0 && maps[operand].getResult(stickDim).isFunctionOfDim(dim))
-      granularity = std::max(
-          granularity, ::spyre::elemsPerStick(place.layout.getDataFormat()));
+    if (stickDim < 0)
+      continue;
+    int64_t stick = ::spyre::elemsPerStick(place.layout.getDataFormat());
+    AffineExpr lane = simplifyWithRanges(
+        maps[operand].getResult(stickDim) % stick, extents);
+    if (lane == variable || lane == variable % stick)
+      granularity = std::max(granularity, stick);
   }
   return granularity;
 }
