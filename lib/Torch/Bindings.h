@@ -9,6 +9,7 @@ namespace spyre::device {
 void initLayoutBindings(pybind11::module &m);
 void initEagerBindings(pybind11::module &m);
 void initJobBindings(pybind11::module &m);
+void initRuntimeLogBindings(pybind11::module &m);
 
 } // namespace spyre::device
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
+#include "RuntimeLog.h"
 
 #include "Spyre/Runtime/LaunchGrid.h"
 
@@ -37,7 +38,8 @@ private:
 } // namespace
 
 void BoundGraph::run(const std::vector<at::Tensor> &inputs,
-                     const std::vector<at::Tensor> &outputs) {
+                     const std::vector<at::Tensor> &outputs,
+                     const std::vector<int64_t> &shifts) {
   const std::vector<runtime::ArgumentInfo> &arguments =
       graph.program->arguments();
   size_t expected = inputs.size() + outputs.size() + (graph.poolBytes != 0);
@@ -46,6 +48,9 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                     "the program takes ", arguments.size(), " arguments with ",
                     graph.outputs.size(), " outputs, but was given ",
                     inputs.size(), " inputs and ", outputs.size(), " outputs");
+  TORCH_CHECK_VALUE(shifts.empty() || shifts.size() == inputs.size(),
+                    "expected one shift per input, found ", shifts.size(),
+                    " for ", inputs.size());
   std::vector<c10::Storage> storages;
   c10::DeviceIndex index = -1;
   auto addTensor = [&](const at::Tensor &tensor) {
@@ -70,7 +75,7 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
     addTensor(tensor);
   for (const at::Tensor &tensor : outputs)
     addTensor(tensor);
-  launch(index < 0 ? currentDevice() : index, std::move(storages));
+  launch(index < 0 ? currentDevice() : index, std::move(storages), shifts);
 }
 
 static SpyreStorageImpl &implOf(const c10::Storage &storage) {
@@ -107,6 +112,7 @@ holdStorages(const std::vector<c10::Storage> &storages) {
 
 void BoundGraph::launch(c10::DeviceIndex index,
                         std::vector<c10::Storage> storages,
+                        const std::vector<int64_t> &shifts,
                         std::atomic<int64_t> *traffic) {
   Card &owner = card(index);
   c10::StreamId streamId = currentStream(index);
@@ -118,6 +124,13 @@ void BoundGraph::launch(c10::DeviceIndex index,
   addresses.reserve(storages.size() + 1);
   for (const c10::Storage &storage : storages)
     addresses.push_back(implOf(storage).elementAddress());
+  for (size_t i = 0; i < shifts.size(); ++i)
+    addresses[i] += shifts[i];
+  if (isRuntimeLogged())
+    logRuntime("spyre:" + std::to_string(index) + " stream " +
+               std::to_string(streamId) + ": launch of " +
+               graph.cacheKey.substr(0, 12) + " with " +
+               std::to_string(storages.size()) + " arguments");
   {
     std::lock_guard<std::mutex> lock(mutex);
     ++numQueued;

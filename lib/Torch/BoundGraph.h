@@ -29,14 +29,17 @@ public:
   /// Queues a run on the current stream, on the storages under the tensors:
   /// inputs are one per argument of the graph, outputs one per output root.
   /// Throws if the numbers differ, cards meet, or a storage is not stored as
-  /// the program expects.
+  /// the program expects. `shifts`, empty or one per input, are added to the
+  /// addresses of the inputs (ViewShift::deviceElements).
   void run(const std::vector<at::Tensor> &inputs,
-           const std::vector<at::Tensor> &outputs);
+           const std::vector<at::Tensor> &outputs,
+           const std::vector<int64_t> &shifts = {});
 
   /// The same for a caller that knows the storages to be right, one per
   /// argument but for the pool. `traffic`, which must outlive the work, grows
   /// by the bytes of device memory that the run reads and writes.
   void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
+              const std::vector<int64_t> &shifts = {},
               std::atomic<int64_t> *traffic = nullptr);
 
   /// What the first run cost on the device model; empty before it. Waits for

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Card.h"
+#include "RuntimeLog.h"
 
 #include <c10/util/Exception.h>
 
@@ -185,11 +186,18 @@ Card &card(c10::DeviceIndex index) {
   // Never destroyed: tensors may outlive static destruction.
   static auto *cards = new std::array<std::unique_ptr<Card>, kMaxCards>;
   static auto *flags = new std::array<std::once_flag, kMaxCards>;
+  bool isNew = false;
   std::call_once((*flags)[index], [&] {
+    isNew = true;
     (*cards)[index] = std::make_unique<Card>(index);
     if (!anyCard.exchange(true))
       ::pthread_atfork(nullptr, nullptr, [] { badFork = true; });
   });
+  if (isNew && isRuntimeLogged())
+    logRuntime(
+        "spyre:" + std::to_string(index) + " is put to use, " +
+        std::to_string((*cards)[index]->memory.capacityInBytes() >> 30) +
+        " GiB of device memory");
   return *(*cards)[index];
 }
 

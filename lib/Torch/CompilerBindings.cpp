@@ -264,12 +264,15 @@ void initCompilerBindings(py::module &m) {
       .def(
           "run",
           [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
-             const std::vector<at::Tensor> &outputs) {
+             const std::vector<at::Tensor> &outputs,
+             const std::vector<int64_t> &shifts) {
             py::gil_scoped_release release;
-            self.run(inputs, outputs);
+            self.run(inputs, outputs, shifts);
           },
           py::arg("inputs"), py::arg("outputs"),
-          "Runs on the storages under the tensors, one per argument.")
+          py::arg("shifts") = std::vector<int64_t>(),
+          "Runs on the storages under the tensors, one per argument. Shifts, "
+          "as shift_views() has them, move the inputs' addresses.")
       .def(
           "report",
           [](const BoundGraph &self) {
@@ -301,6 +304,25 @@ void initCompilerBindings(py::module &m) {
             return kernels;
           },
           "Waits for all work; one dict per run of a kernel, by device, stream "
+          "and start in the device's clock.")
+      .def(
+          "take_transfers",
+          [](Trace &self) {
+            py::list transfers;
+            for (const TransferRecord &record : self.takeTransfers()) {
+              py::dict dict;
+              dict["kind"] = toString(record.kind);
+              dict["device"] = static_cast<int>(record.launch.device);
+              dict["stream"] = record.launch.stream;
+              dict["bytes"] = record.bytes;
+              dict["start_seconds"] = record.start;
+              dict["predicted_seconds"] = record.seconds;
+              dict["host_seconds"] = record.hostTime;
+              transfers.append(dict);
+            }
+            return transfers;
+          },
+          "After stop(): one dict per transfer outside of programs, by device "
           "and start in the device's clock.");
 
   m.def(

@@ -6,6 +6,7 @@
 #include "Bindings.h"
 #include "BoundGraph.h"
 #include "Fallback.h"
+#include "ViewShift.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
@@ -62,8 +63,12 @@ public:
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
 
-  /// Ends the key: appends the numbers.
+  /// Ends the key: appends where the tensors lie in their storages, and the
+  /// numbers.
   void close() {
+    shifts = shiftViews(tensors);
+    for (size_t i : c10::irange(tensors.size()))
+      append(tensors[i].storage_offset() - shifts[i].hostElements);
     kindSize = key.size();
     for (double number : numbers)
       append(std::bit_cast<int64_t>(number));
@@ -74,6 +79,8 @@ public:
   std::string key;
   /// The spyre tensors in order, lists included.
   std::vector<at::Tensor> tensors;
+  /// By how much programs see each of them moved; after close().
+  std::vector<ViewShift> shifts;
   /// The floating numbers in order, lists included.
   std::vector<double> numbers;
   c10::DeviceIndex device = -1;
@@ -172,7 +179,6 @@ bool Call::addTensor(const at::Tensor &tensor) {
       static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
   append(tensor.sizes());
   append(tensor.strides());
-  append(tensor.storage_offset());
   auto known = std::find(storages.begin(), storages.end(), &storage);
   append(static_cast<int64_t>(known - storages.begin()));
   tensors.push_back(tensor);
@@ -387,17 +393,21 @@ c10::Storage storeNumber(double number, c10::DeviceIndex device) {
 std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
                                  OperatorInfo &info) {
   std::vector<c10::Storage> storages;
+  std::vector<int64_t> shifts;
   storages.reserve(entry.arguments.size() + entry.outputs.size());
-  for (int index : entry.arguments)
+  for (int index : entry.arguments) {
     storages.push_back(
         index >= 0 ? call.tensors[index].storage()
                    : storeNumber(call.numbers[-1 - index], call.device));
+    shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
+  }
   std::vector<at::Tensor> roots;
   for (const StorageFormat &format : entry.outputs) {
     roots.push_back(makeTensor(format, call.device));
     storages.push_back(roots.back().storage());
   }
-  entry.graph->launch(call.device, std::move(storages), &info.numBytes);
+  entry.graph->launch(call.device, std::move(storages), shifts,
+                      &info.numBytes);
   std::vector<at::Tensor> values;
   for (const OutputInfo &info : entry.values) {
     const at::Tensor &root = roots[info.root];

@@ -3,6 +3,7 @@
 #include "Bindings.h"
 #include "Storage.h"
 #include "Transfer.h"
+#include "ViewShift.h"
 
 #include "Spyre/Device/DataFormat.h"
 #include "Spyre/Device/TensorLayout.h"
@@ -233,6 +234,18 @@ void initLayoutBindings(py::module &m) {
   m.def("tensor_info", &tensorInfo, py::arg("tensor"),
         "(storage id, device byte address, home sizes, home strides, layout, "
         "dtype) of the storage under a spyre tensor. Formats a raw storage.");
+  m.def(
+      "shift_views",
+      [](const std::vector<at::Tensor> &tensors) {
+        std::vector<std::pair<int64_t, int64_t>> result;
+        for (const ViewShift &shift : shiftViews(tensors))
+          result.emplace_back(shift.hostElements, shift.deviceElements);
+        return result;
+      },
+      py::arg("tensors"),
+      "Per tensor, by how many elements a program may take it as lying nearer "
+      "to its storage's start, and by how many device elements the storage's "
+      "address then grows. Equal for tensors of one storage.");
   m.def("get_downcast_warning", &downcastWarning);
   m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
 }

@@ -187,5 +187,6 @@ PYBIND11_MODULE(_C, m) {
   initLayoutBindings(m);
   initCompilerBindings(m);
   initEagerBindings(m);
+  initRuntimeLogBindings(m);
   initJobBindings(m);
 }

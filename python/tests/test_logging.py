@@ -49,6 +49,13 @@ def test_torch_logs(tmp_path):
     ):
         assert text.count(expected) == 1, text
     assert text.count("convert-spyre-graph-to-ktir") == text.count("compiled ") == 2
+    assert text.count("spyre:0 is put to use") == 1
+    assert text.count("spyre:0 stream 0: launch of ") == 2
+    assert text.count(" of 1 kernels change a layout") == 2
+    assert text.count("func.func @main") == 2
+    runtime = logged(tmp_path / "d", TORCH_LOGS="+spyre.runtime")
+    assert runtime.count("spyre:0 stream 0: launch of ") == 2
+    assert "compiled" not in runtime
     info = logged(tmp_path / "b", TORCH_LOGS="spyre.inductor")
     assert "compiled" in info and "graph0" in info
     assert "convert-spyre-graph-to-ktir" not in info and "aten.add" not in info
@@ -91,3 +98,15 @@ def test_functions(tmp_path):
         logging_config.enable("spyre.nothing")
     with pytest.raises(ValueError, match="Unknown level"):
         logging_config.set_log_level("spyre", "LOUD")
+
+
+def test_runtime_is_heard_when_it_is_asked_for(caplog):
+    x = torch.ones(5, 3, dtype=torch.float16).to("spyre")
+    x + x
+    with caplog.at_level(logging.DEBUG, "torch_spyre.runtime"):
+        x + x
+    x + x
+    messages = [r.getMessage() for r in caplog.records if "launch of" in r.getMessage()]
+    assert len(messages) == 1
+    assert messages[0].startswith("spyre:0 stream 0: launch of ")
+    assert messages[0].endswith(" with 2 arguments")

@@ -201,3 +201,15 @@ def test_other_bindings():
     assert isinstance(_C.get_stream_from_pool("spyre"), _C._SpyreStreamBase)
     assert issubclass(_C._SpyreStreamBase, torch.Stream)
     assert torch_spyre.constants.DEVICE_NAME == "spyre"
+
+
+@pytest.mark.parametrize("name", ["GraphLowering", "Lowering", "Codegen", "Compile"])
+def test_placeholders_of_inductor_are_refused(name):
+    # As with torch-spyre's None, who looks finds nothing.
+    assert getattr(torch.spyre, name, None) is None
+    with pytest.raises(AttributeError, match=f"{name} does not exist.*backend='spyre'"):
+        getattr(torch.spyre, name)
+
+
+def test_impl_is_what_runs():
+    assert torch.spyre._impl.device_count() == torch.spyre.device_count()

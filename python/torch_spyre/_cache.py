@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -22,6 +23,8 @@ from torch_spyre import _C
 _in_memory: dict[str, Any] = {}
 _log = logging.getLogger("torch_spyre.inductor")
 _passes_log = logging.getLogger("torch_spyre.inductor.passes")
+_codegen_log = logging.getLogger("torch_spyre.inductor.codegen")
+_stickify_log = logging.getLogger("torch_spyre.inductor.stickify")
 
 
 def cache_dir() -> Path:
@@ -64,6 +67,18 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
     if _passes_log.isEnabledFor(logging.DEBUG):
         times = [f"{name} {1e3 * t:.2f} ms" for name, t in graph.pass_seconds]
         _passes_log.debug("%s: %s", key[:12], ", ".join(times))
+    if _codegen_log.isEnabledFor(logging.DEBUG):
+        _codegen_log.debug("%s:\n%s", key[:12], graph.print_ktir())
+    if _stickify_log.isEnabledFor(logging.DEBUG):
+        kernels = re.findall(r"func\.func private @(k\d+_\w+)", graph.print_ktir())
+        moving = [k for k in kernels if k.endswith("_restickify")]
+        _stickify_log.debug(
+            "%s: %d of %d kernels change a layout%s",
+            key[:12],
+            len(moving),
+            len(kernels),
+            ": " + ", ".join(moving) if moving else "",
+        )
     return graph
 
 

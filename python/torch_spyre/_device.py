@@ -337,6 +337,8 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
 _INDUCTOR_NAMES = frozenset(
     ["Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"]
 )
+#: torch-spyre has None for these; nothing in PyTorch asks for them.
+_PLACEHOLDERS = frozenset(["GraphLowering", "Lowering", "Codegen", "Compile"])
 
 
 def __getattr__(name: str) -> Any:
@@ -350,6 +352,13 @@ def __getattr__(name: str) -> Any:
         from torch_spyre import _inductor
 
         return getattr(_inductor, name)
+    if name == "_impl":
+        return sys.modules[__name__]
+    if name in _PLACEHOLDERS:
+        raise AttributeError(
+            f"torch.spyre.{name} does not exist: Inductor does not lower graphs for "
+            "spyre, torch.compile(backend='spyre') compiles them"
+        )
     try:
         return getattr(_C, name)
     except AttributeError:

@@ -325,6 +325,12 @@ def _start(tensors: list[torch.Tensor]) -> tuple[Importer, list[int], list[int]]
     return importer, used, homes
 
 
+def _specs(tensors: list[torch.Tensor]) -> list[TensorSpec]:
+    """How the program sees the tensors; _C moves the addresses accordingly."""
+    shifts = _C.shift_views(tensors)
+    return [TensorSpec.of(t, s) for t, (s, _) in zip(tensors, shifts, strict=True)]
+
+
 def _import_row(
     call: _Call,
     arguments: list[Any],
@@ -337,8 +343,7 @@ def _import_row(
     builder = importer.builder
     numbers = 0
     views = []
-    for home, tensor in zip(homes, tensors, strict=True):
-        spec = TensorSpec.of(tensor)
+    for home, spec in zip(homes, _specs(tensors), strict=True):
         views.append(
             builder.view(home, list(spec.sizes), list(spec.strides), spec.offset, [])
         )
@@ -398,10 +403,10 @@ def _import_decomposed(
     graph, fakes = _trace(call, arguments, tensors, table)
     importer, used, homes = _start(tensors)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    for node, home, tensor, fake in zip(
-        placeholders, homes, tensors, fakes, strict=True
+    for node, home, spec, fake in zip(
+        placeholders, homes, _specs(tensors), fakes, strict=True
     ):
-        importer.add_input(node, home, TensorSpec.of(tensor), fake)
+        importer.add_input(node, home, spec, fake)
     views = [importer.values[n] for n in placeholders]
     output: Any = None
     for node in graph.nodes:

@@ -59,12 +59,13 @@ class TensorSpec:
     offset: int
 
     @staticmethod
-    def of(tensor: torch.Tensor) -> TensorSpec:
+    def of(tensor: torch.Tensor, shift: int = 0) -> TensorSpec:
+        """How a tensor lies, ``shift`` elements nearer to the storage's start."""
         return TensorSpec(
             tensor.dtype,
             tuple(int(s) for s in tensor.shape),
             tuple(int(s) for s in tensor.stride()),
-            int(tensor.storage_offset()),
+            int(tensor.storage_offset()) - shift,
         )
 
 

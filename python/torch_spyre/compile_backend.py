@@ -49,6 +49,8 @@ class CompiledPart:
     arguments: list[int]
     #: How each result is made: an _C.OutputInfo.
     results: list[Any]
+    #: Whether inputs were compiled as lying where _C.shift_views() moves them.
+    is_shifted: bool = True
     dump: _dump.PartDump | None = None
 
     def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -64,13 +66,21 @@ class CompiledPart:
             self.dump.save_inputs(
                 self.graph.argument_names, storages, self.graph.outputs
             )
-        self.graph.run(storages, outputs)
+        shifts = [(0, 0)] * len(storages)
+        if self.is_shifted:
+            all_shifts = _C.shift_views(inputs)
+            shifts = [all_shifts[i] for i in self.arguments]
+        self.graph.run(storages, outputs, [device for _, device in shifts])
         if self.dump is not None:
             self.dump.save_report(self.report())
         results = []
         for info in self.results:
-            root = outputs[info.root] if info.root >= 0 else storages[-1 - info.root]
-            spec = (tuple(info.sizes), tuple(info.strides), info.offset)
+            if info.root >= 0:
+                root, offset = outputs[info.root], info.offset
+            else:
+                root = storages[-1 - info.root]
+                offset = info.offset + shifts[-1 - info.root][0]
+            spec = (tuple(info.sizes), tuple(info.strides), offset)
             if spec == (tuple(root.shape), root.stride(), root.storage_offset()):
                 results.append(root)
             else:
@@ -83,14 +93,18 @@ class CompiledPart:
 
 
 def _input_key(
-    inputs: Sequence[torch.Tensor],
+    inputs: Sequence[torch.Tensor], is_shifted: bool
 ) -> tuple[tuple, list[StorageSpec], list[int]]:
-    """Key of a kind of inputs, their distinct storages, and each input's one."""
+    """Key of a kind of inputs, their distinct storages, and each input's one.
+
+    Ends in a TensorSpec per input, moved by ``_C.shift_views()`` if wanted.
+    """
     groups: dict[int, int] = {}
     storages: list[StorageSpec] = []
     owner: list[int] = []
     specs = []
-    for tensor in inputs:
+    shifts = _C.shift_views(inputs) if is_shifted else [(0, 0)] * len(inputs)
+    for tensor, (shift, _) in zip(inputs, shifts, strict=True):
         identity, _, home_sizes, home_strides, layout, dtype = _C.tensor_info(tensor)
         if identity not in groups:
             groups[identity] = len(storages)
@@ -104,8 +118,9 @@ def _input_key(
                 )
             )
         owner.append(groups[identity])
-        specs.append(TensorSpec.of(tensor))
-    return (tuple(storages), tuple(owner), tuple(specs)), storages, owner
+        specs.append(TensorSpec.of(tensor, shift))
+    key = (tuple(storages), tuple(owner), is_shifted, tuple(specs))
+    return key, storages, owner
 
 
 @dataclass
@@ -122,17 +137,24 @@ class _CompiledStep:
 
     def run(self, env: dict[Node, Any]) -> None:
         inputs = [_on_device(env[node]) for node in self.inputs]
-        key, storages, owner = _input_key(inputs)
+        # A dump runs on the storages that it keeps.
+        is_shifted = _dump.dump_dir() is None
+        key, storages, owner = _input_key(inputs, is_shifted)
         part = self.parts.get(key)
         if part is None:
             with _lock:
                 part = self.parts.get(key)
                 if part is None:
-                    part = self.parts[key] = self._compile(inputs, storages, owner)
+                    part = self._compile(key[-1], storages, owner)
+                    part.is_shifted = is_shifted
+                    self.parts[key] = part
         env.update(zip(self.outputs, part.run(inputs), strict=True))
 
     def _compile(
-        self, inputs: list[torch.Tensor], storages: list[StorageSpec], owner: list[int]
+        self,
+        specs: Sequence[TensorSpec],
+        storages: list[StorageSpec],
+        owner: list[int],
     ) -> CompiledPart:
         importer = Importer()
         arguments = [owner.index(i) for i in range(len(storages))]
@@ -140,10 +162,8 @@ class _CompiledStep:
             importer.add_storage(i, self.inputs[arguments[i]].name, spec)
             for i, spec in enumerate(storages)
         ]
-        for node, tensor, index in zip(self.inputs, inputs, owner, strict=True):
-            importer.add_input(
-                node, values[index], TensorSpec.of(tensor), self.metas[node]
-            )
+        for node, spec, index in zip(self.inputs, specs, owner, strict=True):
+            importer.add_input(node, values[index], spec, self.metas[node])
         for node in self.nodes:
             for source in node.all_input_nodes:
                 if _is_number(self.metas[source]):

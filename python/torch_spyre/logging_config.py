@@ -12,6 +12,8 @@ from __future__ import annotations
 import logging
 import os
 
+RUNTIME = "torch_spyre.runtime"
+
 #: Component -> logger.
 COMPONENTS = {
     "spyre": "torch_spyre",
@@ -19,7 +21,14 @@ COMPONENTS = {
     "spyre.inductor": "torch_spyre.inductor",
     # Operators that the compiler does not take, with the reason.
     "spyre.inductor.lowering": "torch_spyre.inductor.lowering",
+    # Kernels that store a tensor in another layout, per compiled program.
+    "spyre.inductor.stickify": "torch_spyre.inductor.stickify",
+    # The KTIR of every compiled program.
+    "spyre.inductor.codegen": "torch_spyre.inductor.codegen",
+    # The seconds of each pass.
     "spyre.inductor.passes": "torch_spyre.inductor.passes",
+    # Cards that are put to use, every launch of a program.
+    "spyre.runtime": RUNTIME,
     # First eager call of an operator of a kind.
     "spyre.execution": "torch_spyre.execution",
     # The device's configuration.
@@ -100,10 +109,33 @@ def _level_from_environment() -> int | None:
     return level if text == "1" else None
 
 
+class _Watched(logging.Logger):
+    """Tells the runtime, which must not ask per launch, whether it is heard."""
+
+    def setLevel(self, level: int | str) -> None:
+        super().setLevel(level)
+        from torch_spyre import _C
+
+        logger = logging.getLogger(RUNTIME)
+        is_heard = logger.isEnabledFor(logging.DEBUG)
+        _C._set_runtime_log(logger.debug if is_heard else None)
+
+
+def _watch() -> None:
+    previous = logging.getLoggerClass()
+    logging.setLoggerClass(_Watched)
+    try:
+        for name in (COMPONENTS["spyre"], RUNTIME):
+            logging.getLogger(name)
+    finally:
+        logging.setLoggerClass(previous)
+
+
 def register() -> None:
     """Tell torch._logging the names; torch sets the levels after this."""
     from torch._logging import _internal
 
+    _watch()
     for component, logger in COMPONENTS.items():
         _internal.register_log(component, logger)
     level = _level_from_environment()

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "RuntimeLog.h"
+#include "Bindings.h"
+
+#include <atomic>
+
+namespace py = pybind11;
+
+namespace spyre::device {
+
+static std::atomic<bool> isLogged = false;
+
+/// Python's; touched with its lock held.
+static py::object *&sink() {
+  static py::object *instance = nullptr;
+  return instance;
+}
+
+bool isRuntimeLogged() noexcept { return isLogged; }
+
+void logRuntime(const std::string &message) {
+  if (!Py_IsInitialized())
+    return;
+  py::gil_scoped_acquire gil;
+  if (!sink())
+    return;
+  try {
+    (*sink())(message);
+  } catch (py::error_already_set &error) {
+    error.discard_as_unraisable("spyre's runtime log");
+  }
+}
+
+void initRuntimeLogBindings(py::module &m) {
+  m.def(
+      "_set_runtime_log",
+      [](py::object callable) {
+        delete sink();
+        sink() = callable.is_none() ? nullptr : new py::object(callable);
+        isLogged = sink() != nullptr;
+      },
+      py::arg("callable").none(true),
+      "Calls this with every message of the runtime; None: with none.");
+}
+
+} // namespace spyre::device

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- RuntimeLog.h - What the runtime tells Python's logging ---*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_RUNTIMELOG_H
+#define SPYRE_LIB_TORCH_RUNTIMELOG_H
+
+#include <string>
+
+namespace spyre::device {
+
+/// Whether the component spyre.runtime shows its messages: build none
+/// otherwise.
+bool isRuntimeLogged() noexcept;
+
+/// A message of the calling thread, which holds no lock that a thread with
+/// Python's may wait for.
+void logRuntime(const std::string &message);
+
+} // namespace spyre::device
+
+#endif // SPYRE_LIB_TORCH_RUNTIMELOG_H
