@@ -134,6 +134,14 @@ const ParameterInfo *spyre::findParameter(const std::string &name) {
   return nullptr;
 }
 
+double DeviceSpec::hostLinkBytesPerSecond() const {
+  auto generation = static_cast<double>(pcieGeneration);
+  double bitsPerSecond = pcieGeneration <= 2
+                             ? 2.5e9 * generation * 8 / 10
+                             : 8e9 * std::exp2(generation - 3) * 128 / 130;
+  return static_cast<double>(pcieLanes) * bitsPerSecond / 8;
+}
+
 int64_t DeviceSpec::usableLXBytes() const {
   return static_cast<int64_t>(static_cast<double>(lxBytesPerCore) *
                               (1.0 - lxReservedFraction));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between pinned host memory and the device that do not wait: work of
 // the current stream, as a launch is.
+#include "Trace.h"
 #include "Transfer.h"
 
 #include "Spyre/Device/HostTransfer.h"
@@ -31,19 +32,35 @@ bool copyAsynchronously(const at::Tensor &source,
   uint8_t *image =
       static_cast<uint8_t *>(memory) + host.storage_offset() * host.itemsize();
   uint8_t *bytes = card(index).memory.at(storage.deviceAddress());
+  std::shared_ptr<LaunchRecord> record;
+  if (isTracing()) {
+    record =
+        std::make_shared<LaunchRecord>(beginLaunch(index, currentStream(index)));
+    record->end = runtime::hostSeconds();
+  }
   // The work holds both storages: no memory is freed before it has run.
   auto work = [kept = onDevice.storage(), held = host.storage(), &storage,
                image, bytes, format = *storage.format,
-               toDevice](runtime::Stream &) -> runtime::FailureRef {
+               toDevice, record](runtime::Stream &) -> runtime::FailureRef {
+    double begin = runtime::hostSeconds();
     if (toDevice) {
       convertToDevice(image, format, bytes);
       storage.setFailure(nullptr);
-      return nullptr;
+    } else {
+      if (runtime::FailureRef why = storage.failure())
+        return why;
+      deviceToHost(bytes, format.layout, format.sizes, format.strides,
+                   format.dtype, image);
     }
-    if (runtime::FailureRef why = storage.failure())
-      return why;
-    deviceToHost(bytes, format.layout, format.sizes, format.strides,
-                 format.dtype, image);
+    if (record)
+      recordTransfer(*record,
+                     toDevice ? TransferKind::HostToDevice
+                              : TransferKind::DeviceToHost,
+                     /*isQueued=*/true,
+                     format.numElements() *
+                         static_cast<int64_t>(
+                             storageBytes(format.layout.format)),
+                     begin);
     return nullptr;
   };
   runtime::Stream::Dropped dropped;

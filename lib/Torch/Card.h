@@ -39,6 +39,9 @@ public:
 
   runtime::DeviceMemory memory;
   runtime::CardClock clock;
+  /// When the link to the host, and what else copies outside of programs, is
+  /// free; for profilers.
+  runtime::CardClock link;
   /// Held while a program runs on the card.
   std::mutex executionMutex;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device's part of torch.profiler, for ProfilerActivity.PrivateUse1: a
-// slice per kernel on the lane of its stream, in the device's clock, and one
-// per launch on the lane of the thread that launched it.
+// slice per kernel on the lane of its stream, in the device's clock, one per
+// transfer on a lane of the card, and one per launch or call of a transfer on
+// the lane of the thread that made it.
 #include "Trace.h"
 
 #include <libkineto.h>
@@ -19,6 +20,9 @@ namespace spyre::device {
 namespace {
 
 using libkineto::ActivityType;
+
+/// Lane of a card's transfers, after those of its streams.
+constexpr int32_t kTransferLane = static_cast<int32_t>(Card::kNumStreams);
 
 /// Nanoseconds since 1970, PyTorch's clock of traces, at hostSeconds() == 0.
 int64_t epochInNanoseconds() {
@@ -40,6 +44,7 @@ public:
     if (!trace)
       return;
     records = trace->stop();
+    transfers = trace->takeTransfers();
     trace.reset();
   }
 
@@ -63,7 +68,7 @@ public:
     for (const RunRecord &run : records) {
       const libkineto::ITraceActivity *linked =
           findLinked(static_cast<int32_t>(run.launch.correlation));
-      addLaunch(run.launch, linked, logger);
+      addCall("spyreLaunchProgram", run.launch, linked, logger);
       if (lane != std::make_pair(run.launch.device, run.launch.stream)) {
         lane = {run.launch.device, run.launch.stream};
         laneEnd = 0;
@@ -76,6 +81,7 @@ public:
         addKernel(run, kernel, linked, laneEnd, logger);
     }
     records.clear();
+    addTransfers(findLinked, startTime, logger);
   }
 
   std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override {
@@ -102,11 +108,60 @@ private:
     return *buffer->activities.back();
   }
 
-  void addLaunch(const LaunchRecord &launch,
-                 const libkineto::ITraceActivity *linked,
-                 libkineto::ActivityLogger &logger) {
+  void addTransfers(const libkineto::getLinkedActivityCallback &findLinked,
+                    int64_t startTime, libkineto::ActivityLogger &logger) {
+    c10::DeviceIndex device = -1;
+    int64_t laneEnd = 0;
+    for (const TransferRecord &transfer : transfers) {
+      const libkineto::ITraceActivity *linked =
+          findLinked(static_cast<int32_t>(transfer.launch.correlation));
+      addCall(transfer.isQueued ? "spyreCopyAsync" : "spyreCopy",
+              transfer.launch, linked, logger);
+      if (device != transfer.launch.device) {
+        device = transfer.launch.device;
+        laneEnd = 0;
+        logger.handleResourceInfo(
+            {kTransferLane, kTransferLane, device, "transfers"}, startTime);
+      }
+      addTransfer(transfer, linked, laneEnd, logger);
+    }
+    transfers.clear();
+  }
+
+  void addTransfer(const TransferRecord &transfer,
+                   const libkineto::ITraceActivity *linked, int64_t &laneEnd,
+                   libkineto::ActivityLogger &logger) {
+    bool isFill = transfer.kind == TransferKind::Fill;
     libkineto::GenericTraceActivity &activity =
-        add(ActivityType::PRIVATEUSE1_RUNTIME, "spyreLaunchProgram");
+        add(isFill ? ActivityType::GPU_MEMSET : ActivityType::GPU_MEMCPY,
+            isFill ? std::string("fill")
+                   : std::string("copy ") + toString(transfer.kind));
+    place(activity, transfer.start, transfer.seconds, laneEnd);
+    activity.device = transfer.launch.device;
+    activity.resource = kTransferLane;
+    connect(activity, transfer.launch, linked, /*isStart=*/false);
+    activity.addMetadata("device", static_cast<int>(transfer.launch.device));
+    activity.addMetadata("stream", transfer.launch.stream);
+    activity.addMetadata("predicted time (us)", transfer.seconds * 1e6);
+    activity.addMetadata("bytes", transfer.bytes);
+    activity.addMetadata("host time (us)", transfer.hostTime * 1e6);
+    activity.log(logger);
+  }
+
+  /// Sets the interval of a slice; rounding must not make neighbours overlap.
+  void place(libkineto::GenericTraceActivity &activity, double start,
+             double seconds, int64_t &laneEnd) const {
+    activity.startTime = std::max(toNanoseconds(start), laneEnd);
+    activity.endTime =
+        std::max(toNanoseconds(start + seconds), activity.startTime);
+    laneEnd = activity.endTime;
+  }
+
+  void addCall(const char *name, const LaunchRecord &launch,
+               const libkineto::ITraceActivity *linked,
+               libkineto::ActivityLogger &logger) {
+    libkineto::GenericTraceActivity &activity =
+        add(ActivityType::PRIVATEUSE1_RUNTIME, name);
     activity.startTime = toNanoseconds(launch.begin);
     activity.endTime = toNanoseconds(launch.end);
     activity.device = libkineto::processId();
@@ -120,12 +175,8 @@ private:
                  libkineto::ActivityLogger &logger) {
     libkineto::GenericTraceActivity &activity =
         add(ActivityType::CONCURRENT_KERNEL, kernel.name);
-    double start = run.start + kernel.startSeconds;
-    // Rounding must not make neighbours overlap.
-    activity.startTime = std::max(toNanoseconds(start), laneEnd);
-    activity.endTime = std::max(toNanoseconds(start + kernel.predictedSeconds),
-                                activity.startTime);
-    laneEnd = activity.endTime;
+    place(activity, run.start + kernel.startSeconds, kernel.predictedSeconds,
+          laneEnd);
     activity.device = run.launch.device;
     activity.resource = static_cast<int32_t>(run.launch.stream);
     connect(activity, run.launch, linked, /*isStart=*/false);
@@ -156,6 +207,7 @@ private:
   int64_t epoch = 0;
   std::unique_ptr<Trace> trace;
   std::vector<RunRecord> records;
+  std::vector<TransferRecord> transfers;
   std::unique_ptr<libkineto::CpuTraceBuffer> buffer;
 };
 
@@ -182,6 +234,8 @@ public:
 private:
   std::string profilerName = "spyre";
   std::set<ActivityType> activities = {ActivityType::CONCURRENT_KERNEL,
+                                       ActivityType::GPU_MEMCPY,
+                                       ActivityType::GPU_MEMSET,
                                        ActivityType::PRIVATEUSE1_RUNTIME};
 };
 

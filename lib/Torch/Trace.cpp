@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Trace.h"
 
+#include "Spyre/Device/DeviceSpec.h"
+
 #include <algorithm>
 #include <atomic>
+#include <exception>
 #include <sys/syscall.h>
 #include <tuple>
 #include <unistd.h>
@@ -85,6 +88,76 @@ void recordRun(const RunRecord &record) {
     std::lock_guard<std::mutex> traceLock(trace->mutex);
     trace->records.push_back(record);
   }
+}
+
+std::vector<TransferRecord> Trace::takeTransfers() {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::stable_sort(transfers.begin(), transfers.end(),
+                   [](const TransferRecord &a, const TransferRecord &b) {
+                     return std::tie(a.launch.device, a.start) <
+                            std::tie(b.launch.device, b.start);
+                   });
+  return std::move(transfers);
+}
+
+const char *toString(TransferKind kind) {
+  switch (kind) {
+  case TransferKind::HostToDevice:
+    return "host to device";
+  case TransferKind::DeviceToHost:
+    return "device to host";
+  case TransferKind::DeviceToDevice:
+    return "device to device";
+  case TransferKind::CardToCard:
+    return "card to card";
+  case TransferKind::Fill:
+    return "fill";
+  }
+  return "";
+}
+
+/// What a transfer takes on the device, by its bytes alone.
+static double predictSeconds(TransferKind kind, int64_t bytes) {
+  static const DeviceSpec spec;
+  auto count = static_cast<double>(bytes);
+  switch (kind) {
+  case TransferKind::DeviceToDevice:
+    return 2 * count / spec.effectiveMemoryBytesPerSecond;
+  case TransferKind::Fill:
+    return count / spec.effectiveMemoryBytesPerSecond;
+  default:
+    return count / spec.hostLinkBytesPerSecond();
+  }
+}
+
+void recordTransfer(LaunchRecord launch, TransferKind kind, bool isQueued,
+                    int64_t bytes, double begin) {
+  double end = runtime::hostSeconds();
+  if (!isQueued)
+    launch.end = end;
+  TransferRecord record{launch, kind, isQueued, bytes, 0, 0, end - begin};
+  record.seconds = predictSeconds(kind, bytes);
+  record.start =
+      card(launch.device)
+          .link.occupy(std::max(begin, end - record.seconds), record.seconds);
+  OpenTraces &open = openTraces();
+  std::lock_guard<std::mutex> lock(open.mutex);
+  for (Trace *trace : open.traces) {
+    std::lock_guard<std::mutex> traceLock(trace->mutex);
+    trace->transfers.push_back(record);
+  }
+}
+
+TransferScope::TransferScope(TransferKind kind, c10::DeviceIndex device,
+                             int64_t bytes)
+    : kind(kind), bytes(bytes), numExceptions(std::uncaught_exceptions()) {
+  if (isTracing())
+    launch = beginLaunch(device, currentStream(device));
+}
+
+TransferScope::~TransferScope() {
+  if (launch && std::uncaught_exceptions() == numExceptions)
+    recordTransfer(*launch, kind, /*isQueued=*/false, bytes, launch->begin);
 }
 
 void pushCorrelation(uint64_t id) { correlations.push_back(id); }

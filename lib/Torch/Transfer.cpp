@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Transfer.h"
 #include "Eager.h"
+#include "Trace.h"
 
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/Error.h"
@@ -268,6 +269,21 @@ void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
     std::memcpy(storage.deviceBytes(), image, storage.nbytes());
 }
 
+/// Bytes of a tensor's elements on the device.
+static int64_t deviceBytesOf(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = storageOf(tensor);
+  return tensor.numel() *
+         (storage.format && isNative(tensor)
+              ? static_cast<int64_t>(
+                    storageBytes(storage.format->layout.format))
+              : static_cast<int64_t>(tensor.itemsize()));
+}
+
+static TransferScope traceTransfer(TransferKind kind,
+                                   const at::Tensor &onDevice) {
+  return {kind, storageOf(onDevice).deviceIndex(), deviceBytesOf(onDevice)};
+}
+
 at::Tensor toHost(const at::Tensor &source) {
   if (source.device().is_cpu())
     return source;
@@ -276,6 +292,7 @@ at::Tensor toHost(const at::Tensor &source) {
     return at::empty_strided(source.sizes(), source.strides(),
                              source.options().device(c10::kCPU));
   checkBacked(source, storage);
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
   if (isNative(source) &&
       source.numel() < storage.format->numElements() / kImageRatio) {
     std::vector<uint8_t> packed = gather(source, storage);
@@ -303,6 +320,7 @@ static at::Tensor widen(const at::Tensor &source) {
       source.scalar_type() == c10::kBool)
     return toHost(source);
   checkBacked(source, storage);
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
   bool few = source.numel() < storage.format->numElements() / kImageRatio;
   std::vector<uint8_t> codes =
       few ? gather(source, storage) : readCodes(storage);
@@ -343,6 +361,7 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   if (count == 0)
     return;
   checkBacked(destination, storage);
+  TransferScope scope = traceTransfer(TransferKind::HostToDevice, destination);
   if (isWholeHome(destination))
     storage.beginOverwrite();
   c10::ScalarType dtype = destination.scalar_type();
@@ -425,7 +444,11 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   scatter(packed, destination, storage);
 }
 
+/// Whether two tensors may share elements.
 static bool overlaps(const at::Tensor &a, const at::Tensor &b) {
+  // PyTorch finds views that are not dense too hard, wherever they lie.
+  if (!a.is_alias_of(b))
+    return false;
   at::MemOverlapStatus status = at::get_overlap_status(a, b);
   return status != at::MemOverlapStatus::No;
 }
@@ -437,6 +460,9 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
   SpyreStorageImpl &to = storageOf(destination);
   checkBacked(source, from);
   checkBacked(destination, to);
+  TransferKind kind = from.deviceIndex() == to.deviceIndex()
+                          ? TransferKind::DeviceToDevice
+                          : TransferKind::CardToCard;
 
   // Copies of whole storages (deepcopy, save) come as uint8 tensors over
   // them: the copy takes the format with the bytes.
@@ -446,6 +472,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
       static_cast<size_t>(source.numel()) == from.nbytes() &&
       static_cast<size_t>(destination.numel()) == to.nbytes() &&
       source.is_contiguous() && destination.is_contiguous()) {
+    TransferScope scope = traceTransfer(kind, source);
     to.beginOverwrite();
     c10::DataPtr block = allocate(to.deviceIndex(), from.deviceSizeInBytes());
     const Allocation *allocation = allocationOf(block);
@@ -471,6 +498,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
                   (destination.scalar_type() != c10::kBool ||
                    source.scalar_type() == c10::kBool);
   if (sameBits) {
+    TransferScope scope = traceTransfer(kind, destination);
     if (isWholeHome(source) && isWholeHome(destination) &&
         source.strides() == destination.strides()) {
       if (from.format->layout == to.format->layout)
@@ -520,6 +548,7 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
       destination.sizes() == source.sizes() &&
       destination.strides() == source.strides()) {
     checkBacked(source, storage);
+    TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
     deviceToHost(storage.deviceBytes(), storage.format->layout,
                  storage.format->sizes, storage.format->strides,
                  storage.format->dtype, destination.mutable_data_ptr());
@@ -591,6 +620,7 @@ void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
                     : value.isFloatingPoint() && value.toDouble() == 0.0 &&
                           !std::signbit(value.toDouble());
   if (isZero && isNative(tensor) && isWholeHome(tensor)) {
+    TransferScope scope = traceTransfer(TransferKind::Fill, tensor);
     std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
     return;
   }

@@ -251,3 +251,101 @@ def torch_spyre_error():
     import torch_spyre
 
     return torch_spyre.SpyreError
+
+
+def test_transfers_in_a_trace(operands, tmp_path):
+    host = torch.randn(128, 64, dtype=torch.float16)
+    pinned = host.pin_memory()
+    whole = torch.arange(4 * 64, dtype=torch.int64)
+    with profile(activities=BOTH) as prof:
+        x = host.to("spyre")
+        y = whole.to("spyre")
+        x.cpu()
+        y[3].item()
+        x.t()[1:].copy_(x.t()[:-1])  # overlaps: no program
+        x.copy_(pinned, non_blocking=True)
+        work(operands, operands)
+        torch.spyre.synchronize()
+    events = export(prof, tmp_path)
+    copies = slices(events, "gpu_memcpy")
+    found = sorted((c["name"], c["args"]["bytes"]) for c in copies)
+    assert found == [
+        ("copy device to device", 63 * 128 * 2),
+        ("copy device to host", 4),
+        ("copy device to host", 128 * 64 * 2),
+        ("copy host to device", 4 * 64 * 4),
+        ("copy host to device", 128 * 64 * 2),
+        ("copy host to device", 128 * 64 * 2),
+    ]
+    lanes = assert_no_overlap([*copies, *slices(events, "kernel")])
+    (lane,) = {(c["pid"], c["tid"]) for c in copies}
+    assert lane not in {(k["pid"], k["tid"]) for k in slices(events, "kernel")}
+    assert len(lanes[lane]) == len(copies)
+    (name,) = {
+        e["args"]["name"]
+        for e in events
+        if e["name"] == "thread_name" and (e["pid"], e["tid"]) == lane
+    }
+    assert name == "transfers"
+    rate = 16 * 32e9 * 128 / 130 / 8  # PCIe 5.0 with 16 lanes
+    calls = {e["args"]["correlation"]: e for e in slices(events, "privateuse1_runtime")}
+    names = defaultdict(int)
+    for copy in copies:
+        about = copy["args"]
+        assert copy["dur"] == pytest.approx(about["predicted time (us)"], abs=2e-3)
+        if "host" in copy["name"]:
+            assert about["predicted time (us)"] == pytest.approx(
+                about["bytes"] / rate * 1e6
+            )
+        assert about["host time (us)"] > 0
+        call = calls[about["correlation"]]
+        names[call["name"]] += 1
+        # Not before the call; one that waits ends after it.
+        assert call["ts"] <= copy["ts"] + 1e-3
+        if call["name"] == "spyreCopy":
+            assert copy["ts"] + copy["dur"] <= call["ts"] + call["dur"] + 2e-3
+    assert names == {"spyreCopy": 5, "spyreCopyAsync": 1}
+    assert_nested(events)
+
+
+def test_transfers_of_many_threads_follow_each_other(tmp_path):
+    host = torch.randn(64, 64, dtype=torch.float16)
+
+    def run():
+        for _ in range(10):
+            host.to("spyre").cpu()
+
+    with profile(activities=BOTH) as prof:
+        threads = [threading.Thread(target=run) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    copies = slices(export(prof, tmp_path), "gpu_memcpy")
+    assert len(copies) == 4 * 10 * 2
+    assert len(assert_no_overlap(copies)) == 1
+
+
+def test_transfers_in_the_summary(operands):
+    with torch.spyre.profiler.profile() as prof:
+        x = torch.ones(100, dtype=torch.float32).to("spyre")
+        x.cpu()
+        x.cpu()
+    assert [(t.kind, t.bytes) for t in prof.transfers] == [
+        ("host to device", 400),
+        ("device to host", 400),
+        ("device to host", 400),
+    ]
+    lines = prof.table().splitlines()
+    assert lines[-2].startswith("device to host: 2 transfers, ")
+    assert lines[-1].startswith("host to device: 1 transfers, ")
+    assert lines[-1].endswith("400 B")
+
+
+def test_failed_transfers_leave_nothing():
+    with (
+        torch.spyre.profiler.profile() as prof,
+        pytest.raises(RuntimeError, match="does not fit the 32 bits"),
+    ):
+        torch.tensor([1 << 40]).to("spyre")
+    assert prof.transfers == []

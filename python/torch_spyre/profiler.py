@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.spyre.profiler``: which kernels ran and what they cost on the device.
 
-``torch.profiler`` with ``ProfilerActivity.PrivateUse1`` shows the same kernels
-beside what the host did, and exports them as a Chrome trace. All times are those
-that the device model predicts.
+``torch.profiler`` with ``ProfilerActivity.PrivateUse1`` shows the same beside what
+the host did, and exports it as a Chrome trace. All times are those that the device
+model predicts, if nothing else is said.
 """
 
 from __future__ import annotations
@@ -31,6 +31,24 @@ class Kernel:
     flops: int
     num_cores: int
     bottleneck: str
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A copy or fill that no kernel makes; bytes as the device holds them.
+
+    ``kind`` is "host to device", "device to host", "device to device", "card to
+    card" or "fill". It occupies the card's link for ``predicted_seconds``; the
+    model took ``host_seconds``.
+    """
+
+    kind: str
+    device: int
+    stream: int
+    bytes: int
+    start_seconds: float
+    predicted_seconds: float
+    host_seconds: float
 
 
 @dataclass(frozen=True)
@@ -72,7 +90,7 @@ def _kernel(record: dict[str, Any]) -> Kernel:
 
 
 class profile:
-    """Context manager that records the kernels of all devices and threads.
+    """Context manager that records kernels and transfers of all devices.
 
     ``with torch.spyre.profiler.profile() as p: ...; print(p.table())``
     """
@@ -81,6 +99,8 @@ class profile:
         self._trace: Any = None
         #: What ran, by device, stream and start; filled at the end.
         self.kernels: list[Kernel] = []
+        #: Transfers outside of kernels, by device and start; likewise.
+        self.transfers: list[Transfer] = []
 
     def start(self) -> None:
         """Start recording. Raises RuntimeError if it was started before."""
@@ -93,6 +113,7 @@ class profile:
         if self._trace is None:
             raise RuntimeError("the profiler has not been started")
         self.kernels = [_kernel(r) for r in self._trace.stop()]
+        self.transfers = [Transfer(**t) for t in self._trace.take_transfers()]
         self._trace = None
 
     def __enter__(self) -> profile:
@@ -109,7 +130,7 @@ class profile:
     def table(
         self, sort_by: str = "predicted_seconds", row_limit: int | None = None
     ) -> str:
-        """``summary()`` as text, with a line of totals."""
+        """``summary()`` as text, then totals of kernels and transfers."""
         rows = self.summary(sort_by)
         total = sum(r.predicted_seconds for r in rows)
         cells = [
@@ -145,6 +166,13 @@ class profile:
             f"{calls} kernels, {total * 1e6:.3f} us predicted, "
             f"{read} read, {written} written"
         )
+        for kind in sorted({t.kind for t in self.transfers}):
+            same = [t for t in self.transfers if t.kind == kind]
+            lines.append(
+                f"{kind}: {len(same)} transfers, "
+                f"{sum(t.predicted_seconds for t in same) * 1e6:.3f} us predicted, "
+                f"{_size(sum(t.bytes for t in same))}"
+            )
         return "\n".join(lines)
 
 

@@ -113,4 +113,14 @@ TEST(DeviceSpec, Files) {
   EXPECT_THROW(DeviceSpec::fromJsonFile(path), Error);
 }
 
+TEST(DeviceSpec, RateOfTheHostLink) {
+  DeviceSpec spec;
+  EXPECT_NEAR(spec.hostLinkBytesPerSecond(), 63.015e9, 1e6);
+  spec.pcieLanes = 4;
+  spec.pcieGeneration = 2;
+  EXPECT_DOUBLE_EQ(spec.hostLinkBytesPerSecond(), 2e9);
+  spec.pcieGeneration = 3;
+  EXPECT_NEAR(spec.hostLinkBytesPerSecond(), 3.938e9, 1e6);
+}
+
 } // namespace

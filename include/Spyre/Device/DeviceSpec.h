@@ -99,6 +99,9 @@ struct DeviceSpec {
     return static_cast<double>(ringBytesPerCycle) * clockHertz;
   }
   double ringHopSeconds() const { return ringHopCycles / clockHertz; }
+  /// Bytes per second between host and card in one direction: lanes times the
+  /// PCIe generation's rate (2.5, 5, 8, 16, 32, ... GT/s), less its line code.
+  double hostLinkBytesPerSecond() const;
 
   /// All numbers above, in their order.
   static const std::vector<ParameterInfo> &parameters();
