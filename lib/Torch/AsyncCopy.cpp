@@ -34,14 +34,14 @@ bool copyAsynchronously(const at::Tensor &source,
   uint8_t *bytes = card(index).memory.at(storage.deviceAddress());
   std::shared_ptr<LaunchRecord> record;
   if (isTracing()) {
-    record =
-        std::make_shared<LaunchRecord>(beginLaunch(index, currentStream(index)));
+    record = std::make_shared<LaunchRecord>(
+        beginLaunch(index, currentStream(index)));
     record->end = runtime::hostSeconds();
   }
   // The work holds both storages: no memory is freed before it has run.
   auto work = [kept = onDevice.storage(), held = host.storage(), &storage,
-               image, bytes, format = *storage.format,
-               toDevice, record](runtime::Stream &) -> runtime::FailureRef {
+               image, bytes, format = *storage.format, toDevice,
+               record](runtime::Stream &) -> runtime::FailureRef {
     double begin = runtime::hostSeconds();
     if (toDevice) {
       convertToDevice(image, format, bytes);
@@ -53,14 +53,13 @@ bool copyAsynchronously(const at::Tensor &source,
                    format.dtype, image);
     }
     if (record)
-      recordTransfer(*record,
-                     toDevice ? TransferKind::HostToDevice
-                              : TransferKind::DeviceToHost,
-                     /*isQueued=*/true,
-                     format.numElements() *
-                         static_cast<int64_t>(
-                             storageBytes(format.layout.format)),
-                     begin);
+      recordTransfer(
+          *record,
+          toDevice ? TransferKind::HostToDevice : TransferKind::DeviceToHost,
+          /*isQueued=*/true,
+          format.numElements() *
+              static_cast<int64_t>(storageBytes(format.layout.format)),
+          begin);
     return nullptr;
   };
   runtime::Stream::Dropped dropped;

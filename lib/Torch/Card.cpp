@@ -194,10 +194,9 @@ Card &card(c10::DeviceIndex index) {
       ::pthread_atfork(nullptr, nullptr, [] { badFork = true; });
   });
   if (isNew && isRuntimeLogged())
-    logRuntime(
-        "spyre:" + std::to_string(index) + " is put to use, " +
-        std::to_string((*cards)[index]->memory.capacityInBytes() >> 30) +
-        " GiB of device memory");
+    logRuntime("spyre:" + std::to_string(index) + " is put to use, " +
+               std::to_string((*cards)[index]->memory.capacityInBytes() >> 30) +
+               " GiB of device memory");
   return *(*cards)[index];
 }
 

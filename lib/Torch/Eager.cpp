@@ -406,8 +406,7 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
     roots.push_back(makeTensor(format, call.device));
     storages.push_back(roots.back().storage());
   }
-  entry.graph->launch(call.device, std::move(storages), shifts,
-                      &info.numBytes);
+  entry.graph->launch(call.device, std::move(storages), shifts, &info.numBytes);
   std::vector<at::Tensor> values;
   for (const OutputInfo &info : entry.values) {
     const at::Tensor &root = roots[info.root];

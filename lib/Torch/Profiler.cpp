@@ -233,10 +233,9 @@ public:
 
 private:
   std::string profilerName = "spyre";
-  std::set<ActivityType> activities = {ActivityType::CONCURRENT_KERNEL,
-                                       ActivityType::GPU_MEMCPY,
-                                       ActivityType::GPU_MEMSET,
-                                       ActivityType::PRIVATEUSE1_RUNTIME};
+  std::set<ActivityType> activities = {
+      ActivityType::CONCURRENT_KERNEL, ActivityType::GPU_MEMCPY,
+      ActivityType::GPU_MEMSET, ActivityType::PRIVATEUSE1_RUNTIME};
 };
 
 REGISTER_PRIVATEUSE1_PROFILER(ActivityProfiler);

@@ -272,11 +272,10 @@ void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
 /// Bytes of a tensor's elements on the device.
 static int64_t deviceBytesOf(const at::Tensor &tensor) {
   const SpyreStorageImpl &storage = storageOf(tensor);
-  return tensor.numel() *
-         (storage.format && isNative(tensor)
-              ? static_cast<int64_t>(
-                    storageBytes(storage.format->layout.format))
-              : static_cast<int64_t>(tensor.itemsize()));
+  return tensor.numel() * (storage.format && isNative(tensor)
+                               ? static_cast<int64_t>(storageBytes(
+                                     storage.format->layout.format))
+                               : static_cast<int64_t>(tensor.itemsize()));
 }
 
 static TransferScope traceTransfer(TransferKind kind,

@@ -45,9 +45,9 @@ std::vector<HomeDim> describeHome(const StorageFormat &format) {
         dim.granule = 0;
     dims.push_back(dim);
   }
-  std::sort(
-      dims.begin(), dims.end(),
-      [](const HomeDim &a, const HomeDim &b) { return a.stride > b.stride; });
+  std::sort(dims.begin(), dims.end(), [](const HomeDim &a, const HomeDim &b) {
+    return a.stride > b.stride;
+  });
   return dims;
 }
 
