@@ -120,8 +120,8 @@ int64_t KernelBuilder::getGranularity(unsigned dim) const {
     if (stickDim < 0)
       continue;
     int64_t stick = ::spyre::elemsPerStick(place.layout.getDataFormat());
-    AffineExpr lane = simplifyWithRanges(
-        maps[operand].getResult(stickDim) % stick, extents);
+    AffineExpr lane =
+        simplifyWithRanges(maps[operand].getResult(stickDim) % stick, extents);
     if (lane == variable || lane == variable % stick)
       granularity = std::max(granularity, stick);
   }
