@@ -12,7 +12,7 @@ import pytest
 import torch
 from numerics import assert_exact, compiled
 
-COUNT = int(os.environ.get("SPYRE_RANDOM_GRAPHS", 24))
+COUNT = int(os.environ.get("SPYRE_RANDOM_GRAPHS", 16))
 SEED = int(os.environ.get("SPYRE_RANDOM_SEED", 0))
 SIZES = [1, 2, 3, 5, 7, 16, 31, 63, 64, 65, 127, 130]
 MOST = 1 << 14
@@ -30,8 +30,9 @@ LIMIT = {
 class Program:
     """A straight-line program built while it runs on the CPU."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, gradient=False):
         self.random = random.Random(seed)
+        self.gradient = gradient
         self.lines = []
         self.names = {}
         self.arguments = []
@@ -55,6 +56,8 @@ class Program:
     def argument(self, shape=None, dtype=None):
         """A new argument; sometimes a view that is not contiguous."""
         r = self.random
+        if self.gradient and dtype is None:
+            dtype = torch.float32
         dtype = dtype or r.choice(
             [torch.float16] * 5
             + [torch.float32, torch.bfloat16, torch.int32, torch.int64, torch.bool]
@@ -238,7 +241,8 @@ class Program:
             steps = f"torch.arange({size}, device={x}.device)"
             steps += f".view({[-1] + [1] * (t.dim() - 1 - dims[0])}).to({x}.dtype)"
             return f"({x}.clamp(-3, 3) * {size} + {steps}).{name}({dims[0]}, {keep})"
-        if r.random() < 0.5:
+        # Equal extremes share the gradient: not whole numbers.
+        if r.random() < 0.5 and not self.gradient:
             name = r.choice(["amax", "amin"])
             return f"{x}.{name}({dims}, {keep})"
         return f"{x}.sum({dims}, {keep})"
@@ -288,7 +292,9 @@ class Program:
 
     def step(self):
         kinds = [self.pointwise] * 4 + [self.view] * 3 + [self.movement] * 2
-        kinds += [self.reduction] * 2 + [self.matmul, self.convert, self.update]
+        kinds += [self.reduction] * 2 + [self.matmul]
+        if not self.gradient:
+            kinds += [self.convert, self.update]
         before = len(self.arguments), dict(self.names)
         expression = self.random.choice(kinds)()
         if expression is not None:
@@ -359,6 +365,58 @@ def run_program(seed):
             program.arguments, arguments, wanted_arguments, strict=True
         ):
             assert_exact(actual.cpu(), expected, f"{where}argument {name}")
+
+
+def run_gradient(seed):
+    program = Program(seed, gradient=True)
+    source = program.build(random.Random(seed).randrange(3, 16))
+    scope = {"torch": torch}
+    exec(source, scope)
+
+    def gradients(function, device):
+        arguments = [
+            v.clone().to(device).requires_grad_(v.is_floating_point())
+            for _, v in program.arguments
+        ]
+        results = [r for r in function(*arguments) if r.requires_grad]
+        if not results:
+            return None
+        # Gradients that are neither equal nor contiguous.
+        weights = [
+            torch.arange(r.numel(), device=device).remainder(3).to(r.dtype)
+            for r in results
+        ]
+        loss = [
+            (r.reshape(-1) * w).sum() for r, w in zip(results, weights, strict=True)
+        ]
+        sum(loss).backward()
+        return [a.grad for a in arguments]
+
+    wanted = gradients(scope["program"], "cpu")
+    if wanted is None:
+        return
+    exact = LIMIT[torch.float32]
+    if any(g is not None and g.abs().max() > exact for g in wanted):
+        return
+    for way in "eager", "compiled":
+        function = scope["program"]
+        where = f"gradient, seed {seed}, {way}:\n{source}"
+        try:
+            actual = gradients(
+                compiled(function) if way == "compiled" else function, "spyre"
+            )
+        except Exception as error:
+            raise AssertionError(f"{where}{error}") from error
+        for (name, _), a, e in zip(program.arguments, actual, wanted, strict=True):
+            assert (a is None) == (e is None), f"{where}argument {name}"
+            if a is not None:
+                assert_exact(a.cpu(), e, f"{where}argument {name}")
+
+
+@pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
+@pytest.mark.parametrize("seed", range(SEED, SEED + COUNT))
+def test_random_gradient(seed):
+    run_gradient(seed)
 
 
 @pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
