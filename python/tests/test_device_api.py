@@ -483,3 +483,36 @@ def test_autocast():
         assert y.dtype == torch.float16 and y.softmax(1).dtype == torch.float32
     y.float().sum().backward()
     assert linear.weight.grad.dtype == torch.float32
+
+
+def test_what_cuda_has_too():
+    with torch.spyre.device_of(torch.ones(1)):
+        pass
+    with torch.spyre.device_of(torch.ones(1, device="spyre")):
+        assert torch.spyre.current_device() == 0
+    before = torch.spyre.current_stream()
+    with torch.spyre.stream(None):
+        assert torch.spyre.current_stream() == before
+    assert torch.spyre.Stream.priority_range() == (0, -1)
+    assert torch.spyre.is_bf16_supported()
+    dtypes = torch.spyre.get_device_capability()["supported_dtypes"]
+    assert torch.float16 in dtypes and torch.float64 not in dtypes
+
+
+@pytest.mark.parametrize("overflows", [False, True])
+def test_grad_scaler(overflows):
+    """As on the CPU, whose float64 the device does not have."""
+
+    def step(device):
+        scaler = torch.amp.GradScaler(device, init_scale=8.0, growth_interval=1)
+        weight = torch.ones(3, device=device, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], 0.1)
+        loss = (weight * (float("inf") if overflows else 2.0)).sum()
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        gradient = weight.grad.cpu()
+        scaler.step(optimizer)
+        scaler.update()
+        return gradient.tolist(), weight.tolist(), scaler.get_scale()
+
+    assert step("spyre") == step("cpu")

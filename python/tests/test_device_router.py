@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
+from pathlib import Path
+
 import pytest
 import torch
+import torch_spyre
 import torch_spyre.compile_backend
 from torch_spyre import _router
 
@@ -63,3 +66,26 @@ def test_inductor_refuses_spyre_tensors():
     with pytest.raises(RuntimeError, match="backend='spyre'"):
         torch.compile(lambda x: x + 1, backend="inductor")(x)
     assert x.cpu().tolist() == [1, 1, 1]
+
+
+def test_dynamo_does_not_follow_eager_calls():
+    """What is left of a compiled function after a graph break runs eagerly."""
+    from torch._dynamo.convert_frame import register_bytecode_hook
+
+    torch._dynamo.reset()
+    torch_spyre._C._forget_eager_programs()
+    files = []
+
+    @torch.compile(backend="spyre")
+    def function(x):
+        with torch.spyre.device(0):  # nothing that Dynamo knows
+            return x * torch.spyre.device_count() + x
+
+    hook = register_bytecode_hook(lambda old, new: files.append(old.co_filename))
+    try:
+        x = torch.ones(17, 3, dtype=torch.float32, device="spyre")
+        assert function(x).eq(2).all()
+    finally:
+        hook.remove()
+    names = {Path(f).name for f in files}
+    assert Path(__file__).name in names and "_eager.py" not in names

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,6 +107,28 @@ class device:
         _C.set_device(self._previous)
 
 
+class device_of(device):
+    """Context manager that makes a tensor's or storage's device current, if it has
+    a spyre one.
+    """
+
+    def __init__(self, obj: torch.Tensor | torch.UntypedStorage) -> None:
+        on_spyre = obj.device.type == "spyre"
+        super().__init__(obj.device if on_spyre else None)
+
+
+def get_device_capability(device: Device = None) -> dict[str, Any]:
+    """What a device can do, as ``torch.accelerator.get_device_capability`` says."""
+    return torch.accelerator.get_device_capability(
+        torch.device("spyre", _index(device))
+    )
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether bfloat16 tensors exist; the device holds them as DL16."""
+    return True
+
+
 def get_device_name(device: Device = None) -> str:
     """Name of a device."""
     _index(device)
@@ -165,6 +188,11 @@ class Stream(torch.Stream):
             cls, torch.device("spyre", _index(device)), priority=priority, **kwargs
         )
 
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """The least and the greatest priority."""
+        return 0, -1
+
     @property
     def id(self) -> int:
         """0 for the default stream, 1 to 32 of low, 33 to 64 of high priority."""
@@ -198,9 +226,9 @@ class Event(torch.Event):
         return 1e3 * (stop - start)
 
 
-def stream(stream: torch.Stream) -> torch.Stream:
-    """Context manager that makes a stream current."""
-    return stream
+def stream(stream: torch.Stream | None) -> AbstractContextManager[Any]:
+    """Context manager that makes a stream current; None changes nothing."""
+    return nullcontext() if stream is None else stream
 
 
 def current_stream(device: Device = None) -> torch.Stream:
@@ -371,11 +399,20 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_C)})
 
 
+def _untraced(function: Any) -> Any:
+    """A function that _C calls, hidden from Dynamo if there is one.
+
+    Dynamo follows an eager call of a compiled function's remainder into it.
+    """
+    dynamo = sys.modules.get("torch._dynamo")
+    return function if dynamo is None else dynamo.disable(function)
+
+
 def _is_candidate(qualified: str, overload: str) -> bool:
     # Not needed by `import torch`, and slow to import.
     from torch_spyre import _eager
 
-    return _eager.is_candidate(qualified, overload)
+    return _untraced(_eager.is_candidate)(qualified, overload)
 
 
 def _compile_call(
@@ -383,7 +420,7 @@ def _compile_call(
 ) -> Any:
     from torch_spyre import _eager
 
-    return _eager.compile_call(qualified, overload, arguments, generic)
+    return _untraced(_eager.compile_call)(qualified, overload, arguments, generic)
 
 
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:

@@ -21,6 +21,7 @@ _tensor_to = torch.Tensor.to
 _module_to = torch.nn.Module.to
 _empty = torch.empty
 _tensor_str = torch._tensor_str._tensor_str
+_unscale = torch.amp.GradScaler.unscale_
 
 # Ids of the parameters that a running nn.Module.to stores with dimension
 # order [1, 0].
@@ -181,6 +182,18 @@ def tensor_str(self: torch.Tensor, indent: int) -> str:
     return _tensor_str(self, indent)
 
 
+def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
+    """torch.amp.GradScaler.unscale_, which inverts the scale in float64: on the CPU."""
+    scale = self._scale
+    if scale is None or scale.device.type != "spyre":
+        return _unscale(self, optimizer)
+    self._scale = scale.cpu()
+    try:
+        _unscale(self, optimizer)
+    finally:
+        self._scale = scale
+
+
 def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """How a tensor or storage is sent to another process, refused for spyre's."""
 
@@ -214,6 +227,7 @@ def install() -> None:
     torch.nn.Module.to = module_to
     torch.nn.Module.spyre = module_spyre
     torch._tensor_str._tensor_str = tensor_str
+    torch.amp.GradScaler.unscale_ = unscale_
 
     empty.__name__ = empty.__qualname__ = "empty"
     empty.__doc__ = _empty.__doc__
