@@ -127,6 +127,14 @@ static bool isTranscendental(const BodyOp &op) {
 void BodyProgram::finish() {
   fuseRounding();
   findChains();
+  for (BodyConstant &c : constants)
+    for (bool ieee : {false, true}) {
+      float &rounded = c.rounded[ieee];
+      rounded = c.value.f;
+      Rounding rounding = roundingOf(c.elem, ieee);
+      if (isFloat(c.elem) && rounding != Rounding::None)
+        kernels().round(&rounded, &rounded, 1, rounding);
+    }
   int numRegs = static_cast<int>(regElem.size());
   scratch.assign(numRegs, -1);
   std::vector<int> lastUse(numRegs, -1);
@@ -194,7 +202,7 @@ void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
   for (const BodyConstant &c : program.constants) {
     Scalar value = c.value;
     if (isFloat(c.elem))
-      value.f = core.roundScalar(value.f, c.elem);
+      value.f = c.rounded[core.ieee];
     setScalar(c.reg, c.elem, value);
   }
   for (auto [reg, slot] : program.captured)
@@ -290,10 +298,8 @@ static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
-/// Runs `op` and the rest of its chain; frame.ptr of the last result says
-/// where to.
-static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
-  ChainStep steps[kMaxChain];
+void spyre::runtime::makeChain(const BodyOp *op, const BodyFrame &frame,
+                               ChainStep *steps) {
   for (unsigned s = 0; s < op->chain; ++s) {
     bool isReversed = s > 0 && op[s].b == op[s - 1].dst;
     int other = isReversed ? op[s].a : op[s].b;
@@ -301,6 +307,13 @@ static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
                 static_cast<const float *>(frame.ptr[other]),
                 frame.step[other]};
   }
+}
+
+/// Runs `op` and the rest of its chain; frame.ptr of the last result says
+/// where to.
+static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
+  ChainStep steps[kMaxChain];
+  makeChain(op, frame, steps);
   int last = op[op->chain - 1].dst;
   frame.step[last] = 1;
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),

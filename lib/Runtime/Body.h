@@ -54,6 +54,8 @@ struct BodyConstant {
   int reg;
   Elem elem;
   Scalar value; ///< float types: before rounding
+  /// Float types: rounded for DL16 and for IEEE numerics, by finish().
+  float rounded[2] = {0, 0};
 };
 
 struct BodyProgram {
@@ -105,6 +107,9 @@ void enterBody(Core &core, const BodyProgram &program, BodyFrame &frame);
 /// uniform inputs are those of the last run, and so are uniform results.
 void runBody(Core &core, const BodyProgram &program, BodyFrame &frame, size_t n,
              bool keepUniform = false);
+
+/// The steps of the chain that `op` begins, over the frame's operands.
+void makeChain(const BodyOp *op, const BodyFrame &frame, ChainStep *steps);
 
 /// Scratch buffer number `index`, at least kBlock 8-byte values.
 void *scratchBuffer(Core &core, int index);

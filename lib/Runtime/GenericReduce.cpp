@@ -102,6 +102,31 @@ static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
   }
 }
 
+/// Sums the rows of a block whose body is one chain of operations, without
+/// writing the values down. False if it is not that.
+static bool sumChainRows(const GenericInstr &instr, const BodyFrame &frame,
+                         BlockShape shape, bool ieee, float *acc) {
+  const BodyProgram &body = instr.body;
+  if (body.ops.empty() || body.ops[0].chain != body.ops.size() ||
+      body.yields[0] != body.ops.back().dst)
+    return false;
+  const BodyOp &op = body.ops[0];
+  if (!frame.step[op.a] && !frame.step[op.b])
+    return false;
+  ChainStep steps[kMaxChain];
+  makeChain(&op, frame, steps);
+  const float *x = static_cast<const float *>(frame.ptr[op.a]);
+  for (int64_t row = 0; row < shape.rows; ++row) {
+    kernels().sumChain(x, frame.step[op.a], steps, op.chain,
+                       size_t(shape.columns), roundingOf(op.elem, ieee),
+                       acc + row);
+    x += frame.step[op.a] * shape.columns;
+    for (unsigned s = 0; s < op.chain; ++s)
+      steps[s].x += int64_t(steps[s].step) * shape.columns;
+  }
+  return true;
+}
+
 void GenericInstr::runReduction(Core &core, Nest &nest) const {
   const KernelTable &k = kernels();
   simplify(nest);
@@ -143,6 +168,8 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
   // The body is only "the input itself": no register is needed.
   bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
                  isFloat(nest.elem[0]);
+  bool isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
+                     combiner == ReduceOp::Sum && !core.shadow;
   BodyFrame frame;
   enterBody(core, body, frame);
   UniformInputs uniform(body);
@@ -176,6 +203,9 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                                    column * columns.stride[i]),
                     shape, rows.stride[i], columns.stride[i],
                     body.numScratch + i);
+        if (isSumOfRows && sumChainRows(*this, frame, shape, core.ieee,
+                                        reinterpret_cast<float *>(acc) + row))
+          continue;
         runBody(core, body, frame, size_t(shape.rows * shape.columns),
                 uniform.areAsBefore(frame, nest.numInputs));
         int reg = body.yields[0];

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "Chain.h"
 #include "Kernels.h"
 #include "Rounders.h"
 #include "VectorMath.h"
@@ -108,23 +109,6 @@ void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
 #undef SPYRE_BINARY
 }
 
-/// value[g] = op of value[g] and other(g).
-template <int N, class Other>
-static SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N],
-                               Other other) {
-  auto forEach = [&](auto op) {
-    for (int g = 0; g < N; ++g)
-      value[g] = op(value[g], other(g));
-  };
-  if (step.op == BinaryOp::Mul)
-    return forEach([](VF a, VF b) { return a * b; });
-  if (step.op == BinaryOp::Add)
-    return forEach([](VF a, VF b) { return a + b; });
-  if (step.isReversed)
-    return forEach([](VF a, VF b) { return b - a; });
-  return forEach([](VF a, VF b) { return a - b; });
-}
-
 void chain(const float *x, size_t step, const ChainStep *steps,
            unsigned numSteps, float *result, size_t n, Rounding rounding) {
   VF uniform[kMaxChain];
@@ -137,27 +121,14 @@ void chain(const float *x, size_t step, const ChainStep *steps,
       VF value[kGroup];
       for (int g = 0; g < kGroup; ++g)
         value[g] = first.at(i + g * kLanes);
-      for (unsigned s = 0; s < numSteps; ++s) {
-        const float *other = steps[s].x + i;
-        if (steps[s].step)
-          apply(steps[s], value,
-                [&](int g) { return load<VF>(other + g * kLanes); });
-        else
-          apply(steps[s], value, [&](int) { return uniform[s]; });
-        roundGroup(rounder, value);
-      }
+      applyChain(steps, numSteps, uniform, i, rounder, value);
       for (int g = 0; g < kGroup; ++g)
         store(result + i + g * kLanes, value[g]);
     }
     for (; i < n; i += kLanes) {
       size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
-      VF value[1] = {first.tail(i, rest)};
-      for (unsigned s = 0; s < numSteps; ++s) {
-        VF other = steps[s].step ? loadTail(steps[s].x + i, rest) : uniform[s];
-        apply(steps[s], value, [&](int) { return other; });
-        roundGroup(rounder, value);
-      }
-      storeTail(result + i, value[0], rest);
+      VF value = chainTail(first, steps, numSteps, uniform, i, rest, rounder);
+      storeTail(result + i, value, rest);
     }
   });
 }

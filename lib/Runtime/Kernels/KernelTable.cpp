@@ -30,6 +30,7 @@ const KernelTable *table() {
                                          floatToInt,
                                          reduceRows,
                                          accumulateRows,
+                                         sumChain,
                                          gemm,
                                          copyFloat,
                                          copyInt32,

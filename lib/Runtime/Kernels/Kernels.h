@@ -61,6 +61,8 @@ IntStatus floatToInt(const float *x, void *result, unsigned widthResult,
 
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc);
+void sumChain(const float *x, size_t step, const ChainStep *steps,
+              unsigned numSteps, size_t n, Rounding rounding, float *acc);
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "Chain.h"
 #include "Kernels.h"
 #include "Vector.h"
 
@@ -94,6 +95,18 @@ struct Chain {
 
 } // namespace
 
+/// Of the partial results of a row.
+template <class Op>
+static SPYRE_INLINE float foldPartials(const Chain<Op> (&partial)[kRegisters]) {
+  float lanes[kPartials];
+  unroll<kRegisters>(
+      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
+  for (int half = kPartials / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i)
+      lanes[i] = Op::combine(lanes[i], lanes[i + half]);
+  return lanes[0];
+}
+
 template <class Op>
 static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
   Chain<Op> partial[kRegisters];
@@ -110,13 +123,7 @@ static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
     unroll<kRegisters>(
         [&](auto r) { partial[r].add(load<VF>(last + r * kLanes)); });
   }
-  float lanes[kPartials];
-  unroll<kRegisters>(
-      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
-  for (int half = kPartials / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; ++i)
-      lanes[i] = Op::combine(lanes[i], lanes[i + half]);
-  return lanes[0];
+  return foldPartials(partial);
 }
 
 template <class Op>
@@ -158,6 +165,48 @@ static __attribute__((noinline)) void columnsOf(const float *x, size_t rows,
       partial = Op::combine(partial, *p);
     acc[j] = partial;
   }
+}
+
+void sumChain(const float *x, size_t step, const ChainStep *steps,
+              unsigned numSteps, size_t n, Rounding rounding, float *acc) {
+  VF uniform[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = splat(*steps[s].x);
+  Operand first(x, step, n);
+  dispatchRounding(rounding, [&](auto rounder) {
+    Chain<SumOp> partial[kRegisters];
+    unroll<kRegisters>(
+        [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
+    size_t j = 0;
+    auto sumGroup = [&](auto numVectors) {
+      VF value[numVectors];
+      unroll<numVectors>([&](auto r) { value[r] = first.at(j + r * kLanes); });
+      applyChain(steps, numSteps, uniform, j, rounder, value);
+      unroll<numVectors>(
+          [&](auto r) { partial[r % kRegisters].add(value[r]); });
+      j += size_t(numVectors) * kLanes;
+    };
+    constexpr std::integral_constant<int, kRegisters> one;
+    constexpr std::integral_constant<int, 2 * kRegisters> two;
+    while (j + 2 * kPartials <= n)
+      sumGroup(two);
+    if (j + kPartials <= n)
+      sumGroup(one);
+    if (j < n) {
+      float last[kPartials];
+      for (int i = 0; i < kPartials; ++i)
+        last[i] = SumOp::identity;
+      for (size_t i = j; i < n; i += kLanes) {
+        size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+        storeTail(last + (i - j),
+                  chainTail(first, steps, numSteps, uniform, i, rest, rounder),
+                  rest);
+      }
+      unroll<kRegisters>(
+          [&](auto r) { partial[r].add(load<VF>(last + r * kLanes)); });
+    }
+    *acc = SumOp::combine(*acc, foldPartials(partial));
+  });
 }
 
 #define SPYRE_REDUCE(FUNCTION)                                                 \

@@ -165,15 +165,21 @@ SPYRE_INLINE void roundGroup(Format, VF (&x)[N]) {
   for (VF &v : x)
     v = Format::round(v);
 }
-/// One test for all of them finds the rare values.
+/// One test for all of them finds the rare values: small ones but zero, which
+/// rounding as an integer keeps, and large ones.
 template <int N>
 SPYRE_INLINE void roundGroup(FormatDL16, VF (&x)[N]) {
-  VI isLarge{};
-  for (VF v : x)
-    isLarge |= bitsAs<VU>(absV(v)) >= splatU(FormatDL16::kFirstNonNumber);
-  if (!mayHold(isLarge))
+  VU least = splatU(~0u), largest{};
+  for (VF v : x) {
+    VU magnitude = bitsAs<VU>(absV(v));
+    VU below = magnitude - 1u;
+    least = select(below < least, below, least);
+    largest = select(magnitude > largest, magnitude, largest);
+  }
+  if (!mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
+               (largest >= splatU(FormatDL16::kFirstNonNumber))))
     for (VF &v : x)
-      v = FormatDL16::roundBelowNonNumber(v);
+      v = bitsAs<VF>((bitsAs<VU>(v) + 0x2000u) & 0xffffc000u);
   else
     for (VF &v : x)
       v = FormatDL16::round(v);

@@ -160,11 +160,17 @@ SPYRE_INLINE void unroll(F f) {
 /// The first n < kLanes values of p, the other lanes 1.
 SPYRE_INLINE VF loadTail(const float *p, size_t n) {
   VF v = splat(1.0f);
-  __builtin_memcpy(&v, p, n * sizeof(float));
+  if (n == 1) // a scalar: spares the call
+    v[0] = *p;
+  else
+    __builtin_memcpy(&v, p, n * sizeof(float));
   return v;
 }
 SPYRE_INLINE void storeTail(float *p, VF v, size_t n) {
-  __builtin_memcpy(p, &v, n * sizeof(float));
+  if (n == 1)
+    *p = v[0];
+  else
+    __builtin_memcpy(p, &v, n * sizeof(float));
 }
 
 /// y[i] = f(x[i]) for a function of vectors.

@@ -337,6 +337,27 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
   }
 }
 
+// Summing a chain has the bits of summing its values.
+TEST_P(FloatKernels, SumsOfChains) {
+  for (size_t n : {1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 96u, 257u, 2048u}) {
+    std::vector<float> x = n % 2 ? sampleFloats(n) : randomFloats(n, -3, 3);
+    std::vector<float> y = randomFloats(n, -2, 2), value(n);
+    for (Rounding rounding :
+         {Rounding::None, Rounding::DL16, Rounding::IEEEHalf, Rounding::BF16})
+      for (size_t step : {0, 1})
+        for (unsigned count : {1u, 2u}) {
+          const ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
+                                     {BinaryOp::Sub, true, y.data(), 1}};
+          k.chain(x.data(), 1, steps, count, value.data(), n, rounding);
+          float expected = 0.25f, found = 0.25f;
+          k.reduceRows(ReduceOp::Sum, value.data(), 1, n, 0, &expected);
+          k.sumChain(x.data(), 1, steps, count, n, rounding, &found);
+          EXPECT_TRUE(sameFloat(found, expected))
+              << n << " " << int(rounding) << " " << found << " " << expected;
+        }
+  }
+}
+
 TEST_P(FloatKernels, FusedMultiplyAddRoundsOnce) {
   std::vector<float> a = sampleFloats(3000), b = a, c = a;
   std::reverse(b.begin(), b.end());

@@ -297,6 +297,9 @@ struct KernelTable {
   /// acc[j] = op(acc[j], x[r * rowStride + j]) for r ascending.
   void (*accumulateRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                          ptrdiff_t rowStride, float *acc);
+  /// acc[0] becomes what reduceRows makes of the row that `chain` makes.
+  void (*sumChain)(const float *x, size_t step, const ChainStep *steps,
+                   unsigned numSteps, size_t n, Rounding rounding, float *acc);
 
   //===--- matrix product -------------------------------------------------===//
 
