@@ -268,6 +268,41 @@ def test_indices_of_extrema(dim):
     check(aten.cumsum.default, x, dim, units=4, terms=100)
 
 
+@pytest.mark.parametrize("dtype", [F16, F32, I64, torch.int32])
+@pytest.mark.parametrize(
+    ("shape", "dim", "k"),
+    [((13, 200), -1, 3), ((7, 65), 0, 7), ((4, 1, 63), 1, 1), ((1,), 0, 1), ((), 0, 1)],
+)
+def test_topk(shape, dim, k, dtype):
+    """Ties are many: values by PyTorch, places by their values and distinct."""
+    x = ints(*shape, dtype=dtype)
+    for largest in [True, False]:
+        arguments = (x, k, dim, largest)
+        if dtype == F32 and not largest:
+            with pytest.raises(_C.UnsupportedOp, match="smallest of float32"):
+                run(aten.topk.default, arguments, {})
+            continue
+        actual = run(aten.topk.default, arguments, {})
+        assert_exact(actual[0], x.topk(k, dim, largest)[0])
+        if x.dim():
+            assert_exact(x.gather(dim, actual[1]), actual[0])
+            # The first of equal ones comes first.
+            keys = -x if largest else x
+            assert_exact(
+                actual[1], keys.sort(dim=dim, stable=True)[1].narrow(dim, 0, k)
+            )
+
+
+def test_topk_of_nan():
+    x = torch.tensor([1.0, torch.nan, torch.inf, -2.0, torch.nan], dtype=F32)
+    actual = run(aten.topk.default, (x, 4), {})
+    assert actual[0].isnan().tolist() == [True, True, False, False]
+    assert actual[0][2:].tolist() == [torch.inf, 1.0]
+    assert actual[1].tolist() == [1, 4, 2, 0]
+    with pytest.raises(_C.UnsupportedOp, match="more than 64 results"):
+        run(aten.topk.default, (torch.zeros(100, dtype=F32), 65), {})
+
+
 def test_full_reductions():
     x = randn(4, 70, dtype=F32)
     check(aten.sum.default, x, terms=300)

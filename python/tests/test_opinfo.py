@@ -45,21 +45,21 @@ def test_script(tmp_path):
     report, page = tmp_path / "report.json", tmp_path / "page.md"
     command = [
         *(sys.executable, "-W", "ignore", str(SCRIPT), "--limit", "2", "--both"),
-        *("--only", "add", "sort", "double", "empty", "topk"),
+        *("--only", "add", "sort", "double", "empty", "kthvalue"),
         *("--state", str(tmp_path / "state")),
         *("--json", str(report), "--doc", str(page)),
     ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stderr
     assert "native: 2 of 5 fp16 entries, forward\n" in result.stdout
-    # `empty` has no gradient; of `sort` and `topk` only the sorting falls back.
+    # `empty` has no gradient; of `sort` and `kthvalue` only the sorting falls back.
     assert "native: 3 of 4 fp16 entries, backward\n" in result.stdout
     runs = json.loads(report.read_text())
     kinds = {n: r["kind"] for n, r in runs["forward"].items()}
     assert kinds == {
         "add": "native",
         "sort": "fallback",
-        "topk": "fallback",
+        "kthvalue": "fallback",
         "double": "unsupported",
         "empty": "native",
     }
@@ -69,11 +69,11 @@ def test_script(tmp_path):
     # What is known is not run again.
     state = tmp_path / "state.forward"
     lines = [json.loads(line) for line in state.read_text().splitlines()]
-    lines = [x for x in lines if x["name"] != "topk"]
+    lines = [x for x in lines if x["name"] != "kthvalue"]
     state.write_text("".join(json.dumps(x) + "\n" for x in lines))
     again = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert again.stdout == result.stdout
-    assert again.stderr.split() == ["fallback", "topk"]
+    assert again.stderr.split() == ["fallback", "kthvalue"]
 
 
 def _entry_that_overwrites(where):

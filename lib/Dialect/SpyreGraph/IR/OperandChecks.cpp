@@ -31,6 +31,15 @@ LogicalResult spyre_graph::detail::verifyOperandCount(SpyreOpInterface op,
   return error << " inputs, but has " << count;
 }
 
+LogicalResult spyre_graph::detail::verifyHasLoops(SpyreOpInterface op) {
+  // SG-OP-C4
+  auto extents = op->getAttrOfType<DenseI64ArrayAttr>("extents");
+  if (!op->hasAttr("maps") || !extents || extents.empty())
+    return op->emitOpError(
+        "must have maps and extents: it has no default form");
+  return success();
+}
+
 LogicalResult spyre_graph::detail::verifyLoopDim(SpyreOpInterface op,
                                                  int64_t dim) {
   // SG-OP-C2

@@ -120,6 +120,8 @@ SmallVector<utils::IteratorType> getDefaultLoopKinds(SpyreOpInterface op);
 /// The op has `least` to `most` logical operands.
 LogicalResult verifyOperandCount(SpyreOpInterface op, unsigned least,
                                  unsigned most);
+/// An op without a default form says its loops.
+LogicalResult verifyHasLoops(SpyreOpInterface op);
 /// `dim` is a loop dimension of an op whose default loops are its init's.
 LogicalResult verifyLoopDim(SpyreOpInterface op, int64_t dim);
 LogicalResult verifyPointwise(SpyreOpInterface op);

@@ -180,4 +180,11 @@ class SpyreGraph_Reduction<string mnemonic, string device, string comb,
   let check = "return detail::verifyReduction(*this, getDims());";
   let summary = mnemonic # " over dimensions";
 }
+
+/// Has no default form: says its loops from the beginning.
+class SpyreGraph_MappedOp<string mnemonic> : SpyreGraph_DeviceOp<mnemonic> {
+  let check = "return detail::verifyHasLoops(*this);";
+  let defaultLoops = "detail::LoopStructure()";
+}
+
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPBASE_TD

@@ -342,6 +342,29 @@ def SpyreGraph_ArgMinOp
   let summary = "row-major index over the reduced dimensions of the first minimum";
 }
 
+def SpyreGraph_TopKOp : SpyreGraph_MappedOp<"topk"> {
+  let summary = "the k largest elements along a loop, or their indices";
+  let description = [{
+    The loops that the input's map has and the init's has not are searched; the
+    one that only the init's has counts the results, the largest first. Of equal
+    elements the first comes first, and NaN before all numbers.
+  }];
+  let opArguments = (ins UnitAttr:$indices);
+  let deviceOpName = "topkvalue";
+  let combiner = "Combiner::ArgMax";
+  let layoutRule = "LayoutRule::Reduction";
+  let kinds = [{
+    ::llvm::SmallVector<::mlir::AffineMap> maps = getIndexingMaps();
+    ::llvm::SmallVector<::mlir::utils::IteratorType> kinds;
+    for (unsigned dim = 0; dim < maps.back().getNumDims(); ++dim)
+      kinds.push_back(maps.back().isFunctionOfDim(dim) &&
+                              maps.front().isFunctionOfDim(dim)
+                          ? ::mlir::utils::IteratorType::parallel
+                          : ::mlir::utils::IteratorType::reduction);
+    return kinds;
+  }];
+}
+
 class SpyreGraph_Scan<string mnemonic, string comb>
     : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = (ins I64Attr:$dim);

@@ -44,15 +44,9 @@ def SpyreGraph_AbsMaxOp
   }];
 }
 
-/// Has no default form: exists in plans only.
-class SpyreGraph_PlannedOp<string mnemonic> : SpyreGraph_DeviceOp<mnemonic> {
-  let check = "return verifyHasLoops(*this);";
-  let defaultLoops = "detail::LoopStructure()";
-}
-
 // Layer norm in parts. Statistics are two lanes, the last dimension of their
 // tensor and the operation's last loop.
-def SpyreGraph_Exx2Op : SpyreGraph_PlannedOp<"exx2"> {
+def SpyreGraph_Exx2Op : SpyreGraph_MappedOp<"exx2"> {
   let summary = "scale x the sums of x squared (lane 0) and of x (lane 1)";
   let description = [{
     With `zero_mean` lane 1 is 0. The reduced loops are those that the init's
@@ -72,7 +66,7 @@ def SpyreGraph_Exx2Op : SpyreGraph_PlannedOp<"exx2"> {
     return b.mul(accumulated, b.constantF32(getScale().convertToDouble()));
   }];
 }
-def SpyreGraph_LayerNormScaleOp : SpyreGraph_PlannedOp<"layernormscale"> {
+def SpyreGraph_LayerNormScaleOp : SpyreGraph_MappedOp<"layernormscale"> {
   let summary = "scale 1 / sqrt(var + eps) (lane 0) and shift -mean x scale (lane 1)";
   let description = [{
     Inputs: lanes 0 and 1 of what `exx2` gives, as two operands on one tensor.
@@ -92,7 +86,7 @@ def SpyreGraph_LayerNormScaleOp : SpyreGraph_PlannedOp<"layernormscale"> {
                     b.neg(b.mul(ins[1], scale)));
   }];
 }
-def SpyreGraph_ScaleShiftOp : SpyreGraph_PlannedOp<"scale_shift"> {
+def SpyreGraph_ScaleShiftOp : SpyreGraph_MappedOp<"scale_shift"> {
   let summary = "x scale + shift, times weight, plus bias, rounded once";
   let description = [{
     Inputs: x, lanes 0 and 1 of what `layernormscale` gives, as two operands on
@@ -108,29 +102,6 @@ def SpyreGraph_ScaleShiftOp : SpyreGraph_PlannedOp<"scale_shift"> {
     if (ins.size() > 4)
       y = b.add(y, ins[4]);
     return y;
-  }];
-}
-
-def SpyreGraph_TopKOp : SpyreGraph_PlannedOp<"topk"> {
-  let summary = "the k largest elements along a loop, or their indices";
-  let description = [{
-    The loops that the input's map has and the init's has not are searched; the
-    one that only the init's has counts the results, the largest first. Of equal
-    elements the first comes first, and NaN before all numbers.
-  }];
-  let opArguments = (ins UnitAttr:$indices);
-  let deviceOpName = "topkvalue";
-  let combiner = "Combiner::ArgMax";
-  let layoutRule = "LayoutRule::Reduction";
-  let kinds = [{
-    ::llvm::SmallVector<::mlir::AffineMap> maps = getIndexingMaps();
-    ::llvm::SmallVector<::mlir::utils::IteratorType> kinds;
-    for (unsigned dim = 0; dim < maps.back().getNumDims(); ++dim)
-      kinds.push_back(maps.back().isFunctionOfDim(dim) &&
-                              maps.front().isFunctionOfDim(dim)
-                          ? ::mlir::utils::IteratorType::parallel
-                          : ::mlir::utils::IteratorType::reduction);
-    return kinds;
   }];
 }
 
