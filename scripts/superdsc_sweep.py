@@ -36,7 +36,9 @@ def run_pytest(file: Path, results: Path) -> bool:
     environment = {**os.environ, "SPYRE_CHECK_SUPERDSC": str(results)}
     log = results.with_suffix(".log")
     with log.open("w") as out:
+        # Each graph is compiled three times: tests take longer than usual.
         command = [sys.executable, "-m", "pytest", "-q", str(file)]
+        command += ["-o", "faulthandler_timeout=3600"]
         return (
             subprocess.run(
                 command, cwd=ROOT, env=environment, stdout=out, stderr=out

@@ -51,6 +51,14 @@ def _run(graph: Any, highest: int) -> tuple[list[torch.Tensor], list[float]]:
     return after, [kernel["predicted_seconds"] for kernel in graph.report()]
 
 
+def _try(graph: Any, highest: int) -> tuple[list[torch.Tensor], list[float], str]:
+    """What _run gives and no error, or the error: what happened, not where."""
+    try:
+        return *_run(graph, highest), ""
+    except _C.SpyreError as error:
+        return [], [], str(error).split("error: ", 1)[-1]
+
+
 def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     bits = _BITS[a.element_size()]
     return torch.equal(
@@ -95,14 +103,13 @@ def check(builder: Any, options: dict[str, Any]) -> dict[str, Any]:
         differ = _rewritten(folder / "superdsc")
         if differ:
             return {"result": "differs", "why": "rewritten bytes", "text": str(differ)}
-    try:
-        expected, times = _run(direct, highest=1)
-    except _C.SpyreError:
-        # An index outside of a table of one row.
-        expected, times = _run(direct, highest=0)
-        actual, other = _run(through, highest=0)
-    else:
-        actual, other = _run(through, highest=1)
+    for highest in (1, 0):  # An index of 1 is outside of a table of one row.
+        expected, times, error = _try(direct, highest)
+        actual, other, other_error = _try(through, highest)
+        if error != other_error:
+            return {"result": "differs", "why": "error", "text": other_error}
+        if not error:
+            break
     bad = [
         number
         for number, (a, b) in enumerate(zip(expected, actual, strict=True))

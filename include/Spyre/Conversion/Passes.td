@@ -22,7 +22,8 @@ def ConvertSpyreGraphToKTIR
 
     Constraints:
     - SG-TO-KTIR-C1: the function is planned: operands are function arguments
-      or placed allocations with a layout, every op has a work division.
+      or placed allocations with a layout, every op has a work division,
+      arguments have element types that stand for host types.
     - SG-TO-KTIR-C2: an indirectly accessed dimension is one whole device
       dimension outside the stick.
     - SG-TO-KTIR-C3: in LX, an operand's coordinates are loop dimensions, zeros,

@@ -3,6 +3,7 @@
 
 #include "KernelBuilder.h"
 #include "Spyre/Conversion/Passes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -18,30 +19,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
-
-/// The host dtype whose values an element type holds (spec/layouts.md).
-StringRef getHostDtypeName(Type type) {
-  if (type.isF16())
-    return "float16";
-  if (type.isBF16())
-    return "bfloat16";
-  if (type.isF32())
-    return "float32";
-  if (type.isInteger(1))
-    return "bool";
-  if (type.isUnsignedInteger(8))
-    return "uint8";
-  switch (type.getIntOrFloatBitWidth()) {
-  case 8:
-    return "int8";
-  case 16:
-    return "int16";
-  case 32:
-    return "int32";
-  default:
-    return "int64";
-  }
-}
 
 /// Lowers one planned function to a sequence function and its kernels.
 class SequenceBuilder {
@@ -151,6 +128,13 @@ LogicalResult SequenceBuilder::addArguments() {
              << "argument " << number
              << " must be a memref whose memory space is a layout, but is "
              << argument.getType();
+    std::optional<::spyre::HostDtype> dtype =
+        getHostDtype(type.getElementType());
+    // SG-TO-KTIR-C1
+    if (!dtype)
+      return planned.emitError()
+             << "argument " << number << " of element type "
+             << type.getElementType() << ", which no host type is";
     SmallVector<int64_t> strides;
     if (auto attribute = planned.getArgAttrOfType<DenseI64ArrayAttr>(
             number, SpyreGraphDialect::getHostStridesAttrName())) {
@@ -164,8 +148,8 @@ LogicalResult SequenceBuilder::addArguments() {
     auto transfer = ktdp::LayoutAttr::get(
         context, layout.getDeviceSize(type.getShape()),
         layout.getStrideMap(type.getShape(), strides),
-        ::spyre::toString(layout.getDataFormat()),
-        getHostDtypeName(type.getElementType()), type.getShape(), strides);
+        ::spyre::toString(layout.getDataFormat()), ::spyre::toString(*dtype),
+        type.getShape(), strides);
     auto name = planned.getArgAttrOfType<StringAttr>(
         number, SpyreGraphDialect::getNameAttrName());
     if (!name)

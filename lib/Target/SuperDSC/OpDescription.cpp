@@ -311,14 +311,13 @@ LogicalResult Describer::chooseSticks() {
         return refuse() << "a change of stick with a split of the padded loop "
                         << loop;
     }
-    // Reductions along the stick mask the padding.
-    if (op.getCombiner() != Combiner::None && !isMatmul &&
+    // Reductions along the stick mask the padding; in a scan it comes last.
+    bool isScan = isa<CumSumOp>(operation);
+    if (op.getCombiner() != Combiner::None && !isMatmul && !isScan &&
         kinds[loop] == utils::IteratorType::reduction)
       dim.masked = dim.size - extents[loop];
     if (dim.masked != 0 && dim.slices > 1)
       return refuse() << "a split of the padded reduction over loop " << loop;
-    if (dim.masked != 0 && isa<CumSumOp>(operation))
-      return refuse() << "a scan along a padded stick";
   }
   for (auto [dim, name] : llvm::zip(dims, *names))
     dim.name = name;
@@ -389,6 +388,13 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
     // A core's slice of one iteration leaves no trace in its part in LX.
     bool isSingle = operand.inLX && !isLane && stride == 0 && dim >= 0 &&
                     extents[loop] > 1 && operand.wholeMap.isFunctionOfDim(loop);
+    // A matmul's second factor has the reduction even if it is of one.
+    if (isMatmul && &operand == &operands[1] && loop + 1 == extents.size() &&
+        extents[loop] == 1) {
+      steps.push_back({std::numeric_limits<int64_t>::max(), 1,
+                       static_cast<unsigned>(dim), 1});
+      continue;
+    }
     if (dim < 0 || (!isLane && stride == 0 && !isSingle))
       continue;
     if (isSingle)

@@ -43,17 +43,6 @@ static Constant makeConstant(std::string name, double value,
   return {std::move(name), DataFormat::IEEE_FP32, getBits(number)};
 }
 
-static FailureOr<Constant> makeInteger(Operation *op, std::string name,
-                                       int64_t value) {
-  if (value != static_cast<int32_t>(value)) {
-    op->emitOpError() << "SuperDSC cannot say the constant " << value
-                      << ", which needs more than 32 bits";
-    return failure();
-  }
-  return Constant{std::move(name), DataFormat::IEEE_INT32,
-                  static_cast<uint32_t>(value)};
-}
-
 /// The value of a constant, or nothing if its format holds no number.
 static std::optional<double> getNumber(const Constant &constant) {
   switch (constant.format) {
@@ -145,12 +134,13 @@ public:
   void add(std::string name, double value) {
     sdsc.constants.push_back(makeConstant(std::move(name), value, sdsc.format));
   }
-  void addInteger(std::string name, int64_t value) {
-    FailureOr<Constant> constant = makeInteger(op, std::move(name), value);
-    if (failed(constant))
-      isFailed = true;
-    else
-      sdsc.constants.push_back(std::move(*constant));
+  /// One word, or two for what needs more than 32 bits.
+  void addInteger(const std::string &name, int64_t value) {
+    sdsc.constants.push_back(
+        {name, DataFormat::IEEE_INT32, static_cast<uint32_t>(value)});
+    if (value != static_cast<int32_t>(value))
+      sdsc.constants.push_back({name + kHighWord, DataFormat::IEEE_INT32,
+                                static_cast<uint32_t>(value >> 32)});
   }
   void addNumber(std::string name, Attribute attribute) {
     if (auto number = dyn_cast<FloatAttr>(attribute))
@@ -178,7 +168,6 @@ public:
 
   SpyreOpInterface op;
   Sdsc &sdsc;
-  bool isFailed = false;
 };
 } // namespace
 
@@ -286,7 +275,7 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
           constants.add("beta", beta);
       })
       .Default([](Operation *) {});
-  return failure(constants.isFailed);
+  return success();
 }
 
 bool spyre::superdsc::listsOutputAsInput(const Sdsc &sdsc) {
@@ -348,8 +337,13 @@ private:
       result.attributes.set(attribute, builder.getI64IntegerAttr(*value));
   }
   TypedAttr getImmediate(const Constant &constant) {
-    if (constant.format == DataFormat::IEEE_INT32)
-      return builder.getI64IntegerAttr(static_cast<int32_t>(constant.bits));
+    if (constant.format == DataFormat::IEEE_INT32) {
+      int64_t value = static_cast<int32_t>(constant.bits);
+      if (const Constant *high = findConstant(constant.name + kHighWord))
+        value =
+            static_cast<int64_t>(uint64_t(high->bits) << 32 | constant.bits);
+      return builder.getI64IntegerAttr(value);
+    }
     std::optional<double> value = getNumber(constant);
     if (!value)
       fail("the constant '" + Twine(constant.name) +

@@ -211,6 +211,12 @@ void Rules::checkConstants() {
       known |= constant.name == name ||
                (name.back() == '?' &&
                 constant.name == name.substr(0, name.size() - 1));
+    if (number > 0) {
+      const Constant &low = sdsc.constants[number - 1];
+      known |= constant.name == low.name + kHighWord &&
+               constant.format == spyre::DataFormat::IEEE_INT32 &&
+               low.format == constant.format;
+    }
     if (!known)
       violate(own, "SDSC-OP-C4",
               "'" + sdsc.opFunc() + "' has no constant '" +

@@ -8,6 +8,7 @@
 
 #include "OpDescription.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Target/SuperDSC/Geometry.h"
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
@@ -24,31 +25,6 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using namespace spyre::superdsc;
-
-/// The host type of an element, which the device's format does not tell.
-static ::spyre::HostDtype getHostDtype(Type type) {
-  using ::spyre::HostDtype;
-  if (type.isF16())
-    return HostDtype::Float16;
-  if (type.isBF16())
-    return HostDtype::BFloat16;
-  if (type.isF32())
-    return HostDtype::Float32;
-  if (type.isInteger(1))
-    return HostDtype::Bool;
-  if (type.isUnsignedInteger(8))
-    return HostDtype::UInt8;
-  switch (type.getIntOrFloatBitWidth()) {
-  case 8:
-    return HostDtype::Int8;
-  case 16:
-    return HostDtype::Int16;
-  case 32:
-    return HostDtype::Int32;
-  default:
-    return HostDtype::Int64;
-  }
-}
 
 namespace {
 
@@ -166,9 +142,14 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
     if (failed(description))
       return failure();
     node.description = std::move(*description);
-    for (Value buffer : node.description.buffers)
+    for (Value buffer : node.description.buffers) {
+      Type element = cast<MemRefType>(buffer.getType()).getElementType();
+      if (!getHostDtype(element))
+        return node.op->emitOpError() << "accesses a buffer of element type "
+                                      << element << ", which no host type is";
       if (int64_t number = argumentNumber(buffer); number >= 0)
         node.arguments.insert(number);
+    }
     if (options.unrollLoops)
       numExecutions += executions;
     if (numExecutions > kMaxExecutions)
@@ -189,11 +170,17 @@ LogicalResult GraphWriter::describeArguments() {
              << "argument " << number
              << " must be a memref whose memory space is a layout, but is "
              << argument.getType();
+    std::optional<::spyre::HostDtype> dtype =
+        getHostDtype(type.getElementType());
+    if (!dtype)
+      return function.emitError()
+             << "argument " << number << " of element type "
+             << type.getElementType() << ", which no host type is";
     ManifestTensor tensor;
     auto name = function.getArgAttrOfType<StringAttr>(
         number, SpyreGraphDialect::getNameAttrName());
     tensor.name = name ? name.str() : "arg" + std::to_string(number);
-    tensor.dtype = getHostDtype(type.getElementType());
+    tensor.dtype = *dtype;
     tensor.shape = type.getShape().vec();
     if (auto strides = function.getArgAttrOfType<DenseI64ArrayAttr>(
             number, SpyreGraphDialect::getHostStridesAttrName())) {
@@ -224,7 +211,7 @@ int64_t GraphWriter::bufferNumber(Value buffer) {
   if (isNew) {
     auto type = cast<MemRefType>(buffer.getType());
     ManifestTensor tensor;
-    tensor.dtype = getHostDtype(type.getElementType());
+    tensor.dtype = *getHostDtype(type.getElementType());
     tensor.shape = type.getShape().vec();
     auto layout = cast<LayoutAttr>(type.getMemorySpace());
     tensor.order = layout.getOrder().vec();

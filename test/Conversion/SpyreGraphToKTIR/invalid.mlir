@@ -12,6 +12,16 @@ func.func @tensors(%x: tensor<4x8xf16>) {
 // -----
 
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TO-KTIR-C1
+// expected-error@+1 {{argument 0 of element type 'f64', which no host type is}}
+func.func @no_host_type(%x: memref<4x8xf64, #layout>) {
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 func.func @no_division(%x: memref<4x8xf16, #layout>) {
   // SG-TO-KTIR-C1
   // expected-error@+1 {{has no work division}}

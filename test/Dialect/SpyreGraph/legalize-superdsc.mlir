@@ -135,3 +135,77 @@ func.func @nothing(%x: tensor<0x70xf16, #rows>) -> (tensor<70xf16, #line>, tenso
       {dims = array<i64: 0>} -> tensor<70xf16, #line>
   return %1, %3 : tensor<70xf16, #line>, tensor<70xf16, #line>
 }
+
+// -----
+
+#cube = #spyre_graph.layout<order = [0, 1, 2, 3, 4], SEN169_FP16>
+
+// Matmuls have two dimensions that are in all tensors: three become one.
+// CHECK: #[[COLLECT:.*]] = affine_map<(d0, d1, d2, d3, d4) -> ((d0 * 3 + d1) * 2 + d2, d3, d4)>
+// CHECK-LABEL: func.func @three_batches
+// CHECK: %[[X:.*]] = spyre_graph.identity ins(%arg0 {{.*}} {extents = array<i64: 4, 3, 2, 9, 64>, maps = [#{{.*}}, #[[COLLECT]]]} -> tensor<24x9x64xf16
+// CHECK: %[[Y:.*]] = spyre_graph.identity ins(%arg1 {{.*}} -> tensor<24x128x64xf16
+// CHECK: spyre_graph.matmul ins(%[[X]], %[[Y]] {{.*}}extents = array<i64: 24, 9, 128, 64>
+// CHECK: spyre_graph.identity {{.*}} -> tensor<4x3x2x9x128xf16
+func.func @three_batches(%x: tensor<4x3x2x9x64xf16, #cube>, %y: tensor<4x3x2x64x128xf16, #cube>)
+    -> tensor<4x3x2x9x128xf16, #cube> {
+  %0 = tensor.empty() : tensor<4x3x2x9x128xf16, #cube>
+  %1 = spyre_graph.matmul ins(%x, %y : tensor<4x3x2x9x64xf16, #cube>, tensor<4x3x2x64x128xf16, #cube>)
+      outs(%0 : tensor<4x3x2x9x128xf16, #cube>) -> tensor<4x3x2x9x128xf16, #cube>
+  return %1 : tensor<4x3x2x9x128xf16, #cube>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#flat = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// The first factor varies along all batches: it is expanded.
+// CHECK-LABEL: func.func @expanded
+// CHECK: %[[X:.*]] = spyre_graph.identity ins(%arg0 {{.*}} -> tensor<3x9x64xf16
+// CHECK: spyre_graph.matmul ins(%[[X]], %arg1
+func.func @expanded(%x: tensor<9x64xf16, #rows>, %y: tensor<3x64x128xf16, #flat>) -> tensor<3x9x128xf16, #flat> {
+  %0 = tensor.empty() : tensor<3x9x128xf16, #flat>
+  %1 = spyre_graph.matmul ins(%x, %y : tensor<9x64xf16, #rows>, tensor<3x64x128xf16, #flat>)
+      outs(%0 : tensor<3x9x128xf16, #flat>)
+      {maps = [affine_map<(b, m, n, k) -> (m, k)>, affine_map<(b, m, n, k) -> (b, k, n)>,
+               affine_map<(b, m, n, k) -> (b, m, n)>], extents = array<i64: 3, 9, 128, 64>}
+      -> tensor<3x9x128xf16, #flat>
+  return %1 : tensor<3x9x128xf16, #flat>
+}
+
+// -----
+
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Windows overlap: one copy per place in them.
+// CHECK-LABEL: func.func @windows
+// CHECK-COUNT-3: spyre_graph.identity {{.*}} -> tensor<48x3xf16
+// CHECK-NOT: spyre_graph.identity
+func.func @windows(%x: tensor<50xf16, #line>) -> tensor<48x3xf16, #rows> {
+  %0 = tensor.empty() : tensor<48x3xf16, #rows>
+  %1 = spyre_graph.exp ins(%x : tensor<50xf16, #line>) outs(%0 : tensor<48x3xf16, #rows>)
+      {maps = [affine_map<(i, j) -> (i + j)>, affine_map<(i, j) -> (i, j)>],
+       extents = array<i64: 48, 3>} -> tensor<48x3xf16, #rows>
+  return %1 : tensor<48x3xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Quotients of an index over all elements: a line of the elements, here of the
+// columns, is read at fixed distances.
+// CHECK: #[[LINE:.*]] = affine_map<(d0, d1) -> (d1 * 13 + d0)>
+// CHECK: #[[READ:.*]] = affine_map<(d0, d1) -> (d0 * 10 + d1)>
+// CHECK-LABEL: func.func @reshaped_transpose
+// CHECK: %[[ELEMENTS:.*]] = spyre_graph.identity {{.*}} maps = [#{{.*}}, #[[LINE]]]} -> tensor<130xf16, {{.*}}sparse
+// CHECK: spyre_graph.identity ins(%[[ELEMENTS]] {{.*}} maps = [#[[READ]]
+func.func @reshaped_transpose(%x: tensor<13x10xf16, #rows>) -> tensor<13x10xf16, #rows> {
+  %0 = tensor.empty() : tensor<13x10xf16, #rows>
+  %1 = spyre_graph.exp ins(%x : tensor<13x10xf16, #rows>) outs(%0 : tensor<13x10xf16, #rows>)
+      {maps = [affine_map<(i, j) -> ((i * 10 + j) mod 13, (i * 10 + j) floordiv 13)>,
+               affine_map<(i, j) -> (i, j)>], extents = array<i64: 13, 10>} -> tensor<13x10xf16, #rows>
+  return %1 : tensor<13x10xf16, #rows>
+}

@@ -56,6 +56,10 @@ std::string getImmediateName(unsigned position);
 /// The position in such a name, or -1.
 int getImmediatePosition(std::string_view name);
 
+/// Suffix of the constant after an IEEE_INT32 one that holds the upper word of
+/// an integer of 64 bits (an extension).
+inline constexpr const char *kHighWord = "High";
+
 /// Name of the constant that masked padding counts as.
 inline constexpr std::string_view kMaskConstant = "samv-maskvalue";
 

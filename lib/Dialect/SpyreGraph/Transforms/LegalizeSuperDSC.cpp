@@ -5,8 +5,11 @@
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYRELEGALIZESUPERDSC
@@ -17,6 +20,12 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
+
+/// Copies that a copy is unrolled to at most.
+constexpr int64_t kMaxUnrolled = 64;
+
+/// Dimensions of which all orders are tried.
+constexpr int64_t kMaxPermuted = 4;
 
 /// One operation being legalized.
 class Legalizer {
@@ -30,14 +39,21 @@ public:
   void run() {
     refined = refine();
     for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
-      if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number))
+      if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
+          (!isCopy() && isInterleaved(number)))
         replaceInput(number);
+    if (isa<MatmulOp>(operation)) {
+      expandFactors();
+      mergeBatches();
+    }
     unsigned init = op->getNumOperands() - 1;
     if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
-        hasGapInMatmul(init))
+        hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)))
       replaceInit();
-    if (isCopy())
+    if (isCopy()) {
+      unrollCopy();
       splitCopy();
+    }
   }
 
   bool refined = false;
@@ -71,6 +87,36 @@ private:
       return false;
     auto own = access(number);
     return own && own->getInnermostStride() > 1;
+  }
+
+  /// Whether the loops' strides over sticks do not nest: some overlap or
+  /// interleave, or walk backwards.
+  bool isInterleaved(unsigned number) {
+    auto own = access(number);
+    return own && !isIndirect(number) && !areNested(*own, extents);
+  }
+
+  /// Whether each loop's stride is a multiple of what the loops inside of it
+  /// walk over; `without` one of them.
+  static bool areNested(const StickAccess &access, ArrayRef<int64_t> extents,
+                        int64_t without = -1) {
+    SmallVector<std::pair<int64_t, int64_t>> steps;
+    for (auto [loop, stride] : llvm::enumerate(access.strides)) {
+      bool isLane = access.laneDim == static_cast<int64_t>(loop);
+      int64_t count =
+          isLane ? llvm::divideCeilSigned(extents[loop], access.stickElements)
+                 : extents[loop];
+      if (stride != 0 && count > 1 && without != static_cast<int64_t>(loop))
+        steps.emplace_back(stride, count);
+    }
+    llvm::sort(steps);
+    if (!steps.empty() && steps.front().first < 0)
+      return false;
+    for (size_t i = 0; i + 1 < steps.size(); ++i)
+      if (steps[i + 1].first % steps[i].first != 0 ||
+          steps[i + 1].first / steps[i].first < steps[i].second)
+        return false;
+    return true;
   }
 
   bool refine() {
@@ -155,13 +201,14 @@ private:
     /// From the operation's loops to the used ones, and the map after that.
     AffineMap projection, map;
   };
-  Used getUsed(AffineMap map) {
+  Used getUsed(AffineMap map, const llvm::SmallBitVector &others = {}) {
     Used used;
     MLIRContext *context = builder.getContext();
     SmallVector<AffineExpr> replacements(extents.size(),
                                          getAffineConstantExpr(0, context));
     SmallVector<AffineExpr> results;
     llvm::SmallBitVector usedDims = getUsedDims(map, extents);
+    usedDims |= others;
     for (unsigned loop : usedDims.set_bits()) {
       replacements[loop] = getAffineDimExpr(used.loops.size(), context);
       results.push_back(getAffineDimExpr(loop, context));
@@ -210,23 +257,66 @@ private:
     return loop < 0 || found == loops.end() ? -1 : found - loops.begin();
   }
 
-  void replaceInput(unsigned number) {
+  /// An order of a tensor's elements in which `map` reads them at fixed
+  /// distances: where each element is, and what is read. Row-major if there is
+  /// none.
+  std::pair<AffineMap, AffineMap> getLine(RankedTensorType type, AffineMap map,
+                                          ArrayRef<int64_t> extents) {
+    MLIRContext *context = builder.getContext();
+    SmallVector<unsigned> order(
+        llvm::to_vector(llvm::seq<unsigned>(0, type.getRank())));
+    std::optional<std::pair<AffineMap, AffineMap>> first;
+    do {
+      SmallVector<int64_t> shape;
+      SmallVector<AffineExpr> all, read;
+      for (unsigned dim : order) {
+        shape.push_back(type.getDimSize(dim));
+        all.push_back(getAffineDimExpr(dim, context));
+        read.push_back(map.getResult(dim));
+      }
+      auto line = std::pair(
+          getLinearIndex(AffineMap::get(type.getRank(), 0, all, context), shape,
+                         type.getShape()),
+          getLinearIndex(AffineMap::get(extents.size(), 0, read, context),
+                         shape, extents));
+      if (getLinearForm(line.second.getResult(0), extents.size()))
+        return line;
+      if (!first)
+        first = line;
+    } while (type.getRank() <= kMaxPermuted &&
+             std::next_permutation(order.begin(), order.end()));
+    return *first;
+  }
+
+  /// Leads an input through a copy of what the loops read of it; `others` are
+  /// loops that the copy varies along, too.
+  void replaceInput(unsigned number, const llvm::SmallBitVector &others = {}) {
     builder.setInsertionPoint(operation);
     RankedTensorType type = typeOf(number);
-    Used used = getUsed(maps[number]);
+    Used used = getUsed(maps[number], others);
     Value turned = operation->getOperand(number);
     int64_t lane = -1;
     if (auto own = access(number)) {
       lane = positionOf(used.loops, own->laneDim);
     } else {
       int64_t stick = findStick(type, used.map, used.extents);
-      turned = copyWhole(
-          turned, withStick(type.getShape(), type.getElementType(), stick));
-      if (stick >= 0) {
-        auto turnedType = cast<RankedTensorType>(turned.getType());
-        lane = getStickAccess(used.map, getLayout(turnedType),
-                              turnedType.getShape(), used.extents)
-                   ->laneDim;
+      RankedTensorType turnedType =
+          withStick(type.getShape(), type.getElementType(), stick);
+      turned = copyWhole(turned, turnedType);
+      auto access = getStickAccess(used.map, getLayout(turnedType),
+                                   type.getShape(), used.extents);
+      if (access && stick >= 0)
+        lane = access->laneDim;
+      if (!access) {
+        // Quotients of an index over all elements: as a line of elements.
+        auto [toLine, fromLine] = getLine(type, used.map, used.extents);
+        turned = copy(
+            turned,
+            AffineMap::getMultiDimIdentityMap(type.getRank(),
+                                              builder.getContext()),
+            empty(withStick(type.getNumElements(), type.getElementType(), -1)),
+            toLine, type.getShape());
+        used.map = fromLine;
       }
     }
     AffineMap identity = AffineMap::getMultiDimIdentityMap(
@@ -241,6 +331,173 @@ private:
                        withStick(used.extents, type.getElementType(), wanted));
     operation->setOperand(number, part);
     setMap(number, used.projection);
+  }
+
+  /// Copies what a matmul's factors lack: x varies along all loops but the
+  /// columns, y along columns and the reduction.
+  void expandFactors() {
+    unsigned columns = extents.size() - 2;
+    for (unsigned number : {0, 1}) {
+      llvm::SmallBitVector lacks(extents.size());
+      for (unsigned loop = number == 0 ? 0 : columns; loop < extents.size();
+           ++loop)
+        if (extents[loop] > 1 && (number == 1 || loop != columns))
+          lacks.set(loop);
+      lacks.reset(getUsedDims(maps[number], extents));
+      if (lacks.any())
+        replaceInput(number, lacks);
+    }
+  }
+
+  /// At most two batches are in both factors, and one beside the rows in x
+  /// alone: more of them become one.
+  void mergeBatches() {
+    for (bool isInBoth : {true, false}) {
+      llvm::SmallBitVector ofY = getUsedDims(maps[1], extents);
+      llvm::SmallBitVector group(extents.size());
+      for (unsigned loop = 0; loop + 3 < extents.size(); ++loop)
+        if (extents[loop] > 1 && ofY.test(loop) == isInBoth)
+          group.set(loop);
+      if (group.count() > (isInBoth ? 2 : 1))
+        mergeLoops(group);
+    }
+  }
+
+  /// Makes one loop of several, through copies of the operands that vary along
+  /// them in which they are one dimension.
+  void mergeLoops(const llvm::SmallBitVector &group) {
+    unsigned init = op->getNumOperands() - 1;
+    for (unsigned number = 0; number <= init; ++number)
+      if (!access(number))
+        return;
+    MLIRContext *context = builder.getContext();
+    SmallVector<int64_t> merged;
+    SmallVector<unsigned> newLoop(extents.size());
+    unsigned first = group.find_first();
+    for (unsigned loop = 0; loop < extents.size(); ++loop) {
+      if (group.test(loop) && loop != first) {
+        newLoop[loop] = newLoop[first];
+        merged[newLoop[first]] *= extents[loop];
+        continue;
+      }
+      newLoop[loop] = merged.size();
+      merged.push_back(extents[loop]);
+    }
+    SmallVector<AffineMap> changed;
+    builder.setInsertionPoint(operation);
+    for (unsigned number = 0; number <= init; ++number) {
+      AffineMap map = maps[number];
+      if (!getUsedDims(map, extents).anyCommon(group)) {
+        SmallVector<AffineExpr> renamed;
+        for (unsigned loop = 0; loop < extents.size(); ++loop)
+          renamed.push_back(group.test(loop)
+                                ? getAffineConstantExpr(0, context)
+                                : getAffineDimExpr(newLoop[loop], context));
+        changed.push_back(
+            map.replaceDimsAndSymbols(renamed, {}, merged.size(), 0));
+        continue;
+      }
+      Used used = getUsed(map, group);
+      // The copy's dimensions, and its coordinates in the loops used.
+      SmallVector<int64_t> shape;
+      SmallVector<AffineExpr> coordinates, projection;
+      for (auto [position, loop] : llvm::enumerate(used.loops)) {
+        AffineExpr own = getAffineDimExpr(position, context);
+        AffineExpr dim = getAffineDimExpr(newLoop[loop], context);
+        auto *known = llvm::find(projection, dim);
+        if (known == projection.end()) {
+          projection.push_back(dim);
+          coordinates.push_back(own);
+          shape.push_back(merged[newLoop[loop]]);
+          continue;
+        }
+        AffineExpr &sum = coordinates[known - projection.begin()];
+        sum = sum * extents[loop] + own;
+      }
+      auto toMap = AffineMap::get(used.loops.size(), 0, coordinates, context);
+      auto laneOf = [&](int64_t loop) -> int64_t {
+        if (positionOf(used.loops, loop) < 0 || group.test(loop))
+          return -1;
+        auto *known =
+            llvm::find(projection, getAffineDimExpr(newLoop[loop], context));
+        return known - projection.begin();
+      };
+      Type element = typeOf(number).getElementType();
+      int64_t lane = laneOf(access(number)->laneDim);
+      RankedTensorType type = withStick(shape, element, lane);
+      changed.push_back(AffineMap::get(merged.size(), 0, projection, context));
+      if (number != init) {
+        Value part = copy(operation->getOperand(number), used.map, empty(type),
+                          toMap, used.extents);
+        int64_t wanted = laneOf(wantedLane(number));
+        if (wanted != lane)
+          part = copyWhole(part, withStick(shape, element, wanted));
+        operation->setOperand(number, part);
+        continue;
+      }
+      Value target = operation->getOperand(init);
+      operation->setOperand(init, empty(type));
+      Value result = operation->getResult(0);
+      result.setType(type);
+      builder.setInsertionPointAfter(operation);
+      SmallVector<OpOperand *> uses;
+      for (OpOperand &use : result.getUses())
+        uses.push_back(&use);
+      Value whole = copy(result, toMap, target, used.map, used.extents);
+      for (OpOperand *use : uses)
+        use->set(whole);
+    }
+    op.setLoopStructure(changed, merged);
+    load();
+  }
+
+  /// A copy that reads elements twice, or reads or writes them between each
+  /// other, becomes one copy per iteration of a loop.
+  void unrollCopy() {
+    auto in = access(0), out = access(1);
+    if (!in || !out)
+      return;
+    auto isEnough = [&](int64_t without) {
+      return areNested(*in, extents, without) &&
+             areNested(*out, extents, without);
+    };
+    if (isEnough(/*without=*/-1))
+      return;
+    // The shortest loop without which the others nest, or the shortest.
+    std::optional<std::tuple<bool, int64_t, int64_t>> best;
+    for (int64_t loop = 0; loop < static_cast<int64_t>(extents.size()); ++loop)
+      if (extents[loop] > 1 && extents[loop] <= kMaxUnrolled &&
+          in->laneDim != loop && out->laneDim != loop)
+        best = std::min(best.value_or(std::tuple(true, kMaxUnrolled + 1, 0)),
+                        std::tuple(!isEnough(loop), extents[loop], loop));
+    if (!best)
+      return;
+    unsigned chosen = std::get<2>(*best);
+    SmallVector<int64_t> rest(extents);
+    rest.erase(rest.begin() + chosen);
+    MLIRContext *context = builder.getContext();
+    builder.setInsertionPoint(operation);
+    for (int64_t number = 0; number < extents[chosen]; ++number) {
+      SmallVector<AffineExpr> renamed;
+      for (unsigned loop = 0; loop < extents.size(); ++loop)
+        renamed.push_back(
+            loop == chosen ? getAffineConstantExpr(number, context)
+                           : getAffineDimExpr(loop - (loop > chosen), context));
+      SmallVector<AffineMap> changed;
+      for (AffineMap map : maps)
+        changed.push_back(simplifyWithRanges(
+            map.replaceDimsAndSymbols(renamed, {}, rest.size(), 0), rest));
+      if (number + 1 < extents[chosen]) {
+        operation->setOperand(1,
+                              copy(operation->getOperand(0), changed[0],
+                                   operation->getOperand(1), changed[1], rest));
+        continue;
+      }
+      op.setLoopStructure(changed, rest);
+      made.push_back(op);
+      load();
+      return;
+    }
   }
 
   void setMap(unsigned number, AffineMap map) {
@@ -484,19 +741,20 @@ public:
         work.push_back(op);
     });
     // Copies that are made need at most loops cut and parts made whole.
-    SmallVector<SpyreOpInterface> all;
-    for (unsigned round = 0; round < 3 && !work.empty(); ++round) {
+    llvm::SetVector<Operation *> all;
+    for (unsigned round = 0; round < 8 && !work.empty(); ++round) {
       SmallVector<SpyreOpInterface> made;
       for (SpyreOpInterface op : work) {
         Legalizer legalizer(op, made);
         legalizer.run();
         numRefined += legalizer.refined;
       }
-      all.append(made);
+      for (SpyreOpInterface op : made)
+        all.insert(op);
       work = std::move(made);
     }
     // What joined parts is not needed between them.
-    for (SpyreOpInterface op : llvm::reverse(all)) {
+    for (Operation *op : llvm::reverse(all)) {
       if (op->use_empty())
         op->erase();
       else

@@ -129,6 +129,67 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
   return access;
 }
 
+/// The terms of a sum with their factors.
+static void collectTerms(AffineExpr expr,
+                         SmallVectorImpl<std::pair<AffineExpr, int64_t>> &terms,
+                         int64_t factor = 1) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (binary && binary.getKind() == AffineExprKind::Add) {
+    collectTerms(binary.getLHS(), terms, factor);
+    return collectTerms(binary.getRHS(), terms, factor);
+  }
+  if (binary && binary.getKind() == AffineExprKind::Mul)
+    if (auto number = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      return collectTerms(binary.getLHS(), terms, factor * number.getValue());
+  terms.emplace_back(expr, factor);
+}
+
+/// Whether expressions are equal but for the order of sums.
+static bool areEqual(AffineExpr a, AffineExpr b, ArrayRef<int64_t> extents) {
+  if (a == b)
+    return true;
+  auto left = dyn_cast<AffineBinaryOpExpr>(a),
+       right = dyn_cast<AffineBinaryOpExpr>(b);
+  if (left && right && left.getKind() == AffineExprKind::FloorDiv &&
+      right.getKind() == AffineExprKind::FloorDiv)
+    return left.getRHS() == right.getRHS() &&
+           areEqual(left.getLHS(), right.getLHS(), extents);
+  return simplifyWithRanges(a - b, extents) ==
+         getAffineConstantExpr(0, a.getContext());
+}
+
+/// Replaces one q x (e floordiv q) + e mod q in a sum by e; null if there is
+/// none.
+static AffineExpr joinRemainder(AffineExpr sum, ArrayRef<int64_t> extents) {
+  SmallVector<std::pair<AffineExpr, int64_t>> terms;
+  collectTerms(sum, terms);
+  for (auto [term, factor] : terms) {
+    auto remainder = dyn_cast<AffineBinaryOpExpr>(term);
+    if (!remainder || remainder.getKind() != AffineExprKind::Mod)
+      continue;
+    AffineExpr whole = remainder.getLHS();
+    int64_t divisor = cast<AffineConstantExpr>(remainder.getRHS()).getValue();
+    AffineExpr quotient = simplifyWithRanges(whole.floorDiv(divisor), extents);
+    for (auto [other, otherFactor] : terms)
+      if (otherFactor == factor * divisor && areEqual(other, quotient, extents))
+        return simplifyWithRanges(sum - other * otherFactor - term * factor +
+                                      whole * factor,
+                                  extents);
+  }
+  return {};
+}
+
+AffineMap spyre_graph::getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
+                                      ArrayRef<int64_t> extents) {
+  AffineExpr index = getAffineConstantExpr(0, map.getContext());
+  for (auto [result, size] : llvm::zip_equal(map.getResults(), shape))
+    index = index * size + result;
+  index = simplifyWithRanges(index, extents);
+  while (AffineExpr joined = joinRemainder(index, extents))
+    index = joined;
+  return AffineMap::get(map.getNumDims(), 0, index, map.getContext());
+}
+
 /// Numbers by which loops must be cut for `expr` to become linear.
 static void collectCuts(AffineExpr expr, SmallVector<std::set<int64_t>> &cuts) {
   expr.walk([&](AffineExpr sub) {

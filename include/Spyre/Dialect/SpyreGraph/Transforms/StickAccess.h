@@ -52,6 +52,10 @@ std::optional<StickAccess> getStickAccess(AffineMap map,
 std::optional<SmallVector<int64_t>> getLinearForm(AffineExpr expr,
                                                   unsigned numDims);
 
+/// The row-major index of the element that a map gives of a tensor of `shape`.
+AffineMap getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
+                         ArrayRef<int64_t> extents);
+
 /// Loops of an operation after every loop whose quotient and remainder by a
 /// number are used apart is cut there: the maps in the new loops. Nothing if
 /// that makes no access linear that was not.
