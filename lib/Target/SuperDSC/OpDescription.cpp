@@ -259,11 +259,15 @@ LogicalResult Describer::chooseSticks() {
         oneSided && operands[0].access.laneDim == -1
             ? operands[0].access.stickElements
             : (oneSided ? init() : reference).access.stickElements;
+    // A conversion is between sticks of different lengths.
+    bool converts = isCopy() && !hasLane;
+    if (converts)
+      elements = std::max(operands[0].access.stickElements, elements);
     dims.back().size = elements;
     for (auto [number, operand] : llvm::enumerate(operands)) {
       bool isStatistics = holdsLanes(operation, number) && &operand != &init();
       if (operand.access.laneDim == -1 && !isStatistics &&
-          operand.access.stickElements == elements)
+          (operand.access.stickElements == elements || converts))
         operand.access.laneDim = kStickDim;
     }
   }
