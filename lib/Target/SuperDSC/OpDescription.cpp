@@ -165,7 +165,15 @@ LogicalResult Describer::readOperands() {
 
 /// Which loops become dimensions, and which dimensions are added.
 LogicalResult Describer::chooseDims() {
-  bool usesPositions = isa<TriOp, IotaOp, CumSumOp>(operation);
+  // Loops that the operation knows by number.
+  auto isCounted = [&](int64_t loop) {
+    if (auto own = dyn_cast<CumSumOp>(operation))
+      return static_cast<int64_t>(own.getDim()) == loop;
+    if (auto own = dyn_cast<IotaOp>(operation))
+      return static_cast<int64_t>(own.getDim()) == loop;
+    return isa<TriOp>(operation) &&
+           loop + 2 >= static_cast<int64_t>(extents.size());
+  };
   unsigned numLoops = extents.size();
   if (isMatmul) {
     // Loops in default order: ..., m, n, k. A dimension of extent 1 leaves no
@@ -179,6 +187,17 @@ LogicalResult Describer::chooseDims() {
       if (operand->access.laneDim != loop)
         return refuse() << "a matmul whose sticks are not along k, n and n";
     }
+  }
+  // A triangle is of the last two dimensions: the stick is the last one.
+  if (isa<TriOp>(operation)) {
+    int64_t last = numLoops - 1;
+    for (Operand &operand : operands)
+      if (operand.access.laneDim == -1 && extents[last] == 1)
+        operand.access.laneDim = last;
+    if (llvm::all_of(operands, [](const Operand &operand) {
+          return operand.access.laneDim == -1;
+        }))
+      return refuse() << "a triangle of tensors of one element per stick";
   }
   // The gathered dimension of a table: one of the index's that does not select
   // anything else in it.
@@ -231,7 +250,7 @@ LogicalResult Describer::chooseDims() {
     });
     bool isLanes =
         loop + 1 == numLoops && countsLanes(op->getName().getStringRef());
-    if (isLanes || (extents[loop] == 1 && !usesPositions && !isStick))
+    if (isLanes || (extents[loop] == 1 && !isCounted(loop) && !isStick))
       continue;
     dimOfLoop[loop] = dims.size();
     dims.emplace_back();

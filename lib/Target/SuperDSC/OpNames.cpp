@@ -215,10 +215,13 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
                   isa<AbsMaxOp>(operation) ? 0.0
                                            : getMaskValue(op.getCombiner()));
   }
-  if (isa<IdentityOp, RestickifyOp>(operation) && sdsc.op == "notequal")
+  if (!isa<IdentityOp, RestickifyOp>(operation) || sdsc.op != "notequal")
+    constants.addImmediates();
+  else if (isa<FloatType>(
+               getElementTypeOrSelf(op.getSpyreInputs()[0].getType())))
     constants.add(getImmediateName(1), 0);
   else
-    constants.addImmediates();
+    constants.addInteger(getImmediateName(1), 0);
   llvm::TypeSwitch<Operation *>(operation)
       .Case<SoftplusOp, SoftplusBackwardOp>([&](auto own) {
         constants.add("softplusBeta", toDouble(own.getBeta()));
