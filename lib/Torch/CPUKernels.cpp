@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that PyTorch gives to every backend but the CPU: the boxed
-// fallback finds no CPU kernel for them, so they are computed here, on the
-// host, and count as fallbacks.
+// fallback finds no CPU kernel for them, so what has no program is computed
+// here, on the host, and counts as a fallback.
+#include "Eager.h"
 #include "Fallback.h"
 #include "Transfer.h"
 
@@ -38,11 +39,32 @@ at::Tensor toDevice(const at::Tensor &host, const at::Tensor &like) {
 // Convolution
 //===----------------------------------------------------------------------===//
 
+/// The results of an operator's program; nothing if it has none.
+template <typename... Arguments>
+std::optional<torch::jit::Stack> runProgram(const c10::OperatorHandle &op,
+                                            Arguments &&...arguments) {
+  return callNative(op, {c10::IValue(std::forward<Arguments>(arguments))...});
+}
+
+std::vector<int64_t> toInts(c10::SymIntArrayRef values) {
+  std::vector<int64_t> result;
+  for (const c10::SymInt &value : values)
+    result.push_back(value.expect_int());
+  return result;
+}
+
 at::Tensor convolution(const at::Tensor &input, const at::Tensor &weight,
                        const OptionalTensor &bias, c10::SymIntArrayRef stride,
                        c10::SymIntArrayRef padding,
                        c10::SymIntArrayRef dilation, bool transposed,
                        c10::SymIntArrayRef outputPadding, c10::SymInt groups) {
+  static const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow(
+          "aten::convolution_overrideable", "");
+  if (auto results = runProgram(op, input, weight, bias, toInts(stride),
+                                toInts(padding), toInts(dilation), transposed,
+                                toInts(outputPadding), groups.expect_int()))
+    return (*results)[0].toTensor();
   recordFallback("aten::convolution_overrideable");
   return toDevice(at::convolution_symint(toHost(input), toHost(weight),
                                          toHostOrNone(bias), stride, padding,
@@ -57,6 +79,15 @@ convolutionBackward(const at::Tensor &gradOutput, const at::Tensor &input,
                     c10::SymIntArrayRef padding, c10::SymIntArrayRef dilation,
                     bool transposed, c10::SymIntArrayRef outputPadding,
                     c10::SymInt groups, std::array<bool, 3> wanted) {
+  static const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow(
+          "aten::convolution_backward_overrideable", "");
+  if (auto results = runProgram(
+          op, gradOutput, input, weight, toInts(stride), toInts(padding),
+          toInts(dilation), transposed, toInts(outputPadding),
+          groups.expect_int(), std::vector<bool>(wanted.begin(), wanted.end())))
+    return {(*results)[0].toTensor(), (*results)[1].toTensor(),
+            (*results)[2].toTensor()};
   recordFallback("aten::convolution_backward_overrideable");
   auto [gradInput, gradWeight, gradBias] = at::convolution_backward_symint(
       toHost(gradOutput), toHost(input), toHost(weight), std::nullopt, stride,

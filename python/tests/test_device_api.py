@@ -450,7 +450,13 @@ def test_pinned_memory():
 
 @ignore_fallbacks
 @pytest.mark.parametrize("name", ["conv", "transposed", "lstm", "gru"])
-def test_operators_without_a_cpu_kernel(name):
+@pytest.mark.parametrize("has_programs", [True, False], ids=["programs", "none"])
+def test_operators_without_a_cpu_kernel(monkeypatch, name, has_programs):
+    if not has_programs:
+        from torch_spyre import _eager
+
+        _C._forget_eager_programs()
+        monkeypatch.setattr(_eager, "compile_call", lambda *_: None)
     torch.manual_seed(0)
     module, shape = {
         "conv": (lambda: torch.nn.Conv2d(4, 6, 3, padding=1, groups=2), (2, 4, 8, 7)),
@@ -472,7 +478,16 @@ def test_operators_without_a_cpu_kernel(name):
     torch.testing.assert_close(y.grad.cpu(), x.grad)
     for a, b in zip(device.parameters(), host.parameters(), strict=True):
         torch.testing.assert_close(a.grad.cpu(), b.grad)
-    assert torch_spyre.fallback_report()
+    ran_on_cpu = {n for n in torch_spyre.fallback_report() if "convolution" in n}
+    convolutions = {
+        "aten::convolution_overrideable",
+        "aten::convolution_backward_overrideable",
+    }
+    is_convolution = name in ("conv", "transposed")
+    assert ran_on_cpu == (
+        convolutions if is_convolution and not has_programs else set()
+    )
+    _C._forget_eager_programs()
 
 
 @ignore_fallbacks

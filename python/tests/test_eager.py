@@ -108,6 +108,8 @@ ELEMENTARY = {
     "cosh": lambda x: x.cosh(),
     "sinh": lambda x: x.sinh(),
     "erfc": lambda x: x.erfc(),
+    "erfinv": lambda x: (x / 9).erfinv(),
+    "logcumsumexp": lambda x: x.logcumsumexp(1),
     "exp2": lambda x: x.exp2(),
     "log10": lambda x: (x.abs() + 1).log10(),
     "hypot": lambda x: torch.hypot(x, x.flip(0)),
@@ -126,7 +128,7 @@ def test_elementary_functions(name):
     x[0, :2] = torch.tensor([0.0, -0.0])
     actual = ELEMENTARY[name](x.to("spyre")).cpu().double()
     wide = ELEMENTARY[name](x.double())
-    if name in ("acos", "asin", "atanh"):  # x / 9 is rounded first
+    if name in ("acos", "asin", "atanh", "erfinv"):  # x / 9 is rounded first
         inner = torch.where(x == 0, x, (x.to("spyre") / 9).cpu()).double()
         wide = getattr(inner, name)()
     bound = unit(wide, F16) + 2.0**-25
@@ -138,6 +140,12 @@ MOVES = {
     "roll": lambda x: x.roll((2, -3), (0, 1)),
     "roll_all": lambda x: x.roll(7),
     "signbit": lambda x: x.signbit(),
+    "cumprod": lambda x: torch.where(x > 0, -1.0, 1.0).half().cumprod(1),
+    "cumprod_scalar": lambda x: x[0, 0].cumprod(0),
+    "round_down": lambda x: (x * 7).round(decimals=-1),
+    "addbmm": lambda x: torch.addbmm(
+        x[:, :5], x[None].expand(3, 5, 70), x.t()[None].expand(3, 70, 5).sign(), beta=2
+    ),
     "fmod_int": lambda x: x.int().fmod(3),
 }
 

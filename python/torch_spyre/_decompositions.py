@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from torch_spyre import _C, _elementary, _fused_ops
+from torch_spyre import _C, _elementary, _fused_ops, _windows
 
 
 @functools.cache
@@ -28,6 +28,7 @@ def decompositions() -> dict[Any, Callable]:
     table = {
         **core_aten_decompositions(),
         **_elementary.DECOMPOSITIONS,
+        **_windows.DECOMPOSITIONS,
         **_fused_ops.DECOMPOSITIONS,
         **_fused_ops.RANDOM_DECOMPOSITIONS,
         **_fused_ops.foreach_decompositions(),

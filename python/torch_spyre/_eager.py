@@ -22,17 +22,19 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
-from torch_spyre import _C, _cache
+from torch_spyre import _C, _cache, _elementary, _windows
 from torch_spyre._decompositions import (
     all_decompositions,
     decompositions,
     table_operators,
 )
-from torch_spyre._elementary import DECOMPOSITIONS as OWN
 from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
+
+#: Run as they are: PyTorch may see something else in the operator.
+OWN = {**_elementary.DECOMPOSITIONS, **_windows.DECOMPOSITIONS}
 
 _log = logging.getLogger("torch_spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
@@ -267,9 +269,14 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     values = [arguments[i] for i in call.inputs]
     if call.written and call.functional in _LIKE_SELF:
         return [to_meta(values[0])]
-    results = call.invoke(
-        tree_map(to_meta, values), _stored_dtype(call, arguments), "meta"
-    )
+    metas = tree_map(to_meta, values)
+    try:
+        results = call.invoke(metas, _stored_dtype(call, arguments), "meta")
+    except NotImplementedError:
+        # PyTorch has no meta function: the overrideable convolutions.
+        if call.functional not in OWN:
+            raise
+        results = OWN[call.functional](*metas)
     return list(results) if isinstance(results, (tuple, list)) else [results]
 
 
@@ -483,7 +490,10 @@ def _trace(
 
         inputs = [fill(slots[i]) for i in call.inputs]
         if own is not None:
-            return own(*inputs)
+            results = own(*inputs)
+            if results is NotImplemented:
+                raise _C.UnsupportedOp("its decomposition is not for such a call")
+            return results
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)

@@ -178,9 +178,87 @@ def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor
     return result.clone() if result is x else result
 
 
+#: Giles' polynomials of erfinv, in w = -log(1 - x^2): below 5, then above.
+_ERFINV_NEAR = (
+    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087),
+    *(-0.00125372503, -0.00417768164, 0.246640727, 1.50140941),
+)
+_ERFINV_FAR = (
+    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773),
+    *(-0.0076224613, 0.00943887047, 1.00167406, 2.83297682),
+)
+
+
+def _horner(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    result = torch.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        result = result * x + coefficient
+    return result
+
+
+def _erfinv(x: Tensor) -> Tensor:
+    w = -((1.0 - x) * (1.0 + x)).log()
+    near = _horner(w - 2.5, _ERFINV_NEAR)
+    far = _horner(w.clamp(min=0.0).sqrt() - 3.0, _ERFINV_FAR)
+    inside = x * torch.where(w < 5.0, near, far)
+    return torch.where(x.abs() == 1.0, x * math.inf, inside)
+
+
+def _round(x: Tensor, decimals: int) -> Tensor:
+    if not x.is_floating_point():
+        return NotImplemented
+    factor = 10.0 ** abs(decimals)
+    wide = x.float()
+    if decimals < 0:
+        return ((wide / factor).round() * factor).to(x.dtype)
+    return ((wide * factor).round() / factor).to(x.dtype)
+
+
+def _addbmm(
+    x: Tensor, first: Tensor, second: Tensor, beta: Any = 1, alpha: Any = 1
+) -> Tensor:
+    """One product: what is summed over the batch is more to sum over."""
+    rows = first.transpose(0, 1).reshape(first.shape[1], -1)
+    return torch.addmm(
+        x, rows, second.reshape(-1, second.shape[2]), beta=beta, alpha=alpha
+    )
+
+
+def _scan(x: Tensor, dim: int, combine: Callable[[Tensor, Tensor], Tensor]) -> Tensor:
+    """What ``combine`` makes of all elements up to each: the distance doubles."""
+    size, distance = x.shape[dim] if x.dim() else 1, 1
+    while distance < size:
+        kept = x.narrow(dim, 0, distance)
+        moved = combine(
+            x.narrow(dim, 0, size - distance),
+            x.narrow(dim, distance, size - distance),
+        )
+        x = torch.cat([kept, moved], dim)
+        distance *= 2
+    return x
+
+
+def _cumprod(x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    dtype = dtype or (x.dtype if x.is_floating_point() else torch.int64)
+    if not dtype.is_floating_point:
+        return NotImplemented
+    return _scan(x.float(), dim, torch.mul).to(dtype).clone()
+
+
+def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
+    def combine(a: Tensor, b: Tensor) -> Tensor:
+        large = torch.maximum(a, b)
+        sum_ = large + (-(a - b).abs()).exp().log1p()
+        return torch.where(large.isinf(), large, sum_)
+
+    return _scan(x.float(), dim, combine).to(x.dtype).clone()
+
+
 DECOMPOSITIONS: dict[Any, Callable] = {
+    aten._logcumsumexp.default: _logcumsumexp,
     aten.acos.default: _in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
     aten.acosh.default: _in_fp32(_acosh),
+    aten.addbmm.default: _addbmm,
     aten.angle.default: _in_fp32(_angle),
     aten.asin.default: _in_fp32(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt())),
     aten.asinh.default: _in_fp32(_asinh),
@@ -190,7 +268,9 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.copysign.Scalar: _in_fp32(_copysign),
     aten.copysign.Tensor: _in_fp32(_copysign),
     aten.cosh.default: _in_fp32(_cosh),
+    aten.cumprod.default: _cumprod,
     aten.erfc.default: _in_fp32(_erfc),
+    aten.erfinv.default: _in_fp32(_erfinv),
     aten.exp2.default: _in_fp32(lambda x: torch.pow(2.0, x)),
     aten.flip.default: _flip,
     aten.fmax.default: _fmax,
@@ -201,6 +281,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.log10.default: _in_fp32(lambda x: x.log2() * math.log10(2.0)),
     aten.logaddexp2.default: _in_fp32(_logaddexp2),
     aten.roll.default: _roll,
+    aten.round.decimals: _round,
     aten.signbit.default: _negative,
     aten.sinh.default: _in_fp32(_sinh),
 }

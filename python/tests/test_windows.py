@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions and pooling run as programs, eager and compiled."""
+
+import pytest
+import torch
+import torch_spyre
+from numerics import (
+    assert_contraction,
+    assert_like_oracle,
+    assert_units,
+    compiled,
+    device_value,
+    oracle,
+    to_device,
+)
+from torch.nn import functional
+
+
+@pytest.fixture(autouse=True)
+def no_fallback():
+    torch_spyre.reset_fallback_report()
+    yield
+    assert torch_spyre.fallback_report() == {}
+
+
+def half(*sizes):
+    return torch.randn(
+        sizes, generator=torch.Generator().manual_seed(sum(sizes))
+    ).half()
+
+
+#: input, weight, keywords
+CONVOLUTIONS = {
+    "1d": ((3, 4, 17), (6, 4, 3), {"stride": 2}),
+    "1d of 65": ((1, 1, 65), (1, 1, 65), {}),
+    "2d": ((2, 4, 9, 11), (6, 4, 3, 2), {}),
+    "2d all": (
+        (2, 4, 9, 11),
+        (6, 2, 3, 2),
+        {"stride": (2, 1), "padding": (1, 2), "dilation": (2, 3), "groups": 2},
+    ),
+    "1x1": ((2, 65, 5, 7), (3, 65, 1, 1), {}),
+    "depthwise": ((1, 7, 6, 6), (7, 1, 3, 3), {"padding": 1, "groups": 7}),
+    "without batch": ((4, 8, 8), (2, 4, 3, 3), {"padding": "same"}),
+    "large": ((1, 3, 64, 64), (16, 3, 7, 7), {"stride": 2, "padding": 3}),
+    "3d": ((2, 2, 4, 5, 6), (4, 1, 3, 2, 3), {"padding": 1, "groups": 2}),
+}
+TRANSPOSED = {
+    "1d": ((2, 4, 5), (4, 3, 3), {"groups": 2, "stride": 3, "dilation": 2}),
+    "2d": (
+        (2, 4, 5, 7),
+        (4, 6, 3, 2),
+        {"stride": 2, "padding": 1, "output_padding": 1},
+    ),
+    "2d cropped": ((1, 2, 5, 5), (2, 3, 2, 2), {"padding": 2}),
+    "3d": ((1, 2, 3, 3, 4), (2, 2, 2, 3, 2), {"stride": (1, 2, 1)}),
+}
+CASES = [
+    *((f"conv{k[:2]}", *v) for k, v in CONVOLUTIONS.items() if k[1] == "d"),
+    *(("conv2d", *v) for k, v in CONVOLUTIONS.items() if k[1] != "d"),
+    *((f"conv_transpose{k[:2]}", *v) for k, v in TRANSPOSED.items()),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "kernel", "keywords"), CASES)
+@pytest.mark.parametrize("is_compiled", [False, True], ids=["eager", "compiled"])
+def test_convolution(name, size, kernel, keywords, is_compiled):
+    x, weight = half(*size), half(*kernel)
+    transposed = "transpose" in name
+    channels = kernel[1] * keywords.get("groups", 1) if transposed else kernel[0]
+    bias = half(channels)
+
+    def function(x, weight, bias):
+        return getattr(functional, name)(x, weight, bias, **keywords)
+
+    run = compiled(function) if is_compiled else function
+    actual = run(*to_device((x, weight, bias))).cpu()
+    values = [device_value(t) for t in (x, weight, bias)]
+    terms = weight.numel() // (kernel[1] if transposed else kernel[0]) + 1
+    assert_contraction(
+        actual, function(*values), terms, function(*(v.abs() for v in values))
+    )
+
+
+@pytest.mark.parametrize(("name", "size", "kernel", "keywords"), CASES)
+def test_gradients_of_convolutions(name, size, kernel, keywords):
+    def gradients(x, weight, seed):
+        x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+        y = getattr(functional, name)(x, weight, **keywords)
+        return torch.autograd.grad(y, (x, weight), seed(y).to(y.dtype))
+
+    x, weight = half(*size), half(*kernel)
+
+    def seed(y):
+        return half(*y.shape).to(y.device)
+
+    actual = gradients(*to_device((x, weight)), seed)
+
+    def seed_wide(y):
+        return device_value(half(*y.shape))
+
+    values = [device_value(t) for t in (x, weight)]
+    expected = gradients(*values, seed_wide)
+    magnitudes = gradients(*(v.abs() for v in values), lambda y: seed_wide(y).abs())
+    terms = x.numel() // x.shape[0 if x.dim() == len(kernel) else 1] + weight.numel()
+    for a, e, m in zip(actual, expected, magnitudes, strict=True):
+        assert_contraction(a.cpu(), e, terms, m)
+
+
+POOLS = [
+    ("avg_pool1d", (2, 3, 11), (3,), {"stride": 2}),
+    ("avg_pool2d", (2, 3, 9, 7), ((3, 2),), {"stride": 2, "padding": (1, 0)}),
+    (
+        "avg_pool2d",
+        (1, 2, 9, 8),
+        (3,),
+        {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False},
+    ),
+    ("avg_pool2d", (1, 2, 9, 8), (2,), {"ceil_mode": True, "padding": 1}),
+    ("avg_pool2d", (1, 65, 6, 6), (2,), {"divisor_override": 3}),
+    ("avg_pool3d", (1, 2, 5, 6, 7), (2,), {"stride": (1, 2, 3), "padding": 1}),
+    ("adaptive_avg_pool1d", (2, 3, 11), (4,), {}),
+    ("adaptive_avg_pool2d", (2, 3, 7, 12), ((3, 4),), {}),
+    ("adaptive_avg_pool3d", (1, 2, 5, 3, 4), ((2, 3, 1),), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "size", "arguments", "keywords"), POOLS)
+@pytest.mark.parametrize("is_compiled", [False, True], ids=["eager", "compiled"])
+def test_average_pooling(name, size, arguments, keywords, is_compiled):
+    def function(x):
+        return getattr(functional, name)(x, *arguments, **keywords)
+
+    x = half(*size)
+    run = compiled(function) if is_compiled else function
+    assert_units(run(x.to("spyre")).cpu(), function(device_value(x)), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "arguments", "keywords"),
+    [p for p in POOLS if "adaptive" not in p[0]],
+)
+def test_gradients_of_average_pooling(name, size, arguments, keywords):
+    def gradient(x, seed):
+        x = x.detach().requires_grad_()
+        y = getattr(functional, name)(x, *arguments, **keywords)
+        return torch.autograd.grad(y, x, seed(y))[0]
+
+    x = half(*size)
+    actual = gradient(x.to("spyre"), lambda y: half(*y.shape).to("spyre")).cpu()
+    expected = gradient(device_value(x), lambda y: device_value(half(*y.shape)))
+    rounded = oracle(
+        lambda: gradient(device_value(x), lambda y: device_value(half(*y.shape)))
+    )
+    assert_like_oracle(actual, expected, rounded + 0 * expected)
+
+
+def test_a_small_network():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Conv2d(3, 8, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.AvgPool2d(2),
+        torch.nn.Conv2d(8, 8, 3, stride=2, padding=1, groups=2),
+        torch.nn.GELU(),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+        torch.nn.Linear(8, 5),
+    ).half()
+    x = half(2, 3, 16, 16)
+    wide = torch.nn.Sequential(*[m for m in model]).double()
+    for p in wide.parameters():
+        p.data = device_value(p.data.half())
+    expected = wide(device_value(x))
+    rounded = oracle(lambda: wide(device_value(x)))
+    model = model.half().to("spyre")
+    actual = compiled(model)(x.to("spyre")).cpu()
+    assert_like_oracle(actual, expected, rounded)
+    eager = model(x.to("spyre")).cpu()
+    assert torch.equal(eager, actual)
