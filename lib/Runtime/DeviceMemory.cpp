@@ -27,14 +27,24 @@ static Error cannotReserve(uint64_t sizeInBytes, const char *what) {
                " bytes of host address space for " + what);
 }
 
-DeviceMemory::DeviceMemory() : DeviceMemory(kCapacityInBytes) {}
+DeviceMemory::DeviceMemory(const DeviceSpec &spec)
+    : DeviceMemory(uint64_t(spec.deviceMemoryBytes), spec) {}
 
-DeviceMemory::DeviceMemory(uint64_t capacityInBytes)
-    : capacity(capacityInBytes) {
-  if (capacity > kCapacityInBytes || capacity < kFirstAddress)
+DeviceMemory::DeviceMemory(uint64_t capacityInBytes, const DeviceSpec &spec)
+    : capacity(capacityInBytes), lxSize(spec.lxBytesPerCore),
+      span(spec.maxSpanBytes) {
+  // Sizes around which sums of addresses stay far from overflow.
+  constexpr uint64_t mostMemory = uint64_t(1) << 46;
+  constexpr int64_t mostLX = int64_t(1) << 32;
+  uint64_t most = std::min(mostMemory, uint64_t(spec.deviceMemoryBytes));
+  if (capacity > most || capacity < kFirstAddress)
     throw Error("device memory capacity of " + std::to_string(capacity) +
                 " bytes is outside " + std::to_string(kFirstAddress) + " to " +
-                std::to_string(kCapacityInBytes));
+                std::to_string(most));
+  if (lxSize > mostLX)
+    throw Error("LX of " + std::to_string(lxSize) + " bytes is more than the " +
+                std::to_string(mostLX) + " that the device model can hold");
+  uint64_t lxBytes = uint64_t(kMaxCores) * uint64_t(lxSize) + kFirstAddress;
   // The pages behind the end: kernels that read a whole vector past the last
   // element stay inside the mapping. A host that limits address space gets as
   // large a card as fits.
@@ -44,10 +54,10 @@ DeviceMemory::DeviceMemory(uint64_t capacityInBytes)
       throw cannotReserve(capacity, "device memory");
     capacity /= 2;
   }
-  lxBase = tryReserve(kMaxCores * kLXSizeInBytes + kFirstAddress);
+  lxBase = tryReserve(lxBytes);
   if (!lxBase) {
     munmap(base, capacity + kFirstAddress);
-    throw cannotReserve(kMaxCores * kLXSizeInBytes, "LX");
+    throw cannotReserve(lxBytes, "LX");
   }
   insertFree(kFirstAddress,
              (capacity - kFirstAddress) / kBlockInBytes * kBlockInBytes);
@@ -55,7 +65,7 @@ DeviceMemory::DeviceMemory(uint64_t capacityInBytes)
 
 DeviceMemory::~DeviceMemory() {
   munmap(base, capacity + kFirstAddress);
-  munmap(lxBase, kMaxCores * kLXSizeInBytes + kFirstAddress);
+  munmap(lxBase, uint64_t(kMaxCores) * uint64_t(lxSize) + kFirstAddress);
 }
 
 void DeviceMemory::eraseFree(std::map<uint64_t, uint64_t>::iterator block) {

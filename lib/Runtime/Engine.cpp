@@ -268,15 +268,14 @@ void Core::countTiles(const Instr &instr) {
     liveTileBytes -= tileBytes[slot];
     tileBytes[slot] = 0;
   }
-  if (needed + viewBytes > int64_t(DeviceMemory::kLXSizeInBytes) &&
-      check != Check::None && function.hasGrid)
-    fail(instr.location,
-         "LX scratchpad overflow: live data tiles need " +
-             std::to_string(needed) + " bytes, available " +
-             std::to_string(int64_t(DeviceMemory::kLXSizeInBytes) - viewBytes) +
-             " bytes (capacity " +
-             std::to_string(DeviceMemory::kLXSizeInBytes) + " bytes, views " +
-             std::to_string(viewBytes) + " bytes)");
+  int64_t capacity = memory->lxSizeInBytes();
+  if (needed + viewBytes > capacity && check != Check::None && function.hasGrid)
+    fail(instr.location, "LX scratchpad overflow: live data tiles need " +
+                             std::to_string(needed) + " bytes, available " +
+                             std::to_string(capacity - viewBytes) +
+                             " bytes (capacity " + std::to_string(capacity) +
+                             " bytes, views " + std::to_string(viewBytes) +
+                             " bytes)");
 }
 
 void Core::moveTileBytes(int to, TensorUse use) {
@@ -290,7 +289,7 @@ void Core::moveTileBytes(int to, TensorUse use) {
 
 void Core::noteViewInLX(int64_t first, int64_t end) {
   first = std::max<int64_t>(first, 0);
-  end = std::min<int64_t>(end, DeviceMemory::kLXSizeInBytes);
+  end = std::min(end, memory->lxSizeInBytes());
   if (first >= end)
     return; // its accesses will say so
   auto at = std::lower_bound(viewRanges.begin(), viewRanges.end(),
@@ -314,11 +313,11 @@ void Core::noteSpan(int location, const TileVal &tile) {
   auto &[first, end] = spans[tile.plan->viewSlot];
   first = std::min(first, low);
   end = std::max(end, high);
-  if (end - first > DeviceMemory::kSpanInBytes)
+  if (end - first > memory->spanInBytes())
     fail(location, "one core's accesses through this view span " +
                        std::to_string(end - first) +
                        " bytes of device memory, but a core addresses " +
-                       std::to_string(DeviceMemory::kSpanInBytes));
+                       std::to_string(memory->spanInBytes()));
 }
 
 void Core::enter(int64_t core, const Scalar *args) {

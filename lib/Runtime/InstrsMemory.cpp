@@ -96,7 +96,7 @@ void MemoryViewInstr::run(Core &core) const {
   bool isTrusted = core.check == Check::None && !core.zeroOutside;
   if (isLX) {
     int64_t owner = lxCore < 0 ? core.coreId : lxCore;
-    blockEnd = DeviceMemory::kLXSizeInBytes;
+    blockEnd = core.memory->lxSizeInBytes();
     v.base = core.memory->lx(owner);
     if (!isEmpty && owner == core.coreId && core.check != Check::None)
       core.noteViewInLX(firstByte, endByte);
@@ -115,7 +115,7 @@ void MemoryViewInstr::run(Core &core) const {
     }
   }
   v.isWide =
-      !isLX && !isTrusted && endByte - firstByte > DeviceMemory::kSpanInBytes;
+      !isLX && !isTrusted && endByte - firstByte > core.memory->spanInBytes();
   v.checked =
       isTrusted || isEmpty || (firstByte >= blockStart && endByte <= blockEnd);
   v.limitLo = blockStart - v.byteAddress;

@@ -543,11 +543,35 @@ static int64_t getProgramBytes(const Function &function) {
   return blocks * kProgramBlockBytes * function.numCores();
 }
 
+/// The functions that a program can begin with, for errors: "; it has @a, @b".
+static std::string listEntries(ModuleOp module) {
+  std::string names;
+  int count = 0;
+  constexpr int kMost = 16;
+  for (auto f : module.getOps<func::FuncOp>())
+    if (!f.isExternal() && ++count <= kMost)
+      names += (names.empty() ? "@" : ", @") + f.getName().str();
+  if (count == 0)
+    return "; it has none with a body";
+  if (count > kMost)
+    names += " and " + std::to_string(count - kMost) + " more";
+  return "; it has " + names;
+}
+
+/// Where the module begins, which is 0:0 if the text does not say `module`.
+static Location startOf(ModuleOp module) {
+  auto start = dyn_cast<FileLineColLoc>(module.getLoc());
+  if (!start || start.getLine() != 0)
+    return module.getLoc();
+  return FileLineColLoc::get(start.getFilename(), 1, 1);
+}
+
 static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
   if (!name.empty()) {
     auto entry = module.lookupSymbol<func::FuncOp>(name);
     if (!entry)
-      module.emitError("no function @") << name;
+      emitError(startOf(module), "the module has no function @")
+          << name << listEntries(module);
     else if (entry.isExternal())
       entry->emitError("entry function has no body");
     else
@@ -574,13 +598,15 @@ static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
   if (roots.size() == 1)
     return roots.front();
   if (sequences.empty())
-    module.emitError("no sequence function (one without a grid that nothing "
-                     "calls): name an entry");
+    emitError(startOf(module),
+              "the module has no sequence function (one without a grid that "
+              "nothing calls): name an entry")
+        << listEntries(module);
   else
-    module.emitError("found ")
+    emitError(startOf(module), "found ")
         << sequences.size() << " sequence functions, starting with @"
         << sequences[0].getName() << " and @" << sequences[1].getName()
-        << ": name an entry";
+        << ": name an entry" << listEntries(module);
   return {};
 }
 

@@ -246,10 +246,10 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
       (isStore ? totals.deviceBytesWritten : totals.deviceBytesRead) += bytes;
     if (view.isLX && !isRemote) {
       if (isStore)
-        trace.noteWrite(true, 0, DeviceMemory::kLXSizeInBytes, source);
+        trace.noteWrite(true, 0, core.memory->lxSizeInBytes(), source);
       else
         parts.push_back(
-            trace.needWrites(true, 0, DeviceMemory::kLXSizeInBytes));
+            trace.needWrites(true, 0, core.memory->lxSizeInBytes()));
       continue;
     }
     double setup = isRemote ? 0 : transferSetup(trace, instr);

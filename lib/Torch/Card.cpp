@@ -74,9 +74,8 @@ c10::DeviceIndex readDeviceCount() {
 } // namespace
 
 Card::Card(c10::DeviceIndex index) : cardIndex(index) {
-  void *range =
-      ::mmap(nullptr, runtime::DeviceMemory::kCapacityInBytes, PROT_NONE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *range = ::mmap(nullptr, memory.capacityInBytes(), PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (range == MAP_FAILED)
     throw Error(std::string("cannot reserve addresses for a spyre device: ") +
                 std::strerror(errno));
@@ -134,8 +133,7 @@ void Card::synchronize() {
 
 bool Card::ownsPointer(const void *pointer) const {
   auto *byte = static_cast<const uint8_t *>(pointer);
-  return byte >= reserved &&
-         byte < reserved + runtime::DeviceMemory::kCapacityInBytes;
+  return byte >= reserved && byte < reserved + memory.capacityInBytes();
 }
 
 c10::DeviceIndex deviceCount() {

@@ -18,7 +18,7 @@
 // RUN: not spyre-run %s --entry wrong_size --arg %t/x.npy --arg 3 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=DIVISION
 // DIVISION: error: integer division by zero
 // RUN: not spyre-run %s --entry nothing --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=ENTRY
-// ENTRY: error: no function @nothing
+// ENTRY: errors.mlir:[[#]]:1: error: the module has no function @nothing; it has @
 // RUN: not spyre-run %s --arg 1 2>&1 | FileCheck %s --check-prefix=AMBIGUOUS
 // AMBIGUOUS: error: found 2 sequence functions
 // RUN: not spyre-run %s --entry cast_size --arg 3 2>&1 | FileCheck %s --check-prefix=CAST

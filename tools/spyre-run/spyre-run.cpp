@@ -51,8 +51,10 @@ program.mlir is a folder, the SpyreCode or else the SuperDSC bundles in it.
   --trace FILE       write a Chrome trace of the device, for Perfetto
   --no-overlap       time each core as doing one step after another
   --predict-only     predict the time without running the program
-  --device FILE      numbers of the device for predictions and the program memory
-                     (segmentBytes), as JSON; those not given keep their defaults
+  --device FILE      numbers of the device, as JSON; those not given keep their
+                     defaults. Predictions use all of them, execution the sizes
+                     (segmentBytes, deviceMemoryBytes, lxBytesPerCore,
+                     maxSpanBytes)
   --lenient          repair parameters that a folder's bundle.mlir declares twice
   --pool             segment 0 of a folder without manifest.json is a pool
   --print-device-spec
@@ -469,7 +471,7 @@ static void run(const Options &options) {
   if (options.device)
     loadOptions.programBytes = options.device->segmentBytes;
   // Before the executable, whose job lies in it.
-  DeviceMemory memory;
+  DeviceMemory memory(options.device ? *options.device : DeviceSpec());
   std::unique_ptr<Executable> executable =
       Executable::load(options.program, loadOptions, options.bundle);
   std::vector<ArgumentInfo> infos = executable->arguments();

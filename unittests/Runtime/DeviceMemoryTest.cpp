@@ -63,8 +63,8 @@ TEST(DeviceMemory, IsSparse) {
   memory.free(a);
   memory.releaseUnused();
   EXPECT_EQ(memory.at(a + (uint64_t(99) << 30))[0], 0);
-  memory.lx(31)[DeviceMemory::kLXSizeInBytes - 1] = 5;
-  EXPECT_EQ(memory.lx(31)[DeviceMemory::kLXSizeInBytes - 1], 5);
+  memory.lx(31)[memory.lxSizeInBytes() - 1] = 5;
+  EXPECT_EQ(memory.lx(31)[memory.lxSizeInBytes() - 1], 5);
 }
 
 TEST(DeviceMemory, CountsAllocations) {

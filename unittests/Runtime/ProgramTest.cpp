@@ -272,6 +272,6 @@ TEST(Program, RejectsBeforeRunning) {
       "func.func @f() attributes {grid = [2]} { call @g() : () -> ()\n"
       "return }\nfunc.func private @g() attributes {grid = [1]} { return }",
       "cannot call");
-  expectError("", "no sequence function");
+  expectError("", "the module has no sequence function");
   EXPECT_THROW(loadProgramFile("/nonexistent.mlir"), Error);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- DeviceMemory.h - Sparse device memory and scratchpads ----*- C++ -*-===//
 //
-// The memories of one simulated card: 128 GiB of device memory, backed by the
-// host only where it is touched, and one LX scratchpad per core.
-// Sizes and the 128-byte unit: spec/hardware.md; first address 0x10000:
-// spec/ktir.md, "KC argument ABI".
+// The memories of one simulated card: device memory, backed by the host only
+// where it is touched, and one LX scratchpad per core. Sizes: DeviceSpec; the
+// 128-byte unit: spec/hardware.md; first address 0x10000: spec/ktir.md, "KC
+// argument ABI".
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef SPYRE_RUNTIME_DEVICEMEMORY_H
 #define SPYRE_RUNTIME_DEVICEMEMORY_H
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Device/Error.h"
 
 #include <cstdint>
@@ -51,20 +52,18 @@ struct MemoryBlock {
 /// from any thread; at() needs no lock.
 class DeviceMemory {
 public:
-  static constexpr uint64_t kCapacityInBytes = uint64_t(128) << 30;
   static constexpr uint64_t kFirstAddress = 0x10000;
   static constexpr uint64_t kBlockInBytes = 128;
-  static constexpr uint64_t kLXSizeInBytes = uint64_t(2) << 20;
   static constexpr int64_t kMaxCores = 1024;
-  /// Device memory that one core addresses through one view.
-  static constexpr int64_t kSpanInBytes = int64_t(256) << 20;
 
-  /// kCapacityInBytes, or less where the host limits address space: see
-  /// capacityInBytes(). Throws Error below 256 MiB.
-  DeviceMemory();
+  /// With the device's deviceMemoryBytes, or less where the host limits
+  /// address space: see capacityInBytes(). Throws Error below 256 MiB and for
+  /// sizes that no host can map.
+  explicit DeviceMemory(const DeviceSpec &spec = DeviceSpec());
   /// Allocations may use addresses below `capacityInBytes` only (tests,
-  /// per-process limits); throws Error if it exceeds kCapacityInBytes.
-  explicit DeviceMemory(uint64_t capacityInBytes);
+  /// per-process limits); throws Error if that exceeds the device's memory.
+  explicit DeviceMemory(uint64_t capacityInBytes,
+                        const DeviceSpec &spec = DeviceSpec());
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory &) = delete;
   DeviceMemory &operator=(const DeviceMemory &) = delete;
@@ -92,19 +91,22 @@ public:
   void resetPeakStats();
   void resetAccumulatedStats();
   uint64_t capacityInBytes() const { return capacity; }
+  /// Of one core.
+  int64_t lxSizeInBytes() const { return lxSize; }
+  /// Device memory that one core addresses through one view.
+  int64_t spanInBytes() const { return span; }
   /// Gives host pages of free blocks back; what is reserved shrinks to the
   /// last live block.
   void releaseUnused();
 
-  /// LX scratchpad of one core (0 <= core < kMaxCores), kLXSizeInBytes long.
-  uint8_t *lx(int64_t core) const {
-    return lxBase + uint64_t(core) * kLXSizeInBytes;
-  }
+  /// LX scratchpad of one core (0 <= core < kMaxCores), lxSizeInBytes() long.
+  uint8_t *lx(int64_t core) const { return lxBase + core * lxSize; }
 
 private:
   uint8_t *base = nullptr;
   uint8_t *lxBase = nullptr;
   uint64_t capacity;
+  int64_t lxSize, span;
   mutable std::mutex mutex;
   std::map<uint64_t, uint64_t> freeBlocks;      // start -> size
   std::multimap<uint64_t, uint64_t> freeBySize; // size -> start

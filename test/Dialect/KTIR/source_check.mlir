@@ -22,6 +22,13 @@
 // RUN: %python -c "print('#m = affine_map<(i) -> (' + '-' * 99999 + 'i')" > %t/signs.mlir
 // RUN: not spyre-opt %t/signs.mlir 2>&1 | FileCheck %s --check-prefix=SIGNS
 // SIGNS: error: more than 1000 brackets or signs
+// Upstream's parser takes minutes for these.
+// RUN: %python -c "[print('#m%%d = affine_map<(i, j) -> (%%s)>' %% (k, ' + '.join(['(i mod 3) * 5'] * 2730))) for k in range(3)]" > %t/sums.mlir
+// RUN: spyre-opt %t/sums.mlir
+// RUN: %python -c "print('#m = affine_map<(i, j) -> (' + ' + '.join(['i * 5 + j * 7'] * 50000) + ')>')" > %t/terms.mlir
+// RUN: not spyre-opt %t/terms.mlir 2>&1 | FileCheck %s --check-prefix=TERMS
+// RUN: not spyre-run %t/terms.mlir 2>&1 | FileCheck %s --check-prefix=TERMS
+// TERMS: terms.mlir:1:[[#]]: error: more than 8192 operators in one expression
 // RUN: %python -c "print('func.func @f(%%x: i1) {\n' + 'scf.if %%x {\n' * 300 + '}\n' * 300 + 'return }')" > %t/regions.mlir
 // RUN: not spyre-run %t/regions.mlir --arg 1 2>&1 | FileCheck %s --check-prefix=REGIONS
 // REGIONS: error: regions more than 256 deep are not supported

@@ -137,6 +137,31 @@ def program_memory(folder: str) -> None:
         )
 
 
+def device_sizes(folder: str) -> None:
+    """--device sets the sizes that execution checks."""
+    x = np.ones(64, np.float32)
+    body = f"""{load("x", (64,), "f32")}
+    %r = arith.addf %x_d, %x_d : tensor<64xf32>
+    {store("x", (64,), "f32", "r").replace("v_x", "w_x").replace("x_t", "y_t")}"""
+    text = grid(function("x", body), 2)
+    os.makedirs(folder, exist_ok=True)
+    device = os.path.join(folder, "device.json")
+    for name, room, message in [
+        ("lxBytesPerCore", 256, ""),
+        ("lxBytesPerCore", 255, "LX scratchpad overflow: live data tiles need 256"),
+        ("maxSpanBytes", 256, ""),
+        ("maxSpanBytes", 255, "span 256 bytes of device memory, but a core addresses"),
+        ("deviceMemoryBytes", 1 << 28, ""),
+        ("deviceMemoryBytes", 1 << 16, "out of device memory: 256 bytes requested"),
+    ]:
+        with open(device, "w", encoding="utf-8") as file:
+            json.dump({name: room}, file)
+        if message:
+            fails(folder, text, [x], [message], "--device", device)
+        else:
+            ok(k.run(folder, text, [x], "--device", device))
+
+
 def far(folder: str) -> None:
     """With --oob=zero, too: a coordinate whose address would wrap around."""
     x = np.arange(1, 65, dtype=np.float32)

@@ -124,7 +124,9 @@ LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
                                          line, column));
   };
   constexpr int kMaxDepth = 1000;
-  int depth = 0, numSigns = 0;
+  // The parser simplifies a sum of terms in time that grows with its square.
+  constexpr int kMaxOperators = 8192;
+  int depth = 0, numSigns = 0, numOperators = 0;
   Tokens tokens(text);
   StringRef expected, previous;
   for (StringRef token = tokens.next(); !token.empty();
@@ -134,6 +136,14 @@ LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
     if (depth > kMaxDepth || numSigns > kMaxDepth)
       return errorAt(token) << "more than " << kMaxDepth
                             << " brackets or signs nested in each other";
+    if (token == "," || token == "{" || token == "}")
+      numOperators = 0;
+    else if (token == "+" || token == "-" || token == "*" || token == "mod" ||
+             token == "floordiv" || token == "ceildiv")
+      ++numOperators;
+    if (numOperators > kMaxOperators)
+      return errorAt(token)
+             << "more than " << kMaxOperators << " operators in one expression";
     if (token == "linalg.reduce" || token == "linalg.broadcast") {
       expected = "dimensions";
       continue;
