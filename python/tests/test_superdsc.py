@@ -217,6 +217,17 @@ def test_dumped_bundles_are_rewritten_with_the_same_bytes(tmp_path, monkeypatch)
         assert (bundles / file).read_bytes() == (again / file).read_bytes(), file
 
 
+@pytest.mark.parametrize("option", ["through_superdsc", "superdsc_compatible"])
+def test_view_near_the_end_of_its_storage(option):
+    """Whole storages may be copied, so their begin must not move."""
+    base = torch.arange(640).remainder(7).half()
+    function = compiled(lambda a: a @ a.t(), options={option: True})
+    for offset in (0, 577):
+        view = base[offset : offset + 63].view(7, 9)
+        actual = function(base.to("spyre")[offset : offset + 63].view(7, 9))
+        assert_exact(actual.cpu(), view @ view.t())
+
+
 def test_unknown_way_to_execute(monkeypatch):
     monkeypatch.setenv("SPYRE_EXECUTE", "magic")
     with pytest.raises(Exception, match="SPYRE_EXECUTE must be ktir or superdsc"):

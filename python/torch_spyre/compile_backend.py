@@ -137,8 +137,12 @@ class _CompiledStep:
 
     def run(self, env: dict[Node, Any]) -> None:
         inputs = [_on_device(env[node]) for node in self.inputs]
-        # A dump runs on the storages that it keeps.
-        is_shifted = _dump.dump_dir() is None
+        # A dump runs on the storages that it keeps; what SuperDSC can say may
+        # copy whole storages.
+        is_shifted = _dump.dump_dir() is None and not (
+            self.options.get("superdsc_compatible")
+            or self.options.get("through_superdsc")
+        )
         key, storages, owner = _input_key(inputs, is_shifted)
         part = self.parts.get(key)
         if part is None:
