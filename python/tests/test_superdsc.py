@@ -175,6 +175,26 @@ def test_operators_give_the_same_bits(name, monkeypatch):
     both_ways(run, monkeypatch)
 
 
+@pytest.mark.parametrize("cores", [{"M": 3, "K": 2}, {"K": 3}, {"K": 32}], ids=str)
+def test_split_reductions_give_the_same_bits(cores, monkeypatch):
+    x, y = half(9, 4096) * 0.1, half(4096, 65, seed=1) * 0.1
+    if cores == {"K": 3}:
+        x, y = x[:, :192], y[:192]
+
+    def run(compiler):
+        def function(x, y):
+            with torch_spyre.spyre_hint(work_div=cores):
+                return x @ y, x.sum(-1)
+
+        device = [t.to("spyre") for t in (x, y)]
+        torch_spyre.name_tensor_dims(device[0], ["M", "K"])
+        return to_host(compiler(function)(*device))
+
+    both_ways(run, monkeypatch)
+    numbers = [kernel["num_cores"] for kernel in compiled_parts()[-1].report()]
+    assert max(numbers) > cores.get("M", 1), numbers
+
+
 TILED = {
     "attention": (F.scaled_dot_product_attention, *3 * [(1, 8, 2048, 64)]),
     "mlp": (lambda x, u, d: F.silu(x @ u) @ d, (8198, 64), (64, 4096), (4096, 65)),

@@ -33,7 +33,7 @@ static std::vector<DeviceOp> makeDeviceOps() {
   add("equal", K::Pointwise, 2, 2, "eq");
   add("fnms", K::Pointwise, 3, 3, "fnms");
   add("greaterequal", K::Pointwise, 2, 2, "ge");
-  add("layernormnorm", K::Pointwise, 2, 4, "scale_shift");
+  add("layernormnorm", K::Pointwise, 2, 5, "scale_shift");
   add("lesserequal", K::Pointwise, 2, 2, "le");
   add("maximum", K::Pointwise, 2, 2, "maximum");
   add("minimum", K::Pointwise, 2, 2, "minimum");

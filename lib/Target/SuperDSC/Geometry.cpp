@@ -21,6 +21,29 @@ bool spyre::superdsc::variesAlong(const Tensor &tensor, unsigned dim) {
   return getScale(tensor, dim) == Scale::Present;
 }
 
+/// A table with as many rows as there are indices has no page size: what is
+/// gathered is the one dimension outside of the stick that the indices have.
+static void findGathered(const Sdsc &sdsc, const Tensor &table,
+                         Geometry &geometry) {
+  if (table.indirection != Indirection::Value || !table.indexTensor ||
+      *table.indexTensor >= sdsc.tensors.size())
+    return;
+  const Tensor &index = sdsc.tensors[*table.indexTensor];
+  TensorDim *found = nullptr;
+  for (TensorDim &dim : geometry.dims) {
+    if (dim.isGathered)
+      return;
+    if (dim.scale != Scale::Present || dim.stick != 1 ||
+        sdsc.dims[dim.dim].slices != 1 || !variesAlong(index, dim.dim))
+      continue;
+    if (found)
+      return;
+    found = &dim;
+  }
+  if (found)
+    found->isGathered = true;
+}
+
 std::optional<Geometry> spyre::superdsc::getGeometry(const Sdsc &sdsc,
                                                      const Tensor &tensor) {
   // The two meanings of a gap: spec/superdsc.md, "What reading back needs".
@@ -53,6 +76,7 @@ std::optional<Geometry> spyre::superdsc::getGeometry(const Sdsc &sdsc,
       return std::nullopt;
     geometry.dims.push_back(own);
   }
+  findGathered(sdsc, tensor, geometry);
   return geometry;
 }
 

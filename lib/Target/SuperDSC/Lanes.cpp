@@ -14,8 +14,14 @@ bool spyre::superdsc::holdsLanes(const Sdsc &sdsc, unsigned tensor) {
     return sdsc.outputs[0] == tensor;
   if (sdsc.op == "layernormscale")
     return true;
+  if (takesMean(sdsc) && sdsc.inputs[2] == tensor)
+    return true;
   return sdsc.op == "layernormnorm" && sdsc.inputs.size() > 1 &&
          sdsc.inputs[1] == tensor;
+}
+
+bool spyre::superdsc::takesMean(const Sdsc &sdsc) {
+  return sdsc.op == "layernormnorm" && sdsc.inputs.size() == 5;
 }
 
 bool spyre::superdsc::holdsLanes(Operation *op, unsigned operand) {

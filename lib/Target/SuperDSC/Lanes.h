@@ -21,6 +21,10 @@ inline constexpr int64_t kNumLanes = 2;
 /// Whether a tensor holds statistics.
 bool holdsLanes(const Sdsc &sdsc, unsigned tensor);
 
+/// Whether it is a layernormnorm that is given the statistics themselves, too:
+/// x, statistics, scale and shift, weight, bias.
+bool takesMean(const Sdsc &sdsc);
+
 /// Whether an operand is a lane, or all lanes, of statistics; and whether it is
 /// the second of two operands that are one tensor.
 bool holdsLanes(mlir::Operation *op, unsigned operand);

@@ -430,6 +430,9 @@ LogicalResult Raiser::raise(const Execution &execution,
   SmallVector<unsigned> operands(sdsc.inputs.begin(), sdsc.inputs.end());
   if (listsOutputAsInput(sdsc))
     operands.pop_back();
+  // What scale and shift were made of is not needed any more.
+  if (takesMean(sdsc))
+    operands.erase(operands.begin() + 1);
   operands.append(sdsc.indices.begin(), sdsc.indices.end());
   operands.push_back(sdsc.outputs[0]);
 

@@ -9,7 +9,15 @@ import json
 from pathlib import Path
 
 LABELS = ["OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"]
-WORD = {"SEN169_FP16": 2, "IEEE_FP32": 4, "IEEE_INT32": 4, "SENINT8": 1, "SENINT4": 1}
+WORD = {
+    "SEN169_FP16": 2,
+    "IEEE_FP32": 4,
+    "IEEE_INT32": 4,
+    "SENINT8": 1,
+    "SENINT4": 1,
+    "SEN143_FP8": 1,
+    "SENUINT32": 4,
+}
 
 
 def affine(alpha):

@@ -301,7 +301,8 @@ OPS = [
     Op(
         "layernormnorm",
         "x times lane 0 plus lane 1, then times weight and plus bias where there "
-        "are such inputs, rounded once",
+        "are such inputs, rounded once; of five inputs the second, what the lanes "
+        "were made of, is not used",
         "scale_shift",
         "ours",
         lambda x, s, w, b: (x * s[:, :1] + s[:, 1:]) * w + b,
