@@ -76,6 +76,12 @@ void BodyProgram::findChains() {
   }
 }
 
+bool BodyProgram::extracts() const {
+  return std::any_of(ops.begin(), ops.end(), [](const BodyOp &op) {
+    return op.kind == BodyOp::Extract;
+  });
+}
+
 bool BodyProgram::runsWithoutScratch(const bool *varies,
                                      const bool *isDirect) const {
   bool registerVaries[BodyFrame::kMaxRegs] = {};
@@ -170,6 +176,7 @@ void BodyProgram::finish() {
     case BodyOp::CastInt:
     case BodyOp::Bitcast:
     case BodyOp::LoopIndex:
+    case BodyOp::Extract:
       break;
     default:
       ++opsPerPoint;
@@ -294,6 +301,31 @@ static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
   else
     k.loadInt32(target, static_cast<int32_t *>(result), &one, codes, &one, &n,
                 1);
+}
+
+/// tensor.extract at n points, whose indices are in up to three registers.
+static void extract(Core &core, const BodyOp &op, const BodyFrame &frame,
+                    void *result, size_t n) {
+  core.materialize(op.slot, op.elem);
+  const TensorVal &t = core.tensors[op.slot];
+  int registers[3] = {op.a, op.b, op.c};
+  size_t size = hostSize(op.elem);
+  for (size_t i = 0; i < n; ++i) {
+    int64_t offset = 0;
+    for (int d = 0; d < t.rank; ++d) {
+      int64_t index = static_cast<const int64_t *>(
+          frame.ptr[registers[d]])[i * frame.step[registers[d]]];
+      if (index < 0 || index >= t.sizes[d])
+        core.fail(op.location, "index " + std::to_string(index) +
+                                   " is outside dimension " +
+                                   std::to_string(d) + " of size " +
+                                   std::to_string(t.sizes[d]));
+      offset = offset * t.sizes[d] + index;
+    }
+    std::memcpy(static_cast<uint8_t *>(result) + i * size,
+                static_cast<const uint8_t *>(t.data) + size_t(offset) * size,
+                size);
+  }
 }
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
@@ -440,6 +472,9 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
       break;
     case BodyOp::Bitcast:
       bitcast(a, op.source, dst, op.elem, count, core.ieee);
+      break;
+    case BodyOp::Extract:
+      extract(core, op, frame, dst, count);
       break;
     case BodyOp::LoopIndex: {
       int64_t *out = static_cast<int64_t *>(dst);

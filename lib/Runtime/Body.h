@@ -35,7 +35,8 @@ struct BodyOp {
     IntToFloat,
     FloatToInt,
     Bitcast,
-    LoopIndex ///< linalg.index: the loop is `op`
+    LoopIndex, ///< linalg.index: the loop is `op`
+    Extract    ///< element a, b, c of the tensor in `slot`
   };
   Kind kind;
   uint8_t op = 0;          ///< UnaryOp, BinaryOp, predicate, ...
@@ -44,6 +45,7 @@ struct BodyOp {
   Elem elem = Elem::F32;   ///< of the result
   Elem source = Elem::F32; ///< of the first operand (compare, casts)
   int dst = 0, a = -1, b = -1, c = -1;
+  int slot = -1; ///< Extract
   int location = 0;
   /// Operations from this one on of which each is all that uses the one
   /// before: one pass over the points can compute them (KernelTable::chain).
@@ -74,6 +76,8 @@ struct BodyProgram {
   void fuseRounding();
   void findChains();
 
+  /// Whether it reads tensors that are not among the inputs.
+  bool extracts() const;
   /// Whether a run needs no scratch buffers, so that a block may have any
   /// number of points: all that varies within it are inputs (those whose entry
   /// of `varies` is true) and yields that go to where `isDirect` says so.

@@ -19,8 +19,8 @@ using namespace spyre::runtime;
 /// evaluate instead.
 static bool canMoveInto(const GenericInstr &a) {
   if (!a.isReadOnce || a.strategy != GenericInstr::Parallel || a.hasIndex ||
-      a.outputs.size() != 1 || a.inputs.empty() || a.readsOutput[0] ||
-      !a.coversOutput[0])
+      a.body.extracts() || a.outputs.size() != 1 || a.inputs.empty() ||
+      a.readsOutput[0] || !a.coversOutput[0])
     return false;
   // Every loop is one dimension of the result.
   std::vector<bool> seen(a.numLoops, false);

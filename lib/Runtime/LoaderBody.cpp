@@ -149,8 +149,44 @@ bool spyre::runtime::isBodyOp(Operation *op) {
   return decode(op).has_value() && op->getNumResults() == 1;
 }
 
+/// An element of a tensor from outside of the body.
+int FunctionLoader::emitExtract(tensor::ExtractOp extract, BodyProgram &body,
+                                llvm::function_ref<int(Value)> reg) {
+  std::optional<Elem> elem = elemOf(extract.getType());
+  if (!elem) {
+    extract.emitError("element type is not supported: ") << extract.getType();
+    return -1;
+  }
+  BodyOp op;
+  op.kind = BodyOp::Extract;
+  op.elem = *elem;
+  op.source = Elem::Index;
+  op.slot = tensorSlot(extract.getTensor());
+  op.location = locations.get(extract.getLoc());
+  int *registers[] = {&op.a, &op.b, &op.c};
+  if (extract.getIndices().size() > std::size(registers)) {
+    extract.emitError("a body extracts from tensors of up to ")
+        << std::size(registers) << " dimensions, found "
+        << extract.getIndices().size();
+    return -1;
+  }
+  for (auto [index, to] : llvm::zip(extract.getIndices(), registers))
+    if ((*to = reg(index)) < 0)
+      return -1;
+  op.dst = body.addReg(*elem);
+  if (body.regElem.size() > BodyFrame::kMaxRegs) {
+    extract.emitError("body needs more than ")
+        << int(BodyFrame::kMaxRegs) << " values";
+    return -1;
+  }
+  body.ops.push_back(op);
+  return op.dst;
+}
+
 int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
                                llvm::function_ref<int(Value)> reg) {
+  if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+    return emitExtract(extract, body, reg);
   std::optional<Decoded> decoded = decode(op);
   if (!decoded) {
     op->emitError("operation '")

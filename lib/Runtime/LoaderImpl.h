@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
@@ -127,6 +128,8 @@ private:
   // Bodies.
   /// Appends `op`'s operations; `reg` finds operands. Returns the register of
   /// the (only) result or -1 after emitting an error.
+  int emitExtract(mlir::tensor::ExtractOp extract, BodyProgram &body,
+                  llvm::function_ref<int(mlir::Value)> reg);
   int emitBodyOp(mlir::Operation *op, BodyProgram &body,
                  llvm::function_ref<int(mlir::Value)> reg);
   /// Appends all of `block`; `regs` knows its arguments.

@@ -3,9 +3,9 @@
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: %python -c "import numpy as np; np.save(r'%t/x.npy', np.ones(256, np.float32))"
 // RUN: not spyre-run %s --entry unknown_op --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: errors.mlir:[[@LINE+30]]:8: error: operation 'tensor.rank' is not supported by the runtime
+// UNKNOWN: errors.mlir:[[@LINE+32]]:8: error: operation 'tensor.rank' is not supported by the runtime
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg 250 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=VIEW
-// VIEW: errors.mlir:[[@LINE+41]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
+// VIEW: errors.mlir:[[@LINE+43]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg -1 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: core 0: access: coordinate -1 of view dimension 0 is outside its range 0 to 255
 // RUN: spyre-run %s --entry outside_view --arg %t/x.npy --arg 247 --threads 2
@@ -29,6 +29,8 @@
 // FAR: error: core 0: memory view at element {{[0-9]+}} overflows 63-bit addresses
 // RUN: not spyre-run %s --entry huge --arg 99999999999999 2>&1 | FileCheck %s --check-prefix=HUGE
 // HUGE: error: core 0: tensor with more than 2^40 elements
+// RUN: not spyre-run %s --entry extract --arg 3 2>&1 | FileCheck %s --check-prefix=EXTRACT
+// EXTRACT: errors.mlir:[[#]]:[[#]]: error: core 0: index 8 is outside dimension 0 of size 8
 // RUN: not ls %t/out
 
 func.func @unknown_op(%x: index) attributes {grid = [1]} {
@@ -97,5 +99,16 @@ func.func @far_stride(%x: index, %n: index) attributes {grid = [1]} {
 func.func @huge(%n: index) attributes {grid = [1]} {
   %c = arith.constant 1.0 : f32
   %e = tensor.splat %c[%n] : tensor<?xf32>
+  return
+}
+
+func.func @extract(%n: index) attributes {grid = [1]} {
+  %x = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
+  %r = tensor.generate {
+  ^bb0(%i: index):
+    %j = arith.addi %i, %n : index
+    %a = tensor.extract %x[%j] : tensor<8xf32>
+    tensor.yield %a : f32
+  } : tensor<6xf32>
   return
 }

@@ -236,6 +236,26 @@ def tensor_cases(e: Element) -> list[tuple[str, Callable]]:
             ),
         ),
         (
+            """%g = tensor.generate {
+    ^bb0(%i: index, %j: index):
+      %l = arith.constant 6 : index
+      %m = arith.subi %l, %j : index
+      %a = tensor.extract %x_d[%i, %m] : T
+      tensor.yield %a : E
+    } : T
+    %e = tensor.empty() : T
+    %r = linalg.generic {indexing_maps = [#o2, #o2], iterator_types = ["parallel", "parallel"]}
+      ins(%g : T) outs(%e : T) {
+    ^bb0(%p: E, %o: E):
+      %j = linalg.index 1 : index
+      %b = arith.cmpi ult, %j, %c3 : index
+      %a = tensor.extract %v_d[%j, %n] : tensor<7x7xE>
+      %s = arith.select %b, %p, %a : E
+      linalg.yield %s : E
+    } -> T""",
+            lambda x, y, v: np.where(np.arange(N) < 3, x[:, ::-1], v[:, 2]),
+        ),
+        (
             """%d = arith.constant dense<[7, 5]> : tensor<2xindex>
     %s = tensor.reshape %x_d(%d) : (T, tensor<2xindex>) -> tensor<7x5xE>
     %c = tensor.collapse_shape %s [[0, 1]] : tensor<7x5xE> into tensor<35xE>
