@@ -33,7 +33,10 @@ bool hasCompatibleShallowCopyType(const at::Tensor &self,
   return plain(self) && plain(from);
 }
 
-void recordStream(at::Tensor &, c10::Stream) {
+void recordStream(at::Tensor &, c10::Stream stream) {
+  TORCH_CHECK(stream.device_type() == kSpyre,
+              "expected a stream of a spyre device, found one of ",
+              stream.device());
   // Work holds its storages: no block is freed while it is in use.
 }
 

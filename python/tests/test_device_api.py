@@ -500,6 +500,16 @@ def test_autocast():
     assert linear.weight.grad.dtype == torch.float32
 
 
+def test_streams_and_events_of_other_devices_are_refused():
+    x = torch.ones(3, device="spyre")
+    with pytest.raises(RuntimeError, match="expected a stream of a spyre device"):
+        x.record_stream(torch.Stream("cpu"))
+    x.record_stream(torch.spyre.Stream())
+    with pytest.raises(ValueError, match="expected a spyre device, found cpu"):
+        torch.spyre.Event(device="cpu")
+    assert torch.spyre.Event(device="spyre:0").device.type == "spyre"
+
+
 def test_what_cuda_has_too():
     with torch.spyre.device_of(torch.ones(1)):
         pass

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
@@ -89,3 +91,10 @@ def test_dynamo_does_not_follow_eager_calls():
         hook.remove()
     names = {Path(f).name for f in files}
     assert Path(__file__).name in names and "_eager.py" not in names
+
+
+def test_dynamo_half_imported_by_another_thread(monkeypatch):
+    from torch_spyre import _device
+
+    monkeypatch.setitem(sys.modules, "torch._dynamo", ModuleType("torch._dynamo"))
+    assert _device._untraced(len) is len

@@ -11,7 +11,20 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from torch_spyre import _C, _elementary, _fused_ops, _windows
+
+_aten = torch.ops.aten
+#: What batch norm becomes in graphs; not among PyTorch's core decompositions.
+_BATCH_NORMS = [
+    _aten._batch_norm_no_update.default,
+    _aten._batch_norm_with_update_functional.default,
+    _aten._native_batch_norm_legit.no_stats,
+    _aten._native_batch_norm_legit_functional.default,
+    _aten.batch_norm_backward.default,
+    _aten.native_batch_norm_backward.default,
+]
 
 
 @functools.cache
@@ -23,13 +36,15 @@ def table_operators() -> frozenset[str]:
 @functools.cache
 def decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks."""
-    from torch._decomp import core_aten_decompositions
+    from torch._decomp import core_aten_decompositions, get_decompositions
 
     table = {
         **core_aten_decompositions(),
+        **get_decompositions(_BATCH_NORMS),
         **_elementary.DECOMPOSITIONS,
         **_windows.DECOMPOSITIONS,
         **_fused_ops.DECOMPOSITIONS,
+        **_fused_ops.GRAPH_DECOMPOSITIONS,
         **_fused_ops.RANDOM_DECOMPOSITIONS,
         **_fused_ops.foreach_decompositions(),
     }

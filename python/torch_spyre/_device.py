@@ -208,8 +208,10 @@ class Event(torch.Event):
     """A point in a stream; elapsed_time() is in milliseconds of the device's clock."""
 
     def __new__(cls, enable_timing: bool = True, **kwargs: Any) -> Event:
-        kwargs.setdefault("device", "spyre")
-        return super().__new__(cls, enable_timing=enable_timing, **kwargs)
+        index = _index(kwargs.pop("device", None))
+        return super().__new__(
+            cls, torch.device("spyre", index), enable_timing=enable_timing, **kwargs
+        )
 
     def elapsed_time(self, end: torch.Event) -> float:
         """Milliseconds of the device's clock until another event was reached."""
@@ -404,8 +406,9 @@ def _untraced(function: Any) -> Any:
 
     Dynamo follows an eager call of a compiled function's remainder into it.
     """
-    dynamo = sys.modules.get("torch._dynamo")
-    return function if dynamo is None else dynamo.disable(function)
+    # Another thread may be importing it.
+    disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
+    return function if disable is None else disable(function)
 
 
 def _is_candidate(qualified: str, overload: str) -> bool:

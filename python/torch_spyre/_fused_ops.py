@@ -142,6 +142,27 @@ def native_dropout(
     return mask * input * (1.0 / (1.0 - p)), mask
 
 
+def batch_norm_inference(
+    x: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    mean: Tensor,
+    variance: Tensor,
+    momentum: float,
+    eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``aten._native_batch_norm_legit_no_training``, in fp32."""
+    shape = (1, -1, *[1] * (x.dim() - 2))
+    scale = (variance.float() + eps).rsqrt()
+    result = (x.float() - mean.float().reshape(shape)) * scale.reshape(shape)
+    if weight is not None:
+        result = result * weight.float().reshape(shape)
+    if bias is not None:
+        result = result + bias.float().reshape(shape)
+    nothing = x.new_empty((0,))
+    return result.to(x.dtype), nothing, nothing.clone()
+
+
 #: Have a kernel of their own on the device.
 RANDOM_DECOMPOSITIONS: dict[Any, Callable] = {
     aten.native_dropout.default: native_dropout
@@ -150,6 +171,11 @@ RANDOM_DECOMPOSITIONS: dict[Any, Callable] = {
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._transformer_encoder_layer_fwd.default: transformer_encoder_layer_fwd,
     aten._native_multi_head_attention.default: native_multi_head_attention,
+}
+
+#: In graphs alone: PyTorch's kernel changes its arguments.
+GRAPH_DECOMPOSITIONS: dict[Any, Callable] = {
+    aten._native_batch_norm_legit_no_training.default: batch_norm_inference
 }
 
 
