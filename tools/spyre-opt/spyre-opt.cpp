@@ -65,6 +65,7 @@ static mlir::LogicalResult optimize(int argc, char **argv,
 
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
+  mlir::ktdp::exitOnFatalErrors();
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);

@@ -7,6 +7,7 @@
 
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Device/Shape.h"
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 
 #include <nlohmann/json.hpp>
 
@@ -594,6 +595,7 @@ static void run(const Options &options) {
 }
 
 int main(int argc, char **argv) {
+  mlir::ktdp::exitOnFatalErrors();
   try {
     run(parseOptions(argc, argv));
   } catch (const std::exception &error) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Device/Error.h"
+#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Translations.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -298,6 +299,7 @@ static void write(const std::string &path, const std::string &bytes) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  mlir::ktdp::exitOnFatalErrors();
   registerKTIRTranslations();
   Options options;
   // libLLVM brings hundreds of options along.

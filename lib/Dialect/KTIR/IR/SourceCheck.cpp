@@ -8,8 +8,11 @@
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace mlir;
 using llvm::StringRef;
@@ -108,6 +111,14 @@ static int getNesting(StringRef text, StringRef token) {
   default:
     return 0;
   }
+}
+
+void ktdp::exitOnFatalErrors() {
+  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+    llvm::errs() << "error: " << reason << "\n";
+    llvm::errs().flush();
+    std::_Exit(1);
+  });
 }
 
 LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,

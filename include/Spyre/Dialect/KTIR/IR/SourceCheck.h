@@ -20,6 +20,10 @@ namespace mlir::ktdp {
 /// an error at the first such place. Bytecode is taken as it is.
 LogicalResult checkSource(llvm::MemoryBufferRef source, MLIRContext *context);
 
+/// For tools, at their start: LLVM's fatal errors, with which MLIR's reader
+/// ends on some malformed bytecode, become an error message and exit status 1.
+void exitOnFatalErrors();
+
 } // namespace mlir::ktdp
 
 #endif // SPYRE_DIALECT_KTIR_IR_SOURCECHECK_H
