@@ -263,7 +263,10 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
     if (!current->back()->defines.empty())
       for (Value operand : getReplaceable(&op))
         if (isa<RankedTensorType>(operand.getType()) &&
-            operand.getParentBlock() == &block && isLastUser(operand, &op))
+            operand.getParentBlock() == &block && isLastUser(operand, &op) &&
+            llvm::all_of(operand.getUsers(), [&](Operation *user) {
+              return !op.isProperAncestor(user); // tensor.extract in the body
+            }))
           current->back()->replaces.push_back(tensorSlot(operand));
   }
   current = outer;
