@@ -114,11 +114,13 @@ static int getNesting(StringRef text, StringRef token) {
 }
 
 void ktdp::exitOnFatalErrors() {
-  llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
+  auto exit = [](void *, const char *reason, bool) {
     llvm::errs() << "error: " << reason << "\n";
     llvm::errs().flush();
     std::_Exit(1);
-  });
+  };
+  llvm::install_fatal_error_handler(exit);
+  llvm::install_bad_alloc_error_handler(exit);
 }
 
 LogicalResult ktdp::checkSource(llvm::MemoryBufferRef source,
