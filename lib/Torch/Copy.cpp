@@ -2,6 +2,7 @@
 // Operators that move values: copies, fills and reading a scalar.
 #include "Transfer.h"
 
+#include <ATen/ATen.h>
 #include <ATen/NativeFunctions.h>
 #include <torch/library.h>
 
@@ -46,6 +47,17 @@ at::Tensor &fillFromTensor(at::Tensor &self, const at::Tensor &value) {
 at::Tensor &zero(at::Tensor &self) {
   fillTensor(self, 0);
   return self;
+}
+
+bool equal(const at::Tensor &self, const at::Tensor &other) {
+  TORCH_CHECK(self.device() == other.device(),
+              "Expected all tensors to be on the same device, found ",
+              self.device(), " and ", other.device());
+  TORCH_CHECK(self.scalar_type() == other.scalar_type(),
+              "Expected tensors of one dtype, found ", self.scalar_type(),
+              " and ", other.scalar_type());
+  return self.sizes() == other.sizes() &&
+         (self.numel() == 0 || at::eq(self, other).all().item<bool>());
 }
 
 /// A new tensor that keeps the dimension order of `self`'s device layout, so
@@ -108,6 +120,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("zero_", zero);
   m.impl("clone", clone);
   m.impl("_to_copy", toCopy);
+  m.impl("equal", equal);
 }
 
 } // namespace

@@ -458,3 +458,18 @@ def test_functional_updates_leave_their_inputs_alone(name):
         assert torch.equal(result.cpu(), expected)
         for given, wanted in zip(inputs, host, strict=True):
             assert torch.equal(given.cpu(), wanted)
+
+
+@pytest.mark.usefixtures("native")
+def test_equal():
+    x = whole(5, 70).to("spyre")
+    assert torch.equal(x, x.clone()) and torch.equal(x.t(), x.clone().t())
+    other = x.clone()
+    other[4, 69] += 1
+    assert not torch.equal(x, other)
+    assert not torch.equal(x, x[:4])
+    assert torch.equal(x[:0], other[:0])
+    with pytest.raises(RuntimeError, match="on the same device"):
+        torch.equal(x, x.cpu())
+    with pytest.raises(RuntimeError, match="of one dtype"):
+        torch.equal(x, x.float())
