@@ -93,8 +93,9 @@ def check(builder: Any, options: dict[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in options.items() if k in ("cores", "lx_planning")}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        direct = _C.compile_graph(builder, {**kept, "superdsc_compatible": True})
         try:
+            # A hint may ask for what compatible planning refuses.
+            direct = _C.compile_graph(builder, {**kept, "superdsc_compatible": True})
             through = _C.compile_graph(
                 builder, {**kept, "through_superdsc": True, "dump_dir": name}
             )

@@ -83,6 +83,12 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
     }
     result.shape[result.stick] = kNumLanes;
   }
+  // Of one tile the place does not matter: that of generic-stick layouts.
+  if (result.stick >= 0 && result.order.size() > 1 &&
+      result.shape[result.stick] <= ::spyre::elemsPerStick(result.format)) {
+    llvm::erase(result.order, static_cast<unsigned>(result.stick));
+    result.order.insert(result.order.begin() + 1, result.stick);
+  }
   return result;
 }
 
@@ -279,9 +285,13 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
   auto layout = cast<LayoutAttrInterface>(type.getMemorySpace());
   Geometry geometry = *getGeometry(sdsc, sdsc.tensors[number]);
   SmallVector<const TensorDim *> dims;
+  // The stick's, if it is one tile: its place among the others does not matter.
+  const TensorDim *tile = nullptr;
   for (const TensorDim &own : geometry.dims)
     if (own.scale == Scale::Present && extents[own.dim] > 1)
-      dims.push_back(&own);
+      (own.stick > 1 && extents[own.dim] <= own.stick ? tile
+                                                      : dims.emplace_back()) =
+          &own;
   SmallVector<int> match(type.getRank(), -1);
   auto *next = dims.begin();
   int64_t stride = 1;
@@ -292,6 +302,12 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
     bool isLanes = holdsLanes(sdsc, number) && hostDim + 1 == type.getRank();
     if (hostDim < 0 || type.getDimSize(hostDim) == 1 || isLanes)
       continue;
+    if (tile && device[position].step > 1 &&
+        extents[tile->dim] == type.getDimSize(hostDim)) {
+      match[hostDim] = tile->dim;
+      tile = nullptr;
+      continue;
+    }
     bool fits = next != dims.end() &&
                 extents[(*next)->dim] == type.getDimSize(hostDim) &&
                 ((*next)->stick > 1) == (device[position].step > 1);
@@ -311,7 +327,7 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
     stride *= steps;
     ++next;
   }
-  if (next != dims.end()) {
+  if (next != dims.end() || tile) {
     emitError(loc) << "Tensor" << number
                    << " has more dimensions than its buffer in LX";
     return failure();

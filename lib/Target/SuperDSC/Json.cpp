@@ -31,6 +31,19 @@ std::string spyre::superdsc::dumpJson(const Json &json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
+Json &spyre::superdsc::addMember(Json &object, std::string key, Json value) {
+  using Container = Json::object_t::Container;
+  auto &members = static_cast<Container &>(object.get_ref<Json::object_t &>());
+  if (members.size() == members.capacity()) {
+    Container larger;
+    larger.reserve(std::max<size_t>(2 * members.size(), 2));
+    for (auto &member : members)
+      larger.emplace_back(member.first, std::move(member.second));
+    members.swap(larger);
+  }
+  return members.emplace_back(std::move(key), std::move(value)).second;
+}
+
 namespace {
 
 /// Builds the value, or stops at the first thing that is refused.
@@ -62,10 +75,10 @@ public:
   bool start_object(size_t) override { return open(Json::object()); }
   bool key(string_t &name) override {
     Level &level = levels.back();
-    if (level.keys.size() >= limits.keysPerObject)
+    if (level.value->size() >= limits.keysPerObject)
       return fail("an object has more than " +
                   std::to_string(limits.keysPerObject) + " keys");
-    if (!level.keys.insert(name).second)
+    if (isKnown(level, name))
       return fail("the key '" + name.substr(0, 80) +
                   "' occurs twice in an object");
     level.key = name;
@@ -88,9 +101,24 @@ public:
 private:
   struct Level {
     Json *value;
+    /// The keys, once they are too many to be compared one by one.
     std::unordered_set<std::string> keys;
     std::string key;
   };
+
+  /// Whether an object has a key already.
+  static bool isKnown(Level &level, const std::string &name) {
+    constexpr size_t kFew = 16;
+    const Json::object_t &members = level.value->get_ref<Json::object_t &>();
+    if (members.size() < kFew)
+      return std::any_of(
+          members.begin(), members.end(),
+          [&](const auto &member) { return member.first == name; });
+    if (level.keys.empty())
+      for (const auto &member : members)
+        level.keys.insert(member.first);
+    return !level.keys.insert(name).second;
+  }
 
   bool fail(std::string message) {
     if (!error.message.empty())
@@ -122,11 +150,8 @@ private:
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    // The handler knows that the key is new; ordered_map would search for it.
-    using Object = Json::object_t;
-    auto &members =
-        static_cast<Object::Container &>(parent.get_ref<Json::object_t &>());
-    return &members.emplace_back(levels.back().key, std::move(value)).second;
+    // The handler knows that the key is new.
+    return &addMember(parent, levels.back().key, std::move(value));
   }
 
   bool open(Json value) {

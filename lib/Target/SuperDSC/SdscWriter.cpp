@@ -70,7 +70,7 @@ public:
     Json slices = Json::object();
     for (const Dim &dim : sdsc.dims)
       slices[dim.name] = dim.slices;
-    body["numWkSlicesPerDim_"] = slices;
+    body["numWkSlicesPerDim_"] = std::move(slices);
     body["coreIdToWkSlice_"] = perCore([&](int64_t core) {
       Json own = Json::object();
       int64_t rest = core;
@@ -85,10 +85,10 @@ public:
           [](int64_t) { return Json::array({Json::array({-1, 0, 0, 0})}); });
     Json dsc = Json::object();
     dsc[sdsc.opFunc()] = writeDsc();
-    body["dscs_"] = Json::array({dsc});
+    body["dscs_"].push_back(std::move(dsc));
     Json top = Json::object();
     top[(asBuilt ? std::to_string(sdsc.index) + "_" : "") + sdsc.opFunc()] =
-        body;
+        std::move(body);
     return top;
   }
 
@@ -107,7 +107,7 @@ private:
   Json perCore(Function function) const {
     Json result = Json::object();
     for (int64_t core = 0; core < cores; ++core)
-      result[std::to_string(core)] = function(core);
+      addMember(result, std::to_string(core), function(core));
     return result;
   }
 
@@ -137,7 +137,7 @@ private:
     Json ids = Json::array();
     for (int64_t core = 0; core < cores; ++core)
       ids.push_back(core);
-    dsc["coreIdsUsed_"] = ids;
+    dsc["coreIdsUsed_"] = std::move(ids);
     Json sizes = {{"name_", "n"}}, stage = {{"name_", "core"}};
     Json masks = Json::object();
     for (const Dim &dim : sdsc.dims) {
@@ -151,12 +151,12 @@ private:
       else
         masks[dim.name] = dim.slices == 1 ? dim.masked : -1;
     }
-    dsc["N_"] = sizes;
+    dsc["N_"] = std::move(sizes);
     if (asBuilt) {
-      dsc["coordinateMasking_"] = masks;
+      dsc["coordinateMasking_"] = std::move(masks);
       dsc["maskingConstId_"] = sdsc.maskConstant;
     } else {
-      dsc["paddingInfo_"] = masks;
+      dsc["paddingInfo_"] = std::move(masks);
     }
     dsc["dataStageParam_"] = {{"0", {{"ss_", stage}, {"el_", stage}}}};
     Json labels = Json::object();
@@ -170,14 +170,14 @@ private:
                             {"stickDimOrder_", stickDims},
                             {"stickSize_", stickSizes}};
     }
-    dsc["primaryDsInfo_"] = labels;
+    dsc["primaryDsInfo_"] = std::move(labels);
     Json allocations = Json::array(), structures = Json::array();
     for (size_t number = 0; number < sdsc.tensors.size(); ++number) {
       allocations.push_back(writeAllocation(number));
       structures.push_back(writeStructure(number));
     }
-    dsc["scheduleTree_"] = allocations;
-    dsc["labeledDs_"] = structures;
+    dsc["scheduleTree_"] = std::move(allocations);
+    dsc["labeledDs_"] = std::move(structures);
     dsc["constantInfo_"] = writeConstants();
     dsc["computeOp_"] = Json::array({writeCompute()});
     return dsc;
@@ -223,10 +223,10 @@ private:
       functions.push_back(named("Const"));
     Json data = Json::object();
     for (int64_t core = 0; core < cores; ++core)
-      data[foldKey(core)] = std::to_string(tensor.addresses[core]);
-    node["startAddressCoreCorelet_"] = {{"dim_prop_func", functions},
+      addMember(data, foldKey(core), std::to_string(tensor.addresses[core]));
+    node["startAddressCoreCorelet_"] = {{"dim_prop_func", std::move(functions)},
                                         {"dim_prop_attr", foldProperties()},
-                                        {"data_", data}};
+                                        {"data_", std::move(data)}};
     Json gaps = Json::object();
     forEachDimInOrder(number, [&](unsigned dim, size_t position) {
       int64_t gap = tensor.gap[position];
@@ -240,12 +240,12 @@ private:
           entry[std::to_string(core)] = std::to_string(gap);
     });
     if (!gaps.empty())
-      node["backGapCore_"] = gaps;
+      node["backGapCore_"] = std::move(gaps);
     Json coordinates = Json::object();
     const Label &label = sdsc.labels[tensor.label];
     for (unsigned dim : label.order)
       coordinates[sdsc.dims[dim].name] = writeCoordinate(tensor, label, dim);
-    node["coordinates_"] = {{"coordInfo", coordinates},
+    node["coordinates_"] = {{"coordInfo", std::move(coordinates)},
                             {"coreIdToWkSlice_", Json::object()}};
     return node;
   }
@@ -301,7 +301,8 @@ private:
             {"elemArr", isStick ? 2 : 1},
             {"padding", "nopad"},
             {"folds",
-             {{"dim_prop_func", functions}, {"dim_prop_attr", properties}}}};
+             {{"dim_prop_func", std::move(functions)},
+              {"dim_prop_attr", std::move(properties)}}}};
   }
 
   Json writeStructure(size_t number) const {
@@ -318,10 +319,10 @@ private:
     return {{"ldsIdx_", number},
             {"dsName_", "Tensor" + std::to_string(number)},
             {"dsType_", label.name},
-            {"scale_", scales},
+            {"scale_", std::move(scales)},
             {"wordLength", tensor.wordLength},
             {"dataFormat_", toString(tensor.format)},
-            {"memOrg_", organisation}};
+            {"memOrg_", std::move(organisation)}};
   }
 
   Json writeConstants() const {

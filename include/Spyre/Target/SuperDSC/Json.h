@@ -50,6 +50,10 @@ std::optional<Json> parseJson(std::string_view text, JsonError &error,
 std::string appendPath(const std::string &path, std::string_view key);
 std::string appendPath(const std::string &path, size_t index);
 
+/// Adds a member whose key is new to an object. nlohmann's container searches
+/// for the key, and copies all values whenever it grows.
+Json &addMember(Json &object, std::string key, Json value);
+
 /// The text of a bundle's JSON file: two spaces of indentation, no newline at
 /// the end.
 std::string dumpJson(const Json &json);
