@@ -156,6 +156,7 @@ OPERATORS = {
     "cumsum last": (lambda x: x.cumsum(1), (5, 70)),
     "large integers": (lambda x: (x.int().long() < 2**40) & (x.int() > -(2**33)), (9,)),
     "float": (lambda x: x.float() * 2, (5, 70)),
+    "scalars of other types": (lambda x: [x.float(), x.int(), x.bool()], ()),
     "triangle": (torch.tril, (70, 70)),
     "embedding": (
         lambda x: F.embedding(torch.tensor([[3, 1], [0, 2]], device="spyre"), x),

@@ -16,6 +16,7 @@
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -80,7 +81,14 @@ private:
   LogicalResult addOperands();
 
   Operand &init() { return operands.back(); }
-  bool isCopy() const { return isa<IdentityOp, RestickifyOp>(operation); }
+  /// A conversion to booleans is a comparison with 0.
+  bool isCopy() const {
+    auto elementOf = [&](unsigned number) {
+      return getElementTypeOrSelf(operation->getOperand(number).getType());
+    };
+    return isa<IdentityOp, RestickifyOp>(operation) &&
+           (!elementOf(1).isInteger(1) || elementOf(0).isInteger(1));
+  }
   /// The dimension of a loop, or of kUnitDim or kStickDim; -1 if there is none.
   int dimOf(int64_t loop) const {
     if (loop == kUnitDim)
