@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "FoldCasts.h"
 #include "LayoutChoices.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -49,6 +50,9 @@ public:
     func.walk<WalkOrder::PreOrder>([&](ViewOp view) { views.push_back(view); });
     for (ViewOp view : views)
       foldView(view);
+    // SuperDSC has operations on one type only.
+    if (!superdscCompatible)
+      counters.copiesFolded += foldCasts(func);
     WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
       return failed(visit(op)) ? WalkResult::interrupt()
                                : WalkResult::advance();
