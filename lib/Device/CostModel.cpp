@@ -117,6 +117,21 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   return cost;
 }
 
+double spyre::ringShuffleSeconds(double bytes, int64_t numCores,
+                                 const DeviceSpec &spec) {
+  if (numCores <= 1)
+    return 0;
+  auto cores = static_cast<double>(numCores);
+  OpWork work;
+  work.numCores = numCores;
+  // A quarter of the way round on average; all of it ends in two links a core.
+  work.ringByteHops = bytes * std::max(1.0, cores / 4);
+  work.ringBytesBusiestLink = bytes / cores;
+  // A core takes in one part after the other.
+  return estimateOp(work, spec).seconds +
+         cores * std::max(1.0, cores / 4) * spec.ringHopSeconds();
+}
+
 //===----------------------------------------------------------------------===//
 // The reference's matmul model
 //===----------------------------------------------------------------------===//

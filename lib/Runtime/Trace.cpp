@@ -46,7 +46,9 @@ int CoreTrace::add(const Instr *instr, Unit unit, const char *name,
   // Two buffers per tile: the last user of the one before the last.
   auto [it, isNew] = history.try_emplace(instr, -1, -1);
   auto &[last, beforeLast] = it->second;
-  if (beforeLast >= 0 && steps[beforeLast].lastUse >= 0)
+  // What the step itself needs, as the parts of one tile, it does not wait for.
+  if (beforeLast >= 0 && steps[beforeLast].lastUse >= 0 &&
+      steps[beforeLast].lastUse != index)
     needs.push_back(steps[beforeLast].lastUse);
   beforeLast = last;
   last = index;

@@ -32,6 +32,8 @@ def ConvertSpyreGraphToKTIR
       dense part of a whole buffer in device memory whose layout is relative to
       its shape, and starts at whole sticks, at constants or at induction
       variables.
+    - SG-TO-KTIR-C5: what moves between the LX of cores lies there, before and
+      after.
   }];
   let options = [
     Option<"lxBytes", "lx-bytes", "int64_t", /*default=*/"419431",

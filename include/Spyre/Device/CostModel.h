@@ -73,6 +73,11 @@ struct OpCost {
 /// Excludes DeviceSpec::launchSeconds, which a program pays once.
 OpCost estimateOp(const OpWork &work, const DeviceSpec &spec = {});
 
+/// To move parts between the LX of `numCores` cores over the ring, spread
+/// evenly: `bytes` arrive in all, counted once per core that gets them.
+double ringShuffleSeconds(double bytes, int64_t numCores,
+                          const DeviceSpec &spec = {});
+
 //===----------------------------------------------------------------------===//
 // One pass over tiles of a core
 //===----------------------------------------------------------------------===//

@@ -42,7 +42,7 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
   LogicalResult result = failure();
   switch (combiner) {
   case Combiner::None:
-    result = buildPointwise();
+    result = isa<ReshardOp>(operation) ? buildReshard() : buildPointwise();
     break;
   case Combiner::ScanAdd:
     result = buildScan();

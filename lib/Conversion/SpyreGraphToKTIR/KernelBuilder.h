@@ -83,6 +83,10 @@ private:
   LogicalResult buildReduction();
   LogicalResult buildScan();
   LogicalResult buildTopK(bool wantsIndices);
+  /// What a core holds next, from the LX of the cores that hold it now.
+  LogicalResult buildReshard();
+  Value buildSourceView();
+  void moveSticks(Value source, Value target, int64_t stickDim, bool isTail);
   /// `previous`: of an arg-reduction, the values and indices that what is
   /// looked for comes after.
   FailureOr<SmallVector<Value>> accumulate(SmallVector<Value> accumulators,

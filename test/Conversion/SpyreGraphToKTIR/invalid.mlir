@@ -145,3 +145,17 @@ func.func @carries(%x: memref<4x128xf16, #layout>) {
   }
   return
 }
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = #spyre_graph.division<splits = [4, 1], chunks = [1, 128]>
+#columns = #spyre_graph.division<splits = [1, 2], chunks = [4, 64]>
+func.func @moves_to_memory(%x: memref<4x128xf16, #layout>) {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, 128]>} : memref<4x128xf16, #layout>
+  // SG-TO-KTIR-C5
+  // expected-error@+1 {{moves parts between the LX of cores, but an operand does not lie there}}
+  spyre_graph.reshard ins(%a : memref<4x128xf16, #layout>) outs(%x : memref<4x128xf16, #layout>) {source_division = #rows, maps = [#id, #id], extents = array<i64: 4, 128>, division = #columns}
+  return
+}

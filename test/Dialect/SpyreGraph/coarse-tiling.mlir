@@ -8,7 +8,7 @@
 
 // REMARK: remark: [Passed] tiled | {{.*}}Function=attention | Remark="7 operations from restickify to div in 4 tiles of 2: saves 402653184 bytes of traffic, 1.06e-03 s"
 // REMARK: remark: [Missed] whole | {{.*}}Function=nothing_to_cut | Remark="exp runs on the whole although its result of 134217728 bytes is larger than the LX of all cores: spyre_graph.cumsum reduces the dimension"
-// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="sum runs on the whole, outside the hinted loop, because it reduces loop dimension 0, which the hint cuts into tiles"
+// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="argmax runs on the whole, outside the hinted loop, because it reduces loop dimension 0, which the hint cuts into tiles: spyre_graph.argmax reduces the dimension"
 // REMARK: remark: [Passed] tiled | {{.*}}Function=reduces_hinted | Remark="1 operation from exp to exp in 4 tiles of 64: as hinted"
 
 // CORES: error: expected 1 to 32 cores, found 33
@@ -121,17 +121,17 @@ func.func @index(%x: tensor<16384x4096xf16, #l>) -> tensor<16384x4096xf16> {
 
 // -----
 
-// The sum needs all rows, so it runs after the loop that the hint asks for.
+// The parts of an argmax cannot be combined, so it runs after the loop that the hint asks for.
 // CHECK-LABEL: func.func @reduces_hinted
 // CHECK: scf.for
 // CHECK: spyre_graph.exp
 // CHECK: }
-// CHECK: spyre_graph.sum
+// CHECK: spyre_graph.argmax
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-func.func @reduces_hinted(%x: tensor<256x128xf16, #l>) -> tensor<128xf16> {
+func.func @reduces_hinted(%x: tensor<256x128xf16, #l>) -> tensor<128xi64> {
   %e = tensor.empty() : tensor<256x128xf16>
-  %o = tensor.empty() : tensor<128xf16>
+  %o = tensor.empty() : tensor<128xi64>
   %a = spyre_graph.exp ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xf16>
-  %b = spyre_graph.sum ins(%a : tensor<256x128xf16>) outs(%o : tensor<128xf16>) {dims = array<i64: 0>, spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<128xf16>
-  return %b : tensor<128xf16>
+  %b = spyre_graph.argmax ins(%a : tensor<256x128xf16>) outs(%o : tensor<128xi64>) {dims = array<i64: 0>, spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<128xi64>
+  return %b : tensor<128xi64>
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: spyre-opt %s --split-input-file --spyre-lx-planning | FileCheck %s
+// RUN: spyre-opt %s --split-input-file --spyre-lx-planning="reshard=false" | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=5120 in-place=false" | FileCheck %s --check-prefix=SMALL
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="solver=greedy" | FileCheck %s --check-prefix=GREEDY
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="solver=firstfit" | FileCheck %s --check-prefix=FIT
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="solver=bestfit" | FileCheck %s --check-prefix=FIT
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="mode=reference solver=greedy" | FileCheck %s --check-prefix=REFERENCE
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan -o /dev/null
-// RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=5120" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=5120 reshard=false" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="mode=magic" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="solver=magic" 2>&1 | FileCheck %s --check-prefix=SOLVER
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="lx-fraction=1.5" 2>&1 | FileCheck %s --check-prefix=FRACTION
@@ -137,13 +137,15 @@ func.func @transposed_sum(%x: memref<8x8x64xf16, #l>, %y: memref<8x8x64xf16, #l>
 #d = #spyre_graph.division<splits = [4, 2], chunks = [16, 64]>
 #by_row = #spyre_graph.division<splits = [4, 1], chunks = [16, 128]>
 
-// %x is read twice in the same slices: copied. Of %z, four cores hold the same
-// slices twice: not copied. The copy's loops are in the order of the cores.
+// %x and %z are read twice in the same slices: copied. Of %z, two cores hold the
+// same slice: a loop that the maps do not use tells them apart. The copies' loops
+// are in the order of the cores. %y is written twice: not copied.
 // CHECK-LABEL: func.func @clones
 // CHECK-SAME: %[[X:arg0]]: {{.*}}, %[[Z:arg1]]: {{.*}}, %[[Y:arg2]]:
 // CHECK: spyre_graph.identity ins(%[[X]] {{.*}}) outs(%[[CLONE:.*]] : {{.*}}) {division = #spyre_graph.division<splits = [4, 2], chunks = [16, 64]>
-// CHECK: spyre_graph.add ins(%[[CLONE]], %[[Z]]
-// CHECK: spyre_graph.sub ins(%[[CLONE]], %[[Z]]
+// CHECK: spyre_graph.identity ins(%[[Z]] {{.*}}) outs(%[[CLONE2:.*]] : {{.*}}) {division = #spyre_graph.division<splits = [4, 2, 1], chunks = [16, 1, 1]>, extents = array<i64: 64, 2, 1>
+// CHECK: spyre_graph.add ins(%[[CLONE]], %[[CLONE2]]
+// CHECK: spyre_graph.sub ins(%[[CLONE]], %[[CLONE2]]
 // CHECK-NOT: identity
 // REFERENCE-LABEL: func.func @clones
 // REFERENCE-NOT: identity

@@ -311,3 +311,19 @@ func.func @two_sticks(%x: memref<64x64xf16, #l>, %z: memref<64x64xf16, #c>, %y: 
   spyre_graph.add ins(%x, %z : memref<64x64xf16, #l>, memref<64x64xf16, #c>) outs(%y : memref<64x64xf16, #l>) {maps = [#id, #id, #id], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = #spyre_graph.division<splits = [4, 1], chunks = [16, 128]>
+#blocks = #spyre_graph.division<splits = [2, 2], chunks = [32, 64]>
+
+// SG-PLAN-C12
+func.func @moves_to_memory(%x: memref<64x128xf16, #l>, %y: memref<64x128xf16, #l>) {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [16, 128]>} : memref<64x128xf16, #l>
+  spyre_graph.neg ins(%x : memref<64x128xf16, #l>) outs(%a : memref<64x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 64, 128>, division = #rows}
+  // expected-error @+1 {{moves operand 1 between cores, but it is not in LX}}
+  spyre_graph.reshard ins(%a : memref<64x128xf16, #l>) outs(%y : memref<64x128xf16, #l>) {source_division = #rows, maps = [#id, #id], extents = array<i64: 64, 128>, division = #blocks}
+  return
+}

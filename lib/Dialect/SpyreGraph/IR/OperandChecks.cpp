@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -208,4 +209,41 @@ LogicalResult spyre_graph::detail::verifyScatter(SpyreOpInterface op) {
   return verifyShape(op, op.getSpyreInputs()[0],
                      replaceDim(shapedType(op.getSpyreInit()).getShape(),
                                 op.getIndirectAccess()->dim, index));
+}
+
+LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
+                                                 WorkDivisionAttr source) {
+  // SG-RESHARD-C1
+  if (op->getOperand(0).getType() != op.getSpyreInit().getType())
+    return op->emitOpError()
+           << "moves " << op->getOperand(0).getType() << " into "
+           << op.getSpyreInit().getType() << "; both must have one type";
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  // SG-RESHARD-C2
+  if (maps[0] != maps[1] || !maps[0].isProjectedPermutation() ||
+      maps[0].getNumDims() != extents.size())
+    return op->emitOpError()
+           << "must access both operands through one map made of distinct "
+              "loop dimensions, but the maps are "
+           << AffineMapAttr::get(maps[0]) << " and "
+           << AffineMapAttr::get(maps[1]);
+  // SG-RESHARD-C3
+  ArrayRef<int64_t> splits = source.getSplits(), chunks = source.getChunks(),
+                    order = source.getOrder();
+  bool isValid =
+      splits.size() == extents.size() && chunks.size() == extents.size() &&
+      (order.empty() ||
+       (order.size() == extents.size() && isPermutationVector(order)));
+  for (unsigned dim = 0; isValid && dim < extents.size(); ++dim)
+    isValid = splits[dim] >= 1 && chunks[dim] >= 0 &&
+              (splits[dim] - 1) * chunks[dim] <=
+                  std::max<int64_t>(extents[dim] - 1, 0) &&
+              splits[dim] * chunks[dim] >= extents[dim] &&
+              (splits[dim] == 1 || maps[0].isFunctionOfDim(dim));
+  if (!isValid)
+    return op->emitOpError()
+           << "source_division " << source << " does not divide the loops ["
+           << extents << "], or splits one that the maps do not use";
+  return success();
 }

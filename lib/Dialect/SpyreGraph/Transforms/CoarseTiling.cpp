@@ -3,8 +3,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Access.h"
-#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "TileLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -63,17 +64,6 @@ public:
     llvm::MapVector<ArrayAttr, OpGroup> groups;
     for (Operation &op : block)
       if (auto hints = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
-        if (std::optional<int64_t> reduced =
-                getReducedHint(cast<SpyreOpInterface>(op), hints)) {
-          remark::missed(op.getLoc(), named("outside-hint", &op))
-              << (op.getName().stripDialect() +
-                  " runs on the whole, outside the hinted loop, because it "
-                  "reduces loop dimension " +
-                  Twine(*reduced) + ", which the hint cuts into tiles")
-                     .str();
-          op.removeAttr(kTileHintsAttrName);
-          continue;
-        }
         SmallVector<Attribute> scopes;
         for (Attribute hint : hints) {
           auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
@@ -88,6 +78,9 @@ public:
         groups[ArrayAttr::get(op.getContext(), scopes)].insert(&op);
       }
     for (auto &[scopes, members] : groups) {
+      removeReduced(members);
+      if (members.empty())
+        continue;
       OpGroup group = close(members);
       std::vector<TileLevel> levels;
       for (unsigned depth = 0; depth < scopes.size(); ++depth) {
@@ -202,20 +195,60 @@ private:
         << text;
   }
 
-  /// A dimension that an operation reduces and its hints cut. The operation
-  /// then runs on the whole, outside the loops: the gradient of a weight under
-  /// a hint that cuts tokens is such an operation.
-  static std::optional<int64_t> getReducedHint(SpyreOpInterface op,
-                                               ArrayAttr hints) {
+  /// A hinted dimension, and its depth, that an operation reduces.
+  struct ReducedHint {
+    int64_t loopDim;
+    unsigned depth;
+  };
+
+  static std::optional<ReducedHint> getReducedHint(SpyreOpInterface op) {
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
-    for (Attribute hint : hints) {
-      auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
-      if (numbers && numbers.size() == 3 && numbers[1] >= 0 &&
-          numbers[1] < static_cast<int64_t>(kinds.size()) &&
+    auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
+    for (auto [depth, hint] : llvm::enumerate(hints)) {
+      auto numbers = cast<DenseI64ArrayAttr>(hint);
+      if (numbers[1] >= 0 && numbers[1] < static_cast<int64_t>(kinds.size()) &&
           kinds[numbers[1]] != utils::IteratorType::parallel)
-        return numbers[1];
+        return ReducedHint{numbers[1], static_cast<unsigned>(depth)};
     }
     return std::nullopt;
+  }
+
+  /// Takes out the operations that reduce a dimension which the hints cut, if
+  /// they cannot accumulate in the loop. They then run on the whole, outside
+  /// of it, as does an operation that other tiled ones need a result of.
+  void removeReduced(OpGroup &members) {
+    SmallVector<std::pair<Operation *, ReducedHint>> reducing;
+    for (Operation *op : members)
+      if (auto hint = getReducedHint(cast<SpyreOpInterface>(op)))
+        reducing.push_back({op, *hint});
+    if (reducing.empty())
+      return;
+    OpGroup group = close(members);
+    std::string reason = "SuperDSC has no loops that accumulate";
+    bool accumulates = !superdscCompatible && llvm::all_of(group, isDeviceOp);
+    for (auto [op, hint] : reducing) {
+      auto spyreOp = cast<SpyreOpInterface>(op);
+      auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
+      if (accumulates && hint.depth + 1 != hints.size()) {
+        reason = "only the innermost loop accumulates";
+        accumulates = false;
+      }
+      accumulates =
+          accumulates && getTileLevel(group, spyreOp, hint.loopDim, reason);
+    }
+    if (accumulates)
+      return;
+    for (auto [op, hint] : reducing) {
+      remark::missed(op->getLoc(), named("outside-hint", op))
+          << (op->getName().stripDialect() +
+              " runs on the whole, outside the hinted loop, because it "
+              "reduces loop dimension " +
+              Twine(hint.loopDim) +
+              ", which the hint cuts into tiles: " + reason)
+                 .str();
+      op->removeAttr(kTileHintsAttrName);
+      members.remove(op);
+    }
   }
 
   /// The level that the hints at one depth ask for; none if no operation has
@@ -258,6 +291,12 @@ private:
                << " cannot be cut into " << numTiles
                << " equal tiles of whole sticks; what fits is " << fitting;
       }
+      // SG-TILE-HINT-C3
+      if (!level->reduced.empty() && depth + 1 != hints.size())
+        return op->emitOpError()
+               << "loop dimension " << loopDim << " is reduced by "
+               << level->reduced.front()->getName()
+               << ", so its loop must be the innermost";
       level->tile = level->extent / numTiles;
       return level;
     }
@@ -353,7 +392,8 @@ private:
     for (unsigned dim = 0; dim < extents.size(); ++dim)
       if (extents[dim] > 1)
         if (std::optional<TileLevel> level =
-                getTileLevel(group, seed, dim, reason))
+                getTileLevel(group, seed, dim, reason);
+            level && isAllowed(*level, reason))
           levels.push_back(std::move(*level));
     if (!levels.empty())
       reason = "no equal tiles of whole sticks fit in LX and keep all cores "
@@ -376,7 +416,8 @@ private:
       if (best)
         break;
       SmallVector<int64_t> tiles = getTileExtents(outer);
-      if (tiles.empty())
+      // Only the innermost level accumulates.
+      if (tiles.empty() || !outer.reduced.empty())
         continue;
       TileLevel whole = outer;
       whole.tile = tiles.back();
@@ -386,6 +427,28 @@ private:
             consider(std::move(*tiling));
     }
     return best;
+  }
+
+  /// Whether a level may be chosen without a hint. SuperDSC has no loops that
+  /// accumulate. Sums are rounded alike wherever an operation stands, so tiles
+  /// do not change their order, but for those that a softmax rescales: they
+  /// are attention's, and part of one operation.
+  bool isAllowed(const TileLevel &level, std::string &reason) const {
+    if (level.reduced.empty() || (force && !superdscCompatible))
+      return true;
+    auto isFree = [&](Operation *op) {
+      Combiner combiner = cast<SpyreOpInterface>(op).getCombiner();
+      return (combiner != Combiner::Add && combiner != Combiner::Mul) ||
+             llvm::any_of(op->getOperands(), [&](Value operand) {
+               return level.shifts.contains(operand.getDefiningOp());
+             });
+    };
+    if (!superdscCompatible && llvm::all_of(level.reduced, isFree))
+      return true;
+    reason = (level.reduced.front()->getName().getStringRef() +
+              " reduces the dimension")
+                 .str();
+    return false;
   }
 
   /// Extents of equal tiles of whole sticks, the largest first.
@@ -417,6 +480,21 @@ private:
     return llvm::any_of(levels, [&](const TileLevel &level) {
       return level.loopDims.contains(op);
     });
+  }
+
+  /// Whether the operation reduces a dimension tile by tile.
+  static bool isReduced(Operation *op, ArrayRef<TileLevel> levels) {
+    return llvm::any_of(levels, [&](const TileLevel &level) {
+      return level.reduced.contains(op);
+    });
+  }
+
+  static double getAccumulatorBytes(SpyreOpInterface op,
+                                    ArrayRef<TileLevel> levels) {
+    OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+    RankedTensorType type = PartialReduction::get(op)->getAccumulatorType(
+        cast<RankedTensorType>(init.get().getType()));
+    return bytesOf(type, getTileShape(init, levels));
   }
 
   /// Slices of an operation that different cores can work on.
@@ -487,7 +565,14 @@ private:
     for (Operation *op : group)
       position[op] = next++;
     std::vector<double> change(next + 1, 0.0);
+    double accumulators = 0;
     for (Operation *op : group) {
+      // The accumulator, and what the current tile adds to it.
+      if (isReduced(op, levels)) {
+        accumulators +=
+            2 * getAccumulatorBytes(cast<SpyreOpInterface>(op), levels);
+        continue;
+      }
       int64_t last = -1;
       for (Operation *user : op->getUsers())
         if (auto known = position.find(user); known != position.end())
@@ -499,7 +584,7 @@ private:
       change[position[op]] += bytes;
       change[last + 1] -= bytes;
     }
-    double live = 0, greatest = 0;
+    double live = accumulators, greatest = accumulators;
     for (double bytes : change) {
       live += bytes;
       greatest = std::max(greatest, live);
@@ -517,13 +602,16 @@ private:
     double numTiles = 1;
     for (const TileLevel &level : levels)
       numTiles *= level.getNumTiles();
-    double saved = 0, waits = 0;
+    double saved = 0, waits = 0, accumulated = 0;
     llvm::SmallPtrSet<Operation *, 8> written;
     for (Operation *op : group) {
       if (!isTiled(op, levels))
         continue;
       auto spyreOp = cast<SpyreOpInterface>(op);
       double whole = wholeBytes(spyreOp.getSpyreInit());
+      // What accumulates is read and written once per tile, in LX.
+      if (isReduced(op, levels))
+        accumulated += 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
       int64_t reads = 0, readsOutside = 0;
       bool isUsedOutside = false;
       for (Operation *user : op->getUsers()) {
@@ -534,6 +622,8 @@ private:
       }
       if (isInDeviceMemory(spyreOp))
         saved += whole * (1 + reads);
+      else if (isReduced(op, levels))
+        isUsedOutside = false;
       if (isUsedOutside)
         saved -= whole * (1 + readsOutside);
       for (OpOperand &operand : op->getOpOperands()) {
@@ -555,7 +645,8 @@ private:
     }
     tiling.savedBytes = saved;
     tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
-                          waits * spec.transferSetupSeconds;
+                          waits * spec.transferSetupSeconds -
+                          ::spyre::lxSeconds(accumulated / cores, spec);
   }
 
   static double wholeBytes(Value value) {
@@ -636,6 +727,8 @@ public:
       for (auto &[group, tiling] : planner.tilings) {
         ++numGroups;
         numTiled += tiling.levels.front().loopDims.size();
+        numReductions += tiling.levels.back().reduced.size();
+        numRescaled += tiling.levels.back().shifts.size();
         savedBytes += tiling.savedBytes;
       }
     }

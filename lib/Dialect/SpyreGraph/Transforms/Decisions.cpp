@@ -96,6 +96,8 @@ json::Object describeOp(SpyreOpInterface op) {
                       {"tiling", describeTiling(op)}};
   if (WorkDivisionAttr division = op.getWorkDivision())
     object["division"] = describeDivision(division);
+  if (auto reshard = dyn_cast<ReshardOp>(*op))
+    object["source_division"] = describeDivision(reshard.getSourceDivision());
   return object;
 }
 
@@ -289,9 +291,33 @@ private:
              << "the decisions in '" << file.getValue()
              << "' tile it otherwise; loops are made before plans are, so "
                 "their number must be given to --spyre-coarse-tiling";
-    json::Object *division = entry->getObject("division");
-    if (!division)
+    FailureOr<WorkDivisionAttr> division = readDivision(op, *entry, "division");
+    if (failed(division))
+      return failure();
+    if (*division) {
+      numChanged += *division != op.getWorkDivision();
+      op.setWorkDivision(*division);
+    }
+    auto reshard = dyn_cast<ReshardOp>(*op);
+    if (!reshard)
       return success();
+    FailureOr<WorkDivisionAttr> source =
+        readDivision(op, *entry, "source_division");
+    if (failed(source))
+      return failure();
+    if (*source) {
+      numChanged += *source != reshard.getSourceDivision();
+      reshard.setSourceDivisionAttr(*source);
+    }
+    return success();
+  }
+
+  /// The division in an operation's entry; null if it has none.
+  FailureOr<WorkDivisionAttr>
+  readDivision(SpyreOpInterface op, json::Object &entry, StringRef name) {
+    json::Object *division = entry.getObject(name);
+    if (!division)
+      return WorkDivisionAttr();
     SmallVector<int64_t> splits, chunks, order;
     size_t numLoops = op.getLoopExtents().size();
     // SG-DECISIONS-C3
@@ -300,14 +326,10 @@ private:
         (division->get("order") &&
          !readNumbers(division->getArray("order"), numLoops, order)))
       return op->emitOpError()
-             << "its division in '" << file.getValue() << "' needs splits and "
-             << "chunks, " << numLoops
+             << "its " << name << " in '" << file.getValue()
+             << "' needs splits and chunks, " << numLoops
              << " numbers each, and as many if it has an order";
-    auto attribute =
-        WorkDivisionAttr::get(&getContext(), splits, chunks, order);
-    numChanged += attribute != op.getWorkDivision();
-    op.setWorkDivision(attribute);
-    return success();
+    return WorkDivisionAttr::get(&getContext(), splits, chunks, order);
   }
 
   LogicalResult applyTo(memref::AllocOp alloc, json::Object *entry) {

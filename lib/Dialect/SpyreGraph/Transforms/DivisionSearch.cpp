@@ -4,6 +4,7 @@
 
 #include "DivisionSearch.h"
 #include "ReferenceDivision.h"
+#include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,7 +20,10 @@ int SlicingNumbers::get(const Slicing &slicing) {
   for (const SliceDim &dim : slicing.dims)
     key.insert(key.end(),
                {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
-  return numbers.try_emplace(std::move(key), numbers.size()).first->second;
+  auto [known, isNew] = numbers.try_emplace(std::move(key), numbers.size());
+  if (isNew)
+    copies.push_back(getNumCopies(slicing));
+  return known->second;
 }
 
 double Divisions::getSecondsAlone(unsigned candidate) const {

@@ -22,9 +22,12 @@ public:
   static constexpr int kNone = -1;
 
   int get(const Slicing &slicing);
+  /// Cores that hold one slice of a numbered slicing.
+  int64_t getCopies(int number) const { return copies[number]; }
 
 private:
   std::map<std::vector<int64_t>, int> numbers;
+  std::vector<int64_t> copies;
 };
 
 /// One way to divide an op.

@@ -14,7 +14,8 @@ bool spyre_graph::canWriteInPlace(SpyreOpInterface op, unsigned operand) {
   Value source = op->getOperand(operand);
   if (operand == initNumber || source == init ||
       source.getType() != init.getType() ||
-      op.getCombiner() != Combiner::None || op.getIndirectAccess())
+      op.getCombiner() != Combiner::None || op.getIndirectAccess() ||
+      op.getAccessDivision(operand) != op.getWorkDivision())
     return false;
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();

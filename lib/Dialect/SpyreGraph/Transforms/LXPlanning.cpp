@@ -4,7 +4,9 @@
 
 #include "Access.h"
 #include "InPlace.h"
+#include "LXCopies.h"
 #include "Liveness.h"
+#include "MemorySchedule.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,6 +28,10 @@ constexpr int64_t kStickInBytes = 128;
 /// finds in fewer.
 constexpr int64_t kMaxSearchNodes = 20000;
 
+/// Placements tried to find a buffer that is better off in device memory for a
+/// part of its life.
+constexpr unsigned kMaxSpillTrials = 8;
+
 constexpr llvm::StringLiteral kCategory = "spyre-lx-planning";
 
 /// A buffer that could live in LX.
@@ -35,73 +41,6 @@ struct Candidate {
   /// Device-memory traffic that a place in LX saves.
   double savedBytes;
 };
-
-/// A copy of an argument that stays only if it gets a place.
-struct Clone {
-  Value argument;
-  SpyreOpInterface copy;
-  memref::AllocOp alloc;
-};
-
-/// Why a buffer cannot live in LX; empty if it can.
-struct Eligibility {
-  std::optional<Slicing> slicing;
-  StringRef obstacle;
-};
-
-/// The slices in which every user accesses a buffer, if they agree and all of
-/// it is accessed.
-Eligibility getCommonSlicing(Value buffer, ArrayRef<Operation *> users,
-                             Block *block, bool superdscCompatible) {
-  auto type = cast<MemRefType>(buffer.getType());
-  // Slices of a layout that is relative to the shape have that layout too.
-  auto layout = dyn_cast_or_null<LayoutAttr>(type.getMemorySpace());
-  if (!layout)
-    return {std::nullopt, "its layout is not relative to its shape"};
-  std::optional<Slicing> common;
-  for (Operation *user : users) {
-    auto op = dyn_cast<SpyreOpInterface>(user);
-    WorkDivisionAttr division = op ? op.getWorkDivision() : nullptr;
-    if (!division)
-      return {std::nullopt, "it is used by an operation without a division"};
-    // A core's LX outlives its loops, but slices of tiles differ by tile.
-    if (user->getBlock() != block)
-      return {std::nullopt, "it is used in an inner loop"};
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
-    for (OpOperand &operand : user->getOpOperands()) {
-      if (operand.get() != buffer)
-        continue;
-      unsigned number = operand.getOperandNumber();
-      if (indirect && indirect->operand == number)
-        return {std::nullopt, "it is accessed through indices"};
-      if (superdscCompatible && indirect && indirect->index == number)
-        return {std::nullopt, "it holds indices, which SuperDSC keeps in "
-                              "device memory"};
-      std::optional<Slicing> slicing =
-          getSlicing(maps[number], extents, division);
-      if (!slicing)
-        return {std::nullopt, "a map is not made of loop dimensions"};
-      if (!slicing->covers(type.getShape()))
-        return {std::nullopt, "a user accesses a part of it"};
-      if (common && !(*common == *slicing))
-        return {std::nullopt, "users access it in different slices"};
-      common = std::move(slicing);
-    }
-  }
-  // A slice must be whole sticks, else it has another lane in LX.
-  int64_t stickDim = layout.getStickDim(type.getShape());
-  if (common && stickDim >= 0 && common->dims[stickDim].split > 1 &&
-      common->dims[stickDim].chunk % getStickElements(getLayout(type)) != 0)
-    return {std::nullopt, "its slices cut sticks"};
-  return {common, ""};
-}
-
-int64_t getSizeInBytes(Value buffer) {
-  auto type = cast<MemRefType>(buffer.getType());
-  return getLayout(type).getSizeInBytes(type.getShape());
-}
 
 class LXPlanningPass
     : public spyre_graph::impl::SpyreLXPlanningBase<LXPlanningPass> {
@@ -114,26 +53,48 @@ public:
       return signalPassFailure();
     if (func.isExternal())
       return;
-    candidates.clear();
-    firstUser.clear();
-    lastUser.clear();
-    numberOf.clear();
-    clones.clear();
-    cloneAllocs.clear();
-    problem = {};
-    problem.capacity = static_cast<int64_t>(static_cast<double>(capacity) *
-                                            (1.0 - lxFraction));
-    problem.alignment = kStickInBytes;
-    if (cloneInputs && mode == "default")
-      makeClones(func);
-    std::vector<BufferLifetime> lifetimes = getBufferLifetimes(func);
-    for (BufferLifetime &lifetime : lifetimes)
-      addCandidate(lifetime);
-    linkInPlace();
-    std::vector<int64_t> offsets = place();
+    copies.clear();
+    copyAllocs.clear();
+    resharded.clear();
+    inMemory.clear();
+    bool isFree = mode == "default";
+    numberOps(func);
+    if (cloneInputs && isFree)
+      copyArguments(func);
+    if (reshard && isFree && !superdscCompatible) {
+      numberOps(func);
+      SmallVector<memref::AllocOp> allocs;
+      func.walk([&](memref::AllocOp alloc) {
+        if (!copyAllocs.contains(alloc) && !isPlaced(alloc) &&
+            alloc.getType().getNumElements() > 0)
+          allocs.push_back(alloc);
+      });
+      Resharder resharder(points, spec);
+      for (memref::AllocOp alloc : allocs)
+        if (std::optional<Resharded> entry = resharder.run(alloc))
+          resharded.push_back(std::move(*entry));
+    }
+    solve(func);
+    if (isFree && solver == "optimal" && getSaved() < getSavedIfAllFit()) {
+      tryOtherOrder(func);
+      trySpilling(func);
+    }
+    explainBound(func);
     for (auto [number, offset] : llvm::enumerate(offsets))
-      setPlacement(number, offset, offsets);
-    removeUnplacedClones();
+      setPlacement(number, offset);
+    for (auto [alloc, obstacle] : ineligible) {
+      ++numIneligible;
+      remark::missed(alloc.getLoc(), named("ineligible"))
+          << ("left in device memory: " + obstacle).str();
+    }
+    for (LXCopy &copy : copies) {
+      if (isPlaced(copy.alloc))
+        ++numClones;
+      else
+        undo(copy);
+    }
+    for (const Resharded &entry : resharded)
+      numReshards += entry.copies.size();
   }
 
 private:
@@ -160,111 +121,323 @@ private:
         getOperation().getName());
   }
 
+  static bool isPlaced(memref::AllocOp alloc) {
+    return alloc->hasAttr(SpyreGraphDialect::getPlacementAttrName());
+  }
+
   //===--------------------------------------------------------------------===//
-  // Clones of arguments
+  // Copies
   //===--------------------------------------------------------------------===//
 
-  /// Copies each argument that several operations read in the same slices, so
-  /// that it is read from device memory once.
-  void makeClones(func::FuncOp func) {
+  void addCopy(std::optional<LXCopy> copy) {
+    if (!copy)
+      return;
+    copyAllocs.insert(copy->alloc);
+    copies.push_back(*copy);
+  }
+
+  /// Copies each argument that is read repeatedly in the same slices, so that
+  /// it is read from device memory once, and each result that is also read.
+  void copyArguments(func::FuncOp func) {
     Block &block = func.getBody().front();
     for (BlockArgument argument : func.getArguments()) {
       auto type = dyn_cast<MemRefType>(argument.getType());
       if (!type || argument.use_empty() || !type.hasStaticShape())
         continue;
-      llvm::SmallSetVector<Operation *, 4> users;
-      bool isWritten = false;
-      for (OpOperand &use : argument.getUses()) {
-        auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
-        isWritten |= !op || op.isDpsInit(&use);
-        users.insert(use.getOwner());
-      }
-      if (isWritten || users.size() < 2)
+      SmallVector<OpOperand *> uses = getOrderedUses(argument, points);
+      Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
+      if (!eligibility.slicing || (superdscCompatible && isUsedInLoop(uses)))
         continue;
-      Eligibility eligibility = getCommonSlicing(argument, users.getArrayRef(),
-                                                 &block, superdscCompatible);
-      if (!eligibility.slicing)
-        continue;
-      SmallVector<Operation *> ordered = users.takeVector();
-      Operation *first = ordered.front();
-      for (Operation *user : ordered)
-        if (user->isBeforeInBlock(first))
-          first = user;
-      makeClone(argument, *eligibility.slicing, first);
-    }
-  }
-
-  /// A copy whose loops divide the buffer into the given slices.
-  void makeClone(BlockArgument argument, const Slicing &slicing,
-                 Operation *first) {
-    auto type = cast<MemRefType>(argument.getType());
-    MLIRContext *context = &getContext();
-    // The order of the loops is that of the cores.
-    SmallVector<unsigned> order =
-        llvm::to_vector(llvm::seq<unsigned>(0, slicing.dims.size()));
-    llvm::sort(order, [&](unsigned a, unsigned b) {
-      auto rank = [&](unsigned dim) {
-        const SliceDim &slice = slicing.dims[dim];
-        return std::make_pair(slice.split == 1
-                                  ? std::numeric_limits<int64_t>::max()
-                                  : slice.stride,
-                              dim);
+      auto isWrite = [](OpOperand *use) {
+        return cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
       };
-      return rank(a) < rank(b);
+      int64_t numWrites = llvm::count_if(uses, isWrite);
+      if (numWrites == 0 && getNumReads(uses, block) > 1)
+        addCopy(createReload(argument, uses, *eligibility.slicing, block,
+                             superdscCompatible));
+      if (!superdscCompatible && numWrites == 1 && isWrite(uses.front()) &&
+          uses.size() > 1 && uses.front()->getOwner()->getBlock() == &block)
+        addCopy(createSpill(argument, *uses.front(),
+                            ArrayRef(uses).drop_front(), *eligibility.slicing,
+                            superdscCompatible));
+    }
+  }
+
+  /// Whether a use is in a loop around which the buffer lives: the addresses of
+  /// SuperDSC's loops follow tiles of device memory.
+  static bool isUsedInLoop(ArrayRef<OpOperand *> uses) {
+    if (uses.empty())
+      return false;
+    Value buffer = uses.front()->get();
+    return llvm::any_of(uses, [&](OpOperand *use) {
+      return use->getOwner()->getBlock() != buffer.getParentBlock();
     });
-    SmallVector<int64_t> extents, splits, chunks;
-    SmallVector<AffineExpr> results(order.size());
-    int64_t coresUsed = 1;
-    for (auto [loop, dim] : llvm::enumerate(order)) {
-      const SliceDim &slice = slicing.dims[dim];
-      // Cores that hold the same slice have no loop that tells them apart.
-      if (slice.split > 1 && slice.stride != coresUsed)
-        return;
-      coresUsed *= slice.split;
-      extents.push_back(type.getDimSize(dim));
-      splits.push_back(slice.split);
-      chunks.push_back(slice.split == 1 ? type.getDimSize(dim) : slice.chunk);
-      results[dim] = getAffineDimExpr(loop, context);
-    }
-    if (coresUsed != slicing.numCores)
-      return;
-    OpBuilder builder(first);
-    auto alloc = memref::AllocOp::create(builder, first->getLoc(), type);
-    OperationState state(first->getLoc(), IdentityOp::getOperationName());
-    state.addOperands({argument, alloc});
-    auto copy = cast<SpyreOpInterface>(builder.create(state));
-    AffineMap map = AffineMap::get(extents.size(), 0, results, context);
-    copy.setLoopStructure({map, map}, extents);
-    copy.setWorkDivision(WorkDivisionAttr::get(context, splits, chunks));
-    argument.replaceAllUsesExcept(alloc, copy);
-    clones.push_back({argument, copy, alloc});
-    cloneAllocs.insert(alloc);
   }
 
-  void removeUnplacedClones() {
-    for (Clone &clone : clones) {
-      if (clone.alloc->hasAttr(SpyreGraphDialect::getPlacementAttrName())) {
-        ++numClones;
+  /// Operations that read, each as often as it runs.
+  static int64_t getNumReads(ArrayRef<OpOperand *> uses, Block &block) {
+    int64_t reads = 0;
+    Operation *last = nullptr;
+    for (OpOperand *use : uses) {
+      if (use->getOwner() != last)
+        reads += getNumRuns(use->getOwner(), block);
+      last = use->getOwner();
+    }
+    return reads;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Placement
+  //===--------------------------------------------------------------------===//
+
+  /// Places what it can. What moves between cores needs a place before and
+  /// after: those that find none are taken back, and the others have the more
+  /// room.
+  void solve(func::FuncOp func) {
+    do {
+      stateProblem(func);
+      offsets = place();
+    } while (removeUnplacedReshards());
+  }
+
+  bool hasOffset(memref::AllocOp alloc) const {
+    auto known = numberOf.find(alloc);
+    return known != numberOf.end() &&
+           offsets[known->second] != planning::kUnplaced;
+  }
+
+  bool removeUnplacedReshards() {
+    bool changed = false;
+    for (Resharded &entry : resharded) {
+      if (entry.copies.empty() || (hasOffset(entry.source) &&
+                                   llvm::all_of(entry.copies, [&](auto &copy) {
+                                     return hasOffset(copy.second);
+                                   })))
         continue;
-      }
-      clone.copy->erase();
-      clone.alloc.getResult().replaceAllUsesWith(clone.argument);
-      clone.alloc->erase();
+      undo(entry);
+      changed = true;
     }
+    return changed;
   }
 
-  bool isClone(memref::AllocOp alloc) { return cloneAllocs.contains(alloc); }
+  /// Bytes of traffic that the places save, and that they would if all fit.
+  double getSaved() const {
+    double saved = 0;
+    for (auto [candidate, offset] : llvm::zip_equal(candidates, offsets))
+      if (offset != planning::kUnplaced)
+        saved += candidate.savedBytes;
+    return saved;
+  }
+  double getSavedIfAllFit() const {
+    double saved = 0;
+    for (const Candidate &candidate : candidates)
+      saved += candidate.savedBytes;
+    return saved;
+  }
+
+  /// Keeps an order of the operations in which less is live if more finds a
+  /// place in it.
+  void tryOtherOrder(func::FuncOp func) {
+    Block &block = func.getBody().front();
+    double before = getSaved();
+    SmallVector<Operation *> original;
+    for (Operation &op : block.without_terminator())
+      original.push_back(&op);
+    SmallVector<Operation *> order =
+        scheduleForMemory(block, [&](Value buffer) -> int64_t {
+          auto known = numberOf.find(buffer.getDefiningOp());
+          return known == numberOf.end() ? 0
+                                         : problem.buffers[known->second].size;
+        });
+    if (order == original || order.size() != original.size())
+      return;
+    // What is taken back here would be missing in the order before.
+    std::vector<Resharded> kept = std::move(resharded);
+    resharded.clear();
+    reorder(block, order);
+    solve(func);
+    bool isComplete = llvm::all_of(kept, [&](Resharded &entry) {
+      return entry.copies.empty() ||
+             (hasOffset(entry.source) &&
+              llvm::all_of(entry.copies,
+                           [&](auto &copy) { return hasOffset(copy.second); }));
+    });
+    bool pays = isComplete && getSaved() > before;
+    resharded = std::move(kept);
+    if (pays) {
+      remark::passed(func.getLoc(), named("order"))
+          << ("operations in another order: " +
+              Twine(static_cast<int64_t>(getSaved() - before)) +
+              " more bytes of traffic saved")
+                 .str();
+      return;
+    }
+    reorder(block, original);
+    solve(func);
+  }
+
+  /// Lets buffers that find no place for all their life have one for parts of
+  /// it: from the write to the reads that follow soon, and for the later reads.
+  void trySpilling(func::FuncOp func) {
+    SmallVector<memref::AllocOp> unplaced;
+    // By idle time, then in order of the candidates.
+    std::vector<std::tuple<int64_t, size_t, memref::AllocOp>> idle;
+    for (auto [number, candidate] : llvm::enumerate(candidates)) {
+      if (copyAllocs.contains(candidate.alloc))
+        continue;
+      if (offsets[number] == planning::kUnplaced)
+        unplaced.push_back(candidate.alloc);
+      else if (int64_t time = getUsefulIdleTime(candidate.alloc))
+        idle.push_back({-time, number, candidate.alloc});
+    }
+    trySpilling(func, unplaced);
+    // What is not used for long makes room meanwhile.
+    llvm::sort(idle, [](const auto &a, const auto &b) {
+      return std::make_pair(std::get<0>(a), std::get<1>(a)) <
+             std::make_pair(std::get<0>(b), std::get<1>(b));
+    });
+    for (const auto &[time, number, alloc] :
+         ArrayRef(idle).take_front(kMaxSpillTrials))
+      if (getSaved() < getSavedIfAllFit())
+        trySpilling(func, alloc);
+  }
+
+  /// The longest time between two uses, if a buffer without a place lives in
+  /// it; 0 otherwise.
+  int64_t getUsefulIdleTime(memref::AllocOp alloc) {
+    SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
+    int64_t longest = 0;
+    for (unsigned number = 2; number < uses.size(); ++number) {
+      int64_t begin = points.lookup(uses[number - 1]->getOwner()),
+              end = points.lookup(uses[number]->getOwner());
+      bool isUseful = llvm::any_of(
+          llvm::zip_equal(problem.buffers, offsets), [&](const auto &entry) {
+            const auto &[buffer, offset] = entry;
+            return offset == planning::kUnplaced && buffer.lower < end &&
+                   buffer.upper > begin + 1;
+          });
+      if (isUseful)
+        longest = std::max(longest, end - begin);
+    }
+    return longest;
+  }
+
+  void trySpilling(func::FuncOp func, ArrayRef<memref::AllocOp> allocs) {
+    double before = getSaved();
+    size_t numBefore = copies.size();
+    for (memref::AllocOp alloc : allocs)
+      spill(alloc);
+    if (copies.size() == numBefore)
+      return;
+    solve(func);
+    if (getSaved() > before) {
+      for (LXCopy &copy : MutableArrayRef(copies).drop_front(numBefore))
+        if (hasOffset(copy.alloc))
+          remark::passed(copy.memory.getLoc(), named("spilled"))
+              << "in device memory, with a copy in LX for a part of its life";
+      return;
+    }
+    for (LXCopy &copy : MutableArrayRef(copies).drop_front(numBefore)) {
+      copyAllocs.erase(copy.alloc);
+      undo(copy);
+    }
+    copies.resize(numBefore);
+    for (memref::AllocOp alloc : allocs)
+      inMemory.erase(alloc);
+    solve(func);
+  }
+
+  void spill(memref::AllocOp alloc) {
+    Block &block = *alloc->getBlock();
+    SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
+    Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
+    if (!eligibility.slicing || uses.size() < 3 ||
+        llvm::any_of(uses, [&](OpOperand *use) {
+          bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
+          return use->getOwner()->getBlock() != &block ||
+                 isWrite != (use == uses.front());
+        }))
+      return;
+    // The longest time without a use divides its life.
+    auto timeOf = [&](OpOperand *use) {
+      return points.lookup(use->getOwner());
+    };
+    unsigned cut = 2;
+    for (unsigned number = 2; number < uses.size(); ++number)
+      if (timeOf(uses[number]) - timeOf(uses[number - 1]) >
+          timeOf(uses[cut]) - timeOf(uses[cut - 1]))
+        cut = number;
+    ArrayRef<OpOperand *> early = ArrayRef(uses).slice(1, cut - 1),
+                          late = ArrayRef(uses).drop_front(cut);
+    inMemory.insert(alloc);
+    if (getNumReads(late, block) > 1)
+      addCopy(createReload(alloc, late, *eligibility.slicing, block,
+                           superdscCompatible));
+    addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing,
+                        superdscCompatible));
+  }
+
+  /// Says whether more could be saved.
+  void explainBound(func::FuncOp func) {
+    if (!getContext().getRemarkEngine() || solver != "optimal")
+      return;
+    double saved = getSaved(), bound = getSavedIfAllFit();
+    std::string text =
+        (Twine(llvm::count_if(
+             offsets,
+             [](int64_t offset) { return offset != planning::kUnplaced; })) +
+         " of " + Twine(candidates.size()) + " buffers in LX save " +
+         Twine(static_cast<int64_t>(saved)) + " bytes of traffic; ")
+            .str();
+    if (saved < bound)
+      text +=
+          ("no placement saves more than " + Twine(static_cast<int64_t>(bound)))
+              .str();
+    else if (inMemory.empty())
+      text += "proven optimal: all fit";
+    else
+      text += ("all fit, as " + Twine(inMemory.size()) +
+               " are in device memory for a part of their life")
+                  .str();
+    remark::analysis(func.getLoc(), named("placement")) << text;
+  }
 
   //===--------------------------------------------------------------------===//
   // The problem
   //===--------------------------------------------------------------------===//
 
+  void numberOps(func::FuncOp func) {
+    points.clear();
+    int64_t next = 0;
+    func.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = next++; });
+  }
+
+  void stateProblem(func::FuncOp func) {
+    candidates.clear();
+    firstUser.clear();
+    lastUser.clear();
+    numberOf.clear();
+    problem = {};
+    problem.capacity = static_cast<int64_t>(static_cast<double>(capacity) *
+                                            (1.0 - lxFraction));
+    problem.alignment = kStickInBytes;
+    ineligible.clear();
+    numberOps(func);
+    std::vector<BufferLifetime> lifetimes = getBufferLifetimes(func);
+    for (BufferLifetime &lifetime : lifetimes)
+      addCandidate(lifetime);
+    linkInPlace();
+  }
+
   void addCandidate(BufferLifetime &lifetime) {
-    if (lifetime.alloc->hasAttr(SpyreGraphDialect::getPlacementAttrName()))
+    if (isPlaced(lifetime.alloc) || inMemory.contains(lifetime.alloc))
       return;
-    Eligibility eligibility =
-        getCommonSlicing(lifetime.alloc, lifetime.users,
-                         lifetime.alloc->getBlock(), superdscCompatible);
+    Block &block = *lifetime.alloc->getBlock();
+    SmallVector<OpOperand *> uses = getOrderedUses(lifetime.alloc, points);
+    Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
+    if (eligibility.slicing && (superdscCompatible || mode == "reference") &&
+        isUsedInLoop(uses))
+      eligibility = {std::nullopt, "it is used in an inner loop"};
     if (eligibility.slicing && mode == "reference") {
       auto producer = dyn_cast<SpyreOpInterface>(lifetime.users.front());
       if (!producer || !producer.isLXEligibleInReference() ||
@@ -275,19 +448,21 @@ private:
         eligibility = {std::nullopt, "it has fewer than two uses"};
     }
     if (!eligibility.slicing) {
-      ++numIneligible;
-      remark::missed(lifetime.alloc.getLoc(), named("ineligible"))
-          << ("left in device memory: " + eligibility.obstacle).str();
+      ineligible.push_back({lifetime.alloc, eligibility.obstacle});
       return;
     }
     Candidate candidate{lifetime.alloc, eligibility.slicing->getLocalShape(),
                         0};
-    // A clone saves nothing for the read that makes it.
-    auto numAccesses = static_cast<double>(lifetime.users.size());
-    if (isClone(lifetime.alloc))
+    auto numAccesses = static_cast<double>(getNumReads(uses, block));
+    // A copy saves neither the access that makes it nor the other one's.
+    if (copyAllocs.contains(lifetime.alloc))
       numAccesses -= 2;
+    // Nor does a buffer for what moves it.
+    for (Operation *user : lifetime.users)
+      if (isa<ReshardOp>(user))
+        --numAccesses;
     candidate.savedBytes =
-        numAccesses * static_cast<double>(getSizeInBytes(lifetime.alloc));
+        numAccesses * static_cast<double>(getBufferBytes(lifetime.alloc));
     planning::Buffer buffer;
     buffer.lower = lifetime.first;
     buffer.upper = lifetime.last + 1;
@@ -343,13 +518,12 @@ private:
     return planning::placeMostValuable(problem, values, kMaxSearchNodes);
   }
 
-  void setPlacement(unsigned number, int64_t offset,
-                    ArrayRef<int64_t> offsets) {
+  void setPlacement(unsigned number, int64_t offset) {
     Candidate &candidate = candidates[number];
     const planning::Buffer &buffer = problem.buffers[number];
     Location loc = candidate.alloc.getLoc();
     if (offset == planning::kUnplaced) {
-      if (isClone(candidate.alloc))
+      if (copyAllocs.contains(candidate.alloc))
         return;
       ++numNotFitting;
       remark::missed(loc, named("not-fitting"))
@@ -379,9 +553,17 @@ private:
   std::vector<Candidate> candidates;
   std::vector<Operation *> firstUser, lastUser;
   DenseMap<Operation *, unsigned> numberOf;
-  std::vector<Clone> clones;
-  llvm::SmallPtrSet<Operation *, 4> cloneAllocs;
+  /// Program points.
+  ProgramPoints points;
+  std::vector<LXCopy> copies;
+  llvm::SmallPtrSet<Operation *, 4> copyAllocs;
+  std::vector<Resharded> resharded;
+  /// Spilled buffers: their copies live in LX, they do not.
+  llvm::SmallPtrSet<Operation *, 4> inMemory;
+  std::vector<int64_t> offsets;
+  std::vector<std::pair<memref::AllocOp, StringRef>> ineligible;
   planning::AllocationProblem problem;
+  ::spyre::DeviceSpec spec;
 };
 
 } // namespace

@@ -21,6 +21,10 @@ static bool isInPlace(const Interval &previous, const Interval &next) {
       previous.alloc->getResult(0).getType() !=
           next.alloc->getResult(0).getType())
     return false;
+  // No core writes what another has still to read.
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+    if (op.getAccessDivision(operand) != op.getWorkDivision())
+      return false;
   // Elements are accessed through one map.
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();

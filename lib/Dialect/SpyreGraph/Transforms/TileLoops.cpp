@@ -4,6 +4,7 @@
 
 #include "TileLoops.h"
 #include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -36,6 +37,41 @@ std::optional<int64_t> spyre_graph::getTiledDim(AffineMap map, unsigned loopDim,
 // Which loop dimensions belong together
 //===----------------------------------------------------------------------===//
 
+/// From coordinates of a reduction's result to those of the maximum that was
+/// subtracted in its operand `operand`, the result of `shift`; nothing if one
+/// does not follow from the other.
+static std::optional<AffineMap> getRescaleMap(SpyreOpInterface reduction,
+                                              unsigned operand,
+                                              SpyreOpInterface shift) {
+  SmallVector<AffineMap> maps = reduction.getIndexingMaps(),
+                         shiftMaps = shift.getIndexingMaps();
+  SmallVector<int64_t> extents = shift.getLoopExtents();
+  SmallVector<AffineExpr> results;
+  MLIRContext *context = reduction->getContext();
+  for (AffineExpr expr : shiftMaps[1].getResults()) {
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop || extents[loop.getPosition()] == 1) {
+      if (!loop && expr != getAffineConstantExpr(0, context))
+        return std::nullopt;
+      results.push_back(getAffineConstantExpr(0, context));
+      continue;
+    }
+    // Loop of the shift, its result's coordinate, loop of the reduction, its
+    // result's coordinate.
+    ArrayRef<AffineExpr> written = shiftMaps.back().getResults();
+    const auto *coordinate = llvm::find(written, expr);
+    if (coordinate == written.end())
+      return std::nullopt;
+    AffineExpr read = maps[operand].getResult(coordinate - written.begin());
+    ArrayRef<AffineExpr> kept = maps.back().getResults();
+    const auto *position = llvm::find(kept, read);
+    if (!isa<AffineDimExpr>(read) || position == kept.end())
+      return std::nullopt;
+    results.push_back(getAffineDimExpr(position - kept.begin(), context));
+  }
+  return AffineMap::get(maps.back().getNumResults(), 0, results, context);
+}
+
 namespace {
 /// Follows one tiled dimension through a group.
 class LevelFinder {
@@ -50,15 +86,8 @@ public:
     while (!pending.empty())
       if (!follow(cast<SpyreOpInterface>(pending.pop_back_val())))
         return std::nullopt;
-    // What does not depend on the loop is computed before it.
-    for (Operation *op : group) {
-      if (level.loopDims.contains(op))
-        continue;
-      for (Value operand : op->getOperands())
-        if (Operation *producer = operand.getDefiningOp())
-          if (level.loopDims.contains(producer))
-            return fail(op, "reads all tiles of a tensor at once");
-    }
+    if (!checkReadsOfWholes() || !checkShifts())
+      return std::nullopt;
     return std::move(level);
   }
 
@@ -66,6 +95,67 @@ private:
   std::nullopt_t fail(Operation *op, const Twine &why) {
     reason = (op->getName().getStringRef() + " " + why).str();
     return std::nullopt;
+  }
+
+  /// What does not depend on the loop is computed before it, and what needs a
+  /// reduction over all tiles after it.
+  bool checkReadsOfWholes() {
+    llvm::SmallPtrSet<Operation *, 8> after;
+    for (Operation *op : group) {
+      auto known = level.loopDims.find(op);
+      for (OpOperand &operand : op->getOpOperands()) {
+        Operation *producer = operand.get().getDefiningOp();
+        if (!producer)
+          continue;
+        bool isReduced = level.reduced.contains(producer);
+        if (known == level.loopDims.end()) {
+          if (isReduced || after.contains(producer)) {
+            after.insert(op);
+          } else if (level.loopDims.contains(producer)) {
+            fail(op, "reads all tiles of a tensor at once");
+            return false;
+          }
+          continue;
+        }
+        if (isReduced && isa<ExpSubOp>(op) && isa<MaxOp>(producer) &&
+            operand.getOperandNumber() == 1 && !op->hasAttr("immediates")) {
+          level.shifts[op] = producer;
+          continue;
+        }
+        if (isReduced || after.contains(producer)) {
+          fail(op, "needs the result of a reduction over all tiles");
+          return false;
+        }
+        if (level.loopDims.contains(producer) &&
+            *getTiledDim(cast<SpyreOpInterface>(op)
+                             .getIndexingMaps()[operand.getOperandNumber()],
+                         known->second, shapeOf(operand.get()),
+                         level.extent) < 0) {
+          fail(op, "reads all tiles of a tensor at once");
+          return false;
+        }
+      }
+    }
+    return true;
+  }
+
+  /// A shifted exponential has only sums over the dimension as users, one
+  /// exponential each: they can be rescaled.
+  bool checkShifts() {
+    llvm::SmallPtrSet<Operation *, 4> rescaled;
+    for (auto [shift, maximum] : level.shifts)
+      for (OpOperand &use : shift->getUses()) {
+        auto user = dyn_cast<SpyreOpInterface>(use.getOwner());
+        if (!user || !level.reduced.contains(user) ||
+            !isa<SumOp, MatmulOp, SumProductsOp>(use.getOwner()) ||
+            !rescaled.insert(user).second ||
+            !getRescaleMap(user, use.getOperandNumber(),
+                           cast<SpyreOpInterface>(shift))) {
+          fail(shift, "needs the result of a reduction over all tiles");
+          return false;
+        }
+      }
+    return true;
   }
 
   bool assign(SpyreOpInterface op, unsigned loopDim) {
@@ -85,8 +175,12 @@ private:
       return false;
     }
     if (op.getLoopKinds()[loopDim] != utils::IteratorType::parallel) {
-      fail(op, "reduces the dimension");
-      return false;
+      if (!PartialReduction::get(op) || !isa_and_nonnull<LayoutAttr>(getLayout(
+                                            op.getSpyreInit().getType()))) {
+        fail(op, "reduces the dimension");
+        return false;
+      }
+      level.reduced.insert(op);
     }
     if (op.usesLoopIndex(loopDim)) {
       fail(op, "computes with the index of the dimension");
@@ -108,6 +202,13 @@ private:
         fail(op, "accesses the dimension through a map that cannot be cut");
         return false;
       }
+      if (op.isDpsInit(&operand) && level.reduced.contains(op)) {
+        if (!value.getDefiningOp<tensor::EmptyOp>()) {
+          fail(op, "updates a tensor");
+          return false;
+        }
+        continue;
+      }
       if (op.isDpsInit(&operand)) {
         if (!value.getDefiningOp<tensor::EmptyOp>() || *dim < 0) {
           fail(op, "updates a tensor");
@@ -120,13 +221,8 @@ private:
       }
       auto producer = value.getDefiningOp<SpyreOpInterface>();
       bool isInGroup = producer && group.contains(producer);
-      if (*dim < 0) {
-        if (isInGroup && level.loopDims.contains(producer)) {
-          fail(op, "reads all tiles of a tensor at once");
-          return false;
-        }
+      if (*dim < 0)
         continue;
-      }
       if (!isa<LayoutAttr>(getLayout(value.getType()))) {
         fail(op, "reads a tensor whose layout has no tiles");
         return false;
@@ -225,8 +321,16 @@ public:
 
   void run() {
     separate();
+    OpGroup before, inside, after;
+    classify(before, inside, after);
     enterLoops();
-    for (Operation *op : tiled)
+    for (Operation *op : before)
+      buildTile(cast<SpyreOpInterface>(op));
+    enterReduction();
+    for (Operation *op : inside)
+      buildTile(cast<SpyreOpInterface>(op));
+    leaveReduction();
+    for (Operation *op : after)
       buildTile(cast<SpyreOpInterface>(op));
     leaveLoops();
   }
@@ -268,30 +372,188 @@ private:
     b.setInsertionPointAfter(last);
   }
 
+  /// The level that reduces its dimension, if there is one.
+  const TileLevel *getReduction() const {
+    return levels.back().reduced.empty() ? nullptr : &levels.back();
+  }
+  bool isReduced(Operation *op) const {
+    return getReduction() && getReduction()->reduced.contains(op);
+  }
+  bool hasOuterLoops() const { return levels.size() > 1 || !getReduction(); }
+
+  /// Under the outer loops, what the loop over parts of a reduction needs comes
+  /// before it, and what needs its result after it.
+  void classify(OpGroup &before, OpGroup &inside, OpGroup &after) {
+    for (Operation *op : tiled) {
+      if (!getReduction() || getReduction()->loopDims.contains(op)) {
+        inside.insert(op);
+        continue;
+      }
+      bool isAfter = llvm::any_of(op->getOperands(), [&](Value operand) {
+        Operation *producer = operand.getDefiningOp();
+        return producer && (isReduced(producer) || after.contains(producer));
+      });
+      (isAfter ? after : before).insert(op);
+    }
+  }
+
   void enterLoops() {
     for (Operation *op : tiled) {
+      // The result of a reduction is one value if nothing is around its loop.
+      if (isReduced(op) && !hasOuterLoops())
+        continue;
       bool escapes = llvm::any_of(op->getUsers(), [&](Operation *user) {
         return !tiled.contains(user);
       });
       if (escapes)
         escaping[op] = escaping.size();
     }
-    SmallVector<Value> carried;
     for (auto [op, number] : escaping)
-      carried.push_back(cast<SpyreOpInterface>(op).getSpyreInit());
-    Value zero = arith::ConstantIndexOp::create(b, loc, 0);
-    SmallVector<std::pair<Value, Value>> bounds;
+      results.push_back(cast<SpyreOpInterface>(op).getSpyreInit());
+    zero = arith::ConstantIndexOp::create(b, loc, 0);
     for (const TileLevel &level : levels)
       bounds.push_back({arith::ConstantIndexOp::create(b, loc, level.extent),
                         arith::ConstantIndexOp::create(b, loc, level.tile)});
-    for (auto [end, step] : bounds) {
-      auto loop = scf::ForOp::create(b, loc, zero, end, step, carried);
-      loops.push_back(loop);
-      carried.assign(loop.getRegionIterArgs().begin(),
-                     loop.getRegionIterArgs().end());
-      b.setInsertionPointToStart(loop.getBody());
+    unsigned numOuter = levels.size() - (getReduction() ? 1 : 0);
+    for (unsigned depth = 0; depth < numOuter; ++depth)
+      enterLoop(depth, results);
+  }
+
+  /// Enters the loop of a level; `carried` become the values inside.
+  void enterLoop(unsigned depth, SmallVectorImpl<Value> &carried) {
+    auto [end, step] = bounds[depth];
+    auto loop = scf::ForOp::create(b, loc, zero, end, step, carried);
+    loops.push_back(loop);
+    carried.assign(loop.getRegionIterArgs().begin(),
+                   loop.getRegionIterArgs().end());
+    b.setInsertionPointToStart(loop.getBody());
+  }
+
+  /// Leaves the innermost loop; `carried` become its results.
+  void leaveLoop(SmallVectorImpl<Value> &carried) {
+    scf::ForOp loop = loops.pop_back_val();
+    if (!carried.empty())
+      scf::YieldOp::create(b, loc, carried);
+    carried.assign(loop.getResults().begin(), loop.getResults().end());
+    b.setInsertionPointAfter(loop);
+  }
+
+  /// Enters the loop over parts with an accumulator per reduction.
+  void enterReduction() {
+    if (!getReduction())
+      return;
+    SmallVector<Value> carried(results);
+    for (Operation *op : getReduction()->reduced) {
+      PartialReduction reduction =
+          *PartialReduction::get(cast<SpyreOpInterface>(op));
+      bool isShift = llvm::any_of(getReduction()->shifts, [&](auto &entry) {
+        return entry.second == op;
+      });
+      carried.push_back(reduction.createIdentity(
+          b, reduction.getAccumulatorType(getTileType(getInit(op))), isShift));
     }
-    results = std::move(carried);
+    enterLoop(levels.size() - 1, carried);
+    setCarried(carried);
+  }
+
+  /// Takes apart what the loop over parts carries.
+  void setCarried(ArrayRef<Value> carried) {
+    results.assign(carried.begin(), carried.begin() + escaping.size());
+    for (auto [op, value] : llvm::zip_equal(
+             getReduction()->reduced, carried.drop_front(escaping.size())))
+      accumulators[op] = value;
+  }
+
+  void leaveReduction() {
+    if (!getReduction())
+      return;
+    SmallVector<Value> carried(results);
+    for (Operation *op : getReduction()->reduced)
+      carried.push_back(accumulators[op]);
+    leaveLoop(carried);
+    setCarried(carried);
+    for (Operation *op : getReduction()->reduced)
+      buildResult(cast<SpyreOpInterface>(op));
+  }
+
+  /// What an accumulator has become.
+  void buildResult(SpyreOpInterface op) {
+    PartialReduction reduction = *PartialReduction::get(op);
+    Value accumulator = accumulators[op];
+    OpOperand &init = getInit(op);
+    RankedTensorType type = getTileType(init);
+    auto known = escaping.find(op);
+    bool escapes = known != escaping.end();
+    Value result = accumulator;
+    if (!reduction.isResult(type)) {
+      SmallVector<Value> ins;
+      for (OpOperand &operand : op->getOpOperands().drop_back())
+        ins.push_back(operand.getOperandNumber() + op.getNumEpilogueInputs() <
+                              getInit(op).getOperandNumber()
+                          ? Value()
+                          : getTile(operand));
+      Value target =
+          escapes && !isUsedByTiles(op)
+              ? slice(init, results[known->second])
+              : tensor::EmptyOp::create(b, op.getLoc(), type, ValueRange());
+      result = reduction.createResult(b, accumulator, ins, target);
+    }
+    tiles[op->getResult(0)] = result;
+    if (escapes)
+      insert(op, result);
+    else if (!hasOuterLoops())
+      op->getResult(0).replaceUsesWithIf(result, [&](OpOperand &use) {
+        return !tiled.contains(use.getOwner());
+      });
+  }
+
+  /// Adds a part to an accumulator.
+  void buildPart(SpyreOpInterface op) {
+    PartialReduction reduction = *PartialReduction::get(op);
+    SmallVector<Value> ins;
+    for (OpOperand &operand : op->getOpOperands().drop_back())
+      ins.push_back(getTile(operand));
+    Value &accumulator = accumulators[op];
+    auto type = cast<RankedTensorType>(accumulator.getType());
+    Location loc = op.getLoc();
+    Value part = reduction.createPart(b, ins, type, getTileExtents(op));
+    bool isShift = llvm::any_of(getReduction()->shifts, [&](auto &entry) {
+      return entry.second == op;
+    });
+    if (isShift) {
+      // The maximum so far, and the factor for what was summed with the former.
+      auto empty = [&](RankedTensorType of) {
+        return tensor::EmptyOp::create(b, loc, of, ValueRange()).getResult();
+      };
+      Value next = createElementwise(b, loc, MaximumOp::getOperationName(),
+                                     {accumulator, part}, empty(type));
+      auto layout = cast<LayoutAttr>(type.getEncoding());
+      Type f32 = b.getF32Type();
+      factors[op] = createElementwise(
+          b, loc, ExpSubOp::getOperationName(), {accumulator, next},
+          empty(RankedTensorType::get(type.getShape(), f32,
+                                      LayoutAttr::get(b.getContext(),
+                                                      layout.getOrder(), f32,
+                                                      layout.getSparse()))));
+      accumulator = createElementwise(b, loc, IdentityOp::getOperationName(),
+                                      next, accumulator);
+      tiles[op->getResult(0)] = next;
+      return;
+    }
+    for (OpOperand &operand : op->getOpOperands().drop_back()) {
+      auto shift = getReduction()->shifts.find(operand.get().getDefiningOp());
+      if (!operand.get().getDefiningOp() ||
+          shift == getReduction()->shifts.end())
+        continue;
+      AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
+      AffineMap map = *getRescaleMap(op, operand.getOperandNumber(),
+                                     cast<SpyreOpInterface>(shift->first));
+      accumulator =
+          createElementwise(b, loc, MulOp::getOperationName(),
+                            {accumulator, factors.lookup(shift->second)},
+                            accumulator, {}, {identity, map, identity});
+    }
+    accumulator = reduction.createCombine(b, accumulator, part);
   }
 
   /// The part of `whole` that the current tile of `operand` is; `whole` itself
@@ -314,11 +576,10 @@ private:
     sizes =
         getAsIndexOpFoldResult(b.getContext(), getTileShape(operand, levels));
     bool isCut = false;
-    for (auto [dim, loop] :
-         llvm::zip_equal(getTiledDims(operand, levels), loops)) {
+    for (auto [depth, dim] : llvm::enumerate(getTiledDims(operand, levels))) {
       if (dim < 0)
         continue;
-      offsets[dim] = loop.getInductionVar();
+      offsets[dim] = loops[depth].getInductionVar();
       isCut = true;
     }
     return isCut;
@@ -330,26 +591,48 @@ private:
                                  type.getElementType(), type.getEncoding());
   }
 
+  static OpOperand &getInit(Operation *op) {
+    return op->getOpOperand(op->getNumOperands() - 1);
+  }
+
+  bool isUsedByTiles(Operation *op) const {
+    return llvm::any_of(op->getUsers(),
+                        [&](Operation *user) { return tiled.contains(user); });
+  }
+
+  /// What the operation reads in the current tile.
+  Value getTile(OpOperand &operand) {
+    Value tile = tiles.lookup(operand.get());
+    return tile ? tile : slice(operand, operand.get());
+  }
+
+  SmallVector<int64_t> getTileExtents(SpyreOpInterface op) const {
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    for (const TileLevel &level : levels)
+      if (auto known = level.loopDims.find(op); known != level.loopDims.end())
+        extents[known->second] = level.tile;
+    return extents;
+  }
+
   void buildTile(SpyreOpInterface op) {
+    if (isReduced(op))
+      return buildPart(op);
     auto known = escaping.find(op);
     bool escapes = known != escaping.end();
-    bool isUsedInside = llvm::any_of(
-        op->getUsers(), [&](Operation *user) { return tiled.contains(user); });
-    OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+    bool isUsedInside = isUsedByTiles(op);
+    OpOperand &init = getInit(op);
     // A value used inside the loops gets a buffer of one tile, from which what
     // is used outside too is copied.
     IRMapping mapping;
     for (OpOperand &operand : op->getOpOperands()) {
-      Value value = operand.get();
+      Value value;
       if (&operand == &init)
         value = escapes && !isUsedInside
                     ? slice(init, results[known->second])
                     : tensor::EmptyOp::create(b, op.getLoc(), getTileType(init),
                                               ValueRange());
-      else if (Value tile = tiles.lookup(value))
-        value = tile;
       else
-        value = slice(operand, value);
+        value = getTile(operand);
       mapping.map(operand.get(), value);
     }
     Value tile = createLike(op, mapping, init);
@@ -358,10 +641,16 @@ private:
       return;
     if (isUsedInside)
       tile = createCopy(op, tile, slice(init, results[known->second]));
+    insert(op, tile);
+  }
+
+  /// Puts the tile of an escaping value where it belongs.
+  void insert(SpyreOpInterface op, Value tile) {
+    unsigned number = escaping.lookup(op);
     SmallVector<OpFoldResult> offsets, sizes, strides;
-    getSlice(init, offsets, sizes, strides);
-    results[known->second] = tensor::InsertSliceOp::create(
-        b, op.getLoc(), tile, results[known->second], offsets, sizes, strides);
+    getSlice(getInit(op), offsets, sizes, strides);
+    results[number] = tensor::InsertSliceOp::create(
+        b, op.getLoc(), tile, results[number], offsets, sizes, strides);
   }
 
   /// The operation on one tile: the same maps on shorter loops.
@@ -371,12 +660,8 @@ private:
       state.addOperands(mapping.lookup(operand));
     state.addTypes(mapping.lookup(init.get()).getType());
     state.addAttributes(op->getAttrs());
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    for (const TileLevel &level : levels)
-      if (auto known = level.loopDims.find(op); known != level.loopDims.end())
-        extents[known->second] = level.tile;
     auto tile = cast<SpyreOpInterface>(b.create(state));
-    tile.setLoopStructure(op.getIndexingMaps(), extents);
+    tile.setLoopStructure(op.getIndexingMaps(), getTileExtents(op));
     return tile->getResult(0);
   }
 
@@ -392,13 +677,8 @@ private:
   }
 
   void leaveLoops() {
-    for (unsigned depth = loops.size(); depth-- > 0;) {
-      if (!results.empty())
-        scf::YieldOp::create(b, loc, results);
-      results.assign(loops[depth].getResults().begin(),
-                     loops[depth].getResults().end());
-      b.setInsertionPointAfter(loops[depth]);
-    }
+    while (!loops.empty())
+      leaveLoop(results);
     for (auto [op, number] : escaping) {
       Value result = results[number];
       op->getResult(0).replaceUsesWithIf(result, [&](OpOperand &use) {
@@ -422,9 +702,14 @@ private:
   /// Operations whose result is used after the loops -> number of the value
   /// that the loops carry for it.
   llvm::MapVector<Operation *, unsigned> escaping;
+  Value zero;
+  /// End and step of each level.
+  SmallVector<std::pair<Value, Value>> bounds;
   SmallVector<scf::ForOp> loops;
   SmallVector<Value> results;
   DenseMap<Value, Value> tiles;
+  /// Of the reductions; of those subtracted in exponentials, what rescales.
+  DenseMap<Operation *, Value> accumulators, factors;
 };
 } // namespace
 

@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// A group of operations is tiled by cutting one parallel loop dimension of each
-// of them into equal tiles and running the whole group once per tile. Which
-// loop dimensions belong together follows from the tensors that the operations
-// of the group hand to each other.
+// A group of operations is tiled by cutting one loop dimension of each of them
+// into equal tiles and running the whole group once per tile. Which loop
+// dimensions belong together follows from the tensors that the operations of
+// the group hand to each other. A reduction over the dimension accumulates, and
+// what needs its result comes after the loop. An exponential of x - max(x) may
+// stay in it all the same: against the maximum so far, by whose changes the
+// sums of exponentials are rescaled.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_TILELOOPS_H
@@ -23,6 +26,11 @@ using OpGroup = llvm::SetVector<Operation *>;
 /// Operations of the group that are not in the map do not depend on the loop.
 struct TileLevel {
   llvm::MapVector<Operation *, unsigned> loopDims;
+  /// Those that reduce the dimension.
+  llvm::SetVector<Operation *> reduced;
+  /// Exponentials -> the maximum, a reduction over the dimension, that they
+  /// subtract.
+  llvm::MapVector<Operation *, Operation *> shifts;
   int64_t extent = 0;
   /// Tiles start at multiples of this: whole sticks.
   int64_t granularity = 1;
@@ -50,8 +58,9 @@ SmallVector<int64_t> getTileShape(OpOperand &operand,
                                   ArrayRef<TileLevel> levels);
 
 /// Runs the group, whose operations are in program order in one block, once per
-/// tile, the first level outermost. Operations between them that do not belong
-/// to the group are moved before or after the loops.
+/// tile, the first level outermost. Only the last may reduce its dimension.
+/// Operations between them that do not belong to the group are moved before or
+/// after the loops.
 void buildTileLoops(const OpGroup &group, ArrayRef<TileLevel> levels);
 
 } // namespace mlir::spyre_graph

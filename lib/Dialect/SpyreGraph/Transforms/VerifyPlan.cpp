@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LiveIntervals.h"
+#include "PlanDivisions.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "mlir/IR/AffineExprVisitor.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <map>
 
@@ -98,10 +98,12 @@ private:
         return op->emitOpError("is no device operation but uses a buffer");
       return success();
     }
-    if (failed(verifyDivision(spyreOp)) || failed(verifyBounds(spyreOp)) ||
-        failed(verifyWrittenSticks(spyreOp)) || failed(verifySlices(spyreOp)) ||
-        failed(verifySpans(spyreOp)) || failed(verifySticks(spyreOp)) ||
-        failed(verifyContents(spyreOp)))
+    memref::AllocOp result = getAlloc(spyreOp.getSpyreInit());
+    if (failed(verifyDivision(spyreOp, cores)) ||
+        failed(verifyBounds(spyreOp)) ||
+        failed(verifyWrittenSticks(spyreOp, result && isInLX(result))) ||
+        failed(verifySlices(spyreOp)) || failed(verifySpans(spyreOp)) ||
+        failed(verifySticks(spyreOp)) || failed(verifyContents(spyreOp)))
       return failure();
     return success();
   }
@@ -159,8 +161,7 @@ private:
     auto alloc = whole.getDefiningOp<memref::AllocOp>();
     if (!alloc && !isa<BlockArgument>(whole))
       return tile.emitOpError("is a tile of something else than a buffer");
-    if (PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
-        placement && placement.getSpace() == MemorySpace::lx)
+    if (alloc && isInLX(alloc))
       return tile.emitOpError("is a tile of a buffer in LX");
     auto layout = dyn_cast_or_null<LayoutAttr>(tile.getType().getMemorySpace());
     if (!layout || tile.getSourceType().getMemorySpace() != layout)
@@ -233,88 +234,6 @@ private:
     return success();
   }
 
-  /// SG-PLAN-C2 and the first half of SG-PLAN-C3.
-  LogicalResult verifyDivision(SpyreOpInterface op) {
-    if (op->getNumResults() != 0)
-      return op->emitOpError("is on tensors; plans are on buffers");
-    if (!op->hasAttr("maps") || !op->hasAttr("extents"))
-      return op->emitOpError("has no explicit maps and extents");
-    WorkDivisionAttr division = op.getWorkDivision();
-    if (!division)
-      return op->emitOpError("has no work division");
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
-    ArrayRef<int64_t> splits = division.getSplits();
-    ArrayRef<int64_t> chunks = division.getChunks();
-    if (splits.size() != extents.size() || chunks.size() != extents.size())
-      return op->emitOpError()
-             << "division has " << splits.size() << " splits and "
-             << chunks.size() << " chunks for " << extents.size()
-             << " loop dimensions";
-    int64_t coresUsed = 1;
-    for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      if (splits[dim] < 1 || splits[dim] > cores || chunks[dim] < 0)
-        return op->emitOpError()
-               << "loop dimension " << dim << " has " << splits[dim]
-               << " slices of " << chunks[dim] << " iterations";
-      coresUsed *= splits[dim];
-      if (coresUsed > cores)
-        return op->emitOpError()
-               << "division needs more than " << cores << " cores";
-      // Iterations in order of the slices: each once, none outside.
-      int64_t covered = 0;
-      for (int64_t slice = 0; slice < splits[dim]; ++slice) {
-        int64_t low = slice * chunks[dim];
-        int64_t high = std::min(low + chunks[dim], extents[dim]);
-        if (low != covered || (high <= low && extents[dim] > 0))
-          return op->emitOpError()
-                 << "slice " << slice << " of loop dimension " << dim
-                 << " has iterations " << low << " to " << high
-                 << ", expected them from " << covered;
-        covered = std::max(high, low);
-      }
-      if (covered != extents[dim])
-        return op->emitOpError()
-               << "slices of loop dimension " << dim << " cover " << covered
-               << " of " << extents[dim] << " iterations";
-      if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
-        continue;
-      // The cores of each group of `splits[dim]` in a row combine their parts.
-      if (!isCombinedAcrossCores(op.getCombiner()))
-        return op->emitOpError()
-               << "loop dimension " << dim
-               << " is split, but parts of the result cannot be combined";
-      for (unsigned other = 0; other < extents.size(); ++other) {
-        if (other == dim || splits[other] == 1)
-          continue;
-        if (kinds[other] != utils::IteratorType::parallel)
-          return op->emitOpError() << "reduction dimensions " << other
-                                   << " and " << dim << " are both split";
-        for (int64_t core = 1; core < splits[dim]; ++core)
-          if (getSlice(division, core, other) != 0)
-            return op->emitOpError()
-                   << "cores 0 and " << core
-                   << " are neighbours, but not partners in the split "
-                      "reduction over loop dimension "
-                   << dim;
-      }
-    }
-    return success();
-  }
-
-  /// Which slice of loop dimension `dim` core `core` has.
-  static int64_t getSlice(WorkDivisionAttr division, int64_t core,
-                          unsigned dim) {
-    ArrayRef<int64_t> order = division.getOrder();
-    for (unsigned place = 0; place < division.getSplits().size(); ++place) {
-      unsigned walked = order.empty() ? place : order[place];
-      if (walked == dim)
-        return core % division.getSplits()[dim];
-      core /= division.getSplits()[walked];
-    }
-    llvm_unreachable("the order has all dimensions");
-  }
-
   /// SG-PLAN-C4
   LogicalResult verifyBounds(SpyreOpInterface op) {
     SmallVector<int64_t> extents = op.getLoopExtents();
@@ -340,102 +259,27 @@ private:
     return success();
   }
 
-  /// The second half of SG-PLAN-C3: iterations on two sides of a cut write
-  /// different sticks.
-  LogicalResult verifyWrittenSticks(SpyreOpInterface op) {
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    if (llvm::is_contained(extents, 0))
-      return success();
-    AffineMap map = op.getIndexingMaps().back();
-    WorkDivisionAttr division = op.getWorkDivision();
-    Value init = op.getSpyreInit();
-    ArrayRef<int64_t> shape = getBufferShape(init);
-    LayoutAttrInterface layout = getLayout(init.getType());
-    int64_t stickDim = layout.getStickDim(shape);
-    int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
-    for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      if (division.getSplits()[dim] == 1)
-        continue;
-      // Partners combine what they compute before one of them writes it.
-      if (op.getLoopKinds()[dim] == utils::IteratorType::reduction)
-        continue;
-      if (stickDim < 0 || !map.getResult(stickDim).isFunctionOfDim(dim)) {
-        if (!map.isFunctionOfDim(dim))
-          return op->emitOpError()
-                 << "loop dimension " << dim
-                 << " is split, but all its slices write the same elements";
-        continue;
-      }
-      if (!cutsBetweenSticks(map.getResult(stickDim), dim, extents,
-                             division.getSplits()[dim],
-                             division.getChunks()[dim], stickElements))
-        return op->emitOpError() << "slices of " << division.getChunks()[dim]
-                                 << " iterations of loop dimension " << dim
-                                 << " write parts of the same stick of "
-                                 << stickElements << " elements";
-    }
-    return success();
-  }
-
-  /// Whether a coordinate along the stick lies in different sticks on the two
-  /// sides of every cut of loop dimension `dim`, whatever the other dimensions.
-  static bool cutsBetweenSticks(AffineExpr coordinate, unsigned dim,
-                                ArrayRef<int64_t> extents, int64_t splits,
-                                int64_t chunk, int64_t stickElements) {
-    SimpleAffineExprFlattener flattener(extents.size(), /*numSymbols=*/0);
-    if (failed(flattener.walkPostOrder(coordinate)) ||
-        !flattener.localExprs.empty())
-      return false; // Floor divisions and moduli: nothing can be shown.
-    ArrayRef<int64_t> flat = flattener.operandExprStack.back();
-    int64_t step = flat[dim];
-    if (step <= 0)
-      return false;
-    // The other dimensions count either within a step, or whole sticks around
-    // all the steps.
-    int64_t low = flat.back(), high = flat.back();
-    SmallVector<std::pair<int64_t, int64_t>> around;
-    for (unsigned other = 0; other < extents.size(); ++other) {
-      int64_t stride = flat[other], reach = stride * (extents[other] - 1);
-      if (other == dim || reach == 0)
-        continue;
-      if (stride < 0)
-        return false;
-      if (reach < step)
-        high += reach;
-      else if (stride % stickElements == 0)
-        around.emplace_back(stride / stickElements, extents[other]);
-      else
-        return false;
-    }
-    int64_t sticks = (high + step * (extents[dim] - 1)) / stickElements -
-                     low / stickElements;
-    llvm::sort(around);
-    for (auto [stride, extent] : around) {
-      if (stride <= sticks)
-        return false;
-      sticks += stride * (extent - 1);
-    }
-    for (int64_t slice = 1; slice < splits; ++slice) {
-      int64_t lastBefore = high + step * (slice * chunk - 1);
-      int64_t firstAfter = low + step * slice * chunk;
-      if (lastBefore / stickElements >= firstAfter / stickElements)
-        return false;
-    }
-    return true;
-  }
-
   /// SG-PLAN-C7
   LogicalResult verifySlices(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     SmallVector<int64_t> extents = op.getLoopExtents();
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
-    WorkDivisionAttr division = op.getWorkDivision();
+    bool crossesCores = llvm::any_of(
+        llvm::seq<unsigned>(0, op->getNumOperands()), [&](unsigned operand) {
+          return op.getAccessDivision(operand) != op.getWorkDivision();
+        });
     for (OpOperand &operand : op->getOpOperands()) {
       auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
-      PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
-      if (!placement || placement.getSpace() != MemorySpace::lx)
-        continue;
       unsigned number = operand.getOperandNumber();
+      if (!alloc || !isInLX(alloc)) {
+        // SG-PLAN-C12
+        if (crossesCores)
+          return op->emitOpError() << "moves operand " << number
+                                   << " between cores, but it is not in LX";
+        continue;
+      }
+      PlacementAttr placement = getPlacement(alloc);
+      WorkDivisionAttr division = op.getAccessDivision(number);
       if (indirect && indirect->operand == number)
         return op->emitOpError()
                << "accesses operand " << number << " in LX through indices";
@@ -468,7 +312,8 @@ private:
                          WorkDivisionAttr division, int64_t core, Box &box) {
     SmallVector<std::pair<int64_t, int64_t>> loops;
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      int64_t low = getSlice(division, core, dim) * division.getChunks()[dim];
+      int64_t low =
+          getPlannedSlice(division, core, dim) * division.getChunks()[dim];
       loops.push_back(
           {low, std::min(low + division.getChunks()[dim], extents[dim])});
     }
@@ -532,9 +377,8 @@ private:
       auto type = cast<MemRefType>(buffer.getType());
       LayoutAttrInterface layout = getLayout(type);
       memref::AllocOp alloc = getAlloc(buffer);
-      PlacementAttr placement = alloc ? getPlacement(alloc) : nullptr;
       if (layout.getSizeInBytes(type.getShape()) <= spec.maxSpanBytes ||
-          (placement && placement.getSpace() == MemorySpace::lx))
+          (alloc && isInLX(alloc)))
         continue;
       unsigned number = operand.getOperandNumber();
       // The first core has as much as any. From the outermost device dimension
@@ -777,6 +621,11 @@ private:
   static PlacementAttr getPlacement(memref::AllocOp alloc) {
     return alloc->getAttrOfType<PlacementAttr>(
         SpyreGraphDialect::getPlacementAttrName());
+  }
+
+  static bool isInLX(memref::AllocOp alloc) {
+    PlacementAttr placement = getPlacement(alloc);
+    return placement && placement.getSpace() == MemorySpace::lx;
   }
 
   func::FuncOp func;

@@ -4,8 +4,10 @@
 
 #include "DivisionSearch.h"
 #include "ReferenceDivision.h"
+#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/Format.h"
@@ -51,8 +53,13 @@ struct Node {
 /// Divides all ops of a function.
 class DivisionPlanner {
 public:
-  DivisionPlanner(int64_t cores, double tolerance, bool onlyEven)
-      : cores(cores), tolerance(tolerance), onlyEven(onlyEven) {}
+  DivisionPlanner(int64_t cores, double tolerance, bool onlyEven, bool reshard)
+      : cores(cores), tolerance(tolerance), onlyEven(onlyEven),
+        reshard(reshard),
+        moveSetupSeconds(::spyre::ringShuffleSeconds(0, cores, spec)),
+        moveSecondsPerByte(
+            (::spyre::ringShuffleSeconds(1e9, cores, spec) - moveSetupSeconds) /
+            1e9) {}
 
   void addOp(SpyreOpInterface op) {
     nodeOf[op] = nodes.size();
@@ -106,17 +113,21 @@ private:
     if (node.op->getNumResults() != 1 || !isAllWritten(node))
       return;
     SmallVector<Node::Edge, 4> users;
-    for (OpOperand &use : node.op->getResult(0).getUses()) {
-      auto found = nodeOf.find(use.getOwner());
-      if (found == nodeOf.end() ||
-          use.getOwner()->getBlock() != node.op->getBlock())
+    SmallVector<OpOperand *> uses;
+    llvm::SmallPtrSet<Value, 4> seen;
+    collectUses(node.op->getResult(0), seen, uses);
+    for (OpOperand *use : uses) {
+      auto found = nodeOf.find(use->getOwner());
+      if (found == nodeOf.end())
         return;
       Node &user = nodes[found->second];
-      unsigned operand = use.getOperandNumber();
-      if (user.op.isDpsInit(&use) ||
+      unsigned operand = use->getOperandNumber();
+      // A value is computed further in place only if loops carry it.
+      if ((user.op.isDpsInit(use) && seen.size() == 1) ||
           user.divisions->get(0, operand).slicing == SlicingNumbers::kNone)
         return;
-      users.push_back({found->second, operand});
+      if (&user != &node)
+        users.push_back({found->second, operand});
     }
     unsigned number = nodeOf.lookup(node.op);
     for (const Node::Edge &user : users)
@@ -130,9 +141,36 @@ private:
     node.users = std::move(users);
   }
 
+  /// The uses of a value, also as what a loop carries.
+  static void collectUses(Value value, llvm::SmallPtrSetImpl<Value> &seen,
+                          SmallVectorImpl<OpOperand *> &uses) {
+    if (!seen.insert(value).second)
+      return;
+    for (OpOperand &use : value.getUses()) {
+      Operation *owner = use.getOwner();
+      if (auto loop = dyn_cast<scf::ForOp>(owner)) {
+        collectUses(loop.getTiedLoopRegionIterArg(&use), seen, uses);
+      } else if (auto loop = dyn_cast<scf::ForOp>(owner->getParentOp());
+                 loop && isa<scf::YieldOp>(owner)) {
+        unsigned number = use.getOperandNumber();
+        collectUses(loop.getRegionIterArg(number), seen, uses);
+        collectUses(loop.getResult(number), seen, uses);
+      } else {
+        uses.push_back(&use);
+      }
+    }
+  }
+
   bool isAllWritten(Node &node) {
     unsigned init = node.divisions->numOperands - 1;
-    return node.op.getSpyreInit().getDefiningOp<tensor::EmptyOp>() &&
+    Value written = node.op.getSpyreInit();
+    auto carried = dyn_cast<BlockArgument>(written);
+    bool isCarried =
+        carried && isa<scf::ForOp>(carried.getOwner()->getParentOp());
+    // A step before in the same loop.
+    if (auto step = written.getDefiningOp<SpyreOpInterface>())
+      isCarried |= isa<scf::ForOp>(step->getParentOp());
+    return (isCarried || written.getDefiningOp<tensor::EmptyOp>()) &&
            node.divisions->get(0, init).slicing != SlicingNumbers::kNone &&
            node.divisions->operandBytes[init] / cores <= spec.usableLXBytes();
   }
@@ -153,6 +191,17 @@ private:
     double seconds, residentBytes;
   };
 
+  /// Time to move a value over the ring from the slices that one operation
+  /// writes into those that another reads; infinite if that cannot be.
+  double getMoveSeconds(int written, int read, double bytes) const {
+    if (!reshard || written == SlicingNumbers::kNone ||
+        read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
+      return std::numeric_limits<double>::infinity();
+    return moveSetupSeconds + bytes *
+                                  static_cast<double>(numbers.getCopies(read)) *
+                                  moveSecondsPerByte;
+  }
+
   /// The time of the op, and of its users as far as it depends on the op.
   Price getPrice(const Node &node, unsigned candidate) const {
     const Divisions &divisions = *node.divisions;
@@ -162,8 +211,26 @@ private:
       memorySeconds += divisions.get(candidate, operand).seconds;
     for (const Node::Edge &edge : node.producers) {
       if (agrees(node, candidate, edge)) {
-        memorySeconds -= divisions.get(candidate, edge.operand).seconds;
+        if (edge.operand != init)
+          memorySeconds -= divisions.get(candidate, edge.operand).seconds;
         residentBytes += divisions.operandBytes[edge.operand];
+        continue;
+      }
+      double readSeconds = edge.operand == init
+                               ? 0
+                               : divisions.get(candidate, edge.operand).seconds;
+      const Node &producer = nodes[edge.node];
+      double moveSeconds = std::numeric_limits<double>::infinity();
+      if (producer.chosen >= 0)
+        moveSeconds = getMoveSeconds(
+            producer.divisions
+                ->get(producer.chosen, producer.divisions->numOperands - 1)
+                .slicing,
+            divisions.get(candidate, edge.operand).slicing,
+            divisions.operandBytes[edge.operand]);
+      if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
+        memorySeconds -= readSeconds;
+        otherSeconds += moveSeconds;
       } else {
         otherSeconds += spec.transferSetupSeconds;
       }
@@ -178,10 +245,14 @@ private:
       const OperandCost &cost = user.divisions->get(user.chosen, edge.operand);
       if (cost.slicing == divisions.get(candidate, init).slicing) {
         residentBytes += user.divisions->operandBytes[edge.operand];
-      } else {
-        ++disagreeing;
-        otherSeconds += cost.seconds + spec.transferSetupSeconds;
+        continue;
       }
+      double readSeconds = cost.seconds + spec.transferSetupSeconds;
+      double moveSeconds =
+          getMoveSeconds(divisions.get(candidate, init).slicing, cost.slicing,
+                         user.divisions->operandBytes[edge.operand]);
+      otherSeconds += std::min(readSeconds, moveSeconds);
+      disagreeing += moveSeconds >= readSeconds;
     }
     memorySeconds +=
         divisions.get(candidate, init).seconds *
@@ -227,8 +298,10 @@ private:
 
   int64_t cores;
   double tolerance;
-  bool onlyEven;
+  bool onlyEven, reshard;
   ::spyre::DeviceSpec spec;
+  /// Over the ring, linear in the bytes that arrive.
+  double moveSetupSeconds, moveSecondsPerByte;
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
   std::vector<Node> nodes;
@@ -266,7 +339,8 @@ public:
           (mode == "reference" && failed(applyReference(op))))
         return signalPassFailure();
     if (mode == "default") {
-      DivisionPlanner planner(cores, tolerance, superdscCompatible);
+      DivisionPlanner planner(cores, tolerance, superdscCompatible,
+                              reshard && !superdscCompatible);
       for (SpyreOpInterface op : ops)
         planner.addOp(op);
       planner.run(sweeps);
@@ -420,7 +494,8 @@ private:
 
 WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
                                                  int64_t cores, bool onlyEven) {
-  DivisionPlanner planner(cores, /*tolerance=*/1e-6, onlyEven);
+  DivisionPlanner planner(cores, /*tolerance=*/1e-6, onlyEven,
+                          /*reshard=*/false);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);
   return op.getWorkDivision();

@@ -167,6 +167,71 @@ FAULTS = [
     ("no layout", "RETYPE %mm", "1 : i64", "expected a layout as memory space"),
     ("stale layout", "RETYPE %gat", "#c", "same stick"),
     ("stale layout in place", "RETYPE %exp", "#c", "same stick|overlap"),
+    # Between cores.
+    (
+        "parts of others than those who hold them",
+        r"source_division = #d,",
+        "source_division = #b,",
+        "does not hold in LX",
+    ),
+    (
+        "parts that are not all moved",
+        r"source_division = #d,",
+        "source_division = #spyre_graph.division<splits = [3, 1], chunks = [16, 128]>,",
+        "does not divide the loops|cover",
+    ),
+    (
+        "parts for others than those who need them",
+        r"(graph\.reshard .*)#b}",
+        division("[4, 1]", "[16, 128]"),
+        "does not hold in LX|needs",
+    ),
+    (
+        "read where it was before it moved",
+        r"(graph\.abs ins\()%blk",
+        r"\1%held",
+        "does not hold in LX",
+    ),
+    (
+        "moved in place",
+        r"(%blk = .*)offset = 4096",
+        r"\1offset = 0",
+        "overlap those",
+    ),
+    (
+        "moved over a part of itself",
+        r"(%blk = .*)offset = 4096",
+        r"\1offset = 2048",
+        "overlap those",
+    ),
+    (
+        "moved into device memory",
+        r"(@moved.*)\) {((?:.*\n)*?  %blk = .*)lx, offset = 4096, local = \[32, 64\]",
+        r"\1) attributes {spyre_graph.pool_size = 16384 : i64} {\2pool, offset = 0",
+        "moves operand 1 between cores, but it is not in LX",
+    ),
+    ("not moved", r"^.*graph\.reshard .*$", "", "have not been written"),
+    # Tile by tile.
+    ("an accumulator without a start", r"^.*graph\.fill .*$", "", "not been written"),
+    (
+        "an accumulator in other slices",
+        r"(graph\.minimum .*)#d1}",
+        division("[2]", "[32]"),
+        "does not hold in LX|needs",
+    ),
+    (
+        "a part over the accumulator",
+        r"(%part = .*)offset = 2048",
+        r"\1offset = 0",
+        "overlap those",
+    ),
+    ("a tile too many", r"(%c128 = .* )128", r"\g<1>192", "coordinates 0 to 191"),
+    (
+        "tiles inside a stick",
+        r"(%c64 = .* )64( : index\n.*%c128 = .* )128",
+        r"\g<1>32\g<2>96",
+        "inside a stick",
+    ),
     # No plan at all.
     (
         "foreign operation",
@@ -202,7 +267,9 @@ def retype(plan: str, buffer: str, layout: str) -> str:
         changed = [
             re.sub(", #.*>", f", {layout}>", kind) if value == buffer else kind
             for value, kind in zip(
-                values.split(", "), re.findall("memref<.*?>", types), strict=True
+                values.split(", "),
+                re.findall(r"memref<(?:[^<>]|<[^<>]*>)*>", types),
+                strict=True,
             )
         ]
         return f"{keyword}({values} : {', '.join(changed)})"

@@ -129,6 +129,7 @@ LogicalResult verifyReduction(SpyreOpInterface op, ArrayRef<int64_t> dims);
 LogicalResult verifyMatmul(SpyreOpInterface op, bool hasBias);
 LogicalResult verifyGather(SpyreOpInterface op);
 LogicalResult verifyScatter(SpyreOpInterface op);
+LogicalResult verifyReshard(SpyreOpInterface op, WorkDivisionAttr source);
 
 /// Tensor inputs and immediates in logical order, all in compute types.
 SmallVector<Value> getLogicalOperands(ScalarBuilder &b,

@@ -73,6 +73,11 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
       "::mlir::spyre_graph::WorkDivisionAttr", "getWorkDivision", (ins)>,
     InterfaceMethod<"Sets the work division.", "void", "setWorkDivision",
       (ins "::mlir::spyre_graph::WorkDivisionAttr":$division)>,
+    InterfaceMethod<[{
+        The division in whose slices the cores hold operand `operand` if it lies
+        in LX: the work division, but for what comes from other cores.}],
+      "::mlir::spyre_graph::WorkDivisionAttr", "getAccessDivision",
+      (ins "unsigned":$operand)>,
     InterfaceMethod<"Name of the device operation (spec/superdsc.md).",
       "::llvm::StringRef", "getDeviceOpName", (ins)>,
     InterfaceMethod<"Unit that computes it: PT for contractions, else SFU.",

@@ -62,6 +62,8 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   // Expression of type detail::LoopStructure when `maps` is absent.
   code defaultLoops = "detail::getPointwiseLoops(*this)";
   code indirect = "return std::nullopt;";
+  // Statement list of getAccessDivision(operand).
+  code accessDivision = "(void)operand; return getDivisionAttr();";
   // Statement list of usesLoopIndex(dim).
   code loopIndexUse = "(void)dim; return false;";
   code kinds = "return detail::getDefaultLoopKinds(*this);";
@@ -116,6 +118,10 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{
+    }
+    ::mlir::spyre_graph::WorkDivisionAttr
+    $cppClass::getAccessDivision(unsigned operand) {
+      }] # accessDivision # [{
     }
     bool $cppClass::usesLoopIndex(unsigned dim) {
       }] # loopIndexUse # [{

@@ -44,6 +44,29 @@ def SpyreGraph_RestickifyOp
   let summary = "copy into a layout with another stick dimension";
   let layoutRule = "LayoutRule::Any";
 }
+def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
+  let summary = "copy between the cores' LX into other slices";
+  let description = [{
+    Operations that divide one tensor differently can hand it on in LX all the
+    same: `source_division` says which core holds which part of the input,
+    `division` which core gets which part of the init. Parts travel over the
+    ring; device memory is not touched. A loop that no map uses tells apart
+    cores that get the same part.
+
+    Constraints:
+    - SG-RESHARD-C1: one input, whose type is the init's.
+    - SG-RESHARD-C2: both operands have the same map, made of distinct loop
+      dimensions, one per coordinate.
+    - SG-RESHARD-C3: `source_division` is a division of the loops
+      (SG-DIVISION-C1, C2, C4) that splits only those that the maps use: each
+      part comes from one core.
+  }];
+  let opArguments = (ins SpyreGraph_WorkDivisionAttr:$source_division);
+  let layoutRule = "LayoutRule::Any";
+  let accessDivision =
+      "return operand == 0 ? getSourceDivisionAttr() : getDivisionAttr();";
+  let check = "return detail::verifyReshard(*this, getSourceDivision());";
+}
 def SpyreGraph_FillOp : SpyreGraph_Unary<"fill", "constant", 1, "x[0]"> {
   let summary = "fill with an immediate";
 }

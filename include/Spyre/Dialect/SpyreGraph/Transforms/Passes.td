@@ -116,9 +116,9 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
 
     Operations that share large intermediates form a group. A loop dimension of
     one of them is followed through the tensors that they hand on; every
-    operation of the group must have it as a parallel dimension that selects
-    whole slices of its operands. Reductions along it, updates of tensors in
-    place, and operations that compute with its index are not cut. Of the
+    operation of the group must have it as a dimension that selects whole slices
+    of its operands. Updates of tensors in place, scans, argmax and argmin along
+    it, and operations that compute with its index are not cut. Of the
     dimensions (or pairs of dimensions) that can be cut, and the numbers of
     equal tiles of whole sticks for which all live intermediates fit and no core
     idles, the one that saves most time under the device's cost model is taken,
@@ -129,15 +129,24 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     strides. A value used inside and outside the loop is computed into a
     tile-sized buffer and copied out.
 
+    A reduction along the dimension (the K of a matmul, a sum, a maximum)
+    accumulates from tile to tile, sums in fp32, and is rounded once at the end;
+    what needs its result comes after the loop, which must be the innermost. An
+    exponential of x - max(x) along the dimension of which only sums are needed
+    stays in the loop: it subtracts the maximum so far, and each time that
+    grows, the sums are rescaled. Attention over many keys then never has all
+    scores of a row. SuperDSC has no such loops.
+
     Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
-    hint a loop, before any group is chosen. One that reduces the dimension runs
-    on the whole, outside the loops.
+    hint a loop, before any group is chosen. Those that reduce the dimension and
+    cannot accumulate run on the whole, outside the loops; a remark says why.
 
     Constraints:
     - SG-TILE-HINT-C1: the number of tiles divides the extent into whole sticks.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
       dimension or does not depend on it. With `superdsc-compatible`, a change
       of stick can be cut only between operations of the loop.
+    - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
@@ -155,6 +164,10 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
   let statistics = [
     Statistic<"numGroups", "groups", "Groups of operations under tile loops">,
     Statistic<"numTiled", "ops-tiled", "Operations under tile loops">,
+    Statistic<"numReductions", "reductions",
+              "Reductions that accumulate from tile to tile">,
+    Statistic<"numRescaled", "rescaled",
+              "Exponentials of tiles whose sums are rescaled">,
     Statistic<"numSavedBytes", "saved-bytes",
               "Device bytes not moved, less those moved more than once">,
   ];
@@ -220,7 +233,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     terms of the device's cost model: the compute time of the largest slice or
     the time to move the operands, whichever is longer. An operand that its
     producer leaves on the same core in the same slices needs no moving and no
-    waiting, so a choice depends on those of its neighbours: the first sweep
+    waiting, one that it leaves in other slices moves over the ring or through
+    device memory, whichever is cheaper, so a choice depends on those of its neighbours: the first sweep
     goes forward and knows the producers, the next ones go back and forth and
     know the users too. Among combinations within `tolerance` of the cheapest,
     the one with more bytes in agreement, then with the smaller slices, then
@@ -250,6 +264,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
            "Rule of decision: default or reference">,
     Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
            "Equal slices only, as SuperDSC can say, and reductions whole">,
+    Option<"reshard", "reshard", "bool", "true",
+           "Count on --spyre-lx-planning to move values over the ring">,
     Option<"tolerance", "tolerance", "double", "1e-6",
            "Relative cost difference that counts as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
@@ -309,7 +325,10 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     result of an operation may take over the memory of an operand that dies
     there, if each element is written after it was read, by the same core,
     through the same map. An argument that several operations read in the same
-    slices is copied into LX first.
+    slices is copied into LX first. If users disagree on the slices, a
+    `spyre_graph.reshard` before those that read others than the writer's moves
+    the parts over the ring, where the cost model says that this is faster than
+    device memory; not with superdsc-compatible, as SuperDSC cannot say it.
 
     The aim is the least traffic with device memory. `optimal` places all
     buffers if the solver (docs/planning.md) finds a placement, else those that
@@ -332,6 +351,8 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Indices stay in device memory, as SuperDSC has them">,
     Option<"cloneInputs", "clone-inputs", "bool", "true",
            "Copy arguments that are read repeatedly into LX">,
+    Option<"reshard", "reshard", "bool", "true",
+           "Move buffers over the ring where users disagree on slices">,
     Option<"capacity", "capacity", "int64_t", "2097152",
            "Bytes of LX per core">,
     Option<"lxFraction", "lx-fraction", "double", "0.2",
@@ -342,6 +363,8 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     Statistic<"numInPlace", "in-place",
               "Buffers placed where an operand of their operation was">,
     Statistic<"numClones", "clones", "Arguments copied into LX">,
+    Statistic<"numReshards", "reshards",
+              "Moves of a buffer into other slices over the ring">,
     Statistic<"numIneligible", "ineligible",
               "Buffers that users access in different slices">,
     Statistic<"numNotFitting", "not-fitting",
@@ -400,6 +423,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       most 256 MiB.
     - SG-PLAN-C11: the operands of an elementwise operation with several inputs
       have their sticks along one loop dimension.
+    - SG-PLAN-C12: what moves between cores over the ring lies in LX before and
+      after, in memory of its own.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card">,

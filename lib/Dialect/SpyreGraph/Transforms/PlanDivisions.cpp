@@ -1,0 +1,193 @@
+//===- PlanDivisions.cpp - Each iteration once ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "PlanDivisions.h"
+#include "mlir/IR/AffineExprVisitor.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+int64_t spyre_graph::getPlannedSlice(WorkDivisionAttr division, int64_t core,
+                                     unsigned dim) {
+  ArrayRef<int64_t> order = division.getOrder();
+  for (unsigned place = 0; place < division.getSplits().size(); ++place) {
+    unsigned walked = order.empty() ? place : order[place];
+    if (walked == dim)
+      return core % division.getSplits()[dim];
+    core /= division.getSplits()[walked];
+  }
+  llvm_unreachable("the order has all dimensions");
+}
+
+/// Whether the slices of a division cover the loops once.
+static LogicalResult verifyCovers(SpyreOpInterface op,
+                                  WorkDivisionAttr division, int64_t cores) {
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  ArrayRef<int64_t> splits = division.getSplits();
+  ArrayRef<int64_t> chunks = division.getChunks();
+  if (splits.size() != extents.size() || chunks.size() != extents.size())
+    return op->emitOpError()
+           << "division has " << splits.size() << " splits and "
+           << chunks.size() << " chunks for " << extents.size()
+           << " loop dimensions";
+  int64_t coresUsed = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (splits[dim] < 1 || splits[dim] > cores || chunks[dim] < 0)
+      return op->emitOpError()
+             << "loop dimension " << dim << " has " << splits[dim]
+             << " slices of " << chunks[dim] << " iterations";
+    coresUsed *= splits[dim];
+    if (coresUsed > cores)
+      return op->emitOpError()
+             << "division needs more than " << cores << " cores";
+    // Iterations in order of the slices: each once, none outside.
+    int64_t covered = 0;
+    for (int64_t slice = 0; slice < splits[dim]; ++slice) {
+      int64_t low = slice * chunks[dim];
+      int64_t high = std::min(low + chunks[dim], extents[dim]);
+      if (low != covered || (high <= low && extents[dim] > 0))
+        return op->emitOpError() << "slice " << slice << " of loop dimension "
+                                 << dim << " has iterations " << low << " to "
+                                 << high << ", expected them from " << covered;
+      covered = std::max(high, low);
+    }
+    if (covered != extents[dim])
+      return op->emitOpError()
+             << "slices of loop dimension " << dim << " cover " << covered
+             << " of " << extents[dim] << " iterations";
+  }
+  return success();
+}
+
+LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op, int64_t cores) {
+  if (op->getNumResults() != 0)
+    return op->emitOpError("is on tensors; plans are on buffers");
+  if (!op->hasAttr("maps") || !op->hasAttr("extents"))
+    return op->emitOpError("has no explicit maps and extents");
+  WorkDivisionAttr division = op.getWorkDivision();
+  if (!division)
+    return op->emitOpError("has no work division");
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  ArrayRef<int64_t> splits = division.getSplits();
+  if (failed(verifyCovers(op, division, cores)))
+    return failure();
+  // What comes from other cores is held in slices of its own.
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+    if (WorkDivisionAttr held = op.getAccessDivision(operand);
+        held != division && failed(verifyCovers(op, held, cores)))
+      return failure();
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
+      continue;
+    // The cores of each group of `splits[dim]` in a row combine their parts.
+    if (!isCombinedAcrossCores(op.getCombiner()))
+      return op->emitOpError()
+             << "loop dimension " << dim
+             << " is split, but parts of the result cannot be combined";
+    for (unsigned other = 0; other < extents.size(); ++other) {
+      if (other == dim || splits[other] == 1)
+        continue;
+      if (kinds[other] != utils::IteratorType::parallel)
+        return op->emitOpError() << "reduction dimensions " << other << " and "
+                                 << dim << " are both split";
+      for (int64_t core = 1; core < splits[dim]; ++core)
+        if (getPlannedSlice(division, core, other) != 0)
+          return op->emitOpError()
+                 << "cores 0 and " << core
+                 << " are neighbours, but not partners in the split "
+                    "reduction over loop dimension "
+                 << dim;
+    }
+  }
+  return success();
+}
+
+/// Whether a coordinate along the stick lies in different sticks on the two
+/// sides of every cut of loop dimension `dim`, whatever the other dimensions.
+static bool cutsBetweenSticks(AffineExpr coordinate, unsigned dim,
+                              ArrayRef<int64_t> extents, int64_t splits,
+                              int64_t chunk, int64_t stickElements) {
+  SimpleAffineExprFlattener flattener(extents.size(), /*numSymbols=*/0);
+  if (failed(flattener.walkPostOrder(coordinate)) ||
+      !flattener.localExprs.empty())
+    return false; // Floor divisions and moduli: nothing can be shown.
+  ArrayRef<int64_t> flat = flattener.operandExprStack.back();
+  int64_t step = flat[dim];
+  if (step <= 0)
+    return false;
+  // The other dimensions count either within a step, or whole sticks around
+  // all the steps.
+  int64_t low = flat.back(), high = flat.back();
+  SmallVector<std::pair<int64_t, int64_t>> around;
+  for (unsigned other = 0; other < extents.size(); ++other) {
+    int64_t stride = flat[other], reach = stride * (extents[other] - 1);
+    if (other == dim || reach == 0)
+      continue;
+    if (stride < 0)
+      return false;
+    if (reach < step)
+      high += reach;
+    else if (stride % stickElements == 0)
+      around.emplace_back(stride / stickElements, extents[other]);
+    else
+      return false;
+  }
+  int64_t sticks =
+      (high + step * (extents[dim] - 1)) / stickElements - low / stickElements;
+  llvm::sort(around);
+  for (auto [stride, extent] : around) {
+    if (stride <= sticks)
+      return false;
+    sticks += stride * (extent - 1);
+  }
+  for (int64_t slice = 1; slice < splits; ++slice) {
+    int64_t lastBefore = high + step * (slice * chunk - 1);
+    int64_t firstAfter = low + step * slice * chunk;
+    if (lastBefore / stickElements >= firstAfter / stickElements)
+      return false;
+  }
+  return true;
+}
+
+LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
+                                               bool isInLX) {
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  if (llvm::is_contained(extents, 0))
+    return success();
+  AffineMap map = op.getIndexingMaps().back();
+  WorkDivisionAttr division = op.getWorkDivision();
+  Value init = op.getSpyreInit();
+  ArrayRef<int64_t> shape = cast<ShapedType>(init.getType()).getShape();
+  LayoutAttrInterface layout = getLayout(init.getType());
+  int64_t stickDim = layout.getStickDim(shape);
+  int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (division.getSplits()[dim] == 1)
+      continue;
+    // Partners combine what they compute before one of them writes it.
+    if (op.getLoopKinds()[dim] == utils::IteratorType::reduction)
+      continue;
+    if (stickDim < 0 || !map.getResult(stickDim).isFunctionOfDim(dim)) {
+      // Copies for several cores, each in its own LX.
+      bool isCopied =
+          isInLX && llvm::none_of(op.getIndexingMaps(), [&](AffineMap used) {
+            return used.isFunctionOfDim(dim);
+          });
+      if (!map.isFunctionOfDim(dim) && !isCopied)
+        return op->emitOpError()
+               << "loop dimension " << dim
+               << " is split, but all its slices write the same elements";
+      continue;
+    }
+    if (!cutsBetweenSticks(map.getResult(stickDim), dim, extents,
+                           division.getSplits()[dim], division.getChunks()[dim],
+                           stickElements))
+      return op->emitOpError() << "slices of " << division.getChunks()[dim]
+                               << " iterations of loop dimension " << dim
+                               << " write parts of the same stick of "
+                               << stickElements << " elements";
+  }
+  return success();
+}
