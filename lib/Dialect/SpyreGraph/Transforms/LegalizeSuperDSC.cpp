@@ -42,7 +42,9 @@ public:
       if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
           (!isCopy() && isInterleaved(number)))
         replaceInput(number);
-    if (isa<MatmulOp>(operation)) {
+    // Loops are batches, rows, columns and one reduction.
+    if (isa<MatmulOp>(operation) &&
+        llvm::count(op.getLoopKinds(), utils::IteratorType::reduction) == 1) {
       expandFactors();
       mergeBatches();
     }
