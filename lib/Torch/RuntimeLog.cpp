@@ -24,8 +24,10 @@ void logRuntime(const std::string &message) {
   py::gil_scoped_acquire gil;
   if (!sink())
     return;
+  // Its own reference: another thread may set the sink during the call.
+  py::object callable = *sink();
   try {
-    (*sink())(message);
+    callable(message);
   } catch (py::error_already_set &error) {
     error.discard_as_unraisable("spyre's runtime log");
   }
