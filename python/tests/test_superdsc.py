@@ -238,6 +238,14 @@ def test_dumped_bundles_are_rewritten_with_the_same_bytes(tmp_path, monkeypatch)
         assert (bundles / file).read_bytes() == (again / file).read_bytes(), file
 
 
+@pytest.mark.parametrize("step", [lambda x: x + 1, lambda x: x * 3, lambda x: x + x])
+def test_arithmetic_of_booleans(step):
+    """Not to be taken for the logical operations of the same name."""
+    x = torch.tensor([True, False, True])
+    through = compiled(step, options={"through_superdsc": True})
+    assert_exact(through(x.to("spyre")).cpu(), step(x))
+
+
 @pytest.mark.parametrize("option", ["through_superdsc", "superdsc_compatible"])
 def test_view_near_the_end_of_its_storage(option):
     """Whole storages may be copied, so their begin must not move."""

@@ -89,8 +89,8 @@ static std::string getCopyName(SpyreOpInterface op) {
 /// The device operation's name, where it is not the interface's.
 static std::string getName(SpyreOpInterface op) {
   auto allBool = [&] {
-    return llvm::all_of(op.getSpyreInputs(), [](Value in) {
-      return getElementTypeOrSelf(in.getType()).isInteger(1);
+    return llvm::all_of(op->getOperands(), [](Value operand) {
+      return getElementTypeOrSelf(operand.getType()).isInteger(1);
     });
   };
   Operation *operation = op;
