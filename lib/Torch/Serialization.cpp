@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saved tensors carry a layout that is not the default one as the name of a
-// flag in PyTorch's tensor metadata, which loading elsewhere ignores; values
-// are saved as host images.
+// Saved tensors carry a checksum of themselves, and a layout that is not the
+// default one, as names of flags in PyTorch's tensor metadata, which loading
+// elsewhere ignores; values are saved as host images. PyTorch does not verify
+// the checksums of the files that it reads.
 #include "Storage.h"
 #include "Transfer.h"
 
 #include "Spyre/Device/Error.h"
 #include "Spyre/Device/HostTransfer.h"
 
+#include <c10/util/ConstexprCrc.h>
 #include <torch/csrc/jit/serialization/pickler_helper.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <sstream>
 
@@ -17,10 +20,11 @@ namespace spyre::device {
 namespace {
 
 constexpr const char *kPrefix = "spyre.layout/";
+constexpr const char *kChecksum = "spyre.checksum/";
 
 using Metadata = std::unordered_map<std::string, bool>;
 
-std::string join(const std::vector<int64_t> &values) {
+std::string join(c10::IntArrayRef values) {
   std::string text;
   for (int64_t value : values)
     text += (text.empty() ? "" : ",") + std::to_string(value);
@@ -88,48 +92,121 @@ StorageFormat parse(const std::string &text, HostDtype dtype) {
   return format;
 }
 
+/// The storage under a tensor if it is one of ours that holds something, else
+/// null: fake tensors have another one.
+SpyreStorageImpl *ownStorage(const at::Tensor &tensor) {
+  auto *storage = tensor.has_storage()
+                      ? dynamic_cast<SpyreStorageImpl *>(
+                            tensor.storage().unsafeGetStorageImpl())
+                      : nullptr;
+  return storage && storage->nbytes() ? storage : nullptr;
+}
+
+std::string toHex(uint64_t number) {
+  std::ostringstream text;
+  text << std::hex << number;
+  return text.str();
+}
+
+/// "spyre.checksum/<CRC-64>/", of how the tensor lies on its storage and of the
+/// saved layout.
+std::string checksumOfPlace(const at::Tensor &tensor,
+                            const std::string &layout) {
+  std::ostringstream text;
+  text << c10::toString(tensor.scalar_type()) << "/" << join(tensor.sizes())
+       << "/" << join(tensor.strides()) << "/" << tensor.storage_offset() << "/"
+       << layout;
+  return kChecksum + toHex(c10::util::crc64(text.str()).checksum()) + "/";
+}
+
+/// The CRC-64 of a tensor's elements as the host has them.
+std::string checksumOfValues(at::Tensor tensor) {
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.stride(d) == 0 && tensor.size(d) > 1)
+      tensor = tensor.narrow(d, 0, 1);
+  std::string text;
+  withoutGIL([&] {
+    at::Tensor values = toHost(tensor.detach()).contiguous();
+    const auto *bytes = static_cast<const char *>(values.const_data_ptr());
+    text = toHex(c10::util::crc64(bytes, values.nbytes()).checksum());
+  });
+  return text;
+}
+
 void save(const at::Tensor &tensor, Metadata &metadata) {
-  // Fake tensors have another storage.
-  const auto *storage = tensor.has_storage()
-                            ? dynamic_cast<const SpyreStorageImpl *>(
-                                  tensor.storage().unsafeGetStorageImpl())
-                            : nullptr;
-  if (!storage || !storage->format || storage->nbytes() == 0)
+  const SpyreStorageImpl *storage = ownStorage(tensor);
+  if (!storage)
     return;
-  const StorageFormat &format = *storage->format;
-  // What loading would give it by itself.
-  StorageFormat byItself =
-      makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
-  bool isDefault = isWholeHome(tensor) && byItself.layout == format.layout;
-  if (!isDefault && isNative(tensor))
-    metadata[toText(format)] = true;
+  std::string layout;
+  if (storage->format) {
+    const StorageFormat &format = *storage->format;
+    // What loading would give it by itself.
+    StorageFormat byItself =
+        makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
+    bool isDefault = isWholeHome(tensor) && byItself.layout == format.layout;
+    if (!isDefault && isNative(tensor))
+      layout = toText(format);
+  }
+  if (!layout.empty())
+    metadata[layout] = true;
+  metadata[checksumOfPlace(tensor, layout) + checksumOfValues(tensor)] = true;
+}
+
+/// Gives the storage under a tensor the saved layout `text`.
+void setLayout(const at::Tensor &tensor, const std::string &text) {
+  StorageFormat format = parse(text, hostDtype(tensor.scalar_type()));
+  SpyreStorageImpl &storage = formattedStorage(tensor);
+  if (static_cast<uint64_t>(format.numElements()) * tensor.itemsize() !=
+      storage.nbytes())
+    malformed(text,
+              "the storage has " + std::to_string(storage.nbytes()) + " bytes");
+  if (storage.format->layout == format.layout &&
+      storage.format->sizes == format.sizes)
+    return;
+  std::vector<uint8_t> image = readHostImage(storage);
+  c10::DataPtr block = allocate(
+      storage.deviceIndex(),
+      std::max<uint64_t>(format.layout.sizeInBytes(), storage.nbytes()));
+  const Allocation *allocation = allocationOf(block);
+  hostToDevice(image.data(), format.dtype, format.sizes, format.strides,
+               format.layout, allocation->card->memory.at(allocation->address),
+               nullptr);
+  storage.beginOverwrite();
+  storage.set_data_ptr_noswap(std::move(block));
+  storage.format = std::move(format);
+}
+
+/// Whether the tensors that PyTorch is loading have their values already.
+bool hasValues() {
+  pybind11::gil_scoped_acquire gil;
+  return pybind11::module_::import("torch_spyre._serialization")
+      .attr("has_values")()
+      .cast<bool>();
 }
 
 void load(const at::Tensor &tensor, Metadata &metadata) {
+  if (metadata.empty() || !ownStorage(tensor))
+    return;
+  std::string layout, saved;
   for (const auto &[text, isSet] : metadata) {
-    if (text.rfind(kPrefix, 0) != 0 || !isSet)
-      continue;
-    StorageFormat format = parse(text, hostDtype(tensor.scalar_type()));
-    SpyreStorageImpl &storage = formattedStorage(tensor);
-    if (static_cast<uint64_t>(format.numElements()) * tensor.itemsize() !=
-        storage.nbytes())
-      malformed(text, "the storage has " + std::to_string(storage.nbytes()) +
-                          " bytes");
-    if (storage.format->layout == format.layout &&
-        storage.format->sizes == format.sizes)
-      continue;
-    std::vector<uint8_t> image = readHostImage(storage);
-    c10::DataPtr block = allocate(
-        storage.deviceIndex(),
-        std::max<uint64_t>(format.layout.sizeInBytes(), storage.nbytes()));
-    const Allocation *allocation = allocationOf(block);
-    hostToDevice(image.data(), format.dtype, format.sizes, format.strides,
-                 format.layout,
-                 allocation->card->memory.at(allocation->address), nullptr);
-    storage.beginOverwrite();
-    storage.set_data_ptr_noswap(std::move(block));
-    storage.format = std::move(format);
+    std::string &known = text.rfind(kPrefix, 0) == 0 ? layout : saved;
+    if (!isSet || !known.empty() ||
+        (&known == &saved && text.rfind(kChecksum, 0) != 0))
+      throw Error("the saved tensor is damaged: '" + text +
+                  "' is not what spyre tensors have");
+    known = text;
   }
+  if (!layout.empty())
+    setLayout(tensor, layout);
+  if (saved.empty() && !layout.empty())
+    malformed(layout, "its checksum is missing");
+  std::string place = checksumOfPlace(tensor, layout);
+  if (saved.rfind(place, 0) != 0)
+    throw Error("the saved tensor is damaged: its sizes, strides and layout do "
+                "not have their checksum");
+  if (hasValues() && saved != place + checksumOfValues(tensor))
+    throw Error("the saved tensor is damaged: its values do not have their "
+                "checksum");
 }
 
 [[maybe_unused]] const bool registered = [] {

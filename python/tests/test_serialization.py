@@ -4,6 +4,7 @@
 import io
 import os
 import pickle
+import random
 import subprocess
 import sys
 from multiprocessing.reduction import ForkingPickler
@@ -104,6 +105,73 @@ def test_damaged_layouts(text):
     with pytest.raises(RuntimeError, match=r"saved layout .* is damaged"):
         torch._utils.set_tensor_metadata(x, {f"spyre.layout/{text}": True})
     assert torch.equal(x.cpu(), sample())
+
+
+def test_what_is_no_layout():
+    x = sample().to("spyre")
+    whole = _C.SpyreTensorLayout([70, 5], x.dtype)
+    right = "spyre.layout/70,5/5,1/1,70,64/64,5,1/0"
+    for wrong in ({"spyre.layer/": True}, {right: True}, {"spyre.checksum/0": True}):
+        with pytest.raises(RuntimeError, match=r"is damaged"):
+            torch._utils.set_tensor_metadata(x, wrong)
+    saved = torch._utils.get_tensor_metadata(x)
+    torch._utils.set_tensor_metadata(x, saved)
+    for changed in (x + 1, x[:, :4], x.t(), x.to("spyre").bfloat16()):
+        with pytest.raises(RuntimeError, match=r"do not have their checksum"):
+            torch._utils.set_tensor_metadata(changed, saved)
+    assert x.device_tensor_layout() == whole
+
+
+def same(a, b):
+    return (
+        (a.dtype, a.device, a.shape, a.stride(), a.device_tensor_layout())
+        == (b.dtype, b.device, b.shape, b.stride(), b.device_tensor_layout())
+    ) and torch.equal(a.cpu(), b.cpu())
+
+
+def test_damaged_files():
+    """Whatever is overwritten, loading raises or gives what was saved."""
+    x = in_order(sample(), [1, 0])
+    values = [x, x[3:9], torch.arange(7).to("spyre"), x.expand(3, 70, 5)]
+    data = saved(values).getvalue()
+    raised = 0
+    for seed in range(-1, 120):
+        choose = random.Random(seed)
+        damaged = bytearray(data)
+        for _ in range(choose.choice([1, 1, 2, 8]) if seed >= 0 else 0):
+            damaged[choose.randrange(len(damaged))] = choose.randrange(256)
+        try:
+            loaded = torch.load(io.BytesIO(bytes(damaged)))
+        except Exception:
+            assert seed >= 0
+            raised += 1
+            continue
+        assert len(loaded) == len(values), seed
+        assert all(same(a, b) for a, b in zip(loaded, values, strict=True)), seed
+    assert raised > 60
+
+
+def test_damaged_layouts_in_the_old_file_format():
+    """It has the values behind the tensors: these are not checked."""
+    x = in_order(sample(), [1, 0])
+    buffer = io.BytesIO()
+    torch.save(x, buffer, _use_new_zipfile_serialization=False)
+    data = buffer.getvalue()
+    assert same(torch.load(io.BytesIO(data)), x)
+    start = data.index(b"spyre.layout/")
+    for position in range(start, data.index(b"spyre.checksum/") + 20):
+        damaged = bytearray(data)
+        damaged[position] ^= 1
+        with pytest.raises(Exception):  # noqa: B017
+            torch.load(io.BytesIO(bytes(damaged)))
+
+
+def test_values_that_are_left_out():
+    """torch.serialization.skip_data leaves values undefined."""
+    data = saved(sample().to("spyre"))
+    with torch.serialization.skip_data():
+        x = torch.load(data)
+    assert x.is_spyre and x.shape == (70, 5)
 
 
 def test_no_sharing_between_processes():
