@@ -28,6 +28,9 @@ Report &report() {
   return *instance;
 }
 
+/// Where a compiled graph's operator stands in the user's code, if one runs.
+thread_local std::pair<std::string, int> sourceLine;
+
 template <typename Function>
 void forEachTensor(const c10::IValue &value, Function function) {
   if (value.isTensor()) {
@@ -152,11 +155,20 @@ void recordFallback(const std::string &operatorName) {
                         " has no spyre kernel and runs on the CPU; "
                         "torch_spyre.fallback_report() counts such calls";
   pybind11::gil_scoped_acquire gil;
-  if (PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1) != 0) {
+  const auto &[file, line] = sourceLine;
+  int failed = file.empty()
+                   ? PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1)
+                   : PyErr_WarnExplicit(PyExc_UserWarning, message.c_str(),
+                                        file.c_str(), line, nullptr, nullptr);
+  if (failed != 0) {
     python_error error;
     error.persist();
     throw error;
   }
+}
+
+void setSourceLine(const std::string &file, int line) {
+  sourceLine = {file, line};
 }
 
 std::map<std::string, int64_t> fallbackReport() {

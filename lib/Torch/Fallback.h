@@ -26,6 +26,10 @@ void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 /// with CPU parts.
 void recordFallback(const std::string &operatorName);
 
+/// The line of the user's code that this thread's warnings are about; an empty
+/// file: that of the running Python code.
+void setSourceLine(const std::string &file, int line);
+
 /// Operator -> runs since the last reset; empty if there were none.
 std::map<std::string, int64_t> fallbackReport();
 

@@ -184,6 +184,9 @@ PYBIND11_MODULE(_C, m) {
   m.def("record_fallback", &recordFallback, py::arg("operator_name"),
         "Counts a CPU run of an operator; the first one warns.");
 
+  m.def("set_source_line", &setSourceLine, py::arg("file"), py::arg("line"),
+        "The user's line that warnings of fallbacks are about; \"\" for none.");
+
   initLayoutBindings(m);
   initCompilerBindings(m);
   initEagerBindings(m);

@@ -89,6 +89,10 @@ def _fresh_fallback_report():
 
 @pytest.fixture
 def no_fallback():
-    """Fails the test if an operator ran on the CPU."""
+    """Fails the test if an operator ran on the CPU, or a graph got no program."""
+    from torch_spyre import compile_backend
+
+    before = compile_backend.refusals()
     yield
     assert torch_spyre.fallback_report() == {}
+    assert compile_backend.refusals() == before

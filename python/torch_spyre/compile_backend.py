@@ -5,7 +5,8 @@ Dynamo and AOTAutograd give an FX graph of ATen operators. It is cut into parts
 that the compiler's ATen table takes and operators between them that run
 eagerly (on the device's counted CPU fallback). Each part is compiled when it
 first meets inputs of a kind (sizes, strides, offsets, aliasing, layouts of
-their storages) and kept.
+their storages) and kept. A part that the compiler refuses is halved until only
+the operators that it refuses are left, which run eagerly too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ import logging
 import operator
 import os
 import threading
-from collections.abc import Callable, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +27,13 @@ from torch.fx import GraphModule, Node
 
 from torch_spyre import _C, _cache, _dump, _hints
 from torch_spyre._decompositions import decompositions
-from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
+from torch_spyre._importer import (
+    Importer,
+    StorageSpec,
+    TensorSpec,
+    is_view,
+    location_of,
+)
 
 aten = torch.ops.aten
 
@@ -32,6 +41,12 @@ _log = logging.getLogger("torch_spyre.inductor")
 _lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
 _lock = threading.RLock()
 _programs: list[CompiledPart] = []
+_refusals: Counter[tuple[str, str]] = Counter()
+
+
+def refusals() -> dict[tuple[str, str], int]:
+    """(operator, reason) -> times that a part of it alone got no program."""
+    return dict(_refusals)
 
 
 def compiled_parts() -> list[CompiledPart]:
@@ -133,7 +148,21 @@ class _CompiledStep:
     outputs: list[Node] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     name: str = "graph"
-    parts: dict[tuple, CompiledPart] = field(default_factory=dict)
+    parts: dict[tuple, CompiledPart | _Refused] = field(default_factory=dict)
+
+    def connect(self) -> None:
+        """Finds what the nodes take from others, and others from them."""
+        inside = set(self.nodes)
+        inputs: dict[Node, None] = {}
+        for node in self.nodes:
+            for source in node.all_input_nodes:
+                if source not in inside and isinstance(
+                    self.metas[source], torch.Tensor
+                ):
+                    inputs[source] = None
+            if any(user not in inside for user in node.users):
+                self.outputs.append(node)
+        self.inputs = list(inputs)
 
     def run(self, env: dict[Node, Any]) -> None:
         inputs = [_on_device(env[node]) for node in self.inputs]
@@ -149,10 +178,59 @@ class _CompiledStep:
             with _lock:
                 part = self.parts.get(key)
                 if part is None:
-                    part = self._compile(key[-1], storages, owner)
-                    part.is_shifted = is_shifted
+                    part = self._compile_or_split(key, storages, owner)
                     self.parts[key] = part
+        if isinstance(part, _Refused):
+            for step in part.steps:
+                step.run(env)
+            return
         env.update(zip(self.outputs, part.run(inputs), strict=True))
+
+    def _compile_or_split(
+        self, key: tuple, storages: list[StorageSpec], owner: list[int]
+    ) -> CompiledPart | _Refused:
+        try:
+            part = self._compile(key[-1], storages, owner)
+        except _C.SpyreError as error:
+            # What the user asked for in particular is done or an error.
+            if (
+                self.options.get("superdsc_compatible")
+                or self.options.get("through_superdsc")
+                or _dump.decisions_dir() is not None
+                or any(_hints.HintReader().read(node) for node in self.nodes)
+            ):
+                raise
+            if self._exceeds_memory():
+                raise
+            return self._split(str(error))
+        part.is_shifted = key[-2]
+        return part
+
+    def _exceeds_memory(self) -> bool:
+        """Whether a value is larger than a device, on which nothing can run it."""
+        limit = _C.mem_get_info()[1]
+        values = (m for n in self.nodes for m in _tensors(self.metas[n]))
+        return any(v.numel() * v.element_size() > limit for v in values)
+
+    def _split(self, reason: str) -> _Refused:
+        """The halves of a part that was refused, or its one operator."""
+        units = _units(self.nodes)
+        computing = [i for i, u in enumerate(units) if not is_view(u[0].target)]
+        if len(computing) <= 1:
+            for unit in units:
+                if not is_view(unit[0].target):
+                    _warn_of_refusal(unit[0], reason)
+            return _Refused([_EagerStep(n) for unit in units for n in unit])
+        _log.info("%s is halved: %s", self.name, reason)
+        cut = computing[len(computing) // 2]
+        halves = []
+        for number, half in enumerate((units[:cut], units[cut:])):
+            nodes = [node for unit in half for node in unit]
+            name = f"{self.name}_{number}"
+            step = _CompiledStep(nodes, self.metas, options=self.options, name=name)
+            step.connect()
+            halves.append(step)
+        return _Refused(halves)
 
     def _compile(
         self,
@@ -189,6 +267,47 @@ class _CompiledStep:
 
 
 @dataclass
+class _Refused:
+    """What runs in place of a part that the compiler refused."""
+
+    steps: list[Any]
+
+
+def _units(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Nodes in order, each with those that take its results apart."""
+    units: dict[Node, list[Node]] = {}
+    for node in nodes:
+        if node.target is operator.getitem:
+            units[node] = units.get(node.args[0], [])
+            units[node].append(node)
+        else:
+            units[node] = [node]
+    return [unit for node, unit in units.items() if unit[0] is node]
+
+
+def _warn_of_refusal(node: Node, reason: str) -> None:
+    """Says at the user's line that an operator has no program."""
+    first = reason.split("\n")
+    # "compiling the graph failed:" is followed by what failed.
+    text = first[1] if first[0].endswith(":") and len(first) > 1 else first[0]
+    _refusals[str(node.target), text] += 1
+    file, line = _user_line(node)
+    warnings.warn_explicit(
+        f"{node.target} has no spyre program here and runs by itself: {text}",
+        UserWarning,
+        file,
+        line,
+    )
+
+
+def _user_line(node: Node) -> tuple[str, int]:
+    """File and line of the user's code that a node comes from."""
+    for file, line, _ in location_of(node):
+        return file, line
+    return "<graph>", 0
+
+
+@dataclass
 class _EagerStep:
     """One node that runs as the operator it is."""
 
@@ -198,7 +317,11 @@ class _EagerStep:
         node = self.node
         args = torch.fx.map_arg(node.args, env.__getitem__)
         kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
-        env[node] = node.target(*args, **kwargs)
+        _C.set_source_line(*_user_line(node))
+        try:
+            env[node] = node.target(*args, **kwargs)
+        finally:
+            _C.set_source_line("", 0)
 
 
 def _on_device(value: torch.Tensor) -> torch.Tensor:
@@ -206,10 +329,15 @@ def _on_device(value: torch.Tensor) -> torch.Tensor:
     return value if value.device.type == "spyre" else value.to("spyre")
 
 
+def _tensors(meta: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a node's fake value."""
+    for value in meta if isinstance(meta, (tuple, list)) else [meta]:
+        if isinstance(value, torch.Tensor):
+            yield value
+
+
 def _is_device_tensor(meta: Any) -> bool:
-    if isinstance(meta, (tuple, list)):
-        return any(_is_device_tensor(m) for m in meta)
-    return isinstance(meta, torch.Tensor) and meta.device.type == "spyre"
+    return any(m.device.type == "spyre" for m in _tensors(meta))
 
 
 class CompiledFunction:
@@ -303,7 +431,7 @@ class CompiledFunction:
         compiled = [s for s in steps if isinstance(s, _CompiledStep)]
         for number, step in enumerate(compiled):
             step.name = self.name if len(compiled) == 1 else f"{self.name}_{number}"
-            self._connect(step)
+            step.connect()
         _log.info(
             "%s: %d operators, %d programs, %d steps outside them",
             self.name,
@@ -324,19 +452,6 @@ class CompiledFunction:
                 or all(_is_number(metas[i]) for i in node.all_input_nodes)
             )
         )
-
-    def _connect(self, step: _CompiledStep) -> None:
-        inside = set(step.nodes)
-        inputs: dict[Node, None] = {}
-        for node in step.nodes:
-            for source in node.all_input_nodes:
-                if source not in inside and isinstance(
-                    step.metas[source], torch.Tensor
-                ):
-                    inputs[source] = None
-            if any(user not in inside for user in node.users):
-                step.outputs.append(node)
-        step.inputs = list(inputs)
 
     def _classify(self, metas: dict[Node, Any]) -> dict[Node, bool]:
         """Which nodes the compiler takes: found by importing the graph once."""
@@ -517,5 +632,6 @@ __all__ = [
     "CompiledFunction",
     "CompiledPart",
     "compiled_parts",
+    "refusals",
     "spyre",
 ]

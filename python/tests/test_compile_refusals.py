@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of a compiled graph for which the compiler makes no program."""
+
+import inspect
+import warnings
+
+import pytest
+import torch
+import torch_spyre
+from inputs import values
+from numerics import assert_exact, compiled
+from torch_spyre import _C, _cache, compile_backend
+
+
+def whole(shape, dtype=torch.float16, seed=0):
+    return values(shape, torch.int8, seed).to(dtype)
+
+
+@pytest.fixture
+def refuse(monkeypatch):
+    """Makes the compiler refuse whatever has an operation of the given name."""
+    names = []
+    original = _cache.load_or_compile
+
+    def load_or_compile(builder, options):
+        for name in names:
+            if f"spyre_graph.{name} " in builder.print():
+                raise _C.SpyreError(f"compiling the graph failed:\nno {name} here")
+        return original(builder, options)
+
+    monkeypatch.setattr(_cache, "load_or_compile", load_or_compile)
+    monkeypatch.setattr(compile_backend, "_refusals", compile_backend.Counter())
+    return names.append
+
+
+def check(function, *inputs):
+    """Runs a compiled function; compares it with the CPU; the warnings."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        results = compiled(function)(*[x.to("spyre") for x in inputs])
+    for actual, wanted in zip(results, function(*inputs), strict=True):
+        assert_exact(actual.cpu(), wanted)
+        assert actual.stride() == wanted.stride()
+    return [w for w in seen if w.category is UserWarning]
+
+
+def line_of(function, text):
+    lines, first = inspect.getsourcelines(function)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def test_the_refused_operator_runs_by_itself(refuse):
+    """The rest is compiled; warnings name the user's line."""
+
+    def function(x):
+        y = (x + 1) * 2
+        z = y.abs().t()
+        return z - 3, y[1:]
+
+    refuse("abs")
+    before = len(compile_backend.compiled_parts())
+    seen = check(function, whole((6, 70)))
+    assert len(compile_backend.compiled_parts()) > before
+    assert compile_backend.refusals() == {("aten.abs.default", "no abs here"): 1}
+    # Eagerly there is no program either.
+    assert torch_spyre.fallback_report() == {"aten::abs.out": 1} or (
+        torch_spyre.fallback_report() == {"aten::abs": 1}
+    )
+    messages = [str(w.message) for w in seen]
+    assert any("aten.abs.default has no spyre program" in m for m in messages)
+    assert any("runs on the CPU" in m for m in messages)
+    for warning in seen:
+        if "abs" in str(warning.message):
+            assert warning.filename == __file__
+            assert warning.lineno == line_of(function, "abs()")
+
+
+def test_several_results(refuse):
+    def function(x):
+        value, index = (x * 2).max(-1)
+        a, b = torch.split(x - 1, 3)
+        return value + 1, index, a.abs(), b * 2
+
+    x = whole((6, 70))
+    x[:, 5] = 100
+    refuse("abs")
+    check(function, x)
+    assert list(compile_backend.refusals()) == [("aten.abs.default", "no abs here")]
+
+
+def test_arguments_are_updated(refuse):
+    def function(x):
+        x[1:3].mul_(2)
+        y = x.abs()
+        x[2:4].add_(1)
+        return (x + y,)
+
+    x = whole((5, 33))
+    refuse("abs")
+    device, host = x.to("spyre"), x.clone()
+    (actual,) = compiled(function)(device)
+    (wanted,) = function(host)
+    assert_exact(actual.cpu(), wanted)
+    assert_exact(device.cpu(), host)
+
+
+def test_gradients(refuse):
+    def function(x):
+        return (x.abs() * 3).sum()
+
+    refuse("abs")
+    x = whole((5, 33), torch.float32)
+    device, host = x.to("spyre").requires_grad_(), x.clone().requires_grad_()
+    compiled(function)(device).backward()
+    function(host).backward()
+    assert_exact(device.grad.cpu(), host.grad)
+
+
+def test_other_sizes_are_tried_again(refuse):
+    f = compiled(lambda x: (x.abs() + 1,), dynamic=True)
+    refuse("abs")
+    for rows in (3, 5):
+        x = whole((rows, 7))
+        assert_exact(f(x.to("spyre"))[0].cpu(), x.abs() + 1)
+    assert compile_backend.refusals() == {("aten.abs.default", "no abs here"): 2}
+
+
+def test_what_the_user_asked_for_is_an_error(refuse):
+    """A hint, or SuperDSC, is not left out silently."""
+    refuse("abs")
+    x = whole((64, 64)).to("spyre")
+
+    def hinted(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 2}):
+            return x.abs()
+
+    with pytest.raises(Exception, match="no abs here"):
+        compiled(hinted)(x)
+    torch._dynamo.reset()
+    options = {"superdsc_compatible": True}
+    with pytest.raises(Exception, match="no abs here"):
+        torch.compile(lambda x: x.abs(), backend="spyre", options=options)(x)
