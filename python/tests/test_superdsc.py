@@ -135,6 +135,12 @@ OPERATORS = {
     "sum of nothing": (lambda x: x.sum(0), (0, 70)),
     "one matrix of several": (lambda x, y: x @ y[:, 1], (7, 70), (70, 4, 33)),
     "cat": (lambda x, y: torch.cat((x, y), -1), (5, 30), (5, 41)),
+    "cat of a whole stick": (lambda x, y: torch.cat((x, y, y, x)), (64,), (7,)),
+    "repeated stick": (lambda x, y: x.repeat(2) * y, (64,), (128,)),
+    "rows of one number": (
+        lambda x: x.sum(0, True)[torch.zeros(16, device="spyre").long()][11:] + 1,
+        (5,),
+    ),
     "reshape": (lambda x: x.reshape(6, 2, 32).transpose(0, 1) + 1, (6, 64)),
     "three batches": (torch.matmul, (2, 3, 2, 9, 64), (2, 3, 2, 64, 33)),
     "batches turned": (

@@ -273,8 +273,10 @@ LogicalResult Describer::chooseSticks() {
   std::vector<Dim> &dims = result.sdsc.dims;
   Operand &reference =
       op.getCombiner() == Combiner::None ? init() : operands.front();
-  bool hasLane = llvm::any_of(operands, [](const Operand &operand) {
-    return operand.access.laneDim != -1;
+  // Indices have a label of their own.
+  bool hasLane = llvm::any_of(operands, [&](const Operand &operand) {
+    return operand.access.laneDim != -1 &&
+           !(indirect && &operand == &operands[indirect->index]);
   });
   bool oneSided = isCopy() && (operands[0].access.laneDim == -1) !=
                                   (init().access.laneDim == -1);
@@ -309,8 +311,6 @@ LogicalResult Describer::chooseSticks() {
     if (operand.access.laneDim != -1 && !first &&
         !(indirect && &operand == &operands[indirect->index]))
       first = &operand;
-  if (!first)
-    first = &operands[indirect->index];
   commonStick = dimOf(first->access.laneDim);
 
   SmallVector<int64_t> granularity(dims.size(), 1);

@@ -99,6 +99,57 @@ func.func @cat(%x: tensor<5x30xf16, #rows>, %y: tensor<5x41xf16, #rows>)
 
 // -----
 
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+#same = affine_map<(i) -> (i)>
+
+// Whole sticks, too, where another part of the tensor is not: what the first and
+// the last part leave out is never read.
+// CHECK-LABEL: func.func @cat_of_whole_sticks
+// CHECK: %[[ALL:.*]] = tensor.empty() : tensor<192xf16, {{.*}}sparse
+// CHECK: %[[FIRST:.*]] = spyre_graph.identity {{.*}} outs(%[[ALL]]
+// CHECK: %[[SECOND:.*]] = spyre_graph.identity {{.*}} outs(%[[FIRST]]
+// CHECK: %[[THIRD:.*]] = spyre_graph.identity {{.*}} outs(%[[SECOND]]
+// CHECK: %[[LAST:.*]] = spyre_graph.identity {{.*}} outs(%[[THIRD]]
+// CHECK: %[[RESULT:.*]] = spyre_graph.restickify ins(%[[LAST]]
+// CHECK: return %[[RESULT]]
+func.func @cat_of_whole_sticks(%x: tensor<64xf16, #line>, %y: tensor<5xf16, #line>,
+    %z: tensor<59xf16, #line>) -> tensor<192xf16, #line> {
+  %0 = tensor.empty() : tensor<192xf16, #line>
+  %1 = spyre_graph.identity ins(%x : tensor<64xf16, #line>) outs(%0 : tensor<192xf16, #line>)
+      {maps = [#same, #same], extents = array<i64: 64>} -> tensor<192xf16, #line>
+  %2 = spyre_graph.identity ins(%y : tensor<5xf16, #line>) outs(%1 : tensor<192xf16, #line>)
+      {maps = [#same, affine_map<(i) -> (i + 64)>], extents = array<i64: 5>}
+      -> tensor<192xf16, #line>
+  %3 = spyre_graph.identity ins(%z : tensor<59xf16, #line>) outs(%2 : tensor<192xf16, #line>)
+      {maps = [#same, affine_map<(i) -> (i + 69)>], extents = array<i64: 59>}
+      -> tensor<192xf16, #line>
+  %4 = spyre_graph.identity ins(%x : tensor<64xf16, #line>) outs(%3 : tensor<192xf16, #line>)
+      {maps = [#same, affine_map<(i) -> (i + 128)>], extents = array<i64: 64>}
+      -> tensor<192xf16, #line>
+  return %4 : tensor<192xf16, #line>
+}
+
+// -----
+
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// One stick that is read for each stick of the result: a loop of its own.
+// CHECK: #[[WALKED:.*]] = affine_map<(d0, d1) -> (d0 * 64 + d1)>
+// CHECK: #[[READ:.*]] = affine_map<(d0, d1) -> (d1)>
+// CHECK-LABEL: func.func @repeated_stick
+// CHECK: spyre_graph.add {{.*}} {extents = array<i64: 2, 64>, maps = [#[[WALKED]], #[[READ]], #[[WALKED]]]}
+func.func @repeated_stick(%x: tensor<128xf16, #line>, %y: tensor<64xf16, #line>)
+    -> tensor<128xf16, #line> {
+  %0 = tensor.empty() : tensor<128xf16, #line>
+  %1 = spyre_graph.add ins(%x, %y : tensor<128xf16, #line>, tensor<64xf16, #line>)
+      outs(%0 : tensor<128xf16, #line>)
+      {maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i mod 64)>, affine_map<(i) -> (i)>],
+       extents = array<i64: 128>} -> tensor<128xf16, #line>
+  return %1 : tensor<128xf16, #line>
+}
+
+// -----
+
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #table = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
 

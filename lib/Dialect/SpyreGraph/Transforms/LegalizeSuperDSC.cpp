@@ -50,7 +50,8 @@ public:
     }
     unsigned init = op->getNumOperands() - 1;
     if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
-        hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)))
+        hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)) ||
+        addsToParts())
       replaceInit();
     if (isCopy()) {
       unrollCopy();
@@ -523,6 +524,15 @@ private:
                            type.getDimSize(dim);
   }
 
+  /// Whether the operation writes a part of a tensor whose other parts are
+  /// collected in another form.
+  bool addsToParts() {
+    Value target = operation->getOperand(op->getNumOperands() - 1);
+    return !op.getIndirectAccess() && !writesAll(op) &&
+           isa_and_nonnull<RestickifyOp>(target.getDefiningOp()) &&
+           isMadeOfParts(target);
+  }
+
   void replaceInit() {
     unsigned init = op->getNumOperands() - 1;
     builder.setInsertionPoint(operation);
@@ -584,6 +594,27 @@ private:
     });
   }
 
+  /// Whether an operation writes all of its result.
+  static bool writesAll(SpyreOpInterface op) {
+    return op.getIndexingMaps().back().isIdentity() &&
+           ArrayRef(op.getLoopExtents()) ==
+               cast<ShapedType>(op->getResult(0).getType()).getShape();
+  }
+
+  /// Whether parts of a tensor are all that is written of it, in whatever form
+  /// they are collected.
+  static bool isMadeOfParts(Value tensor) {
+    while (auto writer = tensor.getDefiningOp<SpyreOpInterface>()) {
+      if (!writesAll(writer))
+        tensor = writer.getSpyreInit();
+      else if (isa<RestickifyOp>(*writer))
+        tensor = writer->getOperand(0);
+      else
+        return false;
+    }
+    return tensor && tensor.getDefiningOp<tensor::EmptyOp>();
+  }
+
   /// The tensor that an operation writes into in another layout, and where it
   /// goes when it is turned back.
   std::pair<Value, Value> getTurned(unsigned init,
@@ -596,10 +627,8 @@ private:
     if (writer && target.hasOneUse()) {
       bool isBack = isa<RestickifyOp>(*writer) &&
                     writer->getOperand(0).getType() == turnedType;
-      Operation *above = writer.getSpyreInit().getDefiningOp();
-      bool writesPart = !writer.getIndexingMaps().back().isIdentity() &&
-                        isa_and_nonnull<tensor::EmptyOp, RestickifyOp>(above);
-      if (!isBack && writesPart && !writer.getIndirectAccess()) {
+      if (!isBack && !writesAll(writer) && isMadeOfParts(target) &&
+          !writer.getIndirectAccess()) {
         Legalizer(writer, made).replaceInit();
         target = operation->getOperand(init);
         writer = target.getDefiningOp<SpyreOpInterface>();

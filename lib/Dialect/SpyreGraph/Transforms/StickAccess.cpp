@@ -125,6 +125,9 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
     if (access.strides[access.laneDim] != 0)
       return std::nullopt;
     access.strides[access.laneDim] = (*form)[numDims];
+    // One stick that is read again for each stick of the loop.
+    if ((*form)[numDims] == 0 && ranges.back() > 1)
+      return std::nullopt;
   }
   return access;
 }
