@@ -184,16 +184,21 @@ def matmul(
     )
 
 
-def layernorm(rows: int = 1151, columns: int = 8192, cores: int = 32) -> str:
-    """(x - mean) / sqrt(variance + eps) x weight + bias, row by row."""
-    whole, part = (rows, columns), (1, columns)
+def layernorm(
+    rows: int = 1151, columns: int = 8192, cores: int = 32, block: int = 4
+) -> str:
+    """(x - mean) / sqrt(variance + eps) x weight + bias along rows.
+
+    A core's last tile begins early enough to have `block` rows.
+    """
+    whole, part = (rows, columns), (block, columns)
     mine = -(-rows // cores)
     inverse = f"%n = arith.constant {1.0 / columns!r} : f16\n"
     return kernel(
         "layernorm",
         ["x", "weight", "bias", "y"],
         cores,
-        constants(0, 1, mine, rows)
+        constants(0, mine, rows, block, rows - block)
         + view("x", whole)
         + view("weight", (columns,))
         + view("bias", (columns,))
@@ -205,7 +210,8 @@ def layernorm(rows: int = 1151, columns: int = 8192, cores: int = 32) -> str:
         + f"%first = arith.muli %core, %c{mine} : index\n"
         + f"%next = arith.addi %first, %c{mine} : index\n"
         + f"%end = arith.minsi %next, %c{rows} : index\n"
-        + "scf.for %r = %first to %end step %c1 {\n"
+        + f"scf.for %o = %first to %end step %c{block} {{\n"
+        + f"%r = arith.minsi %o, %c{rows - block} : index\n"
         + tile("xt", "x", whole, ["%r", "%c0"], part)
         + tile("yt", "y", whole, ["%r", "%c0"], part)
         + load("d", "xt", part)

@@ -119,9 +119,7 @@ void chain(const float *x, size_t step, const ChainStep *steps,
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       VF value[kGroup];
-      for (int g = 0; g < kGroup; ++g)
-        value[g] = first.at(i + g * kLanes);
-      applyChain(steps, numSteps, uniform, i, rounder, value);
+      runChainGroup(first, steps, numSteps, uniform, i, rounder, value);
       for (int g = 0; g < kGroup; ++g)
         store(result + i + g * kLanes, value[g]);
     }

@@ -26,20 +26,41 @@ SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {
   return forEach([](VF a, VF b) { return a - b; });
 }
 
-/// The chain's values at points i, i + kLanes, ..., which start as `value`.
-/// `uniform` has the operands that do not vary.
+/// One step at points i, i + kLanes, ..., not rounded. `uniform` has the
+/// operands that do not vary.
+template <int N>
+SPYRE_INLINE void applyStep(const ChainStep *steps, unsigned s,
+                            const VF *uniform, size_t i, VF (&value)[N]) {
+  const float *other = steps[s].x + i;
+  if (steps[s].step)
+    apply(steps[s], value, [&](int g) { return load<VF>(other + g * kLanes); });
+  else
+    apply(steps[s], value, [&](int) { return uniform[s]; });
+}
+
+/// The chain's values at points i, i + kLanes, ...
 template <class Rounder, int N>
-SPYRE_INLINE void applyChain(const ChainStep *steps, unsigned numSteps,
-                             const VF *uniform, size_t i, Rounder rounder,
-                             VF (&value)[N]) {
+SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
+                                unsigned numSteps, const VF *uniform, size_t i,
+                                Rounder rounder, VF (&value)[N]) {
+  unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
+  if constexpr (std::is_same_v<Rounder, FormatDL16>) {
+    // As if nothing were rare; one test at the end says whether that was so.
+    RareDL16 rare;
+    for (unsigned s = 0; s < numSteps; ++s) {
+      applyStep(steps, s, uniform, i, value);
+      rare.note(value);
+      for (VF &v : value)
+        v = FormatDL16::roundCommon(v);
+    }
+    if (!rare.mayBe())
+      return;
+    unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
+  }
   for (unsigned s = 0; s < numSteps; ++s) {
-    const float *other = steps[s].x + i;
-    if (steps[s].step)
-      apply(steps[s], value,
-            [&](int g) { return load<VF>(other + g * kLanes); });
-    else
-      apply(steps[s], value, [&](int) { return uniform[s]; });
-    roundGroup(rounder, value);
+    applyStep(steps, s, uniform, i, value);
+    for (VF &v : value)
+      v = rounder.round(v);
   }
 }
 

@@ -180,8 +180,7 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
     size_t j = 0;
     auto sumGroup = [&](auto numVectors) {
       VF value[numVectors];
-      unroll<numVectors>([&](auto r) { value[r] = first.at(j + r * kLanes); });
-      applyChain(steps, numSteps, uniform, j, rounder, value);
+      runChainGroup(first, steps, numSteps, uniform, j, rounder, value);
       unroll<numVectors>(
           [&](auto r) { partial[r % kRegisters].add(value[r]); });
       j += size_t(numVectors) * kLanes;

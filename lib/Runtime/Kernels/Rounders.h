@@ -34,6 +34,10 @@ struct FormatDL16 {
   static constexpr uint32_t kFirstNumber = kZero + 0x2000u;
   static constexpr uint32_t kFirstNonNumber = kNonNumber - 0x2000u;
 
+  /// For zero and magnitudes from kFirstNumber to below kFirstNonNumber.
+  static SPYRE_INLINE VF roundCommon(VF x) {
+    return bitsAs<VF>((bitsAs<VU>(x) + 0x2000u) & 0xffffc000u);
+  }
   /// For magnitudes below kFirstNonNumber.
   static SPYRE_INLINE VF roundBelowNonNumber(VF x) {
     VU bits = bitsAs<VU>(x);
@@ -165,21 +169,33 @@ SPYRE_INLINE void roundGroup(Format, VF (&x)[N]) {
   for (VF &v : x)
     v = Format::round(v);
 }
-/// One test for all of them finds the rare values: small ones but zero, which
+/// Finds values that roundCommon() does not round: small ones but zero, which
 /// rounding as an integer keeps, and large ones.
+struct RareDL16 {
+  VU least = splatU(~0u), largest{};
+
+  template <int N>
+  SPYRE_INLINE void note(const VF (&x)[N]) {
+    for (const VF &v : x) {
+      VU magnitude = bitsAs<VU>(absV(v));
+      VU below = magnitude - 1u;
+      least = select(below < least, below, least);
+      largest = select(magnitude > largest, magnitude, largest);
+    }
+  }
+  SPYRE_INLINE bool mayBe() const {
+    return mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
+                   (largest >= splatU(FormatDL16::kFirstNonNumber)));
+  }
+};
+/// One test for all of them.
 template <int N>
 SPYRE_INLINE void roundGroup(FormatDL16, VF (&x)[N]) {
-  VU least = splatU(~0u), largest{};
-  for (VF v : x) {
-    VU magnitude = bitsAs<VU>(absV(v));
-    VU below = magnitude - 1u;
-    least = select(below < least, below, least);
-    largest = select(magnitude > largest, magnitude, largest);
-  }
-  if (!mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
-               (largest >= splatU(FormatDL16::kFirstNonNumber))))
+  RareDL16 rare;
+  rare.note(x);
+  if (!rare.mayBe())
     for (VF &v : x)
-      v = bitsAs<VF>((bitsAs<VU>(v) + 0x2000u) & 0xffffc000u);
+      v = FormatDL16::roundCommon(v);
   else
     for (VF &v : x)
       v = FormatDL16::round(v);

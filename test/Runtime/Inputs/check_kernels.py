@@ -37,10 +37,15 @@ def row_softmax(folder: str) -> None:
 
 def layernorm(folder: str) -> None:
     rng = np.random.default_rng(52)
-    for rows, columns, cores in [(23, 65, 7), (5, 127, 5), (1, 64, 1)]:
+    for rows, columns, cores, block in [
+        (23, 65, 7, 1),
+        (5, 127, 5, 1),
+        (1, 64, 1, 1),
+        (23, 65, 2, 4),
+    ]:
         x, w, b = half(rng, rows, columns), half(rng, columns), half(rng, columns)
         x += np.float16(0.5)
-        program = written.layernorm(rows, columns, cores)
+        program = written.layernorm(rows, columns, cores, block)
         for numerics, y in everywhere(
             folder, program, [x, w, b, np.zeros_like(x)], "y"
         ):
