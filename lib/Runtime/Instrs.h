@@ -174,13 +174,6 @@ struct Transfer {
   void run(Core &core) const;
 };
 
-class TransferInstr : public Instr {
-public:
-  Transfer transfer;
-  void run(Core &core) const override { transfer.run(core); }
-  void trace(Core &core) const override { run(core); }
-};
-
 class ForInstr : public Instr {
 public:
   int lower = 0, upper = 0, step = 0, induction = 0;

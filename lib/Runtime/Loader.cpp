@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -634,6 +635,7 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
   llvm::SetVector<func::FuncOp> order;
   // Alone, as a helper of a sequence, and of a kernel. 1: open, 2: done.
   llvm::DenseMap<std::pair<Operation *, int>, int> state;
+  bool hasHelpers = false;
   std::function<LogicalResult(func::FuncOp, bool, bool)> visit =
       [&](func::FuncOp f, bool isHelper, bool isInKernel) -> LogicalResult {
     isInKernel |= f->hasAttr(ktdp::kGridAttr);
@@ -657,12 +659,30 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
     if (result.wasInterrupted())
       return failure();
     state[key] = 2;
+    hasHelpers |= isHelper;
     if (!isHelper)
       order.insert(f);
     return success();
   };
   if (failed(visit(entry, false, false)))
     return nullptr;
+
+  // The caller's module stays as it is.
+  OwningOpRef<ModuleOp> copy;
+  if (hasHelpers) {
+    copy = module.clone();
+    llvm::SetVector<func::FuncOp> inlined;
+    SymbolTable symbols(*copy);
+    int64_t numOperations = 0;
+    for (func::FuncOp f : order) {
+      auto same = symbols.lookup<func::FuncOp>(f.getName());
+      if (failed(inlineHelpers(same, symbols, numOperations)))
+        return nullptr;
+      inlined.insert(same);
+    }
+    order = std::move(inlined);
+    entry = symbols.lookup<func::FuncOp>(entry.getName());
+  }
 
   int64_t programBytes = 0;
   for (func::FuncOp f : order) {

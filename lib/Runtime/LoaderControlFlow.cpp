@@ -195,42 +195,16 @@ LogicalResult FunctionLoader::loadCall(Operation *op) {
     return op->emitError("a kernel (function with a grid) has no results");
   if (isKernel && function.hasGrid)
     return op->emitError("a kernel (function with a grid) cannot call another");
-  if (isInlined(call, function.hasGrid))
-    return loadInlined(op, callee);
+  for (Value operand : call.getOperands())
+    if (!isScalar(operand.getType()))
+      return op->emitError("argument type is not supported: ")
+             << operand.getType();
   auto it = functions.find(call.getCallee());
   assert(it != functions.end() && "callees are decoded first");
   function.hasCalls = true;
   auto &instr = add<CallInstr>(op);
   instr.callee = it->second;
-  for (Value operand : call.getOperands()) {
-    if (!isScalar(operand.getType()))
-      return op->emitError("argument type is not supported: ")
-             << operand.getType();
+  for (Value operand : call.getOperands())
     instr.args.push_back(scalarSlot(operand));
-  }
   return success();
-}
-
-LogicalResult FunctionLoader::loadInlined(Operation *op, func::FuncOp callee) {
-  if (!callee.getBody().hasOneBlock())
-    return callee->emitError(
-        "functions of more than one block are not supported");
-  mlir::Block &body = callee.getBody().front();
-  // The callee's values have one slot each, however often it is called.
-  auto transfer = [&](Operation *at, ValueRange from, ValueRange to) {
-    auto &instr = add<TransferInstr>(at);
-    return makeTransfer(at, from, to, true, instr.transfer);
-  };
-  ::spyre::runtime::Block block;
-  if (failed(transfer(op, op->getOperands(), body.getArguments())) ||
-      failed(loadBlock(body, block)))
-    return failure();
-  for (std::unique_ptr<Instr> &instr : block.instrs)
-    current->push_back(std::move(instr));
-  Operation *yield = body.getTerminator();
-  return transfer(yield, yield->getOperands(), op->getResults());
-}
-
-bool spyre::runtime::isInlined(func::CallOp call, bool isInKernel) {
-  return call.getNumResults() != 0 || isInKernel;
 }

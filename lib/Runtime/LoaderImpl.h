@@ -16,6 +16,7 @@
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
@@ -83,9 +84,6 @@ private:
   mlir::LogicalResult loadAffine(mlir::Operation *op);
   mlir::LogicalResult loadControlFlow(mlir::Operation *op);
   mlir::LogicalResult loadCall(mlir::Operation *op);
-  /// The body of a helper, in place of its call.
-  mlir::LogicalResult loadInlined(mlir::Operation *op,
-                                  mlir::func::FuncOp callee);
   mlir::LogicalResult loadMemory(mlir::Operation *op);
   mlir::LogicalResult loadMemoryView(mlir::Operation *op);
   mlir::LogicalResult loadDistributedView(mlir::Operation *op);
@@ -169,9 +167,16 @@ std::shared_ptr<Program> loadProgramWithNames(mlir::ModuleOp module,
 int addAffineNodes(mlir::AffineExpr expr, unsigned numDims,
                    std::vector<AffineNode> &nodes);
 
-/// Whether a call of a function without a grid becomes the function's body
-/// because it has results or is (perhaps indirectly) made by a kernel.
+/// Whether a call of a function without a grid becomes the function's body:
+/// it has results, is handed tiles or views, or is (perhaps indirectly) made by
+/// a kernel.
 bool isInlined(mlir::func::CallOp call, bool isInKernel);
+
+/// Puts such bodies in place of their calls in `function`, whose callees all
+/// have a body and do not recurse. Adds to `numOperations` what that makes.
+mlir::LogicalResult inlineHelpers(mlir::func::FuncOp function,
+                                  const mlir::SymbolTable &symbols,
+                                  int64_t &numOperations);
 
 /// Whether emitBodyOp knows `op`.
 bool isBodyOp(mlir::Operation *op);

@@ -101,6 +101,120 @@ def calls(folder: str) -> None:
         fails(folder, wrong, [x, x, 1], [message], "--entry", "main")
 
 
+VIEWS = """
+#box = affine_set<(i, j) : (i >= 0, -i + 4 >= 0, j >= 0, -j + 6 >= 0)>
+#row = affine_set<(i, j) : (i == 0, j >= 0, -j + 6 >= 0)>
+#order = affine_map<(i, j) -> (i, j)>
+#space = #ktdp.memory_space<global>
+func.func private @view(%at: index) -> memref<5x7xf16> {
+  %v = ktdp.construct_memory_view %at, sizes: [5, 7], strides: [7, 1] {coordinate_set = #box, memory_space = #space} : memref<5x7xf16>
+  return %v : memref<5x7xf16>
+}
+func.func private @row(%v: memref<5x7xf16>, %i: index) -> !ktdp.access_tile<1x7xindex> {
+  %c0 = arith.constant 0 : index
+  %t = ktdp.construct_access_tile %v[%i, %c0] {access_tile_set = #row, access_tile_order = #order} : memref<5x7xf16> -> !ktdp.access_tile<1x7xindex>
+  return %t : !ktdp.access_tile<1x7xindex>
+}
+func.func private @double(%from: !ktdp.access_tile<1x7xindex>, %to: !ktdp.access_tile<1x7xindex>) {
+  %d = ktdp.load %from : !ktdp.access_tile<1x7xindex> -> tensor<1x7xf16>
+  %s = arith.addf %d, %d : tensor<1x7xf16>
+  ktdp.store %s, %to : tensor<1x7xf16>, !ktdp.access_tile<1x7xindex>
+  return
+}
+func.func private @rows(%x: memref<5x7xf16>, %z: memref<5x7xf16>, %first: index, %n: index) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %first to %n step %c1 {
+    %a = func.call @row(%x, %i) : (memref<5x7xf16>, index) -> !ktdp.access_tile<1x7xindex>
+    %b = func.call @row(%z, %i) : (memref<5x7xf16>, index) -> !ktdp.access_tile<1x7xindex>
+    func.call @double(%a, %b) : (!ktdp.access_tile<1x7xindex>, !ktdp.access_tile<1x7xindex>) -> ()
+  }
+  return
+}
+func.func @kernel(%x: index, %z: index) attributes {grid = [2]} {
+  %c3 = arith.constant 3 : index
+  %c5 = arith.constant 5 : index
+  %core = ktdp.get_compute_tile_id : index
+  %first = arith.muli %core, %c3 : index
+  %past = arith.addi %first, %c3 : index
+  %end = arith.minsi %past, %c5 : index
+  %xv = call @view(%x) : (index) -> memref<5x7xf16>
+  %zv = call @view(%z) : (index) -> memref<5x7xf16>
+  call @rows(%xv, %zv, %first, %end) : (memref<5x7xf16>, memref<5x7xf16>, index, index) -> ()
+  return
+}
+"""
+
+
+def views(folder: str) -> None:
+    """Views and access tiles as arguments and results of helpers."""
+    x = half(np.random.default_rng(62), 5, 7)
+    for numerics, z in everywhere(folder, VIEWS, [x, np.zeros_like(x)], "z"):
+        r = ROUND[numerics]
+        assert (z == r(r(x) * 2).astype(np.float16)).all(), numerics
+    # A helper without a grid is no program, but a sequence may hand it a view.
+    sequence = (
+        VIEWS
+        + """
+func.func @main(%x: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %c5 = arith.constant 5 : index
+  %xv = call @view(%x) : (index) -> memref<5x7xf16>
+  %zv = call @view(%z) : (index) -> memref<5x7xf16>
+  call @rows(%xv, %zv, %c0, %c5) : (memref<5x7xf16>, memref<5x7xf16>, index, index) -> ()
+  return
+}
+"""
+    )
+    for numerics, z in everywhere(
+        folder, sequence.replace("@kernel", "private @kernel"), [x, x * 0], "z"
+    ):
+        r = ROUND[numerics]
+        assert (z == r(r(x) * 2).astype(np.float16)).all(), numerics
+    outside = VIEWS.replace("%c5 = arith.constant 5", "%c5 = arith.constant 6")
+    grow = "".join(
+        f"func.func private @g{i}(%n: index) {{\n"
+        + f"  func.call @g{i + 1}(%n) : (index) -> ()\n" * 2
+        + "  return\n}\n"
+        for i in range(40)
+    )
+    grow += "func.func private @g40(%n: index) {\n  return\n}\n"
+    for wrong, entry, message in [
+        (
+            VIEWS.replace(
+                "  %d = ktdp.load",
+                "  func.call @double(%from, %to) : (!ktdp.access_tile<1x7xindex>, "
+                "!ktdp.access_tile<1x7xindex>) -> ()\n  %d = ktdp.load",
+            ),
+            "kernel",
+            "error: recursive calls are not supported",
+        ),
+        (
+            sequence.replace(
+                "%n: index) {", "%n: index) attributes {grid = [1]} {"
+            ).replace(
+                "%i) : (memref<5x7xf16>, index)", "%i) : (memref<5x7xf16>, index)"
+            ),
+            "main",
+            "error: argument type is not supported: 'memref<5x7xf16>'",
+        ),
+        (
+            outside,
+            "kernel",
+            "access: coordinate 5 of view dimension 0 is outside its range 0 to 4",
+        ),
+        (
+            VIEWS.replace(
+                "  return\n}\nfunc.func @kernel",
+                "  func.call @g0(%n) : (index) -> ()\n  return\n}\nfunc.func @kernel",
+            )
+            + grow,
+            "kernel",
+            "error: helper functions in place of their calls make more than 1048576 operations",
+        ),
+    ]:
+        fails(folder, wrong, [x, x], [message], "--entry", entry)
+
+
 def reshapes(folder: str) -> None:
     """The shape from elements, a constant, and from memory."""
     x = np.arange(12, dtype=np.float32)
