@@ -35,6 +35,14 @@ def slices(events, category):
     return [e for e in events if e.get("cat") == category and e["ph"] == "X"]
 
 
+def on_four_threads(run):
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def assert_no_overlap(kernels):
     lanes = defaultdict(list)
     for kernel in kernels:
@@ -171,11 +179,7 @@ def test_many_threads_and_streams(operands, tmp_path):
                 work(operands, operands)
 
     with profile(activities=BOTH) as prof:
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        on_four_threads(run)
     kernels = slices(export(prof, tmp_path), "kernel")
     assert len(kernels) == 4 * 8 * 3
     lanes = assert_no_overlap(kernels)
@@ -316,11 +320,7 @@ def test_transfers_of_many_threads_follow_each_other(tmp_path):
             host.to("spyre").cpu()
 
     with profile(activities=BOTH) as prof:
-        threads = [threading.Thread(target=run) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        on_four_threads(run)
     copies = slices(export(prof, tmp_path), "gpu_memcpy")
     assert len(copies) == 4 * 10 * 2
     assert len(assert_no_overlap(copies)) == 1

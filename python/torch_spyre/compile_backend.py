@@ -64,12 +64,16 @@ class CompiledPart:
     arguments: list[int]
     #: How each result is made: an _C.OutputInfo.
     results: list[Any]
-    #: Whether inputs were compiled as lying where _C.shift_views() moves them.
-    is_shifted: bool = True
     dump: _dump.PartDump | None = None
 
-    def run(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """Runs the program; returns its results as tensors."""
+    def run(
+        self, inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
+    ) -> list[torch.Tensor]:
+        """Runs the program; returns its results as tensors.
+
+        ``moves`` says per input how far it was compiled from where it lies, as
+        ``_C.shift_views()`` does.
+        """
         outputs = [
             _C.empty_with_layout(sizes, strides, dtype, layout, device=inputs[0].device)
             if inputs
@@ -81,10 +85,7 @@ class CompiledPart:
             self.dump.save_inputs(
                 self.graph.argument_names, storages, self.graph.outputs
             )
-        shifts = [(0, 0)] * len(storages)
-        if self.is_shifted:
-            all_shifts = _C.shift_views(inputs)
-            shifts = [all_shifts[i] for i in self.arguments]
+        shifts = [moves[i] for i in self.arguments]
         self.graph.run(storages, outputs, [device for _, device in shifts])
         if self.dump is not None:
             self.dump.save_report(self.report())
@@ -108,18 +109,17 @@ class CompiledPart:
 
 
 def _input_key(
-    inputs: Sequence[torch.Tensor], is_shifted: bool
+    inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
 ) -> tuple[tuple, list[StorageSpec], list[int]]:
     """Key of a kind of inputs, their distinct storages, and each input's one.
 
-    Ends in a TensorSpec per input, moved by ``_C.shift_views()`` if wanted.
+    Ends in a TensorSpec per input, moved as ``moves`` says.
     """
     groups: dict[int, int] = {}
     storages: list[StorageSpec] = []
     owner: list[int] = []
     specs = []
-    shifts = _C.shift_views(inputs) if is_shifted else [(0, 0)] * len(inputs)
-    for tensor, (shift, _) in zip(inputs, shifts, strict=True):
+    for tensor, (shift, _) in zip(inputs, moves, strict=True):
         identity, _, home_sizes, home_strides, layout, dtype = _C.tensor_info(tensor)
         if identity not in groups:
             groups[identity] = len(storages)
@@ -134,7 +134,7 @@ def _input_key(
             )
         owner.append(groups[identity])
         specs.append(TensorSpec.of(tensor, shift))
-    key = (tuple(storages), tuple(owner), is_shifted, tuple(specs))
+    key = (tuple(storages), tuple(owner), tuple(specs))
     return key, storages, owner
 
 
@@ -168,29 +168,34 @@ class _CompiledStep:
         inputs = [_on_device(env[node]) for node in self.inputs]
         # A dump runs on the storages that it keeps; what SuperDSC can say may
         # copy whole storages.
-        is_shifted = _dump.dump_dir() is None and not (
+        is_moved = _dump.dump_dir() is None and not (
             self.options.get("superdsc_compatible")
             or self.options.get("through_superdsc")
         )
-        key, storages, owner = _input_key(inputs, is_shifted)
+        moves = _C.shift_views(inputs) if is_moved else [(0, 0)] * len(inputs)
+        kind, storages, owner = _input_key(inputs, moves)
+        key = (is_moved, *kind)
         part = self.parts.get(key)
         if part is None:
             with _lock:
                 part = self.parts.get(key)
                 if part is None:
-                    part = self._compile_or_split(key, storages, owner)
+                    part = self._compile_or_split(key[-1], storages, owner)
                     self.parts[key] = part
         if isinstance(part, _Refused):
             for step in part.steps:
                 step.run(env)
             return
-        env.update(zip(self.outputs, part.run(inputs), strict=True))
+        env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
 
     def _compile_or_split(
-        self, key: tuple, storages: list[StorageSpec], owner: list[int]
+        self,
+        specs: Sequence[TensorSpec],
+        storages: list[StorageSpec],
+        owner: list[int],
     ) -> CompiledPart | _Refused:
         try:
-            part = self._compile(key[-1], storages, owner)
+            return self._compile(specs, storages, owner)
         except _C.SpyreError as error:
             # What the user asked for in particular is done or an error.
             if (
@@ -203,8 +208,6 @@ class _CompiledStep:
             if self._exceeds_memory():
                 raise
             return self._split(str(error))
-        part.is_shifted = key[-2]
-        return part
 
     def _exceeds_memory(self) -> bool:
         """Whether a value is larger than a device, on which nothing can run it."""

@@ -60,41 +60,37 @@ Value KernelBuilder::combine(OpBuilder &b, Value accumulated,
   }
 }
 
+/// Whether (a, aIndex) wins over (b, bIndex): NaN beats every number, as in
+/// PyTorch, and the lower index wins a tie.
+static Value comesBefore(ScalarBuilder &s, bool isMax, Value a, Value aIndex,
+                         Value b, Value bIndex) {
+  Value isBetter = isMax ? s.lt(b, a) : s.lt(a, b);
+  Value isTie = s.eq(a, b);
+  if (isa<FloatType>(a.getType())) {
+    Value aIsNan = s.isNan(a), bIsNan = s.isNan(b);
+    isBetter =
+        s.logicalOr(isBetter, s.logicalAnd(aIsNan, s.logicalNot(bIsNan)));
+    isTie = s.logicalOr(isTie, s.logicalAnd(aIsNan, bIsNan));
+  }
+  return s.logicalOr(isBetter, s.logicalAnd(isTie, s.lt(aIndex, bIndex)));
+}
+
 SmallVector<Value> KernelBuilder::combineArg(OpBuilder &b, Value bestValue,
                                              Value bestIndex, Value value,
                                              Value index) const {
   ScalarBuilder s(b, loc);
-  bool isMax = combiner == Combiner::ArgMax;
-  Value isBetter = isMax ? s.lt(bestValue, value) : s.lt(value, bestValue);
-  Value isTie = s.eq(value, bestValue);
-  if (isa<FloatType>(value.getType())) {
-    // NaN beats every number, as in PyTorch.
-    Value valueIsNan = s.isNan(value), bestIsNan = s.isNan(bestValue);
-    isBetter = s.logicalOr(isBetter,
-                           s.logicalAnd(valueIsNan, s.logicalNot(bestIsNan)));
-    isTie = s.logicalOr(isTie, s.logicalAnd(valueIsNan, bestIsNan));
-  }
-  Value take =
-      s.logicalOr(isBetter, s.logicalAnd(isTie, s.lt(index, bestIndex)));
+  Value take = comesBefore(s, combiner == Combiner::ArgMax, value, index,
+                           bestValue, bestIndex);
   return {s.select(take, value, bestValue), s.select(take, index, bestIndex)};
 }
 
 /// Of (value, index) only what comes after `previous` in the order that
 /// combineArg looks for; the worst of all otherwise.
-static std::pair<Value, Value> hideTaken(ScalarBuilder &s, Value value,
-                                         Value index, Value previousValue,
-                                         Value previousIndex, Value worst,
-                                         Value last) {
-  Value isLess = s.lt(value, previousValue);
-  Value isTie = s.eq(value, previousValue);
-  if (isa<FloatType>(value.getType())) {
-    Value valueIsNan = s.isNan(value), previousIsNan = s.isNan(previousValue);
-    isLess = s.logicalOr(isLess,
-                         s.logicalAnd(previousIsNan, s.logicalNot(valueIsNan)));
-    isTie = s.logicalOr(isTie, s.logicalAnd(valueIsNan, previousIsNan));
-  }
+static std::pair<Value, Value>
+hideTaken(ScalarBuilder &s, bool isMax, Value value, Value index,
+          Value previousValue, Value previousIndex, Value worst, Value last) {
   Value isLeft =
-      s.logicalOr(isLess, s.logicalAnd(isTie, s.lt(previousIndex, index)));
+      comesBefore(s, isMax, previousValue, previousIndex, value, index);
   return {s.select(isLeft, value, worst), s.select(isLeft, index, last)};
 }
 
@@ -173,7 +169,8 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
         element = s.convert(element, accumulated.getType());
         if (!previous.empty())
           std::tie(element, index) = hideTaken(
-              s, element, index, arguments[numInputs], arguments[numInputs + 1],
+              s, combiner == Combiner::ArgMax, element, index,
+              arguments[numInputs], arguments[numInputs + 1],
               arith::ConstantOp::create(b, loc, getIdentity(element.getType())),
               s.constantInt(index.getType(), kNoIndex));
         return combineArg(b, accumulated, arguments[firstOut + 1], element,

@@ -120,43 +120,20 @@ LogicalResult SequenceBuilder::addArguments() {
   SmallVector<DictionaryAttr> attributes;
   for (BlockArgument argument : planned.getArguments()) {
     unsigned number = argument.getArgNumber();
-    LayoutAttrInterface layout = getLayout(argument.getType());
-    auto type = dyn_cast<MemRefType>(argument.getType());
     // SG-TO-KTIR-C1
-    if (!layout || !type)
-      return planned.emitError()
-             << "argument " << number
-             << " must be a memref whose memory space is a layout, but is "
-             << argument.getType();
-    std::optional<::spyre::HostDtype> dtype =
-        getHostDtype(type.getElementType());
-    // SG-TO-KTIR-C1
-    if (!dtype)
-      return planned.emitError()
-             << "argument " << number << " of element type "
-             << type.getElementType() << ", which no host type is";
-    SmallVector<int64_t> strides;
-    if (auto attribute = planned.getArgAttrOfType<DenseI64ArrayAttr>(
-            number, SpyreGraphDialect::getHostStridesAttrName())) {
-      strides = llvm::to_vector(attribute.asArrayRef());
-    } else {
-      strides.assign(type.getRank(), 1);
-      for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
-        strides[dim - 1] =
-            strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
-    }
+    FailureOr<HostArgument> host = getHostArgument(planned, number);
+    if (failed(host))
+      return failure();
+    ArrayRef<int64_t> shape = host->type.getShape();
     auto transfer = ktdp::LayoutAttr::get(
-        context, layout.getDeviceSize(type.getShape()),
-        layout.getStrideMap(type.getShape(), strides),
-        ::spyre::toString(layout.getDataFormat()), ::spyre::toString(*dtype),
-        type.getShape(), strides);
-    auto name = planned.getArgAttrOfType<StringAttr>(
-        number, SpyreGraphDialect::getNameAttrName());
-    if (!name)
-      name = builder.getStringAttr("arg" + Twine(number));
+        context, host->layout.getDeviceSize(shape),
+        host->layout.getStrideMap(shape, host->strides),
+        ::spyre::toString(host->layout.getDataFormat()),
+        ::spyre::toString(host->dtype), shape, host->strides);
     attributes.push_back(builder.getDictionaryAttr(
         {builder.getNamedAttr("ktdp.layout", transfer),
-         builder.getNamedAttr("ktdp.name", name)}));
+         builder.getNamedAttr("ktdp.name",
+                              builder.getStringAttr(host->name))}));
     body->getArgument(number).setLoc(argument.getLoc());
     starts[argument] = body->getArgument(number);
   }

@@ -162,42 +162,23 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
 
 LogicalResult GraphWriter::describeArguments() {
   for (BlockArgument argument : function.getArguments()) {
-    unsigned number = argument.getArgNumber();
-    auto type = dyn_cast<MemRefType>(argument.getType());
-    LayoutAttrInterface layout = getLayout(argument.getType());
-    if (!type || !layout)
-      return function.emitError()
-             << "argument " << number
-             << " must be a memref whose memory space is a layout, but is "
-             << argument.getType();
-    std::optional<::spyre::HostDtype> dtype =
-        getHostDtype(type.getElementType());
-    if (!dtype)
-      return function.emitError()
-             << "argument " << number << " of element type "
-             << type.getElementType() << ", which no host type is";
+    FailureOr<HostArgument> host =
+        getHostArgument(function, argument.getArgNumber());
+    if (failed(host))
+      return failure();
     ManifestTensor tensor;
-    auto name = function.getArgAttrOfType<StringAttr>(
-        number, SpyreGraphDialect::getNameAttrName());
-    tensor.name = name ? name.str() : "arg" + std::to_string(number);
-    tensor.dtype = *dtype;
-    tensor.shape = type.getShape().vec();
-    if (auto strides = function.getArgAttrOfType<DenseI64ArrayAttr>(
-            number, SpyreGraphDialect::getHostStridesAttrName())) {
-      tensor.strides = strides.asArrayRef().vec();
-    } else {
-      tensor.strides.assign(type.getRank(), 1);
-      for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
-        tensor.strides[dim - 1] =
-            tensor.strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
-    }
-    if (auto relative = dyn_cast<LayoutAttr>(layout)) {
+    tensor.name = host->name;
+    tensor.dtype = host->dtype;
+    tensor.shape = host->type.getShape().vec();
+    tensor.strides.assign(host->strides.begin(), host->strides.end());
+    if (auto relative = dyn_cast<LayoutAttr>(host->layout)) {
       tensor.order = relative.getOrder().vec();
       tensor.sparse = relative.getSparse();
     } else {
-      SmallVector<int64_t> deviceSize = layout.getDeviceSize(tensor.shape);
+      SmallVector<int64_t> deviceSize =
+          host->layout.getDeviceSize(tensor.shape);
       SmallVector<int64_t> strideMap =
-          layout.getStrideMap(tensor.shape, tensor.strides);
+          host->layout.getStrideMap(tensor.shape, tensor.strides);
       tensor.deviceSize.assign(deviceSize.begin(), deviceSize.end());
       tensor.strideMap.assign(strideMap.begin(), strideMap.end());
     }

@@ -4,7 +4,6 @@
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 
 #include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 using ::spyre::HostDtype;
@@ -42,6 +41,40 @@ std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
     if (getElementType(type.getContext(), dtype) == type)
       return dtype;
   return std::nullopt;
+}
+
+FailureOr<spyre_graph::HostArgument>
+spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
+  Type argument = function.getArgument(number).getType();
+  auto type = dyn_cast<MemRefType>(argument);
+  LayoutAttrInterface layout = getLayout(argument);
+  if (!type || !layout)
+    return function.emitError()
+           << "argument " << number
+           << " must be a memref whose memory space is a layout, but is "
+           << argument;
+  std::optional<HostDtype> dtype = getHostDtype(type.getElementType());
+  if (!dtype)
+    return function.emitError()
+           << "argument " << number << " of element type "
+           << type.getElementType() << ", which no host type is";
+  auto name = function.getArgAttrOfType<StringAttr>(
+      number, SpyreGraphDialect::getNameAttrName());
+  HostArgument result{type,
+                      layout,
+                      *dtype,
+                      name ? name.str() : "arg" + std::to_string(number),
+                      {}};
+  if (auto strides = function.getArgAttrOfType<DenseI64ArrayAttr>(
+          number, SpyreGraphDialect::getHostStridesAttrName())) {
+    result.strides = llvm::to_vector(strides.asArrayRef());
+    return result;
+  }
+  result.strides.assign(type.getRank(), 1);
+  for (int64_t dim = type.getRank() - 1; dim > 0; --dim)
+    result.strides[dim - 1] =
+        result.strides[dim] * std::max<int64_t>(type.getDimSize(dim), 1);
+  return result;
 }
 
 std::string spyre_graph::getSourceLine(Location loc) {

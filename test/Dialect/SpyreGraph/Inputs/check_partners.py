@@ -9,11 +9,10 @@ plans that fail.
 """
 
 import pathlib
-import random
-import subprocess
 import sys
 
 import numpy as np
+from plan_runner import main, run_plan
 
 EXTENTS = [1, 2, 3, 7, 31, 63, 64, 65, 100, 127, 130, 251, 509]
 REDUCED = [1, 63, 64, 65, 129, 251, 509, 1031]
@@ -144,23 +143,10 @@ def check(rng, folder: pathlib.Path) -> str | None:
     numbers = np.random.default_rng(rng.randrange(1 << 30))
     make = rng.choice([make_matmul, make_reduction])
     text, values, expected = make(rng, numbers)
-    plan, program = folder / "plan.mlir", folder / "program.mlir"
-    plan.write_text(text)
-    run = ["spyre-run", program]
-    for number, value in enumerate(values):
-        path = folder / f"in{number}.npy"
-        np.save(path, value)
-        run += ["--arg", path]
-    passes = ["--spyre-verify-plan", "--convert-spyre-graph-to-ktir", "--ktdp-strict"]
-    for step in (
-        ["spyre-opt", plan, *passes, "-o", program],
-        [*run, "--arg", "zeros", "--check=full", "--out-dir", folder],
-        [*run, "--arg", "zeros", "--predict-only"],
-    ):
-        done = subprocess.run(step, capture_output=True, text=True, check=False)
-        if done.returncode:
-            return done.stderr
-    found = np.load(folder / "out0.npy").astype(float)
+    found = run_plan(text, values, folder)
+    if isinstance(found, str):
+        return found
+    found = found.astype(float)
     # One rounding to 10 bits; two where a sum is subtracted.
     bound = 2.0**-9 * np.maximum(np.abs(expected), np.abs(expected).max(initial=1))
     wrong = ~(np.abs(found - expected) <= bound)
@@ -169,18 +155,5 @@ def check(rng, folder: pathlib.Path) -> str | None:
     return None
 
 
-def main() -> int:
-    seed, count, folder = int(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
-    folder.mkdir(parents=True, exist_ok=True)
-    failures = 0
-    for number in range(count):
-        difference = check(random.Random(seed * 1000003 + number), folder)
-        if difference:
-            failures += 1
-            print(f"seed {seed}, plan {number}: {difference}")
-            print((folder / "plan.mlir").read_text())
-    return 1 if failures else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check))

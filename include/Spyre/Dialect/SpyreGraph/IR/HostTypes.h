@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- HostTypes.h - Element types and lines of the host ---------*- C++
-//-*-===//
+//===- HostTypes.h - Element types and lines of the host --------*- C++ -*-===//
 
 #ifndef SPYRE_DIALECT_SPYREGRAPH_IR_HOSTTYPES_H
 #define SPYRE_DIALECT_SPYREGRAPH_IR_HOSTTYPES_H
 
 #include "Spyre/Device/DataFormat.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Location.h"
-#include "mlir/IR/Types.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <optional>
 #include <string>
@@ -19,6 +20,21 @@ namespace mlir::spyre_graph {
 Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);
 /// The inverse; nothing for other types.
 std::optional<::spyre::HostDtype> getHostDtype(Type type);
+
+/// What the host knows of a function's argument.
+struct HostArgument {
+  MemRefType type;
+  LayoutAttrInterface layout;
+  ::spyre::HostDtype dtype;
+  std::string name;
+  /// In elements; row-major where the function does not say.
+  SmallVector<int64_t> strides;
+};
+
+/// Describes an argument of a planned function. An error, at the function, for
+/// one that is no memref with a layout or whose element type is no host type.
+FailureOr<HostArgument> getHostArgument(FunctionOpInterface function,
+                                        unsigned number);
 
 /// The innermost line of source, "file:line", or nothing.
 std::string getSourceLine(Location loc);
