@@ -138,11 +138,19 @@ def test_average_pooling(name, size, arguments, keywords, is_compiled):
     assert_units(run(x.to("spyre")).cpu(), function(device_value(x)), 1)
 
 
+#: With windows that overlap, that leave gaps, and that begin outside.
+MAX_POOLS = [
+    ("max_pool1d", (2, 3, 65), (3,), {"stride": 2}),
+    ("max_pool2d", (2, 3, 9, 7), ((3, 2),), {"stride": (1, 3), "padding": (1, 0)}),
+    ("max_pool2d", (1, 2, 9, 8), (2,), {"ceil_mode": True, "padding": 1}),
+    ("max_pool2d", (3, 7, 9), (2,), {"stride": 1, "dilation": (3, 2)}),
+]
+
+
 @pytest.mark.parametrize(
-    ("name", "size", "arguments", "keywords"),
-    [p for p in POOLS if "adaptive" not in p[0]],
+    ("name", "size", "arguments", "keywords"), [*POOLS, *MAX_POOLS]
 )
-def test_gradients_of_average_pooling(name, size, arguments, keywords):
+def test_gradients_of_pooling(name, size, arguments, keywords):
     def gradient(x, seed):
         x = x.detach().requires_grad_()
         y = getattr(functional, name)(x, *arguments, **keywords)

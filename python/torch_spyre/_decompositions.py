@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from torch_spyre import _C, _elementary, _fused_ops, _windows
+from torch_spyre import _C, _elementary, _fused_ops, _recurrent, _windows
 
 _aten = torch.ops.aten
 #: What batch norm becomes in graphs; not among PyTorch's core decompositions.
@@ -43,6 +43,7 @@ def decompositions() -> dict[Any, Callable]:
         **get_decompositions(_BATCH_NORMS),
         **_elementary.DECOMPOSITIONS,
         **_windows.DECOMPOSITIONS,
+        **_recurrent.DECOMPOSITIONS,
         **_fused_ops.DECOMPOSITIONS,
         **_fused_ops.GRAPH_DECOMPOSITIONS,
         **_fused_ops.RANDOM_DECOMPOSITIONS,

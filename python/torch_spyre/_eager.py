@@ -22,7 +22,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
-from torch_spyre import _C, _cache, _elementary, _windows
+from torch_spyre import _C, _cache, _elementary, _recurrent, _windows
 from torch_spyre._decompositions import (
     all_decompositions,
     decompositions,
@@ -34,7 +34,11 @@ from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 RETRY = True
 
 #: Run as they are: PyTorch may see something else in the operator.
-OWN = {**_elementary.DECOMPOSITIONS, **_windows.DECOMPOSITIONS}
+OWN = {
+    **_elementary.DECOMPOSITIONS,
+    **_windows.DECOMPOSITIONS,
+    **_recurrent.DECOMPOSITIONS,
+}
 
 _log = logging.getLogger("torch_spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
@@ -272,8 +276,9 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     metas = tree_map(to_meta, values)
     try:
         results = call.invoke(metas, _stored_dtype(call, arguments), "meta")
-    except NotImplementedError:
-        # PyTorch has no meta function: the overrideable convolutions.
+    except (NotImplementedError, AttributeError):
+        # PyTorch has no meta function (the overrideable convolutions, GRU), or one
+        # that trips over absent biases (LSTM).
         if call.functional not in OWN:
             raise
         results = OWN[call.functional](*metas)

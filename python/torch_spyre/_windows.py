@@ -34,6 +34,26 @@ def _pad(x: Tensor, before: Shape, after: Shape, value: float = 0.0) -> Tensor:
     return aten.constant_pad_nd(x, pairs[::-1], value) if any(pairs) else x
 
 
+def _pad_for_windows(
+    x: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    dilation: Shape,
+    before: Shape,
+    out: Shape,
+    value: float = 0.0,
+) -> Tensor:
+    """Pads, or cuts, the last dimensions to the ``out`` windows from -before on."""
+    size = x.shape[-len(kernel) :]
+    after = [
+        (n - 1) * s + (k - 1) * d + 1 - b - length
+        for n, s, k, d, b, length in zip(
+            out, stride, kernel, dilation, before, size, strict=True
+        )
+    ]
+    return _pad(x, before, after, value)
+
+
 def _windows(
     x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
 ) -> list[Tensor]:
@@ -64,15 +84,8 @@ def _columns(
     out: Shape,
 ) -> Tensor:
     """The windows of ``[N, C, *spatial]`` as ``[groups, C / groups * K, N * P]``."""
-    needed = [
-        (n - 1) * s + (k - 1) * d + 1
-        for n, s, k, d in zip(out, stride, kernel, dilation, strict=True)
-    ]
-    after = [
-        n - p - size for n, p, size in zip(needed, padding, x.shape[2:], strict=True)
-    ]
     # [C, N, *spatial]
-    x = _pad(x, padding, after).transpose(0, 1)
+    x = _pad_for_windows(x, kernel, stride, dilation, padding, out).transpose(0, 1)
     columns = torch.stack(_windows(x, kernel, stride, dilation, out), 1)
     return columns.reshape(groups, x.shape[0] // groups * math.prod(kernel), -1)
 
@@ -225,14 +238,9 @@ def _sum_of_windows(
     x: Tensor, kernel: Shape, stride: Shape, before: Shape, out: Shape, edge: float
 ) -> Tensor:
     """Sums, in fp32, over the windows from -before on; outside lies ``edge``."""
-    after = [
-        (n - 1) * s + k - b - size
-        for n, s, k, b, size in zip(
-            out, stride, kernel, before, x.shape[-len(kernel) :], strict=True
-        )
-    ]
-    x = _pad(x, before, after, edge)
-    views = _windows(x, kernel, stride, [1] * len(kernel), out)
+    ones = [1] * len(kernel)
+    x = _pad_for_windows(x, kernel, stride, ones, before, out, edge)
+    views = _windows(x, kernel, stride, ones, out)
     total = views[0].float()
     for view in views[1:]:
         total = total + view
@@ -321,8 +329,59 @@ def _average_pool_backward(count: int) -> Callable:
     return backward
 
 
+def _max_pool_backward(count: int) -> Callable:
+    def backward(
+        gradient: Tensor,
+        x: Tensor,
+        kernel: Shape,
+        stride: Shape,
+        padding: Shape,
+        dilation: Shape,
+        ceil_mode: bool,
+        indices: Tensor,
+    ) -> Tensor:
+        """Each window's gradient goes where ``indices``, of ``x``'s last dimensions
+        in row-major order, says that its maximum lies.
+        """
+        kernel, padding = _spread(kernel, count), _spread(padding, count)
+        stride, dilation = _spread(stride or kernel, count), _spread(dilation, count)
+        first, size = x.dim() - count, x.shape[-count:]
+        gradient = gradient.float()
+        total = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
+        for position in itertools.product(*(range(k) for k in kernel)):
+            starts = [
+                p * step - b
+                for p, step, b in zip(position, dilation, padding, strict=True)
+            ]
+            index = 0
+            for d, (start, s) in enumerate(zip(starts, stride, strict=True)):
+                n = gradient.shape[first + d]
+                own = torch.arange(n, device=x.device) * s + start
+                own = own.reshape(n, *[1] * (count - 1 - d))
+                index = index * size[d] + own
+            part = torch.where(indices == index, gradient, 0.0)
+            part = _spaced(part, stride, first)
+            after = [
+                n - start - length
+                for n, start, length in zip(
+                    size, starts, part.shape[first:], strict=True
+                )
+            ]
+            total = total + _pad(part, starts, after)
+        return total.to(x.dtype)
+
+    return backward
+
+
 #: Windows of different sizes are averaged one by one.
 _MAX_ADAPTIVE = 64
+
+
+def _adaptive_windows(size: int, count: int) -> list[tuple[int, int]]:
+    """Start and length of each of ``count`` windows that cover a dimension."""
+    starts = [i * size // count for i in range(count)]
+    ends = [-(-(i + 1) * size // count) for i in range(count)]
+    return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
 
 
 def _adaptive_average_pool(count: int) -> Callable:
@@ -331,26 +390,50 @@ def _adaptive_average_pool(count: int) -> Callable:
             return NotImplemented
         result = x.float()
         for dim, n in enumerate(out, x.dim() - count):
-            size = x.shape[dim]
-            parts = []
-            for i in range(n):
-                start, end = i * size // n, -(-(i + 1) * size // n)
-                parts.append(
-                    result.narrow(dim, start, end - start).mean(dim, keepdim=True)
-                )
+            parts = [
+                result.narrow(dim, start, length).mean(dim, keepdim=True)
+                for start, length in _adaptive_windows(x.shape[dim], n)
+            ]
             result = torch.cat(parts, dim)
         return result.to(x.dtype)
 
     return pool
 
 
+def _adaptive_average_pool_backward(count: int) -> Callable:
+    def backward(gradient: Tensor, x: Tensor) -> Tensor:
+        out = gradient.shape[-count:]
+        if max(out) > _MAX_ADAPTIVE:
+            return NotImplemented
+        result = gradient.float()
+        for dim, n in enumerate(out, x.dim() - count):
+            size = x.shape[dim]
+            shape = [*result.shape[:dim], size, *result.shape[dim + 1 :]]
+            total = torch.zeros(shape, dtype=torch.float32, device=x.device)
+            for i, (start, length) in enumerate(_adaptive_windows(size, n)):
+                part = result.narrow(dim, i, 1) / length
+                part = part.expand(*shape[:dim], length, *shape[dim + 1 :])
+                rest = [0] * (len(shape) - dim - 1)
+                total = total + _pad(
+                    part, [start, *rest], [size - start - length, *rest]
+                )
+            result = total
+        return result.to(x.dtype)
+
+    return backward
+
+
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._adaptive_avg_pool2d.default: _adaptive_average_pool(2),
+    aten._adaptive_avg_pool2d_backward.default: _adaptive_average_pool_backward(2),
     aten._adaptive_avg_pool3d.default: _adaptive_average_pool(3),
+    aten._adaptive_avg_pool3d_backward.default: _adaptive_average_pool_backward(3),
     aten.avg_pool2d.default: _average_pool(2),
     aten.avg_pool2d_backward.default: _average_pool_backward(2),
     aten.avg_pool3d.default: _average_pool(3),
     aten.avg_pool3d_backward.default: _average_pool_backward(3),
+    aten.max_pool2d_with_indices_backward.default: _max_pool_backward(2),
+    aten.max_pool3d_with_indices_backward.default: _max_pool_backward(3),
     aten.convolution.default: convolution,
     aten.convolution_overrideable.default: convolution,
     aten.convolution_backward.default: _backward_with_sizes,
