@@ -96,21 +96,18 @@ void replaceGenerators(const c10::OperatorHandle &op,
       type = optional->getElementType();
     if (type->kind() != c10::TypeKind::GeneratorType)
       continue;
-    at::Generator generator;
-    if (arguments[i].isNone()) {
-      c10::DeviceIndex index = currentDevice();
-      for (size_t j = first; j < arguments.size(); ++j)
-        forEachTensor(arguments[j], [&](const at::Tensor &tensor) {
-          if (tensor.device().type() == kSpyre)
-            index = tensor.device().index();
-        });
-      generator = defaultGenerator(index);
-    } else {
-      generator = arguments[i].toGenerator();
-    }
-    TORCH_CHECK(generator.device().type() == kSpyre,
-                "expected a 'spyre' generator, found one of device ",
-                generator.device());
+    c10::DeviceIndex index = currentDevice();
+    for (size_t j = first; j < arguments.size(); ++j)
+      forEachTensor(arguments[j], [&](const at::Tensor &tensor) {
+        if (tensor.device().type() == kSpyre)
+          index = tensor.device().index();
+      });
+    at::Generator generator = arguments[i].isNone()
+                                  ? defaultGenerator(index)
+                                  : arguments[i].toGenerator();
+    TORCH_CHECK(generator.device() == c10::Device(kSpyre, index),
+                "expected a generator of spyre:", static_cast<int>(index),
+                ", found one of ", generator.device());
     arguments[i] = generator.get<SpyreGeneratorImpl>()->nextCPUGenerator();
   }
 }

@@ -34,9 +34,9 @@ public:
     at::Generator source = generator && generator->defined()
                                ? *generator
                                : defaultGenerator(index);
-    TORCH_CHECK(source.device().type() == kSpyre,
-                "expected a 'spyre' generator, found one of device ",
-                source.device());
+    TORCH_CHECK(source.device() == c10::Device(kSpyre, index),
+                "expected a generator of spyre:", static_cast<int>(index),
+                ", found one of ", source.device());
     auto *state = source.get<SpyreGeneratorImpl>();
     std::lock_guard<std::mutex> lock(state->mutex_);
     seed = state->current_seed();

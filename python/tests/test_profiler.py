@@ -153,6 +153,19 @@ def test_averages_have_device_times(operands):
     assert "SPYRE" in prof.key_averages().table()
 
 
+def test_the_older_profiler(operands, capfd):
+    """torch.autograd.profiler times operators by events of the device."""
+    x = operands[0]
+    with torch.autograd.profiler.profile(use_device="spyre") as trace:
+        y = x + 1
+        torch.ones(3).add(1)
+        assert y.is_spyre
+    added = [e for e in trace.function_events if e.name == "aten::add"]
+    assert added[0].device_time_total > 0
+    assert "SPYRE" in trace.key_averages().table()
+    assert "Exception in RecordFunction" not in capfd.readouterr().err
+
+
 def test_memory_events(operands, tmp_path):
     with profile(activities=BOTH, profile_memory=True) as prof:
         before = torch.spyre.memory_allocated()

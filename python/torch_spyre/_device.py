@@ -193,6 +193,16 @@ class Stream(torch.Stream):
         """The least and the greatest priority."""
         return 0, -1
 
+    def record_event(self, event: torch.Event | None = None) -> torch.Event:
+        """Record an event, by default a new one, behind the stream's work."""
+        if event is None:
+            event = Event(device=self.device)
+        event.record(self)
+        return event
+
+    def __repr__(self) -> str:
+        return f"<torch.spyre.Stream device={self.device} id={self.id}>"
+
     @property
     def id(self) -> int:
         """0 for the default stream, 1 to 32 of low, 33 to 64 of high priority."""
@@ -233,18 +243,24 @@ def stream(stream: torch.Stream | None) -> AbstractContextManager[Any]:
     return nullcontext() if stream is None else stream
 
 
-def current_stream(device: Device = None) -> torch.Stream:
-    """The current stream of a device in the calling thread."""
-    return torch.accelerator.current_stream(torch.device("spyre", _index(device)))
-
-
-def default_stream(device: Device = None) -> torch.Stream:
-    """The stream that is current unless another was set."""
-    return torch.Stream(
-        stream_id=0,
-        device_index=_index(device),
+def _stream_of(stream_id: int, index: int) -> Stream:
+    return Stream(
+        stream_id=stream_id,
+        device_index=index,
         device_type=torch._C._autograd.DeviceType.PrivateUse1.value,
     )
+
+
+def current_stream(device: Device = None) -> Stream:
+    """The current stream of a device in the calling thread."""
+    index = _index(device)
+    found = torch.accelerator.current_stream(torch.device("spyre", index))
+    return _stream_of(found.stream_id, index)
+
+
+def default_stream(device: Device = None) -> Stream:
+    """The stream that is current unless another was set."""
+    return _stream_of(0, _index(device))
 
 
 def set_stream(stream: torch.Stream) -> None:
@@ -364,6 +380,11 @@ def mem_get_info(device: Device = None) -> tuple[int, int]:
 # --- registration ----------------------------------------------------------------
 
 
+OutOfMemoryError = torch.OutOfMemoryError
+
+_MEMORY_NAMES = frozenset(
+    ["memory_snapshot", "memory_stats_as_nested_dict", "memory_summary"]
+)
 _INDUCTOR_NAMES = frozenset(
     ["Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"]
 )
@@ -376,6 +397,10 @@ def __getattr__(name: str) -> Any:
         import importlib
 
         return importlib.import_module(f"torch_spyre.{name}")
+    if name in _MEMORY_NAMES:
+        from torch_spyre import memory
+
+        return getattr(memory, name)
     if name == "default_generators":
         return tuple(_C._get_default_generator(i) for i in range(device_count()))
     if name in _INDUCTOR_NAMES:

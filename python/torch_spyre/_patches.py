@@ -21,6 +21,7 @@ _tensor_to = torch.Tensor.to
 _module_to = torch.nn.Module.to
 _empty = torch.empty
 _tensor_str = torch._tensor_str._tensor_str
+_dlpack_device = torch.Tensor.__dlpack_device__
 _unscale = torch.amp.GradScaler.unscale_
 
 # Ids of the parameters that a running nn.Module.to stores with dimension
@@ -194,6 +195,15 @@ def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
         self._scale = scale
 
 
+def dlpack_device(self: torch.Tensor) -> tuple[Any, int]:
+    """torch.Tensor.__dlpack_device__, which only knows the device's first name."""
+    if self.device.type != "spyre":
+        return _dlpack_device(self)
+    from torch.utils.dlpack import DLDeviceType
+
+    return DLDeviceType.kDLExtDev, self.device.index
+
+
 def _local(reduce: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """How a tensor or storage is sent to another process, refused for spyre's."""
 
@@ -223,6 +233,7 @@ def install() -> None:
     """Put the replacements in place."""
     _refuse_sharing()
     torch.Tensor.to = to
+    torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.nn.Module.to = module_to
     torch.nn.Module.spyre = module_spyre

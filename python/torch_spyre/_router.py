@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which compiler ``torch.compile`` without a backend uses.
+"""What Dynamo learns about spyre once it is imported.
 
-Graphs that touch spyre tensors come to this package, all others go to Inductor
-as they would without it.
+Which compiler ``torch.compile`` without a backend uses: graphs that touch spyre
+tensors come to this package, all others go to Inductor as they would without it.
+And the device's functions, by its DeviceInterface.
 """
 
 from __future__ import annotations
@@ -17,8 +18,6 @@ from typing import Any
 
 import torch
 from torch.utils import _pytree
-
-_REGISTRY = "torch._dynamo.backends.registry"
 
 
 def _is_on_spyre(value: Any) -> bool:
@@ -63,13 +62,31 @@ def _set_default(registry: ModuleType) -> None:
         registry.set_default_backend(spyre_or_inductor)
 
 
-class _AfterRegistry(importlib.abc.MetaPathFinder):
-    """Sets the default once Dynamo is imported, which ``import torch`` does not do."""
+def _register_interface(device_interface: ModuleType) -> None:
+    from torch_spyre._interface import make_interface
+
+    interface = make_interface(device_interface.DeviceInterface)
+    device_interface.register_interface_for_device("spyre", interface)
+    for index in range(torch.spyre.device_count() if torch.spyre.is_available() else 0):
+        device_interface.register_interface_for_device(f"spyre:{index}", interface)
+
+
+_HOOKS: dict[str, Callable[[ModuleType], None]] = {
+    "torch._dynamo.backends.registry": _set_default,
+    "torch._dynamo.device_interface": _register_interface,
+}
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Calls a hook once a module is imported, which ``import torch`` does not do."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def find_spec(
         self, fullname: str, path: Any, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != _REGISTRY:
+        if fullname != self._name:
             return None
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)
@@ -79,15 +96,16 @@ class _AfterRegistry(importlib.abc.MetaPathFinder):
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            _set_default(module)
+            _HOOKS[fullname](module)
 
         spec.loader.exec_module = exec_module
         return spec
 
 
 def install() -> None:
-    """Become the default backend, now or as soon as Dynamo is imported."""
-    if _REGISTRY in sys.modules:
-        _set_default(sys.modules[_REGISTRY])
-    else:
-        sys.meta_path.insert(0, _AfterRegistry())
+    """Tell Dynamo, now or as soon as it is imported."""
+    for name, hook in _HOOKS.items():
+        if name in sys.modules:
+            hook(sys.modules[name])
+        else:
+            sys.meta_path.insert(0, _AfterImport(name))
