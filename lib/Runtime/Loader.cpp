@@ -366,6 +366,32 @@ LogicalResult FunctionLoader::loadOp(Operation *op) {
 // Functions and modules
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// Makes an argument a value of its type: integers have to fit, signed or
+/// unsigned; floats are rounded.
+class ArgumentInstr : public Instr {
+public:
+  int slot = 0;
+  Elem elem = Elem::Index;
+
+  void run(Core &core) const override {
+    Scalar &value = core.scalars[slot];
+    if (isFloat(elem)) {
+      value.f = core.roundScalar(value.f, elem);
+      return;
+    }
+    int64_t limit = int64_t(1) << bitWidth(elem);
+    if (value.i < -(limit / 2) || value.i >= limit)
+      core.fail(location, "argument is " + std::to_string(value.i) +
+                              ", which does not fit " + elemName(elem));
+    value.i &= limit - 1;
+    if (elem != Elem::I1 && value.i >= limit / 2)
+      value.i -= limit;
+  }
+  void trace(Core &core) const override { run(core); }
+};
+} // namespace
+
 LogicalResult FunctionLoader::load(func::FuncOp op) {
   if (!op.getBody().hasOneBlock())
     return op->emitError("functions of more than one block are not supported");
@@ -378,6 +404,15 @@ LogicalResult FunctionLoader::load(func::FuncOp op) {
              << ", expected index, an integer, a float or a run-time argument "
                 "of these";
     function.argSlots.push_back(scalarSlot(arg));
+    auto runtimeArg = dyn_cast<ktdp::RuntimeArgType>(arg.getType());
+    Elem elem = *elemOf(runtimeArg ? runtimeArg.getValueType() : arg.getType());
+    if (isWide(elem) || elem == Elem::F32)
+      continue;
+    auto instr = std::make_unique<ArgumentInstr>();
+    instr->location = locations.get(arg.getLoc());
+    instr->slot = function.argSlots.back();
+    instr->elem = elem;
+    function.body.instrs.push_back(std::move(instr));
   }
   return loadBlock(op.getBody().front(), function.body);
 }

@@ -111,7 +111,7 @@ static int parseCount(const std::string &flag, const std::string &text) {
 
 static Options parseOptions(int argc, char **argv) {
   Options o;
-  bool printDevice = false;
+  bool printDevice = false, printHelp = false;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
     std::optional<std::string> inlineValue;
@@ -120,16 +120,17 @@ static Options parseOptions(int argc, char **argv) {
         inlineValue = flag.substr(equal + 1);
         flag.resize(equal);
       }
+    bool hasValue = false;
     auto value = [&]() -> std::string {
-      if (inlineValue)
-        return *inlineValue;
-      if (i + 1 >= argc)
+      hasValue = true;
+      if (!inlineValue && i + 1 < argc)
+        inlineValue = argv[++i];
+      if (!inlineValue || inlineValue->empty())
         usageError(flag + " expects a value");
-      return argv[++i];
+      return *inlineValue;
     };
     if (flag == "--help" || flag == "-h") {
-      std::cout << kUsage;
-      std::exit(0);
+      printHelp = true;
     } else if (flag == "--entry") {
       o.entry = value();
     } else if (flag == "--arg") {
@@ -145,8 +146,6 @@ static Options parseOptions(int argc, char **argv) {
         throw Error("--device: the device model reads non-numbers as "
                     "infinities only, found \"nonNumber\": \"nan\"");
     } else if (flag == "--print-device-spec") {
-      if (inlineValue)
-        usageError(flag + " takes no value");
       printDevice = true;
     } else if (flag == "--threads") {
       o.threads = parseCount(flag, value());
@@ -198,6 +197,12 @@ static Options parseOptions(int argc, char **argv) {
     } else {
       usageError("more than one program: '" + flag + "'");
     }
+    if (inlineValue && !hasValue)
+      usageError(flag + " takes no value");
+  }
+  if (printHelp) {
+    std::cout << kUsage;
+    std::exit(0);
   }
   if (printDevice) {
     std::cout << (o.device ? *o.device : DeviceSpec()).toJson();
@@ -413,7 +418,8 @@ static int64_t scalarValue(const ArgumentInfo &info, const std::string &text) {
   errno = 0;
   if (info.isFloat) {
     float value = std::strtof(start, &end);
-    if (text.empty() || *end)
+    bool isTooLarge = errno == ERANGE && std::isinf(value);
+    if (text.empty() || *end || isTooLarge)
       throw Error("argument '" + info.name + "': expected a number, found '" +
                   text + "'");
     uint32_t bits;

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import kernels as k
 import numpy as np
+from check_modes import fails
 from check_ops import Float
-from programs import function, load, ok
+from programs import ROUND, function, load, ok, store
 
 M, N = 5, 7
 INT_TYPES = {
@@ -459,3 +460,42 @@ def check_type(folder: str, name: str) -> None:
 def types(folder: str) -> None:
     for name in [*FLOAT_TYPES, *INT_TYPES]:
         check_type(folder, name)
+
+
+def scalars(folder: str) -> None:
+    """Scalar arguments: integers fit their type, floats are rounded to it."""
+
+    def program(kind: str) -> str:
+        text = function(
+            "z",
+            f"""%r = tensor.splat %n : tensor<3x{kind}>
+    {store("z", (3,), kind, "r")}""",
+        )
+        return text.replace("@f(", f"@f(%n: {kind}, ")
+
+    for kind, dtype in INT_TYPES.items():
+        if kind in ("i64", "index"):
+            continue
+        bits = 1 if kind == "i1" else np.dtype(dtype).itemsize * 8
+        z = np.zeros(3, dtype)
+        for n in {-(2**bits) // 2, -1, 0, 1, 2**bits // 2, 2**bits - 1}:
+            ok(k.run(folder, program(kind), [n, z]))
+            expected = np.full(3, n).astype(dtype)
+            assert (k.result(folder, "z") == expected).all(), (kind, n)
+        for n in (-(2**bits) // 2 - 1, 2**bits):
+            message = f"error: argument is {n}, which does not fit {kind}"
+            fails(folder, program(kind), [n, z], [message])
+
+    # 1 + 2^-10 lies between two numbers of DL16 and is one of IEEE half.
+    exact = function(
+        "z",
+        f"""%w = arith.extf %n : f16 to f32
+    %r = tensor.splat %w : tensor<3xf32>
+    {store("z", (3,), "f32", "r")}""",
+    ).replace("@f(", "@f(%n: f16, ")
+    for numerics, rounded in ROUND.items():
+        for n in (1 + 2.0**-10, 1 + 2.0**-12, -0.1):
+            flags = ["--numerics", numerics]
+            ok(k.run(folder, exact, [n, np.zeros(3, np.float32)], *flags))
+            expected = rounded(np.full(3, n, np.float32))
+            assert (k.result(folder, "z") == expected).all(), (n, flags)

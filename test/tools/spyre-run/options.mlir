@@ -30,6 +30,12 @@
 // NOFILE: absent.mlir: error: No such file or directory
 // RUN: not spyre-run %s --frobnicate 2>&1 | FileCheck %s --check-prefix=FLAG
 // FLAG: error: unknown option '--frobnicate'
+// RUN: not spyre-run %s --timing=no 2>&1 | FileCheck %s --check-prefix=NO-VALUE
+// NO-VALUE: error: --timing takes no value
+// RUN: not spyre-run %s --json "" 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: error: --json expects a value
+// RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 1e40 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=LARGE
+// LARGE: error: argument 'factor': expected a number, found '1e40'
 // RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
 // CHECK-MODE: error: --check expects none, bounds or full, found 'most'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
