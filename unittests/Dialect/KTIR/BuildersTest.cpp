@@ -55,6 +55,22 @@ protected:
   func::FuncOp func;
 };
 
+// KTDP-ACCESS_TILE-C2. Text cannot say it: the parser takes no negative size.
+TEST_F(BuildersTest, AccessTilesHaveNoNegativeSize) {
+  std::string message;
+  ScopedDiagnosticHandler handler(
+      &context, [&](Diagnostic &diagnostic) { message = diagnostic.str(); });
+  auto make = [&](int64_t size) {
+    return AccessTileType::getChecked([&] { return emitError(loc); }, &context,
+                                      ArrayRef<int64_t>{4, size},
+                                      Type(builder.getIndexType()));
+  };
+  EXPECT_FALSE(make(-3));
+  EXPECT_EQ(message, "tile dimension size must be dynamic or >= 0");
+  EXPECT_TRUE(make(0));
+  EXPECT_TRUE(make(ShapedType::kDynamic));
+}
+
 TEST_F(BuildersTest, DenseView) {
   auto view = ConstructMemoryViewOp::create(
       builder, loc, arg(0), ArrayRef<int64_t>{2, 100, 64}, builder.getF16Type(),
