@@ -5,15 +5,9 @@ import copy
 
 import pytest
 import torch
-import torch_spyre
 from numerics import assert_like_oracle, compiled, device_value, oracle, rms
 
-
-@pytest.fixture(autouse=True)
-def no_fallback():
-    torch_spyre.reset_fallback_report()
-    yield
-    assert torch_spyre.fallback_report() == {}
+pytestmark = pytest.mark.usefixtures("no_fallback")
 
 
 CASES = {

@@ -5,7 +5,6 @@ import copy
 
 import pytest
 import torch
-import torch_spyre
 from numerics import (
     assert_contraction,
     assert_like_oracle,
@@ -17,12 +16,7 @@ from numerics import (
 )
 from torch.nn import functional
 
-
-@pytest.fixture(autouse=True)
-def no_fallback():
-    torch_spyre.reset_fallback_report()
-    yield
-    assert torch_spyre.fallback_report() == {}
+pytestmark = pytest.mark.usefixtures("no_fallback")
 
 
 def half(*sizes):
