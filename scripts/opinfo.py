@@ -27,10 +27,12 @@ error is at most twice that of an oracle that rounds after every ATen operator
 (spec/numerics.md). Samples are those of a fixed seed.
 
   scripts/opinfo.py [--only NAME ...] [--limit N] [--backward | --both]
-                    [--state FILE] [--json FILE] [--doc FILE]
+                    [--state FILE] [--json FILE] [--doc FILE] [--commit ID]
 
---state FILE keeps the results in FILE.forward and FILE.backward; a run that was
-stopped goes on from there. With --no-run what they hold is reported.
+The page names the commit of this clone; --commit names another, where the results
+were made elsewhere. --state FILE keeps the results in FILE.forward and
+FILE.backward; a run that was stopped goes on from there. With --no-run what they
+hold is reported.
 
 Prints numerator and denominator, and every entry that is not native. Exits with
 1 if anything is wrong.
@@ -207,8 +209,18 @@ def _section(results: dict[str, Any], kind: str) -> list[str]:
     return [*lines, ""]
 
 
+def head() -> str:
+    """The commit of this clone, or "unknown"."""
+    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return result.stdout.strip() or "unknown"
+
+
 def write_doc(
-    runs: dict[str, dict[str, Any]], path: Path, limits: dict[str, int | None]
+    runs: dict[str, dict[str, Any]],
+    path: Path,
+    limits: dict[str, int | None],
+    commit: str,
 ) -> None:
     """Writes direction -> results as a page."""
     lines = [
@@ -216,7 +228,7 @@ def write_doc(
         "",
         "Written by `scripts/opinfo.py`, which says what the words mean. Eager",
         "operators on fp16 samples of every entry of `op_db` that takes fp16.",
-        "An entry is of the worst kind of its samples.",
+        f"An entry is of the worst kind of its samples. All ran on commit {commit}.",
         "",
     ]
     for direction, results in runs.items():
@@ -248,6 +260,7 @@ def main() -> None:
     parser.add_argument("--no-run", action="store_true", help="report what --state has")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all results")
     parser.add_argument("--doc", type=Path, metavar="FILE", help="Markdown table")
+    parser.add_argument("--commit", metavar="ID", help="what the page says ran")
     parser.add_argument("--work", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -277,7 +290,7 @@ def main() -> None:
     if options.json:
         options.json.write_text(json.dumps(runs, indent=1, sort_keys=True) + "\n")
     if options.doc:
-        write_doc(runs, options.doc, limits)
+        write_doc(runs, options.doc, limits, options.commit or head())
     sys.exit(any(r["kind"] == "wrong" for run in runs.values() for r in run.values()))
 
 

@@ -47,7 +47,7 @@ def test_script(tmp_path):
         *(sys.executable, "-W", "ignore", str(SCRIPT), "--limit", "2", "--both"),
         *("--only", "add", "sort", "double", "empty", "kthvalue"),
         *("--state", str(tmp_path / "state")),
-        *("--json", str(report), "--doc", str(page)),
+        *("--json", str(report), "--doc", str(page), "--commit", "0123abc"),
     ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stderr
@@ -65,6 +65,7 @@ def test_script(tmp_path):
     }
     assert runs["backward"]["double"]["kind"] == "unsupported"
     assert "| native | 2 | 4 |" in page.read_text()
+    assert "on commit 0123abc." in page.read_text()
 
     # What is known is not run again.
     state = tmp_path / "state.forward"
