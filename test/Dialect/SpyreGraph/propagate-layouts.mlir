@@ -306,8 +306,8 @@ func.func private @declared(tensor<4xf16>) -> tensor<4xf16>
 // -----
 
 // The weight [out, in] would have to be turned for x . w^T; the tokens are fewer,
-// so they are turned and the factors exchanged. Few rows fill no stick: there,
-// and where the caller gets the product, nothing is exchanged.
+// so they are turned and the factors exchanged, even if they fill no stick. Where
+// the caller gets the product, nothing is exchanged.
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 // COMPATIBLE-LABEL: func.func @exchanged
 // COMPATIBLE-SAME: (%[[X:.*]]: tensor<128x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
@@ -328,8 +328,8 @@ func.func @exchanged(%x: tensor<128x512xf16, #rows>, %w: tensor<1536x512xf16, #r
 
 // CHECK-LABEL: func.func @few_rows
 // CHECK-SAME: (%[[X:.*]]: tensor<32x512xf16, {{.*}}>, %[[W:.*]]: tensor<1536x512xf16
-// CHECK: %[[T:.*]] = spyre_graph.restickify ins(%[[W]]
-// CHECK: spyre_graph.matmul ins(%[[X]], %[[T]]
+// CHECK: %[[T:.*]] = spyre_graph.restickify ins(%[[X]]
+// CHECK: spyre_graph.matmul ins(%[[W]], %[[T]]
 func.func @few_rows(%x: tensor<32x512xf16, #rows>, %w: tensor<1536x512xf16, #rows>) -> tensor<32x1536xf16> {
   %t = spyre_graph.view %w, affine_map<(i, j) -> (j, i)> : tensor<1536x512xf16, #rows> -> tensor<512x1536xf16>
   %e = tensor.empty() : tensor<32x1536xf16>
@@ -346,4 +346,54 @@ func.func @returned(%x: tensor<128x512xf16, #rows>, %w: tensor<1536x512xf16, #ro
   %e = tensor.empty() : tensor<128x1536xf16>
   %m = spyre_graph.matmul ins(%x, %t : tensor<128x512xf16, #rows>, tensor<512x1536xf16>) outs(%e : tensor<128x1536xf16>) -> tensor<128x1536xf16>
   return %m : tensor<128x1536xf16>
+}
+
+// -----
+
+// Reshape, transpose, reshape: which rows a stick belongs to changes, the sticks
+// do not, so nothing is copied.
+// CHECK-LABEL: func.func @no_op_in_sticks
+// CHECK-NOT: identity
+// CHECK-NOT: restickify
+// CHECK: spyre_graph.exp ins(%arg0
+// CHECK-NOT: identity
+// CHECK-NOT: restickify
+// CHECK: return
+#heads = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @no_op_in_sticks(%x: tensor<100x512xf16, #heads>) -> tensor<800x64xf16> {
+  %a = spyre_graph.view %x, affine_map<(l, h, d) -> (l, h * 64 + d)> : tensor<100x512xf16, #heads> -> tensor<100x8x64xf16>
+  %t = spyre_graph.view %a, affine_map<(h, l, d) -> (l, h, d)> : tensor<100x8x64xf16> -> tensor<8x100x64xf16>
+  %c = tensor.empty() : tensor<8x100x64xf16>
+  %k = spyre_graph.identity ins(%t : tensor<8x100x64xf16>) outs(%c : tensor<8x100x64xf16>) -> tensor<8x100x64xf16>
+  %b = spyre_graph.view %k, affine_map<(i, d) -> (i floordiv 100, i mod 100, d)> : tensor<8x100x64xf16> -> tensor<800x64xf16>
+  %e = tensor.empty() : tensor<800x64xf16>
+  %r = spyre_graph.exp ins(%b : tensor<800x64xf16>) outs(%e : tensor<800x64xf16>) -> tensor<800x64xf16>
+  return %r : tensor<800x64xf16>
+}
+
+// There and back again is where it was.
+// CHECK-LABEL: func.func @back_again
+// CHECK: spyre_graph.exp ins(%arg0
+// CHECK-SAME: maps = [#[[$SAME:.+]], #[[$SAME]]]
+func.func @back_again(%x: tensor<100x512xf16, #heads>) -> tensor<100x512xf16> {
+  %a = spyre_graph.view %x, affine_map<(h, l, d) -> (l, h * 32 + d)> : tensor<100x512xf16, #heads> -> tensor<16x100x32xf16>
+  %t = spyre_graph.view %a, affine_map<(l, h, d) -> (h, l, d)> : tensor<16x100x32xf16> -> tensor<100x16x32xf16>
+  %b = spyre_graph.view %t, affine_map<(l, e) -> (l, e floordiv 32, e mod 32)> : tensor<100x16x32xf16> -> tensor<100x512xf16>
+  %e = tensor.empty() : tensor<100x512xf16>
+  %r = spyre_graph.exp ins(%b : tensor<100x512xf16>) outs(%e : tensor<100x512xf16>) -> tensor<100x512xf16>
+  return %r : tensor<100x512xf16>
+}
+
+// -----
+
+// What the layouts cost, and each copy.
+// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts --remark-policy=all --remarks-filter=spyre-propagate-layouts -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// REMARK: layouts {{.*}}Function=remarks | Remark="layouts are priced at {{[0-9]+}} bytes ({{[0-9]+}} cycles), the least possible"
+// REMARK: copy {{.*}}Function=remarks | Remark="add reads operand {{[01]}} along another stick: a copy of 8192 bytes (32 cycles to write)"
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+func.func @remarks(%x: tensor<64x64xf16, #rows>, %y: tensor<64x64xf16, #columns>) -> tensor<64x64xf16> {
+  %e = tensor.empty() : tensor<64x64xf16>
+  %a = spyre_graph.add ins(%x, %y : tensor<64x64xf16, #rows>, tensor<64x64xf16, #columns>) outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %a : tensor<64x64xf16>
 }

@@ -106,6 +106,47 @@ inline OpInfo exchangeFactors(const OpInfo &info) {
   return exchanged;
 }
 
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// A new tensor of shape `shape` that holds `source` at `map`, made by the copy
+/// operation of this name.
+Value createCopy(OpBuilder &builder, StringRef opName, Location loc,
+                 Value source, AffineMap map, ArrayRef<int64_t> shape,
+                 Attribute layout);
+
+/// What a copy of an operand would be: the source in its own shape, or a
+/// tensor over the loop dimensions that the operand depends on.
+struct CopyPlan {
+  bool hasSourceShape = false;
+  SmallVector<unsigned> loopDims;
+  SmallVector<int64_t> shape;
+  AffineMap sourceMap;
+  LayoutAttr layout;
+  int64_t sizeInBytes;
+  bool operator==(const CopyPlan &other) const {
+    return sourceMap == other.sourceMap && layout == other.layout &&
+           shape == other.shape;
+  }
+};
+
+/// The copy that makes operand `operand` accessible along `stick`.
+CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+/// The layout of a new result: dimensions in order, the one along the stick
+/// last; one element per stick where no dimension runs along it.
+LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick);
+
+/// A layout of the same shape in which indices select along `dim` whole rows of
+/// sticks, or null if `layout` is one.
+LayoutAttr getIndexableLayout(ShapedType type, LayoutAttrInterface layout,
+                              int64_t dim);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUTCHOICES_H

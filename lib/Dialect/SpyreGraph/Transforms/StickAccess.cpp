@@ -182,15 +182,24 @@ static AffineExpr joinRemainder(AffineExpr sum, ArrayRef<int64_t> extents) {
   return {};
 }
 
+AffineMap spyre_graph::joinRemainders(AffineMap map,
+                                      ArrayRef<int64_t> extents) {
+  SmallVector<AffineExpr> results(map.getResults());
+  for (AffineExpr &result : results)
+    while (AffineExpr joined = joinRemainder(result, extents))
+      result = joined;
+  return AffineMap::get(map.getNumDims(), 0, results, map.getContext());
+}
+
 AffineMap spyre_graph::getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
                                       ArrayRef<int64_t> extents) {
   AffineExpr index = getAffineConstantExpr(0, map.getContext());
   for (auto [result, size] : llvm::zip_equal(map.getResults(), shape))
     index = index * size + result;
-  index = simplifyWithRanges(index, extents);
-  while (AffineExpr joined = joinRemainder(index, extents))
-    index = joined;
-  return AffineMap::get(map.getNumDims(), 0, index, map.getContext());
+  return joinRemainders(AffineMap::get(map.getNumDims(), 0,
+                                       simplifyWithRanges(index, extents),
+                                       map.getContext()),
+                        extents);
 }
 
 /// Numbers by which loops must be cut for `expr` to become linear.

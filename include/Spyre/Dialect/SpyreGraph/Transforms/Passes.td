@@ -35,11 +35,17 @@ def SpyrePropagateLayouts
        only rearranges and has one user, is composed into the index maps of its
        users and disappears. Views that leave the function, or are used by anything that
        is not a device operation, are materialised by `spyre_graph.identity`.
-    2. Each result gets a `#spyre_graph.layout` encoding. Ops are visited in
-       order; the candidates for the stick are the loop dimensions that lie
-       along the sticks of the inputs (spec/layouts.md, "Propagation rules"),
-       and the one that costs the fewest bytes of copies, now and in the direct
-       users, is taken. Ops that update a given tensor keep its layout.
+    2. Each result gets a `#spyre_graph.layout` encoding. The candidates for the
+       stick of an op are its result's loop dimensions and those that lie along
+       the sticks of its inputs (spec/layouts.md, "Propagation rules"). Of all
+       ops together those are taken that move the fewest bytes: what ops read
+       and write, and what copies do, each copy once for all who need it. Bytes
+       of tensors inside the function count as a quarter: most of them stay in
+       LX. A result in another layout than its caller expects counts twice. The
+       search is exact unless more than 1024 states have to be kept, and then
+       no worse than the reference's beam (Spyre/Planning/LayoutAssignment.h);
+       a remark says which. Results that have a layout keep it, and ops that
+       update a tensor keep the tensor's.
     3. An input whose stick runs along another loop dimension than the op needs
        is copied by `spyre_graph.restickify`; one whose lane is not 0, v or
        v mod (elements per stick) for a loop dimension v by
@@ -47,9 +53,11 @@ def SpyrePropagateLayouts
        indexed along its stick is copied to another stick, because indices
        cannot select lanes; an updated one is copied back.
 
-    A contraction exchanges its factors where that saves half of the price of
-    its copies, but not with `superdsc-compatible`: in SuperDSC the sticks of a
-    contraction's factors and result lie along k, n and n.
+    A contraction exchanges its factors where that moves less, but not with
+    `superdsc-compatible`: in SuperDSC the sticks of a contraction's factors and
+    result lie along k, n and n. Each copy and each contraction that the matrix
+    unit holds up longer than its data counts as the bytes that device memory
+    moves meanwhile.
 
     The pass never changes values: any index map can be executed, the copies
     are there because the device's ops cannot read across sticks.
@@ -77,6 +85,7 @@ def SpyrePropagateLayouts
               "Copies inserted for accesses inside a stick">,
     Statistic<"numCopiedBytes", "copied-bytes",
               "Device bytes written by inserted copies">,
+    Statistic<"numProven", "proven", "Functions without cheaper layouts">,
   ];
 }
 

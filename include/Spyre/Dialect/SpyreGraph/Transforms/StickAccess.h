@@ -56,6 +56,9 @@ std::optional<SmallVector<int64_t>> getLinearForm(AffineExpr expr,
 AffineMap getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
                          ArrayRef<int64_t> extents);
 
+/// The same map with every q x (e floordiv q) + e mod q in it written as e.
+AffineMap joinRemainders(AffineMap map, ArrayRef<int64_t> extents);
+
 /// Loops of an operation after every loop whose quotient and remainder by a
 /// number are used apart is cut there: the maps in the new loops. Nothing if
 /// that makes no access linear that was not.

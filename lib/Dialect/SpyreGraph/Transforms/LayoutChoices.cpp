@@ -1,0 +1,142 @@
+//===- LayoutChoices.cpp - What an operation asks of layouts ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "LayoutChoices.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+Value spyre_graph::createCopy(OpBuilder &builder, StringRef opName,
+                              Location loc, Value source, AffineMap map,
+                              ArrayRef<int64_t> shape, Attribute layout) {
+  auto type = RankedTensorType::get(
+      shape, cast<ShapedType>(source.getType()).getElementType(), layout);
+  Value empty = tensor::EmptyOp::create(builder, loc, type, ValueRange());
+  OperationState state(loc, opName);
+  state.addOperands({source, empty});
+  state.addTypes(type);
+  AffineMap initMap =
+      AffineMap::getMultiDimIdentityMap(shape.size(), builder.getContext());
+  state.addAttribute("maps", builder.getAffineMapArrayAttr({map, initMap}));
+  state.addAttribute("extents", builder.getDenseI64ArrayAttr(shape));
+  return builder.create(state)->getResult(0);
+}
+
+/// The stick dimension, -1 for one element per stick, that the source of an
+/// access has to have for the access to run along `stick`; nothing if the
+/// source cannot, or if a copy of what is accessed is smaller. A copy of the
+/// source is read by every loop nest alike (and grouped queries read each
+/// head of keys several times).
+static std::optional<int64_t> getStickOfSourceCopy(AffineMap map,
+                                                   ArrayRef<int64_t> extents,
+                                                   ArrayRef<int64_t> shape,
+                                                   int64_t numAccessed,
+                                                   StickChoice stick) {
+  int64_t numElements = ShapedType::getNumElements(shape);
+  bool isPlain = llvm::all_of(map.getResults(),
+                              llvm::IsaPred<AffineDimExpr, AffineConstantExpr>);
+  if (shape.empty() || numElements > numAccessed ||
+      (numElements == numAccessed && !isPlain))
+    return std::nullopt;
+  if (!stick || !getUsedDims(map, extents).test(*stick))
+    return -1;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+    if (auto loop = dyn_cast<AffineDimExpr>(expr);
+        loop && loop.getPosition() == *stick)
+      return dim;
+  return std::nullopt;
+}
+
+CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
+                               StickChoice stick) {
+  MLIRContext *context = info.op->getContext();
+  Builder builder(context);
+  CopyPlan plan;
+  AffineMap map = simplifyWithRanges(info.maps[operand], info.extents);
+  SmallVector<AffineExpr> renumbered(info.extents.size(),
+                                     builder.getAffineConstantExpr(0));
+  SmallVector<int64_t> order;
+  int64_t stickDim = -1;
+  llvm::SmallBitVector usedDims = getUsedDims(map, info.extents);
+  for (unsigned dim : usedDims.set_bits()) {
+    unsigned position = plan.loopDims.size();
+    renumbered[dim] = builder.getAffineDimExpr(position);
+    if (stick && *stick == dim)
+      stickDim = position;
+    else
+      order.push_back(position);
+    plan.loopDims.push_back(dim);
+    plan.shape.push_back(info.extents[dim]);
+  }
+  bool sparse = stickDim < 0 && !order.empty();
+  if (stickDim >= 0)
+    order.push_back(stickDim);
+  plan.sourceMap =
+      map.replaceDimsAndSymbols(renumbered, {}, plan.loopDims.size(), 0);
+  auto type = cast<ShapedType>(info.op->getOperand(operand).getType());
+  if (std::optional<int64_t> sourceStick =
+          getStickOfSourceCopy(map, info.extents, type.getShape(),
+                               ShapedType::getNumElements(plan.shape), stick)) {
+    plan.hasSourceShape = true;
+    plan.shape = llvm::to_vector(type.getShape());
+    plan.sourceMap = AffineMap::getMultiDimIdentityMap(type.getRank(), context);
+    sparse = *sourceStick < 0;
+    order.clear();
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (dim != *sourceStick)
+        order.push_back(dim);
+    if (!sparse)
+      order.push_back(*sourceStick);
+  }
+  plan.layout = LayoutAttr::get(context, order, type.getElementType(), sparse);
+  plan.sizeInBytes = getSizeInBytes(plan.layout, plan.shape);
+  return plan;
+}
+
+LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
+  auto type = cast<ShapedType>(info.op->getResult(0).getType());
+  int64_t stickDim = stick ? info.getInitDim(*stick) : -1;
+  // One element fills no stick either way; the default says so simplest.
+  bool single =
+      type.getRank() == 0 ||
+      llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= 1; });
+  bool indexed =
+      info.indirect && info.indirect->operand == info.getInitNumber();
+  if (stickDim < 0 && !indexed && (single || info.getInitNumber() == 0))
+    return LayoutAttr::getDefault(type);
+  SmallVector<int64_t> order;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != stickDim)
+      order.push_back(dim);
+  if (stickDim >= 0)
+    order.push_back(stickDim);
+  return LayoutAttr::get(type.getContext(), order, type.getElementType(),
+                         /*sparse=*/stickDim < 0);
+}
+
+LayoutAttr spyre_graph::getIndexableLayout(ShapedType type,
+                                           LayoutAttrInterface layout,
+                                           int64_t dim) {
+  SmallVector<::spyre::DeviceDim> deviceDims =
+      layout.getDeviceDims(type.getShape());
+  unsigned parts = llvm::count_if(deviceDims, [&](const auto &deviceDim) {
+    return deviceDim.hostDim == dim;
+  });
+  if (parts == 1 && deviceDims.back().hostDim != dim)
+    return nullptr;
+  int64_t stickDim = -1;
+  SmallVector<int64_t> order;
+  for (int64_t other = 0; other < type.getRank(); ++other)
+    if (other != dim && type.getDimSize(other) > 1)
+      stickDim = other;
+  for (int64_t other = 0; other < type.getRank(); ++other)
+    if (other != stickDim)
+      order.push_back(other);
+  if (stickDim >= 0)
+    order.push_back(stickDim);
+  return LayoutAttr::get(type.getContext(), order, type.getElementType(),
+                         /*sparse=*/stickDim < 0);
+}

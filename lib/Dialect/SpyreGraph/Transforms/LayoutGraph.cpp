@@ -1,0 +1,351 @@
+//===- LayoutGraph.cpp - Layouts of a whole function ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "LayoutGraph.h"
+#include "Spyre/Device/CostModel.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Of a tensor that is made and read here: most of them stay in LX or are made
+/// tile by tile, so their bytes count as a quarter (a guess) of those that must
+/// come from device memory or go there.
+static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
+
+/// Bytes of the sticks that an access touches, each once.
+static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
+                                const LaneAccess &access,
+                                LayoutAttrInterface layout) {
+  constexpr int64_t kStickBytes = 128;
+  int64_t lanes = getStickElements(layout), sticks = 1;
+  llvm::SmallBitVector used = getUsedDims(info.maps[operand], info.extents);
+  for (unsigned dim : used.set_bits())
+    sticks *= access.isVariable(dim)
+                  ? llvm::divideCeilSigned(info.extents[dim], lanes)
+                  : info.extents[dim];
+  if (access.kind == LaneAccess::Irregular)
+    sticks = llvm::divideCeilSigned(sticks, lanes);
+  return std::min(
+      sticks * kStickBytes,
+      getSizeInBytes(layout, getShape(info.op->getOperand(operand))));
+}
+
+int64_t LayoutGraph::getBytes(double seconds) const {
+  return static_cast<int64_t>(seconds * spec.effectiveMemoryBytesPerSecond);
+}
+
+const LayoutChoice &LayoutGraph::getChoice(SpyreOpInterface op) const {
+  unsigned node = nodeOf.lookup(op->getResult(0));
+  return nodes[node].choices[assignment.choices[node]];
+}
+
+void LayoutGraph::solve() {
+  func.walk<WalkOrder::PreOrder>([&](SpyreOpInterface op) {
+    if (op->getNumResults() == 1)
+      addOp(op);
+  });
+  assignment = ::spyre::planning::assignLayouts(problem);
+}
+
+/// What is not computed here has its layout.
+unsigned LayoutGraph::getNode(Value value) {
+  auto [known, isNew] = nodeOf.try_emplace(value, nodes.size());
+  if (isNew) {
+    LayoutChoice given;
+    given.layout = getLayout(value.getType());
+    Node &node = nodes.emplace_back();
+    node.choices.push_back(given);
+    node.isInside = value.getDefiningOp<tensor::EmptyOp>() != nullptr;
+    problem.values.push_back({{0}, {}, {}});
+  }
+  return known->second;
+}
+
+SmallVector<LayoutAttrInterface, 4> LayoutGraph::getLayouts(Value value) {
+  SmallVector<LayoutAttrInterface, 4> layouts;
+  for (const LayoutChoice &choice : nodes[getNode(value)].choices)
+    if (!llvm::is_contained(layouts, choice.layout))
+      layouts.push_back(choice.layout);
+  return layouts;
+}
+
+void LayoutGraph::addOp(SpyreOpInterface op) {
+  OpInfo info(op);
+  for (Value input : op.getSpyreInputs())
+    getNode(input);
+  Value init = op.getSpyreInit();
+  bool updates = getLayout(init.getType()) || nodeOf.contains(init);
+  SmallVector<LayoutChoice, 4> choices;
+  if (!updates)
+    choices = getChoices(info);
+  else if (init.getDefiningOp<tensor::EmptyOp>())
+    addChoicesOfUpdate(info, getLayout(init.getType()), -1, choices);
+  else
+    for (auto [number, choice] : llvm::enumerate(nodes[getNode(init)].choices))
+      addChoicesOfUpdate(info, choice.layout, number, choices);
+
+  bool inside = !updates || nodes[getNode(init)].isInside;
+  unsigned number = nodes.size();
+  nodeOf[op->getResult(0)] = number;
+  problem.values.emplace_back();
+  for (const LayoutChoice &choice : choices)
+    problem.values.back().prices.push_back(getOwnPrice(info, choice));
+  nodes.push_back({std::move(choices), {}, inside});
+  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+    addUse(info, operand, number);
+  if (updates && !init.getDefiningOp<tensor::EmptyOp>())
+    addUse(info, info.getInitNumber(), number);
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+bool LayoutGraph::canExchange(const OpInfo &info) const {
+  return !superdscCompatible && !llvm::is_contained(info.extents, 0);
+}
+
+SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
+  SmallVector<LayoutChoice, 4> choices;
+  auto add = [&](StickChoice stick, bool isExchanged = false) {
+    LayoutChoice choice;
+    choice.stick = stick;
+    choice.layout = getResultLayout(info, stick);
+    choice.isExchanged = isExchanged;
+    choice.bindsInputs = !isCopy(info.op);
+    choices.push_back(choice);
+  };
+  if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
+    add(MatmulSticks(info).n);
+    // The result must stay in the function, whose callers expect its usual
+    // layout.
+    if (canExchange(info) &&
+        llvm::all_of(info.op->getUsers(), llvm::IsaPred<SpyreOpInterface>))
+      add(MatmulSticks(exchangeFactors(info)).n, /*isExchanged=*/true);
+    return choices;
+  }
+  SmallVector<StickChoice> sticks;
+  auto addStick = [&](StickChoice stick) {
+    if (!llvm::is_contained(sticks, stick))
+      sticks.push_back(stick);
+  };
+  // Dimensions along the sticks of inputs first: of equal prices the first
+  // choice is taken.
+  bool canAllBeZero = info.getInitNumber() > 0;
+  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
+    bool canBeZero = false;
+    for (LayoutAttrInterface layout :
+         getLayouts(info.op->getOperand(operand))) {
+      if (info.isExempt(operand, layout)) {
+        canBeZero = true;
+        continue;
+      }
+      LaneAccess access = info.getAccess(operand, layout);
+      canBeZero |= access.kind == LaneAccess::Zero;
+      if (access.kind == LaneAccess::Variable &&
+          (info.getInitDim(access.dim) >= 0 ||
+           !info.maps.back().isFunctionOfDim(access.dim)))
+        addStick(access.dim);
+    }
+    canAllBeZero &= canBeZero;
+  }
+  if (canAllBeZero)
+    addStick(std::nullopt);
+  for (unsigned number = info.maps.back().getNumResults(); number-- > 0;)
+    for (unsigned dim = 0; dim < info.extents.size(); ++dim)
+      if (info.extents[dim] > 1 &&
+          info.getInitDim(dim) == static_cast<int64_t>(number))
+        addStick(dim);
+  if (sticks.empty())
+    addStick(std::nullopt);
+  for (StickChoice stick : sticks)
+    add(stick);
+  return choices;
+}
+
+void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
+                                     LayoutAttrInterface layout, int initChoice,
+                                     SmallVectorImpl<LayoutChoice> &choices) {
+  LayoutChoice choice;
+  choice.layout = layout;
+  choice.initChoice = initChoice;
+  choice.bindsInputs = !isCopy(info.op);
+  // An op that updates rows by indices does so in a layout that has them.
+  LayoutAttrInterface updated = layout;
+  if (info.indirect && info.indirect->operand == info.getInitNumber())
+    if (LayoutAttr indexable = getIndexableLayout(
+            cast<ShapedType>(
+                SpyreOpInterface(info.op).getSpyreInit().getType()),
+            layout, info.indirect->dim))
+      updated = indexable;
+  LaneAccess access = info.getAccess(info.getInitNumber(), updated);
+  if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
+    MatmulSticks sticks(info), exchanged(exchangeFactors(info));
+    choice.isExchanged = canExchange(info) &&
+                         access.kind == LaneAccess::Variable &&
+                         sticks.n != StickChoice(access.dim) &&
+                         exchanged.n == StickChoice(access.dim);
+    choice.stick = choice.isExchanged ? exchanged.n : sticks.n;
+    choices.push_back(choice);
+    return;
+  }
+  if (access.kind == LaneAccess::Irregular) {
+    choice.bindsInputs = false;
+    choices.push_back(choice);
+    return;
+  }
+  if (access.kind == LaneAccess::Variable) {
+    choice.stick = access.dim;
+    choices.push_back(choice);
+    return;
+  }
+  // One element per stick: a reduction may keep the sticks of an input.
+  SmallVector<StickChoice> sticks;
+  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+    for (LayoutAttrInterface input : getLayouts(info.op->getOperand(operand))) {
+      LaneAccess read = info.getAccess(operand, input);
+      if (read.kind == LaneAccess::Variable &&
+          !info.maps.back().isFunctionOfDim(read.dim) &&
+          !llvm::is_contained(sticks, StickChoice(read.dim)))
+        sticks.push_back(read.dim);
+    }
+  sticks.push_back(std::nullopt);
+  for (StickChoice stick : sticks) {
+    choice.stick = stick;
+    choices.push_back(choice);
+  }
+}
+
+std::optional<StickChoice> LayoutGraph::getRequired(const OpInfo &info,
+                                                    const LayoutChoice &choice,
+                                                    unsigned operand) {
+  if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
+    if (!choice.isExchanged)
+      return MatmulSticks(info).getFor(operand);
+    unsigned exchanged = operand < 2 ? 1 - operand : operand;
+    return MatmulSticks(exchangeFactors(info)).getFor(exchanged);
+  }
+  if (!choice.bindsInputs)
+    return std::nullopt;
+  return choice.stick;
+}
+
+//===----------------------------------------------------------------------===//
+// Prices
+//===----------------------------------------------------------------------===//
+
+int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
+                                 const LayoutChoice &choice) const {
+  Value result = info.op->getResult(0);
+  int64_t size = getSizeInBytes(choice.layout, getShape(result));
+  int64_t price = getBytesInside(size);
+  // What leaves the function is expected in its usual layout, or is copied to
+  // where it belongs: of the callers every other one will have to copy it.
+  for (OpOperand &use : result.getUses()) {
+    if (isa<SpyreOpInterface>(use.getOwner()))
+      continue;
+    auto update =
+        dyn_cast<bufferization::MaterializeInDestinationOp>(use.getOwner());
+    LayoutAttrInterface expected =
+        update ? getLayout(update.getDest().getType())
+               : LayoutAttrInterface(LayoutAttr::getDefault(
+                     cast<ShapedType>(result.getType())));
+    price = size + (choice.layout != expected ? size : 0);
+  }
+  if (SpyreOpInterface(info.op).getLayoutRule() != LayoutRule::Matmul ||
+      llvm::is_contained(info.extents, 0))
+    return price;
+  // The matrix unit computes whole sticks along k and n. It works while data
+  // moves: only what it takes longer counts.
+  OpInfo asChosen = choice.isExchanged ? exchangeFactors(info) : info;
+  MatmulSticks sticks(asChosen);
+  int64_t lanes = getStickElements(choice.layout), moved = price;
+  double macs = 1, rows = 1;
+  for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
+    bool isPadded =
+        sticks.k == StickChoice(dim) || sticks.n == StickChoice(dim);
+    macs *=
+        isPadded ? llvm::alignTo(info.extents[dim], lanes) : info.extents[dim];
+    if (info.getInitDim(dim) >= 0 && !asChosen.maps[1].isFunctionOfDim(dim))
+      rows *= info.extents[dim];
+  }
+  if (!sticks.n || info.extents[*sticks.n] == 1)
+    macs *= lanes;
+  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+    moved += getSizeInBytes(LayoutAttr::getDefault(cast<ShapedType>(
+                                info.op->getOperand(operand).getType())),
+                            getShape(info.op->getOperand(operand)));
+  int64_t computed = getBytes(::spyre::ptSeconds(
+      macs / static_cast<double>(spec.numCores), rows, spec));
+  return price + std::max<int64_t>(computed - moved, 0);
+}
+
+LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
+                                              unsigned operand, unsigned used,
+                                              unsigned usedChoice,
+                                              const LayoutChoice &choice) {
+  Problem::Way way;
+  LayoutAttrInterface layout = nodes[used].choices[usedChoice].layout;
+  Value value = info.op->getOperand(operand);
+  auto type = cast<ShapedType>(value.getType());
+  int64_t setup = getBytes(2 * spec.transferSetupSeconds);
+  bool isInit = operand == info.getInitNumber();
+  if (isInit && choice.initChoice >= 0 &&
+      choice.initChoice != static_cast<int>(usedChoice)) {
+    way.price = Problem::kImpossible;
+    return way;
+  }
+  // Indices cannot select lanes: a copy for this op alone, and back if the op
+  // updates it.
+  if (info.indirect && info.indirect->operand == operand) {
+    if (LayoutAttr indexable =
+            getIndexableLayout(type, layout, info.indirect->dim))
+      way.price = (isInit ? 2 : 1) *
+                  (getSizeInBytes(layout, type.getShape()) +
+                   getSizeInBytes(indexable, type.getShape()) + setup);
+    return way;
+  }
+  if (isInit)
+    return way;
+  LaneAccess access = info.getAccess(operand, layout);
+  bool inside = nodes[used].isInside;
+  int64_t read = getAccessedBytes(info, operand, access, layout);
+  way.price = inside ? getBytesInside(read) : read;
+  std::optional<StickChoice> required = getRequired(info, choice, operand);
+  if (!required || info.isExempt(operand, layout) ||
+      llvm::is_contained(info.extents, 0) ||
+      isCompatible(access, info.maps[operand], info.extents, *required))
+    return way;
+
+  CopyPlan plan = planCopy(info, operand, *required);
+  if (plan.hasSourceShape)
+    read = getSizeInBytes(layout, type.getShape());
+  way.price = getBytesInside(plan.sizeInBytes);
+  Node &node = nodes[used];
+  for (auto [number, copy] : llvm::enumerate(node.copies))
+    if (copy.block == info.op->getBlock() && copy.choice == usedChoice &&
+        copy.plan == plan) {
+      way.copy = number;
+      return way;
+    }
+  way.copy = node.copies.size();
+  problem.values[used].copyPrices.push_back(
+      (inside ? getBytesInside(read) : read) +
+      getBytesInside(plan.sizeInBytes) + setup);
+  node.copies.push_back({info.op->getBlock(), std::move(plan), usedChoice});
+  return way;
+}
+
+void LayoutGraph::addUse(const OpInfo &info, unsigned operand, unsigned user) {
+  unsigned used = nodeOf.lookup(info.op->getOperand(operand));
+  Problem::Use use;
+  use.value = used;
+  for (unsigned usedChoice = 0; usedChoice < nodes[used].choices.size();
+       ++usedChoice)
+    for (const LayoutChoice &choice : nodes[user].choices)
+      use.ways.push_back(getWay(info, operand, used, usedChoice, choice));
+  problem.values[user].uses.push_back(std::move(use));
+}

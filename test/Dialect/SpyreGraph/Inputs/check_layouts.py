@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the layouts that the compiler chooses with all others of small graphs.
+
+Usage: check_layouts.py SEED COUNT. Of each random graph every assignment of layouts to
+results is a function of its own, whose results have their layout given; the compiler
+prices all of them, and the graph without given layouts must cost what the cheapest does
+(and not less: the price must be that of an assignment). Exits with 1 if it does not.
+"""
+
+import itertools
+import random
+import re
+import subprocess
+import sys
+
+REMARK = re.compile(
+    r'Function=(\w+) \| Remark="layouts are priced at (\d+) bytes \(\d+ cycles\), the '
+    r'(least possible|least of those looked at)"'
+)
+SIZES = [3, 64, 130]
+MAX_ASSIGNMENTS = 800
+
+
+def layout(order: tuple[int, ...], sparse: bool = False) -> str:
+    """Of a tensor of f16; the last dimension of `order` lies along the sticks."""
+    text = ", ".join(map(str, order))
+    return f"#spyre_graph.layout<order = [{text}]{', sparse' * sparse}, SEN169_FP16>"
+
+
+def tensor(shape: tuple[int, ...], text: str = "") -> str:
+    sizes = "x".join(map(str, shape))
+    return f"tensor<{sizes}xf16{', ' + text if text else ''}>"
+
+
+class Graph:
+    """Operations on matrices, each a function of what its operands' types are."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.shapes: list[tuple[int, int]] = []
+        self.ops: list[tuple[str, list[tuple[int, bool]], str]] = []
+        self.arguments: list[str] = []
+        for _ in range(rng.randint(1, 3)):
+            order = rng.choice([(0, 1), (1, 0)])
+            self.shapes.append((rng.choice(SIZES), rng.choice(SIZES)))
+            self.arguments.append(layout(order, rng.random() < 0.1))
+        for _ in range(rng.randint(2, 6)):
+            self.add()
+
+    def shape(self, value: tuple[int, bool]) -> tuple[int, int]:
+        number, turned = value
+        rows, columns = self.shapes[number]
+        return (columns, rows) if turned else (rows, columns)
+
+    def add(self) -> None:
+        values = [(n, t) for n in range(len(self.shapes)) for t in (False, True)]
+        a = self.rng.choice(values)
+        rows, columns = self.shape(a)
+        kind = self.rng.choice(["exp", "sum", "add", "add", "mul", "matmul", "matmul"])
+        if kind == "sum":
+            dim = self.rng.randrange(2)
+            kept = (1, columns) if dim == 0 else (rows, 1)
+            return self.append("sum", [a], f"{{dims = array<i64: {dim}>}}", kept)
+        if kind == "matmul":
+            others = [v for v in values if self.shape(v)[0] == columns]
+            if others and columns > 1:
+                b = self.rng.choice(others)
+                return self.append("matmul", [a, b], "", (rows, self.shape(b)[1]))
+            kind = "exp"
+        if kind != "exp":
+            fitting = {(rows, columns), (rows, 1), (1, columns)}
+            others = [v for v in values if self.shape(v) in fitting]
+            b = self.rng.choice(others)
+            return self.append(kind, [a, b], "", (rows, columns))
+        return self.append("exp", [a], "", (rows, columns))
+
+    def append(self, kind, inputs, attributes, shape) -> None:
+        self.ops.append((kind, inputs, attributes))
+        self.shapes.append(shape)
+
+    def layouts(self, number: int) -> list[str]:
+        """Those that the result of operation `number` may have."""
+        value = number + len(self.arguments)
+        shape = self.shapes[value]
+        sticks = [dim for dim in (1, 0) if shape[dim] > 1]
+        if self.ops[number][0] == "matmul":
+            # Along n, or along m with the factors exchanged, if it stays inside.
+            is_read = any(
+                value == source for _, ins, _ in self.ops for source, _ in ins
+            )
+            return [layout((0, 1))] + [layout((1, 0))] * (is_read and shape[0] > 1)
+        every = [layout((1 - dim, dim)) for dim in sticks]
+        # One element has the usual layout.
+        return [*every, layout((0, 1), bool(sticks))]
+
+    def print(self, name: str, given: tuple[str, ...] | None) -> str:
+        count = len(self.arguments)
+        types = [
+            tensor(s, a) for s, a in zip(self.shapes, self.arguments, strict=False)
+        ]
+        types += [
+            tensor(shape, given[i] if given else "")
+            for i, shape in enumerate(self.shapes[count:])
+        ]
+        lines = []
+        for i, (kind, inputs, attributes) in enumerate(self.ops):
+            operands = []
+            for j, (source, turned) in enumerate(inputs):
+                operands.append((f"%{source}", types[source]))
+                if turned:
+                    view = tensor(self.shape((source, True)))
+                    lines.append(
+                        f"%t{i}_{j} = spyre_graph.view %{source}, affine_map<(d0, d1) "
+                        f"-> (d1, d0)> : {types[source]} -> {view}"
+                    )
+                    operands[-1] = (f"%t{i}_{j}", view)
+            names, kinds = zip(*operands, strict=True)
+            result = types[count + i]
+            lines.append(f"%e{i} = tensor.empty() : {result}")
+            lines.append(
+                f"%{count + i} = spyre_graph.{kind} ins({', '.join(names)} : "
+                f"{', '.join(kinds)}) outs(%e{i} : {result}) {attributes} -> {result}"
+            )
+        read = {source for _, inputs, _ in self.ops for source, _ in inputs}
+        returned = [n for n in range(count, len(self.shapes)) if n not in read]
+        results = ", ".join(types[n] for n in returned)
+        parameters = ", ".join(f"%{n}: {types[n]}" for n in range(count))
+        lines.append(f"return {', '.join(f'%{n}' for n in returned)} : {results}")
+        body = "\n  ".join(lines)
+        return f"func.func @{name}({parameters}) -> ({results}) {{\n  {body}\n}}\n"
+
+
+def main() -> int:
+    seed, count = int(sys.argv[1]), int(sys.argv[2])
+    rng = random.Random(seed)
+    differ = priced = 0
+    for number in range(count):
+        graph = Graph(rng)
+        every = list(
+            itertools.product(*(graph.layouts(n) for n in range(len(graph.ops))))
+        )
+        if len(every) > MAX_ASSIGNMENTS:
+            continue
+        text = graph.print("chosen", None)
+        text += "".join(graph.print(f"given{n}", g) for n, g in enumerate(every))
+        result = subprocess.run(
+            ["spyre-opt", "-", "--spyre-propagate-layouts", "-o", "/dev/null"]
+            + ["--remark-policy=all", "--remarks-filter=spyre-propagate-layouts"],
+            input=text,
+            capture_output=True,
+            text=True,
+        )
+        if result.returncode != 0:
+            print(
+                f"graph {number} of seed {seed}: {result.stderr[:2000]}\n{text[:3000]}"
+            )
+            return 1
+        prices = {n: (int(p), kind) for n, p, kind in REMARK.findall(result.stderr)}
+        if len(prices) != len(every) + 1:
+            print(f"graph {number}: {len(prices)} of {len(every) + 1} functions priced")
+            return 1
+        price, kind = prices.pop("chosen")
+        least = min(prices.items(), key=lambda item: item[1][0])
+        priced += len(every)
+        if price != least[1][0] or kind != "least possible":
+            differ += 1
+            best = every[int(least[0].removeprefix("given"))]
+            print(
+                f"graph {number} of seed {seed}: {price}, {kind}, but {least[1][0]} "
+                f"with {best}\n{graph.print('chosen', None)}"
+            )
+    print(f"{count - differ} of {count} graphs as cheap as the cheapest of {priced}")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
