@@ -136,3 +136,27 @@ func.func @scan(%a: tensor<100x256xf16, #l2>) -> tensor<100x256xf16, #l2> {
   %r = spyre_graph.cumsum ins(%a : tensor<100x256xf16, #l2>) outs(%e : tensor<100x256xf16, #l2>) {dim = 0 : i64} -> tensor<100x256xf16, #l2>
   return %r : tensor<100x256xf16, #l2>
 }
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Searching the largest elements of rows is divided over the rows.
+// CHECK-LABEL: func.func @topk
+// CHECK: division = #spyre_graph.division<splits = [32, 1, 1], chunks = [16, 8, 1024]>
+func.func @topk(%x: tensor<512x1024xf16, #l2>) -> tensor<512x8xf16, #l2> {
+  %e = tensor.empty() : tensor<512x8xf16, #l2>
+  %r = spyre_graph.topk ins(%x : tensor<512x1024xf16, #l2>) outs(%e : tensor<512x8xf16, #l2>) {maps = [affine_map<(i, r, j) -> (i, j)>, affine_map<(i, r, j) -> (i, r)>], extents = array<i64: 512, 8, 1024>} -> tensor<512x8xf16, #l2>
+  return %r : tensor<512x8xf16, #l2>
+}
+
+// A core must not touch more than 256 MiB of a tensor: of x, 640 MiB, only slices
+// of the columns are small enough unless rows are split, and the other splits are
+// chosen by cost, too (the reference leaves such contractions to its default rule).
+// CHECK-LABEL: func.func @span_committed
+// CHECK: division = #spyre_graph.division<splits = [8, 1, 3], chunks = [8, 64, 1747648], order = [2, 0, 1]>
+func.func @span_committed(%x: tensor<64x5242880xf16, #l2>, %w: tensor<5242880x64xf16, #l2>) -> tensor<64x64xf16, #l2> {
+  %e = tensor.empty() : tensor<64x64xf16, #l2>
+  %r = spyre_graph.matmul ins(%x, %w : tensor<64x5242880xf16, #l2>, tensor<5242880x64xf16, #l2>) outs(%e : tensor<64x64xf16, #l2>) -> tensor<64x64xf16, #l2>
+  return %r : tensor<64x64xf16, #l2>
+}
