@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- SuperDSCCopies.cpp - Copies that SuperDSC has ---------- -*- C++ -*-===//
+
+#include "SuperDSCLegalizer.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Copies that a copy is unrolled to at most.
+static constexpr int64_t kMaxUnrolled = 64;
+
+void SuperDSCLegalizer::unrollCopy() {
+  auto in = access(0), out = access(1);
+  if (!in || !out)
+    return;
+  auto isEnough = [&](int64_t without) {
+    return areNested(*in, extents, without) &&
+           areNested(*out, extents, without);
+  };
+  if (isEnough(/*without=*/-1))
+    return;
+  // The shortest loop without which the others nest, or the shortest.
+  std::optional<std::tuple<bool, int64_t, int64_t>> best;
+  for (int64_t loop = 0; loop < static_cast<int64_t>(extents.size()); ++loop)
+    if (extents[loop] > 1 && extents[loop] <= kMaxUnrolled &&
+        in->laneDim != loop && out->laneDim != loop)
+      best = std::min(best.value_or(std::tuple(true, kMaxUnrolled + 1, 0)),
+                      std::tuple(!isEnough(loop), extents[loop], loop));
+  if (!best)
+    return;
+  unsigned chosen = std::get<2>(*best);
+  SmallVector<int64_t> rest(extents);
+  rest.erase(rest.begin() + chosen);
+  MLIRContext *context = builder.getContext();
+  builder.setInsertionPoint(operation);
+  for (int64_t number = 0; number < extents[chosen]; ++number) {
+    SmallVector<AffineExpr> renamed;
+    for (unsigned loop = 0; loop < extents.size(); ++loop)
+      renamed.push_back(
+          loop == chosen ? getAffineConstantExpr(number, context)
+                         : getAffineDimExpr(loop - (loop > chosen), context));
+    SmallVector<AffineMap> changed;
+    for (AffineMap map : maps)
+      changed.push_back(simplifyWithRanges(
+          map.replaceDimsAndSymbols(renamed, {}, rest.size(), 0), rest));
+    if (number + 1 < extents[chosen]) {
+      operation->setOperand(1,
+                            copy(operation->getOperand(0), changed[0],
+                                 operation->getOperand(1), changed[1], rest));
+      continue;
+    }
+    op.setLoopStructure(changed, rest);
+    made.push_back(op);
+    load();
+    return;
+  }
+}
+
+void SuperDSCLegalizer::splitCopy() {
+  auto in = access(0), out = access(1);
+  if (!in || !out)
+    return;
+  if (in->laneDim == out->laneDim)
+    return;
+  RankedTensorType from = typeOf(0), to = typeOf(1);
+  auto isWhole = [&](unsigned number) {
+    AffineMap map = maps[number];
+    RankedTensorType type = typeOf(number);
+    int64_t count = 1;
+    for (int64_t extent : extents)
+      count *= extent;
+    if (count != type.getNumElements())
+      return false;
+    llvm::SmallBitVector seen(extents.size());
+    for (AffineExpr expr : map.getResults()) {
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+        continue;
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || seen.test(dim.getPosition()))
+        return false;
+      seen.set(dim.getPosition());
+    }
+    return true;
+  };
+  AffineMap identity =
+      AffineMap::getMultiDimIdentityMap(extents.size(), builder.getContext());
+  bool converts = from.getElementType() != to.getElementType();
+  if (converts || !isWhole(0)) {
+    // First the part in its own stick, converted.
+    builder.setInsertionPoint(operation);
+    int64_t lane = in->laneDim;
+    Value part = copy(operation->getOperand(0), maps[0],
+                      empty(withStick(extents, to.getElementType(), lane)),
+                      identity, extents);
+    operation->setOperand(0, part);
+    setMap(0, identity);
+  }
+  if (!isWhole(1)) {
+    int64_t lane = out->laneDim;
+    builder.setInsertionPoint(operation);
+    Value part = copy(operation->getOperand(0), maps[0],
+                      empty(withStick(extents, to.getElementType(), lane)),
+                      identity, extents);
+    operation->setOperand(0, part);
+    setMap(0, identity);
+  }
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- SuperDSCLegalizer.cpp - Copies of what an operand accesses  -*- C++
+//-*-===//
+
+#include "SuperDSCLegalizer.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Dimensions of which all orders are tried.
+static constexpr int64_t kMaxPermuted = 4;
+
+void SuperDSCLegalizer::load() {
+  extents = op.getLoopExtents();
+  maps = op.getIndexingMaps();
+  for (AffineMap &map : maps)
+    map = simplifyWithRanges(map, extents);
+}
+
+bool SuperDSCLegalizer::run() {
+  bool refined = refine();
+  for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
+    if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
+        (!isCopy() && isInterleaved(number)))
+      replaceInput(number);
+  // Loops are batches, rows, columns and one reduction.
+  if (isa<MatmulOp>(operation) &&
+      llvm::count(op.getLoopKinds(), utils::IteratorType::reduction) == 1) {
+    expandFactors();
+    mergeBatches();
+  }
+  unsigned init = op->getNumOperands() - 1;
+  if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
+      hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)) ||
+      addsToParts())
+    replaceInit();
+  if (isCopy()) {
+    unrollCopy();
+    splitCopy();
+  }
+  return refined;
+}
+
+bool SuperDSCLegalizer::hasGapInMatmul(unsigned number) const {
+  if (!isa<MatmulOp>(operation))
+    return false;
+  auto own = access(number);
+  return own && own->getInnermostStride() > 1;
+}
+
+bool SuperDSCLegalizer::isInterleaved(unsigned number) {
+  auto own = access(number);
+  return own && !isIndirect(number) && !areNested(*own, extents);
+}
+
+bool SuperDSCLegalizer::areNested(const StickAccess &access,
+                                  ArrayRef<int64_t> extents, int64_t without) {
+  SmallVector<std::pair<int64_t, int64_t>> steps;
+  for (auto [loop, stride] : llvm::enumerate(access.strides)) {
+    bool isLane = access.laneDim == static_cast<int64_t>(loop);
+    int64_t count =
+        isLane ? llvm::divideCeilSigned(extents[loop], access.stickElements)
+               : extents[loop];
+    if (stride != 0 && count > 1 && without != static_cast<int64_t>(loop))
+      steps.emplace_back(stride, count);
+  }
+  llvm::sort(steps);
+  if (!steps.empty() && steps.front().first < 0)
+    return false;
+  for (size_t i = 0; i + 1 < steps.size(); ++i)
+    if (steps[i + 1].first % steps[i].first != 0 ||
+        steps[i + 1].first / steps[i].first < steps[i].second)
+      return false;
+  return true;
+}
+
+bool SuperDSCLegalizer::refine() {
+  // These know their loops by number.
+  if (isa<TriOp, IotaOp, CumSumOp>(operation))
+    return false;
+  SmallVector<LayoutAttrInterface> layouts;
+  SmallVector<SmallVector<int64_t>> shapes;
+  for (unsigned number = 0; number < op->getNumOperands(); ++number) {
+    layouts.push_back(getLayout(typeOf(number)));
+    shapes.push_back(llvm::to_vector(typeOf(number).getShape()));
+  }
+  std::optional<RefinedLoops> loops =
+      refineLoops(maps, extents, layouts, shapes);
+  if (!loops)
+    return false;
+  // Of a matmul only rows and batches are cut.
+  if (isa<MatmulOp>(operation) &&
+      ArrayRef(loops->extents).take_back(2) != ArrayRef(extents).take_back(2))
+    return false;
+  for (auto [number, map] : llvm::enumerate(loops->maps))
+    if (!getStickAccess(map, layouts[number], shapes[number], loops->extents) &&
+        access(number))
+      return false;
+  op.setLoopStructure(loops->maps, loops->extents);
+  load();
+  return true;
+}
+
+RankedTensorType SuperDSCLegalizer::withStick(ArrayRef<int64_t> shape,
+                                              Type element, int64_t stick) {
+  SmallVector<int64_t> order;
+  for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim)
+    if (dim != stick)
+      order.push_back(dim);
+  if (stick >= 0)
+    order.push_back(stick);
+  return RankedTensorType::get(
+      shape, element,
+      LayoutAttr::get(element.getContext(), order, element, stick < 0));
+}
+
+Value SuperDSCLegalizer::empty(RankedTensorType type) {
+  return tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                 type.getElementType(), type.getEncoding());
+}
+
+Value SuperDSCLegalizer::copy(Value from, AffineMap fromMap, Value to,
+                              AffineMap toMap, ArrayRef<int64_t> extents) {
+  auto toType = cast<RankedTensorType>(to.getType());
+  auto fromType = cast<RankedTensorType>(from.getType());
+  // Changes of stick are operations of their own.
+  auto in =
+      getLaneAccess(fromMap, getLayout(fromType), fromType.getShape(), extents);
+  auto out =
+      getLaneAccess(toMap, getLayout(toType), toType.getShape(), extents);
+  bool changes = in.kind != out.kind || in.dim != out.dim;
+  OperationState state(loc, changes ? RestickifyOp::getOperationName()
+                                    : IdentityOp::getOperationName());
+  state.addOperands({from, to});
+  state.addTypes(toType);
+  state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
+  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
+  auto made = cast<SpyreOpInterface>(builder.create(state));
+  this->made.push_back(made);
+  return made->getResult(0);
+}
+
+Value SuperDSCLegalizer::copyWhole(Value from, RankedTensorType type,
+                                   Value to) {
+  AffineMap map =
+      AffineMap::getMultiDimIdentityMap(type.getRank(), builder.getContext());
+  return copy(from, map, to ? to : empty(type), map, type.getShape());
+}
+
+SuperDSCLegalizer::Used
+SuperDSCLegalizer::getUsed(AffineMap map,
+                           const llvm::SmallBitVector &others) {
+  Used used;
+  MLIRContext *context = builder.getContext();
+  SmallVector<AffineExpr> replacements(extents.size(),
+                                       getAffineConstantExpr(0, context));
+  SmallVector<AffineExpr> results;
+  llvm::SmallBitVector usedDims = getUsedDims(map, extents);
+  usedDims |= others;
+  for (unsigned loop : usedDims.set_bits()) {
+    replacements[loop] = getAffineDimExpr(used.loops.size(), context);
+    results.push_back(getAffineDimExpr(loop, context));
+    used.loops.push_back(loop);
+    used.extents.push_back(extents[loop]);
+  }
+  used.projection = AffineMap::get(extents.size(), 0, results, context);
+  used.map = map.replaceDimsAndSymbols(replacements, {}, used.loops.size(), 0);
+  return used;
+}
+
+int64_t SuperDSCLegalizer::findStick(RankedTensorType type, AffineMap map,
+                                     ArrayRef<int64_t> extents) {
+  for (int64_t stick = type.getRank() - 1; stick >= 0; --stick) {
+    if (type.getDimSize(stick) == 1)
+      continue;
+    RankedTensorType own =
+        withStick(type.getShape(), type.getElementType(), stick);
+    auto access = getStickAccess(map, getLayout(own), own.getShape(), extents);
+    if (access && access->laneDim >= 0)
+      return stick;
+  }
+  return -1;
+}
+
+int64_t SuperDSCLegalizer::wantedLane(unsigned number) {
+  if (isa<MatmulOp>(operation))
+    return static_cast<int64_t>(extents.size()) - (number == 0 ? 1 : 2);
+  unsigned init = op->getNumOperands() - 1;
+  for (unsigned other = init + 1; other-- > 0;) {
+    if (other == number || isIndirect(other))
+      continue;
+    if (auto known = access(other); known && known->laneDim >= 0)
+      return known->laneDim;
+  }
+  return -1;
+}
+
+int64_t SuperDSCLegalizer::positionOf(ArrayRef<unsigned> loops, int64_t loop) {
+  auto *found = llvm::find(loops, static_cast<unsigned>(loop));
+  return loop < 0 || found == loops.end() ? -1 : found - loops.begin();
+}
+
+std::pair<AffineMap, AffineMap>
+SuperDSCLegalizer::getLine(RankedTensorType type, AffineMap map,
+                           ArrayRef<int64_t> extents) {
+  MLIRContext *context = builder.getContext();
+  SmallVector<unsigned> order(
+      llvm::to_vector(llvm::seq<unsigned>(0, type.getRank())));
+  std::optional<std::pair<AffineMap, AffineMap>> first;
+  do {
+    SmallVector<int64_t> shape;
+    SmallVector<AffineExpr> all, read;
+    for (unsigned dim : order) {
+      shape.push_back(type.getDimSize(dim));
+      all.push_back(getAffineDimExpr(dim, context));
+      read.push_back(map.getResult(dim));
+    }
+    auto line = std::pair(
+        getLinearIndex(AffineMap::get(type.getRank(), 0, all, context), shape,
+                       type.getShape()),
+        getLinearIndex(AffineMap::get(extents.size(), 0, read, context), shape,
+                       extents));
+    if (getLinearForm(line.second.getResult(0), extents.size()))
+      return line;
+    if (!first)
+      first = line;
+  } while (type.getRank() <= kMaxPermuted &&
+           std::next_permutation(order.begin(), order.end()));
+  return *first;
+}
+
+void SuperDSCLegalizer::replaceInput(unsigned number,
+                                     const llvm::SmallBitVector &others) {
+  builder.setInsertionPoint(operation);
+  RankedTensorType type = typeOf(number);
+  Used used = getUsed(maps[number], others);
+  Value turned = operation->getOperand(number);
+  int64_t lane = -1;
+  if (auto own = access(number)) {
+    lane = positionOf(used.loops, own->laneDim);
+  } else {
+    int64_t stick = findStick(type, used.map, used.extents);
+    RankedTensorType turnedType =
+        withStick(type.getShape(), type.getElementType(), stick);
+    turned = copyWhole(turned, turnedType);
+    auto access = getStickAccess(used.map, getLayout(turnedType),
+                                 type.getShape(), used.extents);
+    if (access && stick >= 0)
+      lane = access->laneDim;
+    if (!access) {
+      // Quotients of an index over all elements: as a line of elements.
+      auto [toLine, fromLine] = getLine(type, used.map, used.extents);
+      turned = copy(
+          turned,
+          AffineMap::getMultiDimIdentityMap(type.getRank(),
+                                            builder.getContext()),
+          empty(withStick(type.getNumElements(), type.getElementType(), -1)),
+          toLine, type.getShape());
+      used.map = fromLine;
+    }
+  }
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(used.extents.size(),
+                                                         builder.getContext());
+  Value part = copy(turned, used.map,
+                    empty(withStick(used.extents, type.getElementType(), lane)),
+                    identity, used.extents);
+  int64_t wanted = positionOf(used.loops, wantedLane(number));
+  if (wanted != lane)
+    part =
+        copyWhole(part, withStick(used.extents, type.getElementType(), wanted));
+  operation->setOperand(number, part);
+  setMap(number, used.projection);
+}
+
+void SuperDSCLegalizer::setMap(unsigned number, AffineMap map) {
+  SmallVector<AffineMap> changed = op.getIndexingMaps();
+  changed[number] = map;
+  op.setLoopStructure(changed, extents);
+  load();
+}
