@@ -419,7 +419,9 @@ def test_random_numbers():
     e = torch.randint(0, 100, (9,), generator=generator, device="spyre").cpu()
     assert torch.equal(d, e)
     assert abs(torch.randn(10000, device="spyre").cpu().mean()) < 0.05
-    with pytest.raises(RuntimeError, match="'spyre' generator"):
+    with pytest.raises(
+        RuntimeError, match="expected a generator of spyre:0, found one of cpu"
+    ):
         torch.randn(3, device="spyre", generator=torch.Generator())
     with pytest.raises(RuntimeError, match="16 bytes"):
         torch.spyre.set_rng_state(torch.zeros(3, dtype=torch.uint8))
