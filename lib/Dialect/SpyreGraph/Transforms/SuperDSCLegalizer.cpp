@@ -151,8 +151,7 @@ Value SuperDSCLegalizer::copyWhole(Value from, RankedTensorType type,
 }
 
 SuperDSCLegalizer::Used
-SuperDSCLegalizer::getUsed(AffineMap map,
-                           const llvm::SmallBitVector &others) {
+SuperDSCLegalizer::getUsed(AffineMap map, const llvm::SmallBitVector &others) {
   Used used;
   MLIRContext *context = builder.getContext();
   SmallVector<AffineExpr> replacements(extents.size(),
