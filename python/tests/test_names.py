@@ -52,7 +52,7 @@ NAMES = {
 def find(path):
     import importlib
 
-    if path in ("torch_spyre.constants", "torch_spyre.logging_config"):
+    if path == "torch_spyre.logging_config":
         return importlib.import_module(path)
     head, *rest = path.split(".")
     value = {"torch": torch, "torch_spyre": torch_spyre}[head]

@@ -29,7 +29,7 @@ import torch  # noqa: E402, F401
 
 _autoload()
 
-from torch_spyre import _C  # noqa: E402
+from torch_spyre import _C, constants  # noqa: E402
 from torch_spyre._C import (  # noqa: E402
     SpyreError,
     fallback_report,
@@ -53,6 +53,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "_C",
     "SpyreError",
+    "constants",
     "fallback_report",
     "reset_fallback_report",
 ]
