@@ -96,6 +96,18 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
   return plan;
 }
 
+LayoutAttr spyre_graph::getStickLayout(Type elementType, int64_t rank,
+                                       int64_t stickDim) {
+  SmallVector<int64_t> order;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != stickDim)
+      order.push_back(dim);
+  if (stickDim >= 0)
+    order.push_back(stickDim);
+  return LayoutAttr::get(elementType.getContext(), order, elementType,
+                         /*sparse=*/stickDim < 0);
+}
+
 LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
   auto type = cast<ShapedType>(info.op->getResult(0).getType());
   int64_t stickDim = stick ? info.getInitDim(*stick) : -1;
@@ -107,14 +119,7 @@ LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
       info.indirect && info.indirect->operand == info.getInitNumber();
   if (stickDim < 0 && !indexed && (single || info.getInitNumber() == 0))
     return LayoutAttr::getDefault(type);
-  SmallVector<int64_t> order;
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (dim != stickDim)
-      order.push_back(dim);
-  if (stickDim >= 0)
-    order.push_back(stickDim);
-  return LayoutAttr::get(type.getContext(), order, type.getElementType(),
-                         /*sparse=*/stickDim < 0);
+  return getStickLayout(type.getElementType(), type.getRank(), stickDim);
 }
 
 LayoutAttr spyre_graph::getIndexableLayout(ShapedType type,
@@ -128,15 +133,8 @@ LayoutAttr spyre_graph::getIndexableLayout(ShapedType type,
   if (parts == 1 && deviceDims.back().hostDim != dim)
     return nullptr;
   int64_t stickDim = -1;
-  SmallVector<int64_t> order;
   for (int64_t other = 0; other < type.getRank(); ++other)
     if (other != dim && type.getDimSize(other) > 1)
       stickDim = other;
-  for (int64_t other = 0; other < type.getRank(); ++other)
-    if (other != stickDim)
-      order.push_back(other);
-  if (stickDim >= 0)
-    order.push_back(stickDim);
-  return LayoutAttr::get(type.getContext(), order, type.getElementType(),
-                         /*sparse=*/stickDim < 0);
+  return getStickLayout(type.getElementType(), type.getRank(), stickDim);
 }

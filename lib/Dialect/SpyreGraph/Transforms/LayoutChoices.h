@@ -138,6 +138,9 @@ CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
 // Layouts
 //===----------------------------------------------------------------------===//
 
+/// Dimensions in order, `stickDim` last; -1: one element per stick.
+LayoutAttr getStickLayout(Type elementType, int64_t rank, int64_t stickDim);
+
 /// The layout of a new result: dimensions in order, the one along the stick
 /// last; one element per stick where no dimension runs along it.
 LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCLegalizer.cpp - Copies of what an operand accesses  -*- C++
-//-*-===//
+//===- SuperDSCLegalizer.cpp - Copies of what an operand accesses ---------===//
 
 #include "SuperDSCLegalizer.h"
+
+#include "LayoutChoices.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -106,15 +107,8 @@ bool SuperDSCLegalizer::refine() {
 
 RankedTensorType SuperDSCLegalizer::withStick(ArrayRef<int64_t> shape,
                                               Type element, int64_t stick) {
-  SmallVector<int64_t> order;
-  for (int64_t dim = 0; dim < static_cast<int64_t>(shape.size()); ++dim)
-    if (dim != stick)
-      order.push_back(dim);
-  if (stick >= 0)
-    order.push_back(stick);
-  return RankedTensorType::get(
-      shape, element,
-      LayoutAttr::get(element.getContext(), order, element, stick < 0));
+  return RankedTensorType::get(shape, element,
+                               getStickLayout(element, shape.size(), stick));
 }
 
 Value SuperDSCLegalizer::empty(RankedTensorType type) {
