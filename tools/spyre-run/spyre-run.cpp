@@ -92,6 +92,18 @@ struct Array {
   /// If not empty: what is stored at first, in place of `host`.
   std::vector<uint8_t> deviceImage;
   uint64_t address = 0;
+  uint64_t sizeInBytes = 0;
+
+  void keepImage(DeviceMemory &memory) {
+    const uint8_t *device = memory.at(address);
+    deviceImage.assign(device, device + sizeInBytes);
+  }
+  /// Writes only what a run has changed: the caches keep what it reads.
+  void restore(DeviceMemory &memory) const {
+    uint8_t *device = memory.at(address);
+    if (std::memcmp(device, deviceImage.data(), sizeInBytes) != 0)
+      std::memcpy(device, deviceImage.data(), sizeInBytes);
+  }
 };
 } // namespace
 
@@ -536,7 +548,8 @@ static void run(const Options &options) {
     checkFileName(info.name);
     if (!names.insert(info.name).second)
       throw Error("two array arguments are named '" + info.name + "'");
-    array.address = memory.allocate(deviceBytes(info, array.host));
+    array.sizeInBytes = deviceBytes(info, array.host);
+    array.address = memory.allocate(array.sizeInBytes);
     bound[i].isArray = true;
     bound[i].address = array.address;
     bound[i].value =
@@ -554,9 +567,15 @@ static void run(const Options &options) {
   runOptions.check = options.check;
   HostTimes host;
   int numRuns = options.predictOnly ? 0 : options.repeat;
-  for (int repeat = 0; repeat < numRuns; ++repeat) {
+  for (Array &array : arrays)
+    upload(infos[array.argument], array, options.numerics, memory);
+  if (numRuns > 1)
     for (Array &array : arrays)
-      upload(infos[array.argument], array, options.numerics, memory);
+      array.keepImage(memory);
+  for (int repeat = 0; repeat < numRuns; ++repeat) {
+    if (repeat > 0)
+      for (const Array &array : arrays)
+        array.restore(memory);
     double before = processSeconds();
     host.wallSeconds.push_back(executable->run(runOptions));
     host.cpuSeconds.push_back(processSeconds() - before);

@@ -59,22 +59,34 @@ struct FormatDL16 {
   static SPYRE_INLINE VU encode(VF x) {
     VU bits = bitsAs<VU>(x);
     VU magnitude = bits & ~kSignBit;
-    VU sign = (bits >> 16) & 0x8000u;
     VI code = bitsAs<VI>((magnitude + 0x2000u) >> 14) - int32_t(kZero >> 14);
     code = select(code < 0, VI{}, code);
-    if (!mayHold(magnitude >= splatU(kFirstNonNumber)))
-      return bitsAs<VU>(code) | sign;
     code = select(code > splatI(0x7fff), splatI(0x7fff), code);
-    sign = select(magnitude > splatU(kInfinityBits), VU{}, sign);
-    return bitsAs<VU>(code) | sign;
+    return select(isNaN(x), splatU(0x7fffu),
+                  bitsAs<VU>(code) | ((bits >> 16) & 0x8000u));
+  }
+  /// The same of numbers, each operation for as many lanes as there are:
+  /// narrowing with saturation is one instruction on many processors.
+  static SPYRE_INLINE VS2 encodeNumbers(VI2 bits) {
+    VI2 code = (((bits & 0x7fffffff) + 0x2000) >> 14) - int32_t(kZero >> 14);
+    code = code < 0x7fff ? code : VI2{} + 0x7fff;
+    code = code > -0x8000 ? code : VI2{} - 0x8000;
+    VS2 magnitude = __builtin_convertvector(code, VS2);
+    VS2 sign = __builtin_convertvector(bits >> 16, VS2) & int16_t(-0x8000);
+    return (magnitude > 0 ? magnitude : VS2{}) | sign;
+  }
+
+  /// For all codes but the infinities'.
+  static SPYRE_INLINE VF decodeNumber(VU code) {
+    // Sign and magnitude at their places in a float, and copies of the sign.
+    VU bits = bitsAs<VU>(bitsAs<VI>(code << 16) >> 2) & 0x9fffc000u;
+    return bitsAs<VF>(bits +
+                      select((code & 0x7fffu) == VU{}, VU{}, splatU(kZero)));
   }
   static SPYRE_INLINE VF decode(VU code) {
-    VU magnitude = code & 0x7fffu;
-    VU bits = (magnitude << 14) + kZero;
-    bits = select(magnitude == VU{}, VU{}, bits);
-    if (mayHold(magnitude == splatU(0x7fff)))
-      bits = select(magnitude == splatU(0x7fff), splatU(kInfinityBits), bits);
-    return bitsAs<VF>(bits | ((code & 0x8000u) << 16));
+    return select((code & 0x7fffu) == splatU(0x7fff),
+                  bitsAs<VF>(((code & 0x8000u) << 16) | kInfinityBits),
+                  decodeNumber(code));
   }
 };
 

@@ -28,6 +28,9 @@ struct Copy {
   }
 };
 
+/// Vectors that are tested together for what is rare.
+constexpr int kGroup = 4;
+
 template <class Format, class Code, class VCode>
 struct Decode {
   using Source = Code;
@@ -35,14 +38,36 @@ struct Decode {
   static SPYRE_INLINE VF decode(VCode codes) {
     return Format::decode(__builtin_convertvector(codes, VU));
   }
+  static SPYRE_INLINE void decodeGroup(const Code *src, float *dst) {
+    VCode codes[kGroup];
+    for (int g = 0; g < kGroup; ++g)
+      codes[g] = load<VCode>(src + g * kLanes);
+    if constexpr (std::is_same_v<Format, FormatDL16>) {
+      VCode largest = {};
+      for (VCode code : codes) {
+        VCode magnitude = code & 0x7fff;
+        largest = largest > magnitude ? largest : magnitude;
+      }
+      if (!mayHold(largest == (VCode{} + 0x7fff))) {
+        for (int g = 0; g < kGroup; ++g)
+          store(dst + g * kLanes,
+                Format::decodeNumber(__builtin_convertvector(codes[g], VU)));
+        return;
+      }
+    }
+    for (int g = 0; g < kGroup; ++g)
+      store(dst + g * kLanes, decode(codes[g]));
+  }
   static SPYRE_INLINE void run(const Code *src, float *dst, size_t n) {
     size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
+    for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       // The hardware's prefetcher stops at pages; what follows is often the
       // next row, or the next tile.
       __builtin_prefetch(reinterpret_cast<const char *>(src + i) + 8192);
-      store(dst + i, decode(load<VCode>(src + i)));
+      decodeGroup(src + i, dst + i);
     }
+    for (; i + kLanes <= n; i += kLanes)
+      store(dst + i, decode(load<VCode>(src + i)));
     if (i < n) {
       VCode last = {};
       __builtin_memcpy(&last, src + i, (n - i) * sizeof(Code));
@@ -58,13 +83,30 @@ struct Encode {
   static SPYRE_INLINE VCode encode(VF values) {
     return __builtin_convertvector(Format::encode(values), VCode);
   }
+  static SPYRE_INLINE void encodeGroup(const float *src, Code *dst) {
+    if constexpr (std::is_same_v<Format, FormatDL16>) {
+      VI hasNaN = {};
+      for (int g = 0; g < kGroup; ++g)
+        hasNaN |= isNaN(load<VF>(src + g * kLanes));
+      if (!mayHold(hasNaN)) {
+        for (int g = 0; g < kGroup; g += 2)
+          store(dst + g * kLanes,
+                Format::encodeNumbers(load<VI2>(src + g * kLanes)));
+        return;
+      }
+    }
+    for (int g = 0; g < kGroup; ++g)
+      store(dst + g * kLanes, encode(load<VF>(src + g * kLanes)));
+  }
   static SPYRE_INLINE void run(const float *src, Code *dst, size_t n) {
     size_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
+    for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       // As for Decode: a tile's rows often follow each other.
       __builtin_prefetch(reinterpret_cast<char *>(dst + i) + 8192, 1);
-      store(dst + i, encode(load<VF>(src + i)));
+      encodeGroup(src + i, dst + i);
     }
+    for (; i + kLanes <= n; i += kLanes)
+      store(dst + i, encode(load<VF>(src + i)));
     if (i < n) {
       VCode last = encode(loadTail(src + i, n - i));
       __builtin_memcpy(dst + i, &last, (n - i) * sizeof(Code));

@@ -6,8 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Runtime/Kernels/TileKernels.h"
+#include "Spyre/Device/Error.h"
 
+#include <cstdlib>
 #include <limits>
+#include <string>
 
 namespace spyre::runtime {
 
@@ -59,9 +62,24 @@ std::vector<const KernelTable *> kernelVariants() {
   return variants;
 }
 
+static const KernelTable *chooseKernels() {
+  std::vector<const KernelTable *> variants = kernelVariants();
+  const char *wanted = std::getenv("SPYRE_CPU_CAPABILITY");
+  if (!wanted)
+    return variants.back();
+  std::string names;
+  for (const KernelTable *table : variants) {
+    if (table->name == std::string(wanted))
+      return table;
+    names += std::string(names.empty() ? "" : ", ") + table->name;
+  }
+  throw spyre::Error("SPYRE_CPU_CAPABILITY must be one of " + names +
+                     " on this host, but is '" + wanted + "'");
+}
+
 const KernelTable &kernels() {
-  static const KernelTable &best = *kernelVariants().back();
-  return best;
+  static const KernelTable &chosen = *chooseKernels();
+  return chosen;
 }
 
 } // namespace spyre::runtime

@@ -39,6 +39,8 @@ typedef uint32_t VU __attribute__((vector_size(kVectorBytes)));
 // As many lanes as VF; the compiler splits them over two registers.
 typedef double VD __attribute__((vector_size(2 * kVectorBytes)));
 typedef int64_t VL __attribute__((vector_size(2 * kVectorBytes)));
+typedef int32_t VI2 __attribute__((vector_size(2 * kVectorBytes)));
+typedef int16_t VS2 __attribute__((vector_size(kVectorBytes)));
 typedef uint16_t VH __attribute__((vector_size(kVectorBytes / 2)));
 typedef uint8_t VB __attribute__((vector_size(kVectorBytes / 4)));
 
@@ -87,7 +89,8 @@ SPYRE_INLINE bool any(VI mask) {
 
 /// Whether any lane of a comparison may hold, which is expected not to be: for
 /// shortcuts past what is rare. True where the set has no cheap test.
-SPYRE_INLINE bool mayHold([[maybe_unused]] VI mask) {
+template <class Mask>
+SPYRE_INLINE bool mayHold([[maybe_unused]] Mask mask) {
 #if defined(__has_builtin)
 #if __has_builtin(__builtin_reduce_or)
   return __builtin_expect(__builtin_reduce_or(mask) != 0, 0);

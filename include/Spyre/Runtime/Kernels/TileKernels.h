@@ -364,7 +364,9 @@ struct KernelTable {
                         size_t n);
 };
 
-/// The table of the best instruction set of this host, chosen once.
+/// The table of this host's best instruction set, or of the one that
+/// SPYRE_CPU_CAPABILITY names. Chosen once; throws spyre::Error if the host has
+/// no such set.
 const KernelTable &kernels();
 
 /// Every table that this host can run, baseline first.
