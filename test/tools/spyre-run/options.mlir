@@ -36,6 +36,10 @@
 // EMPTY: error: --json expects a value
 // RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 1e40 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: error: argument 'factor': expected a number, found '1e40'
+// RUN: env SPYRE_CPU_CAPABILITY=baseline spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/base
+// RUN: cmp %t/base/y.npy %t/out/y.npy
+// RUN: env SPYRE_CPU_CAPABILITY=mmx not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CAPABILITY
+// CAPABILITY: error: SPYRE_CPU_CAPABILITY must be one of baseline{{.*}} on this host, but is 'mmx'
 // RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
 // CHECK-MODE: error: --check expects none, bounds or full, found 'most'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
