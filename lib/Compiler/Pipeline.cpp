@@ -36,21 +36,42 @@ void spyre::registerCompilerDialects(DialectRegistry &registry) {
   memref::registerAllocationOpInterfaceExternalModels(registry);
 }
 
+/// Reads the decisions that one stage can take, if there is a file of them.
+static void takeDecisions(OpPassManager &manager,
+                          const spyre::PipelineOptions &options,
+                          StringRef stage) {
+  if (options.decisionsIn.empty())
+    return;
+  SpyreDecisionsInOptions decisions;
+  decisions.file = options.decisionsIn;
+  decisions.stage = stage;
+  manager.addPass(createSpyreDecisionsIn(decisions));
+}
+
 void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
+  bool hasDecisions =
+      !options.decisionsIn.empty() || !options.decisionsOut.empty();
   manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
+  if (hasDecisions)
+    manager.addNestedPass<func::FuncOp>(createSpyreNumberOperations());
+  takeDecisions(manager, options, "layouts");
   SpyrePropagateLayoutsOptions layouts;
   layouts.superdscCompatible = options.superdscCompatible;
   manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts(layouts));
   if (options.superdscCompatible)
     manager.addNestedPass<func::FuncOp>(createSpyreLegalizeSuperDSC());
   manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());
+  if (hasDecisions)
+    manager.addNestedPass<func::FuncOp>(createSpyreNumberOperations());
   if (options.lxPlanning) {
+    takeDecisions(manager, options, "tilings");
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
     tiling.superdscCompatible = options.superdscCompatible;
     manager.addNestedPass<func::FuncOp>(createSpyreCoarseTiling(tiling));
   }
+  takeDecisions(manager, options, "divisions");
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   division.mode = options.mode;
@@ -68,11 +89,7 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
     manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning(lx));
   }
   manager.addNestedPass<func::FuncOp>(createSpyreMemoryPlanning());
-  if (!options.decisionsIn.empty()) {
-    SpyreDecisionsInOptions decisions;
-    decisions.file = options.decisionsIn;
-    manager.addPass(createSpyreDecisionsIn(decisions));
-  }
+  takeDecisions(manager, options, "plan");
   SpyreVerifyPlanOptions verify;
   verify.cores = options.cores;
   manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));

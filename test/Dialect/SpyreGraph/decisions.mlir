@@ -5,7 +5,7 @@
 // FILE:      "functions": [
 // FILE:        "buffers": [
 // FILE:          "layout": "#spyre_graph.layout<order = [0, 1], SEN169_FP16>",
-// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+73]]",
+// FILE:          "location": "{{.*}}decisions.mlir:[[@LINE+71]]",
 // FILE:          "placement": {
 // FILE:            "offset": 0,
 // FILE-NEXT:       "space": "lx"
@@ -18,7 +18,7 @@
 // FILE:          "op": "spyre_graph.exp",
 // FILE:          "tiling": []
 // FILE:        "pool_size": 0
-// FILE:      "version": 1
+// FILE:      "version": 2
 
 // Read back, they change nothing; as a pass of its own too.
 // RUN: spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/out.json" | diff %t/plan.mlir -
@@ -35,10 +35,7 @@
 // POOL: spyre_graph.pool_size = 16384
 // POOL: placement<pool, offset = 0>
 
-// What is no plan, the verifier says. Two cores hold other slices than four.
-// RUN: sed -z 's/"chunks": .\n *16,/"chunks": [\n32,/g; s/"splits": .\n *4,/"splits": [\n2,/g' %t/out.json > %t/divided.json
-// RUN: not spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/divided.json" 2>&1 | FileCheck %s --check-prefix=DIVIDED
-// DIVIDED: decisions.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'memref.alloc' op core 0 needs 32 coordinates of dimension 0, but the placement has 16
+// What is no plan, the verifier says.
 // RUN: sed 's/"offset": 0/"offset": 16777216/' %t/out.json > %t/far.json
 // RUN: not spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/far.json" 2>&1 | FileCheck %s --check-prefix=FAR
 // FAR: decisions.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'memref.alloc' op bytes 16777216 to 16781312 are outside the scratchpad of 1677721 bytes
@@ -49,9 +46,9 @@
 // RUN: echo '{"version": ' > %t/broken.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
 // BROKEN: error: decisions file '{{.*}}broken.json': [2:0, byte=13]:
-// RUN: sed 's/"version": 1/"version": 7/' %t/out.json > %t/version.json
+// RUN: sed 's/"version": 2/"version": 7/' %t/out.json > %t/version.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/version.json 2>&1 | FileCheck %s --check-prefix=VERSION
-// VERSION: error: decisions file '{{.*}}version.json': expected an object with version 1 and a list of functions
+// VERSION: error: decisions file '{{.*}}version.json': expected an object with version 2 and a list of functions
 
 // SG-DECISIONS-C2
 // RUN: sed 's/"name": "main"/"name": "other"/' %t/out.json > %t/name.json
@@ -61,18 +58,19 @@
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/op.json 2>&1 | FileCheck %s --check-prefix=OP
 // OP: error: 'spyre_graph.exp' op the decisions in '{{.*}}op.json' are for another operation here, spyre_graph.log
 
+// RUN: sed 's/"graph": "./"graph": "-/' %t/out.json > %t/graph.json
+// RUN: not spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/graph.json" 2>&1 | FileCheck %s --check-prefix=GRAPH
+// GRAPH: error: decisions file '{{.*}}graph.json': the operations of function 'main' are other ones than those that the decisions are for; they are those of another graph
+// RUN: sed 's/"layout": "#spyre_graph.layout<order = \[0, 1\]/"layout": "#spyre_graph.layout<order = [1, 0]/' %t/out.json > %t/buffer.json
+// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/buffer.json 2>&1 | FileCheck %s --check-prefix=BUFFER
+// BUFFER: error: 'memref.alloc' op the decisions in '{{.*}}buffer.json' are for another buffer here
+// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in="file=%t/out.json stage=early" 2>&1 | FileCheck %s --check-prefix=STAGE
+// STAGE: error: expected stage layouts, tilings, divisions or plan, found 'early'
+
 // SG-DECISIONS-C3
 // RUN: sed 's/"offset": 0/"offset": "low"/' %t/out.json > %t/offset.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/offset.json 2>&1 | FileCheck %s --check-prefix=OFFSET
 // OFFSET: error: 'memref.alloc' op its placement in '{{.*}}offset.json' needs a space, pool or lx, an offset, and in lx 2 local extents
-
-// SG-DECISIONS-C4
-// RUN: sed 's/"layout": "#spyre_graph.layout<order = \[0, 1\]/"layout": "#spyre_graph.layout<order = [1, 0]/' %t/out.json > %t/layout.json
-// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/layout.json 2>&1 | FileCheck %s --check-prefix=LAYOUT
-// LAYOUT: error: 'memref.alloc' op the decisions in '{{.*}}layout.json' give it the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16>; index maps and copies depend on layouts, so it must be given to --spyre-propagate-layouts
-// RUN: sed 's/"tiling": \[\]/"tiling": ["8"]/' %t/out.json > %t/tiling.json
-// RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/tiling.json 2>&1 | FileCheck %s --check-prefix=TILING
-// TILING: error: 'spyre_graph.exp' op the decisions in '{{.*}}tiling.json' tile it otherwise
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 func.func @main(%x: tensor<64x128xf16, #l> {spyre_graph.name = "x"}) -> (tensor<64x128xf16> {spyre_graph.name = "out0"}) {

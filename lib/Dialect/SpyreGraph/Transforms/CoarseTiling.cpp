@@ -74,6 +74,12 @@ public:
                                     << hint;
           scopes.push_back(Builder(op.getContext())
                                .getDenseI64ArrayAttr({numbers[0], numbers[2]}));
+          nextScope = std::max(nextScope, numbers[0] + 1);
+        }
+        if (hints.empty()) {
+          op.removeAttr(kTileHintsAttrName);
+          whole.insert(&op);
+          continue;
         }
         groups[ArrayAttr::get(op.getContext(), scopes)].insert(&op);
       }
@@ -100,7 +106,7 @@ public:
                                "SuperDSC cannot say");
       tilings.push_back({group, Tiling{levels}});
       explain(group, tilings.back().second, "as hinted");
-      buildTileLoops(group, levels);
+      build(group, levels);
     }
     return success();
   }
@@ -160,7 +166,9 @@ public:
                             static_cast<int64_t>(tiling.savedBytes),
                             tiling.savedSeconds)
                   .str());
-      buildTileLoops(group, tiling.levels);
+      for (TileLevel &level : tiling.levels)
+        level.scope = nextScope++;
+      build(group, tiling.levels);
     }
   }
 
@@ -172,6 +180,26 @@ private:
     int64_t next = 0;
     for (Operation &op : block)
       order[&op] = next++;
+  }
+
+  /// Makes the loops; the tiles remember which hints would make them.
+  static void build(const OpGroup &group, ArrayRef<TileLevel> levels) {
+    Builder builder(group.front()->getContext());
+    for (Operation *op : group) {
+      if (!isTiled(op, levels))
+        continue;
+      SmallVector<Attribute> hints;
+      for (const TileLevel &level : levels) {
+        auto known = level.loopDims.find(op);
+        int64_t dim = known == level.loopDims.end()
+                          ? -1
+                          : static_cast<int64_t>(known->second);
+        hints.push_back(builder.getDenseI64ArrayAttr(
+            {level.scope, dim, level.getNumTiles()}));
+      }
+      op->setAttr(kTilingAttrName, builder.getArrayAttr(hints));
+    }
+    buildTileLoops(group, levels);
   }
 
   /// Says which operations run tile by tile, and why.
@@ -298,6 +326,7 @@ private:
                << level->reduced.front()->getName()
                << ", so its loop must be the innermost";
       level->tile = level->extent / numTiles;
+      level->scope = numbers[0];
       return level;
     }
     return std::optional<TileLevel>();
@@ -374,6 +403,11 @@ private:
                                    std::string &reason) const {
     if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
       reason = "something between it and its users is no device operation";
+      return std::nullopt;
+    }
+    if (llvm::any_of(group,
+                     [&](Operation *op) { return whole.contains(op); })) {
+      reason = "a hint keeps it or a user of it whole";
       return std::nullopt;
     }
     // Every level cuts the operation that has most parallel dimensions.
@@ -694,6 +728,10 @@ private:
   bool force, superdscCompatible;
   ::spyre::DeviceSpec spec;
   DenseMap<Operation *, int64_t> order;
+  /// Operations that hints keep out of all loops.
+  llvm::SmallPtrSet<Operation *, 16> whole;
+  /// Larger than those of all hints.
+  int64_t nextScope = 0;
 };
 
 class CoarseTilingPass

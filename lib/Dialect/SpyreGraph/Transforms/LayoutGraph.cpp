@@ -4,6 +4,7 @@
 
 #include "LayoutGraph.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -42,12 +43,15 @@ const LayoutChoice &LayoutGraph::getChoice(SpyreOpInterface op) const {
   return nodes[node].choices[assignment.choices[node]];
 }
 
-void LayoutGraph::solve() {
-  func.walk<WalkOrder::PreOrder>([&](SpyreOpInterface op) {
-    if (op->getNumResults() == 1)
-      addOp(op);
-  });
+LogicalResult LayoutGraph::solve() {
+  WalkResult added =
+      func.walk<WalkOrder::PreOrder>([&](SpyreOpInterface op) -> WalkResult {
+        return op->getNumResults() == 1 ? addOp(op) : success();
+      });
+  if (added.wasInterrupted())
+    return failure();
   assignment = ::spyre::planning::assignLayouts(problem);
+  return success();
 }
 
 /// What is not computed here has its layout.
@@ -72,7 +76,7 @@ SmallVector<LayoutAttrInterface, 4> LayoutGraph::getLayouts(Value value) {
   return layouts;
 }
 
-void LayoutGraph::addOp(SpyreOpInterface op) {
+LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   OpInfo info(op);
   for (Value input : op.getSpyreInputs())
     getNode(input);
@@ -80,12 +84,14 @@ void LayoutGraph::addOp(SpyreOpInterface op) {
   bool updates = getLayout(init.getType()) || nodeOf.contains(init);
   SmallVector<LayoutChoice, 4> choices;
   if (!updates)
-    choices = getChoices(info);
+    choices = getChoices(info, /*ofAnySticks=*/false);
   else if (init.getDefiningOp<tensor::EmptyOp>())
     addChoicesOfUpdate(info, getLayout(init.getType()), -1, choices);
   else
     for (auto [number, choice] : llvm::enumerate(nodes[getNode(init)].choices))
       addChoicesOfUpdate(info, choice.layout, number, choices);
+  if (failed(obeyHint(info, updates, choices)))
+    return failure();
 
   bool inside = !updates || nodes[getNode(init)].isInside;
   unsigned number = nodes.size();
@@ -98,6 +104,7 @@ void LayoutGraph::addOp(SpyreOpInterface op) {
     addUse(info, operand, number);
   if (updates && !init.getDefiningOp<tensor::EmptyOp>())
     addUse(info, info.getInitNumber(), number);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -108,7 +115,8 @@ bool LayoutGraph::canExchange(const OpInfo &info) const {
   return !superdscCompatible && !llvm::is_contained(info.extents, 0);
 }
 
-SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
+SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
+                                                     bool ofAnySticks) {
   SmallVector<LayoutChoice, 4> choices;
   auto add = [&](StickChoice stick, bool isExchanged = false) {
     LayoutChoice choice;
@@ -159,7 +167,10 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
       if (info.extents[dim] > 1 &&
           info.getInitDim(dim) == static_cast<int64_t>(number))
         addStick(dim);
-  if (sticks.empty())
+  for (unsigned dim = 0; ofAnySticks && dim < info.extents.size(); ++dim)
+    if (!info.maps.back().isFunctionOfDim(dim))
+      addStick(dim);
+  if (sticks.empty() || ofAnySticks)
     addStick(std::nullopt);
   for (StickChoice stick : sticks)
     add(stick);
@@ -217,6 +228,58 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
     choice.stick = stick;
     choices.push_back(choice);
   }
+}
+
+/// Those of the choices that give the result `layout`.
+static SmallVector<LayoutChoice, 4> getFitting(const OpInfo &info,
+                                               ArrayRef<LayoutChoice> choices,
+                                               LayoutAttr layout) {
+  // Dimensions outside of the stick may be in any order.
+  LaneAccess access = info.getAccess(info.getInitNumber(), layout);
+  SmallVector<LayoutChoice, 4> fitting;
+  for (LayoutChoice choice : choices) {
+    LaneAccess own = info.getAccess(info.getInitNumber(), choice.layout);
+    auto relative = dyn_cast<LayoutAttr>(choice.layout);
+    if (choice.layout != LayoutAttrInterface(layout) &&
+        (!relative || relative.getSparse() != layout.getSparse() ||
+         own.kind == LaneAccess::Irregular || access.kind != own.kind ||
+         access.dim != own.dim))
+      continue;
+    choice.layout = layout;
+    fitting.push_back(choice);
+  }
+  return fitting;
+}
+
+LogicalResult LayoutGraph::obeyHint(const OpInfo &info, bool updates,
+                                    SmallVectorImpl<LayoutChoice> &choices) {
+  auto hint = info.op->getAttrOfType<LayoutAttr>(kLayoutHintAttrName);
+  if (!hint)
+    return success();
+  auto type = cast<ShapedType>(info.op->getResult(0).getType());
+  // SG-PROPAGATE-C3
+  if (failed(hint.verifyEncoding(type.getShape(), type.getElementType(), [&] {
+        return info.op->emitOpError() << "has an impossible layout hint: ";
+      })))
+    return failure();
+  SmallVector<LayoutChoice, 4> fitting = getFitting(info, choices, hint);
+  if (fitting.empty() && !updates) {
+    // Who asks for it gets it even if no input has those sticks.
+    choices = getChoices(info, /*ofAnySticks=*/true);
+    fitting = getFitting(info, choices, hint);
+  }
+  if (fitting.empty()) {
+    llvm::SetVector<Attribute> layouts;
+    for (const LayoutChoice &choice : choices)
+      layouts.insert(choice.layout);
+    InFlightDiagnostic diagnostic = info.op->emitOpError()
+                                    << "cannot have the layout " << hint
+                                    << " that its hint asks for; what fits is ";
+    llvm::interleaveComma(layouts, diagnostic);
+    return diagnostic << ", or another order before the same last dimension";
+  }
+  choices = std::move(fitting);
+  return success();
 }
 
 std::optional<StickChoice> LayoutGraph::getRequired(const OpInfo &info,

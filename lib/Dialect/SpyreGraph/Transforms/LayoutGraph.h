@@ -41,8 +41,9 @@ public:
   LayoutGraph(func::FuncOp func, bool superdscCompatible)
       : func(func), superdscCompatible(superdscCompatible) {}
 
-  /// Chooses for all operations with a result.
-  void solve();
+  /// Chooses for all operations with a result. An error, at the operation,
+  /// where a hint asks for a layout that it cannot have.
+  LogicalResult solve();
 
   const LayoutChoice &getChoice(SpyreOpInterface op) const;
 
@@ -72,10 +73,14 @@ private:
   };
 
   unsigned getNode(Value value);
-  void addOp(SpyreOpInterface op);
-  /// Choices of an op that makes a new tensor, and of one that updates a tensor
-  /// in `layout`.
-  SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info);
+  LogicalResult addOp(SpyreOpInterface op);
+  /// Restricts the choices to those with the layout that a hint asks for.
+  LogicalResult obeyHint(const OpInfo &info, bool updates,
+                         SmallVectorImpl<LayoutChoice> &choices);
+  /// Choices of an op that makes a new tensor, also along sticks that neither
+  /// its inputs nor its result suggest if `ofAnySticks`; and of one that
+  /// updates a tensor in `layout`.
+  SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info, bool ofAnySticks);
   void addChoicesOfUpdate(const OpInfo &info, LayoutAttrInterface layout,
                           int initChoice,
                           SmallVectorImpl<LayoutChoice> &choices);

@@ -6,6 +6,7 @@
 #include "FoldViews.h"
 #include "LayoutGraph.h"
 #include "Spyre/Device/Error.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -49,7 +50,8 @@ public:
     if (failed(settleGivenLayouts()))
       return failure();
     try {
-      graph.solve();
+      if (failed(graph.solve()))
+        return failure();
     } catch (const ::spyre::Error &error) {
       return func.emitError() << "layouts: " << error.what();
     }
@@ -201,6 +203,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   void apply(SpyreOpInterface op) {
+    op->removeAttr(kLayoutHintAttrName);
     LayoutChoice choice = graph.getChoice(op);
     OpInfo info(op);
     if (info.indirect)

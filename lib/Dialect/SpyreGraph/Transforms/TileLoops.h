@@ -36,6 +36,8 @@ struct TileLevel {
   int64_t granularity = 1;
   /// Extent of a tile; divides `extent`.
   int64_t tile = 0;
+  /// Of the hint; tells the loops of one function apart.
+  int64_t scope = 0;
 
   int64_t getNumTiles() const { return extent / tile; }
 };

@@ -22,12 +22,25 @@ constexpr llvm::StringLiteral kDimNamesAttrName = "spyre_graph.dim_names";
 constexpr llvm::StringLiteral kHintsAttrName = "spyre_graph.hints";
 
 /// Of an operation, with names resolved: an array of i64 arrays [scope, loop
-/// dimension or -1, tiles], outermost first.
+/// dimension or -1, tiles], outermost first. An empty one keeps it whole.
 constexpr llvm::StringLiteral kTileHintsAttrName = "spyre_graph.tile_hints";
+
+/// Of an operation under tile loops: the hints that would tile it so again.
+constexpr llvm::StringLiteral kTilingAttrName = "spyre_graph.tiling";
+
+/// Of an operation: the layout that its result must get.
+constexpr llvm::StringLiteral kLayoutHintAttrName = "spyre_graph.layout_hint";
 
 /// Of an operation, with names resolved: slices per loop dimension.
 constexpr llvm::StringLiteral kWorkDivisionHintAttrName =
     "spyre_graph.work_division_hint";
+
+/// Of an operation: its number in the graph, by which a file of decisions knows
+/// it while passes change it.
+constexpr llvm::StringLiteral kNumberAttrName = "spyre_graph.number";
+
+/// Of a function: what tells its graph from others, as text.
+constexpr llvm::StringLiteral kGraphAttrName = "spyre_graph.graph";
 
 } // namespace mlir::spyre_graph
 

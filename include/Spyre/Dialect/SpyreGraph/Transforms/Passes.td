@@ -59,6 +59,9 @@ def SpyrePropagateLayouts
     unit holds up longer than its data counts as the bytes that device memory
     moves meanwhile.
 
+    An operation's `spyre_graph.layout_hint` restricts the choice to ways that
+    give its result this layout.
+
     The pass never changes values: any index map can be executed, the copies
     are there because the device's ops cannot read across sticks.
 
@@ -66,6 +69,7 @@ def SpyrePropagateLayouts
     - SG-PROPAGATE-C1: every function argument of tensor type has a layout.
     - SG-PROPAGATE-C2: tensors are made by device operations, `tensor.empty`
       or `bufferization.materialize_in_destination` only.
+    - SG-PROPAGATE-C3: an operation can give its result the layout of its hint.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -149,6 +153,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
     hint a loop, before any group is chosen. Those that reduce the dimension and
     cannot accumulate run on the whole, outside the loops; a remark says why.
+    An operation with an empty list stays out of all loops. What is tiled has
+    the hints that would tile it so again as `spyre_graph.tiling`.
 
     Constraints:
     - SG-TILE-HINT-C1: the number of tiles divides the extent into whole sticks.
@@ -445,14 +451,29 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
+def SpyreNumberOperations
+    : Pass<"spyre-number-operations", "::mlir::func::FuncOp"> {
+  let summary = "give every operation a number that passes leave alone";
+  let description = [{
+    Decisions about layouts and tiles are made for operations that later passes
+    cut, copy and bufferize. `spyre_graph.number` tells, in the plan, which one
+    it was. Operations that have a number keep it, so that the pass can run
+    again for what other passes inserted. The first time, the function gets
+    `spyre_graph.graph`, a hash of its text that tells it from other graphs.
+  }];
+}
+
 def SpyreDecisionsOut : Pass<"spyre-decisions-out", "::mlir::ModuleOp"> {
   let summary = "write the decisions of a plan to a JSON file";
   let description = [{
     Decisions are worth reading, comparing and trying others. The file has per
     function its operations in order (name, source line, loop extents, counts
-    of the loops around it, division), its buffers (source line, shape, layout,
-    placement) and the size of its pool. `--spyre-decisions-out=f.json` is
-    short for `--spyre-decisions-out="file=f.json"`.
+    of the loops around it, layout of its result, tiling, division), its buffers
+    (source line, shape, layout, placement) and the size of its pool; and for
+    each decision a hash, by which --spyre-decisions-in sees which were edited.
+    Layouts and tilings are those of operations that --spyre-number-operations
+    gave a number. `--spyre-decisions-out=f.json` is short for
+    `--spyre-decisions-out="file=f.json"`.
   }];
   let options = [
     Option<"file", "file", "std::string", "\"-\"",
@@ -463,22 +484,37 @@ def SpyreDecisionsOut : Pass<"spyre-decisions-out", "::mlir::ModuleOp"> {
 def SpyreDecisionsIn : Pass<"spyre-decisions-in", "::mlir::ModuleOp"> {
   let summary = "take the decisions of a plan from a JSON file";
   let description = [{
-    Reads what --spyre-decisions-out wrote, perhaps edited, into a plan of the
-    same graph. Divisions, placements and the size of the pool replace the
-    planned ones; whether they are a plan, --spyre-verify-plan must say
-    afterwards, in which operations and buffers appear with their locations.
+    Reads what --spyre-decisions-out wrote, perhaps edited, for the same graph.
+    Decisions are taken where they are made, so the pass runs in up to four
+    places, each its `stage`:
+
+    - `layouts`, before --spyre-propagate-layouts: each result gets the layout
+      of the file;
+    - `tilings`, before --spyre-coarse-tiling: the tilings of the file become
+      hints, and what it does not tile stays whole;
+    - `divisions`, before --spyre-work-division;
+    - `plan`, after --spyre-memory-planning: divisions (of what later passes
+      inserted, too), placements and the size of the pool.
+
+    Decisions depend on those before them: a layout on none, tilings on
+    layouts, divisions on both, placements on all. If some were edited, what is
+    in the file of later kinds is planned anew, unless it was edited too; then
+    it must still belong to something in the plan. Whether all together are a
+    plan, --spyre-verify-plan must say afterwards.
 
     Constraints:
     - SG-DECISIONS-C1: the file is JSON of this version.
     - SG-DECISIONS-C2: its functions, operations and buffers are those of the
-      module: same names, extents and shapes, in the same order.
-    - SG-DECISIONS-C3: every division, placement and pool size is complete and
-      not negative.
-    - SG-DECISIONS-C4: layouts and loops are those of the module; the passes
-      that make them must be told to make others.
+      module: same graph, names, extents and shapes, in the same order.
+    - SG-DECISIONS-C3: every layout, tiling, division, placement and pool size
+      is complete and not negative.
+    - SG-DECISIONS-C4: what was edited belongs to an operation or buffer of the
+      plan that the edited decisions of earlier kinds make.
   }];
   let options = [
     Option<"file", "file", "std::string", "\"\"", "File to read">,
+    Option<"stage", "stage", "std::string", "\"plan\"",
+           "What to take: layouts, tilings, divisions, or plan">,
   ];
   let statistics = [
     Statistic<"numChanged", "changed", "Decisions that the file changes">,

@@ -1,0 +1,595 @@
+//===- DecisionsIn.cpp - Take the decisions of a plan -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Decisions.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <map>
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREDECISIONSIN
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace mlir::spyre_graph::decisions;
+namespace json = llvm::json;
+
+namespace {
+
+/// `count` numbers (any count if negative) of at least `least`.
+bool readNumbers(const json::Array *array, int64_t count,
+                 SmallVectorImpl<int64_t> &numbers, int64_t least = 0) {
+  if (!array || (count >= 0 && static_cast<int64_t>(array->size()) != count))
+    return false;
+  for (const json::Value &value : *array) {
+    std::optional<int64_t> number = value.getAsInteger();
+    if (!number || *number < least)
+      return false;
+    numbers.push_back(*number);
+  }
+  return true;
+}
+
+/// One of a function's entries in the file.
+struct Entry {
+  json::Object *object;
+  std::array<bool, kNumKinds> edited = {};
+
+  bool isEdited(Kind kind) const { return edited[static_cast<unsigned>(kind)]; }
+  StringRef getName() const { return object->getString("op").value_or(""); }
+  /// The source line, for messages.
+  std::string getPlace() const {
+    StringRef line = object->getString("location").value_or("");
+    return line.empty() ? "" : (" at " + line).str();
+  }
+  bool hasList(StringRef key, const json::Array &list) const {
+    const json::Array *own = object->getArray(key);
+    return own && *own == list;
+  }
+  bool isTiled() const {
+    const json::Array *tiling = object->getArray("tiling");
+    return tiling && !tiling->empty();
+  }
+};
+
+/// What the file says of one function.
+class FunctionEntries {
+public:
+  explicit FunctionEntries(json::Object &function)
+      : function(function), pool{&function} {
+    for (json::Object *entry : getEntries(function, Kind::Layout))
+      ops.push_back({entry});
+    for (json::Object *entry : getEntries(function, Kind::Placement))
+      buffers.push_back({entry});
+    for (Kind kind : {Kind::Layout, Kind::Tiling, Kind::Division})
+      markEdited(ops, kind);
+    markEdited(buffers, Kind::Placement);
+    markEdited(pool, Kind::Pool);
+    for (auto [position, entry] : llvm::enumerate(ops))
+      if (entry.object)
+        if (std::optional<int64_t> number = entry.object->getInteger("number"))
+          numbered[*number].push_back(position);
+  }
+
+  bool isWellFormed() const {
+    auto isObject = [](const Entry &entry) { return entry.object; };
+    return function.getArray("ops") && function.getArray("buffers") &&
+           llvm::all_of(ops, isObject) && llvm::all_of(buffers, isObject);
+  }
+
+  bool isAnyEdited(Kind kind) const {
+    return anyEdited[static_cast<unsigned>(kind)];
+  }
+  /// Whether a decision of an earlier kind was edited, on which those of this
+  /// kind depend.
+  bool isOutdated(Kind kind) const {
+    // The pool is as large as placements need, those that were edited too.
+    auto numBefore = static_cast<unsigned>(std::min(kind, Kind::Placement));
+    return llvm::any_of(ArrayRef(anyEdited).take_front(numBefore),
+                        [](bool edited) { return edited; });
+  }
+  /// Whether an entry's decision is to be taken.
+  bool isTaken(const Entry &entry, Kind kind) const {
+    return entry.isEdited(kind) || !isOutdated(kind);
+  }
+
+  /// The entries of an operation, in order; passes may have made several of it.
+  SmallVector<Entry *> getEntriesOf(Operation *op) {
+    SmallVector<Entry *> entries;
+    if (std::optional<int64_t> number = getNumber(op))
+      if (auto found = numbered.find(*number); found != numbered.end())
+        for (unsigned position : found->second)
+          entries.push_back(&ops[position]);
+    return entries;
+  }
+
+  /// Of several entries of an operation the one that was edited; null if there
+  /// is none. Sets `disagree` if two were, in different ways.
+  Entry *choose(ArrayRef<Entry *> entries, Kind kind, bool &disagree) const {
+    Entry *chosen = nullptr;
+    for (Entry *entry : entries) {
+      if (chosen && chosen->isEdited(kind) && entry->isEdited(kind))
+        disagree |= hashDecision(*chosen->object, kind) !=
+                    hashDecision(*entry->object, kind);
+      if (!chosen || (entry->isEdited(kind) && !chosen->isEdited(kind)))
+        chosen = entry;
+    }
+    return chosen;
+  }
+
+  json::Object &function;
+  std::vector<Entry> ops, buffers;
+  /// Of the function itself.
+  Entry pool;
+
+private:
+  /// Without hashes, everything counts as edited.
+  void markEdited(MutableArrayRef<Entry> entries, Kind kind) {
+    unsigned number = static_cast<unsigned>(kind);
+    SmallVector<StringRef> hashes;
+    if (json::Object *written = function.getObject("written"))
+      if (auto text = written->getString(getWrittenKey(kind)))
+        text->split(hashes, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+    for (auto [position, entry] : llvm::enumerate(entries)) {
+      entry.edited[number] =
+          entry.object &&
+          (hashes.size() != entries.size() ||
+           hashes[position] != hashDecision(*entry.object, kind));
+      anyEdited[number] |= entry.edited[number];
+    }
+  }
+
+  std::map<int64_t, SmallVector<unsigned, 1>> numbered;
+  std::array<bool, kNumKinds> anyEdited = {};
+};
+
+class DecisionsInPass
+    : public WithFileOption<
+          spyre_graph::impl::SpyreDecisionsInBase<DecisionsInPass>> {
+public:
+  using WithFileOption::WithFileOption;
+
+  void runOnOperation() override {
+    if (failed(readFile()) || failed(apply()))
+      return signalPassFailure();
+  }
+
+private:
+  LogicalResult fail(const Twine &what) {
+    return getOperation().emitError()
+           << "decisions file '" << file.getValue() << "': " << what;
+  }
+  InFlightDiagnostic failAt(Operation *op) {
+    return op->emitOpError() << "the decisions in '" << file.getValue() << "' ";
+  }
+
+  LogicalResult readFile() {
+    auto buffer = llvm::MemoryBuffer::getFile(file, /*IsText=*/true);
+    if (!buffer)
+      return getOperation().emitError()
+             << "cannot read decisions file '" << file.getValue()
+             << "': " << buffer.getError().message();
+    llvm::Expected<json::Value> parsed = json::parse((*buffer)->getBuffer());
+    // SG-DECISIONS-C1
+    if (!parsed)
+      return fail(llvm::toString(parsed.takeError()));
+    document = std::move(*parsed);
+    json::Object *object = document.getAsObject();
+    if (!object || object->getInteger("version") != kVersion ||
+        !object->getArray("functions"))
+      return fail("expected an object with version " + Twine(kVersion) +
+                  " and a list of functions");
+    return success();
+  }
+
+  LogicalResult apply() {
+    using Stage =
+        LogicalResult (DecisionsInPass::*)(func::FuncOp, FunctionEntries &);
+    Stage apply = llvm::StringSwitch<Stage>(stage)
+                      .Case("layouts", &DecisionsInPass::applyLayouts)
+                      .Case("tilings", &DecisionsInPass::applyTilings)
+                      .Case("divisions", &DecisionsInPass::applyDivisions)
+                      .Case("plan", &DecisionsInPass::applyPlan)
+                      .Default(nullptr);
+    if (!apply)
+      return getOperation().emitError()
+             << "expected stage layouts, tilings, divisions or plan, found '"
+             << stage.getValue() << "'";
+    json::Array &functions = *document.getAsObject()->getArray("functions");
+    size_t number = 0;
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
+      if (func.isExternal())
+        continue;
+      json::Object *object =
+          number < functions.size() ? functions[number].getAsObject() : nullptr;
+      ++number;
+      // SG-DECISIONS-C2
+      if (!object || object->getString("name") != func.getName())
+        return fail("has no decisions for function '" + func.getName() +
+                    "'; they are those of another graph");
+      FunctionEntries entries(*object);
+      if (!entries.isWellFormed())
+        return fail("has no lists of operations and buffers for function '" +
+                    func.getName() + "'");
+      if (failed((this->*apply)(func, entries)))
+        return failure();
+    }
+    if (number != functions.size())
+      return fail("has decisions for " + Twine(functions.size()) +
+                  " functions, but there are " + Twine(number) +
+                  "; they are those of another graph");
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Layouts and tilings
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult applyLayouts(func::FuncOp func, FunctionEntries &entries) {
+    WalkResult result = func.walk([&](SpyreOpInterface op) {
+      SmallVector<Entry *> own = entries.getEntriesOf(op);
+      // SG-DECISIONS-C2. Parts of a tiled operation are other ones.
+      for (Entry *entry : own)
+        if (!entry->isTiled() &&
+            entry->getName() != op->getName().getStringRef()) {
+          failAt(op) << "are for another operation here, " << entry->getName();
+          return WalkResult::interrupt();
+        }
+      return failed(applyLayout(op, own, entries)) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    // SG-DECISIONS-C2
+    auto graph = func->getAttrOfType<StringAttr>(kGraphAttrName);
+    if (graph && entries.function.getString("graph") != graph.getValue())
+      return fail("the operations of function '" + func.getName() +
+                  "' are other ones than those that the decisions are for; "
+                  "they are those of another graph");
+    return success();
+  }
+
+  LogicalResult applyLayout(SpyreOpInterface op, ArrayRef<Entry *> own,
+                            FunctionEntries &entries) {
+    FailureOr<Entry *> entry = choose(op, own, Kind::Layout, entries);
+    if (failed(entry))
+      return failure();
+    if (!*entry || !(*entry)->object->get("layout"))
+      return success();
+    // SG-DECISIONS-C4. What is updated keeps its layout.
+    if (!op.getSpyreInit().getDefiningOp<tensor::EmptyOp>()) {
+      if ((*entry)->isEdited(Kind::Layout))
+        return failAt(op) << "give it another layout, but it updates a tensor, "
+                             "whose layout its own is";
+      return success();
+    }
+    auto type = cast<ShapedType>(op.getSpyreInit().getType());
+    SmallVector<int64_t> order;
+    json::Object *layout = (*entry)->object->getObject("layout");
+    std::optional<bool> sparse =
+        layout ? layout->getBoolean("sparse") : std::nullopt;
+    bool isPermutation =
+        layout && readNumbers(layout->getArray("order"), type.getRank(), order);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      isPermutation = isPermutation && llvm::is_contained(order, dim);
+    // SG-DECISIONS-C3
+    if (!isPermutation || !sparse)
+      return failAt(op) << "need for its layout an order of its "
+                        << type.getRank()
+                        << " dimensions and whether it is sparse";
+    op->setAttr(
+        kLayoutHintAttrName,
+        LayoutAttr::get(&getContext(), order, type.getElementType(), *sparse));
+    return success();
+  }
+
+  FailureOr<Entry *> choose(Operation *op, ArrayRef<Entry *> own, Kind kind,
+                            FunctionEntries &entries) {
+    bool disagree = false;
+    Entry *entry = entries.choose(own, kind, disagree);
+    // SG-DECISIONS-C3
+    if (disagree)
+      return failAt(op) << "have " << own.size()
+                        << " entries for it, which were edited in different "
+                           "ways ("
+                        << getWrittenKey(kind) << ")";
+    return entry;
+  }
+
+  LogicalResult applyTilings(func::FuncOp func, FunctionEntries &entries) {
+    WalkResult result = func.walk([&](SpyreOpInterface op) {
+      FailureOr<Entry *> entry =
+          choose(op, entries.getEntriesOf(op), Kind::Tiling, entries);
+      if (failed(entry))
+        return WalkResult::interrupt();
+      if (!*entry || !entries.isTaken(**entry, Kind::Tiling))
+        return WalkResult::advance();
+      FailureOr<ArrayAttr> tiling = readTiling(op, *(*entry)->object);
+      if (failed(tiling))
+        return WalkResult::interrupt();
+      op->setAttr(kTileHintsAttrName, *tiling);
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  FailureOr<ArrayAttr> readTiling(Operation *op, json::Object &entry) {
+    Builder builder(&getContext());
+    SmallVector<Attribute> levels;
+    json::Array *array = entry.getArray("tiling");
+    for (json::Value &value : array ? *array : json::Array()) {
+      json::Object *level = value.getAsObject();
+      auto get = [&](StringRef key) {
+        return level ? level->getInteger(key).value_or(-2) : -2;
+      };
+      int64_t scope = get("scope"), dim = get("dim"), tiles = get("tiles");
+      // SG-DECISIONS-C3
+      if (scope < 0 || dim < -1 || tiles < 1)
+        return failAt(op) << "need for each level of its tiling a scope, a "
+                             "dim (-1: none of its loops) and at least one of "
+                             "tiles";
+      levels.push_back(builder.getDenseI64ArrayAttr({scope, dim, tiles}));
+    }
+    return builder.getArrayAttr(levels);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Divisions
+  //===--------------------------------------------------------------------===//
+
+  static bool isSameOp(const Entry &entry, SpyreOpInterface op) {
+    return entry.getName() == op->getName().getStringRef() &&
+           entry.hasList("extents", toJson(op.getLoopExtents()));
+  }
+
+  LogicalResult applyDivisions(func::FuncOp func, FunctionEntries &entries) {
+    llvm::SmallPtrSet<Entry *, 16> used;
+    WalkResult result =
+        func.walk<WalkOrder::PreOrder>([&](SpyreOpInterface op) {
+          for (Entry *entry : entries.getEntriesOf(op)) {
+            if (!isSameOp(*entry, op) || !used.insert(entry).second)
+              continue;
+            if (entries.isTaken(*entry, Kind::Division) &&
+                failed(applyDivision(op, *entry)))
+              return WalkResult::interrupt();
+            break;
+          }
+          return WalkResult::advance();
+        });
+    return failure(result.wasInterrupted());
+  }
+
+  LogicalResult applyDivision(SpyreOpInterface op, Entry &entry) {
+    FailureOr<WorkDivisionAttr> division =
+        readDivision(op, *entry.object, "division");
+    if (failed(division))
+      return failure();
+    if (*division) {
+      numChanged += *division != op.getWorkDivision();
+      op.setWorkDivision(*division);
+    }
+    auto reshard = dyn_cast<ReshardOp>(*op);
+    if (!reshard)
+      return success();
+    FailureOr<WorkDivisionAttr> source =
+        readDivision(op, *entry.object, "source_division");
+    if (failed(source))
+      return failure();
+    if (*source) {
+      numChanged += *source != reshard.getSourceDivision();
+      reshard.setSourceDivisionAttr(*source);
+    }
+    return success();
+  }
+
+  /// The division in an operation's entry; null if it has none.
+  FailureOr<WorkDivisionAttr>
+  readDivision(SpyreOpInterface op, json::Object &entry, StringRef name) {
+    json::Object *division = entry.getObject(name);
+    if (!division)
+      return WorkDivisionAttr();
+    SmallVector<int64_t> splits, chunks, order;
+    size_t numLoops = op.getLoopExtents().size();
+    // SG-DECISIONS-C3
+    if (!readNumbers(division->getArray("splits"), numLoops, splits) ||
+        !readNumbers(division->getArray("chunks"), numLoops, chunks) ||
+        (division->get("order") &&
+         !readNumbers(division->getArray("order"), numLoops, order)))
+      return op->emitOpError()
+             << "its " << name << " in '" << file.getValue()
+             << "' needs splits and chunks, " << numLoops
+             << " numbers each, and as many if it has an order";
+    return WorkDivisionAttr::get(&getContext(), splits, chunks, order);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // The plan
+  //===--------------------------------------------------------------------===//
+
+  LogicalResult applyPlan(func::FuncOp func, FunctionEntries &entries) {
+    Planned planned(func);
+    if (failed(checkEarlier(func, planned, entries)))
+      return failure();
+    bool isReplanned = entries.isOutdated(Kind::Placement);
+    if (failed(checkCorrespondence(func, planned, entries, isReplanned)))
+      return isReplanned ? applyEditedOnly(func, planned, entries) : failure();
+    for (auto [op, entry] : llvm::zip_equal(planned.ops, entries.ops))
+      if (entries.isTaken(entry, Kind::Division) &&
+          failed(applyDivision(op, entry)))
+        return failure();
+    for (auto [alloc, entry] :
+         llvm::zip_equal(planned.buffers, entries.buffers))
+      if (entries.isTaken(entry, Kind::Placement) &&
+          failed(applyPlacement(alloc, entry)))
+        return failure();
+    return applyPool(func, entries);
+  }
+
+  /// Where the plan is another one than the file was written for, the planned
+  /// placements stay; edited ones belong to nothing.
+  LogicalResult applyEditedOnly(func::FuncOp func, Planned &planned,
+                                FunctionEntries &entries) {
+    DenseMap<int64_t, SmallVector<SpyreOpInterface, 1>> numbered;
+    for (SpyreOpInterface op : planned.ops)
+      if (std::optional<int64_t> number = getNumber(op))
+        numbered[*number].push_back(op);
+    // SG-DECISIONS-C4
+    for (Entry &entry : entries.ops) {
+      if (!entry.isEdited(Kind::Division) || !entry.object->get("division"))
+        continue;
+      std::optional<int64_t> number = entry.object->getInteger("number");
+      bool isTaken = number && llvm::any_of(numbered.lookup(*number),
+                                            [&](SpyreOpInterface op) {
+                                              return isSameOp(entry, op);
+                                            });
+      if (!isTaken)
+        return func.emitError()
+               << "the decisions in '" << file.getValue()
+               << "' divide an operation, " << entry.getName()
+               << entry.getPlace()
+               << ", that is not in the plan which the edited layouts and "
+                  "tilings make; write its decisions to a file and edit that";
+    }
+    for (Entry &entry : entries.buffers)
+      if (entry.isEdited(Kind::Placement))
+        return func.emitError()
+               << "the decisions in '" << file.getValue() << "' place a buffer"
+               << entry.getPlace()
+               << " of another plan than the edited layouts, tilings and "
+                  "divisions make; write its decisions to a file and edit "
+                  "that";
+    return applyPool(func, entries);
+  }
+
+  /// SG-DECISIONS-C4: edited layouts and tilings are in the plan.
+  LogicalResult checkEarlier(func::FuncOp func, Planned &planned,
+                             FunctionEntries &entries) {
+    DenseMap<int64_t, SpyreOpInterface> numbered;
+    for (SpyreOpInterface op : planned.ops)
+      if (std::optional<int64_t> number = getNumber(op))
+        numbered.try_emplace(*number, op);
+    for (Entry &entry : entries.ops) {
+      bool layout = entry.isEdited(Kind::Layout),
+           tiling = entry.isEdited(Kind::Tiling);
+      if ((!layout || !entry.object->get("layout")) &&
+          (!tiling || !entry.object->get("tiling")))
+        continue;
+      std::optional<int64_t> number = entry.object->getInteger("number");
+      SpyreOpInterface op = number ? numbered.lookup(*number) : nullptr;
+      if (!op)
+        return func.emitError()
+               << "the decisions in '" << file.getValue()
+               << "' give a layout or tiling to " << entry.getName()
+               << entry.getPlace() << ", which is no operation of the graph";
+      if (layout && !hasLayout(op, entry))
+        return failAt(op) << "give it another layout than it has in the plan; "
+                             "they must be read before "
+                             "--spyre-propagate-layouts (stage=layouts; "
+                             "--spyre-pipeline has all stages)";
+      if (tiling && !hasTiling(op, entry))
+        return failAt(op) << "tile it otherwise than the plan; they must be "
+                             "read before --spyre-coarse-tiling "
+                             "(stage=tilings; --spyre-pipeline has all "
+                             "stages), whose remarks say what it cannot cut";
+    }
+    return success();
+  }
+
+  static bool hasLayout(SpyreOpInterface op, const Entry &entry) {
+    auto layout =
+        dyn_cast_or_null<LayoutAttr>(getLayout(op.getSpyreInit().getType()));
+    json::Value *said = entry.object->get("layout");
+    return !said || (layout && *said == json::Value(toJson(layout)));
+  }
+
+  static bool hasTiling(SpyreOpInterface op, const Entry &entry) {
+    auto tiling = op->getAttrOfType<ArrayAttr>(kTilingAttrName);
+    return entry.hasList("tiling", tiling ? toJson(tiling) : json::Array());
+  }
+
+  /// SG-DECISIONS-C2: whether the file's operations and buffers are the plan's.
+  LogicalResult checkCorrespondence(func::FuncOp func, Planned &planned,
+                                    FunctionEntries &entries, bool isQuiet) {
+    auto check = [&](StringRef what, size_t said, size_t found) {
+      if (said == found || isQuiet)
+        return success(said == found);
+      return fail("has decisions for " + Twine(said) + " " + what +
+                  " of function '" + func.getName() + "', which has " +
+                  Twine(found) + "; they are those of another graph");
+    };
+    if (failed(check("operations", entries.ops.size(), planned.ops.size())) ||
+        failed(
+            check("buffers", entries.buffers.size(), planned.buffers.size())))
+      return failure();
+    for (auto [op, entry] : llvm::zip_equal(planned.ops, entries.ops)) {
+      if (isSameOp(entry, op) && entry.hasList("loops", describeLoops(op)) &&
+          entry.object->getInteger("number") == getNumber(op))
+        continue;
+      if (!isQuiet)
+        failAt(op) << "are for another operation here, " << entry.getName();
+      return failure();
+    }
+    for (auto [alloc, entry] :
+         llvm::zip_equal(planned.buffers, entries.buffers)) {
+      MemRefType type = alloc.getType();
+      if (entry.hasList("shape", toJson(type.getShape())) &&
+          entry.object->getString("layout") ==
+              StringRef(print(type.getMemorySpace())))
+        continue;
+      if (!isQuiet)
+        failAt(alloc) << "are for another buffer here";
+      return failure();
+    }
+    return success();
+  }
+
+  LogicalResult applyPlacement(memref::AllocOp alloc, Entry &entry) {
+    json::Object *place = entry.object->getObject("placement");
+    if (!place)
+      return success();
+    MemRefType type = alloc.getType();
+    // SG-DECISIONS-C3
+    std::optional<StringRef> spaceName = place->getString("space");
+    std::optional<MemorySpace> space =
+        spaceName ? symbolizeMemorySpace(*spaceName) : std::nullopt;
+    std::optional<int64_t> offset = place->getInteger("offset");
+    SmallVector<int64_t> local;
+    bool hasLocal =
+        readNumbers(place->getArray("local"), type.getRank(), local);
+    if (!space || !offset || (*space == MemorySpace::lx && !hasLocal))
+      return alloc->emitOpError()
+             << "its placement in '" << file.getValue()
+             << "' needs a space, pool or lx, an offset, and in lx "
+             << type.getRank() << " local extents";
+    if (*space == MemorySpace::pool)
+      local.clear();
+    auto attribute = PlacementAttr::get(&getContext(), *space, *offset, local);
+    StringRef name = SpyreGraphDialect::getPlacementAttrName();
+    numChanged += attribute != alloc->getAttr(name);
+    alloc->setAttr(name, attribute);
+    return success();
+  }
+
+  LogicalResult applyPool(func::FuncOp func, FunctionEntries &entries) {
+    std::optional<int64_t> size = entries.function.getInteger("pool_size");
+    if (!size || !entries.isTaken(entries.pool, Kind::Pool))
+      return success();
+    // SG-DECISIONS-C3
+    if (*size < 0)
+      return fail("pool_size is negative");
+    func->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
+                  IntegerAttr::get(IntegerType::get(&getContext(), 64), *size));
+    return success();
+  }
+
+  json::Value document = nullptr;
+};
+
+} // namespace

@@ -1,0 +1,274 @@
+//===- DecisionsOut.cpp - Write the decisions of a plan ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Decisions.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/xxhash.h"
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREDECISIONSOUT
+#define GEN_PASS_DEF_SPYRENUMBEROPERATIONS
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+namespace json = llvm::json;
+
+//===----------------------------------------------------------------------===//
+// The format
+//===----------------------------------------------------------------------===//
+
+decisions::Planned::Planned(func::FuncOp func) {
+  func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto spyreOp = dyn_cast<SpyreOpInterface>(op))
+      ops.push_back(spyreOp);
+    else if (auto alloc = dyn_cast<memref::AllocOp>(op))
+      buffers.push_back(alloc);
+  });
+}
+
+std::optional<int64_t> decisions::getNumber(Operation *op) {
+  if (auto number = op->getAttrOfType<IntegerAttr>(kNumberAttrName))
+    return number.getInt();
+  return std::nullopt;
+}
+
+json::Array decisions::toJson(ArrayRef<int64_t> values) {
+  json::Array array;
+  for (int64_t value : values)
+    array.push_back(value);
+  return array;
+}
+
+json::Object decisions::toJson(WorkDivisionAttr division) {
+  json::Object object{{"splits", toJson(division.getSplits())},
+                      {"chunks", toJson(division.getChunks())}};
+  if (!division.getOrder().empty())
+    object["order"] = toJson(division.getOrder());
+  return object;
+}
+
+json::Object decisions::toJson(LayoutAttr layout) {
+  return json::Object{{"order", toJson(layout.getOrder())},
+                      {"sparse", layout.getSparse()}};
+}
+
+json::Array decisions::toJson(ArrayAttr tiling) {
+  json::Array array;
+  for (auto level : tiling.getAsRange<DenseI64ArrayAttr>())
+    array.push_back(json::Object{
+        {"scope", level[0]}, {"dim", level[1]}, {"tiles", level[2]}});
+  return array;
+}
+
+std::string decisions::print(Attribute attribute) {
+  std::string text;
+  if (attribute)
+    llvm::raw_string_ostream(text) << attribute;
+  return text;
+}
+
+json::Array decisions::describeLoops(Operation *op) {
+  SmallVector<int64_t> loops;
+  for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
+       loop = loop->getParentOfType<scf::ForOp>()) {
+    std::optional<APInt> count = loop.getStaticTripCount();
+    loops.push_back(count ? count->getSExtValue() : -1);
+  }
+  std::reverse(loops.begin(), loops.end());
+  return toJson(loops);
+}
+
+StringRef decisions::getWrittenKey(Kind kind) {
+  constexpr const char *keys[kNumKinds] = {"layouts", "tilings", "divisions",
+                                           "placements", "pool"};
+  return keys[static_cast<unsigned>(kind)];
+}
+
+std::string decisions::hashDecision(const json::Object &entry, Kind kind) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto add = [&](StringRef key) {
+    if (const json::Value *value = entry.get(key))
+      os << key << *value;
+  };
+  switch (kind) {
+  case Kind::Layout:
+    add("layout");
+    break;
+  case Kind::Tiling:
+    add("tiling");
+    break;
+  case Kind::Division:
+    add("division");
+    add("source_division");
+    break;
+  case Kind::Placement:
+    add("placement");
+    break;
+  case Kind::Pool:
+    add("pool_size");
+    break;
+  }
+  constexpr size_t kDigits = 8;
+  return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true,
+                         /*Width=*/16)
+      .substr(0, kDigits);
+}
+
+SmallVector<json::Object *> decisions::getEntries(json::Object &function,
+                                                  Kind kind) {
+  if (kind == Kind::Pool)
+    return {&function};
+  SmallVector<json::Object *> entries;
+  if (json::Array *list =
+          function.getArray(kind == Kind::Placement ? "buffers" : "ops"))
+    for (json::Value &entry : *list)
+      entries.push_back(entry.getAsObject());
+  return entries;
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class NumberOperationsPass
+    : public spyre_graph::impl::SpyreNumberOperationsBase<
+          NumberOperationsPass> {
+  void runOnOperation() override {
+    func::FuncOp func = getOperation();
+    if (func.isExternal())
+      return;
+    Builder builder(&getContext());
+    if (!func->hasAttr(kGraphAttrName)) {
+      std::string text;
+      llvm::raw_string_ostream(text) << func;
+      func->setAttr(kGraphAttrName, builder.getStringAttr(
+                                        llvm::utohexstr(llvm::xxh3_64bits(text),
+                                                        /*LowerCase=*/true,
+                                                        /*Width=*/16)));
+    }
+    int64_t next = 0;
+    SmallVector<SpyreOpInterface> unnumbered;
+    func.walk<WalkOrder::PreOrder>([&](SpyreOpInterface op) {
+      if (std::optional<int64_t> number = decisions::getNumber(op))
+        next = std::max(next, *number + 1);
+      else
+        unnumbered.push_back(op);
+    });
+    for (SpyreOpInterface op : unnumbered)
+      op->setAttr(kNumberAttrName, builder.getI64IntegerAttr(next++));
+  }
+};
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+json::Object describeOp(SpyreOpInterface op) {
+  json::Object object{{"op", op->getName().getStringRef()},
+                      {"location", getSourceLine(op->getLoc())},
+                      {"extents", decisions::toJson(op.getLoopExtents())},
+                      {"loops", decisions::describeLoops(op)}};
+  if (std::optional<int64_t> number = decisions::getNumber(op)) {
+    object["number"] = *number;
+    if (auto layout = dyn_cast_or_null<LayoutAttr>(
+            getLayout(op.getSpyreInit().getType())))
+      object["layout"] = decisions::toJson(layout);
+    auto tiling = op->getAttrOfType<ArrayAttr>(kTilingAttrName);
+    object["tiling"] = tiling ? decisions::toJson(tiling) : json::Array();
+  }
+  if (WorkDivisionAttr division = op.getWorkDivision())
+    object["division"] = decisions::toJson(division);
+  if (auto reshard = dyn_cast<ReshardOp>(*op))
+    object["source_division"] = decisions::toJson(reshard.getSourceDivision());
+  return object;
+}
+
+json::Object describeBuffer(memref::AllocOp alloc) {
+  MemRefType type = alloc.getType();
+  json::Object object{{"location", getSourceLine(alloc.getLoc())},
+                      {"shape", decisions::toJson(type.getShape())},
+                      {"layout", decisions::print(type.getMemorySpace())}};
+  if (auto placement = alloc->getAttrOfType<PlacementAttr>(
+          SpyreGraphDialect::getPlacementAttrName())) {
+    json::Object place{{"space", stringifyMemorySpace(placement.getSpace())},
+                       {"offset", placement.getOffset()}};
+    if (placement.getSpace() == MemorySpace::lx)
+      place["local"] = decisions::toJson(placement.getLocal());
+    object["placement"] = std::move(place);
+  }
+  return object;
+}
+
+json::Object describeFunction(func::FuncOp func) {
+  decisions::Planned planned(func);
+  json::Array ops, buffers;
+  for (SpyreOpInterface op : planned.ops)
+    ops.push_back(describeOp(op));
+  for (memref::AllocOp alloc : planned.buffers)
+    buffers.push_back(describeBuffer(alloc));
+  json::Object object{{"name", func.getName()},
+                      {"ops", std::move(ops)},
+                      {"buffers", std::move(buffers)}};
+  if (auto graph = func->getAttrOfType<StringAttr>(kGraphAttrName))
+    object["graph"] = graph.getValue();
+  if (auto size = func->getAttrOfType<IntegerAttr>(
+          SpyreGraphDialect::getPoolSizeAttrName()))
+    object["pool_size"] = size.getInt();
+  json::Object written;
+  for (unsigned number = 0; number < decisions::kNumKinds; ++number) {
+    auto kind = static_cast<decisions::Kind>(number);
+    SmallVector<std::string> hashes;
+    for (json::Object *entry : decisions::getEntries(object, kind))
+      hashes.push_back(decisions::hashDecision(*entry, kind));
+    written[decisions::getWrittenKey(kind)] = llvm::join(hashes, " ");
+  }
+  object["written"] = std::move(written);
+  return object;
+}
+
+class DecisionsOutPass
+    : public decisions::WithFileOption<
+          spyre_graph::impl::SpyreDecisionsOutBase<DecisionsOutPass>> {
+public:
+  using WithFileOption::WithFileOption;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    json::Array functions;
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
+      if (!func.isExternal())
+        functions.push_back(describeFunction(func));
+    json::Value document = json::Object{{"version", decisions::kVersion},
+                                        {"functions", std::move(functions)}};
+    std::error_code error;
+    llvm::ToolOutputFile out(file, error, llvm::sys::fs::OF_None);
+    if (!error) {
+      out.os() << llvm::formatv("{0:2}", document) << "\n";
+      out.os().flush();
+      error = out.os().error();
+      out.os().clear_error();
+    }
+    if (error) {
+      getOperation().emitError() << "cannot write decisions to '"
+                                 << file.getValue() << "': " << error.message();
+      return signalPassFailure();
+    }
+    out.keep();
+  }
+};
+
+} // namespace
