@@ -33,7 +33,8 @@ static const TypeName kTypes[] = {
     {"|i1", HostDtype::Int8},     {"<i2", HostDtype::Int16},
     {"<i4", HostDtype::Int32},    {"<i8", HostDtype::Int64},
     {"<V2", HostDtype::BFloat16}, {"|V2", HostDtype::BFloat16},
-    {"<u2", HostDtype::BFloat16}};
+    {"<u2", HostDtype::BFloat16}, {"<V1", HostDtype::UInt8},
+    {"|V1", HostDtype::UInt8},    {"<f1", HostDtype::UInt8}};
 
 namespace {
 /// The header is a Python dict literal of three known keys.
@@ -165,16 +166,15 @@ NpyArray spyre::readNpy(const std::string &path) {
     fail("file ends within its header");
 
   NpyArray array;
-  std::string descriptor;
   bool fortranOrder = false;
-  HeaderParser(path, header).parse(descriptor, fortranOrder, array.shape);
+  HeaderParser(path, header).parse(array.descriptor, fortranOrder, array.shape);
   const TypeName *type = nullptr;
   for (const TypeName &t : kTypes)
-    if (descriptor == t.descriptor)
+    if (array.descriptor == t.descriptor)
       type = &t;
   if (!type) {
     std::string message = "type '";
-    message += descriptor;
+    message += array.descriptor;
     fail(message + "' is not supported");
   }
   array.dtype = type->dtype;
@@ -220,7 +220,7 @@ NpyArray spyre::readNpy(const std::string &path) {
 }
 
 void spyre::writeNpy(const std::string &path, const NpyArray &array) {
-  std::string descriptor;
+  std::string descriptor = array.descriptor;
   for (const TypeName &t : kTypes)
     if (t.dtype == array.dtype && descriptor.empty())
       descriptor = t.descriptor;

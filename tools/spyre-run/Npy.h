@@ -21,6 +21,9 @@ namespace spyre {
 
 struct NpyArray {
   HostDtype dtype = HostDtype::Float32;
+  /// The file's name of the type, which it keeps when written again; "" for
+  /// numpy's own.
+  std::string descriptor;
   std::vector<int64_t> shape;
   /// Row-major, whatever order the file had.
   std::vector<uint8_t> data;
@@ -32,7 +35,8 @@ struct NpyArray {
 /// supported type.
 NpyArray readNpy(const std::string &path);
 
-/// Writes version 1.0, C order; bfloat16 as '<V2'. Throws Error.
+/// Writes version 1.0, C order; bfloat16 as '<V2' unless it came as another.
+/// Throws Error.
 void writeNpy(const std::string &path, const NpyArray &array);
 
 } // namespace spyre

@@ -297,6 +297,11 @@ static std::optional<TensorLayout> plainLayout(const ArgumentInfo &info,
   const std::string &type = info.elementType;
   HostDtype dtype = array.dtype;
   int64_t count = array.numElements();
+  // numpy has no bf16: its uint16 holds the bits, which would pass for the
+  // codes of f16 where bf16 values are converted.
+  if (array.descriptor == "<u2" && !type.empty() && type != "bf16")
+    throw Error("argument '" + info.name + "' has elements of type " + type +
+                ", its file uint16, which is for bf16");
   bool isSixteen = dtype == HostDtype::Float16 ||
                    dtype == HostDtype::BFloat16 || dtype == HostDtype::Bool;
   if (type == "f16" ? isSixteen : type.empty() && dtype == HostDtype::Float16) {
@@ -545,6 +550,11 @@ static void run(const Options &options) {
                   formatSizes(array.host.shape));
     if (!info.layout)
       plainLayout(info, array.host, options.numerics); // checks the type
+    else if (deviceFormat(info.dtype) != info.layout->format)
+      throw Error("argument '" + info.name + "': arrays of " +
+                  toString(info.dtype) + " are stored as " +
+                  toString(deviceFormat(info.dtype)) + ", its layout says " +
+                  toString(info.layout->format));
     checkFileName(info.name);
     if (!names.insert(info.name).second)
       throw Error("two array arguments are named '" + info.name + "'");

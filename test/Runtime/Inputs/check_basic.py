@@ -142,11 +142,21 @@ def elements(folder: str) -> None:
         ("f16", np.float16),
         ("f16", np.bool_),
         ("bf16", np.uint16),
+        ("bf16", "V2"),
+        ("f8E5M2", np.uint8),
+        ("f8E4M3FN", "V1"),
     ]:
-        x = rng.integers(0, 2 if dtype == np.bool_ else 100, shape).astype(dtype)
+        x = rng.integers(0, 2 if dtype == np.bool_ else 100, shape)
+        x = x.astype({"V1": np.uint8, "V2": np.uint16}.get(dtype, dtype)).view(dtype)
         body = f"{load('x', shape, element)}\n{store('z', shape, element, 'x_d')}"
         ok(k.run(folder, function("x z", body), [x, np.zeros_like(x)]))
-        assert (k.result(folder, "z").view(dtype) == x).all(), element
+        z = k.result(folder, "z")
+        assert z.dtype == x.dtype and (z == x).all(), (element, z.dtype)
+    # Bits of bf16: neither values nor codes of f16.
+    x = np.zeros(shape, np.uint16)
+    body = f"{load('x', shape, 'f16')}\n{store('z', shape, 'f16', 'x_d')}"
+    process = k.run(os.path.join(folder, "bad"), function("x z", body), [x, x])
+    assert process.returncode == 1 and "is for bf16" in process.stderr, process.stderr
     x = np.full(shape, 2**31, np.int64)
     body = f"{load('x', shape, 'i32')}\n{store('z', shape, 'i32', 'x_d')}"
     process = k.run(os.path.join(folder, "bad"), function("x z", body), [x, x])

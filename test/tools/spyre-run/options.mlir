@@ -40,6 +40,10 @@
 // RUN: cmp %t/base/y.npy %t/out/y.npy
 // RUN: env SPYRE_CPU_CAPABILITY=mmx not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=CAPABILITY
 // CAPABILITY: error: SPYRE_CPU_CAPABILITY must be one of baseline{{.*}} on this host, but is 'mmx'
+// RUN: sed 's/SEN169_FP16/IEEE_FP16/' %S/Inputs/format.mlir > %t/format.mlir
+// RUN: not spyre-run %t/format.mlir --arg zeros --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=FORMAT
+// FORMAT: error: argument 'x': arrays of float16 are stored as SEN169_FP16, its layout says IEEE_FP16
+// RUN: spyre-run %S/Inputs/format.mlir --arg zeros --out-dir %t/format
 // RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
 // CHECK-MODE: error: --check expects none, bounds or full, found 'most'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
