@@ -432,3 +432,67 @@ def deadlock(folder: str) -> None:
             "error: core 0: ktdp.inter_tile_gather: deadlock: core 0 waits for core 1, core 1 waits for core 0",
         ],
     )
+
+
+def send(name: str, source: int, target: int) -> str:
+    """A message from one core to another; the third one has no part in it."""
+    only = "affine_set<(i)[g] : (i - {} == 0)>"
+    groups = "groups = affine_set<(g) : (g == 0)>"
+    return f"""%{name}_f = ktdp.inter_tile_produce producer_tiles_per_group = {only.format(source)}
+      : tensor<1xf32> -> <(tensor<1xf32>), {groups}> {{
+  ^bb0(%group: index):
+    %s = tensor.splat %zero : tensor<1xf32>
+    ktdp.yield_partial %s : tensor<1xf32>
+  }}
+  %{name} = ktdp.inter_tile_consume(%{name}_f) consumer_tiles_per_group = {only.format(target)}
+      : <(tensor<1xf32>), {groups}> -> tensor<1xf32>"""
+
+
+def messages(folder: str) -> None:
+    """A message orders what its sender did before with what its receiver does after,
+    also by way of another core, and nothing the other way round.
+    """
+    x = np.arange(64, dtype=np.float32)
+    only = "scf.if %is{} {{\n  {}\n  }}"
+
+    def program(*steps: str) -> str:
+        body = "\n  ".join(
+            [
+                view("vx", "x", "global"),
+                tile("t", "vx", "c0"),
+                "%zero = arith.constant 0.0 : f32",
+                "%d = tensor.splat %zero : tensor<64xf32>",
+                *(f"%n{i} = arith.constant {i} : index" for i in range(3)),
+                *(f"%is{i} = arith.cmpi eq, %core, %n{i} : index" for i in range(3)),
+                *steps,
+            ]
+        )
+        text = kernel("f", "x", 3, body).replace("func.func private", "func.func")
+        return text.replace("(%x: index)", '(%x: index {ktdp.name = "x"})')
+
+    def write(core: int) -> str:
+        return only.format(core, STORE.format("d", "t"))
+
+    def read(core: int) -> str:
+        return only.format(core, "%e = " + LOAD.format("t"))
+
+    full = ("--check", "full")
+    for steps in [
+        (write(0), send("a", 0, 1), read(1)),
+        (read(0), send("a", 0, 1), write(1)),
+        (write(0), send("a", 0, 1), send("b", 1, 2), write(2)),
+        (write(0), send("a", 0, 1), write(1), send("b", 1, 0), read(0)),
+    ]:
+        ok(k.run(folder, program(*steps), [x], *full))
+    for steps, message in [
+        ((send("a", 0, 1), write(0), read(1)), "core 1: reads device memory byte"),
+        ((write(1), send("a", 0, 1), read(0)), "which core 0 reads with nothing"),
+        ((write(0), send("a", 1, 0), write(1)), "core 1: writes device memory byte"),
+        # The second message leaves before the first one arrives.
+        (
+            (write(0), send("b", 1, 2), send("a", 0, 1), write(2)),
+            "core 2: writes device memory byte",
+        ),
+    ]:
+        ok(k.run(folder, program(*steps), [x]))
+        fails(folder, program(*steps), [x], [message], *full)
