@@ -18,12 +18,17 @@ run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
         Operand x(stepA ? a + begin : a, stepA, count);
         Operand y(stepB ? b + begin : b, stepB, count);
         float *out = result + begin;
+        GroupRounder<decltype(rounder)> groups;
         size_t i = 0;
         for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
-          VF value[kGroup];
+          VF exact[kGroup], value[kGroup];
           for (int g = 0; g < kGroup; ++g)
-            value[g] = f(x.at(i + g * kLanes), y.at(i + g * kLanes));
-          roundGroup(rounder, value);
+            exact[g] = f(x.at(i + g * kLanes), y.at(i + g * kLanes));
+          groups.template run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
+            for (int g = 0; g < kGroup; ++g)
+              value[g] = exact[g];
+            round(value);
+          });
           for (int g = 0; g < kGroup; ++g)
             store(out + i + g * kLanes, value[g]);
         }
@@ -116,10 +121,11 @@ void chain(const float *x, size_t step, const ChainStep *steps,
     uniform[s] = splat(*steps[s].x);
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
+    GroupRounder<decltype(rounder)> groups;
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       VF value[kGroup];
-      runChainGroup(first, steps, numSteps, uniform, i, rounder, value);
+      runChainGroup(first, steps, numSteps, uniform, i, groups, value);
       for (int g = 0; g < kGroup; ++g)
         store(result + i + g * kLanes, value[g]);
     }

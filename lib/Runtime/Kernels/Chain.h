@@ -39,29 +39,17 @@ SPYRE_INLINE void applyStep(const ChainStep *steps, unsigned s,
 }
 
 /// The chain's values at points i, i + kLanes, ...
-template <class Rounder, int N>
+template <class Format, int N>
 SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
                                 unsigned numSteps, const VF *uniform, size_t i,
-                                Rounder rounder, VF (&value)[N]) {
-  unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
-  if constexpr (std::is_same_v<Rounder, FormatDL16>) {
-    // As if nothing were rare; one test at the end says whether that was so.
-    RareDL16 rare;
+                                GroupRounder<Format> &rounder, VF (&value)[N]) {
+  rounder.template run<N>([&](auto round) SPYRE_INLINE_LAMBDA {
+    unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
     for (unsigned s = 0; s < numSteps; ++s) {
       applyStep(steps, s, uniform, i, value);
-      rare.note(value);
-      for (VF &v : value)
-        v = FormatDL16::roundCommon(v);
+      round(value);
     }
-    if (!rare.mayBe())
-      return;
-    unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
-  }
-  for (unsigned s = 0; s < numSteps; ++s) {
-    applyStep(steps, s, uniform, i, value);
-    for (VF &v : value)
-      v = rounder.round(v);
-  }
+  });
 }
 
 /// The chain's values at `rest` points from i on.
@@ -73,7 +61,7 @@ SPYRE_INLINE VF chainTail(const Operand &first, const ChainStep *steps,
   for (unsigned s = 0; s < numSteps; ++s) {
     VF other = steps[s].step ? loadTail(steps[s].x + i, rest) : uniform[s];
     apply(steps[s], value, [&](int) { return other; });
-    roundGroup(rounder, value);
+    value[0] = rounder.round(value[0]);
   }
   return value[0];
 }

@@ -177,10 +177,11 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
     Chain<SumOp> partial[kRegisters];
     unroll<kRegisters>(
         [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
+    GroupRounder<decltype(rounder)> groups;
     size_t j = 0;
     auto sumGroup = [&](auto numVectors) {
       VF value[numVectors];
-      runChainGroup(first, steps, numSteps, uniform, j, rounder, value);
+      runChainGroup(first, steps, numSteps, uniform, j, groups, value);
       unroll<numVectors>(
           [&](auto r) { partial[r % kRegisters].add(value[r]); });
       j += size_t(numVectors) * kLanes;

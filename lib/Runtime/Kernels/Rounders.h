@@ -175,43 +175,81 @@ struct FormatBF16 {
   static SPYRE_INLINE VF decode(VU code) { return bitsAs<VF>(code << 16); }
 };
 
-/// Rounds several vectors.
-template <class Format, int N>
-SPYRE_INLINE void roundGroup(Format, VF (&x)[N]) {
-  for (VF &v : x)
-    v = Format::round(v);
-}
-/// Finds values that roundCommon() does not round: small ones but zero, which
-/// rounding as an integer keeps, and large ones.
-struct RareDL16 {
-  VU least = splatU(~0u), largest{};
-
-  template <int N>
-  SPYRE_INLINE void note(const VF (&x)[N]) {
-    for (const VF &v : x) {
-      VU magnitude = bitsAs<VU>(absV(v));
-      VU below = magnitude - 1u;
-      least = select(below < least, below, least);
-      largest = select(magnitude > largest, magnitude, largest);
-    }
-  }
-  SPYRE_INLINE bool mayBe() const {
-    return mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
-                   (largest >= splatU(FormatDL16::kFirstNonNumber)));
+/// Rounds groups of vectors. `compute(round)` computes a group's values and
+/// calls `round` on them after each operation; it may be called again from the
+/// start, and the last call counts.
+template <class Format>
+struct GroupRounder {
+  template <int N, class Compute>
+  SPYRE_INLINE void run(Compute compute) {
+    compute([](VF(&x)[N]) SPYRE_INLINE_LAMBDA {
+      for (VF &v : x)
+        v = Format::round(v);
+    });
   }
 };
-/// One test for all of them.
-template <int N>
-SPYRE_INLINE void roundGroup(FormatDL16, VF (&x)[N]) {
-  RareDL16 rare;
-  rare.note(x);
-  if (!rare.mayBe())
-    for (VF &v : x)
-      v = FormatDL16::roundCommon(v);
-  else
-    for (VF &v : x)
-      v = FormatDL16::round(v);
-}
+
+/// One test per group: whether roundCommon() rounded every value.
+template <>
+struct GroupRounder<FormatDL16> {
+  /// Zero is common: from the first one on, the test lets it pass.
+  bool hasZeros = false;
+
+  /// Zero counts as rare.
+  struct NonZero {
+    VU largest{};
+    template <int N>
+    SPYRE_INLINE void note(const VF (&x)[N]) {
+      for (const VF &v : x) {
+        VU distance =
+            bitsAs<VU>(v) + bitsAs<VU>(v) - 2 * FormatDL16::kFirstNumber;
+        largest = select(distance > largest, distance, largest);
+      }
+    }
+    SPYRE_INLINE bool mayBeRare() const {
+      return mayHold(largest >= splatU(2 * (FormatDL16::kFirstNonNumber -
+                                            FormatDL16::kFirstNumber)));
+    }
+  };
+  struct AnyNumber {
+    VU least = splatU(~0u), largest{};
+    template <int N>
+    SPYRE_INLINE void note(const VF (&x)[N]) {
+      for (const VF &v : x) {
+        VU magnitude = bitsAs<VU>(absV(v));
+        VU below = magnitude - 1u;
+        least = select(below < least, below, least);
+        largest = select(magnitude > largest, magnitude, largest);
+      }
+    }
+    SPYRE_INLINE bool mayBeRare() const {
+      return mayHold((least < splatU(FormatDL16::kFirstNumber - 1)) |
+                     (largest >= splatU(FormatDL16::kFirstNonNumber)));
+    }
+  };
+
+  template <int N, class Compute>
+  SPYRE_INLINE void run(Compute compute) {
+    auto isCommon = [&](auto noted) SPYRE_INLINE_LAMBDA {
+      compute([&](VF(&x)[N]) SPYRE_INLINE_LAMBDA {
+        noted.note(x);
+        for (VF &v : x)
+          v = FormatDL16::roundCommon(v);
+      });
+      return !noted.mayBeRare();
+    };
+    if (!hasZeros && isCommon(NonZero()))
+      return;
+    if (isCommon(AnyNumber())) {
+      hasZeros = true;
+      return;
+    }
+    compute([](VF(&x)[N]) SPYRE_INLINE_LAMBDA {
+      for (VF &v : x)
+        v = FormatDL16::round(v);
+    });
+  }
+};
 
 /// Calls f with the rounder of `rounding`.
 template <class F>

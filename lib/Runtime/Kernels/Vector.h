@@ -21,6 +21,7 @@
 #endif
 
 #define SPYRE_INLINE inline __attribute__((always_inline))
+#define SPYRE_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 

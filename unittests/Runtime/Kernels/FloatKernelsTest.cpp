@@ -337,6 +337,46 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
   }
 }
 
+// Groups of vectors take a short way that knows no zero, then one that does,
+// and the exact one: a single value decides, wherever it stands.
+TEST_P(FloatKernels, OneRareValueAmongCommonOnes) {
+  const size_t n = 1000;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> rare = {0.0f,          -0.0f,    1e-40f,
+                             std::nanf(""), infinity, -infinity};
+  for (float edge : {0x1p-31f, 0x1.004p-31f, 0x1.008p-31f, 0x1.ff4p32f,
+                     0x1.ff8p32f, 0x1.ffcp32f, 0x1p33f})
+    for (float x :
+         {std::nextafterf(edge, 0.0f), edge, std::nextafterf(edge, infinity)}) {
+      rare.push_back(x);
+      rare.push_back(-x);
+    }
+  const std::vector<float> common = randomFloats(n, 0.5f, 3.0f), one(n, 1.0f);
+  auto rounded = [](float x) {
+    return spyre::decodeDL16(spyre::encodeDL16(x));
+  };
+  for (float value : rare)
+    for (size_t zero : {n, size_t(0), size_t(200)}) // n: none
+      for (size_t at : {size_t(3), size_t(500), n - 1}) {
+        std::vector<float> x = common, product(n), chained(n);
+        if (zero < n)
+          x[zero] = 0.0f;
+        x[at] = value;
+        k.binary(BinaryOp::Mul, x.data(), 1, one.data(), 1, product.data(), n,
+                 Rounding::DL16);
+        const float two = 2.0f, half = 0.5f;
+        const ChainStep steps[] = {{BinaryOp::Mul, false, one.data(), 1},
+                                   {BinaryOp::Mul, false, &half, 0},
+                                   {BinaryOp::Mul, false, &two, 0}};
+        k.chain(x.data(), 1, steps, 3, chained.data(), n, Rounding::DL16);
+        for (size_t i = 0; i < n; ++i) {
+          ASSERT_TRUE(sameFloat(product[i], rounded(x[i]))) << x[i];
+          float y = rounded(rounded(rounded(x[i]) * half) * two);
+          ASSERT_TRUE(sameFloat(chained[i], y)) << x[i];
+        }
+      }
+}
+
 // Summing a chain has the bits of summing its values.
 TEST_P(FloatKernels, SumsOfChains) {
   for (size_t n : {1u, 2u, 31u, 32u, 33u, 63u, 64u, 65u, 96u, 257u, 2048u}) {
