@@ -7,6 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "NodeReader.h"
+
 #include "Spyre/Target/SuperDSC/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 
@@ -18,170 +20,17 @@ using namespace spyre::superdsc;
 
 namespace {
 
-const char *typeName(const Json &value) {
-  switch (value.type()) {
-  case Json::value_t::object:
-    return "an object";
-  case Json::value_t::array:
-    return "an array";
-  case Json::value_t::string:
-    return "a string";
-  case Json::value_t::boolean:
-    return "a boolean";
-  case Json::value_t::null:
-    return "null";
-  default:
-    return "a number";
-  }
-}
-
-std::string brief(const Json &value) {
-  if (value.is_structured())
-    return typeName(value);
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
-}
-
-/// A value and where it is.
-struct Node {
-  const Json *value = nullptr;
-  std::string path;
-
-  explicit operator bool() const { return value != nullptr; }
-};
-
 /// Sizes above this overflow nothing in products of two.
 constexpr int64_t kMaxSize = int64_t(1) << 40;
 constexpr size_t kMaxDims = 16, kMaxTensors = 64, kMaxConstants = 64;
 
-class Reader {
+class Reader : private NodeReader {
 public:
-  Reader(const std::string &file, Report &report)
-      : file(file), report(report) {}
+  using NodeReader::NodeReader;
 
   std::optional<Sdsc> read(const Json &json);
 
 private:
-  void violate(const std::string &path, const char *rule, std::string message) {
-    failed = true;
-    report.add(file, path, rule, std::move(message));
-  }
-
-  /// The member, or an empty node after a violation.
-  Node member(const Node &object, const char *key, bool required = true) {
-    if (!object)
-      return {};
-    if (!object.value->is_object()) {
-      // SDSC-FORM-C2
-      violate(object.path, "SDSC-FORM-C2",
-              std::string("expected an object, found ") +
-                  typeName(*object.value));
-      return {};
-    }
-    auto found = object.value->find(key);
-    if (found == object.value->end()) {
-      if (required)
-        violate(object.path, "SDSC-FORM-C2",
-                std::string("the key '") + key + "' is missing");
-      return {};
-    }
-    return {&*found, appendPath(object.path, key)};
-  }
-
-  Node element(const Node &array, size_t index) {
-    return {&(*array.value)[index], appendPath(array.path, index)};
-  }
-
-  bool isArray(const Node &node, size_t limit) {
-    if (!node)
-      return false;
-    if (!node.value->is_array() || node.value->size() > limit) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected an array of at most " + std::to_string(limit) +
-                  " elements, found " +
-                  (node.value->is_array()
-                       ? std::to_string(node.value->size()) + " elements"
-                       : typeName(*node.value)));
-      return false;
-    }
-    return true;
-  }
-
-  bool isObject(const Node &node, size_t limit) {
-    if (!node)
-      return false;
-    if (!node.value->is_object() || node.value->size() > limit) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected an object of at most " + std::to_string(limit) +
-                  " keys, found " +
-                  (node.value->is_object()
-                       ? std::to_string(node.value->size()) + " keys"
-                       : typeName(*node.value)));
-      return false;
-    }
-    return true;
-  }
-
-  std::optional<int64_t> integer(const Node &node, int64_t low, int64_t high) {
-    if (!node)
-      return std::nullopt;
-    if (!node.value->is_number_integer()) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected an integer, found " + brief(*node.value));
-      return std::nullopt;
-    }
-    int64_t value = node.value->get<int64_t>();
-    if (value < low || value > high) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected an integer from " + std::to_string(low) + " to " +
-                  std::to_string(high) + ", found " + std::to_string(value));
-      return std::nullopt;
-    }
-    return value;
-  }
-
-  std::optional<std::string> string(const Node &node) {
-    if (!node)
-      return std::nullopt;
-    if (!node.value->is_string()) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected a string, found " + brief(*node.value));
-      return std::nullopt;
-    }
-    return node.value->get<std::string>();
-  }
-
-  /// A decimal integer inside a string.
-  std::optional<int64_t> decimal(const Node &node) {
-    std::optional<std::string> text = string(node);
-    if (!text)
-      return std::nullopt;
-    int64_t value = 0;
-    const char *end = text->data() + text->size();
-    auto [stop, error] = std::from_chars(text->data(), end, value);
-    // Only the spelling that the writer uses: no sign, zero or space too many.
-    if (error != std::errc() || stop != end || std::to_string(value) != *text) {
-      violate(node.path, "SDSC-FORM-C2",
-              "expected a decimal 64-bit integer in a string, found " +
-                  brief(*node.value));
-      return std::nullopt;
-    }
-    return value;
-  }
-
-  std::optional<spyre::DataFormat> format(const Node &node) {
-    std::optional<std::string> name = string(node);
-    if (!name)
-      return std::nullopt;
-    std::optional<spyre::DataFormat> parsed = spyre::parseDataFormat(*name);
-    if (!parsed || *parsed == spyre::DataFormat::INVALID) {
-      violate(node.path, "SDSC-FORM-C2",
-              "unknown data format " + brief(*node.value));
-      return std::nullopt;
-    }
-    return parsed;
-  }
-
   std::optional<unsigned> dimension(const Node &node) {
     std::optional<std::string> name = string(node);
     if (!name)
@@ -224,9 +73,6 @@ private:
   void compare(const Json &expected, const Json &actual,
                const std::string &path);
 
-  const std::string &file;
-  Report &report;
-  bool failed = false;
   Sdsc sdsc;
   std::string opFunc;
   Node body, dsc;
