@@ -92,6 +92,35 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   return result;
 }
 
+/// Where the stick's tiles come in the order of dimensions from inner to outer.
+static size_t getStickPosition(const BufferShape &shape) {
+  return llvm::find(shape.order, static_cast<unsigned>(shape.stick)) -
+         shape.order.begin();
+}
+
+BufferShape spyre::superdsc::makeGeneric(const BufferShape &shape) {
+  size_t rank = shape.order.size();
+  if (shape.stick < 0 || rank == 1)
+    return shape;
+  size_t position = getStickPosition(shape);
+  if (position == 1)
+    return shape;
+  // The dimensions inside of the stick's tiles follow each other in memory, so
+  // that they are one, perhaps of extent 1.
+  BufferShape result;
+  result.format = shape.format;
+  result.shape.push_back(1);
+  result.order.push_back(0);
+  for (size_t i = 0; i < position; ++i)
+    result.shape[0] *= shape.shape[shape.order[i]];
+  result.stick = 1;
+  for (size_t i = position; i < rank; ++i) {
+    result.order.push_back(result.shape.size());
+    result.shape.push_back(shape.shape[shape.order[i]]);
+  }
+  return result;
+}
+
 FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
                                                      MLIRContext *context,
                                                      Location loc) {
@@ -106,8 +135,7 @@ FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
   // tiles of the stick come next, the others follow outwards.
   size_t rank = shape.order.size();
   SmallVector<int64_t> order;
-  bool isGeneric = shape.stick < 0 || rank == 1 ||
-                   shape.order[1] == static_cast<unsigned>(shape.stick);
+  bool isGeneric = shape.stick < 0 || rank == 1 || getStickPosition(shape) == 1;
   if (isGeneric) {
     if (rank > 0)
       order.push_back(shape.order[0]);

@@ -24,6 +24,9 @@ mlir::FailureOr<BufferShape> getBufferShape(const Sdsc &sdsc, unsigned number,
                                             mlir::ArrayRef<int64_t> extents,
                                             mlir::Location loc);
 
+/// The same memory with dimensions for which there is a generic-stick layout.
+BufferShape makeGeneric(const BufferShape &shape);
+
 mlir::FailureOr<mlir::MemRefType> getBufferType(const BufferShape &shape,
                                                 mlir::MLIRContext *context,
                                                 mlir::Location loc);

@@ -3,6 +3,7 @@
 
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
 #include "Spyre/Target/SuperDSC/BundleFile.h"
+#include "Spyre/Target/SuperDSC/Geometry.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -125,6 +126,9 @@ static std::string dropRepeatedParameters(const std::string &text) {
 
 namespace {
 
+/// The largest number of an argument.
+constexpr int64_t kMaxArgument = 1000000;
+
 class Interpreter {
 public:
   Interpreter(StringRef text, const std::string &file, Report &report)
@@ -145,6 +149,7 @@ public:
       return std::nullopt;
     }
     readParameters(function);
+    readSegments(function);
     if (!failed)
       readBlock(function.front(), bundle.steps, 0);
     if (failed)
@@ -153,15 +158,39 @@ public:
   }
 
 private:
-  void violate(Operation *op, std::string message) {
+  void violate(Operation *op, std::string message,
+               const char *rule = "SDSC-BUNDLE-C1") {
     failed = true;
     size_t line = 0, column = 0;
     if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc())) {
       line = loc.getLine();
       column = loc.getColumn();
     }
-    // SDSC-BUNDLE-C1
-    report.add(file, "", "SDSC-BUNDLE-C1", std::move(message), line, column);
+    report.add(file, "", rule, std::move(message), line, column);
+  }
+
+  void readSegments(func::FuncOp function) {
+    Attribute attribute = function->getAttr(kSegmentsAttribute);
+    if (!attribute)
+      return;
+    // SDSC-BUNDLE-C6
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute);
+    std::vector<int64_t> segments;
+    bool isValid = numbers && numbers.size() <= kNumSegments;
+    for (unsigned at = 0; isValid && at < numbers.size(); ++at) {
+      isValid = numbers[at] >= (at == 0 ? kPoolSegment : 0) &&
+                numbers[at] <= kMaxArgument &&
+                !llvm::is_contained(segments, numbers[at]);
+      segments.push_back(numbers[at]);
+    }
+    if (!isValid)
+      violate(function,
+              std::string(kSegmentsAttribute) +
+                  " is an array<i64> of at most " +
+                  std::to_string(kNumSegments) +
+                  " distinct arguments' numbers, before them -1 for a pool",
+              "SDSC-BUNDLE-C6");
+    bundle.segments = std::move(segments);
   }
 
   void readParameters(func::FuncOp function) {
@@ -195,7 +224,7 @@ private:
       } else {
         if (name.consume_front("arg_") && name.consume_back("_base_addr"))
           name.getAsInteger(10, value);
-        if (value < 0 || value > 1000000 ||
+        if (value < 0 || value > kMaxArgument ||
             llvm::is_contained(bundle.arguments, value)) {
           violate(function, "parameter " + std::to_string(number) +
                                 " has an argument's number twice or out of "

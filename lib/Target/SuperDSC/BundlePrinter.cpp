@@ -35,7 +35,7 @@ public:
     for (size_t i = 0; i < names.size(); ++i)
       text += (i ? ", %" : "%") + names[i] +
               "_base_addr: !sdscbundle.input_arg<index>";
-    text += ") {\n";
+    text += ")" + segments() + " {\n";
     for (const std::string &name : names)
       text += "\t\t%" + name + " = sdscbundle.input_arg_extract value from %" +
               name + "_base_addr : !sdscbundle.input_arg<index> -> index\n";
@@ -66,6 +66,16 @@ private:
     for (int64_t argument : bundle.arguments)
       names.push_back(argumentName(argument));
     return names;
+  }
+
+  std::string segments() const {
+    if (!bundle.segments)
+      return "";
+    std::string numbers;
+    for (int64_t segment : *bundle.segments)
+      numbers += (numbers.empty() ? ": " : ", ") + std::to_string(segment);
+    return std::string(" attributes {") + kSegmentsAttribute + " = array<i64" +
+           numbers + ">}";
   }
 
   /// The address without its loop terms.

@@ -4,6 +4,7 @@
 #include "Executions.h"
 #include "OpNames.h"
 
+#include "Spyre/Target/SuperDSC/BundleFile.h"
 #include "Spyre/Target/SuperDSC/Geometry.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -50,10 +51,10 @@ SmallVector<int64_t> ExecutionCollector::getExtents(const Sdsc &sdsc,
   return extents;
 }
 
-FailureOr<Place>
-ExecutionCollector::findPlace(const ManifestBundle *said, const Step &step,
-                              const Sdsc &sdsc, unsigned number,
-                              ArrayRef<Iteration> loops, Location loc) {
+FailureOr<Place> ExecutionCollector::findPlace(
+    const std::optional<std::vector<int64_t>> &segments, const Step &step,
+    const Sdsc &sdsc, unsigned number, ArrayRef<Iteration> loops,
+    Location loc) {
   const Tensor &tensor = sdsc.tensors[number];
   Place place;
   if (tensor.inLX) {
@@ -119,20 +120,24 @@ ExecutionCollector::findPlace(const ManifestBundle *said, const Step &step,
   }
   int64_t segment = offset / kSegmentBytes;
   place.offset = offset % kSegmentBytes;
-  if (said ? said->hasPool : hasPool) {
-    if (segment == 0) {
-      place.kind = Place::Pool;
-      return place;
-    }
-    --segment;
+  place.argument = options.hasPool ? segment - 1 : segment;
+  if (segments) {
+    if (segment >= static_cast<int64_t>(segments->size()))
+      return fail("lies in segment " + Twine(segment) + " of " +
+                  Twine(segments->size()));
+    place.argument = (*segments)[segment];
   }
-  place.argument = segment;
-  if (said) {
-    if (segment >= static_cast<int64_t>(said->arguments.size()))
-      return fail("lies in a segment that the manifest gives no argument");
-    place.argument = said->arguments[segment];
-  }
+  if (place.argument == kPoolSegment)
+    place.kind = Place::Pool;
   return place;
+}
+
+std::optional<std::vector<int64_t>>
+ExecutionCollector::getSegments(const LoadedBundle &bundle,
+                                const ManifestBundle *said) {
+  if (said)
+    return superdsc::getSegments(*said);
+  return bundle.bundle.segments;
 }
 
 const std::map<std::string, const ManifestFile *> &
@@ -166,8 +171,9 @@ ExecutionCollector::getExecution(const LoadedBundle &bundle,
                              << "' is known but nothing here executes it";
     return failure();
   }
+  std::optional<std::vector<int64_t>> segments = getSegments(bundle, said);
   for (unsigned number = 0; number < sdsc.tensors.size(); ++number) {
-    auto place = findPlace(said, step, sdsc, number, loops, execution.loc);
+    auto place = findPlace(segments, step, sdsc, number, loops, execution.loc);
     if (failed(place))
       return failure();
     execution.places.push_back(*place);
@@ -229,13 +235,17 @@ static int64_t countExecutions(ArrayRef<Step> steps) {
 FailureOr<std::vector<ExecutionNode>> ExecutionCollector::collect() {
   const Manifest *manifest = program.manifest ? &*program.manifest : nullptr;
   if (!manifest && program.bundles.size() > 1)
-    return FailureOr<std::vector<ExecutionNode>>(
-        emitError(UnknownLoc::get(context))
-        << "several bundles share arguments in a way that only a "
-           "manifest.json says, and there is none");
+    for (const LoadedBundle &bundle : program.bundles)
+      if (!bundle.bundle.segments) {
+        auto file = bundle.folder + "/" + kBundleFile;
+        return FailureOr<std::vector<ExecutionNode>>(
+            emitError(FileLineColLoc::get(context, file, 1, 1))
+            << "several bundles share arguments in a way that a manifest.json "
+               "or each function's "
+            << kSegmentsAttribute << " says, and here there is neither");
+      }
   std::vector<ExecutionNode> nodes;
   int64_t numExecutions = 0;
-  hasPool = manifest ? manifest->poolBytes > 0 : options.hasPool;
   for (auto [number, bundle] : llvm::enumerate(program.bundles)) {
     const ManifestBundle *said =
         manifest ? &manifest->bundles[number] : nullptr;

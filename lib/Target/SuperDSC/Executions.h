@@ -81,10 +81,13 @@ private:
                                           const ManifestBundle *said,
                                           const Step &step,
                                           mlir::ArrayRef<Iteration> loops);
-  mlir::FailureOr<Place> findPlace(const ManifestBundle *said, const Step &step,
-                                   const Sdsc &sdsc, unsigned tensor,
-                                   mlir::ArrayRef<Iteration> loops,
-                                   mlir::Location loc);
+  mlir::FailureOr<Place>
+  findPlace(const std::optional<std::vector<int64_t>> &segments,
+            const Step &step, const Sdsc &sdsc, unsigned tensor,
+            mlir::ArrayRef<Iteration> loops, mlir::Location loc);
+  /// What each segment of a bundle is, if anything says so.
+  static std::optional<std::vector<int64_t>>
+  getSegments(const LoadedBundle &bundle, const ManifestBundle *said);
   mlir::SmallVector<int64_t> getExtents(const Sdsc &sdsc,
                                         const ManifestFile *said);
   const std::map<std::string, const ManifestFile *> &
@@ -93,7 +96,6 @@ private:
   const BundleProgram &program;
   RaiseOptions options;
   mlir::MLIRContext *context;
-  bool hasPool = false;
   std::map<const ManifestBundle *, std::map<std::string, const ManifestFile *>>
       files;
 };

@@ -33,6 +33,11 @@ static std::optional<Json> readJson(const Folder &folder,
   return json;
 }
 
+/// Of the names of a bundle's files in reports.
+static std::string getPrefix(const std::string &folder) {
+  return folder == "." ? "" : folder + "/";
+}
+
 namespace {
 
 /// Reads the bundle in one folder.
@@ -40,7 +45,7 @@ class BundleLoader {
 public:
   BundleLoader(const Folder &folder, std::string name, Report &report,
                const LoadOptions &options)
-      : folder(folder), prefix(name == "." ? "" : name + "/"), report(report),
+      : folder(folder), prefix(getPrefix(name)), report(report),
         options(options) {
     loaded.folder = std::move(name);
   }
@@ -155,21 +160,26 @@ private:
 
 } // namespace
 
-/// Folders bundle_<k> in the order of k.
-static std::vector<std::string> listBundles(const Folder &folder) {
-  std::vector<std::pair<long, std::string>> numbered;
-  for (const std::string &name : folder.list()) {
-    constexpr size_t kPrefix = 7;
-    if (name.rfind("bundle_", 0) != 0 || name.size() == kPrefix ||
-        name.size() > kPrefix + 6 ||
-        name.find_first_not_of("0123456789", kPrefix) != std::string::npos)
-      continue;
-    numbered.emplace_back(std::stol(name.substr(kPrefix)), name);
-  }
-  std::sort(numbered.begin(), numbered.end());
+/// Folders bundle_<k> in the order of k, where no manifest lists them.
+static std::vector<std::string> listBundles(const Folder &folder,
+                                            Report &report) {
+  const std::string prefix = "bundle_";
+  size_t count = 0;
+  for (const std::string &name : folder.list())
+    count += name.rfind(prefix, 0) == 0 && name.size() > prefix.size() &&
+             name.find_first_not_of("0123456789", prefix.size()) ==
+                 std::string::npos;
   std::vector<std::string> names;
-  for (auto &[number, name] : numbered)
-    names.push_back(std::move(name));
+  for (size_t number = 0; number < count; ++number) {
+    std::string name = prefix + std::to_string(number);
+    // SDSC-BUNDLE-C7
+    if (folder.exists(name))
+      names.push_back(name);
+    else
+      report.add(name, "", "SDSC-BUNDLE-C7",
+                 "is not there, but the folder has " + std::to_string(count) +
+                     " bundles " + prefix + "<k> and no manifest.json");
+  }
   return names;
 }
 
@@ -184,6 +194,12 @@ static void checkManifest(const BundleProgram &program, Report &report) {
     const LoadedBundle &bundle = program.bundles[i];
     const ManifestBundle &said = manifest.bundles[i];
     std::string path = appendPath("/bundles", i);
+    // SDSC-BUNDLE-C6
+    const auto &segments = bundle.bundle.segments;
+    if (segments && !segments->empty() && *segments != getSegments(said))
+      report.add(getPrefix(bundle.folder) + kBundleFile, "", "SDSC-BUNDLE-C6",
+                 "the segments are not the arguments at " + path +
+                     "/arguments of " + kManifestFile);
     for (size_t f = 0; f < said.files.size(); ++f) {
       const ManifestFile &file = said.files[f];
       std::string own = appendPath(path + "/files", f);
@@ -230,7 +246,7 @@ spyre::superdsc::loadProgram(const std::string &path, Report &report,
     for (const ManifestBundle &bundle : program.manifest->bundles)
       names.push_back(bundle.folder);
   else if (!folder->exists(kBundleFile))
-    names = listBundles(*folder);
+    names = listBundles(*folder, report);
   if (names.empty())
     names.push_back(".");
   bool complete = true;
@@ -262,7 +278,7 @@ std::vector<std::pair<std::string, std::string>>
 spyre::superdsc::printProgram(const BundleProgram &program) {
   std::vector<std::pair<std::string, std::string>> files;
   for (const LoadedBundle &bundle : program.bundles) {
-    std::string prefix = bundle.folder == "." ? "" : bundle.folder + "/";
+    std::string prefix = getPrefix(bundle.folder);
     files.emplace_back(prefix + kBundleFile, printBundle(bundle.bundle));
     for (const auto &[name, sdsc] : bundle.files)
       files.emplace_back(prefix + name, dumpJson(writeSdsc(sdsc)));

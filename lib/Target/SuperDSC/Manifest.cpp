@@ -3,6 +3,7 @@
 
 #include "Spyre/Target/SuperDSC/Manifest.h"
 #include "Spyre/Target/SuperDSC/Folder.h"
+#include "Spyre/Target/SuperDSC/Model.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -11,6 +12,16 @@
 using namespace spyre::superdsc;
 
 static constexpr int64_t kVersion = 1;
+
+std::vector<int64_t>
+spyre::superdsc::getSegments(const ManifestBundle &bundle) {
+  std::vector<int64_t> segments;
+  if (bundle.hasPool)
+    segments.push_back(kPoolSegment);
+  segments.insert(segments.end(), bundle.arguments.begin(),
+                  bundle.arguments.end());
+  return segments;
+}
 
 //===----------------------------------------------------------------------===//
 // Writing

@@ -189,15 +189,9 @@ FailureOr<Value> Raiser::getBuffer(const Execution &execution,
   FailureOr<MemRefType> type =
       said < 0
           ? getBufferType(program.manifest->buffers[-1 - said], execution.loc)
-          : getBufferType(*shape, context, execution.loc);
+          : getBufferType(makeGeneric(*shape), context, execution.loc);
   if (failed(type))
     return failure();
-  if (!isa<LayoutAttr>(type->getMemorySpace())) {
-    emitError(execution.loc)
-        << "Tensor" << number
-        << " is an intermediate in an order of dimensions that no layout has";
-    return failure();
-  }
   // The manifest says which part of a buffer the tensor is.
   int64_t offset = place.offset;
   if (said < 0)

@@ -341,6 +341,12 @@ void GraphWriter::writeBundle(ArrayRef<const Node *> own,
     for (unsigned number = 0; number < function.getNumArguments(); ++number)
       arguments.insert(number);
   writer.entry.arguments.assign(arguments.begin(), arguments.end());
+  // Alone, a bundle's segments are the arguments in order.
+  if (folder != ".") {
+    writer.loaded.bundle.segments.emplace();
+    if (!writer.isSymbolic)
+      writer.loaded.bundle.segments = getSegments(writer.entry);
+  }
   SmallVector<Iteration> loops;
   for (const Node *node : own)
     writeSteps(*node, loops, writer, writer.loaded.bundle.steps);

@@ -13,6 +13,8 @@
 namespace spyre::superdsc {
 
 inline constexpr const char *kBundleFile = "bundle.mlir";
+/// Attribute of its function that holds Bundle::segments.
+inline constexpr const char *kSegmentsAttribute = "sdscbundle.segments";
 
 /// The text of bundle.mlir as the reference prints it.
 std::string printBundle(const Bundle &bundle);

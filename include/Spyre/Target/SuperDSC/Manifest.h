@@ -58,6 +58,9 @@ struct ManifestBundle {
   std::vector<ManifestFile> files;
 };
 
+/// What the segments are if addresses are baked: arguments, or kPoolSegment.
+std::vector<int64_t> getSegments(const ManifestBundle &bundle);
+
 struct Manifest {
   int64_t poolBytes = 0;
   std::vector<ManifestTensor> arguments, buffers;

@@ -157,11 +157,18 @@ struct Step {
   bool isLoop() const { return file.empty(); }
 };
 
+/// In Bundle::segments, the pool.
+inline constexpr int64_t kPoolSegment = -1;
+
 /// One bundle.mlir and its files.
 struct Bundle {
   /// Parameters in order: the pool first where there is one.
   bool hasPoolParameter = false;
   std::vector<int64_t> arguments;
+  /// Of one of several bundles, the argument of the whole program that each
+  /// segment is, or kPoolSegment; none if all arguments are parameters, which
+  /// then have the whole program's numbers.
+  std::optional<std::vector<int64_t>> segments;
   std::vector<Step> steps;
 };
 

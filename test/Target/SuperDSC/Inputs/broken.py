@@ -91,6 +91,11 @@ def manifest(**changed):
     return add() | {"manifest.json": whole | {"bundles": [own]} | changed}
 
 
+def with_segments(numbers):
+    attributes = f" attributes {{sdscbundle.segments = array<i64: {numbers}>}} {{"
+    return add()["bundle.mlir"].replace(" {\n\t\tsdsc", attributes + "\n\t\tsdsc")
+
+
 def cases():
     dims = {"mb": (128, 1), "out": (128, 1)}
     yield "FILE-C2", edited("/0_add") | {"sdsc_0.json": '{"0_add": {"a": 1, "a": 2}}'}
@@ -236,6 +241,11 @@ def cases():
             )
         },
     )
+    yield "BUNDLE-C6", allowed | {"bundle.mlir": with_segments("0, 1, 0")}
+    yield (
+        "BUNDLE-C7",
+        {f"bundle_{k}/{name}": file for k in (0, 2) for name, file in allowed.items()},
+    )
     yield "MANIFEST-C1", manifest(version="one")
     yield (
         "MANIFEST-C2",
@@ -256,6 +266,9 @@ def main():
     root = Path(sys.argv[1])
     bundle.write(root / "good", add())
     bundle.write(root / "manifest", manifest())
+    for name, numbers in ("segments", "0, 1, 2"), ("other segments", "0, 2, 1"):
+        text = with_segments(numbers)
+        bundle.write(root / name, manifest() | {"bundle.mlir": text})
     for rule, files in cases():
         bundle.write(root / f"SDSC-{rule}", files)
     # A link is not followed, even to a file of the same folder.

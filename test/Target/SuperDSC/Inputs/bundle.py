@@ -262,10 +262,10 @@ def add():
 def write(folder, files):
     """Write the files of a bundle."""
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         if not isinstance(content, str | bytes):
             content = json.dumps(content, indent=2)
         if isinstance(content, str):
             content = content.encode()
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)

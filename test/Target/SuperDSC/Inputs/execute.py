@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take planned files through SuperDSC and compare with KTIR, bit for bit.
 
-Usage: execute.py OUTPUT FOLDER
+Usage: execute.py [--timeout=SECONDS] OUTPUT FOLDER
 
 Of each file: the bundle is valid; reading and writing it again gives the same
 bytes; it runs and gives what the KTIR of the plan gives, also as the
@@ -18,10 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+timeout = 300
+
 
 def run(*command):
     result = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=300
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout
     )
     if result.returncode != 0:
         sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
@@ -64,8 +66,10 @@ def load(folder, names):
     return [np.load(folder / f"{name}.npy") for name in names]
 
 
-def check_without_manifest(planned, root, manifest, inputs, expected):
-    bundle, bare = root / "bundle", root / "bare"
+def check_without_manifest(planned, bundle, manifest, inputs, expected):
+    """Whether the bits were compared: not of shapes that SuperDSC leaves open."""
+    bare = bundle.with_name(f"{bundle.name} bare")
+    out = bare.with_suffix(".out")
     names = [argument["name"] for argument in manifest["arguments"]]
     shutil.copytree(bundle, bare)
     (bare / "manifest.json").unlink()
@@ -73,21 +77,34 @@ def check_without_manifest(planned, root, manifest, inputs, expected):
         argument["dtype"] in ("float16", "float32")
         for argument in manifest["arguments"]
     )
-    flags = ["--pool"] if manifest["pool_bytes"] else []
+    # Several bundles say it themselves.
+    is_alone = (bare / "bundle.mlir").exists()
+    flags = ["--pool"] if manifest["pool_bytes"] and is_alone else []
     text = run("spyre-translate", "--from-superdsc", *flags, bare)
     shapes = [
         [int(size) for size in shape.split("x")[:-1]]
         for shape in re.findall(r"%arg\d+: memref<([0-9x]*)[a-z]", text)
     ]
-    # Without manifest a tensor has its iteration space's order of dimensions.
-    if not plain or shapes != [a["shape"] for a in manifest["arguments"]]:
-        outputs(bare, ["zeros"] * len(shapes), root / "bare.out", *flags)
-    else:
-        out = outputs(bare, inputs, root / "bare.out", *flags)
-        found = load(out, [f"arg{n}" for n in range(len(names))])
-        for own, left, right in zip(names, expected, found, strict=True):
-            if left.tobytes() != right.tobytes():
-                sys.exit(f"{planned}: {own} differs without manifest")
+    said = [argument["shape"] for argument in manifest["arguments"]]
+
+    def without_ones(shapes):
+        return [[size for size in shape if size != 1] for shape in shapes]
+
+    # Without manifest a tensor has its iteration space's order of dimensions,
+    # and those of extent 1 are not there.
+    if not plain or without_ones(shapes) != without_ones(said):
+        outputs(bare, ["zeros"] * len(shapes), out, *flags)
+        return False
+    own = []
+    for file, shape in zip(inputs, shapes, strict=True):
+        own.append(bare.with_name(f"{file.stem}.bare.npy"))
+        np.save(own[-1], np.load(file).reshape(shape))
+    outputs(bare, own, out, *flags)
+    found = load(out, [f"arg{n}" for n in range(len(names))])
+    for own, left, right in zip(names, expected, found, strict=True):
+        if left.tobytes() != right.tobytes():
+            sys.exit(f"{planned}: {own} differs without manifest")
+    return True
 
 
 def check(planned, root):
@@ -123,13 +140,19 @@ def check(planned, root):
             if left.tobytes() != right.tobytes():
                 sys.exit(f"{planned}: {own} differs as {name}")
 
-    # Several bundles share arguments in a way that only the manifest says.
-    if (bundle / "bundle.mlir").exists():
-        check_without_manifest(planned, root, manifest, inputs, expected)
-    print(f"{planned.name}: same bits")
+    compared = [
+        name
+        for name in variants
+        if check_without_manifest(planned, root / name, manifest, inputs, expected)
+    ]
+    count = len(manifest["bundles"])
+    print(f"{planned.name}: same bits of {count} bundles, without manifest {compared}")
 
 
 def main():
+    global timeout
+    if sys.argv[1].startswith("--timeout="):
+        timeout = int(sys.argv.pop(1).partition("=")[2])
     root = Path(sys.argv[1])
     for file in sorted(Path(sys.argv[2]).glob("*.mlir")):
         check(file, root / file.stem)

@@ -100,6 +100,11 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-BUNDLE-C3: an execution binds exactly the symbols of its file.
     - SDSC-BUNDLE-C4: a symbol id belongs to one file.
     - SDSC-BUNDLE-C5: every `sdsc*.json` in the folder is executed.
+    - SDSC-BUNDLE-C6: `sdscbundle.segments` of the function says which arguments
+      of several bundles' program the segments are: at most seven distinct
+      numbers, the first may be -1 for a pool, and no others than the manifest's.
+    - SDSC-BUNDLE-C7: without a manifest, several bundles are folders `bundle_0`
+      to `bundle_<n - 1>`, and none is missing.
     - SDSC-MANIFEST-C1: `manifest.json` has the form of docs/superdsc.md.
     - SDSC-MANIFEST-C2: what the manifest says fits the bundles.
 
