@@ -8,9 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Mutator.h"
+#include "TestBundles.h"
 
 #include "Spyre/Target/SuperDSC/BundleFile.h"
-#include "Spyre/Target/SuperDSC/Geometry.h"
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
 
@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 using namespace spyre::superdsc;
+using namespace spyre::superdsc::testing;
 using spyre::DataFormat;
 using spyre::testing::getSetting;
 using spyre::testing::Mutator;
@@ -27,44 +28,6 @@ using spyre::testing::Mutator;
 //===----------------------------------------------------------------------===//
 // Valid bundles
 //===----------------------------------------------------------------------===//
-
-static Tensor makeTensor(const Sdsc &sdsc, std::vector<unsigned> order,
-                         int64_t base, std::vector<Scale> scale = {},
-                         unsigned label = 0) {
-  Tensor tensor;
-  tensor.label = label;
-  tensor.order = order;
-  tensor.scale = scale.empty() ? std::vector(order.size(), Scale::Present)
-                               : std::move(scale);
-  tensor.gap.assign(order.size(), 0);
-  tensor.maxSize.assign(order.size(), -1);
-  Geometry geometry = *getGeometry(sdsc, tensor);
-  for (int64_t core = 0; core < sdsc.numCores(); ++core)
-    tensor.addresses.push_back(base + 128 * geometry.offsetOf(sdsc, core));
-  return tensor;
-}
-
-static Sdsc makeSdsc(std::string op, std::vector<Dim> dims,
-                     std::vector<Label> labels) {
-  Sdsc sdsc;
-  sdsc.op = std::move(op);
-  sdsc.unit = "sfp";
-  sdsc.dims = std::move(dims);
-  sdsc.labels = std::move(labels);
-  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
-    sdsc.coreOrder.push_back(dim);
-  return sdsc;
-}
-
-static Sdsc makeAdd() {
-  Sdsc sdsc = makeSdsc("add", {{"mb", 8, 2, 0}, {"out", 128, 1, 0}},
-                       {{"OUTPUT", {0, 1}, {{1, 64}}}});
-  for (int64_t segment = 0; segment < 3; ++segment)
-    sdsc.tensors.push_back(makeTensor(sdsc, {0, 1}, segment << 34));
-  sdsc.inputs = {0, 1};
-  sdsc.outputs = {2};
-  return sdsc;
-}
 
 static Sdsc makeMax() {
   Sdsc sdsc = makeSdsc("max", {{"mb", 8, 4, 0}, {"out", 128, 1, 28}},
@@ -97,7 +60,7 @@ static Sdsc makeMatmul() {
 static const char kLoop[] =
     R"(#map_0 = affine_map<(d0)[s0] -> (s0 + 1024*d0)>
 module {
-	func.func @sdsc_bundle(%pool_base_addr: !sdscbundle.input_arg<index>, %arg_1_base_addr: !sdscbundle.input_arg<index>) {
+	func.func @sdsc_bundle(%pool_base_addr: !sdscbundle.input_arg<index>, %arg_1_base_addr: !sdscbundle.input_arg<index>) attributes {sdscbundle.segments = array<i64: -1, 3, 0>} {
 		%pool = sdscbundle.input_arg_extract value from %pool_base_addr : !sdscbundle.input_arg<index> -> index
 		%arg_1 = sdscbundle.input_arg_extract value from %arg_1_base_addr : !sdscbundle.input_arg<index> -> index
 		%c0 = arith.constant 0 : index
