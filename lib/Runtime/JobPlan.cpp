@@ -2,6 +2,7 @@
 //===- JobPlan.cpp - Programs in device memory, ready to launch -----------===//
 
 #include "Spyre/Runtime/JobPlan.h"
+#include "Spyre/Runtime/BrokenRule.h"
 
 #include "llvm/Support/Endian.h"
 
@@ -71,6 +72,16 @@ Launch JobPlan::prepare(std::vector<LaunchArgument> arguments,
   launch.arguments = std::move(arguments);
   for (const Job::PlacedImage &placed : job.images)
     launch.grid = planLaunch(placed.image, launch.arguments, allowTiledLaunch);
+  // SPYRECODE-LAUNCH-C6
+  // What one program leaves to the next, or to its own next tile, is known for
+  // tensors that have a part for each tile.
+  for (const LaunchGrid::Axis &axis : launch.grid.axes)
+    for (size_t i = 0; job.images.size() > 1 && i < axis.tileBytes.size(); ++i)
+      if (launch.arguments[i].tensor && axis.tileBytes[i] == 0)
+        throw BrokenRule("SPYRECODE-LAUNCH-C6",
+                         "of a job with several programs all tensors must be "
+                         "tiled as the largest are, argument " +
+                             std::to_string(i) + " is not");
   return launch;
 }
 
@@ -81,7 +92,7 @@ std::vector<int64_t> JobPlan::getInputs(const Launch &launch,
     const LaunchArgument &argument = launch.arguments[i];
     inputs.push_back(argument.tensor
                          ? static_cast<int64_t>(argument.tensor->address +
-                                                tile * launch.grid.tileBytes[i])
+                                                launch.grid.offsetOf(tile, i))
                          : argument.value);
   }
   return inputs;
@@ -169,7 +180,7 @@ double JobPlan::run(const Launch &launch, const RunOptions &options,
                     std::vector<RunReport> *reports) {
   std::lock_guard<std::mutex> lock(mutex);
   double seconds = 0;
-  for (int64_t tile = 0; tile < launch.grid.numTiles; ++tile) {
+  for (int64_t tile = 0; tile < launch.grid.numTiles(); ++tile) {
     std::vector<int64_t> inputs = getInputs(launch, tile);
     for (const JobStep &step : job.steps) {
       std::optional<RunReport> report = runStep(step, inputs, options);
@@ -186,14 +197,18 @@ double JobPlan::run(const Launch &launch, const RunOptions &options,
 TimingReport JobPlan::simulate(const Launch &launch, const RunOptions &options,
                                const TimingOptions &timing) {
   std::lock_guard<std::mutex> lock(mutex);
-  std::vector<int64_t> inputs = getInputs(launch, 0);
-  for (const JobStep &step : job.steps) {
-    if (step.kind == JobStep::Compute) {
+  std::vector<TimingReport> reports;
+  for (int64_t tile = 0; tile < launch.grid.numTiles(); ++tile) {
+    std::vector<int64_t> inputs = getInputs(launch, tile);
+    for (const JobStep &step : job.steps) {
+      if (step.kind != JobStep::Compute) {
+        runStep(step, inputs, options);
+        continue;
+      }
       const Job::PlacedImage &placed = job.images[step.image];
-      return placed.image.program->simulate(memory, getValues(placed, inputs),
-                                            options, timing);
+      reports.push_back(placed.image.program->simulate(
+          memory, getValues(placed, inputs), options, timing));
     }
-    runStep(step, inputs, options);
   }
-  return {};
+  return joinReports(std::move(reports));
 }

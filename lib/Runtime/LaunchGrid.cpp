@@ -5,6 +5,9 @@
 #include "Spyre/Device/Shape.h"
 #include "Spyre/Runtime/BrokenRule.h"
 
+#include <iterator>
+#include <map>
+
 using namespace spyre;
 using namespace spyre::runtime;
 
@@ -32,6 +35,22 @@ bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
                       layout.strideMap);
 }
 
+int64_t LaunchGrid::numTiles() const {
+  int64_t product = 1;
+  for (const Axis &axis : axes)
+    product *= axis.numTiles;
+  return product;
+}
+
+uint64_t LaunchGrid::offsetOf(int64_t tile, size_t argument) const {
+  uint64_t offset = 0;
+  for (size_t k = axes.size(); k-- > 0;) {
+    offset += tile % axes[k].numTiles * axes[k].tileBytes[argument];
+    tile /= axes[k].numTiles;
+  }
+  return offset;
+}
+
 void spyre::runtime::checkArgumentCount(size_t expected, size_t found) {
   // SPYRECODE-LAUNCH-C1
   if (found != expected)
@@ -56,14 +75,13 @@ public:
       if (given[i].tensor)
         findTiles(i);
     // SPYRECODE-LAUNCH-C5
-    if (grid.numTiles > 1 && !allowTiledLaunch)
+    if (!counts.empty() && !allowTiledLaunch)
       throw BrokenRule("SPYRECODE-LAUNCH-C5",
-                       "the tensors are " + std::to_string(grid.numTiles) +
-                           " times as large as the program's, and tiled "
-                           "launches are not allowed");
-    if (grid.numTiles > 1)
-      checkGroup();
-    grid.tileBytes.assign(given.size(), 0);
+                       "the tensors are larger than the program's, and tiled "
+                       "launches are not allowed");
+    checkGroups();
+    for (auto [group, count] : counts)
+      grid.axes.push_back({count, std::vector<uint64_t>(given.size(), 0)});
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].tensor)
         place(i);
@@ -105,11 +123,17 @@ private:
            " dimensions, found " + std::to_string(tensor.sizes.size()));
   }
 
-  // SPYRECODE-LAUNCH-C3, SPYRECODE-LAUNCH-C4
+  /// How many times as large as the program's a dimension is.
+  int64_t getCount(size_t i, size_t dim) const {
+    int64_t size = given[i].tensor->sizes[dim];
+    int64_t tile = arguments[i].shape[dim];
+    return size == tile ? 1 : size / tile;
+  }
+
+  // SPYRECODE-LAUNCH-C3, SPYRECODE-LAUNCH-C4, SPYRECODE-LAUNCH-C6
   void findTiles(size_t i) {
     const std::vector<int64_t> &tile = arguments[i].shape;
     const std::vector<int64_t> &sizes = given[i].tensor->sizes;
-    int tiled = -1;
     for (size_t d = 0; d < tile.size(); ++d) {
       if (sizes[d] == tile[d])
         continue;
@@ -117,73 +141,56 @@ private:
         throw BrokenRule("SPYRECODE-LAUNCH-C3",
                          nameOf(i) + " of sizes " + formatSizes(sizes) +
                              " is not made of tiles of " + formatSizes(tile));
-      int64_t count = sizes[d] / tile[d];
-      if (tiled >= 0 || (grid.numTiles > 1 && count != grid.numTiles))
-        throw BrokenRule("SPYRECODE-LAUNCH-C4",
-                         nameOf(i) + " of sizes " + formatSizes(sizes) +
-                             " is tiled along more than one dimension, or into "
-                             "more or fewer tiles than others");
-      tiled = static_cast<int>(d);
-      grid.numTiles = count;
+      int32_t group = image.tileGroups[i][d];
+      if (group < 0)
+        throw BrokenRule(
+            "SPYRECODE-LAUNCH-C6",
+            "the program does not work tile by tile along dimension " +
+                std::to_string(d) + " of " + nameOf(i));
+      int64_t count = getCount(i, d);
+      int64_t known = counts.emplace(group, count).first->second;
+      if (known != count)
+        throw BrokenRule(
+            "SPYRECODE-LAUNCH-C4",
+            nameOf(i) + " of sizes " + formatSizes(sizes) + " is " +
+                std::to_string(count) +
+                " times as large as the program's along dimension " +
+                std::to_string(d) + ", others " + std::to_string(known) +
+                " times");
     }
-    tiledDims.resize(given.size(), -1);
-    tiledDims[i] = tiled;
   }
 
   // SPYRECODE-LAUNCH-C6
-  void checkGroup() const {
-    auto fail = [](const std::string &what) {
-      throw BrokenRule("SPYRECODE-LAUNCH-C6", what);
-    };
-    int32_t group = -1;
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (!given[i].tensor || tiledDims[i] < 0)
-        continue;
-      int32_t own = image.tileGroups[i][tiledDims[i]];
-      if (own < 0)
-        fail("the program does not work tile by tile along dimension " +
-             std::to_string(tiledDims[i]) + " of " + nameOf(i));
-      if (group >= 0 && own != group)
-        fail("dimension " + std::to_string(tiledDims[i]) + " of " + nameOf(i) +
-             " is not the one along which other arguments are tiled");
-      group = own;
-    }
+  void checkGroups() const {
     for (size_t i = 0; i < given.size(); ++i)
       for (size_t d = 0; d < image.tileGroups[i].size(); ++d)
-        if (image.tileGroups[i][d] == group &&
-            tiledDims[i] != static_cast<int>(d))
-          fail(nameOf(i) + " must be tiled along dimension " +
-               std::to_string(d) + " as others are");
+        if (given[i].tensor && counts.count(image.tileGroups[i][d]) &&
+            getCount(i, d) == 1)
+          throw BrokenRule("SPYRECODE-LAUNCH-C6",
+                           nameOf(i) + " must be tiled along dimension " +
+                               std::to_string(d) + " as others are");
   }
 
   // SPYRECODE-LAUNCH-C7
   void place(size_t i) {
     const StoredTensor &tensor = *given[i].tensor;
-    auto fail = [&] {
+    if (tensor.address % DeviceMemory::kBlockInBytes != 0)
+      throw BrokenRule("SPYRECODE-LAUNCH-C7",
+                       nameOf(i) + " does not start on a stick");
+    bool isTiled = tensor.sizes != arguments[i].shape;
+    if (isTiled ? !placeTiles(i)
+                : !isStoredAs(arguments[i], tensor.dtype, tensor.sizes,
+                              tensor.strides, tensor.layout))
       throw BrokenRule("SPYRECODE-LAUNCH-C7",
                        nameOf(i) + " is stored as " + tensor.layout.str() +
                            ", in which no tile lies as " +
                            arguments[i].layout->str());
-    };
-    if (tensor.address % DeviceMemory::kBlockInBytes != 0)
-      throw BrokenRule("SPYRECODE-LAUNCH-C7",
-                       nameOf(i) + " does not start on a stick");
-    if (tiledDims[i] < 0) {
-      if (!isStoredAs(arguments[i], tensor.dtype, tensor.sizes, tensor.strides,
-                      tensor.layout))
-        fail();
-      return;
-    }
-    if (!isTiledAs(i))
-      fail();
-    grid.tileBytes[i] =
-        static_cast<uint64_t>(arguments[i].layout->sizeInBytes());
   }
 
-  /// Whether the tiles of a tensor follow each other in device memory, each
-  /// stored as the program expects: the tiled dimension's largest steps are
-  /// the outermost device dimension that has more than one position.
-  bool isTiledAs(size_t i) const {
+  /// Finds where the tiles of a tensor lie. False if they are not stored as
+  /// the program expects: each in one piece, so that only dimensions of which a
+  /// tile has one position may be outside of one that is tiled.
+  bool placeTiles(size_t i) {
     const StoredTensor &tensor = *given[i].tensor;
     const ArgumentInfo &argument = arguments[i];
     const TensorLayout &tile = *argument.layout;
@@ -196,33 +203,58 @@ private:
         resolveDeviceDims(tile, argument.shape, argument.strides);
     std::vector<DeviceDim> large =
         resolveDeviceDims(tensor.layout, tensor.sizes, tensor.strides);
-    bool isFound = false;
-    for (size_t k = 0; k < rank; ++k) {
-      bool isSame =
-          small[k].extent == 1 || (small[k].hostDim == large[k].hostDim &&
-                                   small[k].step == large[k].step);
-      if (!isSame)
+    uint64_t stepBytes = kStickBytes;
+    // From the inside; the last device dimension is the stick.
+    bool isTiled = false;
+    for (size_t k = rank; k-- > 0;) {
+      const DeviceDim &own = small[k], &whole = large[k];
+      if (own.extent != 1 &&
+          (own.hostDim != whole.hostDim || own.step != whole.step))
         return false;
-      if (small[k].extent == large[k].extent) {
-        if (!isFound && small[k].extent != 1)
+      if (own.extent != 1 && isTiled)
+        return false;
+      if (own.extent != whole.extent) {
+        if (k + 1 == rank || !placeAxis(i, own.extent, whole, stepBytes))
           return false;
-        continue;
+        isTiled = true;
       }
-      // Whole positions only: a padded tile does not join the next one.
-      if (isFound || large[k].hostDim != tiledDims[i] ||
-          large[k].extent != small[k].extent * grid.numTiles ||
-          argument.shape[tiledDims[i]] != small[k].extent * large[k].step)
-        return false;
-      isFound = true;
+      if (k + 1 != rank)
+        stepBytes *= whole.extent;
     }
-    return isFound;
+    for (size_t d = 0; d < argument.shape.size(); ++d)
+      if (getCount(i, d) > 1 && axisOf(i, d).tileBytes[i] == 0)
+        return false;
+    return true;
+  }
+
+  /// A device dimension that is longer than the tile's.
+  bool placeAxis(size_t i, int64_t tileExtent, const DeviceDim &whole,
+                 uint64_t stepBytes) {
+    if (whole.hostDim < 0)
+      return false;
+    int64_t count = getCount(i, whole.hostDim);
+    // Whole positions only: a padded tile does not join the next one.
+    if (count == 1 || whole.extent != tileExtent * count ||
+        arguments[i].shape[whole.hostDim] != tileExtent * whole.step)
+      return false;
+    uint64_t &bytes = axisOf(i, whole.hostDim).tileBytes[i];
+    if (bytes != 0)
+      return false;
+    bytes = stepBytes * tileExtent;
+    return true;
+  }
+
+  LaunchGrid::Axis &axisOf(size_t i, size_t dim) {
+    auto entry = counts.find(image.tileGroups[i][dim]);
+    return grid.axes[std::distance(counts.begin(), entry)];
   }
 
   const ProgramImage &image;
   const std::vector<ArgumentInfo> &arguments;
   const std::vector<LaunchArgument> &given;
   LaunchGrid grid;
-  std::vector<int> tiledDims;
+  /// Tiles along each tile group that has more than one; the axes in order.
+  std::map<int32_t, int64_t> counts;
 };
 } // namespace
 

@@ -5,8 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <set>
 
 using namespace spyre::runtime;
@@ -23,6 +25,79 @@ static std::string format(const char *pattern, T... values) {
   char line[512];
   std::snprintf(line, sizeof(line), pattern, values...);
   return line;
+}
+
+//===----------------------------------------------------------------------===//
+// Several runs
+//===----------------------------------------------------------------------===//
+
+/// Adds what runs next, but for the bottleneck.
+static void append(TimingReport &all, TimingReport next) {
+  auto join = [](double &mean, double weight, double other,
+                 double otherWeight) {
+    if (weight + otherWeight > 0)
+      mean = (mean * weight + other * otherWeight) / (weight + otherWeight);
+  };
+  join(all.guessedShare, all.predictedSeconds, next.guessedShare,
+       next.predictedSeconds);
+  for (int u = 0; u < kNumTimedUnits; ++u)
+    join(all.utilisation[u], all.predictedSeconds - all.launchSeconds,
+         next.utilisation[u], next.predictedSeconds - next.launchSeconds);
+  for (KernelReport &kernel : next.kernels) {
+    kernel.startSeconds += all.predictedSeconds;
+    all.kernels.push_back(std::move(kernel));
+  }
+  int firstName = static_cast<int>(all.names.size());
+  for (TraceEvent &event : next.events) {
+    event.name += firstName;
+    event.location += firstName;
+    event.start += all.predictedSeconds;
+    all.events.push_back(event);
+  }
+  all.names.insert(all.names.end(), next.names.begin(), next.names.end());
+  all.lanes.insert(next.lanes.begin(), next.lanes.end());
+  for (TensorTraffic &own : next.tensors) {
+    auto known = std::find_if(
+        all.tensors.begin(), all.tensors.end(),
+        [&](const TensorTraffic &other) { return other.name == own.name; });
+    if (known == all.tensors.end()) {
+      all.tensors.push_back(std::move(own));
+      continue;
+    }
+    known->bytesRead += own.bytesRead;
+    known->bytesWritten += own.bytesWritten;
+  }
+  std::set<std::string> places(all.dataDependent.begin(),
+                               all.dataDependent.end());
+  places.insert(next.dataDependent.begin(), next.dataDependent.end());
+  all.dataDependent.assign(places.begin(), places.end());
+  all.predictedSeconds += next.predictedSeconds;
+  all.launchSeconds += next.launchSeconds;
+  all.deviceBytesRead += next.deviceBytesRead;
+  all.deviceBytesWritten += next.deviceBytesWritten;
+  all.deviceBytesDemanded += next.deviceBytesDemanded;
+  all.lxBytesRead += next.lxBytesRead;
+  all.lxBytesWritten += next.lxBytesWritten;
+  all.ringBytes += next.ringBytes;
+  all.sfuElementOps += next.sfuElementOps;
+  all.ptMacs += next.ptMacs;
+}
+
+TimingReport spyre::runtime::joinReports(std::vector<TimingReport> runs) {
+  if (runs.empty())
+    return {};
+  TimingReport all = std::move(runs.front());
+  if (runs.size() == 1)
+    return all;
+  for (size_t run = 1; run < runs.size(); ++run)
+    append(all, std::move(runs[run]));
+  std::map<std::string, double> seconds = {{"launch", all.launchSeconds}};
+  for (const KernelReport &kernel : all.kernels)
+    seconds[kernel.bottleneck] += kernel.predictedSeconds;
+  auto less = [](const auto &a, const auto &b) { return a.second < b.second; };
+  all.bottleneck =
+      std::max_element(seconds.begin(), seconds.end(), less)->first;
+  return all;
 }
 
 //===----------------------------------------------------------------------===//

@@ -131,7 +131,7 @@ def wrong_launches():
     yield [wide[:, :128], x, out], ValueError, "is a view of a part of its storage"
     yield [x.t(), x, out], ValueError, "is a view of a part of its storage"
     yield [half(64, 100), x, out], _C.SpyreError, "LAUNCH-C3"
-    yield [half(128, 256), x, out], _C.SpyreError, "LAUNCH-C4"
+    yield [half(128, 256), x, out], _C.SpyreError, "LAUNCH-C6"
     yield [wide, half(64, 384), out], _C.SpyreError, "LAUNCH-C4"
     yield [wide, wide, out], _C.SpyreError, "LAUNCH-C6"
     yield [tall, tall, tall], _C.SpyreError, "LAUNCH-C7"

@@ -136,11 +136,6 @@ public:
 
   TimingReport simulate(const RunOptions &options,
                         const TimingOptions &timing) override {
-    if (launch.grid.numTiles > 1)
-      throw Error("predictions of tiled launches are not supported: the "
-                  "arrays are " +
-                  std::to_string(launch.grid.numTiles) +
-                  " times as large as the program's");
     return plan->simulate(launch, options, timing);
   }
 

@@ -96,7 +96,8 @@ public:
   /// and where asked for the report of each run of a program.
   double run(const Launch &launch, const RunOptions &options = {},
              std::vector<RunReport> *reports = nullptr);
-  /// Report of one tile; `launch` is as for run().
+  /// Of all programs of all tiles, one after the other, without running them;
+  /// `launch` is as for run().
   TimingReport simulate(const Launch &launch, const RunOptions &options,
                         const TimingOptions &timing);
 

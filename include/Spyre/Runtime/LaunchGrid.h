@@ -42,10 +42,20 @@ struct LaunchArgument {
 };
 
 struct LaunchGrid {
-  int64_t numTiles = 1;
-  /// Per argument the bytes from one tile to the next; 0 where all tiles use
-  /// the same.
-  std::vector<uint64_t> tileBytes;
+  /// A tile group along which tensors are larger.
+  struct Axis {
+    int64_t numTiles = 1;
+    /// Per argument the bytes from one tile to the next; 0 where all tiles use
+    /// the same.
+    std::vector<uint64_t> tileBytes;
+  };
+  /// Outermost first; none if all tensors have the program's sizes.
+  std::vector<Axis> axes;
+
+  int64_t numTiles() const;
+  /// Bytes from the start of an argument to the part that a tile uses; the
+  /// last axis runs fastest.
+  uint64_t offsetOf(int64_t tile, size_t argument) const;
 };
 
 /// Throws BrokenRule (SPYRECODE-LAUNCH-C1) if the numbers differ.

@@ -108,6 +108,9 @@ struct TimingReport {
   std::string toChromeTrace() const;
 };
 
+/// The report of runs that follow one another.
+TimingReport joinReports(std::vector<TimingReport> runs);
+
 struct TimingOptions {
   DeviceSpec spec;
   bool overlap = true; ///< false: each core does one step after another

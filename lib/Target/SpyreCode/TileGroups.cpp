@@ -45,6 +45,7 @@ public:
     for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
       if (number >= maps.size())
         break;
+      (number + 1 == maps.size() ? written : read).insert(operand);
       auto type = cast<MemRefType>(operand.getType());
       for (unsigned dim = 0; dim < type.getRank(); ++dim) {
         unsigned own = dimOf(operand, dim);
@@ -88,6 +89,18 @@ public:
             !own.insert(leader).second)
           bad.insert(leader);
     }
+    // What is both read and written would be updated by each tile that does not
+    // have a part of its own.
+    for (BlockArgument argument : arguments) {
+      if (!read.contains(argument) || !written.contains(argument))
+        continue;
+      DenseSet<unsigned> own;
+      for (int64_t dim = 0; dim < getRank(argument); ++dim)
+        own.insert(groups.getLeaderValue(dimOf(argument, dim)));
+      for (unsigned dim = 0; dim < numDims; ++dim)
+        if (unsigned leader = groups.getLeaderValue(dim); !own.contains(leader))
+          bad.insert(leader);
+    }
     ::spyre::runtime::TileGroups result;
     DenseMap<unsigned, int32_t> numbers;
     for (BlockArgument argument : arguments) {
@@ -112,6 +125,7 @@ private:
 
   unsigned numDims = 0;
   DenseMap<Value, unsigned> first;
+  DenseSet<Value> read, written;
   llvm::EquivalenceClasses<unsigned> groups;
   SmallVector<unsigned> spoiled;
   SmallVector<std::pair<SpyreOpInterface, unsigned>> partial;

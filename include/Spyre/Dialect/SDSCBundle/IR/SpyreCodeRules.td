@@ -70,11 +70,12 @@ defvar kSpyreCodeRules = [{
       of the program's; a number keeps granularity and upper bound.
     - SPYRECODE-LAUNCH-C3: the sizes of a tensor are the program's or multiples
       of them.
-    - SPYRECODE-LAUNCH-C4: a tensor is larger along one dimension, and all that
-      are larger by the same factor.
+    - SPYRECODE-LAUNCH-C4: the dimensions of one tile group are larger by the
+      same factor.
     - SPYRECODE-LAUNCH-C5: larger tensors need tiled launches to be allowed.
-    - SPYRECODE-LAUNCH-C6: the dimensions that are tiled are one tile group of
-      the program, all of it.
+    - SPYRECODE-LAUNCH-C6: the dimensions that are tiled are tile groups of
+      the program, each all of it; of several programs, every tensor has a
+      dimension in each of them.
     - SPYRECODE-LAUNCH-C7: tensors, and tiles of larger ones, are stored as the
       program expects.
   }];
