@@ -47,13 +47,30 @@ def run_pytest(file: Path, results: Path) -> bool:
         )
 
 
+def functions(text: str) -> list[str]:
+    """A file per function: what is outside of all functions, and one of them."""
+    lines = text.splitlines()
+    starts = [n for n, line in enumerate(lines) if re.match(r"func\.func\b", line)]
+    ends = [lines.index("}", start) + 1 for start in starts if "}" in lines[start:]]
+    parts = list(zip(starts, ends, strict=False))
+    if len(parts) < 2 or len(parts) != len(starts):
+        return [text]
+    outside = [
+        line
+        for n, line in enumerate(lines)
+        if not any(start <= n < end for start, end in parts)
+    ]
+    return ["\n".join(outside + lines[start:end]) for start, end in parts]
+
+
 def lit_graphs() -> list[tuple[str, str]]:
     """Name and text of each graph on tensors in the lit tests."""
     graphs = []
     folders = [ROOT / "test" / "Dialect" / "SpyreGraph", ROOT / "test" / "Compiler"]
     for file in sorted(f for folder in folders for f in folder.glob("*.mlir")):
         parts = re.split(r"^// -----.*$", file.read_text(), flags=re.MULTILINE)
-        graphs += [(f"{file.stem}_{n}", part) for n, part in enumerate(parts)]
+        texts = [text for part in parts for text in functions(part)]
+        graphs += [(f"{file.stem}_{n}", text) for n, text in enumerate(texts)]
     return graphs
 
 
@@ -90,6 +107,7 @@ def run_lit(results: Path) -> bool:
                 [
                     sys.executable,
                     INPUTS / "execute.py",
+                    "--timeout=3600",
                     f"{folder}/run",
                     planned.parent,
                 ],
