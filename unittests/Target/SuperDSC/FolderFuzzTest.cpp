@@ -391,8 +391,7 @@ TEST(FolderFuzz, Folders) {
                                 makeEntries(makeProgram(false))};
   for (const Entries &base : bases)
     ASSERT_TRUE(readFolder(disk.make(base), context, false).isRaised);
-  size_t mutants = getSetting("SPYRE_FUZZ_FOLDERS", 600), valid = 0,
-         raised = 0;
+  size_t mutants = getSetting("SPYRE_FUZZ_FOLDERS", 600), valid = 0, raised = 0;
   double slowest = 0;
   for (size_t i = 0; i < mutants; ++i) {
     fs::path folder = disk.make(mutator.mutate(bases[i % bases.size()]));
