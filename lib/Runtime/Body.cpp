@@ -343,7 +343,7 @@ void spyre::runtime::makeChain(const BodyOp *op, const BodyFrame &frame,
 
 /// Runs `op` and the rest of its chain; frame.ptr of the last result says
 /// where to.
-static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
+static void runChain(Core &core, const BodyOp *op, BodyFrame &frame, size_t n) {
   ChainStep steps[kMaxChain];
   makeChain(op, frame, steps);
   int last = op[op->chain - 1].dst;
@@ -351,7 +351,7 @@ static void runChain(const BodyOp *op, BodyFrame &frame, size_t n, bool ieee) {
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], steps, op->chain,
                   static_cast<float *>(frame.ptr[last]), n,
-                  roundingOf(op->elem, ieee));
+                  roundingOf(op->elem, core.ieee), &core.readAhead);
 }
 
 void spyre::runtime::runBody(Core &core, const BodyProgram &program,
@@ -376,7 +376,7 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
         continue;
       count = 1;
     } else if (op.chain > 1 && !core.shadow) {
-      runChain(&op, frame, n, core.ieee);
+      runChain(core, &op, frame, n);
       at += op.chain - 1;
       continue;
     } else if (frame.ptr[op.dst] == own) {

@@ -320,6 +320,21 @@ void Core::noteSpan(int location, const TileVal &tile) {
                        std::to_string(memory->spanInBytes()));
 }
 
+void Core::noteRead(const TileVal &tile) {
+  // Less comes fast enough; more does not stay in the second-level cache.
+  constexpr int64_t least = 16 << 10, most = 256 << 10;
+  int64_t bytes = tile.numElements * deviceSize(tile.view.elem);
+  if (bytes < least || bytes > most || tile.view.isLX)
+    return;
+  auto [first, end] = tile.byteRange();
+  if (end - first != bytes)
+    return;
+  readAhead = {};
+  if (first == lastReadEnd)
+    readAhead = {memory->at(uint64_t(end)), memory->at(uint64_t(end)) + bytes};
+  lastReadEnd = end;
+}
+
 void Core::enter(int64_t core, const Scalar *args) {
   coreId = core;
   coordinate[0] = core % function.grid[0];

@@ -104,8 +104,8 @@ static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
 
 /// Sums the rows of a block whose body is one chain of operations, without
 /// writing the values down. False if it is not that.
-static bool sumChainRows(const GenericInstr &instr, const BodyFrame &frame,
-                         BlockShape shape, bool ieee, float *acc) {
+static bool sumChainRows(Core &core, const GenericInstr &instr,
+                         const BodyFrame &frame, BlockShape shape, float *acc) {
   const BodyProgram &body = instr.body;
   if (body.ops.empty() || body.ops[0].chain != body.ops.size() ||
       body.yields[0] != body.ops.back().dst)
@@ -118,8 +118,8 @@ static bool sumChainRows(const GenericInstr &instr, const BodyFrame &frame,
   const float *x = static_cast<const float *>(frame.ptr[op.a]);
   for (int64_t row = 0; row < shape.rows; ++row) {
     kernels().sumChain(x, frame.step[op.a], steps, op.chain,
-                       size_t(shape.columns), roundingOf(op.elem, ieee),
-                       acc + row);
+                       size_t(shape.columns), roundingOf(op.elem, core.ieee),
+                       acc + row, &core.readAhead);
     x += frame.step[op.a] * shape.columns;
     for (unsigned s = 0; s < op.chain; ++s)
       steps[s].x += int64_t(steps[s].step) * shape.columns;
@@ -203,7 +203,7 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                                    column * columns.stride[i]),
                     shape, rows.stride[i], columns.stride[i],
                     body.numScratch + i);
-        if (isSumOfRows && sumChainRows(*this, frame, shape, core.ieee,
+        if (isSumOfRows && sumChainRows(core, *this, frame, shape,
                                         reinterpret_cast<float *>(acc) + row))
           continue;
         runBody(core, body, frame, size_t(shape.rows * shape.columns),

@@ -251,6 +251,7 @@ void LoadInstr::run(Core &core) const {
   }
   core.allocateTensor(dst, elem, t.numElements);
   t.load(result.data, core.ieee);
+  core.noteRead(t);
   if (t.plan->denseInnermost && t.numElements > 0) {
     result.isPermuted = true;
     std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);

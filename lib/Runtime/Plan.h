@@ -10,6 +10,7 @@
 #define SPYRE_LIB_RUNTIME_PLAN_H
 
 #include "AccessTile.h"
+#include "Spyre/Runtime/Kernels/TileKernels.h"
 #include "Spyre/Runtime/Program.h"
 #include "Values.h"
 
@@ -166,6 +167,9 @@ public:
   std::vector<TileVal> tiles;
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;
+  /// What follows the last large tile, if that followed another one.
+  ReadAhead readAhead;
+  void noteRead(const TileVal &tile);
 
   // What the core has in its LX. Device bytes of each tensor slot's data tile,
   // their sum, and the bytes that the kernel's views lie on.
@@ -258,6 +262,7 @@ private:
   static constexpr int kNumBlocks = 16;
   std::pair<uint64_t, uint64_t> blocks[kNumBlocks];
   int numBlocks = 0, nextBlock = 0;
+  int64_t lastReadEnd = -1; ///< of the last large tile; bytes
 };
 
 /// A call of `callee` from a sequence (runs it over its grid).

@@ -115,7 +115,8 @@ void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
 }
 
 void chain(const float *x, size_t step, const ChainStep *steps,
-           unsigned numSteps, float *result, size_t n, Rounding rounding) {
+           unsigned numSteps, float *result, size_t n, Rounding rounding,
+           ReadAhead *ahead) {
   VF uniform[kMaxChain];
   for (unsigned s = 0; s < numSteps; ++s)
     uniform[s] = splat(*steps[s].x);
@@ -123,7 +124,9 @@ void chain(const float *x, size_t step, const ChainStep *steps,
   dispatchRounding(rounding, [&](auto rounder) {
     GroupRounder<decltype(rounder)> groups;
     size_t i = 0;
+    Prefetcher prefetcher(ahead);
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
+      prefetcher.fetch<1>();
       VF value[kGroup];
       runChainGroup(first, steps, numSteps, uniform, i, groups, value);
       for (int g = 0; g < kGroup; ++g)

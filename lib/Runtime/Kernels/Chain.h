@@ -10,6 +10,36 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
+/// A kernel's hold of a ReadAhead.
+class Prefetcher {
+public:
+  SPYRE_INLINE explicit Prefetcher(ReadAhead *ahead) : ahead(ahead) {
+    if (ahead) {
+      next = ahead->next;
+      end = ahead->end;
+    }
+  }
+  SPYRE_INLINE ~Prefetcher() {
+    if (ahead)
+      ahead->next = next;
+  }
+  /// Once per `numLines` lines of points.
+  template <int NumLines>
+  SPYRE_INLINE void fetch() {
+    if (next >= end)
+      return;
+    unroll<NumLines>([&](auto line) SPYRE_INLINE_LAMBDA {
+      __builtin_prefetch(next + line * kLineBytes, 0, 2);
+    });
+    next += NumLines * kLineBytes;
+  }
+
+private:
+  static constexpr int kLineBytes = 64;
+  ReadAhead *ahead;
+  const uint8_t *next = nullptr, *end = nullptr;
+};
+
 /// value[g] = op of value[g] and other(g).
 template <int N, class Other>
 SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {

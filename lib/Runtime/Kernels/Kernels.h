@@ -21,7 +21,8 @@ void roundFloat(const float *x, float *result, size_t n, Rounding rounding);
 void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
             size_t stepB, float *result, size_t n, Rounding rounding);
 void chain(const float *x, size_t step, const ChainStep *steps,
-           unsigned numSteps, float *result, size_t n, Rounding rounding);
+           unsigned numSteps, float *result, size_t n, Rounding rounding,
+           ReadAhead *ahead);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
                       size_t stepB, const float *c, size_t stepC, float *result,
                       size_t n, Rounding rounding);
@@ -62,7 +63,8 @@ IntStatus floatToInt(const float *x, void *result, unsigned widthResult,
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc);
 void sumChain(const float *x, size_t step, const ChainStep *steps,
-              unsigned numSteps, size_t n, Rounding rounding, float *acc);
+              unsigned numSteps, size_t n, Rounding rounding, float *acc,
+              ReadAhead *ahead);
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,
                     ptrdiff_t rowStride, float *acc);
 

@@ -168,7 +168,8 @@ static __attribute__((noinline)) void columnsOf(const float *x, size_t rows,
 }
 
 void sumChain(const float *x, size_t step, const ChainStep *steps,
-              unsigned numSteps, size_t n, Rounding rounding, float *acc) {
+              unsigned numSteps, size_t n, Rounding rounding, float *acc,
+              ReadAhead *ahead) {
   VF uniform[kMaxChain];
   for (unsigned s = 0; s < numSteps; ++s)
     uniform[s] = splat(*steps[s].x);
@@ -179,7 +180,9 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
         [&](auto r) { partial[r].begin(splat(SumOp::identity)); });
     GroupRounder<decltype(rounder)> groups;
     size_t j = 0;
+    Prefetcher prefetcher(ahead);
     auto sumGroup = [&](auto numVectors) {
+      prefetcher.fetch<1>();
       VF value[numVectors];
       runChainGroup(first, steps, numSteps, uniform, j, groups, value);
       unroll<numVectors>(

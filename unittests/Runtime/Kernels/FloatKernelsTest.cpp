@@ -323,11 +323,13 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
                      rounding);
         }
         for (bool inPlace : {false, true}) {
+          const uint8_t *none = nullptr; // need not be mapped
+          ReadAhead ahead{none + 4096, none + 4096 + 130};
           std::vector<float> target = z;
           target.push_back(42.0f);
           if (inPlace)
             steps[1].x = target.data();
-          k.chain(x.data(), 1, steps, 4, target.data(), n, rounding);
+          k.chain(x.data(), 1, steps, 4, target.data(), n, rounding, &ahead);
           EXPECT_EQ(target[n], 42.0f);
           for (size_t i = 0; i < n; ++i)
             EXPECT_TRUE(sameFloat(target[i], expected[i]))
@@ -368,7 +370,8 @@ TEST_P(FloatKernels, OneRareValueAmongCommonOnes) {
         const ChainStep steps[] = {{BinaryOp::Mul, false, one.data(), 1},
                                    {BinaryOp::Mul, false, &half, 0},
                                    {BinaryOp::Mul, false, &two, 0}};
-        k.chain(x.data(), 1, steps, 3, chained.data(), n, Rounding::DL16);
+        k.chain(x.data(), 1, steps, 3, chained.data(), n, Rounding::DL16,
+                nullptr);
         for (size_t i = 0; i < n; ++i) {
           ASSERT_TRUE(sameFloat(product[i], rounded(x[i]))) << x[i];
           float y = rounded(rounded(rounded(x[i]) * half) * two);
@@ -388,10 +391,11 @@ TEST_P(FloatKernels, SumsOfChains) {
         for (unsigned count : {1u, 2u}) {
           const ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
                                      {BinaryOp::Sub, true, y.data(), 1}};
-          k.chain(x.data(), 1, steps, count, value.data(), n, rounding);
+          k.chain(x.data(), 1, steps, count, value.data(), n, rounding,
+                  nullptr);
           float expected = 0.25f, found = 0.25f;
           k.reduceRows(ReduceOp::Sum, value.data(), 1, n, 0, &expected);
-          k.sumChain(x.data(), 1, steps, count, n, rounding, &found);
+          k.sumChain(x.data(), 1, steps, count, n, rounding, &found, nullptr);
           EXPECT_TRUE(sameFloat(found, expected))
               << n << " " << int(rounding) << " " << found << " " << expected;
         }

@@ -100,6 +100,13 @@ struct ChainStep {
 };
 constexpr unsigned kMaxChain = 8;
 
+/// Memory that will probably be read next. Kernels that take one fetch it into
+/// a cache while they compute, a line per line of points, and move `next` on.
+/// Changes no value; need not be mapped.
+struct ReadAhead {
+  const uint8_t *next = nullptr, *end = nullptr;
+};
+
 /// Same values as mlir::arith::CmpFPredicate.
 enum class FloatPredicate : uint8_t {
   False,
@@ -234,7 +241,8 @@ struct KernelTable {
   /// Several operations in one pass, each rounded as `binary` does: the value
   /// starts as x[i] and result[i] is the last. numSteps <= kMaxChain.
   void (*chain)(const float *x, size_t step, const ChainStep *steps,
-                unsigned numSteps, float *result, size_t n, Rounding rounding);
+                unsigned numSteps, float *result, size_t n, Rounding rounding,
+                ReadAhead *ahead);
   /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
   void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
               const float *c, size_t stepC, float *result, size_t n,
@@ -299,7 +307,8 @@ struct KernelTable {
                          ptrdiff_t rowStride, float *acc);
   /// acc[0] becomes what reduceRows makes of the row that `chain` makes.
   void (*sumChain)(const float *x, size_t step, const ChainStep *steps,
-                   unsigned numSteps, size_t n, Rounding rounding, float *acc);
+                   unsigned numSteps, size_t n, Rounding rounding, float *acc,
+                   ReadAhead *ahead);
 
   //===--- matrix product -------------------------------------------------===//
 
