@@ -161,6 +161,10 @@ public:
   Elem elem = Elem::F16;
   void run(Core &core) const override;
   void trace(Core &core) const override;
+
+private:
+  /// Fails unless the data tile has the access tile's sizes.
+  void checkSizes(const Core &core) const;
 };
 
 //===----------------------------------------------------------------------===//

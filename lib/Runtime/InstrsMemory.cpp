@@ -278,10 +278,9 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
   }
 }
 
-void StoreInstr::run(Core &core) const {
-  TileVal &t = core.tiles[tile];
-  core.materialize(data.slot, elem);
+void StoreInstr::checkSizes(const Core &core) const {
   const TensorVal &value = core.tensors[data.slot];
+  const TileVal &t = core.tiles[tile];
   for (int d = 0; d < value.rank; ++d)
     if (value.sizes[d] != t.sizes[d])
       core.fail(location, "dimension " + std::to_string(d) +
@@ -289,6 +288,13 @@ void StoreInstr::run(Core &core) const {
                               std::to_string(value.sizes[d]) +
                               ", that of the access tile " +
                               std::to_string(t.sizes[d]));
+}
+
+void StoreInstr::run(Core &core) const {
+  TileVal &t = core.tiles[tile];
+  core.materialize(data.slot, elem);
+  const TensorVal &value = core.tensors[data.slot];
+  checkSizes(core);
   if (!t.plan->partitionSlots.empty())
     return moveDistributed(core, location, t, value.data, true);
   std::string error = t.prepare(core.zeroOutside);

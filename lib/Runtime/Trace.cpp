@@ -304,13 +304,7 @@ void LoadInstr::trace(Core &core) const {
 void StoreInstr::trace(Core &core) const {
   TileVal &t = core.tiles[tile];
   const TensorVal &value = core.tensors[data.slot];
-  for (int d = 0; d < value.rank; ++d)
-    if (value.sizes[d] != t.sizes[d])
-      core.fail(location, "dimension " + std::to_string(d) +
-                              " of the data tile has size " +
-                              std::to_string(value.sizes[d]) +
-                              ", that of the access tile " +
-                              std::to_string(t.sizes[d]));
+  checkSizes(core);
   t.hasData = false;
   if (!t.plan->partitionSlots.empty()) {
     moveParts(core, this, t, value.step, true);

@@ -47,27 +47,6 @@ inline bool isFloat(Elem e) { return e <= Elem::F8E5M2; }
 inline bool isWide(Elem e) { return e == Elem::I64 || e == Elem::Index; }
 /// Bytes of one element of a tile on the host.
 inline size_t hostSize(Elem e) { return isWide(e) ? 8 : 4; }
-/// Bytes of one element in device memory (spec/numerics.md, "In KTIR").
-inline int64_t deviceSize(Elem e) {
-  switch (e) {
-  case Elem::F16:
-  case Elem::BF16:
-  case Elem::I16:
-    return 2;
-  case Elem::F32:
-  case Elem::I32:
-    return 4;
-  case Elem::F8E4M3FN:
-  case Elem::F8E5M2:
-  case Elem::I1:
-  case Elem::I8:
-    return 1;
-  case Elem::I64:
-  case Elem::Index:
-    return 8;
-  }
-  return 0;
-}
 inline int bitWidth(Elem e) {
   switch (e) {
   case Elem::I1:
@@ -89,6 +68,8 @@ inline int bitWidth(Elem e) {
   }
   return 0;
 }
+/// Bytes of one element in device memory (spec/numerics.md, "In KTIR").
+inline int64_t deviceSize(Elem e) { return (bitWidth(e) + 7) / 8; }
 const char *elemName(Elem e);
 
 inline StorageFormat storageFormat(Elem e, bool ieee) {
