@@ -8,6 +8,35 @@ namespace spyre::runtime::SPYRE_KERNEL_ISA {
 /// One loop per operation and rounding; kept out of line so that the switch
 /// stays small.
 template <class F>
+static __attribute__((noinline)) void
+runGroups(const float *x, float *result, size_t n, Rounding rounding, F f) {
+  // Vectors that are computed side by side, and rounded together.
+  constexpr int kGroup = 4;
+  computeRounded(
+      result, n, rounding, [&](size_t begin, size_t count, auto rounder) {
+        GroupRounder<decltype(rounder)> groups;
+        const float *in = x + begin;
+        float *out = result + begin;
+        size_t i = 0;
+        for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
+          VF exact[kGroup], value[kGroup];
+          for (int g = 0; g < kGroup; ++g)
+            exact[g] = f(load<VF>(in + i + g * kLanes));
+          groups.template run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
+            for (int g = 0; g < kGroup; ++g)
+              value[g] = exact[g];
+            round(value);
+          });
+          for (int g = 0; g < kGroup; ++g)
+            store(out + i + g * kLanes, value[g]);
+        }
+        mapVectors(in + i, out + i, count - i,
+                   [&](VF v) { return rounder.round(f(v)); });
+      });
+}
+
+/// The same, one vector after another, for what is long.
+template <class F>
 static __attribute__((noinline)) void run(const float *x, float *result,
                                           size_t n, Rounding rounding, F f) {
   computeRounded(result, n, rounding,
@@ -31,9 +60,12 @@ void unary(UnaryOp op, const float *x, float *result, size_t n,
            Rounding rounding) {
 #define SPYRE_UNARY(NAME, EXPRESSION)                                          \
   case UnaryOp::NAME:                                                          \
-    return run(x, result, n, rounding, [](VF v) { return EXPRESSION; });
+    return runGroups(x, result, n, rounding, [](VF v) { return EXPRESSION; });
 #define SPYRE_UNARY_LIBM(NAME, FUNCTION)                                       \
-  SPYRE_UNARY(NAME, perLane(v, [](float f) { return FUNCTION(f); }))
+  case UnaryOp::NAME:                                                          \
+    return run(x, result, n, rounding, [](VF v) {                              \
+      return perLane(v, [](float f) { return FUNCTION(f); });                  \
+    });
 
   switch (op) {
     SPYRE_UNARY(Neg, bitsAs<VF>(bitsAs<VU>(v) ^ kSignBit))
