@@ -123,15 +123,23 @@ void chain(const float *x, size_t step, const ChainStep *steps,
   Operand first(x, step, n);
   dispatchRounding(rounding, [&](auto rounder) {
     GroupRounder<decltype(rounder)> groups;
-    size_t i = 0;
     Prefetcher prefetcher(ahead);
-    for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      prefetcher.fetch<1>();
-      VF value[kGroup];
+    size_t i = 0;
+    auto runGroup = [&](auto numVectors) {
+      VF value[numVectors];
       runChainGroup(first, steps, numSteps, uniform, i, groups, value);
-      for (int g = 0; g < kGroup; ++g)
+      for (int g = 0; g < numVectors; ++g)
         store(result + i + g * kLanes, value[g]);
+      i += size_t(numVectors) * kLanes;
+    };
+    constexpr std::integral_constant<int, 8> eight;
+    constexpr std::integral_constant<int, 1> one;
+    while (i + 8 * kLanes <= n) {
+      prefetcher.fetch<(8 * kLanes + 63) / 64>();
+      runGroup(eight);
     }
+    while (i + kLanes <= n)
+      runGroup(one);
     for (; i < n; i += kLanes) {
       size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
       VF value = chainTail(first, steps, numSteps, uniform, i, rest, rounder);

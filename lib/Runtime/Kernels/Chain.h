@@ -23,7 +23,7 @@ public:
     if (ahead)
       ahead->next = next;
   }
-  /// Once per `numLines` lines of points.
+  /// Once per 64 * NumLines points.
   template <int NumLines>
   SPYRE_INLINE void fetch() {
     if (next >= end)

@@ -101,8 +101,8 @@ struct ChainStep {
 constexpr unsigned kMaxChain = 8;
 
 /// Memory that will probably be read next. Kernels that take one fetch it into
-/// a cache while they compute, a line per line of points, and move `next` on.
-/// Changes no value; need not be mapped.
+/// a cache while they compute, a line of 64 bytes per 64 points, and move
+/// `next` on. Changes no value; need not be mapped.
 struct ReadAhead {
   const uint8_t *next = nullptr, *end = nullptr;
 };
