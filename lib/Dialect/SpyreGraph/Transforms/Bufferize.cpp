@@ -105,7 +105,8 @@ private:
             builder, update.getLoc(),
             cast<RankedTensorType>(update.getSource().getType()), ValueRange());
         update.getSourceMutable().assign(
-            createCopyOp(builder, update.getLoc(), update.getSource(), empty)
+            createDividedCopy(builder, update.getLoc(), update.getSource(),
+                              empty)
                 ->getResult(0));
       }
       update.getResult().replaceAllUsesWith(update.getSource());
@@ -171,7 +172,9 @@ private:
     options.bufferAlignment = 0;
     options.memCpyFn = [this](OpBuilder &builder, Location loc, Value from,
                               Value to) {
-      return createCopy(builder, loc, from, to);
+      if (from != to)
+        createDividedCopy(builder, loc, from, to);
+      return success();
     };
     bufferization::BufferizationState state;
     if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
@@ -230,7 +233,7 @@ private:
       if (alloc && owned.insert(alloc).second)
         continue;
       Value copy = memref::AllocOp::create(builder, terminator->getLoc(), type);
-      createCopyOp(builder, terminator->getLoc(), operand.get(), copy);
+      createDividedCopy(builder, terminator->getLoc(), operand.get(), copy);
       operand.set(copy);
     }
   }
@@ -255,19 +258,12 @@ private:
     options.modifyPublicFunctions = true;
     options.memCpyFn = [this](OpBuilder &builder, Location loc, Value from,
                               Value to) {
-      return createCopy(builder, loc, from, to);
+      if (from != to)
+        createDividedCopy(builder, loc, from, to);
+      return success();
     };
     return bufferization::promoteBufferResultsToOutParams(getOperation(),
                                                           options);
-  }
-
-  /// Copies a buffer by a device operation.
-  LogicalResult createCopy(OpBuilder &builder, Location loc, Value from,
-                           Value to) {
-    if (from == to)
-      return success();
-    createCopyOp(builder, loc, from, to);
-    return success();
   }
 
   /// Whether two values are the same part of one buffer: a tile that was
@@ -281,22 +277,12 @@ private:
            first.getMixedStrides() == second.getMixedStrides();
   }
 
-  Operation *createCopyOp(OpBuilder &builder, Location loc, Value from,
-                          Value to) {
-    auto type = cast<ShapedType>(to.getType());
-    AffineMap map =
-        AffineMap::getMultiDimIdentityMap(type.getRank(), &getContext());
-    OperationState state(loc, IdentityOp::getOperationName());
-    state.addOperands({from, to});
-    if (isa<TensorType>(type))
-      state.addTypes(type);
-    state.addAttribute("maps", builder.getAffineMapArrayAttr({map, map}));
-    state.addAttribute("extents",
-                       builder.getDenseI64ArrayAttr(type.getShape()));
-    auto copy = cast<SpyreOpInterface>(builder.create(state));
+  Operation *createDividedCopy(OpBuilder &builder, Location loc, Value from,
+                               Value to) {
+    SpyreOpInterface copy = createCopyOp(builder, loc, from, to);
     copy.setWorkDivision(chooseWorkDivision(copy, cores, superdscCompatible));
     copies += 1;
-    copiedBytes += getSizeInBytes(type);
+    copiedBytes += getSizeInBytes(cast<ShapedType>(to.getType()));
     return copy;
   }
 

@@ -96,9 +96,10 @@ int64_t spyre_graph::getBufferBytes(Value buffer) {
 
 /// A copy whose loops divide a buffer into the given slices, the loops in the
 /// order of the cores; null if these slices cannot be said.
-static SpyreOpInterface createCopy(OpBuilder &builder, Location loc, Value from,
-                                   Value to, const Slicing &slicing,
-                                   bool superdscCompatible) {
+static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
+                                         Value from, Value to,
+                                         const Slicing &slicing,
+                                         bool superdscCompatible) {
   MLIRContext *context = builder.getContext();
   std::optional<SlicedLoops> loops = getSlicedLoops(
       slicing, superdscCompatible ? 1 : slicing.numCores, context);
@@ -114,11 +115,10 @@ static SpyreOpInterface createCopy(OpBuilder &builder, Location loc, Value from,
     if (loop < static_cast<int64_t>(results.size()))
       results[loop] = getAffineDimExpr(position, context);
   }
-  OperationState state(loc, IdentityOp::getOperationName());
-  state.addOperands({from, to});
-  auto copy = cast<SpyreOpInterface>(builder.create(state));
   AffineMap map = AffineMap::get(extents.size(), 0, results, context);
-  copy.setLoopStructure({map, map}, extents);
+  SpyreOpInterface copy =
+      createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to, map,
+                   map, extents);
   copy.setWorkDivision(WorkDivisionAttr::get(context, splits, chunks));
   return copy;
 }
@@ -133,8 +133,8 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
   OpBuilder builder(first);
   auto alloc = memref::AllocOp::create(builder, first->getLoc(),
                                        cast<MemRefType>(memory.getType()));
-  SpyreOpInterface copy = createCopy(builder, first->getLoc(), memory, alloc,
-                                     slicing, superdscCompatible);
+  SpyreOpInterface copy = createSlicedCopy(builder, first->getLoc(), memory,
+                                           alloc, slicing, superdscCompatible);
   if (!copy) {
     alloc->erase();
     return std::nullopt;
@@ -153,8 +153,8 @@ std::optional<LXCopy> spyre_graph::createSpill(Value memory, OpOperand &writer,
   auto alloc = memref::AllocOp::create(builder, producer->getLoc(),
                                        cast<MemRefType>(memory.getType()));
   builder.setInsertionPointAfter(producer);
-  SpyreOpInterface copy = createCopy(builder, producer->getLoc(), alloc, memory,
-                                     slicing, superdscCompatible);
+  SpyreOpInterface copy = createSlicedCopy(builder, producer->getLoc(), alloc,
+                                           memory, slicing, superdscCompatible);
   if (!copy) {
     alloc->erase();
     return std::nullopt;

@@ -15,14 +15,9 @@ Value spyre_graph::createCopy(OpBuilder &builder, StringRef opName,
   auto type = RankedTensorType::get(
       shape, cast<ShapedType>(source.getType()).getElementType(), layout);
   Value empty = tensor::EmptyOp::create(builder, loc, type, ValueRange());
-  OperationState state(loc, opName);
-  state.addOperands({source, empty});
-  state.addTypes(type);
-  AffineMap initMap =
-      AffineMap::getMultiDimIdentityMap(shape.size(), builder.getContext());
-  state.addAttribute("maps", builder.getAffineMapArrayAttr({map, initMap}));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(shape));
-  return builder.create(state)->getResult(0);
+  AffineMap initMap = builder.getMultiDimIdentityMap(shape.size());
+  return createCopyOp(builder, loc, opName, source, empty, map, initMap, shape)
+      ->getResult(0);
 }
 
 /// The stick dimension, -1 for one element per stick, that the source of an

@@ -126,13 +126,11 @@ Value SuperDSCLegalizer::copy(Value from, AffineMap fromMap, Value to,
   auto out =
       getLaneAccess(toMap, getLayout(toType), toType.getShape(), extents);
   bool changes = in.kind != out.kind || in.dim != out.dim;
-  OperationState state(loc, changes ? RestickifyOp::getOperationName()
-                                    : IdentityOp::getOperationName());
-  state.addOperands({from, to});
-  state.addTypes(toType);
-  state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
-  auto made = cast<SpyreOpInterface>(builder.create(state));
+  SpyreOpInterface made =
+      createCopyOp(builder, loc,
+                   changes ? RestickifyOp::getOperationName()
+                           : IdentityOp::getOperationName(),
+                   from, to, fromMap, toMap, extents);
   this->made.push_back(made);
   return made->getResult(0);
 }
