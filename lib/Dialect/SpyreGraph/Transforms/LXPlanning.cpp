@@ -282,8 +282,18 @@ private:
     SmallVector<memref::AllocOp> unplaced;
     // By idle time, then in order of the candidates.
     std::vector<std::tuple<int64_t, size_t, memref::AllocOp>> idle;
+    // What moves over the ring is taken back if it finds no place, with the
+    // buffers that it moves between.
+    llvm::SmallPtrSet<Operation *, 8> moved;
+    for (Resharded &entry : resharded) {
+      if (!entry.copies.empty())
+        moved.insert(entry.source);
+      for (auto &[move, target] : entry.copies)
+        moved.insert(target);
+    }
     for (auto [number, candidate] : llvm::enumerate(candidates)) {
-      if (copyAllocs.contains(candidate.alloc))
+      if (copyAllocs.contains(candidate.alloc) ||
+          moved.contains(candidate.alloc))
         continue;
       if (offsets[number] == planning::kUnplaced)
         unplaced.push_back(candidate.alloc);
