@@ -203,7 +203,7 @@ LogicalResult KernelBuilder::chooseTiles() {
     if (!isCut)
       return op->emitOpError()
              << "needs " << bytes << " bytes of LX for its smallest tiles, but "
-             << lxBytes << " are left over";
+             << lxBytes << " are left over; it fits with lx-bytes=" << bytes;
   }
   auto twice = [&](unsigned dim) {
     return std::min(2 * tiles[dim], loops[dim].chunk);

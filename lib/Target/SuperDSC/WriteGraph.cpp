@@ -110,7 +110,8 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
                                    int64_t executions) {
   for (Operation &operation : block) {
     if (isa<memref::AllocOp, memref::DeallocOp, memref::SubViewOp,
-            arith::ConstantOp, func::ReturnOp, scf::YieldOp>(operation))
+            arith::ConstantOp, arith::MulIOp, func::ReturnOp, scf::YieldOp>(
+            operation))
       continue;
     Node node;
     if (auto loop = dyn_cast<scf::ForOp>(operation)) {
@@ -166,6 +167,11 @@ LogicalResult GraphWriter::describeArguments() {
         getHostArgument(function, argument.getArgNumber());
     if (failed(host))
       return failure();
+    int64_t bytes = host->layout.getSizeInBytes(host->type.getShape());
+    if (bytes > kSegmentBytes)
+      return function.emitError()
+             << "argument " << argument.getArgNumber() << " has " << bytes
+             << " bytes; SuperDSC has a segment of 16 GiB for each argument";
     ManifestTensor tensor;
     tensor.name = host->name;
     tensor.dtype = host->dtype;
