@@ -70,7 +70,7 @@ def test_an_intermediate_that_is_also_a_result():
 
 
 def test_rows_that_are_no_multiple_of_anything():
-    """8191 rows are prime: there are no equal tiles, columns of sticks are cut."""
+    """8191 rows are prime: tiles of rows are not all equal."""
     x = half(8191, 4096)
     check(lambda x: torch.exp(x).sin() * 2, x)
 

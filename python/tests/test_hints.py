@@ -86,19 +86,57 @@ def test_a_component_of_a_flattened_dimension():
     assert_exact(result, expected.cpu())
 
 
-def test_tiles_of_a_component_are_refused():
-    """A tile of a flattened dimension's inner part is no box; see architecture.md."""
+@pytest.mark.parametrize(("heads", "tiles"), [(4, 2), (5, 3), (7, 7)])
+@pytest.mark.parametrize("apart", [True, False])
+def test_tiles_of_a_component(heads, tiles, apart):
+    """Heads are cut where a view has taken them apart, and as parts of columns."""
+    torch_spyre.declare_tensor_dim("heads", heads)
+    torch_spyre.declare_tensor_dim("width", 64)
+    x = half(5, heads * 64)
+    device = x.to("spyre")
+    torch_spyre.name_tensor_dims(device, ["rows", "heads", "width"])
+    shape = (5, heads, 64) if apart else (5, heads * 64)
+
+    def function(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"heads": tiles}):
+            return -torch.exp(x.view(shape))
+
+    result = compiled(function)(device).cpu()
+    assert "scf.for" in sequence()
+    expected = compiled(lambda x: -torch.exp(x.view(shape)))(device).cpu()
+    assert_exact(result, expected)
+
+
+def test_inner_parts_are_refused():
+    """A tile of a flattened dimension's inner part is no box."""
     torch_spyre.declare_tensor_dim("heads", 4)
     torch_spyre.declare_tensor_dim("width", 64)
     device = half(5, 256).to("spyre")
     torch_spyre.name_tensor_dims(device, ["rows", "heads", "width"])
 
     def function(x):
-        with torch_spyre.spyre_hint(num_tiles_per_dim={"heads": 2}):
-            return torch.exp(x.view(5, 4, 64))
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"width": 2}):
+            return torch.exp(x)
 
-    with pytest.raises(Exception, match="cannot be cut into 2 tiles"):
+    with pytest.raises(Exception, match="only inside of larger steps"):
         compiled(function)(device)
+
+
+@pytest.mark.parametrize("rows", [63, 65, 127])
+def test_unequal_tiles(rows):
+    x = half(rows, 130)
+    device = x.to("spyre")
+    torch_spyre.name_tensor_dims(device, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 4}):
+            return torch.softmax(x, -1), torch.argmax(x, 0)
+
+    results = compiled(function)(device)
+    assert "scf.for" in sequence()
+    expected = compiled(lambda x: (torch.softmax(x, -1), torch.argmax(x, 0)))(device)
+    for result, value in zip(results, expected, strict=True):
+        assert_exact(result.cpu(), value.cpu())
 
 
 def test_backward_is_tiled_too():

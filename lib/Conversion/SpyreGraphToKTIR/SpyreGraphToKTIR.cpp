@@ -4,6 +4,7 @@
 #include "KernelBuilder.h"
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -225,16 +226,10 @@ LogicalResult SequenceBuilder::lower(scf::ForOp loop) {
   return success();
 }
 
-/// Whether an offset, or each value of an induction variable, is a multiple.
-static bool isMultipleOf(OpFoldResult offset, int64_t factor) {
-  if (std::optional<int64_t> number = getConstantIntValue(offset))
-    return *number % factor == 0;
-  auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
-  auto loop = argument
-                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
-                  : scf::ForOp();
-  return loop && isMultipleOf(loop.getLowerBound(), factor) &&
-         isMultipleOf(loop.getStep(), factor);
+/// Whether an offset is a multiple in every iteration.
+static bool isMultipleOf(const TileOffset &offset, int64_t factor) {
+  std::optional<TileOffset::Range> range = offset.getRange();
+  return range && range->first % factor == 0 && range->step % factor == 0;
 }
 
 /// The start of a tile: that of the whole and, for each device dimension, the
@@ -261,22 +256,22 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
        llvm::zip_equal(layout.getDeviceDims(shape), strides)) {
     if (device.hostDim < 0)
       continue;
-    OpFoldResult first = tile.getMixedOffsets()[device.hostDim];
-    if (!isMultipleOf(first, device.step))
+    std::optional<TileOffset> first =
+        getTileOffset(tile.getMixedOffsets()[device.hostDim]);
+    if (!first)
+      return tile.emitOpError("must start at an induction variable");
+    if (!isMultipleOf(*first, device.step))
       return tile.emitOpError()
              << "must start at whole sticks of dimension " << device.hostDim;
     // The lane.
     if (stride == 1)
       continue;
     AffineExpr coordinate;
-    if (std::optional<int64_t> number = getConstantIntValue(first)) {
-      coordinate = builder.getAffineConstantExpr(*number);
+    if (!first->loop) {
+      coordinate = builder.getAffineConstantExpr(first->number);
     } else {
-      Value index = getIndex(first);
-      if (!index)
-        return tile.emitOpError("must start at an induction variable");
-      coordinate = builder.getAffineDimExpr(operands.size());
-      operands.push_back(index);
+      coordinate = builder.getAffineDimExpr(operands.size()) * first->factor;
+      operands.push_back(indices.lookup(first->loop.getInductionVar()));
     }
     offset = offset + coordinate.floorDiv(device.step) * stride;
   }
@@ -355,7 +350,7 @@ LogicalResult SequenceBuilder::lower(Block &block) {
             .Case<SpyreOpInterface, scf::ForOp, memref::SubViewOp>(
                 [&](auto op) { return lower(op); })
             .Case<memref::AllocOp, memref::DeallocOp, arith::ConstantOp,
-                  scf::YieldOp, func::ReturnOp>(
+                  arith::MulIOp, scf::YieldOp, func::ReturnOp>(
                 [](Operation *) { return success(); })
             .Default([](Operation *op) {
               return op->emitOpError("is not part of a planned graph");

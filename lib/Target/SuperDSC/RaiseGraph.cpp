@@ -252,8 +252,9 @@ FailureOr<AccessMap> Raiser::getAccess(const Execution &execution,
 //===----------------------------------------------------------------------===//
 
 /// Whether the loops around an execution move tiles: each moves every tensor
-/// that it moves by the same number of elements of one dimension, and what the
-/// first iteration accesses does not reach into the next one's tile.
+/// that it moves by the same number of elements of one dimension, or by
+/// multiples of the least such number, and what the first iteration accesses
+/// does not reach into the next one's tile.
 FailureOr<bool> Raiser::moveTiles(const Execution &execution,
                                   MutableArrayRef<TileLoop> loops) {
   SmallVector<unsigned> loopOf =
@@ -281,14 +282,16 @@ FailureOr<bool> Raiser::moveTiles(const Execution &execution,
       auto [low, high] =
           getRange(access->map.getResult(step->dim), execution.extents);
       int64_t start = low - low % step->elements;
-      if (loop.tile == 0) {
-        loop.tile = step->elements;
-        loop.low = start;
-      }
-      if (loop.tile != step->elements || loop.low != start ||
-          high >= start + loop.tile ||
-          start + loop.count * loop.tile > type.getDimSize(step->dim))
+      int64_t known = loop.tile == 0 ? step->elements : loop.tile;
+      int64_t knownLow = loop.tile == 0 ? start : loop.low;
+      // Every tile starts after as many of its own extent.
+      if ((step->elements % known != 0 && known % step->elements != 0) ||
+          knownLow / known != start / step->elements ||
+          high >= start + step->elements ||
+          start + loop.count * step->elements > type.getDimSize(step->dim))
         return false;
+      loop.tile = std::min(known, step->elements);
+      loop.low = std::min(knownLow, start);
     }
   }
   return true;
@@ -324,10 +327,16 @@ Value Raiser::getTile(Value buffer, const Place &place,
       continue;
     isWhole = false;
     TileStep step = *getTileStep(type, stride / ::spyre::kStickBytes);
+    int64_t factor = step.elements / loop.tile;
     offsets[step.dim] = loop.variable;
-    sizes[step.dim] = builder.getIndexAttr(loop.tile);
+    if (factor > 1)
+      offsets[step.dim] = arith::MulIOp::create(builder, loc, loop.variable,
+                                                arith::ConstantIndexOp::create(
+                                                    builder, loc, factor))
+                              .getResult();
+    sizes[step.dim] = builder.getIndexAttr(step.elements);
     SmallVector<AffineExpr> results(map.getResults());
-    results[step.dim] = results[step.dim] - loop.low;
+    results[step.dim] = results[step.dim] - loop.low * factor;
     map = AffineMap::get(map.getNumDims(), 0, results, context);
   }
   if (isWhole)

@@ -4,6 +4,7 @@
 #include "Tiles.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -28,15 +29,6 @@ std::optional<int64_t> spyre::superdsc::getTripCount(scf::ForOp loop) {
   if (!low || !high || !step || *step < 1)
     return std::nullopt;
   return *high <= *low ? 0 : llvm::divideCeilSigned(*high - *low, *step);
-}
-
-/// The loop whose induction variable an offset is.
-static scf::ForOp getLoop(OpFoldResult offset) {
-  auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
-  auto loop = argument
-                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
-                  : scf::ForOp();
-  return loop && loop.getInductionVar() == argument ? loop : scf::ForOp();
 }
 
 FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
@@ -76,26 +68,21 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
     return sticks;
   };
   for (auto [dim, offset] : llvm::enumerate(tile.getMixedOffsets())) {
-    int64_t first = 0, step = 0;
-    scf::ForOp loop;
-    if (std::optional<int64_t> number = getConstantIntValue(offset)) {
-      first = *number;
-    } else {
-      loop = getLoop(offset);
-      if (!loop || !getTripCount(loop))
-        return refuse("that starts at something else than constants and "
-                      "induction variables of loops with constant bounds");
-      first = *getConstantIntValue(loop.getLowerBound());
-      step = *getConstantIntValue(loop.getStep());
-    }
+    std::optional<TileOffset> known = getTileOffset(offset);
+    std::optional<TileOffset::Range> range =
+        known ? known->getRange() : std::nullopt;
+    if (!range)
+      return refuse("that starts at something else than constants and "
+                    "induction variables of loops with constant bounds");
+    int64_t first = range->first, step = range->step;
     if (first < 0 ||
         (static_cast<int64_t>(dim) == stickDim &&
          (first % stickElements != 0 || step % stickElements != 0)))
       return refuse("that starts inside a stick");
     start.first.push_back(first);
     start.sticks += sticksOf(dim, first);
-    if (loop)
-      start.steps.emplace_back(loop, sticksOf(dim, step));
+    if (known->loop)
+      start.steps.emplace_back(known->loop, sticksOf(dim, step));
   }
   return start;
 }

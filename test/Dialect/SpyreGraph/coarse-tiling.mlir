@@ -8,7 +8,7 @@
 
 // REMARK: remark: [Passed] tiled | {{.*}}Function=attention | Remark="7 operations from restickify to div in 4 tiles of 2: saves 402653184 bytes of traffic, 1.06e-03 s"
 // REMARK: remark: [Missed] whole | {{.*}}Function=nothing_to_cut | Remark="exp runs on the whole although its result of 134217728 bytes is larger than the LX of all cores: spyre_graph.cumsum reduces the dimension"
-// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="argmax runs on the whole, outside the hinted loop, because it reduces loop dimension 0, which the hint cuts into tiles: spyre_graph.argmax reduces the dimension"
+// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="cumsum runs on the whole, outside the hinted loop, because it reduces loop dimension 0, which the hint cuts into tiles: spyre_graph.cumsum reduces the dimension"
 // REMARK: remark: [Passed] tiled | {{.*}}Function=reduces_hinted | Remark="1 operation from exp to exp in 4 tiles of 64: as hinted"
 
 // CORES: error: expected 1 to 32 cores, found 33
@@ -121,17 +121,60 @@ func.func @index(%x: tensor<16384x4096xf16, #l>) -> tensor<16384x4096xf16> {
 
 // -----
 
-// The parts of an argmax cannot be combined, so it runs after the loop that the hint asks for.
+// The parts of a running sum cannot be combined, so it runs after the loop that the hint asks for.
 // CHECK-LABEL: func.func @reduces_hinted
 // CHECK: scf.for
 // CHECK: spyre_graph.exp
 // CHECK: }
-// CHECK: spyre_graph.argmax
+// CHECK: spyre_graph.cumsum
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
-func.func @reduces_hinted(%x: tensor<256x128xf16, #l>) -> tensor<128xi64> {
+func.func @reduces_hinted(%x: tensor<256x128xf16, #l>) -> tensor<256x128xf16> {
   %e = tensor.empty() : tensor<256x128xf16>
-  %o = tensor.empty() : tensor<128xi64>
   %a = spyre_graph.exp ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xf16>
-  %b = spyre_graph.argmax ins(%a : tensor<256x128xf16>) outs(%o : tensor<128xi64>) {dims = array<i64: 0>, spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<128xi64>
+  %b = spyre_graph.cumsum ins(%a : tensor<256x128xf16>) outs(%e : tensor<256x128xf16>) {dim = 0 : i64, spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xf16>
+  return %b : tensor<256x128xf16>
+}
+
+// -----
+
+// An index keeps the largest element so far, and where the part starts. 65 rows
+// in three tiles: two of 22, and 21 after the loop.
+// CHECK-LABEL: func.func @index_of_largest
+// CHECK: scf.for {{.*}} = %c0 to %c44 step %c22 iter_args(%[[INDEX:[^ ]*]] = %{{[0-9]+}}, %[[BEST:[^ ]*]] = %{{[0-9]+}}, %[[START:[^ ]*]] = %{{[0-9]+}})
+// CHECK: %[[PART:.*]] = spyre_graph.argmax
+// CHECK: %[[LARGEST:.*]] = spyre_graph.max
+// CHECK: spyre_graph.gt ins(%[[LARGEST]], %[[BEST]]
+// CHECK: %[[OWN:.*]] = spyre_graph.add ins(%[[PART]], %[[START]]
+// CHECK: spyre_graph.where ins(%{{.*}}, %[[OWN]], %[[INDEX]] {{.*}} outs(%[[INDEX]]
+// CHECK: spyre_graph.maximum ins(%[[BEST]], %[[LARGEST]] {{.*}} outs(%[[BEST]]
+// CHECK: spyre_graph.add ins(%[[START]] {{.*}} outs(%[[START]] {{.*}}immediates = [unit, 22]
+// CHECK: scf.yield
+// CHECK: tensor.extract_slice %{{.*}}[44, 0] [21, 128]
+// CHECK: spyre_graph.argmax {{.*}}extents = array<i64: 21, 128>
+// CHECK: return
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @index_of_largest(%x: tensor<65x128xf16, #l>) -> tensor<128xi64> {
+  %o = tensor.empty() : tensor<128xi64>
+  %b = spyre_graph.argmax ins(%x : tensor<65x128xf16, #l>) outs(%o : tensor<128xi64>) {dims = array<i64: 0>, spyre_graph.tile_hints = [array<i64: 0, 0, 3>]} -> tensor<128xi64>
   return %b : tensor<128xi64>
+}
+
+// -----
+
+// Heads and heads x width are cut together: a tile is two heads, 128 columns.
+// CHECK-LABEL: func.func @flattened
+// CHECK: scf.for %[[I:.*]] = %c0 to %c4 step %c2
+// CHECK: %[[COLUMN:.*]] = arith.muli %[[I]], %c64
+// CHECK: tensor.extract_slice %arg0[0, %[[COLUMN]]] [5, 128]
+// CHECK: spyre_graph.exp {{.*}} -> tensor<5x128xf16
+// CHECK: spyre_graph.neg {{.*}} -> tensor<5x2x64xf16
+// CHECK: tensor.insert_slice {{.*}}[0, %[[I]], 0] [5, 2, 64]
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @flattened(%x: tensor<5x256xf16, #l>) -> tensor<5x4x64xf16> {
+  %e = tensor.empty() : tensor<5x256xf16>
+  %o = tensor.empty() : tensor<5x4x64xf16>
+  %a = spyre_graph.exp ins(%x : tensor<5x256xf16, #l>) outs(%e : tensor<5x256xf16>) {spyre_graph.tile_hints = [array<i64: 0, 1, 2, 64>]} -> tensor<5x256xf16>
+  %v = spyre_graph.view %a, affine_map<(a, h, d) -> (a, h * 64 + d)> : tensor<5x256xf16> -> tensor<5x4x64xf16>
+  %b = spyre_graph.neg ins(%v : tensor<5x4x64xf16>) outs(%o : tensor<5x4x64xf16>) {spyre_graph.tile_hints = [array<i64: 0, 1, 2, 64>]} -> tensor<5x4x64xf16>
+  return %b : tensor<5x4x64xf16>
 }

@@ -40,8 +40,8 @@ func.func @zero_tiles(%x: tensor<8x64xf16, #l>) -> tensor<8x64xf16> {
 // SG-TILE-HINT-C1
 func.func @no_divisor(%x: tensor<100x64xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 100}], []]}) -> tensor<100x64xf16> {
   %e = tensor.empty() : tensor<100x64xf16>
-  // expected-error @+1 {{loop dimension 0 of extent 100 cannot be cut into 8 equal tiles of whole sticks; what fits is 1, 2, 4, 5, 10, 20, 25, 50, 100}}
-  %y = spyre_graph.exp ins(%x : tensor<100x64xf16, #l>) outs(%e : tensor<100x64xf16>) {spyre_graph.hints = [{dim = "M", scope = 0, tiles = 8}]} -> tensor<100x64xf16>
+  // expected-error @+1 {{loop dimension 0 of extent 100 cannot be cut into 60 tiles: tiles of 2 are only 50, smaller ones 100}}
+  %y = spyre_graph.exp ins(%x : tensor<100x64xf16, #l>) outs(%e : tensor<100x64xf16>) {spyre_graph.hints = [{dim = "M", scope = 0, tiles = 60}]} -> tensor<100x64xf16>
   return %y : tensor<100x64xf16>
 }
 
@@ -52,8 +52,8 @@ func.func @no_divisor(%x: tensor<100x64xf16, #l> {spyre_graph.dim_names = [[{nam
 // SG-TILE-HINT-C1: 96 columns are one stick and a half.
 func.func @no_stick(%x: tensor<8x96xf16, #l> {spyre_graph.dim_names = [[], [{name = "N", size = 96}]]}) -> tensor<8x96xf16> {
   %e = tensor.empty() : tensor<8x96xf16>
-  // expected-error @+1 {{loop dimension 1 of extent 96 cannot be cut into 2 equal tiles of whole sticks; what fits is 1}}
-  %y = spyre_graph.exp ins(%x : tensor<8x96xf16, #l>) outs(%e : tensor<8x96xf16>) {spyre_graph.hints = [{dim = "N", scope = 0, tiles = 2}]} -> tensor<8x96xf16>
+  // expected-error @+1 {{loop dimension 1 of extent 96 cannot be cut into 3 tiles of multiples of 64; what fits is 1 to 2}}
+  %y = spyre_graph.exp ins(%x : tensor<8x96xf16, #l>) outs(%e : tensor<8x96xf16>) {spyre_graph.hints = [{dim = "N", scope = 0, tiles = 3}]} -> tensor<8x96xf16>
   return %y : tensor<8x96xf16>
 }
 
@@ -82,4 +82,52 @@ func.func @outer_reduction(%x: tensor<256x128xf16, #l>) -> tensor<128xf16, #s> {
   %b = spyre_graph.sum ins(%a : tensor<256x128xf16, #l>) outs(%o : tensor<128xf16, #s>) {dims = array<i64: 0>} -> tensor<128xf16, #s>
   %c = spyre_graph.neg ins(%b : tensor<128xf16, #s>) outs(%o : tensor<128xf16, #s>) {spyre_graph.tile_hints = [array<i64: 0, -1, 4>, array<i64: 1, 0, 2>]} -> tensor<128xf16, #s>
   return %c : tensor<128xf16, #s>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C1: the width of every head is no box of the columns.
+func.func @inner_part(%x: tensor<6x256xf16, #l> {spyre_graph.dim_names = [[], [{name = "H", size = 4}, {name = "D", size = 64}]]}) -> tensor<6x256xf16> {
+  %e = tensor.empty() : tensor<6x256xf16>
+  // expected-error @+1 {{a hint names dimension 'D', which the operations under it have only inside of larger steps of a flattened dimension: tiles and slices of it are no boxes; a view that takes the dimension apart, or the outermost of its parts, can be cut}}
+  %y = spyre_graph.exp ins(%x : tensor<6x256xf16, #l>) outs(%e : tensor<6x256xf16>) {spyre_graph.hints = [{dim = "D", scope = 0, tiles = 2}]} -> tensor<6x256xf16>
+  return %y : tensor<6x256xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TILE-HINT-C1: tiles hold whole heads.
+func.func @no_heads(%x: tensor<60x64xf16, #l> {spyre_graph.dim_names = [[{name = "H", size = 6}, {name = "D", size = 10}], []]}) -> tensor<60x64xf16> {
+  %e = tensor.empty() : tensor<60x64xf16>
+  // expected-error @+1 {{loop dimension 0 of extent 60 cannot be cut into 4 tiles of multiples of 10: tiles of 20 are only 3, smaller ones 6}}
+  %y = spyre_graph.exp ins(%x : tensor<60x64xf16, #l>) outs(%e : tensor<60x64xf16>) {spyre_graph.hints = [{dim = "H", scope = 0, tiles = 4}]} -> tensor<60x64xf16>
+  return %y : tensor<60x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C4
+func.func @no_slices(%x: tensor<60x64xf16, #l> {spyre_graph.dim_names = [[{name = "H", size = 6}, {name = "D", size = 10}], []]}) -> tensor<60x64xf16> {
+  %e = tensor.empty() : tensor<60x64xf16>
+  // expected-error @+1 {{a hint asks for 4 slices of dimension 'H', a part of loop dimension 0; they must divide its 6 evenly}}
+  %y = spyre_graph.exp ins(%x : tensor<60x64xf16, #l>) outs(%e : tensor<60x64xf16>) {spyre_graph.hints = [{dim = "H", work_div = 4}]} -> tensor<60x64xf16>
+  return %y : tensor<60x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-TILE-HINT-C2
+func.func @twice(%x: tensor<64x64xf16, #l>) -> tensor<64x64xf16> {
+  %e = tensor.empty() : tensor<64x64xf16>
+  // expected-error @+1 {{loop dimension 0 is cut by two hints, which must be one, with the product of their numbers of tiles}}
+  %y = spyre_graph.exp ins(%x : tensor<64x64xf16, #l>) outs(%e : tensor<64x64xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 2>, array<i64: 1, 0, 4>]} -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
 }

@@ -30,3 +30,27 @@ func.func @other(%a: tensor<4xf16, #l1>) -> tensor<4xf16> {
   %r = spyre_graph.add ins(%a, %c : tensor<4xf16, #l1>, tensor<4xf16>) outs(%e : tensor<4xf16>) -> tensor<4xf16>
   return %r : tensor<4xf16>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-PROPAGATE-C3
+func.func @rows_of_a_product(%x: tensor<4x64xf16, #l>, %y: tensor<64x65xf16, #l>) -> tensor<4x65xf16> {
+  %e = tensor.empty() : tensor<4x65xf16>
+  // expected-error @+1 {{cannot have the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16> that its hint asks for; what fits is #spyre_graph.layout<order = [0, 1], SEN169_FP16>, or another order before the same last dimension}}
+  %r = spyre_graph.matmul ins(%x, %y : tensor<4x64xf16, #l>, tensor<64x65xf16, #l>) outs(%e : tensor<4x65xf16>) {spyre_graph.layout_hint = #spyre_graph.layout<order = [1, 0], SEN169_FP16>} -> tensor<4x65xf16>
+  return %r : tensor<4x65xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-PROPAGATE-C3
+func.func @impossible(%x: tensor<4x64xf16, #l>) -> tensor<4x64xf16> {
+  %e = tensor.empty() : tensor<4x64xf16>
+  // expected-error @+1 {{has an impossible layout hint: }}
+  %r = spyre_graph.exp ins(%x : tensor<4x64xf16, #l>) outs(%e : tensor<4x64xf16>) {spyre_graph.layout_hint = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>} -> tensor<4x64xf16>
+  return %r : tensor<4x64xf16>
+}

@@ -39,7 +39,7 @@ func.func @matmul(%x: tensor<64x1024xf16, #l>, %y: tensor<1024x128xf16, #l>, %z:
 // One row of scores for 2048 queries and 131072 keys is 512 MiB: keys are cut, so
 // that they are read once, and the softmax is rescaled from tile to tile.
 // CHECK-LABEL: func.func @attention
-// CHECK: scf.for {{.*}} = %c0 to %c131072 step %{{.*}} iter_args(%[[MAX:[^ ]*]] = %{{[0-9]+}}, %[[OUT:[^ ]*]] = %{{[0-9]+}}, %[[SUM:[^ ]*]] = %{{[0-9]+}})
+// CHECK: scf.for {{.*}} = %c0 to %c131072 step %{{.*}} iter_args(%[[MAX:[^ ]*]] = %{{[0-9]+}}, %[[SUM:[^ ]*]] = %{{[0-9]+}}, %[[OUT:[^ ]*]] = %{{[0-9]+}})
 // CHECK: %[[PART:.*]] = spyre_graph.max
 // CHECK: %[[NEXT:.*]] = spyre_graph.maximum ins(%[[MAX]], %[[PART]]
 // CHECK: %[[FACTOR:.*]] = spyre_graph.exp_sub ins(%[[MAX]], %[[NEXT]]

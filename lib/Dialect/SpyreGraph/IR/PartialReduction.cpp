@@ -5,6 +5,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -42,6 +43,10 @@ static double getFinalScale(SpyreOpInterface op) {
 
 std::optional<PartialReduction> PartialReduction::get(SpyreOpInterface op) {
   Operation *operation = op;
+  // The extremum of booleans is no maximum or minimum.
+  if (isa<ArgMaxOp, ArgMinOp>(operation) &&
+      !getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1))
+    return PartialReduction(op);
   if (!isCombinedAcrossCores(op.getCombiner()) ||
       !isa<MatmulOp, SumOp, MeanOp, SumSquaresOp, SumProductsOp, ProdOp, MaxOp,
            MinOp, AnyOp, AllOp>(operation))
@@ -49,30 +54,73 @@ std::optional<PartialReduction> PartialReduction::get(SpyreOpInterface op) {
   return PartialReduction(op);
 }
 
-RankedTensorType PartialReduction::getAccumulatorType(RankedTensorType result) {
-  Combiner combiner = op.getCombiner();
-  if ((combiner != Combiner::Add && combiner != Combiner::Mul) ||
-      !isa<FloatType>(result.getElementType()))
-    return result;
-  auto layout = cast<LayoutAttr>(result.getEncoding());
-  Type f32 = Float32Type::get(result.getContext());
-  return RankedTensorType::get(result.getShape(), f32,
-                               LayoutAttr::get(result.getContext(),
-                                               layout.getOrder(), f32,
+bool PartialReduction::isIndex() {
+  return isa<ArgMaxOp, ArgMinOp>(op.getOperation());
+}
+
+bool PartialReduction::canCut(unsigned loopDim) {
+  if (!isIndex())
+    return true;
+  // The index is row-major over the dimensions reduced.
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  return llvm::find(kinds, utils::IteratorType::reduction) - kinds.begin() ==
+         loopDim;
+}
+
+/// A tensor of the same shape and layout of another type.
+static RankedTensorType withElementType(RankedTensorType type, Type element) {
+  auto layout = cast<LayoutAttr>(type.getEncoding());
+  return RankedTensorType::get(type.getShape(), element,
+                               LayoutAttr::get(type.getContext(),
+                                               layout.getOrder(), element,
                                                layout.getSparse()));
 }
 
-bool PartialReduction::isResult(RankedTensorType result) {
-  return getAccumulatorType(result) == result && getFinalScale(op) == 1.0 &&
-         op.getNumEpilogueInputs() == 0;
+SmallVector<RankedTensorType>
+PartialReduction::getAccumulatorTypes(RankedTensorType result) {
+  Combiner combiner = op.getCombiner();
+  if (isIndex())
+    return {result,
+            withElementType(result,
+                            getElementTypeOrSelf(op->getOperand(0).getType())),
+            result};
+  if ((combiner != Combiner::Add && combiner != Combiner::Mul) ||
+      !isa<FloatType>(result.getElementType()))
+    return {result};
+  return {withElementType(result, Float32Type::get(result.getContext()))};
 }
 
-Value PartialReduction::createIdentity(OpBuilder &b, RankedTensorType type,
-                                       bool isFinite) {
+bool PartialReduction::isResult(RankedTensorType result) {
+  return getAccumulatorTypes(result).front() == result &&
+         getFinalScale(op) == 1.0 && op.getNumEpilogueInputs() == 0;
+}
+
+SmallVector<Value> PartialReduction::createIdentity(OpBuilder &b,
+                                                    RankedTensorType result,
+                                                    bool isFinite) {
+  SmallVector<RankedTensorType> types = getAccumulatorTypes(result);
+  if (!isIndex())
+    return {createFirst(b, types.front(), isFinite)};
+  // Nothing is better than no element, so that index 0 stays if none is.
+  auto createZero = [&](RankedTensorType type) {
+    Value empty = tensor::EmptyOp::create(b, op.getLoc(), type, ValueRange());
+    return createElementwise(b, op.getLoc(), FillOp::getOperationName(), {},
+                             empty, {b.getI64IntegerAttr(0)});
+  };
+  Value index = createZero(types[0]);
+  Value extremum = createFirst(b, types[1], isFinite);
+  return {index, extremum, createZero(types[2])};
+}
+
+/// What is lost against every element, or does not change it.
+Value PartialReduction::createFirst(OpBuilder &b, RankedTensorType type,
+                                    bool isFinite) {
   Location loc = op.getLoc();
   Type element = type.getElementType();
-  bool isMax = op.getCombiner() == Combiner::Max,
-       isMin = op.getCombiner() == Combiner::Min;
+  bool isMax = llvm::is_contained({Combiner::Max, Combiner::ArgMax},
+                                  op.getCombiner()),
+       isMin = llvm::is_contained({Combiner::Min, Combiner::ArgMin},
+                                  op.getCombiner());
   bool isOne =
       op.getCombiner() == Combiner::Mul || op.getCombiner() == Combiner::And;
   Attribute value;
@@ -100,13 +148,30 @@ Value PartialReduction::createIdentity(OpBuilder &b, RankedTensorType type,
                            {value});
 }
 
-Value PartialReduction::createPart(OpBuilder &b, ValueRange ins,
-                                   RankedTensorType type,
-                                   ArrayRef<int64_t> extents) {
-  Location loc = op.getLoc();
+SmallVector<Value> PartialReduction::createPart(OpBuilder &b, ValueRange ins,
+                                                ValueRange accumulators,
+                                                ArrayRef<int64_t> extents) {
   Operation *operation = op;
+  auto typeOf = [&](unsigned number) {
+    return cast<RankedTensorType>(accumulators[number].getType());
+  };
   StringRef name = isa<MeanOp>(operation) ? SumOp::getOperationName()
                                           : op->getName().getStringRef();
+  SmallVector<Value> parts{createPartOf(b, name, ins, typeOf(0), extents)};
+  if (isIndex())
+    parts.push_back(createPartOf(b,
+                                 isa<ArgMaxOp>(operation)
+                                     ? MaxOp::getOperationName()
+                                     : MinOp::getOperationName(),
+                                 ins, typeOf(1), extents));
+  return parts;
+}
+
+Value PartialReduction::createPartOf(OpBuilder &b, StringRef name,
+                                     ValueRange ins, RankedTensorType type,
+                                     ArrayRef<int64_t> extents) {
+  Location loc = op.getLoc();
+  Operation *operation = op;
   OperationState state(loc, name);
   unsigned numUsed = ins.size() - op.getNumEpilogueInputs();
   state.addOperands(ins.take_front(numUsed));
@@ -128,8 +193,61 @@ Value PartialReduction::createPart(OpBuilder &b, ValueRange ins,
   return b.create(state)->getResult(0);
 }
 
-Value PartialReduction::createCombine(OpBuilder &b, Value accumulator,
-                                      Value part) {
+/// The better extremum and its index: that of the part if it is better than
+/// those before it, not if it is equal, or if it is the first NaN.
+SmallVector<Value> PartialReduction::createIndexCombine(OpBuilder &b,
+                                                        ValueRange accumulators,
+                                                        ValueRange parts,
+                                                        int64_t count) {
+  Location loc = op.getLoc();
+  bool isMax = op.getCombiner() == Combiner::ArgMax;
+  Value index = accumulators[0], extremum = accumulators[1],
+        start = accumulators[2];
+  auto type = cast<RankedTensorType>(extremum.getType());
+  auto create = [&](StringRef name, ValueRange ins, RankedTensorType result) {
+    Value empty = tensor::EmptyOp::create(b, loc, result, ValueRange());
+    return createElementwise(b, loc, name, ins, empty);
+  };
+  RankedTensorType flags = withElementType(type, b.getI1Type());
+  Value isBetter =
+      create(isMax ? GtOp::getOperationName() : LtOp::getOperationName(),
+             {parts[1], extremum}, flags);
+  if (isa<FloatType>(type.getElementType())) {
+    Value isNan = create(IsNanOp::getOperationName(), {parts[1]}, flags);
+    Value wasNumber =
+        create(EqOp::getOperationName(), {extremum, extremum}, flags);
+    Value isFirstNan =
+        create(AndOp::getOperationName(), {isNan, wasNumber}, flags);
+    isBetter = create(OrOp::getOperationName(), {isBetter, isFirstNan}, flags);
+  }
+  auto indexType = cast<RankedTensorType>(index.getType());
+  Value own = create(AddOp::getOperationName(), {parts[0], start}, indexType);
+  index = createElementwise(b, loc, WhereOp::getOperationName(),
+                            {isBetter, own, index}, index);
+  extremum = createElementwise(b, loc,
+                               isMax ? MaximumOp::getOperationName()
+                                     : MinimumOp::getOperationName(),
+                               {extremum, parts[1]}, extremum);
+  // One step along the dimension cut passes all elements of the others.
+  for (auto [extent, kind] :
+       llvm::zip_equal(op.getLoopExtents(), op.getLoopKinds()))
+    if (kind != utils::IteratorType::parallel)
+      count *= extent;
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  count /=
+      op.getLoopExtents()[llvm::find(kinds, utils::IteratorType::reduction) -
+                          kinds.begin()];
+  start = createElementwise(b, loc, AddOp::getOperationName(), {start}, start,
+                            {b.getUnitAttr(), b.getI64IntegerAttr(count)});
+  return {index, extremum, start};
+}
+
+SmallVector<Value> PartialReduction::createCombine(OpBuilder &b,
+                                                   ValueRange accumulators,
+                                                   ValueRange parts,
+                                                   int64_t count) {
+  if (isIndex())
+    return createIndexCombine(b, accumulators, parts, count);
   auto getName = [&]() -> StringRef {
     switch (op.getCombiner()) {
     case Combiner::Add:
@@ -146,8 +264,9 @@ Value PartialReduction::createCombine(OpBuilder &b, Value accumulator,
       return OrOp::getOperationName();
     }
   };
-  return createElementwise(b, op.getLoc(), getName(), {accumulator, part},
-                           accumulator);
+  Value accumulator = accumulators.front();
+  return {createElementwise(b, op.getLoc(), getName(),
+                            {accumulator, parts.front()}, accumulator)};
 }
 
 Value PartialReduction::createResult(OpBuilder &b, Value accumulator,

@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
-#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
-#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "TileHints.h"
 #include "TileLoops.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -28,91 +26,37 @@ namespace {
 /// Largest group that is considered: the search is quadratic in it.
 constexpr unsigned kMaxGroupOps = 48;
 
-/// Numbers of tiles with more loop iterations than this are not considered.
-constexpr int64_t kMaxTiles = 1024;
-
 remark::RemarkOpts named(StringRef name, Operation *op) {
   return remark::RemarkOpts::name(name)
       .category("spyre-coarse-tiling")
       .function(op->getParentOfType<func::FuncOp>().getName());
 }
 
-ShapedType typeOf(Value value) { return cast<ShapedType>(value.getType()); }
-
-double bytesOf(ShapedType type, ArrayRef<int64_t> shape) {
-  return getLayout(type).getSizeInBytes(shape);
-}
-
-/// A way to tile a group, and what it gains.
-struct Tiling {
-  std::vector<TileLevel> levels;
-  double savedSeconds = 0, savedBytes = 0;
-};
-
 /// Finds groups in one block and tiles them.
 class TilingPlanner {
 public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
                 bool superdscCompatible)
-      : block(block), cores(cores), lxBytes(lxBytes), force(force),
+      : block(block), costs(cores, lxBytes), force(force),
         superdscCompatible(superdscCompatible) {}
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
-    numberOps();
-    // Operations under the same scopes, whatever lies between them.
-    llvm::MapVector<ArrayAttr, OpGroup> groups;
-    for (Operation &op : block)
-      if (auto hints = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
-        SmallVector<Attribute> scopes;
-        for (Attribute hint : hints) {
-          auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
-          if (!numbers || numbers.size() != 3)
-            return op.emitOpError() << kTileHintsAttrName
-                                    << " must hold arrays [scope, loop "
-                                       "dimension, tiles], but found "
-                                    << hint;
-          scopes.push_back(Builder(op.getContext())
-                               .getDenseI64ArrayAttr({numbers[0], numbers[2]}));
-          nextScope = std::max(nextScope, numbers[0] + 1);
-        }
-        if (hints.empty()) {
-          op.removeAttr(kTileHintsAttrName);
-          whole.insert(&op);
-          continue;
-        }
-        groups[ArrayAttr::get(op.getContext(), scopes)].insert(&op);
-      }
-    for (auto &[scopes, members] : groups) {
-      removeReduced(members);
-      if (members.empty())
-        continue;
-      OpGroup group = close(members);
-      std::vector<TileLevel> levels;
-      for (unsigned depth = 0; depth < scopes.size(); ++depth) {
-        FailureOr<std::optional<TileLevel>> level = getHinted(group, depth);
-        if (failed(level))
-          return failure();
-        if (*level)
-          levels.push_back(std::move(**level));
-      }
-      for (Operation *op : group)
-        op->removeAttr(kTileHintsAttrName);
-      if (levels.empty())
-        continue;
-      // SG-TILE-HINT-C2
-      if (Operation *op = findPartialRestickify(group, levels))
-        return op->emitOpError("changes the stick of a part of a tensor, which "
-                               "SuperDSC cannot say");
-      tilings.push_back({group, Tiling{levels}});
-      explain(group, tilings.back().second, "as hinted");
-      build(group, levels);
-    }
+    FailureOr<HintedTilings> hinted =
+        obeyTileHints(block, superdscCompatible,
+                      [](const OpGroup &group, const Tiling &tiling) {
+                        explain(group, tiling, "as hinted");
+                        build(group, tiling.levels);
+                      });
+    if (failed(hinted))
+      return failure();
+    tilings = std::move(hinted->tilings);
+    whole = std::move(hinted->whole);
+    nextScope = hinted->nextScope;
     return success();
   }
 
   void run() {
-    numberOps();
     SmallVector<SpyreOpInterface> large;
     for (Operation &op : block) {
       auto spyreOp = dyn_cast<SpyreOpInterface>(op);
@@ -140,7 +84,7 @@ public:
               << (large[first]->getName().stripDialect() +
                   " runs on the whole although its result of " +
                   Twine(static_cast<int64_t>(
-                      wholeBytes(large[first].getSpyreInit()))) +
+                      getWholeBytes(large[first].getSpyreInit()))) +
                   " bytes is larger than the LX of all cores: " + reason)
                      .str();
         if (!next || (tiling && next->savedSeconds <= tiling->savedSeconds))
@@ -175,13 +119,6 @@ public:
   std::vector<std::pair<OpGroup, Tiling>> tilings;
 
 private:
-  void numberOps() {
-    order.clear();
-    int64_t next = 0;
-    for (Operation &op : block)
-      order[&op] = next++;
-  }
-
   /// Makes the loops; the tiles remember which hints would make them.
   static void build(const OpGroup &group, ArrayRef<TileLevel> levels) {
     Builder builder(group.front()->getContext());
@@ -194,8 +131,10 @@ private:
         int64_t dim = known == level.loopDims.end()
                           ? -1
                           : static_cast<int64_t>(known->second);
-        hints.push_back(builder.getDenseI64ArrayAttr(
-            {level.scope, dim, level.getNumTiles()}));
+        SmallVector<int64_t> numbers{level.scope, dim, level.getNumTiles()};
+        if (level.multiple > 1)
+          numbers.push_back(level.multiple);
+        hints.push_back(builder.getDenseI64ArrayAttr(numbers));
       }
       op->setAttr(kTilingAttrName, builder.getArrayAttr(hints));
     }
@@ -223,126 +162,6 @@ private:
         << text;
   }
 
-  /// A hinted dimension, and its depth, that an operation reduces.
-  struct ReducedHint {
-    int64_t loopDim;
-    unsigned depth;
-  };
-
-  static std::optional<ReducedHint> getReducedHint(SpyreOpInterface op) {
-    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
-    auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
-    for (auto [depth, hint] : llvm::enumerate(hints)) {
-      auto numbers = cast<DenseI64ArrayAttr>(hint);
-      if (numbers[1] >= 0 && numbers[1] < static_cast<int64_t>(kinds.size()) &&
-          kinds[numbers[1]] != utils::IteratorType::parallel)
-        return ReducedHint{numbers[1], static_cast<unsigned>(depth)};
-    }
-    return std::nullopt;
-  }
-
-  /// Takes out the operations that reduce a dimension which the hints cut, if
-  /// they cannot accumulate in the loop. They then run on the whole, outside
-  /// of it, as does an operation that other tiled ones need a result of.
-  void removeReduced(OpGroup &members) {
-    SmallVector<std::pair<Operation *, ReducedHint>> reducing;
-    for (Operation *op : members)
-      if (auto hint = getReducedHint(cast<SpyreOpInterface>(op)))
-        reducing.push_back({op, *hint});
-    if (reducing.empty())
-      return;
-    OpGroup group = close(members);
-    std::string reason = "SuperDSC has no loops that accumulate";
-    bool accumulates = !superdscCompatible && llvm::all_of(group, isDeviceOp);
-    for (auto [op, hint] : reducing) {
-      auto spyreOp = cast<SpyreOpInterface>(op);
-      auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
-      if (accumulates && hint.depth + 1 != hints.size()) {
-        reason = "only the innermost loop accumulates";
-        accumulates = false;
-      }
-      accumulates =
-          accumulates && getTileLevel(group, spyreOp, hint.loopDim, reason);
-    }
-    if (accumulates)
-      return;
-    for (auto [op, hint] : reducing) {
-      remark::missed(op->getLoc(), named("outside-hint", op))
-          << (op->getName().stripDialect() +
-              " runs on the whole, outside the hinted loop, because it "
-              "reduces loop dimension " +
-              Twine(hint.loopDim) +
-              ", which the hint cuts into tiles: " + reason)
-                 .str();
-      op->removeAttr(kTileHintsAttrName);
-      members.remove(op);
-    }
-  }
-
-  /// The level that the hints at one depth ask for; none if no operation has
-  /// the dimension.
-  static FailureOr<std::optional<TileLevel>> getHinted(const OpGroup &group,
-                                                       unsigned depth) {
-    for (Operation *op : group) {
-      auto hints = op->getAttrOfType<ArrayAttr>(kTileHintsAttrName);
-      if (!hints)
-        continue;
-      auto numbers = cast<DenseI64ArrayAttr>(hints[depth]);
-      int64_t loopDim = numbers[1], numTiles = numbers[2];
-      auto seed = cast<SpyreOpInterface>(op);
-      if (loopDim < 0)
-        continue;
-      // SG-TILE-HINT-C2
-      if (loopDim >= static_cast<int64_t>(seed.getLoopExtents().size()))
-        return op->emitOpError() << "has no loop dimension " << loopDim
-                                 << " to cut into " << numTiles << " tiles";
-      std::string reason;
-      std::optional<TileLevel> level =
-          llvm::all_of(group, isDeviceOp)
-              ? getTileLevel(group, seed, loopDim, reason)
-              : std::nullopt;
-      if (!level)
-        return op->emitOpError()
-               << "loop dimension " << loopDim << " cannot be cut into "
-               << numTiles << " tiles: "
-               << (reason.empty() ? "something between the operations is no "
-                                    "device operation"
-                                  : reason);
-      // SG-TILE-HINT-C1
-      if (numTiles < 1 || level->extent % numTiles != 0 ||
-          level->extent / numTiles % level->granularity != 0) {
-        SmallVector<int64_t> fitting{1};
-        for (int64_t extent : getTileExtents(*level))
-          fitting.push_back(level->extent / extent);
-        return op->emitOpError()
-               << "loop dimension " << loopDim << " of extent " << level->extent
-               << " cannot be cut into " << numTiles
-               << " equal tiles of whole sticks; what fits is " << fitting;
-      }
-      // SG-TILE-HINT-C3
-      if (!level->reduced.empty() && depth + 1 != hints.size())
-        return op->emitOpError()
-               << "loop dimension " << loopDim << " is reduced by "
-               << level->reduced.front()->getName()
-               << ", so its loop must be the innermost";
-      level->tile = level->extent / numTiles;
-      level->scope = numbers[0];
-      return level;
-    }
-    return std::optional<TileLevel>();
-  }
-
-  /// Whether no placement can keep the result in LX as a whole.
-  bool isTooLarge(SpyreOpInterface op) const {
-    return wholeBytes(op.getSpyreInit()) > lxBytes * cores;
-  }
-
-  /// Whether the result is in device memory without tiling, where its users
-  /// read it: because it is too large or because it leaves the function.
-  bool isInDeviceMemory(SpyreOpInterface op) const {
-    return isTooLarge(op) || !llvm::all_of(op->getUsers(), isDeviceOp);
-  }
-
   static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
 
   /// Whether tiles could keep the result from being read from device memory.
@@ -350,7 +169,7 @@ private:
     Value init = op.getSpyreInit();
     return op->getNumResults() == 1 &&
            isa_and_nonnull<LayoutAttr>(getLayout(init.getType())) &&
-           init.getDefiningOp<tensor::EmptyOp>() && isTooLarge(op) &&
+           init.getDefiningOp<tensor::EmptyOp>() && costs.isTooLarge(op) &&
            llvm::any_of(op->getUsers(), isDeviceOp);
   }
 
@@ -361,41 +180,7 @@ private:
     for (Operation *user : producer->getUsers())
       if (isDeviceOp(user) && user->getBlock() == &block)
         larger.insert(user);
-    return close(larger);
-  }
-
-  /// A group with what lies on paths between its operations, in program order.
-  OpGroup close(const OpGroup &larger) const {
-    auto inOrder = [&](Operation *a, Operation *b) {
-      return order.lookup(a) < order.lookup(b);
-    };
-    auto [first, last] =
-        std::minmax_element(larger.begin(), larger.end(), inOrder);
-    llvm::SmallPtrSet<Operation *, 16> after, before;
-    for (Operation *op = *first;; op = op->getNextNode()) {
-      if (larger.contains(op) ||
-          llvm::any_of(op->getOperands(), [&](Value operand) {
-            return after.contains(operand.getDefiningOp());
-          }))
-        after.insert(op);
-      if (op == *last)
-        break;
-    }
-    SmallVector<Operation *> members;
-    for (Operation *op = *last;; op = op->getPrevNode()) {
-      bool isMember = larger.contains(op);
-      if (isMember || llvm::any_of(op->getUsers(), [&](Operation *user) {
-            return before.contains(user);
-          })) {
-        before.insert(op);
-        if (isMember || after.contains(op))
-          members.push_back(op);
-      }
-      if (op == *first)
-        break;
-    }
-    std::reverse(members.begin(), members.end());
-    return OpGroup(members.begin(), members.end());
+    return closeGroup(larger);
   }
 
   /// The best tiling of a group, or nothing and `reason` says why.
@@ -430,14 +215,14 @@ private:
             level && isAllowed(*level, reason))
           levels.push_back(std::move(*level));
     if (!levels.empty())
-      reason = "no equal tiles of whole sticks fit in LX and keep all cores "
+      reason = "no tiles of whole sticks fit in LX and keep all cores "
                "busy";
     std::optional<Tiling> best;
     auto consider = [&](Tiling tiling) {
       reason = "no tiles save time";
-      if (findPartialRestickify(group, tiling.levels))
+      if (superdscCompatible && findPartialRestickify(group, tiling.levels))
         return;
-      evaluate(group, tiling);
+      costs.evaluate(group, tiling);
       if ((force || tiling.savedSeconds > 0) &&
           (!best || tiling.savedSeconds > best->savedSeconds))
         best = std::move(tiling);
@@ -449,7 +234,7 @@ private:
     for (TileLevel &outer : levels) {
       if (best)
         break;
-      SmallVector<int64_t> tiles = getTileExtents(outer);
+      SmallVector<int64_t> tiles = getEqualTileExtents(outer);
       // Only the innermost level accumulates.
       if (tiles.empty() || !outer.reduced.empty())
         continue;
@@ -485,206 +270,42 @@ private:
     return false;
   }
 
-  /// Extents of equal tiles of whole sticks, the largest first.
-  static SmallVector<int64_t> getTileExtents(const TileLevel &level) {
-    SmallVector<int64_t> extents;
-    for (int64_t count = 2; count <= std::min(level.extent, kMaxTiles); ++count)
-      if (level.extent % count == 0 &&
-          (level.extent / count) % level.granularity == 0)
-        extents.push_back(level.extent / count);
-    return extents;
-  }
-
   /// Chooses the largest tile of the last level with which the live tiles fit
-  /// and all cores have work.
+  /// and all cores have work: of equal tiles, which need one program, if that
+  /// can be.
   std::optional<Tiling> fit(const OpGroup &group,
                             ArrayRef<TileLevel> levels) const {
     Tiling tiling{levels.vec()};
-    for (int64_t extent : getTileExtents(levels.back())) {
+    for (int64_t extent : getEqualTileExtents(levels.back())) {
       tiling.levels.back().tile = extent;
-      if (!keepsCoresBusy(group, tiling.levels))
-        return std::nullopt;
-      if (getLiveBytesPerCore(group, tiling.levels) <= lxBytes)
+      if (!costs.keepsCoresBusy(group, tiling.levels))
+        break;
+      if (costs.fits(group, tiling.levels))
         return tiling;
     }
-    return std::nullopt;
-  }
-
-  static bool isTiled(Operation *op, ArrayRef<TileLevel> levels) {
-    return llvm::any_of(levels, [&](const TileLevel &level) {
-      return level.loopDims.contains(op);
-    });
-  }
-
-  /// Whether the operation reduces a dimension tile by tile.
-  static bool isReduced(Operation *op, ArrayRef<TileLevel> levels) {
-    return llvm::any_of(levels, [&](const TileLevel &level) {
-      return level.reduced.contains(op);
-    });
-  }
-
-  static double getAccumulatorBytes(SpyreOpInterface op,
-                                    ArrayRef<TileLevel> levels) {
-    OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
-    RankedTensorType type = PartialReduction::get(op)->getAccumulatorType(
-        cast<RankedTensorType>(init.get().getType()));
-    return bytesOf(type, getTileShape(init, levels));
-  }
-
-  /// Slices of an operation that different cores can work on.
-  static int64_t getParallelism(SpyreOpInterface op,
-                                ArrayRef<TileLevel> levels) {
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    for (const TileLevel &level : levels)
-      if (auto known = level.loopDims.find(op); known != level.loopDims.end())
-        extents[known->second] = level.tile;
-    int64_t units = 1;
-    for (auto [extent, granularity, kind] :
-         llvm::zip_equal(extents, getSliceGranularity(op), op.getLoopKinds()))
-      if (kind == utils::IteratorType::parallel)
-        units *= llvm::divideCeilSigned(extent, granularity);
-    return units;
-  }
-
-  /// An operation that would change the stick of a tile of a tensor in device
-  /// memory where SuperDSC must be able to say the plan: it has no gaps for it.
-  Operation *findPartialRestickify(const OpGroup &group,
-                                   ArrayRef<TileLevel> levels) const {
-    if (!superdscCompatible)
-      return nullptr;
-    auto isTiledHere = [&](Operation *op) {
-      return op && group.contains(op) && isTiled(op, levels);
+    // The more tiles, the less is live.
+    const TileLevel &level = levels.back();
+    int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);
+    auto fits = [&](int64_t unitsPerTile) {
+      tiling.levels.back().tile = unitsPerTile * level.granularity;
+      return costs.fits(group, tiling.levels);
     };
-    for (Operation *op : group) {
-      if (!isa<IdentityOp, RestickifyOp>(op) || !isTiled(op, levels) ||
-          !changesStick(cast<SpyreOpInterface>(op)))
-        continue;
-      OpOperand &in = op->getOpOperand(0);
-      bool readsPart =
-          ArrayRef(getTileShape(in, levels)) != typeOf(in.get()).getShape();
-      if ((readsPart && !isTiledHere(in.get().getDefiningOp())) ||
-          llvm::none_of(op->getUsers(), isTiledHere))
-        return op;
+    int64_t least = llvm::divideCeilSigned(units, kMaxTiles);
+    if (units < 3 || !fits(least))
+      return std::nullopt;
+    // From `least` on tiles fit, from `most` on they do not.
+    int64_t most = llvm::divideCeilSigned(units, 2) + 1;
+    while (most - least > 1) {
+      int64_t middle = (least + most) / 2;
+      (fits(middle) ? least : most) = middle;
     }
-    return nullptr;
-  }
-
-  static bool changesStick(SpyreOpInterface copy) {
-    SmallVector<int64_t> extents = copy.getLoopExtents();
-    SmallVector<AffineMap> maps = copy.getIndexingMaps();
-    auto laneOf = [&](unsigned operand) {
-      Type type = copy->getOperand(operand).getType();
-      LaneAccess lane =
-          getLaneAccess(maps[operand], getLayout(type),
-                        cast<ShapedType>(type).getShape(), extents);
-      return lane.kind == LaneAccess::Variable ? lane.dim : -1;
-    };
-    return laneOf(0) != laneOf(1);
-  }
-
-  bool keepsCoresBusy(const OpGroup &group, ArrayRef<TileLevel> levels) const {
-    return llvm::all_of(group, [&](Operation *op) {
-      auto spyreOp = cast<SpyreOpInterface>(op);
-      return !isTiled(op, levels) ||
-             getParallelism(spyreOp, levels) >=
-                 std::min(cores, getParallelism(spyreOp, {}));
-    });
-  }
-
-  /// Greatest sum of the tile buffers that are live together, per core.
-  double getLiveBytesPerCore(const OpGroup &group,
-                             ArrayRef<TileLevel> levels) const {
-    DenseMap<Operation *, int64_t> position;
-    int64_t next = 0;
-    for (Operation *op : group)
-      position[op] = next++;
-    std::vector<double> change(next + 1, 0.0);
-    double accumulators = 0;
-    for (Operation *op : group) {
-      // The accumulator, and what the current tile adds to it.
-      if (isReduced(op, levels)) {
-        accumulators +=
-            2 * getAccumulatorBytes(cast<SpyreOpInterface>(op), levels);
-        continue;
-      }
-      int64_t last = -1;
-      for (Operation *user : op->getUsers())
-        if (auto known = position.find(user); known != position.end())
-          last = std::max(last, known->second);
-      if (last < 0 || !isTiled(op, levels))
-        continue;
-      OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
-      double bytes = bytesOf(typeOf(init.get()), getTileShape(init, levels));
-      change[position[op]] += bytes;
-      change[last + 1] -= bytes;
-    }
-    double live = accumulators, greatest = accumulators;
-    for (double bytes : change) {
-      live += bytes;
-      greatest = std::max(greatest, live);
-    }
-    return greatest / cores;
-  }
-
-  /// Sets what a tiling saves. Without it, values in device memory are written
-  /// once and read by each user, and the others are taken to stay in LX. With
-  /// it, values handed on within the group stay in LX, all others travel, and
-  /// what is not cut is read once per tile. Each tile waits anew for what it
-  /// reads from device memory.
-  void evaluate(const OpGroup &group, Tiling &tiling) const {
-    ArrayRef<TileLevel> levels = tiling.levels;
-    double numTiles = 1;
-    for (const TileLevel &level : levels)
-      numTiles *= level.getNumTiles();
-    double saved = 0, waits = 0, accumulated = 0;
-    llvm::SmallPtrSet<Operation *, 8> written;
-    for (Operation *op : group) {
-      if (!isTiled(op, levels))
-        continue;
-      auto spyreOp = cast<SpyreOpInterface>(op);
-      double whole = wholeBytes(spyreOp.getSpyreInit());
-      // What accumulates is read and written once per tile, in LX.
-      if (isReduced(op, levels))
-        accumulated += 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
-      int64_t reads = 0, readsOutside = 0;
-      bool isUsedOutside = false;
-      for (Operation *user : op->getUsers()) {
-        bool isInside = group.contains(user) && isTiled(user, levels);
-        isUsedOutside |= !isInside;
-        reads += isDeviceOp(user);
-        readsOutside += isDeviceOp(user) && !isInside;
-      }
-      if (isInDeviceMemory(spyreOp))
-        saved += whole * (1 + reads);
-      else if (isReduced(op, levels))
-        isUsedOutside = false;
-      if (isUsedOutside)
-        saved -= whole * (1 + readsOutside);
-      for (OpOperand &operand : op->getOpOperands()) {
-        auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
-        if (spyreOp.isDpsInit(&operand) ||
-            (producer && group.contains(producer) && isTiled(producer, levels)))
-          continue;
-        double bytes = wholeBytes(operand.get());
-        bool wasInLX = producer && !isInDeviceMemory(producer);
-        if (!wasInLX)
-          saved += bytes;
-        else if (written.insert(producer).second)
-          saved -= bytes;
-        saved -=
-            std::max(bytes, numTiles * bytesOf(typeOf(operand.get()),
-                                               getTileShape(operand, levels)));
-        waits += numTiles - 1;
-      }
-    }
-    tiling.savedBytes = saved;
-    tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
-                          waits * spec.transferSetupSeconds -
-                          ::spyre::lxSeconds(accumulated / cores, spec);
-  }
-
-  static double wholeBytes(Value value) {
-    return bytesOf(typeOf(value), typeOf(value).getShape());
+    // As even as so many tiles can be.
+    int64_t count = llvm::divideCeilSigned(units, least);
+    tiling.levels.back().tile =
+        llvm::divideCeilSigned(units, count) * level.granularity;
+    if (!costs.keepsCoresBusy(group, tiling.levels))
+      return std::nullopt;
+    return tiling;
   }
 
   /// Adds neighbours of the group, users first, while that saves more.
@@ -708,7 +329,7 @@ private:
       for (SpyreOpInterface neighbour : neighbours) {
         OpGroup larger(group.begin(), group.end());
         larger.insert(neighbour);
-        larger = close(larger);
+        larger = closeGroup(larger);
         if (larger.size() > kMaxGroupOps)
           continue;
         std::string reason;
@@ -723,11 +344,8 @@ private:
   }
 
   Block &block;
-  int64_t cores;
-  double lxBytes;
+  TilingCosts costs;
   bool force, superdscCompatible;
-  ::spyre::DeviceSpec spec;
-  DenseMap<Operation *, int64_t> order;
   /// Operations that hints keep out of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
   /// Larger than those of all hints.

@@ -9,7 +9,7 @@
 //      {"name", "graph", "pool_size",
 //       "ops": [{"op", "number", "location", "extents", "loops",
 //                "layout": {"order", "sparse"},
-//                "tiling": [{"scope", "dim", "tiles"}],
+//                "tiling": [{"scope", "dim", "tiles", "multiple"}],
 //                "division": {"splits", "chunks", "order"},
 //                "source_division"}],
 //       "buffers": [{"location", "shape", "layout",
@@ -49,7 +49,7 @@ llvm::json::Array toJson(ArrayRef<int64_t> values);
 llvm::json::Object toJson(WorkDivisionAttr division);
 /// `order` and `sparse`: the format follows from the element type.
 llvm::json::Object toJson(LayoutAttr layout);
-/// Of arrays [scope, loop dimension or -1, tiles], as hints have them.
+/// Of arrays as spyre_graph.tile_hints has them.
 llvm::json::Array toJson(ArrayAttr tiling);
 
 /// The attribute's text.

@@ -335,7 +335,10 @@ private:
         return failAt(op) << "need for each level of its tiling a scope, a "
                              "dim (-1: none of its loops) and at least one of "
                              "tiles";
-      levels.push_back(builder.getDenseI64ArrayAttr({scope, dim, tiles}));
+      SmallVector<int64_t> numbers{scope, dim, tiles};
+      if (int64_t multiple = get("multiple"); multiple > 1)
+        numbers.push_back(multiple);
+      levels.push_back(builder.getDenseI64ArrayAttr(numbers));
     }
     return builder.getArrayAttr(levels);
   }

@@ -65,9 +65,13 @@ json::Object decisions::toJson(LayoutAttr layout) {
 
 json::Array decisions::toJson(ArrayAttr tiling) {
   json::Array array;
-  for (auto level : tiling.getAsRange<DenseI64ArrayAttr>())
-    array.push_back(json::Object{
-        {"scope", level[0]}, {"dim", level[1]}, {"tiles", level[2]}});
+  for (auto level : tiling.getAsRange<DenseI64ArrayAttr>()) {
+    json::Object object{
+        {"scope", level[0]}, {"dim", level[1]}, {"tiles", level[2]}};
+    if (level.size() > 3)
+      object["multiple"] = level[3];
+    array.push_back(std::move(object));
+  }
   return array;
 }
 

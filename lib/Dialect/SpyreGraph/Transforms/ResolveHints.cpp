@@ -54,7 +54,14 @@ public:
           return failure();
     for (auto &[name, use] : uses)
       // SG-HINT-C1
-      if (!use.isResolved)
+      if (!use.isResolved && use.isInner)
+        return use.op->emitError()
+               << "a hint names dimension '" << name.getValue()
+               << "', which the operations under it have only inside of "
+                  "larger steps of a flattened dimension: tiles and slices of "
+                  "it are no boxes; a view that takes the dimension apart, or "
+                  "the outermost of its parts, can be cut";
+      else if (!use.isResolved)
         return use.op->emitError()
                << "a hint names dimension '" << name.getValue()
                << "', which no operation under it has; it has "
@@ -107,55 +114,93 @@ private:
     return success();
   }
 
-  /// Names of the loop dimensions, from those of the inputs.
-  SmallVector<StringAttr> getLoopNames(SpyreOpInterface op,
-                                       ArrayRef<AffineMap> maps,
-                                       ArrayRef<int64_t> extents) {
-    SmallVector<StringAttr> loops(extents.size());
+  /// Gives a loop the part that one coordinate of an operand has, if it runs
+  /// over all of it.
+  static void addPart(DimParts &loop, const NamedPart &part, int64_t stride,
+                      int64_t extent) {
+    bool isKnown = llvm::any_of(loop, [&](const NamedPart &other) {
+      return other.name == part.name || other.stride == stride;
+    });
+    if (!isKnown && part.size > 1 && extent % (stride * part.size) == 0)
+      loop.push_back({part.name, part.size, stride});
+  }
+
+  /// Names of the loop dimensions and of their parts, from those of the inputs.
+  SmallVector<DimParts> getLoopNames(SpyreOpInterface op,
+                                     ArrayRef<AffineMap> maps,
+                                     ArrayRef<int64_t> extents) {
+    SmallVector<DimParts> loops(extents.size());
     for (OpOperand &operand : op->getOpOperands()) {
       auto known = names.find(operand.get());
       if (known == names.end())
         continue;
       AffineMap map = maps[operand.getOperandNumber()];
       for (auto [expr, parts] :
-           llvm::zip_equal(map.getResults(), known->second)) {
-        auto coefficients = getCoefficients(expr, extents.size());
-        if (!coefficients)
-          continue;
+           llvm::zip_equal(map.getResults(), known->second))
         for (const NamedPart &part : parts)
-          for (unsigned dim = 0; dim < extents.size(); ++dim)
-            if (!loops[dim] && extents[dim] == part.size && part.size > 1 &&
-                (*coefficients)[dim] == part.stride)
-              loops[dim] = part.name;
-      }
+          nameLoops(expr, part, extents, loops);
     }
     return loops;
+  }
+
+  /// Names the loops by which a coordinate runs over one of its parts.
+  static void nameLoops(AffineExpr expr, const NamedPart &part,
+                        ArrayRef<int64_t> extents,
+                        MutableArrayRef<DimParts> loops) {
+    // A view that takes a loop apart has it as quotient and remainder.
+    if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
+      auto loop = dyn_cast<AffineDimExpr>(binary.getLHS());
+      auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      if (loop && divisor && divisor.getValue() > 0) {
+        unsigned dim = loop.getPosition();
+        if (binary.getKind() == AffineExprKind::FloorDiv)
+          addPart(loops[dim], part, part.stride * divisor.getValue(),
+                  extents[dim]);
+        if (binary.getKind() == AffineExprKind::Mod &&
+            part.stride * part.size <= divisor.getValue())
+          addPart(loops[dim], part, part.stride, extents[dim]);
+        if (binary.getKind() == AffineExprKind::FloorDiv ||
+            binary.getKind() == AffineExprKind::Mod)
+          return;
+      }
+    }
+    auto coefficients = getCoefficients(expr, extents.size());
+    if (!coefficients)
+      return;
+    for (unsigned dim = 0; dim < extents.size(); ++dim)
+      if (int64_t factor = (*coefficients)[dim];
+          factor > 0 && part.stride % factor == 0)
+        addPart(loops[dim], part, part.stride / factor, extents[dim]);
   }
 
   LogicalResult resolve(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
     SmallVector<int64_t> extents = op.getLoopExtents();
-    SmallVector<StringAttr> loops = getLoopNames(op, maps, extents);
+    SmallVector<DimParts> loops = getLoopNames(op, maps, extents);
     auto hints = op->getAttrOfType<ArrayAttr>(kHintsAttrName);
-    if (hints && llvm::none_of(loops, [](StringAttr name) { return name; }))
-      nameByHint(hints, maps.back(), loops);
+    if (hints && llvm::all_of(loops, [](const DimParts &parts) {
+          return parts.empty();
+        }))
+      nameByHint(hints, maps.back(), extents, loops);
     if (op->getNumResults() == 1) {
       SmallVector<DimParts> parts(maps.back().getNumResults());
       for (auto [dim, expr] : llvm::enumerate(maps.back().getResults()))
         if (auto coefficients = getCoefficients(expr, extents.size()))
           for (unsigned loop = 0; loop < extents.size(); ++loop)
-            if (loops[loop] && (*coefficients)[loop] > 0)
-              parts[dim].push_back(
-                  {loops[loop], extents[loop], (*coefficients)[loop]});
+            if ((*coefficients)[loop] > 0)
+              for (const NamedPart &part : loops[loop])
+                parts[dim].push_back({part.name, part.size,
+                                      part.stride * (*coefficients)[loop]});
       names[op->getResult(0)] = std::move(parts);
     }
-    return hints ? apply(op, hints, loops) : success();
+    return hints ? apply(op, hints, loops, extents) : success();
   }
 
   /// Operations without named inputs take the names that a hint gives to the
   /// dimensions of their results.
   static void nameByHint(ArrayAttr hints, AffineMap map,
-                         SmallVectorImpl<StringAttr> &loops) {
+                         ArrayRef<int64_t> extents,
+                         MutableArrayRef<DimParts> loops) {
     for (Attribute hint : hints) {
       auto dictionary = dyn_cast<DictionaryAttr>(hint);
       auto given =
@@ -163,13 +208,34 @@ private:
       if (!given || given.size() != map.getNumResults())
         continue;
       for (auto [name, expr] : llvm::zip_equal(given, map.getResults()))
-        if (auto dim = dyn_cast<AffineDimExpr>(expr))
-          loops[dim.getPosition()] = dyn_cast<StringAttr>(name);
+        if (auto dim = dyn_cast<AffineDimExpr>(expr);
+            dim && isa<StringAttr>(name))
+          loops[dim.getPosition()].assign(
+              {{cast<StringAttr>(name), extents[dim.getPosition()], 1}});
     }
   }
 
+  /// Where an operation has a name.
+  struct Found {
+    int64_t loopDim = -1;
+    NamedPart part;
+    /// Its steps are larger than those of all other parts of the loop: tiles of
+    /// it are tiles of the loop.
+    bool isOutermost = false;
+  };
+
+  static Found find(StringAttr name, ArrayRef<DimParts> loops,
+                    ArrayRef<int64_t> extents) {
+    for (auto [dim, parts] : llvm::enumerate(loops))
+      for (const NamedPart &part : parts)
+        if (part.name == name)
+          return {static_cast<int64_t>(dim), part,
+                  part.stride * part.size == extents[dim]};
+    return {};
+  }
+
   LogicalResult apply(SpyreOpInterface op, ArrayAttr hints,
-                      ArrayRef<StringAttr> loops) {
+                      ArrayRef<DimParts> loops, ArrayRef<int64_t> extents) {
     SmallVector<Attribute> tileHints;
     SmallVector<int64_t> splits(loops.size(), 1);
     bool hasSplits = false;
@@ -192,18 +258,31 @@ private:
                << "has a hint that is neither {scope, dim, tiles} nor {dim, "
                   "work_div} with a positive number: "
                << hint;
-      Use &use = uses.insert({name, Use{op, false, {}}}).first->second;
-      int64_t loopDim = llvm::find(loops, name) - loops.begin();
-      bool isFound = loopDim < static_cast<int64_t>(loops.size());
+      Use &use = uses.insert({name, Use{op, false, false, {}}}).first->second;
+      Found found = find(name, loops, extents);
+      bool isFound = found.loopDim >= 0 && found.isOutermost;
+      use.isInner |= found.loopDim >= 0 && !found.isOutermost;
       use.isResolved |= isFound;
-      for (StringAttr loop : loops)
-        if (loop)
-          use.known.insert(loop.getValue());
-      if (tiles)
-        tileHints.push_back(builder.getDenseI64ArrayAttr(
-            {scope.getInt(), isFound ? loopDim : -1, tiles.getInt()}));
+      for (const DimParts &parts : loops)
+        for (const NamedPart &part : parts)
+          use.known.insert(part.name.getValue());
+      int64_t stride = isFound ? found.part.stride : 1;
+      if (tiles) {
+        SmallVector<int64_t> numbers{
+            scope.getInt(), isFound ? found.loopDim : -1, tiles.getInt()};
+        if (stride > 1)
+          numbers.push_back(stride);
+        tileHints.push_back(builder.getDenseI64ArrayAttr(numbers));
+      }
       if (split && isFound) {
-        splits[loopDim] = split.getInt();
+        // SG-HINT-C4
+        if (stride > 1 && found.part.size % split.getInt() != 0)
+          return op->emitOpError()
+                 << "a hint asks for " << split.getInt()
+                 << " slices of dimension '" << name.getValue()
+                 << "', a part of loop dimension " << found.loopDim
+                 << "; they must divide its " << found.part.size << " evenly";
+        splits[found.loopDim] = split.getInt();
         hasSplits = true;
       }
     }
@@ -220,7 +299,7 @@ private:
   /// A name that hints use.
   struct Use {
     Operation *op;
-    bool isResolved;
+    bool isResolved, isInner;
     llvm::SetVector<StringRef> known;
   };
 

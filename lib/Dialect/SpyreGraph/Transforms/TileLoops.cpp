@@ -9,8 +9,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringExtras.h"
-#include <numeric>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -18,299 +16,6 @@ using namespace mlir::spyre_graph;
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<ShapedType>(value.getType()).getShape();
 }
-
-std::optional<int64_t> spyre_graph::getTiledDim(AffineMap map, unsigned loopDim,
-                                                ArrayRef<int64_t> shape,
-                                                int64_t extent) {
-  int64_t found = -1;
-  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-    if (!expr.isFunctionOfDim(loopDim))
-      continue;
-    if (found >= 0 || !isa<AffineDimExpr>(expr) || shape[dim] != extent)
-      return std::nullopt;
-    found = dim;
-  }
-  return found;
-}
-
-//===----------------------------------------------------------------------===//
-// Which loop dimensions belong together
-//===----------------------------------------------------------------------===//
-
-/// From coordinates of a reduction's result to those of the maximum that was
-/// subtracted in its operand `operand`, the result of `shift`; nothing if one
-/// does not follow from the other.
-static std::optional<AffineMap> getRescaleMap(SpyreOpInterface reduction,
-                                              unsigned operand,
-                                              SpyreOpInterface shift) {
-  SmallVector<AffineMap> maps = reduction.getIndexingMaps(),
-                         shiftMaps = shift.getIndexingMaps();
-  SmallVector<int64_t> extents = shift.getLoopExtents();
-  SmallVector<AffineExpr> results;
-  MLIRContext *context = reduction->getContext();
-  for (AffineExpr expr : shiftMaps[1].getResults()) {
-    auto loop = dyn_cast<AffineDimExpr>(expr);
-    if (!loop || extents[loop.getPosition()] == 1) {
-      if (!loop && expr != getAffineConstantExpr(0, context))
-        return std::nullopt;
-      results.push_back(getAffineConstantExpr(0, context));
-      continue;
-    }
-    // Loop of the shift, its result's coordinate, loop of the reduction, its
-    // result's coordinate.
-    ArrayRef<AffineExpr> written = shiftMaps.back().getResults();
-    const auto *coordinate = llvm::find(written, expr);
-    if (coordinate == written.end())
-      return std::nullopt;
-    AffineExpr read = maps[operand].getResult(coordinate - written.begin());
-    ArrayRef<AffineExpr> kept = maps.back().getResults();
-    const auto *position = llvm::find(kept, read);
-    if (!isa<AffineDimExpr>(read) || position == kept.end())
-      return std::nullopt;
-    results.push_back(getAffineDimExpr(position - kept.begin(), context));
-  }
-  return AffineMap::get(maps.back().getNumResults(), 0, results, context);
-}
-
-namespace {
-/// Follows one tiled dimension through a group.
-class LevelFinder {
-public:
-  LevelFinder(const OpGroup &group, std::string &reason)
-      : group(group), reason(reason) {}
-
-  std::optional<TileLevel> run(SpyreOpInterface seed, unsigned loopDim) {
-    level.extent = seed.getLoopExtents()[loopDim];
-    if (!assign(seed, loopDim))
-      return std::nullopt;
-    while (!pending.empty())
-      if (!follow(cast<SpyreOpInterface>(pending.pop_back_val())))
-        return std::nullopt;
-    if (!checkReadsOfWholes() || !checkShifts())
-      return std::nullopt;
-    return std::move(level);
-  }
-
-private:
-  std::nullopt_t fail(Operation *op, const Twine &why) {
-    reason = (op->getName().getStringRef() + " " + why).str();
-    return std::nullopt;
-  }
-
-  /// What does not depend on the loop is computed before it, and what needs a
-  /// reduction over all tiles after it.
-  bool checkReadsOfWholes() {
-    llvm::SmallPtrSet<Operation *, 8> after;
-    for (Operation *op : group) {
-      auto known = level.loopDims.find(op);
-      for (OpOperand &operand : op->getOpOperands()) {
-        Operation *producer = operand.get().getDefiningOp();
-        if (!producer)
-          continue;
-        bool isReduced = level.reduced.contains(producer);
-        if (known == level.loopDims.end()) {
-          if (isReduced || after.contains(producer)) {
-            after.insert(op);
-          } else if (level.loopDims.contains(producer)) {
-            fail(op, "reads all tiles of a tensor at once");
-            return false;
-          }
-          continue;
-        }
-        if (isReduced && isa<ExpSubOp>(op) && isa<MaxOp>(producer) &&
-            operand.getOperandNumber() == 1 && !op->hasAttr("immediates")) {
-          level.shifts[op] = producer;
-          continue;
-        }
-        if (isReduced || after.contains(producer)) {
-          fail(op, "needs the result of a reduction over all tiles");
-          return false;
-        }
-        if (level.loopDims.contains(producer) &&
-            *getTiledDim(cast<SpyreOpInterface>(op)
-                             .getIndexingMaps()[operand.getOperandNumber()],
-                         known->second, shapeOf(operand.get()),
-                         level.extent) < 0) {
-          fail(op, "reads all tiles of a tensor at once");
-          return false;
-        }
-      }
-    }
-    return true;
-  }
-
-  /// A shifted exponential has only sums over the dimension as users, one
-  /// exponential each: they can be rescaled.
-  bool checkShifts() {
-    llvm::SmallPtrSet<Operation *, 4> rescaled;
-    for (auto [shift, maximum] : level.shifts)
-      for (OpOperand &use : shift->getUses()) {
-        auto user = dyn_cast<SpyreOpInterface>(use.getOwner());
-        if (!user || !level.reduced.contains(user) ||
-            !isa<SumOp, MatmulOp, SumProductsOp>(use.getOwner()) ||
-            !rescaled.insert(user).second ||
-            !getRescaleMap(user, use.getOperandNumber(),
-                           cast<SpyreOpInterface>(shift))) {
-          fail(shift, "needs the result of a reduction over all tiles");
-          return false;
-        }
-      }
-    return true;
-  }
-
-  bool assign(SpyreOpInterface op, unsigned loopDim) {
-    auto [known, isNew] = level.loopDims.insert({op, loopDim});
-    if (!isNew) {
-      if (known->second == loopDim)
-        return true;
-      fail(op, "would be cut along two dimensions");
-      return false;
-    }
-    if (llvm::is_contained(op.getLoopExtents(), 0)) {
-      fail(op, "has nothing to do");
-      return false;
-    }
-    if (op.getLoopExtents()[loopDim] != level.extent) {
-      fail(op, "has another extent");
-      return false;
-    }
-    if (op.getLoopKinds()[loopDim] != utils::IteratorType::parallel) {
-      if (!PartialReduction::get(op) || !isa_and_nonnull<LayoutAttr>(getLayout(
-                                            op.getSpyreInit().getType()))) {
-        fail(op, "reduces the dimension");
-        return false;
-      }
-      level.reduced.insert(op);
-    }
-    if (op.usesLoopIndex(loopDim)) {
-      fail(op, "computes with the index of the dimension");
-      return false;
-    }
-    pending.push_back(op);
-    return true;
-  }
-
-  bool follow(SpyreOpInterface op) {
-    unsigned loopDim = level.loopDims.lookup(op);
-    SmallVector<AffineMap> maps = op.getIndexingMaps();
-    for (OpOperand &operand : op->getOpOperands()) {
-      Value value = operand.get();
-      std::optional<int64_t> dim =
-          getTiledDim(maps[operand.getOperandNumber()], loopDim, shapeOf(value),
-                      level.extent);
-      if (!dim) {
-        fail(op, "accesses the dimension through a map that cannot be cut");
-        return false;
-      }
-      if (op.isDpsInit(&operand) && level.reduced.contains(op)) {
-        if (!value.getDefiningOp<tensor::EmptyOp>()) {
-          fail(op, "updates a tensor");
-          return false;
-        }
-        continue;
-      }
-      if (op.isDpsInit(&operand)) {
-        if (!value.getDefiningOp<tensor::EmptyOp>() || *dim < 0) {
-          fail(op, "updates a tensor");
-          return false;
-        }
-        refine(value, *dim);
-        if (!assignUsers(op->getResult(0), *dim))
-          return false;
-        continue;
-      }
-      auto producer = value.getDefiningOp<SpyreOpInterface>();
-      bool isInGroup = producer && group.contains(producer);
-      if (*dim < 0)
-        continue;
-      if (!isa<LayoutAttr>(getLayout(value.getType()))) {
-        fail(op, "reads a tensor whose layout has no tiles");
-        return false;
-      }
-      refine(value, *dim);
-      if (isInGroup && !assignProducer(producer, *dim))
-        return false;
-    }
-    return true;
-  }
-
-  /// Tiles of a tensor start at whole sticks.
-  void refine(Value value, int64_t dim) {
-    auto layout = cast<LayoutAttr>(getLayout(value.getType()));
-    if (layout.getStickDim(shapeOf(value)) == dim)
-      level.granularity = std::lcm(level.granularity, getStickElements(layout));
-  }
-
-  bool assignUsers(Value result, int64_t dim) {
-    for (OpOperand &use : result.getUses()) {
-      auto user = dyn_cast<SpyreOpInterface>(use.getOwner());
-      if (!user || !group.contains(user))
-        continue;
-      AffineExpr expr =
-          user.getIndexingMaps()[use.getOperandNumber()].getResult(dim);
-      auto loopDim = dyn_cast<AffineDimExpr>(expr);
-      if (!loopDim || user.isDpsInit(&use)) {
-        fail(user, "reads all tiles of a tensor at once");
-        return false;
-      }
-      if (!assign(user, loopDim.getPosition()))
-        return false;
-    }
-    return true;
-  }
-
-  bool assignProducer(SpyreOpInterface producer, int64_t dim) {
-    auto loopDim = dyn_cast<AffineDimExpr>(
-        producer.getIndexingMaps().back().getResult(dim));
-    if (loopDim)
-      return assign(producer, loopDim.getPosition());
-    fail(producer, "writes the dimension through a map that cannot be cut");
-    return false;
-  }
-
-  const OpGroup &group;
-  std::string &reason;
-  TileLevel level;
-  SmallVector<Operation *> pending;
-};
-} // namespace
-
-std::optional<TileLevel> spyre_graph::getTileLevel(const OpGroup &group,
-                                                   SpyreOpInterface seed,
-                                                   unsigned loopDim,
-                                                   std::string &reason) {
-  return LevelFinder(group, reason).run(seed, loopDim);
-}
-
-/// The tensor dimension that each level cuts of an operand, or -1.
-static SmallVector<int64_t> getTiledDims(OpOperand &operand,
-                                         ArrayRef<TileLevel> levels) {
-  auto op = cast<SpyreOpInterface>(operand.getOwner());
-  AffineMap map = op.getIndexingMaps()[operand.getOperandNumber()];
-  SmallVector<int64_t> dims;
-  for (const TileLevel &level : levels) {
-    auto known = level.loopDims.find(op);
-    dims.push_back(known == level.loopDims.end()
-                       ? -1
-                       : *getTiledDim(map, known->second,
-                                      shapeOf(operand.get()), level.extent));
-  }
-  return dims;
-}
-
-SmallVector<int64_t> spyre_graph::getTileShape(OpOperand &operand,
-                                               ArrayRef<TileLevel> levels) {
-  SmallVector<int64_t> shape(shapeOf(operand.get()));
-  for (auto [level, dim] :
-       llvm::zip_equal(levels, getTiledDims(operand, levels)))
-    if (dim >= 0)
-      shape[dim] = level.tile;
-  return shape;
-}
-
-//===----------------------------------------------------------------------===//
-// Loops
-//===----------------------------------------------------------------------===//
 
 namespace {
 class LoopBuilder {
@@ -321,33 +26,42 @@ public:
 
   void run() {
     separate();
-    OpGroup before, inside, after;
-    classify(before, inside, after);
-    enterLoops();
-    for (Operation *op : before)
-      buildTile(cast<SpyreOpInterface>(op));
-    enterReduction();
-    for (Operation *op : inside)
-      buildTile(cast<SpyreOpInterface>(op));
-    leaveReduction();
-    for (Operation *op : after)
-      buildTile(cast<SpyreOpInterface>(op));
-    leaveLoops();
+    classify();
+    collectEscaping();
+    zero = arith::ConstantIndexOp::create(b, loc, 0);
+    for (const TileLevel &level : levels) {
+      int64_t step = level.getPart(level.leastExtent, level.tile);
+      int64_t end = level.extent / level.tile * step;
+      bounds.push_back({arith::ConstantIndexOp::create(b, loc, end),
+                        arith::ConstantIndexOp::create(b, loc, step)});
+      current.push_back({level.tile, 0, Value(), {}});
+    }
+    buildLevel(0);
+    replace();
   }
 
 private:
-  bool isTiled(Operation *op) const {
-    return llvm::any_of(levels, [&](const TileLevel &level) {
-      return level.loopDims.contains(op);
-    });
-  }
+  /// The tile of a level that is being built: its extent and where it starts,
+  /// in units of the least extent.
+  struct Tile {
+    int64_t extent, first;
+    Value induction;
+    /// Multiples of `induction`, each made once.
+    llvm::SmallMapVector<int64_t, Value, 2> multiples;
+  };
 
   /// Puts the tiled operations next to each other: what they do not depend on,
   /// directly or not, goes after them only if it depends on them.
   void separate() {
     for (Operation *op : group)
-      if (isTiled(op))
+      if (isTiled(op, levels))
         tiled.insert(op);
+    // Other loops may have moved them.
+    SmallVector<Operation *> inOrder = tiled.takeVector();
+    llvm::sort(inOrder, [](Operation *a, Operation *b) {
+      return a->isBeforeInBlock(b);
+    });
+    tiled.insert(inOrder.begin(), inOrder.end());
     llvm::SmallPtrSet<Operation *, 16> dependent(tiled.begin(), tiled.end());
     Operation *first = tiled.front(), *last = tiled.back();
     SmallVector<Operation *> before, after;
@@ -376,14 +90,16 @@ private:
   const TileLevel *getReduction() const {
     return levels.back().reduced.empty() ? nullptr : &levels.back();
   }
-  bool isReduced(Operation *op) const {
+  bool isReducedHere(Operation *op) const {
     return getReduction() && getReduction()->reduced.contains(op);
   }
-  bool hasOuterLoops() const { return levels.size() > 1 || !getReduction(); }
+  unsigned getNumOuter() const {
+    return levels.size() - (getReduction() ? 1 : 0);
+  }
 
   /// Under the outer loops, what the loop over parts of a reduction needs comes
   /// before it, and what needs its result after it.
-  void classify(OpGroup &before, OpGroup &inside, OpGroup &after) {
+  void classify() {
     for (Operation *op : tiled) {
       if (!getReduction() || getReduction()->loopDims.contains(op)) {
         inside.insert(op);
@@ -391,16 +107,17 @@ private:
       }
       bool isAfter = llvm::any_of(op->getOperands(), [&](Value operand) {
         Operation *producer = operand.getDefiningOp();
-        return producer && (isReduced(producer) || after.contains(producer));
+        return producer &&
+               (isReducedHere(producer) || after.contains(producer));
       });
       (isAfter ? after : before).insert(op);
     }
   }
 
-  void enterLoops() {
+  void collectEscaping() {
     for (Operation *op : tiled) {
       // The result of a reduction is one value if nothing is around its loop.
-      if (isReduced(op) && !hasOuterLoops())
+      if (isReducedHere(op) && getNumOuter() == 0)
         continue;
       bool escapes = llvm::any_of(op->getUsers(), [&](Operation *user) {
         return !tiled.contains(user);
@@ -410,76 +127,100 @@ private:
     }
     for (auto [op, number] : escaping)
       results.push_back(cast<SpyreOpInterface>(op).getSpyreInit());
-    zero = arith::ConstantIndexOp::create(b, loc, 0);
-    for (const TileLevel &level : levels)
-      bounds.push_back({arith::ConstantIndexOp::create(b, loc, level.extent),
-                        arith::ConstantIndexOp::create(b, loc, level.tile)});
-    unsigned numOuter = levels.size() - (getReduction() ? 1 : 0);
-    for (unsigned depth = 0; depth < numOuter; ++depth)
-      enterLoop(depth, results);
   }
 
-  /// Enters the loop of a level; `carried` become the values inside.
-  void enterLoop(unsigned depth, SmallVectorImpl<Value> &carried) {
-    auto [end, step] = bounds[depth];
-    auto loop = scf::ForOp::create(b, loc, zero, end, step, carried);
-    loops.push_back(loop);
-    carried.assign(loop.getRegionIterArgs().begin(),
-                   loop.getRegionIterArgs().end());
-    b.setInsertionPointToStart(loop.getBody());
-  }
-
-  /// Leaves the innermost loop; `carried` become its results.
-  void leaveLoop(SmallVectorImpl<Value> &carried) {
-    scf::ForOp loop = loops.pop_back_val();
-    if (!carried.empty())
-      scf::YieldOp::create(b, loc, carried);
-    carried.assign(loop.getResults().begin(), loop.getResults().end());
-    b.setInsertionPointAfter(loop);
-  }
-
-  /// Enters the loop over parts with an accumulator per reduction.
-  void enterReduction() {
-    if (!getReduction())
+  /// Builds the loops from `depth` on and what is in them.
+  void buildLevel(unsigned depth) {
+    if (depth < getNumOuter()) {
+      forEachTile(depth, [&] { buildLevel(depth + 1); });
       return;
-    SmallVector<Value> carried(results);
-    for (Operation *op : getReduction()->reduced) {
-      PartialReduction reduction =
-          *PartialReduction::get(cast<SpyreOpInterface>(op));
-      bool isShift = llvm::any_of(getReduction()->shifts, [&](auto &entry) {
-        return entry.second == op;
-      });
-      carried.push_back(reduction.createIdentity(
-          b, reduction.getAccumulatorType(getTileType(getInit(op))), isShift));
     }
-    enterLoop(levels.size() - 1, carried);
-    setCarried(carried);
+    buildTiles(before);
+    if (getReduction()) {
+      createAccumulators();
+      forEachTile(depth, [&] { buildTiles(inside); });
+      for (Operation *op : getReduction()->reduced)
+        buildResult(cast<SpyreOpInterface>(op));
+    } else {
+      buildTiles(inside);
+    }
+    buildTiles(after);
   }
 
-  /// Takes apart what the loop over parts carries.
-  void setCarried(ArrayRef<Value> carried) {
-    results.assign(carried.begin(), carried.begin() + escaping.size());
-    for (auto [op, value] : llvm::zip_equal(
-             getReduction()->reduced, carried.drop_front(escaping.size())))
-      accumulators[op] = value;
+  void buildTiles(const OpGroup &ops) {
+    for (Operation *op : ops)
+      buildTile(cast<SpyreOpInterface>(op));
   }
 
-  void leaveReduction() {
-    if (!getReduction())
+  /// Builds a loop over the tiles of one size, and after it the last one if it
+  /// is smaller. What they compute is seen by nothing else but through what the
+  /// loop carries.
+  void forEachTile(unsigned depth, function_ref<void()> buildBody) {
+    const TileLevel &level = levels[depth];
+    int64_t rest = level.extent % level.tile;
+    DenseMap<Value, Value> outside = tiles;
+    if (level.extent >= level.tile) {
+      auto [end, step] = bounds[depth];
+      auto loop =
+          scf::ForOp::create(b, loc, zero, end, step, getCarried(depth));
+      setCarried(depth, loop.getRegionIterArgs());
+      b.setInsertionPointToStart(loop.getBody());
+      current[depth] = {level.tile, 0, loop.getInductionVar(), {}};
+      buildBody();
+      if (SmallVector<Value> carried = getCarried(depth); !carried.empty())
+        scf::YieldOp::create(b, loc, carried);
+      setCarried(depth, loop.getResults());
+      b.setInsertionPointAfter(loop);
+      tiles = outside;
+    }
+    if (rest == 0)
       return;
+    current[depth] = {rest,
+                      level.getPart(level.leastExtent, level.extent - rest),
+                      Value(),
+                      {}};
+    buildBody();
+    tiles = outside;
+  }
+
+  /// What the loop of a level carries: the results, and the accumulators of
+  /// reductions along it.
+  SmallVector<Value> getCarried(unsigned depth) const {
     SmallVector<Value> carried(results);
+    if (depth == getNumOuter())
+      for (Operation *op : getReduction()->reduced)
+        llvm::append_range(carried, accumulators.find(op)->second);
+    return carried;
+  }
+
+  void setCarried(unsigned depth, ValueRange carried) {
+    results.assign(carried.begin(), carried.begin() + escaping.size());
+    carried = carried.drop_front(escaping.size());
+    if (depth < getNumOuter())
+      return;
+    for (Operation *op : getReduction()->reduced) {
+      SmallVector<Value> &own = accumulators[op];
+      own.assign(carried.begin(), carried.begin() + own.size());
+      carried = carried.drop_front(own.size());
+    }
+  }
+
+  bool isShift(Operation *op) const {
+    return llvm::any_of(getReduction()->shifts,
+                        [&](auto &entry) { return entry.second == op; });
+  }
+
+  void createAccumulators() {
     for (Operation *op : getReduction()->reduced)
-      carried.push_back(accumulators[op]);
-    leaveLoop(carried);
-    setCarried(carried);
-    for (Operation *op : getReduction()->reduced)
-      buildResult(cast<SpyreOpInterface>(op));
+      accumulators[op] =
+          PartialReduction::get(cast<SpyreOpInterface>(op))
+              ->createIdentity(b, getTileType(getInit(op)), isShift(op));
   }
 
   /// What an accumulator has become.
   void buildResult(SpyreOpInterface op) {
     PartialReduction reduction = *PartialReduction::get(op);
-    Value accumulator = accumulators[op];
+    Value accumulator = accumulators[op].front();
     OpOperand &init = getInit(op);
     RankedTensorType type = getTileType(init);
     auto known = escaping.find(op);
@@ -501,7 +242,7 @@ private:
     tiles[op->getResult(0)] = result;
     if (escapes)
       insert(op, result);
-    else if (!hasOuterLoops())
+    else if (getNumOuter() == 0)
       op->getResult(0).replaceUsesWithIf(result, [&](OpOperand &use) {
         return !tiled.contains(use.getOwner());
       });
@@ -513,20 +254,20 @@ private:
     SmallVector<Value> ins;
     for (OpOperand &operand : op->getOpOperands().drop_back())
       ins.push_back(getTile(operand));
-    Value &accumulator = accumulators[op];
+    SmallVector<Value> &accumulated = accumulators[op];
+    Value &accumulator = accumulated.front();
     auto type = cast<RankedTensorType>(accumulator.getType());
     Location loc = op.getLoc();
-    Value part = reduction.createPart(b, ins, type, getTileExtents(op));
-    bool isShift = llvm::any_of(getReduction()->shifts, [&](auto &entry) {
-      return entry.second == op;
-    });
-    if (isShift) {
+    SmallVector<int64_t> extents = getExtents(op);
+    SmallVector<Value> parts =
+        reduction.createPart(b, ins, accumulated, extents);
+    if (isShift(op)) {
       // The maximum so far, and the factor for what was summed with the former.
       auto empty = [&](RankedTensorType of) {
         return tensor::EmptyOp::create(b, loc, of, ValueRange()).getResult();
       };
       Value next = createElementwise(b, loc, MaximumOp::getOperationName(),
-                                     {accumulator, part}, empty(type));
+                                     {accumulator, parts.front()}, empty(type));
       auto layout = cast<LayoutAttr>(type.getEncoding());
       Type f32 = b.getF32Type();
       factors[op] = createElementwise(
@@ -553,7 +294,8 @@ private:
                             {accumulator, factors.lookup(shift->second)},
                             accumulator, {}, {identity, map, identity});
     }
-    accumulator = reduction.createCombine(b, accumulator, part);
+    accumulated = reduction.createCombine(
+        b, accumulated, parts, extents[getReduction()->loopDims.lookup(op)]);
   }
 
   /// The part of `whole` that the current tile of `operand` is; `whole` itself
@@ -573,22 +315,51 @@ private:
     ArrayRef<int64_t> shape = shapeOf(operand.get());
     offsets.assign(shape.size(), b.getIndexAttr(0));
     strides.assign(shape.size(), b.getIndexAttr(1));
-    sizes =
-        getAsIndexOpFoldResult(b.getContext(), getTileShape(operand, levels));
+    sizes = getAsIndexOpFoldResult(b.getContext(), getShape(operand));
     bool isCut = false;
     for (auto [depth, dim] : llvm::enumerate(getTiledDims(operand, levels))) {
       if (dim < 0)
         continue;
-      offsets[dim] = loops[depth].getInductionVar();
+      offsets[dim] = getStart(depth, shape[dim]);
       isCut = true;
     }
     return isCut;
   }
 
-  RankedTensorType getTileType(OpOperand &operand) {
+  /// Where the tile of a level starts in an extent of `whole`.
+  OpFoldResult getStart(unsigned depth, int64_t whole) {
+    Tile &tile = current[depth];
+    int64_t factor = whole / levels[depth].leastExtent;
+    if (!tile.induction)
+      return b.getIndexAttr(tile.first * factor);
+    if (factor == 1)
+      return tile.induction;
+    Value &start = tile.multiples[factor];
+    if (!start) {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointAfterValue(tile.induction);
+      start =
+          arith::MulIOp::create(b, loc, tile.induction,
+                                arith::ConstantIndexOp::create(b, loc, factor));
+    }
+    return start;
+  }
+
+  SmallVector<int64_t> getCurrentTiles() const {
+    return llvm::map_to_vector(current,
+                               [](const Tile &tile) { return tile.extent; });
+  }
+  SmallVector<int64_t> getShape(OpOperand &operand) const {
+    return getTileShape(operand, levels, getCurrentTiles());
+  }
+  SmallVector<int64_t> getExtents(SpyreOpInterface op) const {
+    return getTileExtents(op, levels, getCurrentTiles());
+  }
+
+  RankedTensorType getTileType(OpOperand &operand) const {
     auto type = cast<RankedTensorType>(operand.get().getType());
-    return RankedTensorType::get(getTileShape(operand, levels),
-                                 type.getElementType(), type.getEncoding());
+    return RankedTensorType::get(getShape(operand), type.getElementType(),
+                                 type.getEncoding());
   }
 
   static OpOperand &getInit(Operation *op) {
@@ -606,16 +377,8 @@ private:
     return tile ? tile : slice(operand, operand.get());
   }
 
-  SmallVector<int64_t> getTileExtents(SpyreOpInterface op) const {
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    for (const TileLevel &level : levels)
-      if (auto known = level.loopDims.find(op); known != level.loopDims.end())
-        extents[known->second] = level.tile;
-    return extents;
-  }
-
   void buildTile(SpyreOpInterface op) {
-    if (isReduced(op))
+    if (isReducedHere(op))
       return buildPart(op);
     auto known = escaping.find(op);
     bool escapes = known != escaping.end();
@@ -640,7 +403,9 @@ private:
     if (!escapes)
       return;
     if (isUsedInside)
-      tile = createCopy(op, tile, slice(init, results[known->second]));
+      tile = createCopyOp(b, op.getLoc(), tile,
+                          slice(init, results[known->second]))
+                 ->getResult(0);
     insert(op, tile);
   }
 
@@ -661,24 +426,11 @@ private:
     state.addTypes(mapping.lookup(init.get()).getType());
     state.addAttributes(op->getAttrs());
     auto tile = cast<SpyreOpInterface>(b.create(state));
-    tile.setLoopStructure(op.getIndexingMaps(), getTileExtents(op));
+    tile.setLoopStructure(op.getIndexingMaps(), getExtents(op));
     return tile->getResult(0);
   }
 
-  Value createCopy(SpyreOpInterface op, Value from, Value to) {
-    AffineMap map =
-        AffineMap::getMultiDimIdentityMap(shapeOf(to).size(), b.getContext());
-    OperationState state(op.getLoc(), IdentityOp::getOperationName());
-    state.addOperands({from, to});
-    state.addTypes(to.getType());
-    auto copy = cast<SpyreOpInterface>(b.create(state));
-    copy.setLoopStructure({map, map}, shapeOf(to));
-    return copy->getResult(0);
-  }
-
-  void leaveLoops() {
-    while (!loops.empty())
-      leaveLoop(results);
+  void replace() {
     for (auto [op, number] : escaping) {
       Value result = results[number];
       op->getResult(0).replaceUsesWithIf(result, [&](OpOperand &use) {
@@ -699,17 +451,20 @@ private:
   OpBuilder b;
   Location loc;
   OpGroup tiled;
+  /// Those before, in and after the loop over parts of reductions.
+  OpGroup before, inside, after;
   /// Operations whose result is used after the loops -> number of the value
   /// that the loops carry for it.
   llvm::MapVector<Operation *, unsigned> escaping;
   Value zero;
   /// End and step of each level.
   SmallVector<std::pair<Value, Value>> bounds;
-  SmallVector<scf::ForOp> loops;
+  SmallVector<Tile> current;
   SmallVector<Value> results;
   DenseMap<Value, Value> tiles;
   /// Of the reductions; of those subtracted in exponentials, what rescales.
-  DenseMap<Operation *, Value> accumulators, factors;
+  DenseMap<Operation *, SmallVector<Value>> accumulators;
+  DenseMap<Operation *, Value> factors;
 };
 } // namespace
 

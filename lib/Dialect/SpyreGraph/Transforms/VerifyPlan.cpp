@@ -11,6 +11,7 @@
 #include "PlanDivisions.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -130,29 +131,11 @@ private:
                                  emitError);
   }
 
-  /// Values of a tile's offset: from `first` to `last` in steps of `step`,
-  /// those of the induction variable of `loop`.
-  struct Offsets {
-    int64_t first, last, step;
-    scf::ForOp loop;
-  };
-
-  static std::optional<Offsets> getOffsets(OpFoldResult offset) {
-    if (std::optional<int64_t> number = getConstantIntValue(offset))
-      return Offsets{*number, *number, 0, nullptr};
-    auto argument = dyn_cast<BlockArgument>(cast<Value>(offset));
-    auto loop = argument
-                    ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
-                    : scf::ForOp();
-    if (!loop || loop.getInductionVar() != argument)
-      return std::nullopt;
-    std::optional<int64_t> low = getConstantIntValue(loop.getLowerBound()),
-                           high = getConstantIntValue(loop.getUpperBound()),
-                           step = getConstantIntValue(loop.getStep());
-    if (!low || !high || !step || *step < 1 || *high <= *low)
-      return std::nullopt;
-    return Offsets{*low, *low + (*high - 1 - *low) / *step * *step, *step,
-                   loop};
+  static std::optional<TileOffset::Range> getOffsets(OpFoldResult offset) {
+    std::optional<TileOffset> known = getTileOffset(offset);
+    std::optional<TileOffset::Range> range =
+        known ? known->getRange() : std::nullopt;
+    return range && range->last >= range->first ? range : std::nullopt;
   }
 
   /// SG-PLAN-C9
@@ -173,7 +156,8 @@ private:
     if (tile.getDroppedDims().any())
       return tile.emitOpError("must keep all dimensions");
     for (int64_t dim = 0; dim < tile.getType().getRank(); ++dim) {
-      std::optional<Offsets> offsets = getOffsets(tile.getMixedOffsets()[dim]);
+      std::optional<TileOffset::Range> offsets =
+          getOffsets(tile.getMixedOffsets()[dim]);
       int64_t size = tile.getType().getDimSize(dim);
       if (!offsets || getConstantIntValue(tile.getMixedStrides()[dim]) != 1)
         return tile.emitOpError()
@@ -207,10 +191,10 @@ private:
     auto tile = operand.getDefiningOp<memref::SubViewOp>();
     if (!tile)
       return true;
-    std::optional<Offsets> offsets = getOffsets(tile.getMixedOffsets()[dim]);
-    bool dense = offsets->step == 0 || high - low + 1 >= offsets->step;
-    low += offsets->first;
-    high += offsets->last;
+    TileOffset::Range offsets = *getOffsets(tile.getMixedOffsets()[dim]);
+    bool dense = offsets.step == 0 || high - low + 1 >= offsets.step;
+    low += offsets.first;
+    high += offsets.last;
     return dense;
   }
 
@@ -220,8 +204,8 @@ private:
                                   memref::AllocOp alloc) {
     for (memref::SubViewOp written : writtenTiles.lookup(alloc))
       for (auto [dim, offset] : llvm::enumerate(written.getMixedOffsets())) {
-        std::optional<Offsets> offsets = getOffsets(offset);
-        if (!offsets->loop || !offsets->loop->isAncestor(op))
+        scf::ForOp loop = getTileOffset(offset)->loop;
+        if (!loop || !loop->isAncestor(op))
           continue;
         auto read = operand.get().getDefiningOp<memref::SubViewOp>();
         if (read && read.getMixedOffsets()[dim] == offset &&

@@ -172,6 +172,7 @@ def attentions(rng):
         (64, 512, 4, 0),
         (70, 256, 2, 1),
         (3, 192, 3, 0),
+        (63, 450, 3, 1),
     ]:
         case = Case(f"attention {rows} {columns} by {tiles}, causal {causal}", 2.0**-7)
         q = rng.standard_normal((1, 2, rows, 64))

@@ -22,7 +22,8 @@ constexpr llvm::StringLiteral kDimNamesAttrName = "spyre_graph.dim_names";
 constexpr llvm::StringLiteral kHintsAttrName = "spyre_graph.hints";
 
 /// Of an operation, with names resolved: an array of i64 arrays [scope, loop
-/// dimension or -1, tiles], outermost first. An empty one keeps it whole.
+/// dimension or -1, tiles], outermost first; a fourth number is what tiles must
+/// be a multiple of. An empty array keeps it whole.
 constexpr llvm::StringLiteral kTileHintsAttrName = "spyre_graph.tile_hints";
 
 /// Of an operation under tile loops: the hints that would tile it so again.

@@ -11,32 +11,50 @@ namespace mlir::spyre_graph {
 /// How a reduction is computed part by part: an accumulator starts from the
 /// identity, takes in what each part of the iterations gives, and becomes the
 /// result at the end, rounded once. Sums and products are accumulated in fp32.
+///
+/// The index of an extremum (argmax, argmin) has two more accumulators: the
+/// extremum so far, and the index at which the current part starts. As in the
+/// whole, the first of equal elements wins, and NaN over every number; so parts
+/// must come in order, and be parts of the outermost dimension reduced.
 class PartialReduction {
 public:
   /// Nothing if parts of the operation's result cannot be combined.
   static std::optional<PartialReduction> get(SpyreOpInterface op);
 
-  /// The accumulator of a result of this type; it has the same layout.
-  RankedTensorType getAccumulatorType(RankedTensorType result);
+  /// Whether the operation finds the index of an extremum.
+  bool isIndex();
+  /// Whether parts along this loop dimension can be combined.
+  bool canCut(unsigned loopDim);
+  /// The accumulators of a result of this type; they have the same layout. The
+  /// first becomes the result.
+  SmallVector<RankedTensorType> getAccumulatorTypes(RankedTensorType result);
   /// Whether the accumulator is the result in the end, as it stands.
   bool isResult(RankedTensorType result);
-  /// An accumulator that nothing has been added to. Maxima and minima of
-  /// floating-point numbers start from a finite number below (above) all others
-  /// if `isFinite`.
-  Value createIdentity(OpBuilder &b, RankedTensorType type,
-                       bool isFinite = false);
-  /// What a part gives: the operation without its epilogue. `ins` are tiles of
-  /// all inputs.
-  Value createPart(OpBuilder &b, ValueRange ins, RankedTensorType type,
-                   ArrayRef<int64_t> extents);
-  /// Takes a part in, in the accumulator's memory.
-  Value createCombine(OpBuilder &b, Value accumulator, Value part);
+  /// Accumulators, of a result of this type, that nothing has been added to.
+  /// Maxima and minima of floating-point numbers start from a finite number
+  /// below (above) all others if `isFinite`.
+  SmallVector<Value> createIdentity(OpBuilder &b, RankedTensorType result,
+                                    bool isFinite = false);
+  /// What a part gives to the accumulators: the operation without its epilogue.
+  /// `ins` are tiles of all inputs.
+  SmallVector<Value> createPart(OpBuilder &b, ValueRange ins,
+                                ValueRange accumulators,
+                                ArrayRef<int64_t> extents);
+  /// Takes in a part of `count` iterations, in the accumulators' memory.
+  SmallVector<Value> createCombine(OpBuilder &b, ValueRange accumulators,
+                                   ValueRange parts, int64_t count);
   /// The result, written to `init`. `ins` as in createPart.
   Value createResult(OpBuilder &b, Value accumulator, ValueRange ins,
                      Value init);
 
 private:
   explicit PartialReduction(SpyreOpInterface op) : op(op) {}
+
+  Value createPartOf(OpBuilder &b, StringRef name, ValueRange ins,
+                     RankedTensorType type, ArrayRef<int64_t> extents);
+  SmallVector<Value> createIndexCombine(OpBuilder &b, ValueRange accumulators,
+                                        ValueRange parts, int64_t count);
+  Value createFirst(OpBuilder &b, RankedTensorType type, bool isFinite);
 
   SpyreOpInterface op;
 };

@@ -101,16 +101,21 @@ def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
     loop dimension that runs over a named dimension of an operand, or over one
     component of a flattened one, has its name, and hands it to the result.
     Views have been folded into index maps before, so names pass through them.
+    Where a loop runs over a flattened dimension, the outermost component can
+    be cut: into tiles of the loop that are multiples of the others.
     `spyre_graph.hints` of an operation becomes `spyre_graph.tile_hints` and
     `spyre_graph.work_division_hint`, which the later passes obey or reject; an
     operation that lacks a dimension ignores the hint.
 
     Constraints:
-    - SG-HINT-C1: some operation under a hint has the dimension that it names.
+    - SG-HINT-C1: some operation under a hint has the dimension that it names,
+      not only inside of larger steps of a loop.
     - SG-HINT-C2: `spyre_graph.dim_names` gives each dimension names whose sizes
       multiply to its extent, or none.
     - SG-HINT-C3: a hint is `{scope, dim, tiles}`, `{dim, work_div}` or
       `{named_dims}`, its number positive.
+    - SG-HINT-C4: slices of a component of a flattened dimension, which a loop
+      runs over as a whole, are equal.
   }];
   let statistics = [
     Statistic<"numResolved", "resolved", "Operations whose hints were resolved">,
@@ -130,12 +135,18 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     Operations that share large intermediates form a group. A loop dimension of
     one of them is followed through the tensors that they hand on; every
     operation of the group must have it as a dimension that selects whole slices
-    of its operands. Updates of tensors in place, scans, argmax and argmin along
-    it, and operations that compute with its index are not cut. Of the
+    of its operands. Updates of tensors in place, scans along it, and operations
+    that compute with its index are not cut. Of the
     dimensions (or pairs of dimensions) that can be cut, and the numbers of
     equal tiles of whole sticks for which all live intermediates fit and no core
     idles, the one that saves most time under the device's cost model is taken,
     if any saves time: tiles pay with reading again, for each, what is not cut.
+    If no number divides the extent into tiles that fit, the last tile is
+    smaller: it is computed after the loop over the others.
+
+    A view between two operations may flatten dimensions or take them apart. A
+    loop over heads and one over heads x width are then cut together, at
+    multiples of the width.
 
     Tiles are `tensor.extract_slice` and `tensor.insert_slice` whose offset is
     the induction variable: after bufferization, address arithmetic on device
@@ -144,11 +155,12 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
 
     A reduction along the dimension (the K of a matmul, a sum, a maximum)
     accumulates from tile to tile, sums in fp32, and is rounded once at the end;
-    what needs its result comes after the loop, which must be the innermost. An
-    exponential of x - max(x) along the dimension of which only sums are needed
-    stays in the loop: it subtracts the maximum so far, and each time that
-    grows, the sums are rescaled. Attention over many keys then never has all
-    scores of a row. SuperDSC has no such loops.
+    an argmax keeps the largest element so far beside its index. What needs the
+    result comes after the loop, which must be the innermost. An exponential of
+    x - max(x) along the dimension of which only sums are needed stays in the
+    loop: it subtracts the maximum so far, and each time that grows, the sums
+    are rescaled. Attention over many keys then never has all scores of a row.
+    SuperDSC has no such loops.
 
     Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
     hint a loop, before any group is chosen. Those that reduce the dimension and
@@ -157,9 +169,10 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     the hints that would tile it so again as `spyre_graph.tiling`.
 
     Constraints:
-    - SG-TILE-HINT-C1: the number of tiles divides the extent into whole sticks.
+    - SG-TILE-HINT-C1: as many tiles of whole sticks, equal but for the last,
+      are filled.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
-      dimension or does not depend on it. With `superdsc-compatible`, a change
+      dimension, once, or does not depend on it. With `superdsc-compatible`, a change
       of stick can be cut only between operations of the loop.
     - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost.
   }];

@@ -1,0 +1,33 @@
+//===- TileOffset.h - Where a tile starts -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_TILEOFFSET_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_TILEOFFSET_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::spyre_graph {
+
+/// The coordinate, in elements, at which a tile starts along one dimension: a
+/// number, or `factor` times the induction variable of `loop`.
+struct TileOffset {
+  int64_t number = 0;
+  scf::ForOp loop;
+  int64_t factor = 1;
+
+  struct Range {
+    int64_t first, last, step;
+  };
+  /// Its values over all iterations, `last` included; `last` is before `first`
+  /// if there are none. `step` is 0 for a number. Nothing if the loop has no
+  /// constant bounds.
+  std::optional<Range> getRange() const;
+};
+
+/// Nothing for other offsets than these.
+std::optional<TileOffset> getTileOffset(OpFoldResult offset);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_TILEOFFSET_H

@@ -1,0 +1,52 @@
+//===- TileOffset.cpp - Where a tile starts ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+std::optional<TileOffset> spyre_graph::getTileOffset(OpFoldResult offset) {
+  if (std::optional<int64_t> number = getConstantIntValue(offset))
+    return TileOffset{*number, nullptr, 1};
+  auto value = cast<Value>(offset);
+  int64_t factor = 1;
+  if (auto product = value.getDefiningOp<arith::MulIOp>()) {
+    std::optional<int64_t> constant = getConstantIntValue(product.getRhs());
+    if (!constant || *constant < 1)
+      return std::nullopt;
+    factor = *constant;
+    value = product.getLhs();
+  }
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument
+                  ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp())
+                  : scf::ForOp();
+  if (!loop || loop.getInductionVar() != argument)
+    return std::nullopt;
+  return TileOffset{0, loop, factor};
+}
+
+std::optional<TileOffset::Range> TileOffset::getRange() const {
+  if (!loop)
+    return Range{number, number, 0};
+  auto low = getConstantIntValue(scf::ForOp(loop).getLowerBound()),
+       high = getConstantIntValue(scf::ForOp(loop).getUpperBound()),
+       step = getConstantIntValue(scf::ForOp(loop).getStep());
+  Range range;
+  if (!low || !high || !step || *step < 1 ||
+      llvm::MulOverflow(*low, factor, range.first) ||
+      llvm::MulOverflow(*step, factor, range.step))
+    return std::nullopt;
+  int64_t steps =
+      *high <= *low ? -1 : llvm::divideCeilSigned(*high - *low, *step) - 1;
+  int64_t distance;
+  if (llvm::MulOverflow(steps, range.step, distance) ||
+      llvm::AddOverflow(range.first, distance, range.last))
+    return std::nullopt;
+  return range;
+}

@@ -1,0 +1,266 @@
+//===- TileHints.cpp - Tiles that users ask for -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "TileHints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SmallSet.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
+
+namespace {
+
+/// One loop that an operation's hints ask for.
+struct TileHint {
+  int64_t scope;
+  /// -1 if the operation does not have the dimension.
+  int64_t loopDim;
+  int64_t numTiles;
+  /// What tiles must be a multiple of: components of a flattened dimension.
+  int64_t multiple = 1;
+};
+
+class HintReader {
+public:
+  HintReader(Block &block, bool superdscCompatible,
+             function_ref<void(const OpGroup &, const Tiling &)> build)
+      : block(block), superdscCompatible(superdscCompatible), build(build) {}
+
+  FailureOr<HintedTilings> run() {
+    // Operations under the same scopes, whatever lies between them.
+    llvm::MapVector<ArrayAttr, OpGroup> groups;
+    for (Operation &op : block)
+      if (auto attribute = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
+        FailureOr<ArrayAttr> scopes = read(&op, attribute);
+        if (failed(scopes))
+          return failure();
+        if (scopes->empty())
+          result.whole.insert(&op);
+        else
+          groups[*scopes].insert(&op);
+      }
+    for (auto &[scopes, members] : groups)
+      if (failed(obey(scopes.size(), members)))
+        return failure();
+    for (Operation *op : result.whole)
+      op->removeAttr(kTileHintsAttrName);
+    return std::move(result);
+  }
+
+private:
+  /// The scopes and counts, which operations of one group have in common.
+  FailureOr<ArrayAttr> read(Operation *op, ArrayAttr attribute) {
+    SmallVector<Attribute> scopes;
+    SmallVector<TileHint, 2> &own = hints[op];
+    Builder builder(op->getContext());
+    for (Attribute hint : attribute) {
+      auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
+      if (!numbers || numbers.size() < 3 || numbers.size() > 4 ||
+          numbers.asArrayRef().back() < 1) {
+        op->emitOpError() << kTileHintsAttrName
+                          << " must hold arrays [scope, loop dimension, tiles] "
+                             "or [scope, loop dimension, tiles, multiple], but "
+                             "found "
+                          << hint;
+        return failure();
+      }
+      own.push_back({numbers[0], numbers[1], numbers[2],
+                     numbers.size() > 3 ? numbers[3] : 1});
+      scopes.push_back(builder.getDenseI64ArrayAttr({numbers[0], numbers[2]}));
+      result.nextScope = std::max(result.nextScope, numbers[0] + 1);
+    }
+    return builder.getArrayAttr(scopes);
+  }
+
+  LogicalResult obey(unsigned numLevels, OpGroup &members) {
+    removeReduced(members);
+    if (members.empty())
+      return success();
+    OpGroup group = closeGroup(members);
+    std::vector<TileLevel> levels;
+    for (unsigned depth = 0; depth < numLevels; ++depth) {
+      FailureOr<std::optional<TileLevel>> level = getHinted(group, depth);
+      if (failed(level))
+        return failure();
+      if (*level)
+        levels.push_back(std::move(**level));
+    }
+    for (Operation *op : group) {
+      op->removeAttr(kTileHintsAttrName);
+      hints.erase(op);
+    }
+    if (levels.empty())
+      return success();
+    if (failed(checkDistinct(group, levels)))
+      return failure();
+    // SG-TILE-HINT-C2
+    if (Operation *op =
+            superdscCompatible ? findPartialRestickify(group, levels) : nullptr)
+      return op->emitOpError("changes the stick of a part of a tensor, which "
+                             "SuperDSC cannot say");
+    result.tilings.push_back({group, Tiling{levels}});
+    build(group, result.tilings.back().second);
+    return success();
+  }
+
+  /// SG-TILE-HINT-C2: no loop is cut twice.
+  static LogicalResult checkDistinct(const OpGroup &group,
+                                     ArrayRef<TileLevel> levels) {
+    for (Operation *op : group) {
+      llvm::SmallSet<unsigned, 4> dims;
+      for (const TileLevel &level : levels)
+        if (auto known = level.loopDims.find(op);
+            known != level.loopDims.end() && !dims.insert(known->second).second)
+          return op->emitOpError()
+                 << "loop dimension " << known->second
+                 << " is cut by two hints, which must be one, with the product "
+                    "of their numbers of tiles";
+    }
+    return success();
+  }
+
+  /// A hinted dimension, and its depth, that an operation reduces.
+  struct ReducedHint {
+    int64_t loopDim;
+    unsigned depth;
+  };
+
+  std::optional<ReducedHint> getReducedHint(SpyreOpInterface op) {
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    for (auto [depth, hint] : llvm::enumerate(hints.find(op)->second))
+      if (hint.loopDim >= 0 &&
+          hint.loopDim < static_cast<int64_t>(kinds.size()) &&
+          kinds[hint.loopDim] != utils::IteratorType::parallel)
+        return ReducedHint{hint.loopDim, static_cast<unsigned>(depth)};
+    return std::nullopt;
+  }
+
+  /// Takes out the operations that reduce a dimension which the hints cut, if
+  /// they cannot accumulate in the loop. They then run on the whole, outside
+  /// of it, as does an operation that other tiled ones need a result of.
+  void removeReduced(OpGroup &members) {
+    SmallVector<std::pair<Operation *, ReducedHint>> reducing;
+    for (Operation *op : members)
+      if (auto hint = getReducedHint(cast<SpyreOpInterface>(op)))
+        reducing.push_back({op, *hint});
+    if (reducing.empty())
+      return;
+    OpGroup group = closeGroup(members);
+    std::string reason = "SuperDSC has no loops that accumulate";
+    bool accumulates = !superdscCompatible && llvm::all_of(group, isDeviceOp);
+    for (auto [op, hint] : reducing) {
+      auto spyreOp = cast<SpyreOpInterface>(op);
+      if (accumulates && hint.depth + 1 != hints.find(op)->second.size()) {
+        reason = "only the innermost loop accumulates";
+        accumulates = false;
+      }
+      accumulates =
+          accumulates && getTileLevel(group, spyreOp, hint.loopDim, reason);
+    }
+    if (accumulates)
+      return;
+    for (auto [op, hint] : reducing) {
+      remark::missed(
+          op->getLoc(),
+          remark::RemarkOpts::name("outside-hint")
+              .category("spyre-coarse-tiling")
+              .function(op->getParentOfType<func::FuncOp>().getName()))
+          << (op->getName().stripDialect() +
+              " runs on the whole, outside the hinted loop, because it "
+              "reduces loop dimension " +
+              Twine(hint.loopDim) +
+              ", which the hint cuts into tiles: " + reason)
+                 .str();
+      op->removeAttr(kTileHintsAttrName);
+      hints.erase(op);
+      members.remove(op);
+    }
+  }
+
+  /// The level that the hints at one depth ask for; none if no operation has
+  /// the dimension.
+  FailureOr<std::optional<TileLevel>> getHinted(const OpGroup &group,
+                                                unsigned depth) {
+    for (Operation *op : group) {
+      auto known = hints.find(op);
+      if (known == hints.end() || known->second[depth].loopDim < 0)
+        continue;
+      const TileHint &hint = known->second[depth];
+      auto seed = cast<SpyreOpInterface>(op);
+      // SG-TILE-HINT-C2
+      if (hint.loopDim >= static_cast<int64_t>(seed.getLoopExtents().size()))
+        return op->emitOpError()
+               << "has no loop dimension " << hint.loopDim << " to cut into "
+               << hint.numTiles << " tiles";
+      std::string reason;
+      std::optional<TileLevel> level =
+          llvm::all_of(group, isDeviceOp)
+              ? getTileLevel(group, seed, hint.loopDim, reason)
+              : std::nullopt;
+      if (!level)
+        return op->emitOpError()
+               << "loop dimension " << hint.loopDim << " cannot be cut into "
+               << hint.numTiles << " tiles: "
+               << (reason.empty() ? "something between the operations is no "
+                                    "device operation"
+                                  : reason);
+      level->granularity = std::lcm(level->granularity, hint.multiple);
+      level->multiple = hint.multiple;
+      level->scope = hint.scope;
+      if (failed(setTile(op, hint, *level)))
+        return failure();
+      // SG-TILE-HINT-C3
+      if (!level->reduced.empty() && depth + 1 != known->second.size())
+        return op->emitOpError()
+               << "loop dimension " << hint.loopDim << " is reduced by "
+               << level->reduced.front()->getName()
+               << ", so its loop must be the innermost";
+      return level;
+    }
+    return std::optional<TileLevel>();
+  }
+
+  /// SG-TILE-HINT-C1
+  static LogicalResult setTile(Operation *op, const TileHint &hint,
+                               TileLevel &level) {
+    if (std::optional<int64_t> tile = getTileExtent(level, hint.numTiles)) {
+      level.tile = *tile;
+      return success();
+    }
+    int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);
+    InFlightDiagnostic diagnostic =
+        op->emitOpError() << "loop dimension " << hint.loopDim << " of extent "
+                          << level.extent << " cannot be cut into "
+                          << hint.numTiles << " tiles";
+    if (level.granularity > 1)
+      diagnostic << " of multiples of " << level.granularity;
+    if (hint.numTiles < 1 || hint.numTiles > units)
+      return diagnostic << "; what fits is 1 to " << units;
+    // As many tiles as are filled by tiles of this extent, and one less.
+    int64_t perTile = llvm::divideCeilSigned(units, hint.numTiles);
+    return diagnostic << ": tiles of " << perTile * level.granularity
+                      << " are only " << llvm::divideCeilSigned(units, perTile)
+                      << ", smaller ones "
+                      << llvm::divideCeilSigned(units, perTile - 1);
+  }
+
+  Block &block;
+  bool superdscCompatible;
+  function_ref<void(const OpGroup &, const Tiling &)> build;
+  llvm::MapVector<Operation *, SmallVector<TileHint, 2>> hints;
+  HintedTilings result;
+};
+
+} // namespace
+
+FailureOr<HintedTilings> spyre_graph::obeyTileHints(
+    Block &block, bool superdscCompatible,
+    function_ref<void(const OpGroup &, const Tiling &)> build) {
+  return HintReader(block, superdscCompatible, build).run();
+}

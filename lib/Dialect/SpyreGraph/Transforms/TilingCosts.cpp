@@ -1,0 +1,258 @@
+//===- TilingCosts.cpp - What a tiling gains --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "TilingCosts.h"
+#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+static ShapedType typeOf(Value value) {
+  return cast<ShapedType>(value.getType());
+}
+
+static double bytesOf(ShapedType type, ArrayRef<int64_t> shape) {
+  return getLayout(type).getSizeInBytes(shape);
+}
+
+double spyre_graph::getWholeBytes(Value value) {
+  return bytesOf(typeOf(value), typeOf(value).getShape());
+}
+
+static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
+
+OpGroup spyre_graph::closeGroup(const OpGroup &larger) {
+  auto inOrder = [](Operation *a, Operation *b) {
+    return a->isBeforeInBlock(b);
+  };
+  auto [first, last] =
+      std::minmax_element(larger.begin(), larger.end(), inOrder);
+  llvm::SmallPtrSet<Operation *, 16> after, before;
+  for (Operation *op = *first;; op = op->getNextNode()) {
+    if (larger.contains(op) ||
+        llvm::any_of(op->getOperands(), [&](Value operand) {
+          return after.contains(operand.getDefiningOp());
+        }))
+      after.insert(op);
+    if (op == *last)
+      break;
+  }
+  SmallVector<Operation *> members;
+  for (Operation *op = *last;; op = op->getPrevNode()) {
+    bool isMember = larger.contains(op);
+    if (isMember || llvm::any_of(op->getUsers(), [&](Operation *user) {
+          return before.contains(user);
+        })) {
+      before.insert(op);
+      if (isMember || after.contains(op))
+        members.push_back(op);
+    }
+    if (op == *first)
+      break;
+  }
+  std::reverse(members.begin(), members.end());
+  return OpGroup(members.begin(), members.end());
+}
+
+std::optional<int64_t> spyre_graph::getTileExtent(const TileLevel &level,
+                                                  int64_t count) {
+  int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);
+  if (count < 1 || count > units)
+    return std::nullopt;
+  if (count == 1)
+    return level.extent;
+  int64_t unitsPerTile = llvm::divideCeilSigned(units, count);
+  if (llvm::divideCeilSigned(units, unitsPerTile) != count)
+    return std::nullopt;
+  return unitsPerTile * level.granularity;
+}
+
+SmallVector<int64_t> spyre_graph::getEqualTileExtents(const TileLevel &level) {
+  SmallVector<int64_t> extents;
+  for (int64_t count = 2; count <= std::min(level.extent, kMaxTiles); ++count)
+    if (level.extent % count == 0 &&
+        (level.extent / count) % level.granularity == 0)
+      extents.push_back(level.extent / count);
+  return extents;
+}
+
+//===----------------------------------------------------------------------===//
+// Changes of sticks
+//===----------------------------------------------------------------------===//
+
+static bool changesStick(SpyreOpInterface copy) {
+  SmallVector<int64_t> extents = copy.getLoopExtents();
+  SmallVector<AffineMap> maps = copy.getIndexingMaps();
+  auto laneOf = [&](unsigned operand) {
+    Type type = copy->getOperand(operand).getType();
+    LaneAccess lane = getLaneAccess(maps[operand], getLayout(type),
+                                    cast<ShapedType>(type).getShape(), extents);
+    return lane.kind == LaneAccess::Variable ? lane.dim : -1;
+  };
+  return laneOf(0) != laneOf(1);
+}
+
+Operation *spyre_graph::findPartialRestickify(const OpGroup &group,
+                                              ArrayRef<TileLevel> levels) {
+  auto isTiledHere = [&](Operation *op) {
+    return op && group.contains(op) && isTiled(op, levels);
+  };
+  for (Operation *op : group) {
+    if (!isa<IdentityOp, RestickifyOp>(op) || !isTiled(op, levels) ||
+        !changesStick(cast<SpyreOpInterface>(op)))
+      continue;
+    OpOperand &in = op->getOpOperand(0);
+    bool readsPart =
+        ArrayRef(getTileShape(in, levels)) != typeOf(in.get()).getShape();
+    if ((readsPart && !isTiledHere(in.get().getDefiningOp())) ||
+        llvm::none_of(op->getUsers(), isTiledHere))
+      return op;
+  }
+  return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Costs
+//===----------------------------------------------------------------------===//
+
+bool TilingCosts::isTooLarge(SpyreOpInterface op) const {
+  return getWholeBytes(op.getSpyreInit()) > lxBytes * cores;
+}
+
+/// Whether the result is in device memory without tiling, where its users
+/// read it: because it is too large or because it leaves the function.
+bool TilingCosts::isInDeviceMemory(SpyreOpInterface op) const {
+  return isTooLarge(op) || !llvm::all_of(op->getUsers(), isDeviceOp);
+}
+
+/// Of all accumulators of a reduction.
+static double getAccumulatorBytes(SpyreOpInterface op,
+                                  ArrayRef<TileLevel> levels) {
+  OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+  SmallVector<int64_t> shape = getTileShape(init, levels);
+  double bytes = 0;
+  for (RankedTensorType type : PartialReduction::get(op)->getAccumulatorTypes(
+           cast<RankedTensorType>(init.get().getType())))
+    bytes += bytesOf(type, shape);
+  return bytes;
+}
+
+/// Slices of an operation that different cores can work on.
+static int64_t getParallelism(SpyreOpInterface op, ArrayRef<int64_t> extents) {
+  int64_t units = 1;
+  for (auto [extent, granularity, kind] :
+       llvm::zip_equal(extents, getSliceGranularity(op), op.getLoopKinds()))
+    if (kind == utils::IteratorType::parallel)
+      units *= llvm::divideCeilSigned(extent, granularity);
+  return units;
+}
+
+bool TilingCosts::keepsCoresBusy(const OpGroup &group,
+                                 ArrayRef<TileLevel> levels) const {
+  return llvm::all_of(group, [&](Operation *op) {
+    auto spyreOp = cast<SpyreOpInterface>(op);
+    return !isTiled(op, levels) ||
+           getParallelism(spyreOp, getTileExtents(spyreOp, levels)) >=
+               std::min(cores,
+                        getParallelism(spyreOp, spyreOp.getLoopExtents()));
+  });
+}
+
+bool TilingCosts::fits(const OpGroup &group, ArrayRef<TileLevel> levels) const {
+  return getLiveBytesPerCore(group, levels) <= lxBytes;
+}
+
+/// Greatest sum of the tile buffers that are live together, per core.
+double TilingCosts::getLiveBytesPerCore(const OpGroup &group,
+                                        ArrayRef<TileLevel> levels) const {
+  DenseMap<Operation *, int64_t> position;
+  int64_t next = 0;
+  for (Operation *op : group)
+    position[op] = next++;
+  std::vector<double> change(next + 1, 0.0);
+  double accumulators = 0;
+  for (Operation *op : group) {
+    // The accumulator, and what the current tile adds to it.
+    if (isReduced(op, levels)) {
+      accumulators +=
+          2 * getAccumulatorBytes(cast<SpyreOpInterface>(op), levels);
+      continue;
+    }
+    int64_t last = -1;
+    for (Operation *user : op->getUsers())
+      if (auto known = position.find(user); known != position.end())
+        last = std::max(last, known->second);
+    if (last < 0 || !isTiled(op, levels))
+      continue;
+    OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+    double bytes = bytesOf(typeOf(init.get()), getTileShape(init, levels));
+    change[position[op]] += bytes;
+    change[last + 1] -= bytes;
+  }
+  double live = accumulators, greatest = accumulators;
+  for (double bytes : change) {
+    live += bytes;
+    greatest = std::max(greatest, live);
+  }
+  return greatest / cores;
+}
+
+void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
+  ArrayRef<TileLevel> levels = tiling.levels;
+  double numTiles = 1;
+  for (const TileLevel &level : levels)
+    numTiles *= level.getNumTiles();
+  double saved = 0, waits = 0, accumulated = 0;
+  llvm::SmallPtrSet<Operation *, 8> written;
+  for (Operation *op : group) {
+    if (!isTiled(op, levels))
+      continue;
+    auto spyreOp = cast<SpyreOpInterface>(op);
+    double whole = getWholeBytes(spyreOp.getSpyreInit());
+    bool readsTwice = false;
+    // What accumulates is read and written once per tile, in LX; an index needs
+    // the extremum as well, from the same elements.
+    if (isReduced(op, levels)) {
+      accumulated += 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
+      readsTwice = PartialReduction::get(spyreOp)->isIndex();
+    }
+    int64_t reads = 0, readsOutside = 0;
+    bool isUsedOutside = false;
+    for (Operation *user : op->getUsers()) {
+      bool isInside = group.contains(user) && isTiled(user, levels);
+      isUsedOutside |= !isInside;
+      reads += isDeviceOp(user);
+      readsOutside += isDeviceOp(user) && !isInside;
+    }
+    if (isInDeviceMemory(spyreOp))
+      saved += whole * (1 + reads);
+    else if (isReduced(op, levels))
+      isUsedOutside = false;
+    if (isUsedOutside)
+      saved -= whole * (1 + readsOutside);
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
+      if (spyreOp.isDpsInit(&operand) ||
+          (producer && group.contains(producer) && isTiled(producer, levels)))
+        continue;
+      double bytes = getWholeBytes(operand.get());
+      bool wasInLX = producer && !isInDeviceMemory(producer);
+      if (!wasInLX)
+        saved += bytes;
+      else if (written.insert(producer).second)
+        saved -= bytes;
+      saved -=
+          (readsTwice ? 2 : 1) *
+          std::max(bytes, numTiles * bytesOf(typeOf(operand.get()),
+                                             getTileShape(operand, levels)));
+      waits += numTiles - 1;
+    }
+  }
+  tiling.savedBytes = saved;
+  tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
+                        waits * spec.transferSetupSeconds -
+                        ::spyre::lxSeconds(accumulated / cores, spec);
+}
