@@ -19,6 +19,9 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 /// Whether `expr` is `factor` x `loopDim` + others in [0, factor).
 static std::optional<int64_t>
 getLeadingFactor(AffineExpr expr, unsigned loopDim, ArrayRef<int64_t> extents) {
+  // The usual case; the caller knows that it is this loop.
+  if (isa<AffineDimExpr>(expr))
+    return 1;
   SimpleAffineExprFlattener flattener(extents.size(), /*numSymbols=*/0);
   if (failed(flattener.walkPostOrder(expr)) || !flattener.localExprs.empty())
     return std::nullopt;
