@@ -19,6 +19,9 @@ using Value = LayoutProblem::Value;
 
 constexpr unsigned kReferenceWidth = 64;
 
+/// As many as a character of Seen can tell apart.
+constexpr size_t kMaxChoices = 1 << 16;
+
 [[noreturn]] void fail(size_t value, const std::string &what) {
   throw Error("value " + std::to_string(value) + " of a layout problem " +
               what);
@@ -29,6 +32,8 @@ void verify(const LayoutProblem &problem) {
     const Value &value = problem.values[number];
     if (value.prices.empty())
       fail(number, "has no choice");
+    if (value.prices.size() > kMaxChoices)
+      fail(number, "has more than " + std::to_string(kMaxChoices) + " choices");
     for (const LayoutProblem::Use &use : value.uses) {
       if (use.value >= number)
         fail(number, "uses a value that is made later");
@@ -83,16 +88,13 @@ public:
   }
 
 private:
-  /// What is seen of a value that is still used.
-  struct Live {
-    unsigned choice;
-    /// Copies made so far.
-    std::vector<bool> copies;
-  };
+  /// What later values see: of each live value the choice, then for each of its
+  /// copies whether it has been made. Equal states have equal ones.
+  using Seen = std::u16string;
+
   struct State {
     int64_t price = 0;
-    /// Of the values in `live`, in order.
-    std::vector<Live> seen;
+    Seen seen;
     int link = -1;
   };
   /// The choices that led to a state.
@@ -100,55 +102,57 @@ private:
     unsigned choice;
     int previous;
   };
+  /// A value that later ones use, and where it stands in `Seen`.
+  struct Live {
+    size_t value, begin, length;
+  };
+
+  /// A value with one choice and no copies is the same in all states.
+  size_t getLength(const Value &value) const {
+    bool isFixed = value.prices.size() == 1 && value.copyPrices.empty();
+    return isFixed ? 0 : 1 + value.copyPrices.size();
+  }
 
   void extend(size_t number) {
     const Value &value = problem.values[number];
-    // Where the values used stand among the live ones.
-    std::vector<size_t> positions;
-    for (const LayoutProblem::Use &use : value.uses)
-      positions.push_back(
-          std::lower_bound(live.begin(), live.end(), use.value) - live.begin());
-    std::vector<size_t> kept;
-    for (size_t position = 0; position < live.size(); ++position)
-      if (lastUse[live[position]] > number)
-        kept.push_back(position);
-    bool staysLive = lastUse[number] > number;
+    // Where the values used stand, if anywhere.
+    std::vector<const Live *> used;
+    for (const LayoutProblem::Use &use : value.uses) {
+      auto place = std::lower_bound(
+          live.begin(), live.end(), use.value,
+          [](const Live &a, size_t other) { return a.value < other; });
+      bool isFound = place != live.end() && place->value == use.value;
+      used.push_back(isFound ? &*place : nullptr);
+    }
+    // From the back, so that places before it stay where they are.
+    std::vector<Live> ended;
+    for (size_t place = live.size(); place-- > 0;)
+      if (lastUse[live[place].value] <= number)
+        ended.push_back(live[place]);
+    bool staysLive = lastUse[number] > number && getLength(value) != 0;
 
     std::vector<State> next;
-    std::unordered_map<std::string, size_t> known;
-    std::vector<Live> seen;
+    std::unordered_map<Seen, size_t> known;
     for (const State &state : states) {
       for (unsigned choice = 0; choice < value.prices.size(); ++choice) {
-        int64_t price = add(state.price, value.prices[choice]);
-        seen = state.seen;
-        for (size_t use = 0; use < value.uses.size(); ++use) {
-          Live &used = seen[positions[use]];
-          const Way &way =
-              value.uses[use].ways[used.choice * value.prices.size() + choice];
-          price = add(price, way.price);
-          if (way.copy == LayoutProblem::kNoCopy || used.copies[way.copy])
-            continue;
-          used.copies[way.copy] = true;
-          price =
-              add(price,
-                  problem.values[value.uses[use].value].copyPrices[way.copy]);
-        }
-        if (price >= LayoutProblem::kImpossible)
-          continue;
         State extended;
-        extended.price = price;
-        for (size_t position : kept)
-          extended.seen.push_back(std::move(seen[position]));
-        if (staysLive)
-          extended.seen.push_back(
-              {choice, std::vector<bool>(value.copyPrices.size())});
+        extended.seen = state.seen;
+        extended.price = add(add(state.price, value.prices[choice]),
+                             use(value, choice, used, extended.seen));
+        if (extended.price >= LayoutProblem::kImpossible)
+          continue;
+        for (const Live &last : ended)
+          extended.seen.erase(last.begin, last.length);
+        if (staysLive) {
+          extended.seen.push_back(static_cast<char16_t>(choice));
+          extended.seen.append(value.copyPrices.size(), u'\0');
+        }
         extended.link = static_cast<int>(links.size());
         links.push_back({choice, state.link});
         if (isMerging) {
-          auto [place, isNew] =
-              known.try_emplace(getKey(extended.seen), next.size());
+          auto [place, isNew] = known.try_emplace(extended.seen, next.size());
           if (!isNew) {
-            if (price < next[place->second].price)
+            if (extended.price < next[place->second].price)
               next[place->second] = std::move(extended);
             continue;
           }
@@ -156,17 +160,44 @@ private:
         next.push_back(std::move(extended));
       }
     }
-    std::vector<size_t> stillLive;
-    for (size_t position : kept)
-      stillLive.push_back(live[position]);
-    if (staysLive)
-      stillLive.push_back(number);
-    live = std::move(stillLive);
+    renumberLive(number, staysLive);
     isProven &= next.size() <= width;
     // The plain beam is always in order, as the reference's is.
     if (!isMerging || next.size() > width)
       keepCheapest(next);
     states = std::move(next);
+  }
+
+  /// The price of all uses by a choice of `value`; notes the copies made.
+  int64_t use(const Value &value, unsigned choice,
+              const std::vector<const Live *> &used, Seen &seen) const {
+    int64_t price = 0;
+    for (size_t number = 0; number < value.uses.size(); ++number) {
+      const LayoutProblem::Use &use = value.uses[number];
+      size_t usedChoice = used[number] ? seen[used[number]->begin] : 0;
+      const Way &way = use.ways[usedChoice * value.prices.size() + choice];
+      price = add(price, way.price);
+      if (way.copy == LayoutProblem::kNoCopy)
+        continue;
+      char16_t &isMade = seen[used[number]->begin + 1 + way.copy];
+      if (!isMade)
+        price = add(price, problem.values[use.value].copyPrices[way.copy]);
+      isMade = 1;
+    }
+    return price;
+  }
+
+  void renumberLive(size_t number, bool staysLive) {
+    std::vector<Live> still;
+    size_t begin = 0;
+    for (const Live &value : live)
+      if (lastUse[value.value] > number) {
+        still.push_back({value.value, begin, value.length});
+        begin += value.length;
+      }
+    if (staysLive)
+      still.push_back({number, begin, getLength(problem.values[number])});
+    live = std::move(still);
   }
 
   /// Sorts by price, of equal ones the earlier first.
@@ -184,24 +215,13 @@ private:
     found = std::move(kept);
   }
 
-  static std::string getKey(const std::vector<Live> &seen) {
-    std::string key;
-    for (const Live &value : seen) {
-      key += std::to_string(value.choice);
-      for (bool made : value.copies)
-        key += made ? 'y' : 'n';
-      key += ' ';
-    }
-    return key;
-  }
-
   const LayoutProblem &problem;
   size_t width;
   bool isMerging;
   bool isProven = true;
   std::vector<size_t> lastUse;
-  /// Values that later ones use, ascending.
-  std::vector<size_t> live;
+  /// Ascending.
+  std::vector<Live> live;
   std::vector<State> states;
   std::vector<Link> links;
 };

@@ -38,6 +38,10 @@ public:
     step = 0;
     for (const Buffer &buffer : buffers)
       step = std::gcd(step, buffer.size);
+    // Buffers come in the order in which their lives begin.
+    for (size_t i = 0; i < buffers.size(); i += kBuffersPerPeriod)
+      periods.push_back(buffers[i].lower);
+    placed.resize(periods.size());
   }
 
   /// First fit in several orders, until one is not higher than `target`.
@@ -116,27 +120,32 @@ private:
   /// Places each buffer at the lowest offset that is free during its life.
   void tryOrder(const std::vector<size_t> &order, int64_t target) {
     std::vector<int64_t> found(buffers.size());
-    // By offset.
-    placed.clear();
+    for (std::vector<Slot> &slots : placed)
+      slots.clear();
     for (size_t i : order) {
       const Buffer &buffer = buffers[i];
+      size_t first = getPeriod(buffer.lower),
+             last = getPeriod(buffer.upper - 1);
       int64_t offset = 0;
-      for (const Slot &slot : placed) {
-        if (slot.offset >= offset + buffer.size)
-          break;
-        if (slot.lower < buffer.upper && buffer.lower < slot.upper)
-          offset = std::max(offset, slot.end);
+      // A higher offset may be taken in the periods before.
+      for (size_t period = first, numFree = 0; numFree <= last - first;
+           period = period == last ? first : period + 1) {
+        int64_t higher = raise(offset, buffer, placed[period]);
+        numFree = higher == offset ? numFree + 1 : 1;
+        offset = higher;
       }
       found[i] = offset;
       if (offset + buffer.size >= height && height > target &&
           height != std::numeric_limits<int64_t>::max())
         return;
       Slot slot{offset, offset + buffer.size, buffer.lower, buffer.upper};
-      placed.insert(std::upper_bound(placed.begin(), placed.end(), slot,
-                                     [](const Slot &a, const Slot &b) {
-                                       return a.offset < b.offset;
-                                     }),
-                    slot);
+      for (size_t period = first; period <= last; ++period)
+        placed[period].insert(
+            std::upper_bound(placed[period].begin(), placed[period].end(), slot,
+                             [](const Slot &a, const Slot &b) {
+                               return a.offset < b.offset;
+                             }),
+            slot);
     }
     take(found);
   }
@@ -144,7 +153,31 @@ private:
   struct Slot {
     int64_t offset, end, lower, upper;
   };
-  std::vector<Slot> placed;
+
+  /// The lowest offset from `offset` on that `slots`, in order, leave free.
+  static int64_t raise(int64_t offset, const Buffer &buffer,
+                       const std::vector<Slot> &slots) {
+    for (const Slot &slot : slots) {
+      if (slot.offset >= offset + buffer.size)
+        break;
+      if (slot.lower < buffer.upper && buffer.lower < slot.upper)
+        offset = std::max(offset, slot.end);
+    }
+    return offset;
+  }
+
+  /// The period of a time; what is before the first counts as in it.
+  size_t getPeriod(int64_t time) const {
+    size_t begun = std::upper_bound(periods.begin(), periods.end(), time) -
+                   periods.begin();
+    return std::max<size_t>(begun, 1) - 1;
+  }
+
+  /// Times are cut into periods, so that only buffers of about the same time
+  /// are compared: when each begins, and what is placed in it, by offset.
+  static constexpr size_t kBuffersPerPeriod = 32;
+  std::vector<int64_t> periods;
+  std::vector<std::vector<Slot>> placed;
   std::unique_ptr<SkylineSearch> skyline;
   unsigned numRuns = 0;
   int64_t maxNodes = kFirstNodes;

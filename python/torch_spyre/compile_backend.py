@@ -242,7 +242,9 @@ class _CompiledStep:
         owner: list[int],
     ) -> CompiledPart:
         importer = Importer()
-        arguments = [owner.index(i) for i in range(len(storages))]
+        # The first input of each storage.
+        first = {i: number for number, i in reversed(list(enumerate(owner)))}
+        arguments = [first[i] for i in range(len(storages))]
         values = [
             importer.add_storage(i, self.inputs[arguments[i]].name, spec)
             for i, spec in enumerate(storages)

@@ -32,7 +32,7 @@ public:
       int64_t numChoices = get(1, maxChoices);
       for (int64_t choice = 0; choice < numChoices; ++choice)
         value.prices.push_back(get(0, 20));
-      int64_t numCopies = get(1, 3);
+      int64_t numCopies = get(0, 3);
       for (int64_t copy = 0; copy < numCopies; ++copy)
         value.copyPrices.push_back(get(1, 60));
       int64_t numUses = number == 0 ? 0 : get(0, 3);
@@ -46,7 +46,7 @@ public:
              ++way) {
           int64_t kind = get(0, 19);
           int copy =
-              kind < 8
+              kind < 8 || used.copyPrices.empty()
                   ? LayoutProblem::kNoCopy
                   : static_cast<int>(get(
                         0, static_cast<int64_t>(used.copyPrices.size()) - 1));

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
 #include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -176,15 +177,21 @@ private:
         createDividedCopy(builder, loc, from, to);
       return success();
     };
+    // As runOneShotModuleBufferize(), but the attributes that the analysis read
+    // go in between: it drops them one argument after another, each time
+    // rebuilding those of all.
     bufferization::BufferizationState state;
-    if (failed(bufferization::runOneShotModuleBufferize(getOperation(), options,
-                                                        state)))
+    if (failed(
+            bufferization::insertTensorCopies(getOperation(), options, state)))
       return failure();
     getOperation().walk([](func::FuncOp func) {
       changeArgAttrs(func, [](BlockArgument, NamedAttrList &list) {
         list.erase(bufferization::BufferizationDialect::kWritableAttrName);
       });
     });
+    if (failed(
+            bufferization::bufferizeModuleOp(getOperation(), options, state)))
+      return failure();
     dropCarriedBuffers();
     // An argument that was updated in place is its own source, and so is a tile
     // that was computed in place.

@@ -464,6 +464,12 @@ private:
 
   /// What was decided, its price alone and that of the cheapest division.
   void emitRemark(SpyreOpInterface op) {
+    auto remark =
+        remark::analysis(op->getLoc(), remark::RemarkOpts::name("division")
+                                           .category("spyre-work-division")
+                                           .function(getOperation().getName()));
+    if (!remark)
+      return;
     SlicingNumbers numbers;
     WorkDivisionAttr chosen = op.getWorkDivision();
     double seconds =
@@ -481,10 +487,7 @@ private:
     os << "]: " << llvm::format("%.6e", seconds) << " s alone, the cheapest of "
        << all.candidates.size() << " " << llvm::format("%.6e", cheapest)
        << " s";
-    remark::analysis(op->getLoc(), remark::RemarkOpts::name("division")
-                                       .category("spyre-work-division")
-                                       .function(getOperation().getName()))
-        << text;
+    remark << text;
   }
 
   ::spyre::DeviceSpec spec;
