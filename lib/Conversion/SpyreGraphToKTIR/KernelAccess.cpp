@@ -127,7 +127,28 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
       .getResult();
 }
 
+LogicalResult KernelBuilder::loadUnchanged(ArrayRef<unsigned> stillToEnter) {
+  // Epilogues load what they need, some on one of several cores only.
+  unsigned numInputs = getInit() - op.getNumEpilogueInputs();
+  for (unsigned operand = 0; operand < numInputs; ++operand) {
+    SmallVector<unsigned> dims = getTileDims(operand);
+    bool isUnchanged = llvm::none_of(stillToEnter, [&](unsigned dim) {
+      return loops[dim].tile < loops[dim].chunk &&
+             llvm::is_contained(dims, dim);
+    });
+    if (isIndex(operand) || !isUnchanged || loaded.contains(operand))
+      continue;
+    FailureOr<Value> tile = load(operand);
+    if (failed(tile))
+      return failure();
+    loaded[operand] = *tile;
+  }
+  return success();
+}
+
 FailureOr<Value> KernelBuilder::load(unsigned operand) {
+  if (Value tile = loaded.lookup(operand))
+    return tile;
   FailureOr<Value> tile = buildAccessTile(operand);
   if (failed(tile))
     return failure();

@@ -45,7 +45,23 @@ private:
     OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
   };
 
+  /// Extents of sub-tiles and what they cost.
+  struct Tiling {
+    double seconds = 0;
+    int64_t numReductionCuts = 0, bytes = 0;
+    std::vector<int64_t> tiles;
+
+    bool operator<(const Tiling &other) const;
+  };
   LogicalResult chooseTiles();
+  Tiling makeTiling(std::vector<int64_t> tiles) const;
+  LogicalResult cut(Tiling &tiling) const;
+  void grow(Tiling &tiling) const;
+  SmallVector<unsigned> chooseOrder(ArrayRef<int64_t> tiles) const;
+  double getSeconds(ArrayRef<int64_t> tiles, ArrayRef<unsigned> order) const;
+  double getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
+                     ArrayRef<unsigned> order) const;
+  bool isStepped(unsigned dim) const;
   int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
   int64_t getGranularity(unsigned dim) const;
   void emitSlices();
@@ -60,7 +76,10 @@ private:
   SmallVector<unsigned> getTileDims(unsigned operand) const;
   bool isRepeatedReduction(unsigned dim) const;
   FailureOr<Value> buildAccessTile(unsigned operand);
+  /// The operand's tile, which may have been loaded before.
   FailureOr<Value> load(unsigned operand);
+  /// Loads what none of the loops over sub-tiles still to be entered changes.
+  LogicalResult loadUnchanged(ArrayRef<unsigned> stillToEnter);
   LogicalResult store(Value tile, unsigned operand);
   /// An undefined tile over loop dimensions `dims`.
   Value buildEmpty(ArrayRef<unsigned> dims, Type elementType);
@@ -115,6 +134,10 @@ private:
   ArrayRef<OperandStorage> storage;
   int64_t lxBytes;
   SmallVector<Loop> loops;
+  /// Of the loops over sub-tiles, outermost first; reductions last.
+  SmallVector<unsigned> order;
+  /// By operand, what was loaded outside the innermost loops.
+  DenseMap<unsigned, Value> loaded;
   SmallVector<AffineMap> maps;
   std::optional<spyre_graph::IndirectAccess> indirect;
   spyre_graph::Combiner combiner;

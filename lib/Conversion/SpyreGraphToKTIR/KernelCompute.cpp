@@ -120,8 +120,12 @@ KernelBuilder::getIteratedDims(ArrayRef<SmallVector<unsigned>> tileDims) const {
 LogicalResult KernelBuilder::buildPointwise() {
   SmallVector<std::pair<unsigned, scf::ForOp>> nest;
   SmallVector<Value> none;
-  for (unsigned dim = 0; dim < loops.size(); ++dim)
+  for (auto [place, dim] : llvm::enumerate(order)) {
+    if (loops[dim].tile < loops[dim].chunk &&
+        failed(loadUnchanged(ArrayRef(order).drop_front(place))))
+      return failure();
     nest.emplace_back(dim, enterTiles(dim, none));
+  }
 
   SmallVector<std::pair<Value, SmallVector<unsigned>>> ins;
   SmallVector<unsigned> inputOperands;

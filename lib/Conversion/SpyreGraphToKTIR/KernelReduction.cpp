@@ -184,9 +184,16 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
 LogicalResult KernelBuilder::buildReduction() {
   SmallVector<std::pair<unsigned, scf::ForOp>> nest;
   SmallVector<Value> none;
-  for (unsigned dim = 0; dim < loops.size(); ++dim)
+  bool isEmpty = llvm::any_of(loops, [](const Loop &loop) {
+    return loop.isReduction && loop.extent == 0;
+  });
+  for (auto [place, dim] : llvm::enumerate(order)) {
+    if (!isEmpty && loops[dim].tile < loops[dim].chunk &&
+        failed(loadUnchanged(ArrayRef(order).drop_front(place))))
+      return failure();
     if (!loops[dim].isReduction)
       nest.emplace_back(dim, enterTiles(dim, none));
+  }
 
   Type resultType = getElementType(getInit());
   SmallVector<unsigned> outDims = getTileDims(getInit());
@@ -200,9 +207,6 @@ LogicalResult KernelBuilder::buildReduction() {
     accumulators.push_back(
         buildFilled(outDims, builder.getI64IntegerAttr(kNoIndex)));
 
-  bool isEmpty = llvm::any_of(loops, [](const Loop &loop) {
-    return loop.isReduction && loop.extent == 0;
-  });
   if (!isEmpty) {
     FailureOr<SmallVector<Value>> accumulated = accumulate(accumulators);
     if (failed(accumulated))

@@ -7,6 +7,7 @@
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -250,7 +251,73 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     result.operandCosts.push_back(
         {seconds, getSlicingNumber(operand, candidate, coreStrides)});
   }
+  if (op.getUnit() == Unit::PT && result.numOperands > 2) {
+    OperandCost *costs = &result.operandCosts.back() + 1 - result.numOperands;
+    priceSubTiles(candidate, costs[0], costs[1]);
+  }
   result.candidates.push_back(candidate);
+}
+
+/// A core whose slice of a contraction does not fit its LX works on rows and
+/// columns of the result in sub-tiles, for which it loads the factors several
+/// times; few rows do not fill the matrix unit. In closed form what the kernel
+/// will do (KernelTiles.cpp): the number of rows at a time that takes least
+/// time, and as many columns as there is room for. Batches cut at no cost.
+void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
+                                   OperandCost &y) const {
+  double rows = 1, columns = 1, depth = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    bool inY = llvm::is_contained(operandDims[1], dim);
+    if (!maps.back().isFunctionOfDim(dim))
+      depth *= candidate.chunks[dim];
+    else if (inX != inY)
+      (inX ? rows : columns) *= candidate.chunks[dim];
+  }
+  // Of factors, of a result and its sum in fp32.
+  constexpr double kFactorBytes = 2, kResultBytes = 6;
+  const double stick = static_cast<double>(spec.stickBytes) / kFactorBytes;
+  const double room = static_cast<double>(spec.reservedLXBytes());
+  if (kFactorBytes * depth * (rows + columns) + kResultBytes * rows * columns <=
+      room)
+    return;
+  double least = std::numeric_limits<double>::infinity(), seconds = 0;
+  double xLoads = 1, yLoads = 1;
+  auto consider = [&](double tileRows, double newXLoads, double newYLoads) {
+    double compute = candidate.computeSeconds *
+                     ::spyre::ptEfficiency(rows, spec) /
+                     ::spyre::ptEfficiency(tileRows, spec);
+    double total =
+        std::max(compute, x.seconds * newXLoads + y.seconds * newYLoads);
+    if (total >= least)
+      return;
+    least = total;
+    seconds = compute;
+    xLoads = newXLoads;
+    yLoads = newYLoads;
+  };
+  for (double tileRows = rows; tileRows >= 1;
+       tileRows = tileRows == 1 ? 0 : std::ceil(tileRows / 2)) {
+    double rowTiles = std::ceil(rows / tileRows);
+    auto getColumnTiles = [&](double tileDepth) {
+      double fit = (room - kFactorBytes * tileRows * tileDepth) /
+                   (kFactorBytes * tileDepth + kResultBytes * tileRows);
+      double tile = std::min(std::floor(fit / stick) * stick, columns);
+      return tile > 0 ? std::ceil(columns / tile) : 0;
+    };
+    // All of the depth at once: one factor stays while the other goes by.
+    if (double columnTiles = getColumnTiles(depth)) {
+      consider(tileRows, 1, rowTiles);
+      consider(tileRows, columnTiles, 1);
+    }
+    if (double columnTiles = getColumnTiles(std::min(stick, depth)))
+      consider(tileRows, columnTiles, rowTiles);
+  }
+  if (least == std::numeric_limits<double>::infinity())
+    return;
+  candidate.computeSeconds = seconds;
+  x.seconds *= xLoads;
+  y.seconds *= yLoads;
 }
 
 double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {

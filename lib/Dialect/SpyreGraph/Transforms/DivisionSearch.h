@@ -93,6 +93,8 @@ private:
   void addCandidate(DivisionCandidate &candidate,
                     ArrayRef<int64_t> coreStrides);
   double getComputeSeconds(const DivisionCandidate &candidate);
+  void priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
+                     OperandCost &y) const;
   int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,
                        ArrayRef<int64_t> coreStrides);
 
