@@ -202,6 +202,41 @@ def test_split_reductions_give_the_same_bits(cores, monkeypatch):
     assert max(numbers) > cores.get("M", 1), numbers
 
 
+def write_diagonal(x, y):
+    x = x * 2
+    x.as_strided((3,), (5,), 1).copy_(y)
+    return x
+
+
+def keys_of_groups(weights, queries):
+    """Each head of keys is used by several of queries: two sums in one."""
+    return torch.einsum("bhgqk,bhgqd->bhkd", weights, queries)
+
+
+#: Accesses that SuperDSC has no form for, and copies lead to one that it has.
+ACCESSES = {
+    "flip": (lambda x: x.flip(0, 1) + 1, (5, 70)),
+    "repeat": (lambda x: x.repeat(2).unflatten(0, (7, 2)) * 3, (7,)),
+    "write": (write_diagonal, (3, 4), (3,)),
+    "groups": (keys_of_groups, (2, 2, 4, 33, 65), (2, 2, 4, 33, 64)),
+}
+
+
+@pytest.mark.parametrize("name", ACCESSES)
+def test_accesses_are_led_through_copies(name, monkeypatch):
+    function, *shapes = ACCESSES[name]
+    inputs = [half(*shape, seed=i) for i, shape in enumerate(shapes)]
+
+    def run(compiler):
+        return to_host([compiler(function)(*[i.to("spyre") for i in inputs])])
+
+    both_ways(run, monkeypatch)
+    exact = function(*[i.double() for i in inputs])
+    actual = run(compiled)[0].double()
+    scale = exact.abs().max()
+    assert (actual - exact).abs().max() <= scale * 2.0**-9, name
+
+
 TILED = {
     "attention": (F.scaled_dot_product_attention, *3 * [(1, 8, 2048, 64)]),
     "mlp": (lambda x, u, d: F.silu(x @ u) @ d, (8198, 64), (64, 4096), (4096, 65)),

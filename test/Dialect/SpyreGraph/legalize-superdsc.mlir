@@ -260,3 +260,60 @@ func.func @reshaped_transpose(%x: tensor<13x10xf16, #rows>) -> tensor<13x10xf16,
                affine_map<(i, j) -> (i, j)>], extents = array<i64: 13, 10>} -> tensor<13x10xf16, #rows>
   return %1 : tensor<13x10xf16, #rows>
 }
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], IEEE_INT32>
+
+// A gather moves sticks as they are; what it gives is turned after it.
+// CHECK-LABEL: func.func @gather_across_sticks
+// CHECK: %[[GATHERED:.*]] = spyre_graph.gather {{.*}} -> tensor<5x70xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+// CHECK: spyre_graph.restickify {{.*}} -> tensor<5x70xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+func.func @gather_across_sticks(%x: tensor<5x70xf16, #rows>, %i: tensor<5xi64, #line>)
+    -> tensor<5x70xf16, #columns> {
+  %0 = tensor.empty() : tensor<5x70xf16, #columns>
+  %1 = spyre_graph.gather ins(%x, %i : tensor<5x70xf16, #rows>, tensor<5xi64, #line>)
+      outs(%0 : tensor<5x70xf16, #columns>) {axis = 0 : i64,
+       maps = [affine_map<(i, j) -> (0, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>],
+       extents = array<i64: 5, 70>} -> tensor<5x70xf16, #columns>
+  return %1 : tensor<5x70xf16, #columns>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+#same = affine_map<(i, j) -> (i, j)>
+
+// What begins again at the end is read from a line that holds it twice.
+// CHECK-LABEL: func.func @read_again
+// CHECK: %[[LINE:.*]] = spyre_graph.identity {{.*}}extents = array<i64: 7, 2>{{.*}} -> tensor<14xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.identity ins(%[[LINE]] {{.*}} -> tensor<7x2xf16
+// CHECK: spyre_graph.exp
+func.func @read_again(%x: tensor<7xf16, #line>) -> tensor<7x2xf16, #rows> {
+  %0 = tensor.empty() : tensor<7x2xf16, #rows>
+  %1 = spyre_graph.exp ins(%x : tensor<7xf16, #line>) outs(%0 : tensor<7x2xf16, #rows>)
+      {maps = [affine_map<(i, j) -> ((i * 2 + j) mod 7)>, #same], extents = array<i64: 7, 2>}
+      -> tensor<7x2xf16, #rows>
+  return %1 : tensor<7x2xf16, #rows>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#line = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// A write through quotients goes into a line, which is turned back.
+// CHECK-LABEL: func.func @write_diagonal
+// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.identity {{.*}} -> tensor<12xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>
+// CHECK: spyre_graph.restickify {{.*}} -> tensor<3x4xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @write_diagonal(%x: tensor<3xf16, #line>, %y: tensor<3x4xf16, #rows>)
+    -> tensor<3x4xf16, #rows> {
+  %1 = spyre_graph.identity ins(%x : tensor<3xf16, #line>) outs(%y : tensor<3x4xf16, #rows>)
+      {maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ((i * 5) floordiv 4, (i * 5) mod 4)>],
+       extents = array<i64: 3>} -> tensor<3x4xf16, #rows>
+  return %1 : tensor<3x4xf16, #rows>
+}

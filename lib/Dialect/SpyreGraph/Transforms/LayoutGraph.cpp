@@ -364,11 +364,19 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
   // Indices cannot select lanes: a copy for this op alone, and back if the op
   // updates it.
   if (info.indirect && info.indirect->operand == operand) {
-    if (LayoutAttr indexable =
-            getIndexableLayout(type, layout, info.indirect->dim))
+    LayoutAttr indexable = getIndexableLayout(type, layout, info.indirect->dim);
+    if (indexable)
       way.price = (isInit ? 2 : 1) *
                   (getSizeInBytes(layout, type.getShape()) +
                    getSizeInBytes(indexable, type.getShape()) + setup);
+    // SuperDSC gathers sticks as they are: the result is turned after that.
+    LaneAccess access = info.getAccess(
+        operand, indexable ? LayoutAttrInterface(indexable) : layout);
+    if (superdscCompatible && !isInit && access.kind == LaneAccess::Variable &&
+        choice.stick != StickChoice(access.dim))
+      way.price +=
+          2 * getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +
+          setup;
     return way;
   }
   if (isInit)

@@ -27,16 +27,17 @@ bool SuperDSCLegalizer::run() {
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
         (!isCopy() && isInterleaved(number)))
       replaceInput(number);
+  if (isa<MatmulOp>(operation))
+    mergeReductions();
   // Loops are batches, rows, columns and one reduction.
-  if (isa<MatmulOp>(operation) &&
-      llvm::count(op.getLoopKinds(), utils::IteratorType::reduction) == 1) {
+  if (isa<MatmulOp>(operation) && countReductions() == 1) {
     expandFactors();
     mergeBatches();
   }
   unsigned init = op->getNumOperands() - 1;
   if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
       hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)) ||
-      addsToParts())
+      gathersAcrossSticks() || addsToParts())
     replaceInit();
   if (isCopy()) {
     unrollCopy();
@@ -176,9 +177,14 @@ int64_t SuperDSCLegalizer::findStick(RankedTensorType type, AffineMap map,
   return -1;
 }
 
+int64_t SuperDSCLegalizer::countReductions() {
+  return llvm::count(op.getLoopKinds(), utils::IteratorType::reduction);
+}
+
 int64_t SuperDSCLegalizer::wantedLane(unsigned number) {
   if (isa<MatmulOp>(operation))
-    return static_cast<int64_t>(extents.size()) - (number == 0 ? 1 : 2);
+    return static_cast<int64_t>(extents.size()) - 1 -
+           (number == 0 ? 0 : countReductions());
   unsigned init = op->getNumOperands() - 1;
   for (unsigned other = init + 1; other-- > 0;) {
     if (other == number || isIndirect(other))
@@ -223,6 +229,37 @@ SuperDSCLegalizer::getLine(RankedTensorType type, AffineMap map,
   return *first;
 }
 
+Value SuperDSCLegalizer::copyToLine(Value from, AffineMap toLine,
+                                    AffineMap &fromLine,
+                                    ArrayRef<int64_t> extents) {
+  auto type = cast<RankedTensorType>(from.getType());
+  unsigned rank = type.getRank();
+  int64_t numElements = type.getNumElements(), repeats = 1;
+  // What reads past the end begins again: the line is that much longer.
+  auto remainder = dyn_cast<AffineBinaryOpExpr>(fromLine.getResult(0));
+  if (remainder && remainder.getKind() == AffineExprKind::Mod &&
+      remainder.getRHS() ==
+          getAffineConstantExpr(numElements, builder.getContext())) {
+    auto [low, high] = getRange(remainder.getLHS(), extents);
+    if (low >= 0 && getLinearForm(remainder.getLHS(), extents.size())) {
+      repeats = high / numElements + 1;
+      fromLine = AffineMap::get(extents.size(), 0, remainder.getLHS());
+    }
+  }
+  SmallVector<int64_t> loops(type.getShape());
+  AffineExpr to = toLine.getResult(0);
+  if (repeats > 1) {
+    to = to + builder.getAffineDimExpr(rank) * numElements;
+    loops.push_back(repeats);
+  }
+  AffineMap read =
+      AffineMap::getMultiDimIdentityMap(loops.size(), builder.getContext())
+          .getMajorSubMap(rank);
+  Value line =
+      empty(withStick(numElements * repeats, type.getElementType(), -1));
+  return copy(from, read, line, AffineMap::get(loops.size(), 0, to), loops);
+}
+
 void SuperDSCLegalizer::replaceInput(unsigned number,
                                      const llvm::SmallBitVector &others) {
   builder.setInsertionPoint(operation);
@@ -244,12 +281,7 @@ void SuperDSCLegalizer::replaceInput(unsigned number,
     if (!access) {
       // Quotients of an index over all elements: as a line of elements.
       auto [toLine, fromLine] = getLine(type, used.map, used.extents);
-      turned = copy(
-          turned,
-          AffineMap::getMultiDimIdentityMap(type.getRank(),
-                                            builder.getContext()),
-          empty(withStick(type.getNumElements(), type.getElementType(), -1)),
-          toLine, type.getShape());
+      turned = copyToLine(turned, toLine, fromLine, used.extents);
       used.map = fromLine;
     }
   }

@@ -87,6 +87,8 @@ private:
   int64_t findStick(RankedTensorType type, AffineMap map,
                     ArrayRef<int64_t> extents);
 
+  int64_t countReductions();
+
   /// The loop along which the operation wants an operand's stick, or -1.
   int64_t wantedLane(unsigned number);
 
@@ -99,6 +101,12 @@ private:
   std::pair<AffineMap, AffineMap> getLine(RankedTensorType type, AffineMap map,
                                           ArrayRef<int64_t> extents);
 
+  /// A line of a tensor's elements, each at `toLine`. Where `fromLine` begins
+  /// again at the end, the line holds the tensor as often as it is read, and
+  /// `fromLine` goes on.
+  Value copyToLine(Value from, AffineMap toLine, AffineMap &fromLine,
+                   ArrayRef<int64_t> extents);
+
   /// Leads an input through a copy of what the loops read of it; `others` are
   /// loops that the copy varies along, too.
   void replaceInput(unsigned number, const llvm::SmallBitVector &others = {});
@@ -110,6 +118,9 @@ private:
   /// Copies what a matmul's factors lack: x varies along all loops but the
   /// columns, y along columns and the reduction.
   void expandFactors();
+
+  /// Several reductions, which come last, become one.
+  void mergeReductions();
 
   /// At most two batches are in both factors, and one beside the rows in x
   /// alone: more of them become one.
@@ -129,6 +140,12 @@ private:
   void splitCopy();
 
   // SuperDSCParts.cpp
+
+  /// The loop along the sticks of a table that is read through indices, or -1.
+  int64_t getLaneOfTable() const;
+
+  /// Whether what is gathered would change its stick, too.
+  bool gathersAcrossSticks() const;
 
   /// Whether the last stick written holds elements that the operation does not
   /// compute: other cores' or other operations'.

@@ -21,6 +21,18 @@ void SuperDSCLegalizer::expandFactors() {
   }
 }
 
+void SuperDSCLegalizer::mergeReductions() {
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  int64_t count = countReductions();
+  llvm::SmallBitVector group(extents.size());
+  group.set(extents.size() - count, extents.size());
+  if (count > 1 &&
+      llvm::all_of(ArrayRef(kinds).take_back(count), [](auto kind) {
+        return kind == utils::IteratorType::reduction;
+      }))
+    mergeLoops(group);
+}
+
 void SuperDSCLegalizer::mergeBatches() {
   for (bool isInBoth : {true, false}) {
     llvm::SmallBitVector ofY = getUsedDims(maps[1], extents);
@@ -83,8 +95,8 @@ void SuperDSCLegalizer::mergeLoops(const llvm::SmallBitVector &group) {
       sum = sum * extents[loop] + own;
     }
     auto toMap = AffineMap::get(used.loops.size(), 0, coordinates, context);
-    auto laneOf = [&](int64_t loop) -> int64_t {
-      if (positionOf(used.loops, loop) < 0 || group.test(loop))
+    auto laneOf = [&](int64_t loop, bool isMerged = false) -> int64_t {
+      if (positionOf(used.loops, loop) < 0 || (group.test(loop) && !isMerged))
         return -1;
       auto *known =
           llvm::find(projection, getAffineDimExpr(newLoop[loop], context));
@@ -97,7 +109,7 @@ void SuperDSCLegalizer::mergeLoops(const llvm::SmallBitVector &group) {
     if (number != init) {
       Value part = copy(operation->getOperand(number), used.map, empty(type),
                         toMap, used.extents);
-      int64_t wanted = laneOf(wantedLane(number));
+      int64_t wanted = laneOf(wantedLane(number), /*isMerged=*/true);
       if (wanted != lane)
         part = copyWhole(part, withStick(shape, element, wanted));
       operation->setOperand(number, part);

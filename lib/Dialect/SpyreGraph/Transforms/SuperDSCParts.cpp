@@ -18,6 +18,20 @@ bool SuperDSCLegalizer::writesPartOfStick() {
                          type.getDimSize(dim);
 }
 
+int64_t SuperDSCLegalizer::getLaneOfTable() const {
+  auto indirect = SpyreOpInterface(op).getIndirectAccess();
+  if (!indirect || indirect->operand + 1 == op->getNumOperands())
+    return -1;
+  auto table = access(indirect->operand);
+  return table ? table->laneDim : -1;
+}
+
+bool SuperDSCLegalizer::gathersAcrossSticks() const {
+  int64_t lane = getLaneOfTable();
+  auto result = access(op->getNumOperands() - 1);
+  return lane >= 0 && result && result->laneDim != lane;
+}
+
 bool SuperDSCLegalizer::addsToParts() {
   Value target = operation->getOperand(op->getNumOperands() - 1);
   return !op.getIndirectAccess() && !writesAll(op) &&
@@ -32,7 +46,7 @@ void SuperDSCLegalizer::replaceInit() {
   Value target = operation->getOperand(init);
   Used used = getUsed(maps[init]);
   // Sticks along the inputs' lane, where there is one.
-  int64_t wanted = -1;
+  int64_t wanted = getLaneOfTable();
   if (isa<MatmulOp>(operation))
     wanted = extents.size() - 2;
   for (unsigned number = 0; number < init && wanted < 0; ++number)
@@ -49,7 +63,26 @@ void SuperDSCLegalizer::replaceInit() {
     stick = -1;
   RankedTensorType turnedType =
       withStick(type.getShape(), type.getElementType(), stick);
-  auto [turned, destination] = getTurned(init, turnedType);
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(used.extents.size(),
+                                                         builder.getContext());
+  AffineMap elements =
+      AffineMap::getMultiDimIdentityMap(type.getRank(), builder.getContext());
+  // Quotients of an index over all elements: into a line of elements.
+  AffineMap toLine, intoLine;
+  if (!getStickAccess(used.map, getLayout(turnedType), type.getShape(),
+                      used.extents)) {
+    std::tie(toLine, intoLine) = getLine(type, used.map, used.extents);
+    if (!getLinearForm(intoLine.getResult(0), used.extents.size()))
+      toLine = AffineMap();
+  }
+  Value turned, destination = target;
+  if (toLine) {
+    turned = empty(withStick(type.getNumElements(), type.getElementType(), -1));
+    if (!target.getDefiningOp<tensor::EmptyOp>())
+      turned = copy(target, elements, turned, toLine, type.getShape());
+  } else {
+    std::tie(turned, destination) = getTurned(init, turnedType);
+  }
   operation->setOperand(init, empty(partType));
   operation->getResult(0).setType(partType);
   SmallVector<AffineMap> changed = op.getIndexingMaps();
@@ -70,10 +103,11 @@ void SuperDSCLegalizer::replaceInit() {
   if (turnedLane != lane)
     part = copyWhole(
         part, withStick(used.extents, type.getElementType(), turnedLane));
-  AffineMap identity = AffineMap::getMultiDimIdentityMap(used.extents.size(),
-                                                         builder.getContext());
-  Value whole = copy(part, identity, turned, used.map, used.extents);
-  Value back = copyWhole(whole, type, destination);
+  Value whole =
+      copy(part, identity, turned, toLine ? intoLine : used.map, used.extents);
+  Value back = toLine
+                   ? copy(whole, toLine, destination, elements, type.getShape())
+                   : copyWhole(whole, type, destination);
   for (OpOperand *use : uses)
     use->set(back);
 }
