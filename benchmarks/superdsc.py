@@ -103,7 +103,8 @@ def measure(count: int, repeats: int, root: str | None) -> Times:
         folder = Path(name)
         planned = plan(model, x, folder / "dump")
         writing, reading = [], []
-        for _ in range(repeats):
+        # Short, and growth is a quotient of differences.
+        for _ in range(3 * repeats):
             shutil.rmtree(folder / "bundles", ignore_errors=True)
             writing.append(
                 translate("--to-superdsc", planned, "-o", folder / "bundles")

@@ -6,7 +6,6 @@
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Device/Error.h"
-#include "Spyre/Target/SuperDSC/Folder.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -60,16 +59,7 @@ OwningOpRef<ModuleOp> spyre::lowerThroughBundles(ModuleOp planned,
     if (isTemporary)
       llvm::sys::fs::remove_directories(path);
   });
-  for (const auto &[name, content] : superdsc::printProgram(*program)) {
-    SmallString<128> file(path);
-    llvm::sys::path::append(file, name);
-    if (std::error_code code = llvm::sys::fs::create_directories(
-            llvm::sys::path::parent_path(file)))
-      throw Error(
-          ("cannot make the folder of '" + file + "': " + code.message())
-              .str());
-    superdsc::writeFile(file.str().str(), content);
-  }
+  superdsc::writeProgram(*program, path.str().str());
   return lowerBundles(path.str().str(), {}, planned.getContext());
 }
 

@@ -6,6 +6,7 @@
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Device/Error.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
+#include "Spyre/Target/SuperDSC/Folder.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -43,7 +44,8 @@ static void writeCode(const SpyreCodeRequest &request, bool &ok) {
   auto files = spyrecode::writeModule(*module, options);
   if (mlir::failed(files))
     return;
-  writeFiles(request.output, *files);
+  for (const auto &[name, content] : *files)
+    superdsc::writeFile(request.output, name, content);
   ok = true;
 }
 

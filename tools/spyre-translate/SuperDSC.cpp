@@ -4,7 +4,6 @@
 #include "Translations.h"
 
 #include "Spyre/Device/Error.h"
-#include "Spyre/Target/SuperDSC/Folder.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
@@ -17,23 +16,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/Support/SourceMgr.h"
 
-#include <filesystem>
-
 using namespace spyre;
-
-void spyre::writeFiles(
-    const std::string &output,
-    const std::vector<std::pair<std::string, std::string>> &files) {
-  for (const auto &[name, content] : files) {
-    std::filesystem::path path = std::filesystem::path(output) / name;
-    std::error_code code;
-    std::filesystem::create_directories(path.parent_path(), code);
-    if (code)
-      throw Error("cannot make the folder '" + path.parent_path().string() +
-                  "': " + code.message());
-    superdsc::writeFile(path.string(), content);
-  }
-}
 
 /// Writes the bundles of a planned file; diagnostics go to standard error.
 static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
@@ -61,7 +44,7 @@ static std::string writeBundles(const SuperDSCRequest &request, bool &ok) {
   auto program = superdsc::writeGraph(*module, options);
   if (mlir::failed(program))
     return "";
-  writeFiles(request.output, superdsc::printProgram(*program));
+  superdsc::writeProgram(*program, request.output);
   ok = true;
   return "";
 }
@@ -98,6 +81,6 @@ std::string spyre::runSuperDSC(const SuperDSCRequest &request, bool &ok) {
     }
     return text;
   }
-  writeFiles(request.output, superdsc::printProgram(*program));
+  superdsc::writeProgram(*program, request.output);
   return "";
 }

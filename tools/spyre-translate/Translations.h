@@ -72,11 +72,6 @@ struct SpyreCodeRequest {
 /// As runSuperDSC().
 std::string runSpyreCode(const SpyreCodeRequest &request, bool &ok);
 
-/// Writes every file below `output`, which is made where it is not there.
-/// Throws Error.
-void writeFiles(const std::string &output,
-                const std::vector<std::pair<std::string, std::string>> &files);
-
 } // namespace spyre
 
 #endif // SPYRE_TOOLS_SPYRE_TRANSLATE_TRANSLATIONS_H

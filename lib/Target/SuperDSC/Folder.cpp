@@ -9,6 +9,7 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -124,11 +125,18 @@ std::optional<std::string> Folder::read(const std::string &name, size_t limit,
   return content;
 }
 
-void spyre::superdsc::writeFile(const std::string &path,
+void spyre::superdsc::writeFile(const std::string &folder,
+                                const std::string &name,
                                 const std::string &content) {
+  std::filesystem::path path = std::filesystem::path(folder) / name;
+  std::error_code code;
+  std::filesystem::create_directories(path.parent_path(), code);
+  if (code)
+    throw Error("cannot make the folder '" + path.parent_path().string() +
+                "': " + code.message());
   std::ofstream stream(path, std::ios::binary | std::ios::trunc);
   stream << content;
   stream.close();
   if (!stream)
-    throw Error("cannot write '" + path + "'");
+    throw Error("cannot write '" + path.string() + "'");
 }

@@ -274,17 +274,31 @@ spyre::superdsc::loadProgram(const std::string &path, Report &report,
   return program;
 }
 
+void spyre::superdsc::printProgram(
+    const BundleProgram &program,
+    const std::function<void(const std::string &, std::string)> &take) {
+  for (const LoadedBundle &bundle : program.bundles) {
+    std::string prefix = getPrefix(bundle.folder);
+    take(prefix + kBundleFile, printBundle(bundle.bundle));
+    for (const auto &[name, sdsc] : bundle.files)
+      take(prefix + name, dumpJson(writeSdsc(sdsc)));
+  }
+  if (program.manifest)
+    take(kManifestFile, dumpJson(writeManifest(*program.manifest)) + "\n");
+}
+
+void spyre::superdsc::writeProgram(const BundleProgram &program,
+                                   const std::string &folder) {
+  printProgram(program, [&](const std::string &name, std::string content) {
+    writeFile(folder, name, content);
+  });
+}
+
 std::vector<std::pair<std::string, std::string>>
 spyre::superdsc::printProgram(const BundleProgram &program) {
   std::vector<std::pair<std::string, std::string>> files;
-  for (const LoadedBundle &bundle : program.bundles) {
-    std::string prefix = getPrefix(bundle.folder);
-    files.emplace_back(prefix + kBundleFile, printBundle(bundle.bundle));
-    for (const auto &[name, sdsc] : bundle.files)
-      files.emplace_back(prefix + name, dumpJson(writeSdsc(sdsc)));
-  }
-  if (program.manifest)
-    files.emplace_back(kManifestFile,
-                       dumpJson(writeManifest(*program.manifest)) + "\n");
+  printProgram(program, [&](const std::string &name, std::string content) {
+    files.emplace_back(name, std::move(content));
+  });
   return files;
 }

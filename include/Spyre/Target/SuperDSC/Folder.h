@@ -48,8 +48,10 @@ private:
 /// `.` or `..`.
 bool isPlainName(const std::string &name);
 
-/// Writes a file, replacing it. Throws Error.
-void writeFile(const std::string &path, const std::string &content);
+/// Writes a file below `folder`, replacing it; makes folders that are not
+/// there. Throws Error.
+void writeFile(const std::string &folder, const std::string &name,
+               const std::string &content);
 
 } // namespace spyre::superdsc
 

@@ -8,6 +8,7 @@
 #include "Spyre/Target/SuperDSC/Model.h"
 #include "Spyre/Target/SuperDSC/Report.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,7 +41,16 @@ std::optional<BundleProgram> loadProgram(const std::string &path,
                                          Report &report,
                                          const LoadOptions &options = {});
 
-/// File names, relative to the folder, and contents of a program.
+/// Takes the files of a program one by one: names, relative to the folder, and
+/// contents. There are thousands, and no two need to be there at once.
+void printProgram(const BundleProgram &program,
+                  const std::function<void(const std::string &name,
+                                           std::string content)> &take);
+
+/// Writes them below a folder. Throws Error.
+void writeProgram(const BundleProgram &program, const std::string &folder);
+
+/// All of them.
 std::vector<std::pair<std::string, std::string>>
 printProgram(const BundleProgram &program);
 
