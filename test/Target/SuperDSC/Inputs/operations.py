@@ -604,6 +604,25 @@ OPS = [
 ]
 
 
+#: The 78 names of the specification.
+PUBLISHED = """
+    batchmatmul batchmatmulfp8 batchmatmulint4 batchmatmulint8
+    conv2d conv2dfp8 conv2dint4 conv2dint8
+    add batchnormfwd biasadd equal fnms greaterequal layernormnorm lesserequal maximum
+    minimum mul notequal realdiv revsub sub where3
+    abs clip exp fastexp fastsigmoid gelufwd identity layernormscale leakyrelufwd log
+    mish neg reciprocal relufwd relu6fwd rsqrt sigmoid softplus silu sqrt tanh
+    sum max min mean absmax
+    sumnonstick maxnonstick minnonstick meannonstick absmaxnonstick
+    exx2 exx2_zeromean quantscalepertoken quantscalepertokenfp8
+    avgpoolfwd avgpoolnmapfwd depthwiseconv2dnative maxpoolfwd
+    maskbyindex topkindex topkvalue
+    csqint4 csqint4wt csqint8ch csqint8mb csqint8wt
+    dl16tofp32 fp32todl16 fp8todl16 qfp8ch qfp8mb qfp8wt
+    ReStickifyOpHBM
+"""
+
+
 def encode(value, fmt):
     """A constant's raw word: the value in fp32, integers as such."""
     if isinstance(value, int):
@@ -786,7 +805,14 @@ def main():
     print("\n".join(wrong))
     executed = sum(function is not None for _, _, function in entries())
     print(f"{len(results)} operations, {executed} executed, {len(wrong)} wrong")
-    sys.exit(bool(wrong))
+    known = {name: function for _, name, function in entries()}
+    published = PUBLISHED.split()
+    absent = [name for name in published if name not in known]
+    refused = sum(known.get(name) is None for name in published)
+    print(
+        f"{len(set(published))} published, {refused} refused by name, absent {absent}"
+    )
+    sys.exit(bool(wrong or absent))
 
 
 if __name__ == "__main__":
