@@ -36,7 +36,7 @@ SmallVector<int64_t> ExecutionCollector::getExtents(const Sdsc &sdsc,
       Geometry geometry = *getGeometry(sdsc, tensor);
       for (const TensorDim &position : geometry.dims)
         if (position.dim == dim && position.scale == Scale::Present &&
-            !position.isGathered && !tensor.inLX)
+            !position.isGathered && (!tensor.inLX || own.slices == 1))
           extent = std::min(extent, position.extent);
     }
     if (said)
