@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -277,6 +278,30 @@ def test_dumped_bundles_are_rewritten_with_the_same_bytes(tmp_path, monkeypatch)
     assert len(files) > 20
     for file in files:
         assert (bundles / file).read_bytes() == (again / file).read_bytes(), file
+
+
+@pytest.mark.skipif(not TRANSLATE.exists(), reason="spyre-translate is not built")
+@pytest.mark.parametrize("flags", [[], ["--superdsc-flavor=spec"]])
+def test_dumped_bundles_run_without_their_manifest(flags, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPYRE_EXECUTE", "superdsc")
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    layer = nn.TransformerEncoderLayer(128, 4, 256, batch_first=True)
+    (actual,) = forward(lambda: layer, half(2, 33, 128))(compiled)
+    (dump,) = tmp_path.iterdir()
+    bundles = tmp_path / "bundles"
+    (planned,) = dump.glob("*-spyre-verify-plan.mlir")
+    command = [TRANSLATE, "--to-superdsc", *flags, planned, "-o", bundles]
+    subprocess.run(command, check=True, timeout=300)
+    assert len(list(bundles.glob("bundle_*"))) > 1
+    (bundles / "manifest.json").unlink()
+    run = (dump / "run.sh").read_text().splitlines()[-1].split()
+    files = [part for part in run if part.endswith(".npy")]
+    out = tmp_path / "out"
+    command = [TRANSLATE.with_name("spyre-run"), bundles, "--out-dir", out]
+    command += [part for file in files for part in ("--arg", dump / file)]
+    subprocess.run(command, check=True, timeout=300)
+    result = np.load(out / f"arg{len(files) - 1}.npy")
+    assert_exact(torch.from_numpy(result), actual)
 
 
 @pytest.mark.parametrize("step", [lambda x: x + 1, lambda x: x * 3, lambda x: x + x])
