@@ -323,8 +323,9 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
                      rounding);
         }
         for (bool inPlace : {false, true}) {
-          const uint8_t *none = nullptr; // need not be mapped
-          ReadAhead ahead{none + 4096, none + 4096 + 130};
+          // Need not be mapped.
+          ReadAhead ahead{reinterpret_cast<const uint8_t *>(uintptr_t(4096)),
+                          reinterpret_cast<const uint8_t *>(uintptr_t(4226))};
           std::vector<float> target = z;
           target.push_back(42.0f);
           if (inPlace)
