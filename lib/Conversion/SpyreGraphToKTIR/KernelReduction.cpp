@@ -150,9 +150,12 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
           return {s.convert(combine(b, accumulated,
                                     s.convert(element, accumulated.getType())),
                             accumulated.getType())};
-        // Row-major index over the reduced dimensions.
+        // Row-major index over the reduced dimensions, to which those of one
+        // element add nothing.
         Value index;
         for (int64_t dim : reductionDims) {
+          if (loops[dim].extent == 1)
+            continue;
           Value own = loopIndex(b, dim);
           if (!index) {
             index = own;
