@@ -300,16 +300,8 @@ void TimingRun::addReport(const Function &callee, int location,
 void TimingRun::finishReport() {
   report.predictedSeconds = now;
   double inKernels = now - report.launchSeconds;
-  for (const KernelReport &kernel : report.kernels) {
-    report.deviceBytesRead += kernel.deviceBytesRead;
-    report.deviceBytesWritten += kernel.deviceBytesWritten;
-    report.deviceBytesDemanded += kernel.deviceBytesDemanded;
-    report.lxBytesRead += kernel.lxBytesRead;
-    report.lxBytesWritten += kernel.lxBytesWritten;
-    report.ringBytes += kernel.ringBytes;
-    report.sfuElementOps += kernel.sfuElementOps;
-    report.ptMacs += kernel.ptMacs;
-  }
+  for (const KernelReport &kernel : report.kernels)
+    addWork(report, kernel);
   bottlenecks["launch"] += report.launchSeconds;
   double most = -1;
   for (const auto &[name, seconds] : bottlenecks)

@@ -17,6 +17,19 @@
 
 namespace spyre::runtime {
 
+/// Adds what a part, a kernel or a run, moves and computes.
+template <class Part>
+void addWork(TimingReport &all, const Part &part) {
+  all.deviceBytesRead += part.deviceBytesRead;
+  all.deviceBytesWritten += part.deviceBytesWritten;
+  all.deviceBytesDemanded += part.deviceBytesDemanded;
+  all.lxBytesRead += part.lxBytesRead;
+  all.lxBytesWritten += part.lxBytesWritten;
+  all.ringBytes += part.ringBytes;
+  all.sfuElementOps += part.sfuElementOps;
+  all.ptMacs += part.ptMacs;
+}
+
 /// One walk over a program.
 class TimingRun {
 public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- TimingReport.cpp - Reports as text, JSON and traces ----------------===//
 
-#include "Spyre/Runtime/TimingReport.h"
+#include "Timing.h"
 
 #include <nlohmann/json.hpp>
 
@@ -73,14 +73,7 @@ static void append(TimingReport &all, TimingReport next) {
   all.dataDependent.assign(places.begin(), places.end());
   all.predictedSeconds += next.predictedSeconds;
   all.launchSeconds += next.launchSeconds;
-  all.deviceBytesRead += next.deviceBytesRead;
-  all.deviceBytesWritten += next.deviceBytesWritten;
-  all.deviceBytesDemanded += next.deviceBytesDemanded;
-  all.lxBytesRead += next.lxBytesRead;
-  all.lxBytesWritten += next.lxBytesWritten;
-  all.ringBytes += next.ringBytes;
-  all.sfuElementOps += next.sfuElementOps;
-  all.ptMacs += next.ptMacs;
+  addWork(all, next);
 }
 
 TimingReport spyre::runtime::joinReports(std::vector<TimingReport> runs) {

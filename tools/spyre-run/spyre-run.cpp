@@ -577,15 +577,16 @@ static void run(const Options &options) {
   runOptions.check = options.check;
   HostTimes host;
   int numRuns = options.predictOnly ? 0 : options.repeat;
-  for (Array &array : arrays)
-    upload(infos[array.argument], array, options.numerics, memory);
-  if (numRuns > 1)
-    for (Array &array : arrays)
-      array.keepImage(memory);
   for (int repeat = 0; repeat < numRuns; ++repeat) {
-    if (repeat > 0)
-      for (const Array &array : arrays)
+    for (Array &array : arrays) {
+      if (repeat > 0) {
         array.restore(memory);
+        continue;
+      }
+      upload(infos[array.argument], array, options.numerics, memory);
+      if (numRuns > 1)
+        array.keepImage(memory);
+    }
     double before = processSeconds();
     host.wallSeconds.push_back(executable->run(runOptions));
     host.cpuSeconds.push_back(processSeconds() - before);

@@ -6,9 +6,6 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-/// Vectors that are rounded together.
-constexpr int kGroup = 4;
-
 template <class F>
 static __attribute__((noinline)) void
 run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
@@ -21,14 +18,10 @@ run(const float *a, size_t stepA, const float *b, size_t stepB, float *result,
         GroupRounder<decltype(rounder)> groups;
         size_t i = 0;
         for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
-          VF exact[kGroup], value[kGroup];
+          VF value[kGroup];
           for (int g = 0; g < kGroup; ++g)
-            exact[g] = f(x.at(i + g * kLanes), y.at(i + g * kLanes));
-          groups.template run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
-            for (int g = 0; g < kGroup; ++g)
-              value[g] = exact[g];
-            round(value);
-          });
+            value[g] = f(x.at(i + g * kLanes), y.at(i + g * kLanes));
+          roundGroup(groups, value);
           for (int g = 0; g < kGroup; ++g)
             store(out + i + g * kLanes, value[g]);
         }

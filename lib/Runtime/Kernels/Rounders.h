@@ -251,6 +251,22 @@ struct GroupRounder<FormatDL16> {
   }
 };
 
+/// Vectors that are computed side by side, and rounded together.
+constexpr int kGroup = 4;
+
+/// Rounds values that need not be computed again.
+template <class Format, int N>
+SPYRE_INLINE void roundGroup(GroupRounder<Format> &groups, VF (&x)[N]) {
+  VF exact[N];
+  for (int g = 0; g < N; ++g)
+    exact[g] = x[g];
+  groups.template run<N>([&](auto round) SPYRE_INLINE_LAMBDA {
+    for (int g = 0; g < N; ++g)
+      x[g] = exact[g];
+    round(x);
+  });
+}
+
 /// Calls f with the rounder of `rounding`.
 template <class F>
 SPYRE_INLINE void dispatchRounding(Rounding rounding, F f) {

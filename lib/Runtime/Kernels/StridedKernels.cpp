@@ -28,9 +28,6 @@ struct Copy {
   }
 };
 
-/// Vectors that are tested together for what is rare.
-constexpr int kGroup = 4;
-
 template <class Format, class Code, class VCode>
 struct Decode {
   using Source = Code;

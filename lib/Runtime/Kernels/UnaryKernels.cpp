@@ -10,29 +10,23 @@ namespace spyre::runtime::SPYRE_KERNEL_ISA {
 template <class F>
 static __attribute__((noinline)) void
 runGroups(const float *x, float *result, size_t n, Rounding rounding, F f) {
-  // Vectors that are computed side by side, and rounded together.
-  constexpr int kGroup = 4;
-  computeRounded(
-      result, n, rounding, [&](size_t begin, size_t count, auto rounder) {
-        GroupRounder<decltype(rounder)> groups;
-        const float *in = x + begin;
-        float *out = result + begin;
-        size_t i = 0;
-        for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
-          VF exact[kGroup], value[kGroup];
-          for (int g = 0; g < kGroup; ++g)
-            exact[g] = f(load<VF>(in + i + g * kLanes));
-          groups.template run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
-            for (int g = 0; g < kGroup; ++g)
-              value[g] = exact[g];
-            round(value);
-          });
-          for (int g = 0; g < kGroup; ++g)
-            store(out + i + g * kLanes, value[g]);
-        }
-        mapVectors(in + i, out + i, count - i,
-                   [&](VF v) { return rounder.round(f(v)); });
-      });
+  computeRounded(result, n, rounding,
+                 [&](size_t begin, size_t count, auto rounder) {
+                   GroupRounder<decltype(rounder)> groups;
+                   const float *in = x + begin;
+                   float *out = result + begin;
+                   size_t i = 0;
+                   for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
+                     VF value[kGroup];
+                     for (int g = 0; g < kGroup; ++g)
+                       value[g] = f(load<VF>(in + i + g * kLanes));
+                     roundGroup(groups, value);
+                     for (int g = 0; g < kGroup; ++g)
+                       store(out + i + g * kLanes, value[g]);
+                   }
+                   mapVectors(in + i, out + i, count - i,
+                              [&](VF v) { return rounder.round(f(v)); });
+                 });
 }
 
 /// The same, one vector after another, for what is long.
