@@ -37,6 +37,14 @@ def pytest_configure(config):
     config.superdsc.install()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item):
+    yield
+    checker = getattr(item.config, "superdsc", None)
+    if checker is not None:
+        checker.check_pending()
+
+
 def pytest_sessionfinish(session):
     checker = getattr(session.config, "superdsc", None)
     if checker is not None and not checker.report()[1]:
@@ -61,6 +69,7 @@ def _superdsc_samples(request, tmp_path_factory):
     checker.install()
     yield
     checker.uninstall()
+    checker.check_pending()
     text, same = checker.report()
     assert same, text
     # What the main job runs is left out nowhere.
