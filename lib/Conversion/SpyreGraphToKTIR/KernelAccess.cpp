@@ -2,29 +2,24 @@
 //===- KernelAccess.cpp - Access tiles of operands -*- C++ -*-===//
 
 #include "KernelBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// Whether coordinates of a buffer are coordinates of a core's part of it too:
-/// distinct loop dimensions, zeros, and constants where the part is whole.
-static bool isLocal(AffineMap map, ArrayRef<int64_t> part,
+/// Whether the coordinates that a core accesses are a box, in which its local
+/// iterations have the coordinates that the map says.
+static bool isLocal(AffineMap map, ArrayRef<int64_t> extents,
+                    WorkDivisionAttr division, ArrayRef<int64_t> part,
                     ArrayRef<int64_t> whole) {
-  llvm::SmallBitVector seen(map.getNumDims());
-  for (auto [expr, own, all] : llvm::zip_equal(map.getResults(), part, whole)) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-      if (constant.getValue() != 0 && own != all)
-        return false;
-      continue;
-    }
-    auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (!dim || seen.test(dim.getPosition()))
+  std::optional<Slicing> slicing = getSlicing(map, extents, division);
+  if (!slicing)
+    return false;
+  for (auto [dim, own, all] : llvm::zip_equal(slicing->dims, part, whole))
+    if (dim.offset != 0 && own != all)
       return false;
-    seen.set(dim.getPosition());
-  }
   return true;
 }
 
@@ -57,13 +52,14 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
       extents.push_back(place.isInLX ? loop.chunk : loop.extent);
     // SG-TO-KTIR-C3
     if (place.isInLX &&
-        !isLocal(map, place.shape,
+        !isLocal(map, op.getLoopExtents(), op.getAccessDivision(which),
+                 place.shape,
                  cast<ShapedType>(operation->getOperand(which).getType())
                      .getShape()))
       return op->emitOpError()
              << "operand " << which
-             << " lies in LX, where its coordinates must be loop dimensions, "
-                "but its map is "
+             << " lies in LX, where a core must access a box of it, but its "
+                "map is "
              << AffineMapAttr::get(map);
     AffineMap device = simplifyWithRanges(
         place.layout.getDeviceMap(place.shape, context).compose(map), extents);

@@ -10,6 +10,7 @@
 #include "Describer.h"
 #include "OpNames.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "Spyre/Target/SuperDSC/SdscFile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -65,6 +66,8 @@ LogicalResult Describer::readOperands() {
     ArrayRef<int64_t> ranges = operand.inLX ? chunks : ArrayRef(extents);
     operand.wholeMap = simplifyWithRanges(operand.map, extents);
     operand.map = simplifyWithRanges(operand.map, ranges);
+    if (operand.inLX && !isInLoopDims(operand.wholeMap))
+      return refuse() << "a reshape of a buffer in LX";
     std::optional<StickAccess> access =
         getStickAccess(operand.map, operand.layout, operand.shape, ranges);
     if (!access)

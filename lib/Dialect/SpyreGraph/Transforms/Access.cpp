@@ -1,4 +1,4 @@
-//===- Access.cpp - How operations touch sticks and slices ------*- C++ -*-===//
+//===- Access.cpp - How operations touch sticks -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
@@ -68,57 +68,6 @@ int64_t spyre_graph::getSplitReduction(ArrayRef<utils::IteratorType> kinds,
     if (kind != utils::IteratorType::parallel && splits[dim] > 1)
       return dim;
   return -1;
-}
-
-SmallVector<int64_t> Slicing::getLocalShape() const {
-  SmallVector<int64_t> shape;
-  for (const SliceDim &dim : dims)
-    shape.push_back(std::min(dim.chunk, dim.extent));
-  return shape;
-}
-
-bool Slicing::covers(ArrayRef<int64_t> shape) const {
-  for (auto [dim, extent] : llvm::zip_equal(dims, shape))
-    if (dim.offset != 0 || dim.extent != extent)
-      return false;
-  return true;
-}
-
-std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
-                                               ArrayRef<int64_t> extents,
-                                               ArrayRef<int64_t> splits,
-                                               ArrayRef<int64_t> chunks,
-                                               ArrayRef<int64_t> coreStrides) {
-  Slicing slicing;
-  slicing.numCores = 1;
-  for (int64_t split : splits)
-    slicing.numCores *= split;
-  llvm::SmallBitVector seen(extents.size());
-  for (AffineExpr result : map.getResults()) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
-      slicing.dims.push_back({1, 1, 1, 1, constant.getValue()});
-      continue;
-    }
-    auto dim = dyn_cast<AffineDimExpr>(result);
-    if (!dim || seen.test(dim.getPosition()))
-      return std::nullopt;
-    unsigned position = dim.getPosition();
-    seen.set(position);
-    int64_t extent = extents[position];
-    if (splits[position] == 1)
-      slicing.dims.push_back({1, 1, extent, extent, 0});
-    else
-      slicing.dims.push_back({coreStrides[position], splits[position],
-                              chunks[position], extent, 0});
-  }
-  return slicing;
-}
-
-std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
-                                               ArrayRef<int64_t> extents,
-                                               WorkDivisionAttr division) {
-  return getSlicing(map, extents, division.getSplits(), division.getChunks(),
-                    division.getCoreStrides());
 }
 
 SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {

@@ -1,15 +1,15 @@
-//===- Access.h - How operations touch sticks and slices --------*- C++ -*-===//
+//===- Access.h - How operations touch sticks -------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
 // What planners need to know about one operand of one operation: which loop
-// dimension runs along its sticks, and which box of it each core touches.
+// dimension runs along its sticks, and how it may be divided.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
 
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::spyre_graph {
@@ -47,42 +47,6 @@ int64_t getStickElements(LayoutAttrInterface layout);
 /// Loop dimensions of extent greater than one that `expr` or `map` depends on.
 llvm::SmallBitVector getUsedDims(AffineMap map, ArrayRef<int64_t> extents);
 llvm::SmallBitVector getUsedDims(AffineExpr expr, ArrayRef<int64_t> extents);
-
-/// One dimension of the box of a buffer that a core touches: core c has slice
-/// s = (c floordiv stride) mod split, which is the coordinates
-/// [offset + s x chunk, offset + min((s + 1) x chunk, extent)).
-struct SliceDim {
-  int64_t stride, split, chunk, extent, offset;
-  bool operator==(const SliceDim &other) const {
-    return stride == other.stride && split == other.split &&
-           chunk == other.chunk && extent == other.extent &&
-           offset == other.offset;
-  }
-};
-
-/// The boxes that cores 0 to numCores - 1 touch; the others touch nothing.
-struct Slicing {
-  SmallVector<SliceDim, 4> dims;
-  int64_t numCores;
-
-  bool operator==(const Slicing &other) const {
-    return numCores == other.numCores && dims == other.dims;
-  }
-  /// Largest number of coordinates of any core, per dimension.
-  SmallVector<int64_t> getLocalShape() const;
-  /// Whether the boxes of all cores together are the whole of `shape`.
-  bool covers(ArrayRef<int64_t> shape) const;
-};
-
-/// The slicing of an operand with this map under a division, or nothing if the
-/// map is not made of distinct loop dimensions and constants. `coreStrides` are
-/// those of WorkDivisionAttr::getCoreStrides().
-std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
-                                  ArrayRef<int64_t> splits,
-                                  ArrayRef<int64_t> chunks,
-                                  ArrayRef<int64_t> coreStrides);
-std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
-                                  WorkDivisionAttr division);
 
 /// The reduction dimension that a division splits, or -1.
 int64_t getSplitReduction(ArrayRef<utils::IteratorType> kinds,

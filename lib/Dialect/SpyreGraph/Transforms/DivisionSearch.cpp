@@ -340,6 +340,8 @@ int DivisionSearch::getSlicingNumber(unsigned operand,
                                      ArrayRef<int64_t> coreStrides) {
   if (indirect && indirect->operand == operand)
     return SlicingNumbers::kNone;
+  if (onlyEven && !isInLoopDims(maps[operand]))
+    return SlicingNumbers::kNone;
   std::optional<Slicing> slicing = getSlicing(
       maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
   if (!slicing ||

@@ -20,18 +20,11 @@ bool spyre_graph::canWriteInPlace(SpyreOpInterface op, unsigned operand) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   AffineMap initMap = simplifyWithRanges(maps[initNumber], extents);
-  // Distinct dimensions and constants, and no dimension left out.
-  llvm::SmallBitVector seen(extents.size());
-  for (AffineExpr expr : initMap.getResults()) {
-    if (isa<AffineConstantExpr>(expr))
-      continue;
-    auto dim = dyn_cast<AffineDimExpr>(expr);
-    if (!dim || seen.test(dim.getPosition()))
-      return false;
-    seen.set(dim.getPosition());
-  }
+  // No dimension left out.
+  if (!isInLoopDims(initMap))
+    return false;
   for (auto [dim, extent] : llvm::enumerate(extents))
-    if (extent > 1 && !seen.test(dim))
+    if (extent > 1 && !initMap.isFunctionOfDim(dim))
       return false;
   for (OpOperand &other : op->getOpOperands()) {
     unsigned number = other.getOperandNumber();

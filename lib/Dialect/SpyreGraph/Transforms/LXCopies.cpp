@@ -30,11 +30,15 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
   if (superdscCompatible && indirect && indirect->index == number)
     return {std::nullopt, "it holds indices, which SuperDSC keeps in "
                           "device memory"};
+  AffineMap map = op.getIndexingMaps()[number];
   std::optional<Slicing> slicing =
-      getSlicing(op.getIndexingMaps()[number], op.getLoopExtents(),
-                 op.getAccessDivision(number));
+      getSlicing(map, op.getLoopExtents(), op.getAccessDivision(number));
+  if (superdscCompatible && !isInLoopDims(map))
+    slicing = std::nullopt;
   if (!slicing)
-    return {std::nullopt, "a map is not made of loop dimensions"};
+    return {std::nullopt, superdscCompatible
+                              ? "a map is not made of loop dimensions"
+                              : "what a core accesses is no box of it"};
   if (!slicing->covers(type.getShape()))
     return {std::nullopt, "a user accesses a part of it"};
   // A slice must be whole sticks, else it has another lane in LX.

@@ -456,6 +456,13 @@ private:
                                      "operation that writes it"};
       else if (lifetime.users.size() < 2)
         eligibility = {std::nullopt, "it has fewer than two uses"};
+      else if (!llvm::all_of(uses, [](OpOperand *use) {
+                 auto user = cast<SpyreOpInterface>(use->getOwner());
+                 return isInLoopDims(
+                     user.getIndexingMaps()[use->getOperandNumber()]);
+               }))
+        eligibility = {std::nullopt, "the reference knows no slices of it "
+                                     "through a reshape"};
     }
     if (!eligibility.slicing) {
       ineligible.push_back({lifetime.alloc, eligibility.obstacle});

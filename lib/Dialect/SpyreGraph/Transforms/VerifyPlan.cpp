@@ -17,6 +17,8 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <map>
 
@@ -273,7 +275,7 @@ private:
           return op->emitOpError()
                  << "accesses operand " << number << " in LX through the map "
                  << AffineMapAttr::get(maps[number])
-                 << ", which is not made of loop dimensions";
+                 << ", whose coordinates on core " << core << " are no box";
       auto [held, isNew] = heldBoxes.try_emplace(alloc, boxes);
       for (int64_t core = 0; core < cores; ++core)
         if (!(held->second[core] == boxes[core])) {
@@ -291,10 +293,104 @@ private:
     return success();
   }
 
-  /// The slice of core `core`, or false if the map is too complicated.
-  static bool getCoreBox(AffineMap map, ArrayRef<int64_t> extents,
-                         WorkDivisionAttr division, int64_t core, Box &box) {
-    SmallVector<std::pair<int64_t, int64_t>> loops;
+  using Range = std::pair<int64_t, int64_t>;
+
+  static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return constant.getValue();
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return point[dim.getPosition()];
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    int64_t left = evaluate(binary.getLHS(), point),
+            right = evaluate(binary.getRHS(), point);
+    switch (binary.getKind()) {
+    case AffineExprKind::Add:
+      return left + right;
+    case AffineExprKind::Mul:
+      return left * right;
+    case AffineExprKind::FloorDiv:
+      return llvm::divideFloorSigned(left, right);
+    case AffineExprKind::CeilDiv:
+      return llvm::divideCeilSigned(left, right);
+    default:
+      return llvm::mod(left, right);
+    }
+  }
+
+  /// The values of expressions over the loops that they use, point by point:
+  /// their ranges, if they take every combination of values in these.
+  std::optional<SmallVector<Range>> getImage(ArrayRef<AffineExpr> exprs,
+                                             ArrayRef<Range> loops) {
+    /// Slices of more iterations are not looked at, and no box then.
+    constexpr int64_t kMaxPoints = 1 << 22;
+    std::vector<const void *> key;
+    SmallVector<unsigned> used;
+    for (AffineExpr expr : exprs)
+      key.push_back(expr.getAsOpaquePointer());
+    std::vector<int64_t> ranges;
+    int64_t count = 1;
+    for (auto [dim, loop] : llvm::enumerate(loops)) {
+      if (llvm::none_of(exprs, [dim = dim](AffineExpr expr) {
+            return expr.isFunctionOfDim(dim);
+          }))
+        continue;
+      used.push_back(dim);
+      ranges.insert(ranges.end(), {loop.first, loop.second});
+      if (loop.second <= loop.first)
+        return SmallVector<Range>(exprs.size(), {0, 0});
+      if (loop.second - loop.first > kMaxPoints / count)
+        return std::nullopt;
+      count *= loop.second - loop.first;
+    }
+    auto [known, isNew] = images.try_emplace({key, ranges});
+    if (!isNew)
+      return known->second;
+    SmallVector<int64_t> point(loops.size(), 0);
+    auto forEachPoint = [&](auto visit) {
+      for (unsigned dim : used)
+        point[dim] = loops[dim].first;
+      for (int64_t number = 0; number < count; ++number) {
+        visit();
+        for (unsigned dim : llvm::reverse(used)) {
+          if (++point[dim] < loops[dim].second)
+            break;
+          point[dim] = loops[dim].first;
+        }
+      }
+    };
+    SmallVector<Range> image(exprs.size(),
+                             {std::numeric_limits<int64_t>::max(),
+                              std::numeric_limits<int64_t>::min()});
+    forEachPoint([&] {
+      for (auto [expr, range] : llvm::zip_equal(exprs, image)) {
+        int64_t value = evaluate(expr, point);
+        range.first = std::min(range.first, value);
+        range.second = std::max(range.second, value + 1);
+      }
+    });
+    int64_t volume = 1;
+    for (auto [low, high] : image) {
+      if (high - low > count / volume)
+        return std::nullopt;
+      volume *= high - low;
+    }
+    llvm::BitVector seen(volume);
+    forEachPoint([&] {
+      int64_t index = 0;
+      for (auto [expr, range] : llvm::zip_equal(exprs, image))
+        index = index * (range.second - range.first) + evaluate(expr, point) -
+                range.first;
+      seen.set(index);
+    });
+    if (seen.all())
+      known->second = image;
+    return known->second;
+  }
+
+  /// The slice of core `core`, or false if it is no box.
+  bool getCoreBox(AffineMap map, ArrayRef<int64_t> extents,
+                  WorkDivisionAttr division, int64_t core, Box &box) {
+    SmallVector<Range> loops;
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
       int64_t low =
           getPlannedSlice(division, core, dim) * division.getChunks()[dim];
@@ -302,15 +398,39 @@ private:
           {low, std::min(low + division.getChunks()[dim], extents[dim])});
     }
     bool idle = core >= division.getNumCores();
-    for (AffineExpr expr : map.getResults()) {
-      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-        box.dims.push_back({constant.getValue(), constant.getValue() + 1});
-      else if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        box.dims.push_back(loops[dim.getPosition()]);
-      else
+    // Coordinates that depend on common loops are looked at together.
+    llvm::EquivalenceClasses<unsigned> together;
+    for (unsigned number = 0; number < map.getNumResults(); ++number)
+      for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+        if (map.getResult(number).isFunctionOfDim(dim))
+          together.unionSets(number, map.getNumResults() + dim);
+    box.dims.assign(map.getNumResults(), {0, 0});
+    llvm::SmallBitVector done(map.getNumResults());
+    for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+      if (idle || done.test(number))
+        continue;
+      if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
+        box.dims[number] = {constant.getValue(), constant.getValue() + 1};
+        continue;
+      }
+      SmallVector<unsigned> group;
+      SmallVector<AffineExpr> exprs;
+      for (unsigned other = number; other < map.getNumResults(); ++other)
+        if (together.isEquivalent(number, other)) {
+          group.push_back(other);
+          exprs.push_back(map.getResult(other));
+        }
+      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && group.size() == 1) {
+        box.dims[number] = loops[dim.getPosition()];
+        continue;
+      }
+      auto image = getImage(exprs, loops);
+      if (!image)
         return false;
-      if (idle)
-        box.dims.back() = {0, 0};
+      for (auto [other, range] : llvm::zip_equal(group, *image)) {
+        box.dims[other] = range;
+        done.set(other);
+      }
     }
     return true;
   }
@@ -618,6 +738,10 @@ private:
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;
+  /// Of getImage().
+  std::map<std::pair<std::vector<const void *>, std::vector<int64_t>>,
+           std::optional<SmallVector<Range>>>
+      images;
   DenseMap<Operation *, SmallVector<Box>> missingParts;
   DenseMap<Operation *, SmallVector<memref::SubViewOp>> writtenTiles;
 };

@@ -108,7 +108,7 @@ FAULTS = [
         "rows of LX in reverse",
         r"(graph\.add .*)\[#id, #id, #id\]",
         r"\1[affine_map<(i, j) -> (63 - i, j)>, #id, #id]",
-        "not made of loop dimensions",
+        "does not hold",
     ),
     (
         "a row of LX for all",

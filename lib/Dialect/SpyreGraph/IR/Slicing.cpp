@@ -1,0 +1,158 @@
+//===- Slicing.cpp - The part of a buffer that a core touches ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
+#include "llvm/ADT/SmallBitVector.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// coefficient x ((loop floordiv divisor) mod count).
+struct Digit {
+  unsigned loop;
+  int64_t divisor, count, coefficient;
+
+  /// Loop iterations after which the digit is the same again.
+  int64_t getPeriod() const { return divisor * count; }
+};
+
+/// The digit that `expr` is, without coefficient: d, d floordiv c, d mod c or
+/// (d floordiv c) mod c', the loop's extent being a multiple of all of them.
+std::optional<Digit> getDigit(AffineExpr expr, ArrayRef<int64_t> extents) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return Digit{dim.getPosition(), 1, extents[dim.getPosition()], 1};
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary || (binary.getKind() != AffineExprKind::FloorDiv &&
+                  binary.getKind() != AffineExprKind::Mod))
+    return std::nullopt;
+  auto number = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  std::optional<Digit> digit = getDigit(binary.getLHS(), extents);
+  if (!number || number.getValue() <= 0 || !digit ||
+      digit->count % number.getValue() != 0)
+    return std::nullopt;
+  if (binary.getKind() == AffineExprKind::Mod) {
+    digit->count = number.getValue();
+  } else {
+    digit->divisor *= number.getValue();
+    digit->count /= number.getValue();
+  }
+  return digit;
+}
+
+/// The terms of `expr` if it is a sum of digits.
+bool collectDigits(AffineExpr expr, int64_t coefficient,
+                   ArrayRef<int64_t> extents, SmallVectorImpl<Digit> &digits) {
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
+    if (binary.getKind() == AffineExprKind::Add)
+      return collectDigits(binary.getLHS(), coefficient, extents, digits) &&
+             collectDigits(binary.getRHS(), coefficient, extents, digits);
+    if (binary.getKind() == AffineExprKind::Mul)
+      if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+        return collectDigits(binary.getLHS(), coefficient * factor.getValue(),
+                             extents, digits);
+  }
+  std::optional<Digit> digit = getDigit(expr, extents);
+  if (!digit)
+    return false;
+  digit->coefficient = coefficient;
+  digits.push_back(*digit);
+  return true;
+}
+
+} // namespace
+
+SmallVector<int64_t> Slicing::getLocalShape() const {
+  SmallVector<int64_t> shape;
+  for (const SliceDim &dim : dims)
+    shape.push_back(std::min(dim.chunk, dim.extent));
+  return shape;
+}
+
+bool Slicing::covers(ArrayRef<int64_t> shape) const {
+  for (auto [dim, extent] : llvm::zip_equal(dims, shape))
+    if (dim.offset != 0 || dim.extent != extent)
+      return false;
+  return true;
+}
+
+bool spyre_graph::isInLoopDims(AffineMap map) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  for (AffineExpr result : map.getResults()) {
+    if (isa<AffineConstantExpr>(result))
+      continue;
+    auto dim = dyn_cast<AffineDimExpr>(result);
+    if (!dim || seen.test(dim.getPosition()))
+      return false;
+    seen.set(dim.getPosition());
+  }
+  return true;
+}
+
+std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
+                                               ArrayRef<int64_t> extents,
+                                               ArrayRef<int64_t> splits,
+                                               ArrayRef<int64_t> chunks,
+                                               ArrayRef<int64_t> coreStrides) {
+  Slicing slicing;
+  slicing.numCores = 1;
+  for (int64_t split : splits)
+    slicing.numCores *= split;
+  SmallVector<Digit> seen;
+  for (AffineExpr result : map.getResults()) {
+    if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
+      slicing.dims.push_back({1, 1, 1, 1, constant.getValue()});
+      continue;
+    }
+    SmallVector<Digit, 2> digits;
+    if (!collectDigits(result, 1, extents, digits))
+      return std::nullopt;
+    // Each part of a loop's count once: else the coordinates are a diagonal.
+    for (const Digit &digit : digits) {
+      if (llvm::any_of(seen, [&](const Digit &other) {
+            return digit.loop == other.loop &&
+                   digit.divisor < other.getPeriod() &&
+                   other.divisor < digit.getPeriod();
+          }))
+        return std::nullopt;
+      seen.push_back(digit);
+    }
+    llvm::sort(digits, [](const Digit &a, const Digit &b) {
+      return std::tie(a.coefficient, a.count) <
+             std::tie(b.coefficient, b.count);
+    });
+    SliceDim &slice = slicing.dims.emplace_back(SliceDim{1, 1, 1, 1, 0});
+    for (auto [number, digit] : llvm::enumerate(digits)) {
+      int64_t split = splits[digit.loop], chunk = chunks[digit.loop];
+      if (digit.count == 1 && split == 1)
+        continue;
+      // No gaps, and nothing twice.
+      if (digit.coefficient != slice.extent)
+        return std::nullopt;
+      bool isLeading = digit.getPeriod() == extents[digit.loop];
+      if (split == 1) {
+        slice.chunk *= digit.count;
+      } else if (isLeading && chunk % digit.divisor == 0 &&
+                 number + 1 == digits.size()) {
+        slice.stride = coreStrides[digit.loop];
+        slice.split = split;
+        slice.chunk *= chunk / digit.divisor;
+      } else if (chunk % digit.getPeriod() == 0) {
+        slice.chunk *= digit.count;
+      } else {
+        return std::nullopt;
+      }
+      slice.extent *= digit.count;
+    }
+  }
+  return slicing;
+}
+
+std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
+                                               ArrayRef<int64_t> extents,
+                                               WorkDivisionAttr division) {
+  return getSlicing(map, extents, division.getSplits(), division.getChunks(),
+                    division.getCoreStrides());
+}
