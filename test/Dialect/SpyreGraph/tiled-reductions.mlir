@@ -39,15 +39,20 @@ func.func @matmul(%x: tensor<64x1024xf16, #l>, %y: tensor<1024x128xf16, #l>, %z:
 // One row of scores for 2048 queries and 131072 keys is 512 MiB: keys are cut, so
 // that they are read once, and the softmax is rescaled from tile to tile.
 // CHECK-LABEL: func.func @attention
-// CHECK: scf.for {{.*}} = %c0 to %c131072 step %{{.*}} iter_args(%[[MAX:[^ ]*]] = %{{[0-9]+}}, %[[SUM:[^ ]*]] = %{{[0-9]+}}, %[[OUT:[^ ]*]] = %{{[0-9]+}})
+// CHECK: %[[LEAST:.*]] = spyre_graph.fill {{.*}}immediates = [-8.57{{.*}} : f32]
+// CHECK: %[[LOOP:.*]]:4 = scf.for {{.*}} = %c0 to %c131072 step %{{.*}} iter_args(%[[MAX:[^ ]*]] = %{{[0-9]+}}, %[[FINITE:[^ ]*]] = %[[LEAST]], %[[SUM:[^ ]*]] = %{{[0-9]+}}, %[[OUT:[^ ]*]] = %{{[0-9]+}})
 // CHECK: %[[PART:.*]] = spyre_graph.max
-// CHECK: %[[NEXT:.*]] = spyre_graph.maximum ins(%[[MAX]], %[[PART]]
-// CHECK: %[[FACTOR:.*]] = spyre_graph.exp_sub ins(%[[MAX]], %[[NEXT]]
-// CHECK: %[[KEPT:.*]] = spyre_graph.identity ins(%[[NEXT]] {{.*}} outs(%[[MAX]]
+// CHECK: %[[LARGEST:.*]] = spyre_graph.maximum ins(%[[MAX]], %[[PART]] {{.*}} outs(%[[MAX]]
+// CHECK: %[[NEXT:.*]] = spyre_graph.maximum ins(%[[FINITE]], %[[PART]]
+// CHECK: %[[FACTOR:.*]] = spyre_graph.exp_sub ins(%[[FINITE]], %[[NEXT]]
+// CHECK: %[[KEPT:.*]] = spyre_graph.identity ins(%[[NEXT]] {{.*}} outs(%[[FINITE]]
 // CHECK: spyre_graph.exp_sub ins(%{{.*}}, %[[NEXT]]
 // CHECK: spyre_graph.mul ins(%[[SUM]], %[[FACTOR]] {{.*}} outs(%[[SUM]]
 // CHECK: spyre_graph.mul ins(%[[OUT]], %[[FACTOR]] {{.*}} outs(%[[OUT]]
-// CHECK: scf.yield %[[KEPT]]
+// CHECK: scf.yield %[[LARGEST]], %[[KEPT]]
+// CHECK: %[[ONE:.*]] = spyre_graph.exp_sub ins(%[[LOOP]]#0, %[[LOOP]]#0
+// CHECK: spyre_graph.mul ins(%[[LOOP]]#2, %[[ONE]]
+// CHECK: spyre_graph.mul ins(%[[LOOP]]#3, %[[ONE]]
 // CHECK: spyre_graph.div
 // PLAN-LABEL: func.func @attention
 // PLAN-NOT: memref.alloc() {{.*}}131072

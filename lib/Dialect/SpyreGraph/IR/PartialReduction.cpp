@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "Spyre/Device/DL16.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -43,9 +44,7 @@ static double getFinalScale(SpyreOpInterface op) {
 
 std::optional<PartialReduction> PartialReduction::get(SpyreOpInterface op) {
   Operation *operation = op;
-  // The extremum of booleans is no maximum or minimum.
-  if (isa<ArgMaxOp, ArgMinOp>(operation) &&
-      !getElementTypeOrSelf(op->getOperand(0).getType()).isInteger(1))
+  if (isa<ArgMaxOp, ArgMinOp>(operation))
     return PartialReduction(op);
   if (!isCombinedAcrossCores(op.getCombiner()) ||
       !isa<MatmulOp, SumOp, MeanOp, SumSquaresOp, SumProductsOp, ProdOp, MaxOp,
@@ -96,11 +95,10 @@ bool PartialReduction::isResult(RankedTensorType result) {
 }
 
 SmallVector<Value> PartialReduction::createIdentity(OpBuilder &b,
-                                                    RankedTensorType result,
-                                                    bool isFinite) {
+                                                    RankedTensorType result) {
   SmallVector<RankedTensorType> types = getAccumulatorTypes(result);
   if (!isIndex())
-    return {createFirst(b, types.front(), isFinite)};
+    return {createFirst(b, types.front())};
   // Nothing is better than no element, so that index 0 stays if none is.
   auto createZero = [&](RankedTensorType type) {
     Value empty = tensor::EmptyOp::create(b, op.getLoc(), type, ValueRange());
@@ -108,8 +106,12 @@ SmallVector<Value> PartialReduction::createIdentity(OpBuilder &b,
                              empty, {b.getI64IntegerAttr(0)});
   };
   Value index = createZero(types[0]);
-  Value extremum = createFirst(b, types[1], isFinite);
+  Value extremum = createFirst(b, types[1]);
   return {index, extremum, createZero(types[2])};
+}
+
+Value PartialReduction::createLowest(OpBuilder &b, RankedTensorType result) {
+  return createFirst(b, result, /*isFinite=*/true);
 }
 
 /// What is lost against every element, or does not change it.
@@ -125,10 +127,10 @@ Value PartialReduction::createFirst(OpBuilder &b, RankedTensorType type,
       op.getCombiner() == Combiner::Mul || op.getCombiner() == Combiner::And;
   Attribute value;
   if (isa<FloatType>(element)) {
-    // Larger magnitudes do not exist in DL16 (spec/numerics.md).
-    double lowest = element.isF32() ? -3.0e38 : -8.5e9;
-    if (!isFinite)
-      lowest = -std::numeric_limits<double>::infinity();
+    double lowest = -std::numeric_limits<double>::infinity();
+    if (isFinite)
+      lowest = element.isF32() ? std::numeric_limits<float>::lowest()
+                               : ::spyre::decodeDL16(0xFFFE);
     value = b.getF32FloatAttr(isMax ? lowest : isMin ? -lowest : isOne ? 1 : 0);
   } else {
     // 64-bit integers are stored in 32 bits (spec/layouts.md).
@@ -158,12 +160,16 @@ SmallVector<Value> PartialReduction::createPart(OpBuilder &b, ValueRange ins,
   StringRef name = isa<MeanOp>(operation) ? SumOp::getOperationName()
                                           : op->getName().getStringRef();
   SmallVector<Value> parts{createPartOf(b, name, ins, typeOf(0), extents)};
-  if (isIndex())
-    parts.push_back(createPartOf(b,
-                                 isa<ArgMaxOp>(operation)
-                                     ? MaxOp::getOperationName()
-                                     : MinOp::getOperationName(),
-                                 ins, typeOf(1), extents));
+  if (!isIndex())
+    return parts;
+  // The extremum of booleans is no maximum or minimum.
+  bool isMax = isa<ArgMaxOp>(operation),
+       isBool = typeOf(1).getElementType().isInteger(1);
+  if (isMax)
+    name = isBool ? AnyOp::getOperationName() : MaxOp::getOperationName();
+  else
+    name = isBool ? AllOp::getOperationName() : MinOp::getOperationName();
+  parts.push_back(createPartOf(b, name, ins, typeOf(1), extents));
   return parts;
 }
 

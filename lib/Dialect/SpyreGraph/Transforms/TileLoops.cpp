@@ -9,6 +9,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -139,6 +140,7 @@ private:
     if (getReduction()) {
       createAccumulators();
       forEachTile(depth, [&] { buildTiles(inside); });
+      ones.clear();
       for (Operation *op : getReduction()->reduced)
         buildResult(cast<SpyreOpInterface>(op));
     } else {
@@ -211,15 +213,89 @@ private:
   }
 
   void createAccumulators() {
-    for (Operation *op : getReduction()->reduced)
-      accumulators[op] =
-          PartialReduction::get(cast<SpyreOpInterface>(op))
-              ->createIdentity(b, getTileType(getInit(op)), isShift(op));
+    for (Operation *op : getReduction()->reduced) {
+      PartialReduction reduction =
+          *PartialReduction::get(cast<SpyreOpInterface>(op));
+      RankedTensorType type = getTileType(getInit(op));
+      accumulators[op] = reduction.createIdentity(b, type);
+      if (isShift(op))
+        accumulators[op].push_back(reduction.createLowest(b, type));
+    }
+  }
+
+  Value createExpSub(Location loc, Value x, Value y, Type element) {
+    auto type = cast<RankedTensorType>(x.getType());
+    auto layout = cast<LayoutAttr>(type.getEncoding());
+    Value init = tensor::EmptyOp::create(
+        b, loc,
+        RankedTensorType::get(type.getShape(), element,
+                              LayoutAttr::get(b.getContext(), layout.getOrder(),
+                                              element, layout.getSparse())),
+        ValueRange());
+    return createElementwise(b, loc, ExpSubOp::getOperationName(), {x, y},
+                             init);
+  }
+
+  /// Multiplies a sum of exponentials with what a function gives, from the
+  /// exponential and the maximum that it subtracts.
+  void rescale(SpyreOpInterface op,
+               function_ref<Value(Operation *shift, Operation *maximum)> get) {
+    Value &accumulator = accumulators[op].front();
+    AffineMap identity = b.getMultiDimIdentityMap(
+        cast<RankedTensorType>(accumulator.getType()).getRank());
+    for (OpOperand &operand : op->getOpOperands().drop_back()) {
+      Operation *producer = operand.get().getDefiningOp();
+      auto shift = getReduction()->shifts.find(producer);
+      if (!producer || shift == getReduction()->shifts.end())
+        continue;
+      AffineMap map = *getRescaleMap(op, operand.getOperandNumber(),
+                                     cast<SpyreOpInterface>(producer));
+      accumulator =
+          createElementwise(b, op.getLoc(), MulOp::getOperationName(),
+                            {accumulator, get(producer, shift->second)},
+                            accumulator, {}, {identity, map, identity});
+    }
+  }
+
+  /// Takes in a part of a maximum that exponentials subtract. They subtract the
+  /// largest number so far, which is finite where all elements are minus
+  /// infinity: another tile may have larger ones.
+  void buildShift(SpyreOpInterface op, Value part) {
+    Location loc = op.getLoc();
+    Value &maximum = accumulators[op][0], &subtracted = accumulators[op][1];
+    auto type = cast<RankedTensorType>(maximum.getType());
+    auto larger = [&](Value accumulated, Value init) {
+      return createElementwise(b, loc, MaximumOp::getOperationName(),
+                               {accumulated, part}, init);
+    };
+    maximum = larger(maximum, maximum);
+    Value next =
+        larger(subtracted, tensor::EmptyOp::create(b, loc, type, ValueRange()));
+    // What was summed with the former one is multiplied with this.
+    factors[op] = createExpSub(loc, subtracted, next, b.getF32Type());
+    subtracted = createElementwise(b, loc, IdentityOp::getOperationName(), next,
+                                   subtracted);
+    tiles[op->getResult(0)] = next;
+  }
+
+  /// The exponential of the maximum: 1, but no number in rows of which all
+  /// elements are minus infinity, where the sums are none either.
+  Value getExpOfMaximum(Operation *shift, Operation *maximum) {
+    Type element = getElementTypeOrSelf(shift->getResult(0).getType());
+    Value &known = ones[{maximum, element}];
+    if (!known) {
+      Value value = accumulators[maximum].front();
+      known = createExpSub(shift->getLoc(), value, value, element);
+    }
+    return known;
   }
 
   /// What an accumulator has become.
   void buildResult(SpyreOpInterface op) {
     PartialReduction reduction = *PartialReduction::get(op);
+    rescale(op, [&](Operation *shift, Operation *maximum) {
+      return getExpOfMaximum(shift, maximum);
+    });
     Value accumulator = accumulators[op].front();
     OpOperand &init = getInit(op);
     RankedTensorType type = getTileType(init);
@@ -255,45 +331,14 @@ private:
     for (OpOperand &operand : op->getOpOperands().drop_back())
       ins.push_back(getTile(operand));
     SmallVector<Value> &accumulated = accumulators[op];
-    Value &accumulator = accumulated.front();
-    auto type = cast<RankedTensorType>(accumulator.getType());
-    Location loc = op.getLoc();
     SmallVector<int64_t> extents = getExtents(op);
     SmallVector<Value> parts =
         reduction.createPart(b, ins, accumulated, extents);
-    if (isShift(op)) {
-      // The maximum so far, and the factor for what was summed with the former.
-      auto empty = [&](RankedTensorType of) {
-        return tensor::EmptyOp::create(b, loc, of, ValueRange()).getResult();
-      };
-      Value next = createElementwise(b, loc, MaximumOp::getOperationName(),
-                                     {accumulator, parts.front()}, empty(type));
-      auto layout = cast<LayoutAttr>(type.getEncoding());
-      Type f32 = b.getF32Type();
-      factors[op] = createElementwise(
-          b, loc, ExpSubOp::getOperationName(), {accumulator, next},
-          empty(RankedTensorType::get(type.getShape(), f32,
-                                      LayoutAttr::get(b.getContext(),
-                                                      layout.getOrder(), f32,
-                                                      layout.getSparse()))));
-      accumulator = createElementwise(b, loc, IdentityOp::getOperationName(),
-                                      next, accumulator);
-      tiles[op->getResult(0)] = next;
-      return;
-    }
-    for (OpOperand &operand : op->getOpOperands().drop_back()) {
-      auto shift = getReduction()->shifts.find(operand.get().getDefiningOp());
-      if (!operand.get().getDefiningOp() ||
-          shift == getReduction()->shifts.end())
-        continue;
-      AffineMap identity = b.getMultiDimIdentityMap(type.getRank());
-      AffineMap map = *getRescaleMap(op, operand.getOperandNumber(),
-                                     cast<SpyreOpInterface>(shift->first));
-      accumulator =
-          createElementwise(b, loc, MulOp::getOperationName(),
-                            {accumulator, factors.lookup(shift->second)},
-                            accumulator, {}, {identity, map, identity});
-    }
+    if (isShift(op))
+      return buildShift(op, parts.front());
+    rescale(op, [&](Operation *, Operation *maximum) {
+      return factors.lookup(maximum);
+    });
     accumulated = reduction.createCombine(
         b, accumulated, parts, extents[getReduction()->loopDims.lookup(op)]);
   }
@@ -465,6 +510,7 @@ private:
   /// Of the reductions; of those subtracted in exponentials, what rescales.
   DenseMap<Operation *, SmallVector<Value>> accumulators;
   DenseMap<Operation *, Value> factors;
+  DenseMap<std::pair<Operation *, Type>, Value> ones;
 };
 } // namespace
 

@@ -137,7 +137,11 @@ static double getAccumulatorBytes(SpyreOpInterface op,
   for (RankedTensorType type : PartialReduction::get(op)->getAccumulatorTypes(
            cast<RankedTensorType>(init.get().getType())))
     bytes += bytesOf(type, shape);
-  return bytes;
+  // One that exponentials subtract has another that is finite.
+  bool isShift = llvm::any_of(levels.back().shifts, [&](const auto &entry) {
+    return entry.second == op.getOperation();
+  });
+  return isShift ? 2 * bytes : bytes;
 }
 
 /// Slices of an operation that different cores can work on.

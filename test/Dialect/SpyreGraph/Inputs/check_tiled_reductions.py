@@ -42,7 +42,7 @@ class Case:
     def __init__(self, name: str, tolerance: float = 2.0**-9) -> None:
         self.name, self.tolerance = name, tolerance
         self.inputs, self.lines, self.count = [], [], 0
-        self.loops = "scf.for"
+        self.loops, self.checks = "scf.for", "full"
 
     def argument(self, value, element="f16") -> str:
         name = f"%x{len(self.inputs)}"

@@ -3,7 +3,8 @@
 
 Usage: check_tiles.py FOLDER. Odd sizes whose last tile is smaller than the others, loops
 in loops, indices of extrema with ties, infinities and NaN, dimensions that views flatten
-and take apart. Exits with 1 and prints what differs.
+and take apart, softmaxes of rows without a finite maximum. Exits with 1 and prints what
+differs.
 """
 
 import pathlib
@@ -12,7 +13,7 @@ import subprocess
 import sys
 
 import numpy as np
-from check_tiled_reductions import PLAN, Case, hint, tensor
+from check_tiled_reductions import NAMES, PLAN, Case, hint, tensor
 
 HINTS = re.compile(r"(, )?spyre_graph.tile_hints = \[[^\]]*\]")
 
@@ -28,6 +29,8 @@ def view(case: Case, value: str, shape, to, maps: str) -> str:
 
 def values(rng, shape, element: str):
     """Few different ones, so that many are equal."""
+    if element == "i1":
+        return rng.random(shape) < rng.choice([0.02, 0.98])
     x = rng.integers(-3, 4, shape)
     if element == "i64":
         return x
@@ -42,7 +45,9 @@ def values(rng, shape, element: str):
 
 def extrema(rng):
     for name in ("argmax", "argmin", "max", "min"):
-        for element in ("f16", "f32", "i64"):
+        for element in ("f16", "f32", "i64", "i1"):
+            if element == "i1" and not name.startswith("arg"):
+                continue
             for shape, dim, tiles in [
                 ((65, 130), 0, 3),
                 ((63, 200), 1, 2),
@@ -123,12 +128,63 @@ def view_pair(rng, heads: int, width: int, tiles: int, dim: int):
         yield case, [(b, np.zeros(after), "f16")]
 
 
+def unusual_rows(columns: int, element: str) -> np.ndarray:
+    """Rows whose exponentials below the maximum are 0, so that all sums are exact."""
+    inf, half = np.inf, columns // 2
+    least = np.finfo(NAMES[element][1]).min
+    low = -3.2e38 if element == "f32" else -6.5e4
+    # What most of the row is, where it is something else, and what.
+    rows = [(value, 0, value) for value in (-inf, low, least, inf, np.nan, 7)]
+    for first, second in [(-inf, 5), (-inf, low), (-inf, least), (low, least)]:
+        rows.append((first, slice(half, None), second))
+        rows.append((second, slice(half, None), first))
+    for place in (0, half, columns - 1):
+        rows += [(value, place, inf) for value in (1, -inf)]
+        rows += [(value, place, np.nan) for value in (1, -inf)]
+        rows += [(-inf, place, 3), (-200, place, 3), (least, place, -inf)]
+    x = np.empty((len(rows), columns))
+    for row, (value, place, other) in zip(x, rows, strict=True):
+        row[:] = value
+        row[place] = other
+    return x
+
+
+def softmaxes(rng):
+    """The maximum, the sum, its logarithm, and what attention makes of values."""
+    for element in ("f16", "f32"):
+        for columns, tiles in [(192, 3), (256, 4), (450, 3), (130, 2)]:
+            case = Case(f"softmax of {element} over {columns} by {tiles}")
+            case.checks = "bounds"  # A full check stops where a NaN is made.
+            x = unusual_rows(columns, element)
+            arg = case.argument(-x, element)
+            v = case.argument(rng.integers(-2, 3, x.shape), element)
+            own, one = (x.shape, element), ((len(x), 1), element)
+            sums = (one[0], "f32")
+            cut = hint((1, tiles))
+            reduce = f"dims = array<i64: 1>, {cut}"
+            score = case.op("neg", [arg], [None], *own, cut)
+            m = case.op("max", [score], [own], *one, reduce)
+            e = case.op("exp_sub", [score, m], [own, one], *own, cut)
+            s = case.op("sum", [e], [own], *sums, reduce)
+            w = case.op(
+                "sum_products",
+                [e, v],
+                [own, None],
+                *sums,
+                f"scale = 1.0 : f64, {reduce}",
+            )
+            ln = case.op("log", [s], [sums], *sums)
+            total = case.op("add", [m, ln], [one, sums], *one)
+            mean = case.op("div", [w, s], [sums] * 2, *one)
+            yield case, [(r, np.zeros(one[0]), element) for r in (m, total, mean)]
+
+
 def run(text: str, case: Case, results, folder: pathlib.Path):
     """The results, or what went wrong; and the program."""
     folder.mkdir(parents=True, exist_ok=True)
     graph, program = folder / "graph.mlir", folder / "program.mlir"
     graph.write_text(text)
-    command = ["spyre-run", program, "--check=full", "--out-dir", folder]
+    command = ["spyre-run", program, f"--check={case.checks}", "--out-dir", folder]
     for number, (_, data, _) in enumerate(case.inputs):
         np.save(folder / f"in{number}.npy", data)
         command += ["--arg", folder / f"in{number}.npy"]
@@ -140,7 +196,9 @@ def run(text: str, case: Case, results, folder: pathlib.Path):
         done = subprocess.run(step, capture_output=True, text=True, check=False)
         if done.returncode:
             return done.stderr, ""
-    bits = [np.load(folder / f"out{n}.npy").tobytes() for n in range(len(results))]
+    found = [np.load(folder / f"out{n}.npy") for n in range(len(results))]
+    # There is one NaN.
+    bits = [np.where(x == x, x, np.nan).astype(x.dtype).tobytes() for x in found]
     return bits, program.read_text()
 
 
@@ -159,7 +217,7 @@ def main() -> int:
     folder = pathlib.Path(sys.argv[1])
     rng = np.random.default_rng(20261122)
     failures = count = 0
-    for make in (extrema, chains, matmuls, views):
+    for make in (extrema, chains, matmuls, views, softmaxes):
         for case, results in make(rng):
             count += 1
             difference = check(case, results, folder)

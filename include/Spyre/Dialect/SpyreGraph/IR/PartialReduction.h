@@ -31,10 +31,9 @@ public:
   /// Whether the accumulator is the result in the end, as it stands.
   bool isResult(RankedTensorType result);
   /// Accumulators, of a result of this type, that nothing has been added to.
-  /// Maxima and minima of floating-point numbers start from a finite number
-  /// below (above) all others if `isFinite`.
-  SmallVector<Value> createIdentity(OpBuilder &b, RankedTensorType result,
-                                    bool isFinite = false);
+  SmallVector<Value> createIdentity(OpBuilder &b, RankedTensorType result);
+  /// A maximum's, filled with the lowest finite number.
+  Value createLowest(OpBuilder &b, RankedTensorType result);
   /// What a part gives to the accumulators: the operation without its epilogue.
   /// `ins` are tiles of all inputs.
   SmallVector<Value> createPart(OpBuilder &b, ValueRange ins,
@@ -54,7 +53,7 @@ private:
                      RankedTensorType type, ArrayRef<int64_t> extents);
   SmallVector<Value> createIndexCombine(OpBuilder &b, ValueRange accumulators,
                                         ValueRange parts, int64_t count);
-  Value createFirst(OpBuilder &b, RankedTensorType type, bool isFinite);
+  Value createFirst(OpBuilder &b, RankedTensorType type, bool isFinite = false);
 
   SpyreOpInterface op;
 };
