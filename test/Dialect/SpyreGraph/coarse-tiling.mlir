@@ -178,3 +178,42 @@ func.func @flattened(%x: tensor<5x256xf16, #l>) -> tensor<5x4x64xf16> {
   %b = spyre_graph.neg ins(%v : tensor<5x4x64xf16>) outs(%o : tensor<5x4x64xf16>) {spyre_graph.tile_hints = [array<i64: 0, 1, 2, 64>]} -> tensor<5x4x64xf16>
   return %b : tensor<5x4x64xf16>
 }
+
+// -----
+
+// Operations under one hint share its loop though no tensor connects them; one
+// that cannot be cut stays outside, which a remark says.
+// REMARK: remark: [Missed] outside-hint | {{.*}}Function=unconnected | Remark="iota runs on the whole, outside the hinted loop, because it has loop dimension 0, which the hint cuts into tiles: spyre_graph.iota computes with the index of the dimension"
+// REMARK: remark: [Passed] tiled | {{.*}}Function=unconnected | Remark="2 operations from exp to iota in 4 tiles of 64: as hinted"
+// CHECK-LABEL: func.func @unconnected
+// CHECK: scf.for
+// CHECK: spyre_graph.exp {{.*}}extents = array<i64: 64, 128>
+// CHECK: spyre_graph.neg {{.*}}extents = array<i64: 64, 128>
+// CHECK: scf.yield
+// CHECK: spyre_graph.iota {{.*}}extents = array<i64: 256, 128>
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @unconnected(%x: tensor<256x128xf16, #l>) -> (tensor<256x128xf16>, tensor<256x128xf16>, tensor<256x128xi32>) {
+  %e = tensor.empty() : tensor<256x128xf16>
+  %f = tensor.empty() : tensor<256x128xi32>
+  %0 = spyre_graph.exp ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xf16>
+  %1 = spyre_graph.neg ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xf16>
+  %2 = spyre_graph.iota outs(%f : tensor<256x128xi32>) {dim = 0 : i64, start = 0 : i64, step = 1 : i64, spyre_graph.tile_hints = [array<i64: 0, 0, 4>]} -> tensor<256x128xi32>
+  return %0, %1, %2 : tensor<256x128xf16>, tensor<256x128xf16>, tensor<256x128xi32>
+}
+
+// -----
+
+// 1063882 = 2 x 521 x 1021 rows: two tiles are too large and 521 equal ones far
+// too many, so that the last one is smaller.
+// REMARK: remark: [Passed] tiled | {{.*}}Function=few_tiles | Remark="2 operations from exp to sin in 4 tiles of 265971:
+// CHECK-LABEL: func.func @few_tiles
+// CHECK: scf.for {{.*}} = %c0 to %c797913 step %c265971
+// CHECK: spyre_graph.sin {{.*}} -> tensor<265969x64xf16
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @few_tiles(%x: tensor<1063882x64xf16, #l>) -> tensor<1063882x64xf16> {
+  %e = tensor.empty() : tensor<1063882x64xf16>
+  %f = tensor.empty() : tensor<1063882x64xf16>
+  %0 = spyre_graph.exp ins(%x : tensor<1063882x64xf16, #l>) outs(%e : tensor<1063882x64xf16>) -> tensor<1063882x64xf16>
+  %1 = spyre_graph.sin ins(%0 : tensor<1063882x64xf16>) outs(%f : tensor<1063882x64xf16>) -> tensor<1063882x64xf16>
+  return %1 : tensor<1063882x64xf16>
+}

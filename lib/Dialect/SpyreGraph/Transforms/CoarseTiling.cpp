@@ -211,7 +211,7 @@ private:
     for (unsigned dim = 0; dim < extents.size(); ++dim)
       if (extents[dim] > 1)
         if (std::optional<TileLevel> level =
-                getTileLevel(group, seed, dim, reason);
+                getTileLevel(group, TileSeed{seed, dim}, reason);
             level && isAllowed(*level, reason))
           levels.push_back(std::move(*level));
     if (!levels.empty())
@@ -271,19 +271,42 @@ private:
   }
 
   /// Chooses the largest tile of the last level with which the live tiles fit
-  /// and all cores have work: of equal tiles, which need one program, if that
-  /// can be.
+  /// and all cores have work. Equal tiles need one program, others a second one
+  /// for the last tile: they are taken only if they are at most half as many.
   std::optional<Tiling> fit(const OpGroup &group,
                             ArrayRef<TileLevel> levels) const {
+    std::optional<Tiling> equal = fitEqual(group, levels);
+    auto countOf = [](const Tiling &tiling) {
+      return tiling.levels.back().getNumTiles();
+    };
+    if (equal && countOf(*equal) < 4)
+      return equal;
+    std::optional<Tiling> unequal = fitUnequal(group, levels);
+    if (!equal || (unequal && 2 * countOf(*unequal) <= countOf(*equal)))
+      return unequal;
+    return equal;
+  }
+
+  std::optional<Tiling> fitEqual(const OpGroup &group,
+                                 ArrayRef<TileLevel> levels) const {
     Tiling tiling{levels.vec()};
-    for (int64_t extent : getEqualTileExtents(levels.back())) {
-      tiling.levels.back().tile = extent;
-      if (!costs.keepsCoresBusy(group, tiling.levels))
-        break;
-      if (costs.fits(group, tiling.levels))
-        return tiling;
-    }
     // The more tiles, the less is live.
+    SmallVector<int64_t> extents = getEqualTileExtents(levels.back());
+    const auto *largest = llvm::partition_point(extents, [&](int64_t extent) {
+      tiling.levels.back().tile = extent;
+      return !costs.fits(group, tiling.levels);
+    });
+    if (largest == extents.end())
+      return std::nullopt;
+    tiling.levels.back().tile = *largest;
+    if (!costs.keepsCoresBusy(group, tiling.levels))
+      return std::nullopt;
+    return tiling;
+  }
+
+  std::optional<Tiling> fitUnequal(const OpGroup &group,
+                                   ArrayRef<TileLevel> levels) const {
+    Tiling tiling{levels.vec()};
     const TileLevel &level = levels.back();
     int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);
     auto fits = [&](int64_t unitsPerTile) {

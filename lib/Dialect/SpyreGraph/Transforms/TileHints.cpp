@@ -58,6 +58,8 @@ private:
   FailureOr<ArrayAttr> read(Operation *op, ArrayAttr attribute) {
     SmallVector<Attribute> scopes;
     SmallVector<TileHint, 2> &own = hints[op];
+    auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+    int64_t numLoops = spyreOp ? spyreOp.getLoopExtents().size() : 0;
     Builder builder(op->getContext());
     for (Attribute hint : attribute) {
       auto numbers = dyn_cast<DenseI64ArrayAttr>(hint);
@@ -70,6 +72,10 @@ private:
                           << hint;
         return failure();
       }
+      // SG-TILE-HINT-C2
+      if (!spyreOp || numbers[1] >= numLoops)
+        return op->emitOpError() << "has no loop dimension " << numbers[1]
+                                 << " to cut into " << numbers[2] << " tiles";
       own.push_back({numbers[0], numbers[1], numbers[2],
                      numbers.size() > 3 ? numbers[3] : 1});
       scopes.push_back(builder.getDenseI64ArrayAttr({numbers[0], numbers[2]}));
@@ -135,7 +141,6 @@ private:
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
     for (auto [depth, hint] : llvm::enumerate(hints.find(op)->second))
       if (hint.loopDim >= 0 &&
-          hint.loopDim < static_cast<int64_t>(kinds.size()) &&
           kinds[hint.loopDim] != utils::IteratorType::parallel)
         return ReducedHint{hint.loopDim, static_cast<unsigned>(depth)};
     return std::nullopt;
@@ -154,76 +159,105 @@ private:
     OpGroup group = closeGroup(members);
     std::string reason = "SuperDSC has no loops that accumulate";
     bool accumulates = !superdscCompatible && llvm::all_of(group, isDeviceOp);
-    for (auto [op, hint] : reducing) {
-      auto spyreOp = cast<SpyreOpInterface>(op);
+    for (auto [op, hint] : reducing)
       if (accumulates && hint.depth + 1 != hints.find(op)->second.size()) {
         reason = "only the innermost loop accumulates";
         accumulates = false;
       }
-      accumulates =
-          accumulates && getTileLevel(group, spyreOp, hint.loopDim, reason);
-    }
-    if (accumulates)
+    if (accumulates &&
+        getTileLevel(group, getSeeds(group, reducing.front().second.depth),
+                     reason))
       return;
     for (auto [op, hint] : reducing) {
-      remark::missed(
-          op->getLoc(),
-          remark::RemarkOpts::name("outside-hint")
-              .category("spyre-coarse-tiling")
-              .function(op->getParentOfType<func::FuncOp>().getName()))
-          << (op->getName().stripDialect() +
-              " runs on the whole, outside the hinted loop, because it "
-              "reduces loop dimension " +
-              Twine(hint.loopDim) +
-              ", which the hint cuts into tiles: " + reason)
-                 .str();
+      sayOutside(op, hint.loopDim, "reduces", reason);
       op->removeAttr(kTileHintsAttrName);
       hints.erase(op);
       members.remove(op);
     }
   }
 
+  /// What the hints at one depth ask for.
+  SmallVector<TileSeed> getSeeds(const OpGroup &group, unsigned depth) {
+    SmallVector<TileSeed> seeds;
+    for (Operation *op : group)
+      if (auto known = hints.find(op);
+          known != hints.end() && known->second[depth].loopDim >= 0)
+        seeds.push_back({cast<SpyreOpInterface>(op),
+                         static_cast<unsigned>(known->second[depth].loopDim)});
+    return seeds;
+  }
+
+  /// As many of the seeds as can be cut together, the first at least; `reason`
+  /// says why it cannot.
+  static std::optional<TileLevel> getLevel(const OpGroup &group,
+                                           ArrayRef<TileSeed> seeds,
+                                           std::string &reason) {
+    if (!llvm::all_of(group, isDeviceOp)) {
+      reason = "something between the operations is no device operation";
+      return std::nullopt;
+    }
+    std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
+    if (level)
+      return level;
+    SmallVector<TileSeed> kept;
+    for (TileSeed seed : seeds) {
+      if (level && level->loopDims.contains(seed.op))
+        continue;
+      kept.push_back(seed);
+      std::optional<TileLevel> next = getTileLevel(group, kept, reason);
+      if (!next && !level)
+        return std::nullopt;
+      if (next) {
+        level = std::move(next);
+        continue;
+      }
+      kept.pop_back();
+      sayOutside(seed.op, seed.loopDim, "has", reason);
+    }
+    return level;
+  }
+
+  static void sayOutside(Operation *op, int64_t loopDim, StringRef verb,
+                         const std::string &reason) {
+    remark::missed(op->getLoc(),
+                   remark::RemarkOpts::name("outside-hint")
+                       .category("spyre-coarse-tiling")
+                       .function(op->getParentOfType<func::FuncOp>().getName()))
+        << (op->getName().stripDialect() +
+            " runs on the whole, outside the hinted loop, because it " + verb +
+            " loop dimension " + Twine(loopDim) +
+            ", which the hint cuts into tiles: " + reason)
+               .str();
+  }
+
   /// The level that the hints at one depth ask for; none if no operation has
   /// the dimension.
   FailureOr<std::optional<TileLevel>> getHinted(const OpGroup &group,
                                                 unsigned depth) {
-    for (Operation *op : group) {
-      auto known = hints.find(op);
-      if (known == hints.end() || known->second[depth].loopDim < 0)
-        continue;
-      const TileHint &hint = known->second[depth];
-      auto seed = cast<SpyreOpInterface>(op);
-      // SG-TILE-HINT-C2
-      if (hint.loopDim >= static_cast<int64_t>(seed.getLoopExtents().size()))
-        return op->emitOpError()
-               << "has no loop dimension " << hint.loopDim << " to cut into "
-               << hint.numTiles << " tiles";
-      std::string reason;
-      std::optional<TileLevel> level =
-          llvm::all_of(group, isDeviceOp)
-              ? getTileLevel(group, seed, hint.loopDim, reason)
-              : std::nullopt;
-      if (!level)
-        return op->emitOpError()
-               << "loop dimension " << hint.loopDim << " cannot be cut into "
-               << hint.numTiles << " tiles: "
-               << (reason.empty() ? "something between the operations is no "
-                                    "device operation"
-                                  : reason);
-      level->granularity = std::lcm(level->granularity, hint.multiple);
-      level->multiple = hint.multiple;
-      level->scope = hint.scope;
-      if (failed(setTile(op, hint, *level)))
-        return failure();
-      // SG-TILE-HINT-C3
-      if (!level->reduced.empty() && depth + 1 != known->second.size())
-        return op->emitOpError()
-               << "loop dimension " << hint.loopDim << " is reduced by "
-               << level->reduced.front()->getName()
-               << ", so its loop must be the innermost";
-      return level;
-    }
-    return std::optional<TileLevel>();
+    SmallVector<TileSeed> seeds = getSeeds(group, depth);
+    if (seeds.empty())
+      return std::optional<TileLevel>();
+    Operation *op = seeds.front().op;
+    const auto &own = hints.find(op)->second;
+    const TileHint &hint = own[depth];
+    std::string reason;
+    std::optional<TileLevel> level = getLevel(group, seeds, reason);
+    if (!level)
+      return op->emitOpError()
+             << "loop dimension " << hint.loopDim << " cannot be cut into "
+             << hint.numTiles << " tiles: " << reason;
+    level->granularity = std::lcm(level->granularity, hint.multiple);
+    level->multiple = hint.multiple;
+    level->scope = hint.scope;
+    if (failed(setTile(op, hint, *level)))
+      return failure();
+    // SG-TILE-HINT-C3
+    if (!level->reduced.empty() && depth + 1 != own.size())
+      return op->emitOpError()
+             << "loop dimension " << hint.loopDim << " is reduced by "
+             << level->reduced.front()->getName()
+             << ", so its loop must be the innermost";
+    return level;
   }
 
   /// SG-TILE-HINT-C1

@@ -125,13 +125,16 @@ public:
   LevelFinder(const OpGroup &group, std::string &reason)
       : group(group), reason(reason) {}
 
-  std::optional<TileLevel> run(SpyreOpInterface seed, unsigned loopDim) {
-    level.extent = level.leastExtent = seed.getLoopExtents()[loopDim];
-    if (!assign(seed, loopDim))
-      return std::nullopt;
-    while (!pending.empty())
-      if (!follow(cast<SpyreOpInterface>(pending.pop_back_val())))
+  std::optional<TileLevel> run(ArrayRef<TileSeed> seeds) {
+    TileSeed first = seeds.front();
+    level.extent = level.leastExtent = first.op.getLoopExtents()[first.loopDim];
+    for (TileSeed seed : seeds) {
+      if (!assign(seed.op, seed.loopDim))
         return std::nullopt;
+      while (!pending.empty())
+        if (!follow(cast<SpyreOpInterface>(pending.pop_back_val())))
+          return std::nullopt;
+    }
     if (!checkReadsOfWholes() || !checkShifts())
       return std::nullopt;
     sort();
@@ -287,6 +290,8 @@ private:
         return false;
       }
       int64_t dim = access->dim;
+      if (dim >= 0)
+        level.tiledDims[&operand] = dim;
       if (!addExtent(op, extent, access->multiple) ||
           (dim >= 0 && !addExtent(op, shapeOf(value)[dim])))
         return false;
@@ -381,27 +386,17 @@ private:
 } // namespace
 
 std::optional<TileLevel> spyre_graph::getTileLevel(const OpGroup &group,
-                                                   SpyreOpInterface seed,
-                                                   unsigned loopDim,
+                                                   ArrayRef<TileSeed> seeds,
                                                    std::string &reason) {
-  return LevelFinder(group, reason).run(seed, loopDim);
+  return LevelFinder(group, reason).run(seeds);
 }
 
 SmallVector<int64_t> spyre_graph::getTiledDims(OpOperand &operand,
                                                ArrayRef<TileLevel> levels) {
-  auto op = cast<SpyreOpInterface>(operand.getOwner());
-  AffineMap map = op.getIndexingMaps()[operand.getOperandNumber()];
-  SmallVector<int64_t> extents = op.getLoopExtents();
-  SmallVector<int64_t> dims;
-  for (const TileLevel &level : levels) {
-    auto known = level.loopDims.find(op);
-    dims.push_back(known == level.loopDims.end()
-                       ? -1
-                       : getTiledAccess(map, known->second,
-                                        shapeOf(operand.get()), extents)
-                             ->dim);
-  }
-  return dims;
+  return llvm::map_to_vector(levels, [&](const TileLevel &level) -> int64_t {
+    auto known = level.tiledDims.find(&operand);
+    return known == level.tiledDims.end() ? -1 : known->second;
+  });
 }
 
 static SmallVector<int64_t> getTiles(ArrayRef<TileLevel> levels) {

@@ -31,12 +31,14 @@ using OpGroup = llvm::SetVector<Operation *>;
 /// Operations of the group that are not in the map do not depend on the loop.
 struct TileLevel {
   llvm::MapVector<Operation *, unsigned> loopDims;
+  /// The dimension that is cut of their operands, where one is.
+  llvm::DenseMap<OpOperand *, int64_t> tiledDims;
   /// Those that reduce the dimension.
   llvm::SetVector<Operation *> reduced;
   /// Exponentials -> the maximum, a reduction over the dimension, that they
   /// subtract.
   llvm::MapVector<Operation *, Operation *> shifts;
-  /// Of the operation that the level was asked for.
+  /// Of the first operation that the level was asked for.
   int64_t extent = 0;
   /// Tiles start at multiples of this: whole sticks, and whole components.
   int64_t granularity = 1;
@@ -69,11 +71,17 @@ std::optional<TiledAccess> getTiledAccess(AffineMap map, unsigned loopDim,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> extents);
 
-/// The level that cuts loop dimension `loopDim` of `seed`, followed through the
+/// A loop dimension of an operation that is to be cut.
+struct TileSeed {
+  SpyreOpInterface op;
+  unsigned loopDim;
+};
+
+/// The level that cuts the loop dimensions `seeds`, followed through the
 /// tensors that `group` hands on, or nothing if some operation cannot be cut
 /// accordingly. `reason` then says which and why.
 std::optional<TileLevel> getTileLevel(const OpGroup &group,
-                                      SpyreOpInterface seed, unsigned loopDim,
+                                      ArrayRef<TileSeed> seeds,
                                       std::string &reason);
 
 /// The tensor dimension that each level cuts of an operand, or -1.
