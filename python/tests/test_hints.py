@@ -207,7 +207,10 @@ def test_a_reduction_that_cannot_be_split():
         {},
         {"tiles": {"M": 0}},
         {"tiles": {"M": True}},
+        {"tiles": {"M": 1 << 63}},
+        {"tiles": {1: 2}},
         {"work_div": {"M": -1}},
+        {"named_dims": ["M", None]},
         {"tiles": {"M": 2}, "slices": {"M": 2}},
     ],
 )

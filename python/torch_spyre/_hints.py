@@ -40,9 +40,7 @@ def declare_tensor_dim(name: str, size: int) -> None:
         ValueError: the name is no identifier, or the size not positive.
 
     """
-    if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"a dimension's name must be an identifier, but is {name!r}")
-    _declared[name] = _positive(size, f"the size of dimension {name!r}")
+    _declared[_name(name)] = _positive(size, f"the size of dimension {name!r}")
 
 
 def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
@@ -65,7 +63,7 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
         parts: list[tuple[str, int]] = []
         covered = 1
         while remaining and (not parts or covered < extent):
-            name = remaining.pop(0)
+            name = _name(remaining.pop(0))
             size = _declared.get(name, extent if not parts else 0)
             parts.append((name, size))
             covered *= size
@@ -98,8 +96,9 @@ def spyre_hint(
     """A context under which operations are planned as asked.
 
     Args:
-        num_tiles_per_dim: dimension name -> number of equal tiles; several names,
-            and nested contexts, give nested loops, the first outermost.
+        num_tiles_per_dim: dimension name -> number of tiles; several names, and
+            nested contexts, give nested loops, the first outermost. The same hint
+            inside of itself is one.
         tiles: another name for num_tiles_per_dim.
         slices: another name for num_tiles_per_dim.
         work_div: dimension name -> number of cores that share it.
@@ -114,13 +113,13 @@ def spyre_hint(
         raise ValueError("num_tiles_per_dim, tiles and slices are the same argument")
     hints: list[dict[str, Any]] = []
     for name, count in (given[0] if given else {}).items():
-        hints.append({"dim": name, "tiles": _positive(count, f"tiles of {name!r}")})
+        number = _positive(count, f"tiles of {name!r}")
+        hints.append({"dim": _name(name), "tiles": number})
     for name, count in (work_div or {}).items():
-        hints.append(
-            {"dim": name, "work_div": _positive(count, f"work division of {name!r}")}
-        )
+        number = _positive(count, f"work division of {name!r}")
+        hints.append({"dim": _name(name), "work_div": number})
     if named_dims is not None:
-        hints.append({"named_dims": list(named_dims)})
+        hints.append({"named_dims": [_name(name) for name in named_dims]})
     if not hints:
         raise ValueError("spyre_hint asks for nothing")
     return traceback.annotate({_PREFIX + str(hints): hints})
@@ -156,7 +155,15 @@ class HintReader:
         return result
 
 
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"a dimension's name must be an identifier, but is {name!r}")
+    return name
+
+
 def _positive(value: Any, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{what} must be a positive integer, but is {value!r}")
+    if value >= 1 << 63:
+        raise ValueError(f"{what} must fit in 64 bits, but is {value}")
     return value

@@ -131,3 +131,15 @@ func.func @twice(%x: tensor<64x64xf16, #l>) -> tensor<64x64xf16> {
   %y = spyre_graph.exp ins(%x : tensor<64x64xf16, #l>) outs(%e : tensor<64x64xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 2>, array<i64: 1, 0, 4>]} -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-HINT-C1
+func.func @one_element(%x: tensor<1x64xf16, #l> {spyre_graph.dim_names = [[{name = "B", size = 1}], []]}) -> tensor<1x64xf16> {
+  %e = tensor.empty() : tensor<1x64xf16>
+  // expected-error @+1 {{a hint cuts dimension 'B' into 4 parts, but it has one element}}
+  %y = spyre_graph.exp ins(%x : tensor<1x64xf16, #l>) outs(%e : tensor<1x64xf16>) {spyre_graph.hints = [{dim = "B", scope = 0, tiles = 4}]} -> tensor<1x64xf16>
+  return %y : tensor<1x64xf16>
+}

@@ -89,3 +89,19 @@ func.func @reduces(%x: tensor<8x64xf16, #l> {spyre_graph.dim_names = [[{name = "
   %s = spyre_graph.sum ins(%y : tensor<8x64xf16>) outs(%o : tensor<64xf16>) {dims = array<i64: 0>, spyre_graph.hints = [{dim = "M", scope = 0, tiles = 2}]} -> tensor<64xf16>
   return %s : tensor<64xf16>
 }
+
+// -----
+
+// A tensor of which rows are updated keeps its names, and a dimension of no
+// elements is not cut.
+// CHECK-LABEL: func.func @updated
+// CHECK: spyre_graph.exp {{.*}}tile_hints = [array<i64: 0, 0, 4>, array<i64: 1, -1, 2>]
+// TILED-LABEL: func.func @updated
+// TILED: scf.for
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @updated(%x: tensor<256x128xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 256}], []]}, %z: tensor<0x128xf16, #l> {spyre_graph.dim_names = [[{name = "Z", size = 0}], []]}) -> tensor<256x128xf16> {
+  %e = tensor.empty() : tensor<256x128xf16>
+  %0 = spyre_graph.mul ins(%x : tensor<256x128xf16, #l>) outs(%x : tensor<256x128xf16, #l>) {maps = [affine_map<(i, j) -> (i + 3, j)>, affine_map<(i, j) -> (i + 3, j)>], extents = array<i64: 6, 128>, immediates = [unit, 2.0 : f32]} -> tensor<256x128xf16, #l>
+  %1 = spyre_graph.exp ins(%0 : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) {spyre_graph.hints = [{dim = "M", scope = 0, tiles = 4}, {dim = "Z", scope = 1, tiles = 2}]} -> tensor<256x128xf16>
+  return %1 : tensor<256x128xf16>
+}

@@ -52,20 +52,26 @@ public:
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op))
         if (failed(resolve(spyreOp)))
           return failure();
-    for (auto &[name, use] : uses)
-      // SG-HINT-C1
-      if (!use.isResolved && use.isInner)
-        return use.op->emitError()
+    // SG-HINT-C1
+    for (auto &[name, use] : uses) {
+      if (use.isResolved || mayIgnore(name, use))
+        continue;
+      InFlightDiagnostic diagnostic = use.op->emitError();
+      if (use.isInner)
+        return diagnostic
                << "a hint names dimension '" << name.getValue()
                << "', which the operations under it have only inside of "
                   "larger steps of a flattened dimension: tiles and slices of "
                   "it are no boxes; a view that takes the dimension apart, or "
                   "the outermost of its parts, can be cut";
-      else if (!use.isResolved)
-        return use.op->emitError()
-               << "a hint names dimension '" << name.getValue()
-               << "', which no operation under it has; it has "
-               << llvm::join(use.known, ", ");
+      if (smallSizes.contains(name))
+        return diagnostic << "a hint cuts dimension '" << name.getValue()
+                          << "' into " << use.largest
+                          << " parts, but it has one element";
+      return diagnostic << "a hint names dimension '" << name.getValue()
+                        << "', which no operation under it has; it has "
+                        << llvm::join(use.known, ", ");
+    }
     for (BlockArgument argument : func.getArguments())
       func.removeArgAttr(argument.getArgNumber(), kDimNamesAttrName);
     return success();
@@ -74,6 +80,8 @@ public:
   int64_t numResolved = 0;
 
 private:
+  struct Use;
+
   /// SG-HINT-C2
   LogicalResult readNames(BlockArgument argument) {
     Attribute attribute =
@@ -102,9 +110,11 @@ private:
         auto name = dictionary ? dictionary.getAs<StringAttr>("name") : nullptr;
         auto size =
             dictionary ? dictionary.getAs<IntegerAttr>("size") : nullptr;
-        if (!name || !size || size.getInt() < 1 ||
+        if (!name || !size || size.getInt() < std::min<int64_t>(extent, 1) ||
             size.getInt() > std::max<int64_t>(extent, 1))
           return fail();
+        if (size.getInt() <= 1)
+          smallSizes[name] = size.getInt();
         dim.push_back({name, size.getInt(), stride});
         stride *= size.getInt();
       }
@@ -112,6 +122,14 @@ private:
         return fail();
     }
     return success();
+  }
+
+  /// A name of one element or none, of which no loop is cut: nothing is asked
+  /// for, or there is nothing to do.
+  bool mayIgnore(StringAttr name, const Use &use) const {
+    auto known = smallSizes.find(name);
+    return known != smallSizes.end() &&
+           (known->second == 0 || use.largest == 1);
   }
 
   /// Gives a loop the part that one coordinate of an operand has, if it runs
@@ -182,7 +200,12 @@ private:
           return parts.empty();
         }))
       nameByHint(hints, maps.back(), extents, loops);
-    if (op->getNumResults() == 1) {
+    auto updated = names.find(op.getSpyreInit());
+    if (op->getNumResults() == 1 && updated != names.end()) {
+      // The rest of a tensor that is updated keeps its names.
+      SmallVector<DimParts> parts = updated->second;
+      names[op->getResult(0)] = std::move(parts);
+    } else if (op->getNumResults() == 1) {
       SmallVector<DimParts> parts(maps.back().getNumResults());
       for (auto [dim, expr] : llvm::enumerate(maps.back().getResults()))
         if (auto coefficients = getCoefficients(expr, extents.size()))
@@ -258,7 +281,9 @@ private:
                << "has a hint that is neither {scope, dim, tiles} nor {dim, "
                   "work_div} with a positive number: "
                << hint;
-      Use &use = uses.insert({name, Use{op, false, false, {}}}).first->second;
+      Use &use =
+          uses.insert({name, Use{op, false, false, 1, {}}}).first->second;
+      use.largest = std::max(use.largest, (tiles ? tiles : split).getInt());
       Found found = find(name, loops, extents);
       bool isFound = found.loopDim >= 0 && found.isOutermost;
       use.isInner |= found.loopDim >= 0 && !found.isOutermost;
@@ -300,6 +325,8 @@ private:
   struct Use {
     Operation *op;
     bool isResolved, isInner;
+    /// Of the numbers of parts that hints ask for.
+    int64_t largest;
     llvm::SetVector<StringRef> known;
   };
 
@@ -307,6 +334,8 @@ private:
   MLIRContext *context;
   DenseMap<Value, SmallVector<DimParts>> names;
   llvm::MapVector<StringAttr, Use> uses;
+  /// Sizes of at most one of named parts.
+  DenseMap<StringAttr, int64_t> smallSizes;
 };
 
 class ResolveHintsPass
