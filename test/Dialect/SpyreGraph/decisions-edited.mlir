@@ -58,6 +58,18 @@
 // RUN: %{edit} %t/level.json 'ops.exp.tiling=["8"]'
 // RUN: not %{plan} decisions-in=%t/level.json" 2>&1 | FileCheck %s --check-prefix=LEVEL
 // LEVEL: error: 'spyre_graph.exp' op the decisions in '{{.*}}level.json' need for each level of its tiling a scope, a dim (-1: none of its loops) and at least one of tiles
+// RUN: %{edit} %t/levels.json 'ops.exp.tiling=8'
+// RUN: not %{plan} decisions-in=%t/levels.json" 2>&1 | FileCheck %s --check-prefix=LEVELS
+// LEVELS: error: 'spyre_graph.exp' op the decisions in '{{.*}}levels.json' need for its tiling a list of levels
+// RUN: %{edit} %t/slices.json ops.exp.division=4
+// RUN: not %{plan} decisions-in=%t/slices.json" 2>&1 | FileCheck %s --check-prefix=SLICES
+// SLICES: error: 'spyre_graph.exp' op its division in '{{.*}}slices.json' needs splits and chunks, 2 numbers each
+// RUN: %{edit} %t/place.json buffers.0.placement=4096
+// RUN: not %{plan} decisions-in=%t/place.json" 2>&1 | FileCheck %s --check-prefix=PLACE
+// PLACE: error: 'memref.alloc' op its placement in '{{.*}}place.json' needs a space, pool or lx, an offset, and in lx 2 local extents
+// RUN: %{edit} %t/size.json pool_size=true
+// RUN: not %{plan} decisions-in=%t/size.json" 2>&1 | FileCheck %s --check-prefix=SIZE
+// SIZE: error: decisions file '{{.*}}size.json': pool_size of function 'main' is no number of bytes
 
 // What cannot be says what can.
 // RUN: %{edit} %t/matmul.json ops.matmul.layout.order=[1,0]

@@ -323,7 +323,11 @@ private:
   FailureOr<ArrayAttr> readTiling(Operation *op, json::Object &entry) {
     Builder builder(&getContext());
     SmallVector<Attribute> levels;
+    json::Value *said = entry.get("tiling");
     json::Array *array = entry.getArray("tiling");
+    // SG-DECISIONS-C3
+    if (said && !array)
+      return failAt(op) << "need for its tiling a list of levels";
     for (json::Value &value : array ? *array : json::Array()) {
       json::Object *level = value.getAsObject();
       auto get = [&](StringRef key) {
@@ -395,13 +399,14 @@ private:
   /// The division in an operation's entry; null if it has none.
   FailureOr<WorkDivisionAttr>
   readDivision(SpyreOpInterface op, json::Object &entry, StringRef name) {
-    json::Object *division = entry.getObject(name);
-    if (!division)
+    if (!entry.get(name))
       return WorkDivisionAttr();
+    json::Object *division = entry.getObject(name);
     SmallVector<int64_t> splits, chunks, order;
     size_t numLoops = op.getLoopExtents().size();
     // SG-DECISIONS-C3
-    if (!readNumbers(division->getArray("splits"), numLoops, splits) ||
+    if (!division ||
+        !readNumbers(division->getArray("splits"), numLoops, splits) ||
         !readNumbers(division->getArray("chunks"), numLoops, chunks) ||
         (division->get("order") &&
          !readNumbers(division->getArray("order"), numLoops, order)))
@@ -554,18 +559,20 @@ private:
   }
 
   LogicalResult applyPlacement(memref::AllocOp alloc, Entry &entry) {
-    json::Object *place = entry.object->getObject("placement");
-    if (!place)
+    if (!entry.object->get("placement"))
       return success();
+    json::Object *place = entry.object->getObject("placement");
     MemRefType type = alloc.getType();
     // SG-DECISIONS-C3
-    std::optional<StringRef> spaceName = place->getString("space");
+    std::optional<StringRef> spaceName =
+        place ? place->getString("space") : std::nullopt;
     std::optional<MemorySpace> space =
         spaceName ? symbolizeMemorySpace(*spaceName) : std::nullopt;
-    std::optional<int64_t> offset = place->getInteger("offset");
+    std::optional<int64_t> offset =
+        place ? place->getInteger("offset") : std::nullopt;
     SmallVector<int64_t> local;
     bool hasLocal =
-        readNumbers(place->getArray("local"), type.getRank(), local);
+        place && readNumbers(place->getArray("local"), type.getRank(), local);
     if (!space || !offset || (*space == MemorySpace::lx && !hasLocal))
       return alloc->emitOpError()
              << "its placement in '" << file.getValue()
@@ -581,12 +588,14 @@ private:
   }
 
   LogicalResult applyPool(func::FuncOp func, FunctionEntries &entries) {
-    std::optional<int64_t> size = entries.function.getInteger("pool_size");
-    if (!size || !entries.isTaken(entries.pool, Kind::Pool))
+    if (!entries.function.get("pool_size") ||
+        !entries.isTaken(entries.pool, Kind::Pool))
       return success();
+    std::optional<int64_t> size = entries.function.getInteger("pool_size");
     // SG-DECISIONS-C3
-    if (*size < 0)
-      return fail("pool_size is negative");
+    if (!size || *size < 0)
+      return fail("pool_size of function '" + func.getName() +
+                  "' is no number of bytes");
     func->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
                   IntegerAttr::get(IntegerType::get(&getContext(), 64), *size));
     return success();
