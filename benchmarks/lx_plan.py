@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The LX solver: the public instances, and random graphs of 20 to 200 buffers.
+"""The LX solver: the public instances, random graphs, and packings without waste.
 
 Times are of solving alone, as spyre-lx-plan measures it, on one core. Exits with
 1 when a ratio is over its limit.
@@ -67,6 +67,49 @@ def random_graph(source: random.Random, num_buffers: int) -> str:
         for number, last in enumerate(last_use)
     ]
     return "\n".join(lines) + "\n"
+
+
+def exact_packing(source: random.Random, num_buffers: int) -> str:
+    """Boxes into which the memory, over some time, is cut: they fill all of it."""
+    boxes = [(0, 300, 0, CAPACITY)]
+    while len(boxes) < num_buffers:
+        sizes = [(end - begin) * (high - low) for begin, end, low, high in boxes]
+        number = source.choices(range(len(boxes)), sizes)[0]
+        begin, end, low, high = boxes[number]
+        if end - begin > 1 and (source.random() < 0.5 or high - low < 2):
+            cut = source.randint(begin + 1, end - 1)
+            parts = [(begin, cut, low, high), (cut, end, low, high)]
+        elif high - low > 1:
+            cut = source.randint(low + 1, high - 1)
+            parts = [(begin, end, low, cut), (begin, end, cut, high)]
+        else:
+            continue
+        boxes[number : number + 1] = parts
+    source.shuffle(boxes)
+    lines = ["id,lower,upper,size"]
+    lines += [
+        f"{number},{begin},{end},{high - low}"
+        for number, (begin, end, low, high) in enumerate(boxes)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def print_packings(tool: Path, seed: int) -> None:
+    source = random.Random(seed)
+    print("packings without waste, at most 5 s each:")
+    for num_buffers in (50, 100, 200, 400):
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / f"{number}.csv" for number in range(8)]
+            for file in files:
+                file.write_text(exact_packing(source, num_buffers))
+            rows = run_tool(tool, [f"--capacity={CAPACITY}", "--timeout=5"], files)
+        solved = sum(row["status"] == "solved" for row in rows)
+        seconds = statistics.median(float(row["seconds"]) for row in rows)
+        print(
+            f"  {num_buffers} buffers: {solved} of {len(rows)} solved,"
+            f" median {seconds:.3f} s"
+        )
+    print()
 
 
 def print_instances(tool: Path, data: Path) -> list[tuple[str, float, float]]:
@@ -166,6 +209,7 @@ def main() -> int:
     data = os.environ.get("SPYRE_REFERENCE_DATA", ROOT.parent / "shared" / "data")
     rows = print_instances(tool, Path(data) / "lx")
     rows += print_graphs(tool, arguments.graphs, arguments.seed)
+    print_packings(tool, arguments.seed)
     print(f"{'ratio of':<46}{'left':>14}{'right':>14}{'ratio':>9}")
     holds = True
     for name, left, right in rows:
