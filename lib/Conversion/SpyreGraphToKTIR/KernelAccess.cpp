@@ -18,7 +18,7 @@ static bool isLocal(AffineMap map, ArrayRef<int64_t> extents,
   if (!slicing)
     return false;
   for (auto [dim, own, all] : llvm::zip_equal(slicing->dims, part, whole))
-    if (dim.offset != 0 && own != all)
+    if (dim.offset != 0 && (dim.split != 1 || own != all))
       return false;
   return true;
 }

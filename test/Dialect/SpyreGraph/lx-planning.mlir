@@ -88,7 +88,7 @@ func.func @full(%x: memref<32x64xf16, #l>, %y: memref<32x64xf16, #l>) {
 // Other slices, transposed slices, a shifted access, a gathered table: memory.
 // CHECK-LABEL: func.func @ineligible
 // REMARK: [Missed] ineligible | {{.*}}Function=ineligible | Remark="left in device memory: users access it in different slices"
-// REMARK: [Missed] ineligible | {{.*}}Remark="left in device memory: a user accesses a part of it"
+// REMARK: [Missed] ineligible | {{.*}}Remark="left in device memory: a user accesses a part of a divided dimension"
 // REMARK: [Missed] not-fitting | {{.*}}Remark="left in device memory: no room for its 8192 bytes per core among 4096"
 // CHECK-COUNT-4: memref.alloc() : memref
 // CHECK: return

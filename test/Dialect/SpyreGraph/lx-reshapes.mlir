@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reshape between operations keeps a buffer in LX where the coordinates of each
-// core are a box: heads of whole columns, and back.
+// core are a box: heads of whole columns, and back. So do reads and writes of parts,
+// as in rotary embeddings, if the dimension is not divided.
 // RUN: rm -rf %t && split-file %s %t
 // RUN: spyre-opt %t/heads.mlir --spyre-lx-planning="reshard=false" --spyre-memory-planning --spyre-verify-plan -o %t/lx.mlir
 // RUN: FileCheck %s --input-file=%t/lx.mlir
@@ -12,6 +13,11 @@
 // RUN: spyre-opt %t/no-box.mlir --spyre-lx-planning="reshard=false" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-BOX
 // RUN: sed 's/13/14/g' %t/lx.mlir > %t/even.mlir
 // RUN: not spyre-translate --to-superdsc %t/even.mlir -o %t/bundle 2>&1 | FileCheck %s --check-prefix=WRITE
+// RUN: spyre-opt %t/parts.mlir --spyre-lx-planning="reshard=false" --spyre-memory-planning --spyre-verify-plan -o %t/parts-lx.mlir
+// RUN: FileCheck %s --input-file=%t/parts-lx.mlir
+// RUN: spyre-opt %t/parts.mlir --spyre-lx-planning="capacity=0" --spyre-memory-planning --spyre-verify-plan -o %t/parts-memory.mlir
+// RUN: %python %S/Inputs/run_plans.py %t/run %t/parts-lx.mlir %t/parts-memory.mlir | FileCheck %s --check-prefix=BITS
+// RUN: spyre-opt %t/parts.mlir --spyre-lx-planning="superdsc-compatible=true" | FileCheck %s --check-prefix=PARTS-SUPERDSC
 // RUN: not spyre-opt %t/cut.mlir --spyre-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=CUT
 // RUN: not spyre-opt %t/other.mlir --spyre-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=OTHER
 
@@ -23,6 +29,9 @@
 // SUPERDSC-COUNT-2: memref.alloc() : memref
 // SUPERDSC: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx,
 // WRITE: even.mlir:{{[0-9:]+}} error: 'spyre_graph.exp' op SuperDSC cannot say a reshape of a buffer in LX
+
+// PARTS-SUPERDSC-COUNT-2: memref.alloc() : memref
+// PARTS-SUPERDSC: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx,
 
 //--- heads.mlir
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
@@ -45,6 +54,25 @@ func.func @main(%x: memref<13x256xf16, #l2> {spyre_graph.name = "x"}, %y: memref
   spyre_graph.neg ins(%b : memref<4x13x64xf16, #l3>) outs(%c : memref<13x256xf16, #l2>) {maps = [#merged, #id2], extents = array<i64: 13, 256>, division = #by_columns}
   spyre_graph.add ins(%a, %c : memref<13x256xf16, #l2>, memref<13x256xf16, #l2>) outs(%y : memref<13x256xf16, #l2>) {maps = [#id2, #id2, #id2], extents = array<i64: 13, 256>, division = #by_columns}
   spyre_graph.neg ins(%b : memref<4x13x64xf16, #l3>) outs(%z : memref<8x13x64xf16, #l3>) {maps = [#shared, #id3], extents = array<i64: 8, 13, 64>, division = #by_pairs}
+  return
+}
+
+//--- parts.mlir
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#late = affine_map<(i, j) -> (i, j + 80)>
+#by_rows = #spyre_graph.division<splits = [4, 1], chunks = [4, 80]>
+#all = #spyre_graph.division<splits = [4, 1], chunks = [4, 160]>
+// The halves change places; they begin inside of a stick.
+func.func @main(%x: memref<13x160xf16, #l> {spyre_graph.name = "x"}, %y: memref<13x160xf16, #l> {spyre_graph.name = "out0"}) {
+  %a = memref.alloc() : memref<13x160xf16, #l>
+  %b = memref.alloc() : memref<13x160xf16, #l>
+  %c = memref.alloc() : memref<13x160xf16, #l>
+  spyre_graph.exp ins(%x : memref<13x160xf16, #l>) outs(%a : memref<13x160xf16, #l>) {maps = [#id, #id], extents = array<i64: 13, 160>, division = #all}
+  spyre_graph.neg ins(%a : memref<13x160xf16, #l>) outs(%b : memref<13x160xf16, #l>) {maps = [#late, #id], extents = array<i64: 13, 80>, division = #by_rows}
+  spyre_graph.identity ins(%a : memref<13x160xf16, #l>) outs(%b : memref<13x160xf16, #l>) {maps = [#id, #late], extents = array<i64: 13, 80>, division = #by_rows}
+  spyre_graph.mul ins(%a, %b : memref<13x160xf16, #l>, memref<13x160xf16, #l>) outs(%c : memref<13x160xf16, #l>) {maps = [#id, #id, #id], extents = array<i64: 13, 160>, division = #all}
+  spyre_graph.add ins(%a, %c : memref<13x160xf16, #l>, memref<13x160xf16, #l>) outs(%y : memref<13x160xf16, #l>) {maps = [#id, #id, #id], extents = array<i64: 13, 160>, division = #all}
   return
 }
 

@@ -42,17 +42,24 @@ std::optional<Digit> getDigit(AffineExpr expr, ArrayRef<int64_t> extents) {
   return digit;
 }
 
-/// The terms of `expr` if it is a sum of digits.
+/// The terms of `expr` if it is a sum of digits and a constant.
 bool collectDigits(AffineExpr expr, int64_t coefficient,
-                   ArrayRef<int64_t> extents, SmallVectorImpl<Digit> &digits) {
+                   ArrayRef<int64_t> extents, SmallVectorImpl<Digit> &digits,
+                   int64_t &constant) {
+  if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
+    constant += coefficient * number.getValue();
+    return true;
+  }
   if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr)) {
     if (binary.getKind() == AffineExprKind::Add)
-      return collectDigits(binary.getLHS(), coefficient, extents, digits) &&
-             collectDigits(binary.getRHS(), coefficient, extents, digits);
+      return collectDigits(binary.getLHS(), coefficient, extents, digits,
+                           constant) &&
+             collectDigits(binary.getRHS(), coefficient, extents, digits,
+                           constant);
     if (binary.getKind() == AffineExprKind::Mul)
       if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
         return collectDigits(binary.getLHS(), coefficient * factor.getValue(),
-                             extents, digits);
+                             extents, digits, constant);
   }
   std::optional<Digit> digit = getDigit(expr, extents);
   if (!digit)
@@ -76,6 +83,16 @@ bool Slicing::covers(ArrayRef<int64_t> shape) const {
     if (dim.offset != 0 || dim.extent != extent)
       return false;
   return true;
+}
+
+std::optional<Slicing> Slicing::getHeld(ArrayRef<int64_t> shape) const {
+  Slicing held = *this;
+  for (auto [dim, extent] : llvm::zip_equal(held.dims, shape))
+    if (dim.split == 1)
+      dim = {1, 1, extent, extent, 0};
+    else if (dim.offset != 0 || dim.extent != extent)
+      return std::nullopt;
+  return held;
 }
 
 bool spyre_graph::isInLoopDims(AffineMap map) {
@@ -102,12 +119,9 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
     slicing.numCores *= split;
   SmallVector<Digit> seen;
   for (AffineExpr result : map.getResults()) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(result)) {
-      slicing.dims.push_back({1, 1, 1, 1, constant.getValue()});
-      continue;
-    }
+    SliceDim &slice = slicing.dims.emplace_back(SliceDim{1, 1, 1, 1, 0});
     SmallVector<Digit, 2> digits;
-    if (!collectDigits(result, 1, extents, digits))
+    if (!collectDigits(result, 1, extents, digits, slice.offset))
       return std::nullopt;
     // Each part of a loop's count once: else the coordinates are a diagonal.
     for (const Digit &digit : digits) {
@@ -123,7 +137,6 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
       return std::tie(a.coefficient, a.count) <
              std::tie(b.coefficient, b.count);
     });
-    SliceDim &slice = slicing.dims.emplace_back(SliceDim{1, 1, 1, 1, 0});
     for (auto [number, digit] : llvm::enumerate(digits)) {
       int64_t split = splits[digit.loop], chunk = chunks[digit.loop];
       if (digit.count == 1 && split == 1)

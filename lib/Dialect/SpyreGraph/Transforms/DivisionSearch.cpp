@@ -340,13 +340,18 @@ int DivisionSearch::getSlicingNumber(unsigned operand,
                                      ArrayRef<int64_t> coreStrides) {
   if (indirect && indirect->operand == operand)
     return SlicingNumbers::kNone;
-  if (onlyEven && !isInLoopDims(maps[operand]))
-    return SlicingNumbers::kNone;
   std::optional<Slicing> slicing = getSlicing(
       maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
-  if (!slicing ||
-      !slicing->covers(
-          cast<ShapedType>(op->getOperand(operand).getType()).getShape()))
+  ArrayRef<int64_t> shape =
+      cast<ShapedType>(op->getOperand(operand).getType()).getShape();
+  // SuperDSC has no other accesses to LX.
+  if (slicing && onlyEven &&
+      (!isInLoopDims(maps[operand]) || !slicing->covers(shape)))
     return SlicingNumbers::kNone;
-  return numbers.get(*slicing);
+  std::optional<Slicing> held;
+  if (slicing)
+    held = slicing->getHeld(shape);
+  if (!held)
+    return SlicingNumbers::kNone;
+  return numbers.get(*held);
 }

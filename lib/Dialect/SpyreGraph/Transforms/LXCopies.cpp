@@ -33,20 +33,27 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
   AffineMap map = op.getIndexingMaps()[number];
   std::optional<Slicing> slicing =
       getSlicing(map, op.getLoopExtents(), op.getAccessDivision(number));
-  if (superdscCompatible && !isInLoopDims(map))
-    slicing = std::nullopt;
   if (!slicing)
-    return {std::nullopt, superdscCompatible
-                              ? "a map is not made of loop dimensions"
-                              : "what a core accesses is no box of it"};
-  if (!slicing->covers(type.getShape()))
-    return {std::nullopt, "a user accesses a part of it"};
+    return {std::nullopt, "what a core accesses is no box of it"};
+  Eligibility result;
+  result.slicing = slicing->getHeld(type.getShape());
+  if (!result.slicing)
+    return {std::nullopt, "a user accesses a part of a divided dimension"};
+  for (auto [dim, extent] : llvm::zip_equal(slicing->dims, type.getShape()))
+    if (extent > 0)
+      result.share *= static_cast<double>(dim.extent) / extent;
+  result.isPlain = isInLoopDims(map) && slicing->covers(type.getShape());
+  if (superdscCompatible && !result.isPlain)
+    return {std::nullopt, isInLoopDims(map)
+                              ? "a user accesses a part of it"
+                              : "a map is not made of loop dimensions"};
   // A slice must be whole sticks, else it has another lane in LX.
   int64_t stickDim = layout.getStickDim(type.getShape());
-  if (stickDim >= 0 && slicing->dims[stickDim].split > 1 &&
-      slicing->dims[stickDim].chunk % getStickElements(getLayout(type)) != 0)
+  if (const SliceDim *dim =
+          stickDim >= 0 ? &result.slicing->dims[stickDim] : nullptr;
+      dim && dim->split > 1 && dim->chunk % getStickElements(layout) != 0)
     return {std::nullopt, "its slices cut sticks"};
-  return {slicing, ""};
+  return result;
 }
 
 Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
@@ -58,6 +65,8 @@ Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
       return own;
     if (common.slicing && !(*common.slicing == *own.slicing))
       return {std::nullopt, "users access it in different slices"};
+    own.share = std::min(own.share, common.share);
+    own.isPlain &= common.isPlain;
     common = std::move(own);
   }
   return common;
@@ -207,6 +216,7 @@ std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
   // The uses in the slices of the writer, and those in each other ones.
   std::optional<Slicing> written;
+  double share = 0;
   SmallVector<std::pair<Slicing, SmallVector<OpOperand *>>> groups;
   for (OpOperand *use : uses) {
     if (use->getOwner()->getBlock() != &block)
@@ -218,7 +228,10 @@ std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
     bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
     if (isWrite != (use == uses.front()))
       return std::nullopt;
+    share += eligibility.share;
     if (isWrite) {
+      if (eligibility.share != 1)
+        return std::nullopt;
       written = eligibility.slicing;
       continue;
     }
@@ -238,9 +251,8 @@ std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   double bytes = getBufferBytes(alloc);
   double elementBytes =
       bytes / std::max<double>(alloc.getType().getNumElements(), 1);
-  double memorySeconds =
-      uses.size() *
-      (bytes / spec.effectiveMemoryBytesPerSecond + spec.transferSetupSeconds);
+  double memorySeconds = share * bytes / spec.effectiveMemoryBytesPerSecond +
+                         uses.size() * spec.transferSetupSeconds;
   double ringSeconds = 0;
   for (const auto &[slicing, readers] : groups)
     ringSeconds += getSeconds(*written, slicing, elementBytes);

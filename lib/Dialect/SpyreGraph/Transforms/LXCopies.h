@@ -17,15 +17,20 @@
 
 namespace mlir::spyre_graph {
 
-/// The slices in which a buffer is accessed, or why it cannot live in LX.
+/// The slices that cores must hold of a buffer, or why it cannot live in LX.
 struct Eligibility {
   std::optional<Slicing> slicing;
   StringRef obstacle;
+  /// Of the buffer, what is accessed.
+  double share = 1;
+  /// Whether all of it is accessed, and in loop dimensions: SuperDSC has no
+  /// other accesses to LX, and the reference knows no other slices.
+  bool isPlain = true;
 };
 
-/// Of one use, which must access all of its buffer.
+/// Of one use.
 Eligibility getSlicingOfUse(OpOperand &use, bool superdscCompatible);
-/// Of several, which must agree.
+/// Of several, which must agree; the share is that of the smallest.
 Eligibility getCommonSlicing(ArrayRef<OpOperand *> uses,
                              bool superdscCompatible);
 

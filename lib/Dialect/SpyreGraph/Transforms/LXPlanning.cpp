@@ -146,13 +146,14 @@ private:
         continue;
       SmallVector<OpOperand *> uses = getOrderedUses(argument, points);
       Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
-      if (!eligibility.slicing || (superdscCompatible && isUsedInLoop(uses)))
+      if (!eligibility.slicing || eligibility.share != 1 ||
+          (superdscCompatible && isUsedInLoop(uses)))
         continue;
       auto isWrite = [](OpOperand *use) {
         return cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
       };
       int64_t numWrites = llvm::count_if(uses, isWrite);
-      if (numWrites == 0 && getNumReads(uses, block) > 1)
+      if (numWrites == 0 && getNumAccesses(uses, block) > 1)
         addCopy(createReload(argument, uses, *eligibility.slicing, block,
                              superdscCompatible));
       if (!superdscCompatible && numWrites == 1 && isWrite(uses.front()) &&
@@ -174,16 +175,18 @@ private:
     });
   }
 
-  /// Operations that read, each as often as it runs.
-  static int64_t getNumReads(ArrayRef<OpOperand *> uses, Block &block) {
-    int64_t reads = 0;
+  /// Operations that access it, each as often as it runs; one that accesses a
+  /// part counts for its share.
+  double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block) const {
+    double accesses = 0;
     Operation *last = nullptr;
     for (OpOperand *use : uses) {
       if (use->getOwner() != last)
-        reads += getNumRuns(use->getOwner(), block);
+        accesses += getNumRuns(use->getOwner(), block) *
+                    getSlicingOfUse(*use, superdscCompatible).share;
       last = use->getOwner();
     }
-    return reads;
+    return accesses;
   }
 
   //===--------------------------------------------------------------------===//
@@ -361,7 +364,7 @@ private:
     Block &block = *alloc->getBlock();
     SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
     Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
-    if (!eligibility.slicing || uses.size() < 3 ||
+    if (!eligibility.slicing || eligibility.share != 1 || uses.size() < 3 ||
         llvm::any_of(uses, [&](OpOperand *use) {
           bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
           return use->getOwner()->getBlock() != &block ||
@@ -380,7 +383,7 @@ private:
     ArrayRef<OpOperand *> early = ArrayRef(uses).slice(1, cut - 1),
                           late = ArrayRef(uses).drop_front(cut);
     inMemory.insert(alloc);
-    if (getNumReads(late, block) > 1)
+    if (getNumAccesses(late, block) > 1)
       addCopy(createReload(alloc, late, *eligibility.slicing, block,
                            superdscCompatible));
     addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing,
@@ -456,13 +459,9 @@ private:
                                      "operation that writes it"};
       else if (lifetime.users.size() < 2)
         eligibility = {std::nullopt, "it has fewer than two uses"};
-      else if (!llvm::all_of(uses, [](OpOperand *use) {
-                 auto user = cast<SpyreOpInterface>(use->getOwner());
-                 return isInLoopDims(
-                     user.getIndexingMaps()[use->getOperandNumber()]);
-               }))
+      else if (!eligibility.isPlain)
         eligibility = {std::nullopt, "the reference knows no slices of it "
-                                     "through a reshape"};
+                                     "through a reshape, or of parts"};
     }
     if (!eligibility.slicing) {
       ineligible.push_back({lifetime.alloc, eligibility.obstacle});
@@ -470,7 +469,7 @@ private:
     }
     Candidate candidate{lifetime.alloc, eligibility.slicing->getLocalShape(),
                         0};
-    auto numAccesses = static_cast<double>(getNumReads(uses, block));
+    double numAccesses = getNumAccesses(uses, block);
     // A copy saves neither the access that makes it nor the other one's.
     if (copyAllocs.contains(lifetime.alloc))
       numAccesses -= 2;

@@ -269,6 +269,9 @@ private:
       if (indirect && indirect->operand == number)
         return op->emitOpError()
                << "accesses operand " << number << " in LX through indices";
+      // Empty loops read nothing.
+      if (number + 1 < op->getNumOperands() && llvm::is_contained(extents, 0))
+        continue;
       std::vector<Box> boxes(cores);
       for (int64_t core = 0; core < cores; ++core)
         if (!getCoreBox(maps[number], extents, division, core, boxes[core]))
@@ -276,9 +279,12 @@ private:
                  << "accesses operand " << number << " in LX through the map "
                  << AffineMapAttr::get(maps[number])
                  << ", whose coordinates on core " << core << " are no box";
-      auto [held, isNew] = heldBoxes.try_emplace(alloc, boxes);
+      if (llvm::all_of(boxes, [](const Box &box) { return box.isEmpty(); }))
+        continue;
+      const std::vector<Box> &held =
+          heldBoxes.try_emplace(alloc, boxes).first->second;
       for (int64_t core = 0; core < cores; ++core)
-        if (!(held->second[core] == boxes[core])) {
+        if (!isHeld(held, boxes, core)) {
           InFlightDiagnostic diagnostic =
               op->emitOpError()
               << "core " << core << " accesses a slice of operand " << number
@@ -287,10 +293,36 @@ private:
               << "the buffer is allocated here";
           return diagnostic;
         }
-      if (isNew && failed(verifyHeldBoxes(alloc, placement, boxes)))
+      if (failed(verifyHeldBoxes(alloc, placement, boxes)))
         return failure();
     }
     return success();
+  }
+
+  /// Whether all cores that access something access the same of a dimension.
+  static bool isSameOnAllCores(ArrayRef<Box> boxes, unsigned dim) {
+    const Box *first = nullptr;
+    for (const Box &box : boxes) {
+      if (box.isEmpty())
+        continue;
+      if (first && box.dims[dim] != first->dims[dim])
+        return false;
+      first = first ? first : &box;
+    }
+    return true;
+  }
+
+  /// Whether what a core accesses is the slice that it accessed before. Of a
+  /// dimension that is the same for all cores, all have all, and may access
+  /// another part.
+  static bool isHeld(ArrayRef<Box> held, ArrayRef<Box> boxes, int64_t core) {
+    if (held[core].isEmpty() || boxes[core].isEmpty())
+      return boxes[core].isEmpty();
+    for (unsigned dim = 0; dim < held[core].dims.size(); ++dim)
+      if (held[core].dims[dim] != boxes[core].dims[dim] &&
+          !(isSameOnAllCores(held, dim) && isSameOnAllCores(boxes, dim)))
+        return false;
+    return true;
   }
 
   using Range = std::pair<int64_t, int64_t>;
@@ -449,11 +481,16 @@ private:
           "a buffer in LX must have a layout relative to its shape");
     int64_t stickDim = layout.getStickDim(shape);
     int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+    llvm::SmallBitVector isWhole(shape.size());
+    for (unsigned dim = 0; dim < shape.size(); ++dim)
+      isWhole[dim] = isSameOnAllCores(boxes, dim);
     for (auto [core, box] : llvm::enumerate(boxes)) {
       if (box.isEmpty())
         continue;
       for (unsigned dim = 0; dim < shape.size(); ++dim) {
         auto [low, high] = box.dims[dim];
+        if (isWhole[dim])
+          low = 0;
         if (high - low > local[dim])
           return alloc->emitOpError()
                  << "core " << core << " needs " << high - low

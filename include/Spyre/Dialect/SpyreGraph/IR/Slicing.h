@@ -38,6 +38,10 @@ struct Slicing {
   SmallVector<int64_t> getLocalShape() const;
   /// Whether the boxes of all cores together are the whole of `shape`.
   bool covers(ArrayRef<int64_t> shape) const;
+  /// The parts of a buffer of this shape that cores hold for the access: all of
+  /// each dimension that is not divided. Nothing if the access is to a part of
+  /// a divided dimension.
+  std::optional<Slicing> getHeld(ArrayRef<int64_t> shape) const;
 };
 
 /// Whether each coordinate is a loop dimension of its own or a constant:
@@ -45,11 +49,12 @@ struct Slicing {
 bool isInLoopDims(AffineMap map);
 
 /// The slicing of an operand with this map under a division, or nothing if the
-/// coordinates of a core are no box. Each coordinate is a constant, a loop
-/// dimension, or several that count in mixed radix, as in heads x width + lane;
-/// a loop dimension may be taken apart, too, as in d floordiv 64 and d mod 64,
-/// if the division cuts it at multiples of the divisor. Within its box, a core
-/// then finds its local iteration at the coordinates that the map says.
+/// coordinates of a core are no box. Each coordinate is a loop dimension, or
+/// several that count in mixed radix, as in heads x width + lane, plus a
+/// constant; a loop dimension may be taken apart, too, as in d floordiv 64 and
+/// d mod 64, if the division cuts it at multiples of the divisor. Within its
+/// box, a core then finds its local iteration at the coordinates that the map
+/// says.
 /// `coreStrides` are those of WorkDivisionAttr::getCoreStrides().
 std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
                                   ArrayRef<int64_t> splits,

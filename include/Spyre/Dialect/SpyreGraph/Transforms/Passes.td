@@ -443,7 +443,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       one takes over the other's memory in place: the operation at which they
       meet reads and writes each element in one iteration.
     - SG-PLAN-C7: every core accesses only the slice of an LX buffer that it
-      holds, and all users agree on that slice.
+      holds, and all users agree on that slice; of a dimension that is not
+      divided, they may access other parts.
     - SG-PLAN-C8: no buffer, and no tile of one, is read before it is written.
     - SG-PLAN-C9: a tile is a dense part, inside its bounds and at whole sticks,
       of a buffer in device memory whose layout is relative to its shape.
