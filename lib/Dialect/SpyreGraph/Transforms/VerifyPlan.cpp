@@ -429,40 +429,50 @@ private:
       loops.push_back(
           {low, std::min(low + division.getChunks()[dim], extents[dim])});
     }
-    bool idle = core >= division.getNumCores();
-    // Coordinates that depend on common loops are looked at together.
-    llvm::EquivalenceClasses<unsigned> together;
-    for (unsigned number = 0; number < map.getNumResults(); ++number)
-      for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
-        if (map.getResult(number).isFunctionOfDim(dim))
-          together.unionSets(number, map.getNumResults() + dim);
     box.dims.assign(map.getNumResults(), {0, 0});
-    llvm::SmallBitVector done(map.getNumResults());
-    for (auto [number, expr] : llvm::enumerate(map.getResults())) {
-      if (idle || done.test(number))
-        continue;
+    if (core >= division.getNumCores())
+      return true;
+    llvm::SmallBitVector seen(map.getNumDims());
+    bool isPlain = true;
+    for (auto [expr, range] : llvm::zip_equal(map.getResults(), box.dims)) {
       if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-        box.dims[number] = {constant.getValue(), constant.getValue() + 1};
+        range = {constant.getValue(), constant.getValue() + 1};
         continue;
       }
-      SmallVector<unsigned> group;
+      auto dim = dyn_cast<AffineDimExpr>(expr);
+      if (!dim || seen.test(dim.getPosition())) {
+        isPlain = false;
+        break;
+      }
+      seen.set(dim.getPosition());
+      range = loops[dim.getPosition()];
+    }
+    if (isPlain)
+      return true;
+    // Coordinates that depend on common loops are looked at together.
+    unsigned numResults = map.getNumResults();
+    llvm::EquivalenceClasses<unsigned> together;
+    for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+      together.insert(number);
+      for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+        if (expr.isFunctionOfDim(dim))
+          together.unionSets(number, numResults + dim);
+    }
+    for (const auto *group : together) {
+      if (!group->isLeader())
+        continue;
+      SmallVector<unsigned> numbers;
       SmallVector<AffineExpr> exprs;
-      for (unsigned other = number; other < map.getNumResults(); ++other)
-        if (together.isEquivalent(number, other)) {
-          group.push_back(other);
-          exprs.push_back(map.getResult(other));
+      for (unsigned member : together.members(*group))
+        if (member < numResults) {
+          numbers.push_back(member);
+          exprs.push_back(map.getResult(member));
         }
-      if (auto dim = dyn_cast<AffineDimExpr>(expr); dim && group.size() == 1) {
-        box.dims[number] = loops[dim.getPosition()];
-        continue;
-      }
       auto image = getImage(exprs, loops);
       if (!image)
         return false;
-      for (auto [other, range] : llvm::zip_equal(group, *image)) {
-        box.dims[other] = range;
-        done.set(other);
-      }
+      for (auto [number, range] : llvm::zip_equal(numbers, *image))
+        box.dims[number] = range;
     }
     return true;
   }
