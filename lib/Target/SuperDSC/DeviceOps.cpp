@@ -3,6 +3,10 @@
 
 #include "Spyre/Target/SuperDSC/DeviceOps.h"
 
+#include "Spyre/Device/DL16.h"
+
+#include <cstring>
+#include <limits>
 #include <unordered_map>
 
 using namespace spyre::superdsc;
@@ -180,6 +184,32 @@ const DeviceOp *spyre::superdsc::findDeviceOp(std::string_view opFunc,
     return nullptr;
   nonstick = true;
   return found->second;
+}
+
+std::optional<double> spyre::superdsc::getNumber(const Constant &constant) {
+  switch (constant.format) {
+  case DataFormat::SEN169_FP16:
+    if (constant.bits > 0xFFFF)
+      return std::nullopt;
+    return spyre::decodeDL16(static_cast<uint16_t>(constant.bits));
+  case DataFormat::IEEE_FP32: {
+    float value;
+    std::memcpy(&value, &constant.bits, sizeof(value));
+    return value;
+  }
+  case DataFormat::IEEE_INT32:
+    return static_cast<int32_t>(constant.bits);
+  default:
+    return std::nullopt;
+  }
+}
+
+double spyre::superdsc::getMaskValue(std::string_view op) {
+  if (op == "max" || op == "argmax")
+    return -std::numeric_limits<double>::infinity();
+  if (op == "min" || op == "argmin")
+    return std::numeric_limits<double>::infinity();
+  return op == "prod" || op == "all" ? 1 : 0;
 }
 
 static constexpr std::string_view kImmediate = "immediate";

@@ -188,7 +188,12 @@ std::optional<Json> spyre::superdsc::parseJson(std::string_view text,
     return std::nullopt;
   }
   Handler handler(error, limits);
-  bool ok = Json::sax_parse(text.begin(), text.end(), &handler);
+  // To the parser a zero is the end, whatever follows.
+  bool ok = false;
+  if (size_t zero = text.find('\0'); zero != std::string_view::npos)
+    handler.offset = zero;
+  else
+    ok = Json::sax_parse(text.begin(), text.end(), &handler);
   if (ok && error.message.empty())
     return std::move(handler.result);
   if (error.message.empty())

@@ -43,25 +43,6 @@ static Constant makeConstant(std::string name, double value,
   return {std::move(name), DataFormat::IEEE_FP32, getBits(number)};
 }
 
-/// The value of a constant, or nothing if its format holds no number.
-static std::optional<double> getNumber(const Constant &constant) {
-  switch (constant.format) {
-  case DataFormat::SEN169_FP16:
-    if (constant.bits > 0xFFFF)
-      return std::nullopt;
-    return ::spyre::decodeDL16(static_cast<uint16_t>(constant.bits));
-  case DataFormat::IEEE_FP32: {
-    float value;
-    std::memcpy(&value, &constant.bits, sizeof(value));
-    return value;
-  }
-  case DataFormat::IEEE_INT32:
-    return static_cast<int32_t>(constant.bits);
-  default:
-    return std::nullopt;
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // To SuperDSC
 //===----------------------------------------------------------------------===//
@@ -171,23 +152,6 @@ public:
 };
 } // namespace
 
-/// What masked padding counts as in a reduction.
-static double getMaskValue(Combiner combiner) {
-  switch (combiner) {
-  case Combiner::Max:
-  case Combiner::ArgMax:
-    return -std::numeric_limits<double>::infinity();
-  case Combiner::Min:
-  case Combiner::ArgMin:
-    return std::numeric_limits<double>::infinity();
-  case Combiner::Mul:
-  case Combiner::And:
-    return 1;
-  default:
-    return 0;
-  }
-}
-
 LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
                                                  ArrayRef<int> dimOfLoop,
                                                  Sdsc &sdsc) {
@@ -211,9 +175,7 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
   ConstantWriter constants(op, sdsc);
   if (llvm::any_of(sdsc.dims, [](const Dim &dim) { return dim.masked != 0; })) {
     sdsc.maskConstant = 0;
-    constants.add(std::string(kMaskConstant),
-                  isa<AbsMaxOp>(operation) ? 0.0
-                                           : getMaskValue(op.getCombiner()));
+    constants.add(std::string(kMaskConstant), getMaskValue(sdsc.op));
   }
   if (!isa<IdentityOp, RestickifyOp>(operation) || sdsc.op != "notequal")
     constants.addImmediates();

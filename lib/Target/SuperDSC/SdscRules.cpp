@@ -29,6 +29,14 @@ std::string SdscPaths::allocation(size_t number) const {
   return appendPath(dsc + "/scheduleTree_", number);
 }
 
+/// Bytes of an element, those of several that share one counting as 1.
+static int64_t getWordLength(spyre::DataFormat format) {
+  bool isSubByte = format == spyre::DataFormat::SENINT4 ||
+                   format == spyre::DataFormat::SENINT2 ||
+                   format == spyre::DataFormat::SENUINT2;
+  return isSubByte ? 1 : spyre::storageBytes(format);
+}
+
 namespace {
 
 class Rules {
@@ -149,6 +157,15 @@ void Rules::checkOperands() {
     violate(path + "/exUnit", "SDSC-OP-C3",
             "'" + sdsc.opFunc() + "' runs on '" + unit + "', found '" +
                 sdsc.unit.substr(0, 40) + "'");
+  // SDSC-OP-C5
+  if (!sdsc.tensors.empty() &&
+      std::none_of(sdsc.tensors.begin(), sdsc.tensors.end(),
+                   [&](const Tensor &tensor) {
+                     return tensor.wordLength == getWordLength(sdsc.format);
+                   }))
+    violate(path + "/attributes_/dataFormat_", "SDSC-OP-C5",
+            "no operand has elements of the size of " +
+                std::string(spyre::toString(sdsc.format)));
   // SDSC-OP-C2
   size_t numInputs = sdsc.inputs.size();
   bool listsOutput = op->kind == OpKind::Reduction;
@@ -221,6 +238,11 @@ void Rules::checkConstants() {
       violate(own, "SDSC-OP-C4",
               "'" + sdsc.opFunc() + "' has no constant '" +
                   constant.name.substr(0, 80) + "'");
+    if (constant.format == spyre::DataFormat::SEN169_FP16 &&
+        constant.bits > 0xFFFF)
+      violate(own, "SDSC-OP-C4",
+              "the word " + std::to_string(constant.bits) +
+                  " is more than the 16 bits of its format");
   }
   for (std::string_view name : op->constants)
     if (name.back() != '?' && !seen.count(std::string(name)))
@@ -237,15 +259,18 @@ void Rules::checkConstants() {
             isMasked ? "a mask needs the number of the constant '" +
                            std::string(kMaskConstant) + "'"
                      : "expected -1, because nothing is masked");
+  else if (isMasked && getNumber(sdsc.constants[sdsc.maskConstant]) !=
+                           getMaskValue(sdsc.op))
+    violate(appendPath(path, sdsc.maskConstant), "SDSC-DIM-C4",
+            "padding must count as " + std::to_string(getMaskValue(sdsc.op)) +
+                " in '" + sdsc.opFunc() +
+                "', so that results are those of the rest");
 }
 
 void Rules::checkTensor(unsigned number) {
   const Tensor &tensor = sdsc.tensors[number];
   // SDSC-TENSOR-C2
-  bool isSubByte = tensor.format == spyre::DataFormat::SENINT4 ||
-                   tensor.format == spyre::DataFormat::SENINT2 ||
-                   tensor.format == spyre::DataFormat::SENUINT2;
-  int64_t bytes = isSubByte ? 1 : spyre::storageBytes(tensor.format);
+  int64_t bytes = getWordLength(tensor.format);
   if (tensor.wordLength != bytes)
     violate(paths.tensor(number) + "/wordLength", "SDSC-TENSOR-C2",
             "expected " + std::to_string(bytes) + " bytes for " +

@@ -4,6 +4,9 @@
 #ifndef SPYRE_TARGET_SUPERDSC_DEVICEOPS_H
 #define SPYRE_TARGET_SUPERDSC_DEVICEOPS_H
 
+#include "Spyre/Target/SuperDSC/Model.h"
+
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,6 +65,13 @@ inline constexpr const char *kHighWord = "High";
 
 /// Name of the constant that masked padding counts as.
 inline constexpr std::string_view kMaskConstant = "samv-maskvalue";
+
+/// What masked padding counts as in a reduction, by its name without
+/// "nonstick".
+double getMaskValue(std::string_view op);
+
+/// The value of a constant, or nothing if its format holds no such number.
+std::optional<double> getNumber(const Constant &constant);
 
 } // namespace spyre::superdsc
 

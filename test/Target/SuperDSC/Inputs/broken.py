@@ -107,6 +107,7 @@ def cases():
     yield "OP-C2", edited(f"{DSC}/computeOp_/0/inputLabeledDs", ["Tensor0-idx0"])
     yield "OP-C3", edited(f"{DSC}/computeOp_/0/exUnit", "pt")
     yield "OP-C4", unary("clip", dims, [OUT], constants=[("clipMin", "SEN169_FP16", 0)])
+    yield "OP-C5", edited(f"{DSC}/computeOp_/0/attributes_/dataFormat_", "IEEE_FP32")
     yield "DIM-C1", edited(f"{DSC}/N_/width_", 4)
     yield "DIM-C2", edited("/0_add/numWkSlicesPerDim_/mb", 3)
     yield "DIM-C3", edited("/0_add/coreIdToWkSlice_/1/mb", 0)
@@ -262,6 +263,17 @@ def cases():
     )
 
 
+def others():
+    """Second ways to break a rule."""
+    dims = {"mb": (8, 1), "out": (128, 1)}
+    tensors = [tensor(OUT[0]), tensor(OUT[0], base=1 << 34, scale={"out": -2})]
+    constants = [("samv-maskvalue", "SEN169_FP16", 0)]
+    more = {"constants": constants, "mask": {"out": [[100, 28]]}}
+    yield "mask of 0", one("max", dims, [OUT], tensors, **more)
+    constants = [("clipMin", "SEN169_FP16", 0), ("clipMax", "SEN169_FP16", 1 << 16)]
+    yield "wide word", unary("clip", dims, [OUT], constants=constants)
+
+
 def main():
     root = Path(sys.argv[1])
     bundle.write(root / "good", add())
@@ -269,6 +281,8 @@ def main():
     for name, numbers in ("segments", "0, 1, 2"), ("other segments", "0, 2, 1"):
         text = with_segments(numbers)
         bundle.write(root / name, manifest() | {"bundle.mlir": text})
+    for name, files in others():
+        bundle.write(root / name, files)
     for rule, files in cases():
         bundle.write(root / f"SDSC-{rule}", files)
     # A link is not followed, even to a file of the same folder.

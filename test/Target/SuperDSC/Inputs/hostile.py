@@ -4,6 +4,7 @@
 Usage: hostile.py FOLDER
 """
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ def main():
     make("overflow", sdsc_0__json='{"0_add": 99999999999999999999}')
     make("array", sdsc_0__json=[1, 2, 3])
     make("empty", sdsc_0__json="")
+    make("behind_zero", sdsc_0__json=json.dumps(good["sdsc_0.json"]) + "\0 behind")
     make("missing", sdsc_0__json=None)
     make("no_program", bundle__mlir=None)
     make("deep_program", bundle__mlir="module {" + "scf.if {" * 100000)

@@ -40,6 +40,8 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-OP-C2: the operation has the inputs, outputs and indices it needs.
     - SDSC-OP-C3: `exUnit` is `pt` for matrix multiplications, else `sfp`.
     - SDSC-OP-C4: constants are those that the operation takes, once each.
+    - SDSC-OP-C5: the operation's data format has elements of the size of some
+      operand's.
 
     Dimensions and cores:
     - SDSC-DIM-C1: dimensions have distinct known labels and positive sizes.
@@ -47,7 +49,7 @@ def SDSCBundle_Dialect : Dialect {
       cores, 1 to 32.
     - SDSC-DIM-C3: cores walk the slices in mixed radix, one core per slice.
     - SDSC-DIM-C4: a mask covers the end of a dimension that is not split, and
-      its constant exists.
+      its constant is what changes no result of the operation.
 
     Labels and tensors:
     - SDSC-LABEL-C1: labels are distinct and among OUTPUT, KERNEL, INPUT and
