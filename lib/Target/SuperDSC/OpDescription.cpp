@@ -176,6 +176,14 @@ LogicalResult Describer::chooseDims() {
     dims.back().size = extents[loop];
     dims.back().slices = op.getWorkDivision().getSplits()[loop];
   }
+  // A conversion has a dimension beside the stick.
+  if (isCopy() && dims.size() == 1 && !needsUnit &&
+      operands[0].access.stickElements != init().access.stickElements) {
+    unitDim = 0;
+    dims.emplace(dims.begin());
+    for (int &dim : dimOfLoop)
+      dim += dim >= 0;
+  }
   return success();
 }
 
@@ -189,8 +197,14 @@ LogicalResult Describer::chooseSticks() {
     return operand.access.laneDim != -1 &&
            !(indirect && &operand == &operands[indirect->index]);
   });
-  bool oneSided = isCopy() && (operands[0].access.laneDim == -1) !=
-                                  (init().access.laneDim == -1);
+  // One element is broadcast, whatever the stick of the others.
+  bool isElement = isCopy() && operands[0].access.laneDim == -1 &&
+                   operands[0].access.totalSticks == 1 && !operands[0].inLX &&
+                   getElementTypeOrSelf(operation->getOperand(0).getType()) ==
+                       getElementTypeOrSelf(init().buffer.getType());
+  bool oneSided =
+      isCopy() && !isElement &&
+      (operands[0].access.laneDim == -1) != (init().access.laneDim == -1);
   if (!hasLane || oneSided) {
     // Sticks of one element: a dimension as long as the stick.
     stickDim = dims.size();
@@ -211,8 +225,8 @@ LogicalResult Describer::chooseSticks() {
         operand.access.laneDim = kStickDim;
     }
   }
-  changesStick =
-      isCopy() && operands[0].access.laneDim != init().access.laneDim;
+  changesStick = isCopy() && !isElement &&
+                 operands[0].access.laneDim != init().access.laneDim;
   // The stick of tensors that have none is that of the others.
   const Operand *first = nullptr;
   for (const Operand *operand : {&init(), &operands.front()})

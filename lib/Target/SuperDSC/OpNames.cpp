@@ -212,8 +212,7 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
       })
       .Case<Exx2Op>([&](Exx2Op own) {
         constants.add("exx2scale", toDouble(own.getScale()));
-        if (own.getZeroMean())
-          constants.add("useZeroMean", 1);
+        constants.add("useZeroMean", own.getZeroMean());
       })
       .Case<LayerNormScaleOp>([&](LayerNormScaleOp own) {
         constants.add("eps", toDouble(own.getEps()));

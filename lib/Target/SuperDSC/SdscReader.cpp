@@ -445,6 +445,15 @@ void Reader::readTensors(const Node &dsc) {
           std::find(tensor.order.begin(), tensor.order.end(), label.order[i]) -
           tensor.order.begin();
       tensor.scale[position] = static_cast<Scale>(scale.value_or(1));
+      if (isStick && tensor.scale[position] == Scale::Absent) {
+        const std::string &name = sdsc.dims[label.order[i]].name;
+        Node coordinates =
+            member(element(nodes, number), "coordinates_", false);
+        if (Node info = member(coordinates, "coordInfo", false))
+          if (Node own = member(info, name.c_str(), false))
+            if (Node folds = member(own, "elemArr", false))
+              tensor.foldsAbsentStick = integer(folds, 1, 2) == 2;
+      }
     }
   }
 }

@@ -275,7 +275,8 @@ private:
     auto stick = std::find_if(
         label.sticks.begin(), label.sticks.end(),
         [&](const StickDim &candidate) { return candidate.dim == dim; });
-    bool isStick = stick != label.sticks.end() && scale != Scale::Absent;
+    bool isStick = stick != label.sticks.end() &&
+                   (scale != Scale::Absent || tensor.foldsAbsentStick);
     std::vector<int64_t> alphas, factors;
     std::vector<std::string> labels = {"core_fold", "corelet_fold", "row_fold"};
     if (!isStick) {

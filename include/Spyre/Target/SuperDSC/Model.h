@@ -76,6 +76,9 @@ struct Tensor {
   /// of each list below per dimension.
   std::vector<unsigned> order;
   std::vector<Scale> scale;
+  /// Whether coordinates along a stick that the tensor is absent along have the
+  /// folds of a stick, of one element, instead of those of other dimensions.
+  bool foldsAbsentStick = false;
   /// backGapCore_: extent in memory minus iterations, the opposite for
   /// ReStickifyOpHBM. Elements.
   std::vector<int64_t> gap;

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from bundle import program, sdsc, tensor, write
+from bundle import affine, factor, program, sdsc, tensor, write
 
 SEGMENT = 1 << 34
 TWO, ONE = {"mb": (8, 2), "out": (128, 1)}, {"mb": (8, 1), "out": (64, 1)}
@@ -70,6 +70,27 @@ def gather():
         tensors,
         names=["KERNEL_IDX", "OUTPUT"],
     )
+
+
+def centred(folds):
+    """A row less its mean; the mean's folds along the stick are a stick's or not."""
+    tensors = [operand(0), operand(1, scale={"out": -1}), operand(2)]
+    file = sdsc("sub", TWO, [HALF], tensors)
+    if folds:
+        node = file["0_sub"]["dscs_"][0]["sub"]["scheduleTree_"][1]
+        own = node["coordinates_"]["coordInfo"]["out"]
+        own["elemArr"] = 2
+        own["folds"] = {
+            "dim_prop_func": [affine(alpha) for alpha in (1, 0, 0, 64, 1)],
+            "dim_prop_attr": [
+                factor(1, "core_fold"),
+                factor(1, "corelet_fold"),
+                factor(1, "row_fold"),
+                factor(0, "elem_arr_1"),
+                factor(64, "elem_arr_0"),
+            ],
+        }
+    return file
 
 
 MASK = {"out": [[100, 28]]}
@@ -163,6 +184,8 @@ CASES = {
         mask=MASK,
     ),
     "gather": gather(),
+    "centred": centred(False),
+    "centred by folds": centred(True),
     # Without a meaning here.
     "quantised": sdsc(
         "qfp8ch",
@@ -234,6 +257,9 @@ def main():
     actual = execute(root / "normalised_by_mean", inputs, "zeros")
     exact = (x.astype(float) * scale[:, :1] + scale[:, 1:]) * weight + bias
     assert (actual == exact).all()
+    for name in "centred", "centred by folds":
+        actual = execute(root / name, [x, mean[:, 0]], "zeros")
+        assert (actual == x - mean[:, :1]).all(), name
     print(f"{len(CASES)} bundles")
 
 
