@@ -40,9 +40,35 @@ static Type getElementType(DataFormat format, MLIRContext *context) {
   }
 }
 
+/// Gives a shape the order of dimensions of a tensor of default layout: its
+/// first is the innermost, the stick's tiles come next and the others follow
+/// outwards. Where the tiles are innermost, the first has extent 1 and is not
+/// there.
+static void orderByLayout(BufferShape &shape) {
+  std::vector<unsigned> dims(shape.order.rbegin(), shape.order.rend());
+  unsigned stick = shape.stick;
+  if (shape.stick < 0 || dims.size() < 2)
+    return;
+  if (dims.back() != stick) {
+    if (dims[dims.size() - 2] != stick)
+      return;
+    std::rotate(dims.begin(), dims.end() - 1, dims.end());
+  }
+  BufferShape old = shape;
+  std::vector<unsigned> position(dims.size());
+  for (auto [to, from] : llvm::enumerate(dims)) {
+    shape.shape[to] = old.shape[from];
+    position[from] = to;
+  }
+  for (unsigned &dim : shape.order)
+    dim = position[dim];
+  shape.stick = position[stick];
+}
+
 FailureOr<BufferShape>
 spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
-                                ArrayRef<int64_t> extents, Location loc) {
+                                ArrayRef<int64_t> extents, Location loc,
+                                bool isDefault) {
   const Tensor &tensor = sdsc.tensors[number];
   BufferShape result;
   result.format = tensor.format;
@@ -53,7 +79,6 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
     return failure();
   }
   Geometry geometry = *getGeometry(sdsc, tensor);
-  // The shape has the iteration space's order of dimensions.
   std::vector<unsigned> positions(sdsc.dims.size(), ~0u);
   for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
     for (const TensorDim &own : geometry.dims) {
@@ -73,6 +98,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   for (const TensorDim &own : geometry.dims)
     if (own.scale == Scale::Present)
       result.order.push_back(positions[own.dim]);
+  if (isDefault)
+    orderByLayout(result);
   if (holdsLanes(sdsc, number)) {
     if (result.stick < 0) {
       result.stick = result.shape.size();

@@ -20,9 +20,12 @@ struct BufferShape {
   /// Position of the stick dimension, or -1 for one element per stick.
   int stick = -1;
 };
+/// The shape has the iteration space's order of dimensions, or, if `isDefault`,
+/// that of a tensor of default layout in the same memory, if there is one.
 mlir::FailureOr<BufferShape> getBufferShape(const Sdsc &sdsc, unsigned number,
                                             mlir::ArrayRef<int64_t> extents,
-                                            mlir::Location loc);
+                                            mlir::Location loc,
+                                            bool isDefault = false);
 
 /// The same memory with dimensions for which there is a generic-stick layout.
 BufferShape makeGeneric(const BufferShape &shape);

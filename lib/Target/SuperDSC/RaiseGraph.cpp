@@ -120,15 +120,20 @@ LogicalResult Raiser::makeArguments() {
       arguments.push_back({tensor.name, *type, tensor.strides});
     }
   } else {
-    // The largest of the tensors at the start of a segment is the argument.
+    // The largest of the tensors at the start of a segment is the argument. A
+    // result has the order of its iterations, which is that of its shape. What
+    // is read has a default layout where that is possible: a product reads its
+    // second factor by rows, whatever the order of its iterations.
     std::map<int64_t, std::pair<int64_t, BufferShape>> largest;
     auto consider = [&](const Execution &execution) -> LogicalResult {
       for (unsigned number = 0; number < execution.places.size(); ++number) {
         const Place &place = execution.places[number];
         if (place.kind != Place::Argument)
           continue;
-        FailureOr<BufferShape> shape = getBufferShape(
-            *execution.sdsc, number, execution.extents, execution.loc);
+        bool isResult = llvm::is_contained(execution.sdsc->outputs, number);
+        FailureOr<BufferShape> shape =
+            getBufferShape(*execution.sdsc, number, execution.extents,
+                           execution.loc, !isResult);
         if (failed(shape))
           return failure();
         int64_t sticks =

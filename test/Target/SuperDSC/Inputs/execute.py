@@ -90,8 +90,8 @@ def check_without_manifest(planned, bundle, manifest, inputs, expected):
     def without_ones(shapes):
         return [[size for size in shape if size != 1] for shape in shapes]
 
-    # Without manifest a tensor has its iteration space's order of dimensions,
-    # and those of extent 1 are not there.
+    # Without manifest inputs have default layouts, results their iteration
+    # space's order of dimensions, and those of extent 1 are not there.
     if not plain or without_ones(shapes) != without_ones(said):
         outputs(bare, ["zeros"] * len(shapes), out, *flags)
         return False
