@@ -12,6 +12,7 @@
 #include "Executions.h"
 #include "Lanes.h"
 #include "OpNames.h"
+#include "ScratchUse.h"
 #include "Tiles.h"
 
 #include "Spyre/Target/SuperDSC/BundleFile.h"
@@ -530,6 +531,10 @@ OwningOpRef<ModuleOp> Raiser::run() {
   if (failed(collected))
     return nullptr;
   nodes = std::move(*collected);
+  // A bundle of ours may read what PyTorch leaves undefined.
+  if (!program.manifest &&
+      failed(checkScratchUse(nodes, program.bundles[0].folder != ".")))
+    return nullptr;
   if (failed(makeArguments()))
     return nullptr;
   for (ExecutionNode &node : nodes)
