@@ -145,10 +145,14 @@ static double getAccumulatorBytes(SpyreOpInterface op,
 }
 
 /// Slices of an operation that different cores can work on.
-static int64_t getParallelism(SpyreOpInterface op, ArrayRef<int64_t> extents) {
+int64_t TilingCosts::getParallelism(SpyreOpInterface op,
+                                    ArrayRef<int64_t> extents) const {
+  SmallVector<int64_t> &known = granularities[op];
+  if (known.empty())
+    known = getSliceGranularity(op);
   int64_t units = 1;
   for (auto [extent, granularity, kind] :
-       llvm::zip_equal(extents, getSliceGranularity(op), op.getLoopKinds()))
+       llvm::zip_equal(extents, known, op.getLoopKinds()))
     if (kind == utils::IteratorType::parallel)
       units *= llvm::divideCeilSigned(extent, granularity);
   return units;

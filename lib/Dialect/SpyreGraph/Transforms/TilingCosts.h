@@ -60,9 +60,12 @@ private:
   bool isInDeviceMemory(SpyreOpInterface op) const;
   double getLiveBytesPerCore(const OpGroup &group,
                              ArrayRef<TileLevel> levels) const;
+  int64_t getParallelism(SpyreOpInterface op, ArrayRef<int64_t> extents) const;
 
   int64_t cores;
   double lxBytes;
+  /// Of slices, per loop: many groups of the same operations are tried.
+  mutable DenseMap<Operation *, SmallVector<int64_t>> granularities;
   ::spyre::DeviceSpec spec;
 };
 
