@@ -150,6 +150,17 @@ func.func @topk(%x: tensor<512x1024xf16, #l2>) -> tensor<512x8xf16, #l2> {
   return %r : tensor<512x8xf16, #l2>
 }
 
+// Cores that cut the columns of a slice across sticks all load the same sticks, so
+// that few of them are faster than 32.
+// CHECK-LABEL: func.func @across_sticks
+// CHECK: division = #spyre_graph.division<splits = [2, 2], chunks = [64, 32]>
+#t2 = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+func.func @across_sticks(%x: tensor<128x320xf16, #l2>) -> tensor<128x64xf16, #t2> {
+  %e = tensor.empty() : tensor<128x64xf16, #t2>
+  %r = spyre_graph.identity ins(%x : tensor<128x320xf16, #l2>) outs(%e : tensor<128x64xf16, #t2>) {maps = [affine_map<(i, j) -> (i, j + 3)>, affine_map<(i, j) -> (i, j)>], extents = array<i64: 128, 64>} -> tensor<128x64xf16, #t2>
+  return %r : tensor<128x64xf16, #t2>
+}
+
 // A core must not touch more than 256 MiB of a tensor: of x, 640 MiB, only slices
 // of the columns are small enough unless rows are split, and the other splits are
 // chosen by cost, too (the reference leaves such contractions to its default rule).

@@ -43,6 +43,31 @@ LaneAccess spyre_graph::getLaneAccess(AffineMap map, LayoutAttrInterface layout,
   return {LaneAccess::Irregular, 0, lane};
 }
 
+int64_t spyre_graph::getNumTouchedSticks(AffineMap map,
+                                         LayoutAttrInterface layout,
+                                         ArrayRef<int64_t> shape,
+                                         ArrayRef<int64_t> extents) {
+  constexpr int64_t kStickBytes = 128;
+  int64_t stickDim = layout.getStickDim(shape), sticks = 1;
+  auto getNumPoints = [&](const llvm::SmallBitVector &used) {
+    int64_t points = 1;
+    for (unsigned loop : used.set_bits())
+      points *= extents[loop];
+    return points;
+  };
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto [low, high] = getRange(expr, extents);
+    if (static_cast<int64_t>(dim) == stickDim) {
+      low /= getStickElements(layout);
+      high /= getStickElements(layout);
+    }
+    sticks *= std::min(getNumPoints(getUsedDims(expr, extents)),
+                       std::max<int64_t>(high - low + 1, 0));
+  }
+  return std::min({sticks, getNumPoints(getUsedDims(map, extents)),
+                   layout.getSizeInBytes(shape) / kStickBytes});
+}
+
 llvm::SmallBitVector spyre_graph::getUsedDims(AffineExpr expr,
                                               ArrayRef<int64_t> extents) {
   llvm::SmallBitVector used(extents.size());

@@ -41,6 +41,12 @@ struct LaneAccess {
 LaneAccess getLaneAccess(AffineMap map, LayoutAttrInterface layout,
                          ArrayRef<int64_t> shape, ArrayRef<int64_t> extents);
 
+/// Sticks of an operand that iterations 0 to `extents` of the loops touch, each
+/// counted once; those between the first and the last count where a coordinate
+/// is no plain dimension.
+int64_t getNumTouchedSticks(AffineMap map, LayoutAttrInterface layout,
+                            ArrayRef<int64_t> shape, ArrayRef<int64_t> extents);
+
 /// Elements of a stick in this layout.
 int64_t getStickElements(LayoutAttrInterface layout);
 

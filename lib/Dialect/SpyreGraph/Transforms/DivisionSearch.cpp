@@ -126,8 +126,33 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
   LayoutAttrInterface layout = getLayout(type);
   double bytes = layout ? layout.getSizeInBytes(type.getShape())
                         : elements * spec.stickBytes;
-  result.operandBytes.push_back(bytes * std::min(1.0, iterations / elements));
+  bytes *= std::min(1.0, iterations / elements);
+  unsigned number = operand.getOperandNumber();
+  bool isAcrossSticks =
+      layout && number + 1 < maps.size() &&
+      !(indirect && indirect->operand == number) &&
+      getLaneAccess(maps[number], layout, type.getShape(), extents).kind ==
+          LaneAccess::Irregular;
+  if (isAcrossSticks)
+    bytes = spec.stickBytes *
+            getNumTouchedSticks(maps[number], layout, type.getShape(), extents);
+  result.operandBytes.push_back(bytes);
+  readsAcrossSticks.push_back(isAcrossSticks);
   operandDims.push_back(std::move(dims));
+}
+
+/// Bytes that the cores load of an operand, each core's counted for itself
+/// where slices cut through the sticks that are read.
+double DivisionSearch::getLoadedBytes(unsigned operand,
+                                      const DivisionCandidate &candidate) {
+  if (!readsAcrossSticks[operand])
+    return result.operandBytes[operand];
+  auto type = cast<ShapedType>(op->getOperand(operand).getType());
+  double sticks = getNumTouchedSticks(maps[operand], getLayout(type),
+                                      type.getShape(), candidate.chunks);
+  for (unsigned dim : operandDims[operand])
+    sticks *= candidate.splits[dim];
+  return spec.stickBytes * sticks;
 }
 
 /// Adds the divisions that split `splitReduction` (none if -1).
@@ -245,7 +270,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
-    double seconds = result.operandBytes[operand] *
+    double seconds = getLoadedBytes(operand, candidate) *
                      std::max(1.0, sharingCores / spec.numBroadcastCores) /
                      spec.effectiveMemoryBytesPerSecond;
     result.operandCosts.push_back(

@@ -93,6 +93,7 @@ private:
   void addCandidate(DivisionCandidate &candidate,
                     ArrayRef<int64_t> coreStrides);
   double getComputeSeconds(const DivisionCandidate &candidate);
+  double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   void priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
                      OperandCost &y) const;
   int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,
@@ -110,6 +111,8 @@ private:
   std::optional<IndirectAccess> indirect;
   /// Loop dimensions that select the data of each operand.
   SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
+  /// Of each operand, whether one stick may hold what several slices read.
+  SmallVector<bool, 4> readsAcrossSticks;
   /// The reduction dimension to split, or -1.
   int64_t splitReduction = -1;
   Divisions result;

@@ -18,20 +18,12 @@ static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
 
 /// Bytes of the sticks that an access touches, each once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
-                                const LaneAccess &access,
                                 LayoutAttrInterface layout) {
   constexpr int64_t kStickBytes = 128;
-  int64_t lanes = getStickElements(layout), sticks = 1;
-  llvm::SmallBitVector used = getUsedDims(info.maps[operand], info.extents);
-  for (unsigned dim : used.set_bits())
-    sticks *= access.isVariable(dim)
-                  ? llvm::divideCeilSigned(info.extents[dim], lanes)
-                  : info.extents[dim];
-  if (access.kind == LaneAccess::Irregular)
-    sticks = llvm::divideCeilSigned(sticks, lanes);
-  return std::min(
-      sticks * kStickBytes,
-      getSizeInBytes(layout, getShape(info.op->getOperand(operand))));
+  return kStickBytes *
+         getNumTouchedSticks(info.maps[operand], layout,
+                             getShape(info.op->getOperand(operand)),
+                             info.extents);
 }
 
 int64_t LayoutGraph::getBytes(double seconds) const {
@@ -115,6 +107,18 @@ bool LayoutGraph::canExchange(const OpInfo &info) const {
   return !superdscCompatible && !llvm::is_contained(info.extents, 0);
 }
 
+/// Loop dimensions that what is read may have along its sticks: the one that it
+/// has, or those that a copy of what lies across sticks would have.
+static SmallVector<unsigned, 2> getStickDims(const OpInfo &info,
+                                             const LaneAccess &access) {
+  if (access.kind == LaneAccess::Variable)
+    return {access.dim};
+  if (access.kind == LaneAccess::Zero)
+    return {};
+  llvm::SmallBitVector used = getUsedDims(access.lane, info.extents);
+  return SmallVector<unsigned, 2>(used.set_bits());
+}
+
 SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
                                                      bool ofAnySticks) {
   SmallVector<LayoutChoice, 4> choices;
@@ -153,10 +157,9 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
       }
       LaneAccess access = info.getAccess(operand, layout);
       canBeZero |= access.kind == LaneAccess::Zero;
-      if (access.kind == LaneAccess::Variable &&
-          (info.getInitDim(access.dim) >= 0 ||
-           !info.maps.back().isFunctionOfDim(access.dim)))
-        addStick(access.dim);
+      for (unsigned dim : getStickDims(info, access))
+        if (info.getInitDim(dim) >= 0 || !info.maps.back().isFunctionOfDim(dim))
+          addStick(dim);
     }
     canAllBeZero &= canBeZero;
   }
@@ -217,11 +220,10 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
   SmallVector<StickChoice> sticks;
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
     for (LayoutAttrInterface input : getLayouts(info.op->getOperand(operand))) {
-      LaneAccess read = info.getAccess(operand, input);
-      if (read.kind == LaneAccess::Variable &&
-          !info.maps.back().isFunctionOfDim(read.dim) &&
-          !llvm::is_contained(sticks, StickChoice(read.dim)))
-        sticks.push_back(read.dim);
+      for (unsigned dim : getStickDims(info, info.getAccess(operand, input)))
+        if (!info.maps.back().isFunctionOfDim(dim) &&
+            !llvm::is_contained(sticks, StickChoice(dim)))
+          sticks.push_back(dim);
     }
   sticks.push_back(std::nullopt);
   for (StickChoice stick : sticks) {
@@ -383,7 +385,7 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
     return way;
   LaneAccess access = info.getAccess(operand, layout);
   bool inside = nodes[used].isInside;
-  int64_t read = getAccessedBytes(info, operand, access, layout);
+  int64_t read = getAccessedBytes(info, operand, layout);
   way.price = inside ? getBytesInside(read) : read;
   std::optional<StickChoice> required = getRequired(info, choice, operand);
   if (!required || info.isExempt(operand, layout) ||

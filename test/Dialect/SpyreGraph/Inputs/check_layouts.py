@@ -18,6 +18,11 @@ REMARK = re.compile(
     r'(least possible|least of those looked at)"'
 )
 SIZES = [3, 64, 130]
+# Of columns: a tensor's size -> first, step and size of slices. They begin at sticks,
+# inside sticks, and take every second element.
+SLICES = {64: [(7, 1, 3)], 130: [(64, 1, 64), (3, 1, 64), (1, 2, 64)]}
+# A value as an operand: which one, what slice of its columns, and whether it is turned.
+Operand = tuple[int, tuple[int, int, int] | None, bool]
 MAX_ASSIGNMENTS = 800
 
 
@@ -38,7 +43,7 @@ class Graph:
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
         self.shapes: list[tuple[int, int]] = []
-        self.ops: list[tuple[str, list[tuple[int, bool]], str]] = []
+        self.ops: list[tuple[str, list[Operand], str]] = []
         self.arguments: list[str] = []
         for _ in range(rng.randint(1, 3)):
             order = rng.choice([(0, 1), (1, 0)])
@@ -47,13 +52,25 @@ class Graph:
         for _ in range(rng.randint(2, 6)):
             self.add()
 
-    def shape(self, value: tuple[int, bool]) -> tuple[int, int]:
-        number, turned = value
+    def shape(self, value: Operand) -> tuple[int, int]:
+        number, part, turned = value
         rows, columns = self.shapes[number]
+        if part:
+            columns = part[2]
         return (columns, rows) if turned else (rows, columns)
 
+    def operands(self) -> list[Operand]:
+        """All values, and a slice of each that has some."""
+        values = []
+        for number, (_, columns) in enumerate(self.shapes):
+            parts = [None]
+            if columns in SLICES:
+                parts.append(self.rng.choice(SLICES[columns]))
+            values += [(number, p, turned) for p in parts for turned in (False, True)]
+        return values
+
     def add(self) -> None:
-        values = [(n, t) for n in range(len(self.shapes)) for t in (False, True)]
+        values = self.operands()
         a = self.rng.choice(values)
         rows, columns = self.shape(a)
         kind = self.rng.choice(["exp", "sum", "add", "add", "mul", "matmul", "matmul"])
@@ -86,7 +103,7 @@ class Graph:
         if self.ops[number][0] == "matmul":
             # Along n, or along m with the factors exchanged, if it stays inside.
             is_read = any(
-                value == source for _, ins, _ in self.ops for source, _ in ins
+                value == source for _, ins, _ in self.ops for source, _, _ in ins
             )
             return [layout((0, 1))] + [layout((1, 0))] * (is_read and shape[0] > 1)
         every = [layout((1 - dim, dim)) for dim in sticks]
@@ -105,13 +122,16 @@ class Graph:
         lines = []
         for i, (kind, inputs, attributes) in enumerate(self.ops):
             operands = []
-            for j, (source, turned) in enumerate(inputs):
+            for j, (source, part, turned) in enumerate(inputs):
                 operands.append((f"%{source}", types[source]))
-                if turned:
-                    view = tensor(self.shape((source, True)))
+                if part or turned:
+                    view = tensor(self.shape((source, part, turned)))
+                    row, column = ("d1", "d0") if turned else ("d0", "d1")
+                    if part:
+                        column += f" * {part[1]} + {part[0]}"
                     lines.append(
                         f"%t{i}_{j} = spyre_graph.view %{source}, affine_map<(d0, d1) "
-                        f"-> (d1, d0)> : {types[source]} -> {view}"
+                        f"-> ({row}, {column})> : {types[source]} -> {view}"
                     )
                     operands[-1] = (f"%t{i}_{j}", view)
             names, kinds = zip(*operands, strict=True)
@@ -121,7 +141,7 @@ class Graph:
                 f"%{count + i} = spyre_graph.{kind} ins({', '.join(names)} : "
                 f"{', '.join(kinds)}) outs(%e{i} : {result}) {attributes} -> {result}"
             )
-        read = {source for _, inputs, _ in self.ops for source, _ in inputs}
+        read = {source for _, inputs, _ in self.ops for source, _, _ in inputs}
         returned = [n for n in range(count, len(self.shapes)) if n not in read]
         results = ", ".join(types[n] for n in returned)
         parameters = ", ".join(f"%{n}: {types[n]}" for n in range(count))
