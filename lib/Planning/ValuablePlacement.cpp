@@ -4,12 +4,16 @@
 #include "Spyre/Planning/BufferAllocation.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 using namespace spyre;
 using namespace spyre::planning;
 
 namespace {
+
+/// Of disjoint sets of buffers that are live together.
+constexpr int kMaxBoundRounds = 64;
 
 /// Bytes that are live at each time; a segment tree over the times at which
 /// anything changes.
@@ -214,4 +218,63 @@ planning::placeMostValuable(const AllocationProblem &problem,
   offer(allocateByFit(problem, GapChoice::First));
   offer(allocateByFit(problem, GapChoice::Best));
   return best;
+}
+
+double planning::boundValue(const AllocationProblem &problem,
+                            const std::vector<double> &values) {
+  verifyProblem(problem);
+  struct Item {
+    int64_t lower, upper, size;
+    double value;
+  };
+  std::vector<Item> items;
+  double bound = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Buffer &buffer = problem.buffers[i];
+    // Where one takes over the other's memory, linked buffers count once.
+    int64_t lower = buffer.inPlaceParent < 0
+                        ? buffer.lower
+                        : problem.buffers[buffer.inPlaceParent].upper;
+    if (buffer.size > problem.capacity)
+      continue;
+    bound += values[i];
+    if (lower < buffer.upper && buffer.size > 0)
+      items.push_back({lower, buffer.upper, buffer.size, values[i]});
+  }
+  for (int round = 0; round < kMaxBoundRounds; ++round) {
+    // At the time at which most is live, the cheapest bytes find no room;
+    // other buffers may lose something at other times.
+    std::map<int64_t, int64_t> changes;
+    for (const Item &item : items) {
+      changes[item.lower] += item.size;
+      changes[item.upper] -= item.size;
+    }
+    int64_t load = 0, most = 0, time = 0;
+    for (auto [at, change] : changes) {
+      load += change;
+      if (load > most) {
+        most = load;
+        time = at;
+      }
+    }
+    if (most <= problem.capacity)
+      break;
+    auto live =
+        std::partition(items.begin(), items.end(), [&](const Item &item) {
+          return item.lower > time || item.upper <= time;
+        });
+    std::sort(live, items.end(), [](const Item &a, const Item &b) {
+      return a.value * static_cast<double>(b.size) <
+             b.value * static_cast<double>(a.size);
+    });
+    int64_t excess = most - problem.capacity;
+    for (auto item = live; item != items.end() && excess > 0; ++item) {
+      int64_t out = std::min(excess, item->size);
+      bound -= item->value * static_cast<double>(out) /
+               static_cast<double>(item->size);
+      excess -= out;
+    }
+    items.erase(live, items.end());
+  }
+  return bound;
 }

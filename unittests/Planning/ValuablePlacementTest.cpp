@@ -76,4 +76,56 @@ TEST(ValuablePlacement, IsNeverWorthLessThanTheReference) {
   EXPECT_GT(numBetter, 50);
 }
 
+TEST(ValuablePlacement, BoundsWhatCanBePlaced) {
+  AllocationProblem problem;
+  problem.capacity = 8;
+  problem.buffers = {{0, 2, 4}, {0, 2, 4}, {0, 2, 4}, {3, 5, 6}, {3, 5, 6}};
+  EXPECT_EQ(boundValue(problem, {5, 1, 6, 12, 30}), 11 + 30 + 4);
+  // What is larger than the memory is placed nowhere.
+  problem.buffers = {{0, 2, 9}, {0, 2, 8}};
+  EXPECT_EQ(boundValue(problem, {9, 8}), 8);
+  problem.buffers = {{0, 3, 6}, {2, 5, 6}};
+  EXPECT_EQ(boundValue(problem, {6, 6}), 8);
+  problem.buffers[1].inPlaceParent = 0;
+  EXPECT_EQ(boundValue(problem, {6, 6}), 12);
+}
+
+TEST(ValuablePlacement, NoPlacementIsWorthMoreThanTheBound) {
+  std::mt19937 random(23);
+  int numBelowSum = 0, numReached = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    AllocationProblem problem;
+    problem.capacity = 8;
+    std::vector<double> values;
+    double sum = 0;
+    for (int i = 0; i < 8; ++i) {
+      auto lower = static_cast<int64_t>(random() % 6);
+      problem.buffers.push_back({lower,
+                                 lower + 1 + static_cast<int64_t>(random() % 3),
+                                 1 + static_cast<int64_t>(random() % 5)});
+      values.push_back(static_cast<double>(random() % 20));
+      sum += values.back();
+    }
+    double most = 0;
+    for (unsigned chosen = 0; chosen < 256; ++chosen) {
+      AllocationProblem part;
+      part.capacity = problem.capacity;
+      double value = 0;
+      for (unsigned i = 0; i < 8; ++i)
+        if (chosen >> i & 1) {
+          part.buffers.push_back(problem.buffers[i]);
+          value += values[i];
+        }
+      if (value > most && solve(part).status == SolveStatus::Solved)
+        most = value;
+    }
+    double bound = boundValue(problem, values);
+    ASSERT_GE(bound, most) << "trial " << trial;
+    numBelowSum += bound < sum;
+    numReached += bound < most + 1;
+  }
+  EXPECT_GT(numBelowSum, 150);
+  EXPECT_GT(numReached, 50);
+}
+
 } // namespace

@@ -158,6 +158,11 @@ std::vector<int64_t> placeMostValuable(const AllocationProblem &problem,
                                        const std::vector<double> &values,
                                        int64_t maxNodes);
 
+/// No placement is worth more: at times when more is live than fits, the bytes
+/// worth least are left out, as if buffers could be cut.
+double boundValue(const AllocationProblem &problem,
+                  const std::vector<double> &values);
+
 } // namespace spyre::planning
 
 #endif // SPYRE_PLANNING_BUFFERALLOCATION_H

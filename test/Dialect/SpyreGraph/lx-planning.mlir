@@ -7,6 +7,7 @@
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="mode=reference solver=greedy" | FileCheck %s --check-prefix=REFERENCE
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan -o /dev/null
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=5120 reshard=false" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=5120 in-place=false" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=BOUND
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="mode=magic" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="solver=magic" 2>&1 | FileCheck %s --check-prefix=SOLVER
 // RUN: not spyre-opt %s --split-input-file --spyre-lx-planning="lx-fraction=1.5" 2>&1 | FileCheck %s --check-prefix=FRACTION
@@ -63,6 +64,7 @@ func.func @reuse(%x: memref<64x64xf16, #l>, %y: memref<64x64xf16, #l>) {
 // at the same time, finds no room.
 // SMALL-LABEL: func.func @full
 // REMARK: Function=full | Remark="in LX in place of an operand at byte 0: 4096 bytes per core
+// BOUND: Function=full | Remark="1 of 2 buffers in LX save 8192 bytes of traffic; proven optimal for this order of the operations"
 // SMALL: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [32, 64]>}
 // SMALL: memref.alloc() : memref
 func.func @full(%x: memref<32x64xf16, #l>, %y: memref<32x64xf16, #l>) {

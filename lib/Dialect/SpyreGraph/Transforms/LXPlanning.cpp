@@ -11,6 +11,7 @@
 #include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
+#include <numeric>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYRELXPLANNING
@@ -231,11 +232,15 @@ private:
         saved += candidate.savedBytes;
     return saved;
   }
-  double getSavedIfAllFit() const {
-    double saved = 0;
+  std::vector<double> getSavedBytes() const {
+    std::vector<double> saved;
     for (const Candidate &candidate : candidates)
-      saved += candidate.savedBytes;
+      saved.push_back(candidate.savedBytes);
     return saved;
+  }
+  double getSavedIfAllFit() const {
+    std::vector<double> saved = getSavedBytes();
+    return std::accumulate(saved.begin(), saved.end(), 0.0);
   }
 
   /// Keeps an order of the operations in which less is live if more finds a
@@ -394,7 +399,9 @@ private:
   void explainBound(func::FuncOp func) {
     if (!getContext().getRemarkEngine() || solver != "optimal")
       return;
-    double saved = getSaved(), bound = getSavedIfAllFit();
+    double saved = getSaved();
+    auto bound =
+        static_cast<int64_t>(planning::boundValue(problem, getSavedBytes()));
     std::string text =
         (Twine(llvm::count_if(
              offsets,
@@ -402,16 +409,17 @@ private:
          " of " + Twine(candidates.size()) + " buffers in LX save " +
          Twine(static_cast<int64_t>(saved)) + " bytes of traffic; ")
             .str();
-    if (saved < bound)
-      text +=
-          ("no placement saves more than " + Twine(static_cast<int64_t>(bound)))
-              .str();
-    else if (inMemory.empty())
-      text += "proven optimal: all fit";
+    if (saved >= getSavedIfAllFit())
+      text += inMemory.empty()
+                  ? "proven optimal: all fit"
+                  : "all fit, as " + std::to_string(inMemory.size()) +
+                        " are in device memory for a part of their life";
+    else if (saved < static_cast<double>(bound))
+      text += "no placement of these, in this order of the operations, saves "
+              "more than " +
+              std::to_string(bound);
     else
-      text += ("all fit, as " + Twine(inMemory.size()) +
-               " are in device memory for a part of their life")
-                  .str();
+      text += "proven optimal for this order of the operations";
     remark::analysis(func.getLoc(), named("placement")) << text;
   }
 
@@ -528,10 +536,8 @@ private:
       return planning::allocateByFit(problem, planning::GapChoice::First);
     if (solver == "bestfit")
       return planning::allocateByFit(problem, planning::GapChoice::Best);
-    std::vector<double> values;
-    for (const Candidate &candidate : candidates)
-      values.push_back(candidate.savedBytes);
-    return planning::placeMostValuable(problem, values, kMaxSearchNodes);
+    return planning::placeMostValuable(problem, getSavedBytes(),
+                                       kMaxSearchNodes);
   }
 
   void setPlacement(unsigned number, int64_t offset) {
