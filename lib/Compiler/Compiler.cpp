@@ -24,6 +24,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <cstdlib>
 
 using namespace mlir;
 using spyre::CompiledGraph;
@@ -185,6 +186,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   pipeline.superdscCompatible =
       options.superdscCompatible || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
+  const char *verifyEach = std::getenv("SPYRE_VERIFY_EACH_PASS");
+  pipeline.verifyEach = verifyEach && StringRef(verifyEach) == "1";
   if (!options.dumpDir.empty()) {
     auto inDump = [&](StringRef name) {
       SmallString<128> path(options.dumpDir);

@@ -36,63 +36,98 @@ void spyre::registerCompilerDialects(DialectRegistry &registry) {
   memref::registerAllocationOpInterfaceExternalModels(registry);
 }
 
-/// Reads the decisions that one stage can take, if there is a file of them.
-static void takeDecisions(OpPassManager &manager,
-                          const spyre::PipelineOptions &options,
-                          StringRef stage) {
-  if (options.decisionsIn.empty())
-    return;
-  SpyreDecisionsInOptions decisions;
-  decisions.file = options.decisionsIn;
-  decisions.stage = stage;
-  manager.addPass(createSpyreDecisionsIn(decisions));
-}
+namespace {
+
+/// Adds the passes that make the plan, each followed by a check of what has
+/// been decided so far if the options ask for it.
+class PlanningPasses {
+public:
+  PlanningPasses(OpPassManager &manager, const spyre::PipelineOptions &options)
+      : manager(manager), options(options) {}
+
+  void add(std::unique_ptr<Pass> pass) {
+    manager.addPass(std::move(pass));
+    verifyPart();
+  }
+
+  void addToFunctions(std::unique_ptr<Pass> pass) {
+    manager.addNestedPass<func::FuncOp>(std::move(pass));
+    verifyPart();
+  }
+
+  /// Reads the decisions that one stage can take, if there is a file of them.
+  void takeDecisions(StringRef stage) {
+    if (options.decisionsIn.empty())
+      return;
+    SpyreDecisionsInOptions decisions;
+    decisions.file = options.decisionsIn;
+    decisions.stage = stage;
+    add(createSpyreDecisionsIn(decisions));
+  }
+
+  void verify(bool partial) {
+    SpyreVerifyPlanOptions verify;
+    verify.cores = options.cores;
+    verify.partial = partial;
+    manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));
+  }
+
+private:
+  void verifyPart() {
+    if (options.verifyEach)
+      verify(/*partial=*/true);
+  }
+
+  OpPassManager &manager;
+  const spyre::PipelineOptions &options;
+};
+
+} // namespace
 
 void spyre::buildSpyrePipeline(OpPassManager &manager,
                                const PipelineOptions &options) {
+  PlanningPasses passes(manager, options);
   bool hasDecisions =
       !options.decisionsIn.empty() || !options.decisionsOut.empty();
-  manager.addNestedPass<func::FuncOp>(createSpyreDecompose());
+  passes.addToFunctions(createSpyreDecompose());
   if (hasDecisions)
-    manager.addNestedPass<func::FuncOp>(createSpyreNumberOperations());
-  takeDecisions(manager, options, "layouts");
+    passes.addToFunctions(createSpyreNumberOperations());
+  passes.takeDecisions("layouts");
   SpyrePropagateLayoutsOptions layouts;
   layouts.superdscCompatible = options.superdscCompatible;
-  manager.addNestedPass<func::FuncOp>(createSpyrePropagateLayouts(layouts));
+  passes.addToFunctions(createSpyrePropagateLayouts(layouts));
   if (options.superdscCompatible)
-    manager.addNestedPass<func::FuncOp>(createSpyreLegalizeSuperDSC());
-  manager.addNestedPass<func::FuncOp>(createSpyreResolveHints());
+    passes.addToFunctions(createSpyreLegalizeSuperDSC());
+  passes.addToFunctions(createSpyreResolveHints());
   if (hasDecisions)
-    manager.addNestedPass<func::FuncOp>(createSpyreNumberOperations());
+    passes.addToFunctions(createSpyreNumberOperations());
   if (options.lxPlanning) {
-    takeDecisions(manager, options, "tilings");
+    passes.takeDecisions("tilings");
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
     tiling.superdscCompatible = options.superdscCompatible;
-    manager.addNestedPass<func::FuncOp>(createSpyreCoarseTiling(tiling));
+    passes.addToFunctions(createSpyreCoarseTiling(tiling));
   }
-  takeDecisions(manager, options, "divisions");
+  passes.takeDecisions("divisions");
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   division.mode = options.mode;
   division.superdscCompatible = options.superdscCompatible;
-  manager.addNestedPass<func::FuncOp>(createSpyreWorkDivision(division));
+  passes.addToFunctions(createSpyreWorkDivision(division));
   SpyreBufferizeOptions bufferize;
   bufferize.cores = options.cores;
   bufferize.superdscCompatible = options.superdscCompatible;
-  manager.addPass(createSpyreBufferize(bufferize));
+  passes.add(createSpyreBufferize(bufferize));
   if (options.lxPlanning) {
     SpyreLXPlanningOptions lx;
     lx.solver = options.lxSolver;
     lx.mode = options.mode;
     lx.superdscCompatible = options.superdscCompatible;
-    manager.addNestedPass<func::FuncOp>(createSpyreLXPlanning(lx));
+    passes.addToFunctions(createSpyreLXPlanning(lx));
   }
-  manager.addNestedPass<func::FuncOp>(createSpyreMemoryPlanning());
-  takeDecisions(manager, options, "plan");
-  SpyreVerifyPlanOptions verify;
-  verify.cores = options.cores;
-  manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));
+  passes.addToFunctions(createSpyreMemoryPlanning());
+  passes.takeDecisions("plan");
+  passes.verify(/*partial=*/false);
   if (!options.decisionsOut.empty()) {
     SpyreDecisionsOutOptions decisions;
     decisions.file = options.decisionsOut;

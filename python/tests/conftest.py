@@ -7,6 +7,8 @@ import pytest
 
 # Who reads freed or undefined memory sees infinities, NaN in fp32.
 os.environ["SPYRE_POISON_FREED"] = "1"
+# Every pass is checked, not only the finished plan.
+os.environ["SPYRE_VERIFY_EACH_PASS"] = "1"
 
 import torch_spyre
 

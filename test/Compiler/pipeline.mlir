@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --spyre-pipeline | FileCheck %s
+// RUN: spyre-opt %s --spyre-pipeline=verify-each | FileCheck %s
+// RUN: spyre-opt %s --spyre-pipeline=verify-each --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefix=EACH
+
+// A check after each pass; at the end, of everything.
+// EACH-COUNT-7: partial=true
+// EACH: spyre-memory-planning
+// EACH: partial=true
+// EACH: partial=false
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false" | FileCheck %s --check-prefix=PLAN
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false mode=reference lx-solver=greedy" | FileCheck %s --check-prefix=REFERENCE
 // RUN: not spyre-opt %s --spyre-pipeline="mode=other" 2>&1 | FileCheck %s --check-prefix=MODE

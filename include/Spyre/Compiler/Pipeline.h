@@ -38,6 +38,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "superdsc-compatible",
       llvm::cl::desc("Restrict planning to what SuperDSC can say"),
       llvm::cl::init(false)};
+  Option<bool> verifyEach{
+      *this, "verify-each",
+      llvm::cl::desc("Run --spyre-verify-plan after every pass"),
+      llvm::cl::init(false)};
   Option<bool> toKTIR{*this, "to-ktir",
                       llvm::cl::desc("Lower the plan to KTIR"),
                       llvm::cl::init(true)};

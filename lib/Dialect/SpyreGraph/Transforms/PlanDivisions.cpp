@@ -61,8 +61,6 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
 }
 
 LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op, int64_t cores) {
-  if (op->getNumResults() != 0)
-    return op->emitOpError("is on tensors; plans are on buffers");
   if (!op->hasAttr("maps") || !op->hasAttr("extents"))
     return op->emitOpError("has no explicit maps and extents");
   WorkDivisionAttr division = op.getWorkDivision();

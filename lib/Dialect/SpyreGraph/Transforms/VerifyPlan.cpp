@@ -69,8 +69,10 @@ void subtract(Box box, const Box &hole, SmallVectorImpl<Box> &rest) {
 
 class PlanVerifier {
 public:
-  PlanVerifier(func::FuncOp func, int64_t cores, int64_t scratchpadBytes)
-      : func(func), cores(cores), scratchpadBytes(scratchpadBytes) {}
+  PlanVerifier(func::FuncOp func, int64_t cores, int64_t scratchpadBytes,
+               bool isPartial)
+      : func(func), cores(cores), scratchpadBytes(scratchpadBytes),
+        isPartial(isPartial) {}
 
   LogicalResult run() {
     for (BlockArgument argument : func.getArguments())
@@ -96,19 +98,30 @@ private:
       return verifyTile(tile);
     auto spyreOp = dyn_cast<SpyreOpInterface>(op);
     if (!spyreOp) {
-      if (op->getNumOperands() != 0 &&
+      if (!isPartial &&
           llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>))
         return op->emitOpError("is no device operation but uses a buffer");
       return success();
     }
+    if (!isPartial && op->getNumResults() != 0)
+      return op->emitOpError("is on tensors; plans are on buffers");
+    // Between two passes, what has not been decided need not be there.
+    bool isDivided = !isPartial || spyreOp.getWorkDivision();
+    auto areAll = [&](function_ref<bool(Type)> predicate) {
+      return !isPartial || llvm::all_of(op->getOperandTypes(), predicate);
+    };
+    bool onBuffers = areAll(llvm::IsaPred<MemRefType>);
+    bool haveLayouts = areAll([](Type type) { return !!getLayout(type); });
     memref::AllocOp result = getAlloc(spyreOp.getSpyreInit());
-    if (failed(verifyDivision(spyreOp, cores)) ||
+    return failure(
+        (isDivided && failed(verifyDivision(spyreOp, cores))) ||
         failed(verifyBounds(spyreOp)) ||
-        failed(verifyWrittenSticks(spyreOp, result && isInLX(result))) ||
-        failed(verifySlices(spyreOp)) || failed(verifySpans(spyreOp)) ||
-        failed(verifySticks(spyreOp)) || failed(verifyContents(spyreOp)))
-      return failure();
-    return success();
+        (isDivided && haveLayouts &&
+         failed(verifyWrittenSticks(spyreOp, result && isInLX(result)))) ||
+        (isDivided && onBuffers &&
+         (failed(verifySlices(spyreOp)) || failed(verifySpans(spyreOp)))) ||
+        (haveLayouts && failed(verifySticks(spyreOp))) ||
+        (onBuffers && failed(verifyContents(spyreOp))));
   }
 
   /// SG-PLAN-C1
@@ -116,7 +129,7 @@ private:
                              function_ref<InFlightDiagnostic()> emitError) {
     auto type = dyn_cast<MemRefType>(value.getType());
     if (!type) {
-      if (isa<TensorType>(value.getType()))
+      if (isa<TensorType>(value.getType()) && !isPartial)
         return emitError() << "has a tensor, " << value.getType()
                            << "; plans are on buffers";
       return success();
@@ -709,6 +722,8 @@ private:
     std::vector<Interval> inPool, inScratchpad;
     for (memref::AllocOp alloc : allocs) {
       PlacementAttr placement = getPlacement(alloc);
+      if (!placement && isPartial)
+        continue;
       if (!placement)
         return alloc->emitOpError("has no placement");
       bool isLX = placement.getSpace() == MemorySpace::lx;
@@ -781,6 +796,7 @@ private:
 
   func::FuncOp func;
   int64_t cores, scratchpadBytes;
+  bool isPartial;
   ::spyre::DeviceSpec spec;
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
@@ -802,7 +818,7 @@ public:
     if (getOperation().isExternal())
       return;
     int64_t usable = static_cast<double>(capacity) * (1.0 - lxFraction);
-    if (failed(PlanVerifier(getOperation(), cores, usable).run()))
+    if (failed(PlanVerifier(getOperation(), cores, usable, partial).run()))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

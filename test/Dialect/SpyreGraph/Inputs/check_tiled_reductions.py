@@ -14,12 +14,7 @@ import sys
 
 import numpy as np
 
-PLAN = (
-    "builtin.module(func.func(spyre-decompose,spyre-propagate-layouts,"
-    "spyre-coarse-tiling,spyre-work-division),spyre-bufferize,"
-    "func.func(spyre-lx-planning,spyre-memory-planning,spyre-verify-plan),"
-    "convert-spyre-graph-to-ktir)"
-)
+PLAN = "builtin.module(spyre-pipeline{verify-each})"
 NAMES = {
     "f16": ("SEN169_FP16", np.float16),
     "f32": ("IEEE_FP32", np.float32),

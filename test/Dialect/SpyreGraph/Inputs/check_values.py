@@ -16,11 +16,12 @@ import sys
 import numpy as np
 from random_graphs import SIZES, Function
 
+# Each pass and, after it, a check of what has been decided so far.
 PLAN = (
-    "builtin.module(func.func(spyre-decompose,spyre-propagate-layouts,"
-    "spyre-coarse-tiling{{{tiling}}},spyre-work-division),"
-    "spyre-bufferize,func.func(spyre-lx-planning,spyre-memory-planning,spyre-verify-plan),"
-    "convert-spyre-graph-to-ktir)"
+    "builtin.module(func.func(spyre-decompose,{check},spyre-propagate-layouts,{check},"
+    "spyre-coarse-tiling{{{tiling}}},{check},spyre-work-division,{check}),"
+    "spyre-bufferize,func.func({check},spyre-lx-planning,{check},spyre-memory-planning,"
+    "spyre-verify-plan),convert-spyre-graph-to-ktir)"
 )
 NUMPY = {"f16": np.float16, "f32": np.float32, "i64": np.int64}
 MAX_ELEMENTS = 200_000
@@ -131,7 +132,7 @@ def check(seed: int, number: int, folder: pathlib.Path, tiling: str) -> str | No
         return None
     source, program = folder / "graph.mlir", folder / "program.mlir"
     source.write_text(function.text())
-    plan = PLAN.format(tiling=tiling)
+    plan = PLAN.format(tiling=tiling, check="spyre-verify-plan{partial}")
     steps = [["spyre-opt", source, f"--pass-pipeline={plan}", "-o", program]]
     run = ["spyre-run", program, "--out-dir", folder]
     for value in function.inputs:

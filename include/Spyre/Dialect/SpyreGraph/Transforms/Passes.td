@@ -461,6 +461,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
            "Bytes of LX per core">,
     Option<"lxFraction", "lx-fraction", "double", "0.2",
            "Share of LX kept for the kernels' own tiles">,
+    Option<"partial", "partial", "bool", "false",
+           "Between passes: check what has been decided so far">,
   ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
