@@ -81,20 +81,35 @@ def check_without_manifest(planned, bundle, manifest, inputs, expected):
     is_alone = (bare / "bundle.mlir").exists()
     flags = ["--pool"] if manifest["pool_bytes"] and is_alone else []
     text = run("spyre-translate", "--from-superdsc", *flags, bare)
-    shapes = [
-        [int(size) for size in shape.split("x")[:-1]]
-        for shape in re.findall(r"%arg\d+: memref<([0-9x]*)[a-z]", text)
+    types = [
+        ([int(size) for size in shape.split("x")[:-1]], json.loads(order))
+        for shape, order in re.findall(
+            r"%arg\d+: memref<([0-9x]*)\w+, #[\w.]+<order = (\[[\d, ]*\])", text
+        )
     ]
-    said = [argument["shape"] for argument in manifest["arguments"]]
+    said = [
+        (argument["shape"], argument["order"]) for argument in manifest["arguments"]
+    ]
 
-    def without_ones(shapes):
-        return [[size for size in shape if size != 1] for shape in shapes]
+    def comparable(own, other):
+        (shape, order), (other_shape, other_order) = map(without_ones, (own, other))
+        # A square may be transposed.
+        distinct = len(set(shape)) == len(shape)
+        return shape == other_shape and (distinct or order == other_order)
+
+    def without_ones(tensor):
+        shape, order = tensor
+        kept = [dim for dim, size in enumerate(shape) if size != 1]
+        return [shape[dim] for dim in kept], [
+            kept.index(dim) for dim in order if dim in kept
+        ]
 
     # Without manifest inputs have default layouts, results their iteration
     # space's order of dimensions, and those of extent 1 are not there.
-    if not plain or without_ones(shapes) != without_ones(said):
-        outputs(bare, ["zeros"] * len(shapes), out, *flags)
+    if not plain or len(types) != len(said) or not all(map(comparable, types, said)):
+        outputs(bare, ["zeros"] * len(manifest["arguments"]), out, *flags)
         return False
+    shapes = [shape for shape, _ in types]
     own = []
     for file, shape in zip(inputs, shapes, strict=True):
         own.append(bare.with_name(f"{file.stem}.bare.npy"))
