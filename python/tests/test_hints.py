@@ -139,6 +139,34 @@ def test_unequal_tiles(rows):
         assert_exact(result.cpu(), value.cpu())
 
 
+def test_operations_that_nothing_connects():
+    x = half(256, 130)
+    device = x.to("spyre")
+    torch_spyre.name_tensor_dims(device, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 4}):
+            return torch.exp(x), torch.sin(x), x.sum(-1)
+
+    results = compiled(function)(device)
+    loop = sequence().split("scf.for")[1].split("\n    }")[0]
+    assert loop.count("call @") == 3
+    expected = compiled(lambda x: (torch.exp(x), torch.sin(x), x.sum(-1)))(device)
+    for result, value in zip(results, expected, strict=True):
+        assert_exact(result.cpu(), value.cpu())
+
+
+def test_an_empty_tensor_is_not_cut():
+    device = torch.zeros(0, 64).half().to("spyre")
+    torch_spyre.name_tensor_dims(device, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 4}):
+            return torch.exp(x) + 1
+
+    assert compiled(function)(device).shape == (0, 64)
+
+
 def test_backward_is_tiled_too():
     x, weight = half(128, 64), half(64, 64, seed=1)
     grads = []
