@@ -92,6 +92,18 @@ def test_fully_masked_rows_are_zero():
     assert result.cpu().isfinite().all()
 
 
+def test_rows_of_the_lowest_number_are_uniform():
+    """Masks often hide with the lowest finite number: such rows are no zeros."""
+    q, k, v = (t.float() for t in inputs())
+    mask = torch.zeros(33, 33)
+    mask[3] = torch.finfo(torch.float32).min
+    actual = F.scaled_dot_product_attention(
+        *[t.to("spyre") for t in (q, k, v)], attn_mask=mask.to("spyre")
+    )
+    expected = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_strides_follow_the_query():
     q, k, v = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in inputs())
     device = [t.to("spyre") for t in (q, k, v)]

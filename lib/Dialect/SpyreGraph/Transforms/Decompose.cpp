@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Decompose.cpp - Composite operations into device ops -----*- C++ -*-===//
 
+#include "Spyre/Device/DL16.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -227,10 +228,11 @@ void Decomposer::rmsNorm(RmsNormOp op) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// A finite number below every score that matters: larger magnitudes do not
-/// exist in DL16 (spec/numerics.md).
+/// The lowest finite number: masks have it too, and only rows of minus infinity
+/// are hidden as a whole.
 double Decomposer::lowest(Type element) {
-  return element.isF32() ? -3.0e38 : -8.5e9;
+  return element.isF32() ? std::numeric_limits<float>::lowest()
+                         : ::spyre::decodeDL16(0xFFFE);
 }
 
 /// 0 where a row may see a column, minus infinity elsewhere. Made once per
