@@ -230,6 +230,46 @@ def test_a_reduction_that_cannot_be_split():
 
 
 @pytest.mark.parametrize(
+    ("cores", "message"),
+    [
+        ({"Q": 2}, "dimension 'Q', which no operation under it has; it has M, K"),
+        ({"M": 9, "K": 4}, "9 x 1 x 4 slices, more than there are cores (32)"),
+        ({"M": 10}, "its 9 iterations cannot be cut into that many; what fits is"),
+        ({"K": 5}, "its 4 sticks cannot be cut into that many; what fits is 1, 2, 4"),
+    ],
+    ids=str,
+)
+def test_work_divisions_that_cannot_be(cores, message):
+    """The error names the line of the program and what would do."""
+    x, y = (half(9, 256).to("spyre"), half(256, 64).to("spyre"))
+    torch_spyre.name_tensor_dims(x, ["M", "K"])
+
+    def function(x, y):
+        with torch_spyre.spyre_hint(work_div=cores):
+            return x @ y
+
+    with pytest.raises(Exception) as error:
+        compiled(function)(x, y)
+    assert message in str(error.value)
+    line = function.__code__.co_firstlineno + 2
+    assert f"test_hints.py:{line}" in str(error.value)
+
+
+def test_a_work_division_that_superdsc_cannot_say():
+    x = half(9, 64).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"M": 2}):
+            return torch.exp(x)
+
+    assert_exact(compiled(function)(x).cpu(), torch.exp(x).cpu())
+    assert compiled_parts()[-1].report()[0]["num_cores"] == 2
+    with pytest.raises(Exception, match="equal ones; what fits is 1, 3, 9"):
+        compiled(function, options={"superdsc_compatible": True})(x)
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         {},
@@ -239,6 +279,9 @@ def test_a_reduction_that_cannot_be_split():
         {"tiles": {1: 2}},
         {"work_div": {"M": -1}},
         {"named_dims": ["M", None]},
+        {"work_div": {"M": 0}},
+        {"work_div": {"M": True}},
+        {"work_div": {"M": 2.0}},
         {"tiles": {"M": 2}, "slices": {"M": 2}},
     ],
 )

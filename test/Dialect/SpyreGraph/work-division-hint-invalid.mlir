@@ -42,7 +42,7 @@ func.func @zero(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 // SG-DIVISION-HINT-C3
 func.func @cores(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
   %e = tensor.empty() : tensor<64x128xf16, #l>
-  // expected-error @+1 {{asks for more than 32 cores}}
+  // expected-error @+1 {{asks for 32 x 2 slices, more than there are cores (32)}}
   %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 32, 2>} -> tensor<64x128xf16, #l>
   return %r : tensor<64x128xf16, #l>
 }
@@ -54,7 +54,7 @@ func.func @cores(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 // SG-DIVISION-HINT-C3
 func.func @overflow(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
   %e = tensor.empty() : tensor<64x128xf16, #l>
-  // expected-error @+1 {{asks for more than 32 cores}}
+  // expected-error @+1 {{asks for 9223372036854775807 x 9223372036854775807 slices, more than there are cores (32)}}
   %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 9223372036854775807, 9223372036854775807>} -> tensor<64x128xf16, #l>
   return %r : tensor<64x128xf16, #l>
 }
@@ -63,10 +63,10 @@ func.func @overflow(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
-// SG-DIVISION-HINT-C5: 9 rows in 8 slices are 5 slices of 2.
+// SG-DIVISION-HINT-C5: 9 rows in 8 slices would be 5 slices of 2.
 func.func @uneven(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
   %e = tensor.empty() : tensor<9x128xf16, #l>
-  // expected-error @+1 {{asks for 8 slices of loop dimension 0, but its 9 iterations fill only 5 slices of 2}}
+  // expected-error @+1 {{asks for 8 slices of loop dimension 0, but its 9 iterations cannot be cut into that many; what fits is 1 to 3, 5, 9}}
   %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 8, 1>} -> tensor<9x128xf16, #l>
   return %r : tensor<9x128xf16, #l>
 }
@@ -78,7 +78,7 @@ func.func @uneven(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
 // SG-DIVISION-HINT-C5
 func.func @sticks(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
   %e = tensor.empty() : tensor<9x128xf16, #l>
-  // expected-error @+1 {{asks for 3 slices of loop dimension 1, but its 2 sticks fill only 2 slices of 1}}
+  // expected-error @+1 {{asks for 3 slices of loop dimension 1, but its 2 sticks cannot be cut into that many; what fits is 1, 2}}
   %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 1, 3>} -> tensor<9x128xf16, #l>
   return %r : tensor<9x128xf16, #l>
 }
@@ -105,7 +105,32 @@ func.func @argmax(%x: tensor<8x1024xf16, #l>) -> tensor<8xi64, #index> {
 // SG-DIVISION-HINT-C4
 func.func @two(%x: tensor<8x16x128xf16, #l3>) -> tensor<8xf16, #one> {
   %e = tensor.empty() : tensor<8xf16, #one>
-  // expected-error @+1 {{work division hint splits more than one reduction dimension}}
+  // expected-error @+1 {{work division hint splits the reduction dimensions 1 and 2; only one of them can be}}
   %r = spyre_graph.sum ins(%x : tensor<8x16x128xf16, #l3>) outs(%e : tensor<8xf16, #one>) {dims = array<i64: 1, 2>, spyre_graph.work_division_hint = array<i64: 1, 2, 2>} -> tensor<8xf16, #one>
   return %r : tensor<8xf16, #one>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-DIVISION-HINT-C2
+func.func @negative(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
+  %e = tensor.empty() : tensor<64x128xf16, #l>
+  // expected-error @+1 {{asks for -4 slices of loop dimension 0; it must be at least 1}}
+  %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: -4, 1>} -> tensor<64x128xf16, #l>
+  return %r : tensor<64x128xf16, #l>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// A user may leave a core more than it can address: 512 MiB of each tensor.
+func.func @span(%x: tensor<8192x32768xf16, #l>) -> tensor<8192x32768xf16, #l> {
+  %e = tensor.empty() : tensor<8192x32768xf16, #l>
+  // expected-warning @+2 {{work division hint leaves operand 0 a span of 536870912 bytes per core, above 268435456}}
+  // expected-warning @+1 {{work division hint leaves operand 1 a span of 536870912 bytes per core, above 268435456}}
+  %r = spyre_graph.neg ins(%x : tensor<8192x32768xf16, #l>) outs(%e : tensor<8192x32768xf16, #l>) {spyre_graph.work_division_hint = array<i64: 1, 1>} -> tensor<8192x32768xf16, #l>
+  return %r : tensor<8192x32768xf16, #l>
 }

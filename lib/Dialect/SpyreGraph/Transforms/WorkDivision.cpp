@@ -10,6 +10,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -93,8 +94,10 @@ public:
 
 private:
   const Divisions *getDivisions(SpyreOpInterface op) {
-    std::vector<const void *> key{op->getName().getAsOpaquePointer(),
-                                  op->getAttrDictionary().getAsOpaquePointer()};
+    // What is not inherent, as its number, says nothing about its divisions.
+    std::vector<const void *> key{
+        op->getName().getAsOpaquePointer(),
+        op->getPropertiesAsAttribute().getAsOpaquePointer()};
     for (Type type : op->getOperandTypes())
       key.push_back(type.getAsOpaquePointer());
     std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
@@ -362,6 +365,35 @@ private:
       return success();
     SmallVector<int64_t> extents = op.getLoopExtents();
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  /// Whether all slices must be of one size.
+  bool onlyEqual() const { return mode == "reference" || superdscCompatible; }
+
+  /// How many of `wanted` slices of a dimension are not empty, or, if all must
+  /// be equal and are not, 0.
+  int64_t getNumSlices(int64_t units, int64_t wanted) const {
+    if (onlyEqual())
+      return units % wanted == 0 ? wanted : 0;
+    return llvm::divideCeilSigned(units, llvm::divideCeilSigned(units, wanted));
+  }
+
+  /// The numbers of slices that a dimension can have, as text.
+  std::string listSlices(int64_t units) const {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    for (int64_t first = 1; first <= cores; ++first) {
+      if (getNumSlices(units, first) != first)
+        continue;
+      int64_t last = first;
+      while (last < cores && getNumSlices(units, last + 1) == last + 1)
+        ++last;
+      os << (first > 1 ? ", " : "") << first;
+      if (last > first)
+        os << (last > first + 1 ? " to " : ", ") << last;
+      first = last;
+    }
+    return text;
+  }
+
     SmallVector<int64_t> granularity = getSliceGranularity(op);
     auto hint = dyn_cast<DenseI64ArrayAttr>(attribute);
     // SG-DIVISION-HINT-C1
@@ -373,7 +405,7 @@ private:
              << attribute;
     SmallVector<int64_t> splits, chunks;
     int64_t coresUsed = 1;
-    unsigned numSplitReductions = 0;
+    int64_t splitReduction = -1;
     for (auto [dim, split] : llvm::enumerate(hint.asArrayRef())) {
       int64_t units =
           llvm::divideCeilSigned(std::max<int64_t>(extents[dim], 1),
@@ -386,8 +418,15 @@ private:
       // SG-DIVISION-HINT-C3
       coresUsed *= std::min<int64_t>(split, cores + 1);
       if (coresUsed > cores)
-        return op->emitOpError() << "work division hint asks for more than "
-                                 << cores.getValue() << " cores";
+        return op->emitOpError()
+               << "work division hint asks for "
+               << llvm::join(llvm::map_range(hint.asArrayRef(),
+                                             [](int64_t slices) {
+                                               return std::to_string(slices);
+                                             }),
+                             " x ")
+               << " slices, more than there are cores (" << cores.getValue()
+               << ")";
       // SG-DIVISION-HINT-C4
       if (split > 1 && kinds[dim] != utils::IteratorType::parallel) {
         if (!isCombinedAcrossCores(op.getCombiner()))
@@ -395,27 +434,23 @@ private:
                  << "work division hint splits loop dimension " << dim
                  << ", but parts of this operation's result cannot be "
                     "combined, so it stays on one core";
-        if (++numSplitReductions > 1)
-          return op->emitOpError("work division hint splits more than one "
-                                 "reduction dimension");
+        if (splitReduction >= 0)
+          return op->emitOpError()
+                 << "work division hint splits the reduction dimensions "
+                 << splitReduction << " and " << dim
+                 << "; only one of them can be";
+        splitReduction = dim;
       }
-      int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
-      int64_t filled = llvm::divideCeilSigned(units, unitsPerSlice);
       // SG-DIVISION-HINT-C5
-      bool isUneven = mode == "reference" || superdscCompatible
-                          ? units % split != 0
-                          : filled != split;
-      if (isUneven) {
-        InFlightDiagnostic diagnostic =
-            op->emitOpError()
-            << "work division hint asks for " << split
-            << " slices of loop dimension " << dim << ", but its " << units
-            << (granularity[dim] > 1 ? " sticks" : " iterations");
-        if (mode == "reference" || superdscCompatible)
-          return diagnostic << " are no multiple of that";
-        return diagnostic << " fill only " << filled << " slices of "
-                          << unitsPerSlice;
-      }
+      if (getNumSlices(units, split) != split)
+        return op->emitOpError()
+               << "work division hint asks for " << split
+               << " slices of loop dimension " << dim << ", but its " << units
+               << (granularity[dim] > 1 ? " sticks" : " iterations")
+               << " cannot be cut into that many"
+               << (onlyEqual() ? " equal ones" : "") << "; what fits is "
+               << listSlices(units);
+      int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
       splits.push_back(split);
       chunks.push_back(split == 1 ? extents[dim]
                                   : unitsPerSlice * granularity[dim]);
