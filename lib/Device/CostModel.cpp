@@ -56,6 +56,15 @@ double spyre::lxSeconds(double bytes, const DeviceSpec &spec) {
   return bytes / spec.lxBytesPerSecondPerCore;
 }
 
+double spyre::overlapSeconds(double computeSeconds, double memorySeconds,
+                             double setupSeconds, double maxPieces) {
+  double longer = std::max(computeSeconds, memorySeconds);
+  double shorter = std::min(computeSeconds, memorySeconds);
+  // What is too little to be worth a cut shows.
+  double uncut = kLeastSavingOfPieces * (longer + setupSeconds);
+  return longer + std::max(shorter / maxPieces, std::min(shorter, uncut));
+}
+
 OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   OpCost cost;
   cost.ptSeconds = ptSeconds(work.macsPerCore, work.ptRowsPerCore, spec);

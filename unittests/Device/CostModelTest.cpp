@@ -22,6 +22,18 @@ TEST(CostModel, Nothing) {
   EXPECT_EQ(cost.guessedShare, 0);
 }
 
+TEST(CostModel, Overlap) {
+  // One piece: nothing overlaps.
+  EXPECT_DOUBLE_EQ(overlapSeconds(3, 5, 0, 1), 8);
+  // In four the last quarter of the shorter shows.
+  EXPECT_DOUBLE_EQ(overlapSeconds(3, 5, 0, 4), 5.75);
+  EXPECT_DOUBLE_EQ(overlapSeconds(5, 3, 0, 4), 5.75);
+  EXPECT_DOUBLE_EQ(overlapSeconds(3, 0, 0, 4), 3);
+  // Not cut for less than 1 %: of 8 with the setup, 3 even of 395.
+  EXPECT_DOUBLE_EQ(overlapSeconds(0.06, 5, 3, 4), 5.06);
+  EXPECT_DOUBLE_EQ(overlapSeconds(3, 5, 390, 4), 8);
+}
+
 TEST(CostModel, EachResource) {
   DeviceSpec spec;
   OpWork pt;

@@ -89,6 +89,21 @@ double sfuSeconds(double elements, const DeviceSpec &spec);
 /// Of LX in one direction.
 double lxSeconds(double bytes, const DeviceSpec &spec);
 
+/// In how many pieces a kernel works on slices that fit LX, at most, and the
+/// share of its time that another cut must save.
+constexpr double kMaxPieces = 16, kLeastSavingOfPieces = 0.01;
+
+/// Pieces that are in LX while none can be stored: every tile has two buffers,
+/// two are loaded and two computed.
+constexpr double kPiecesInFlight = 4;
+
+/// Of a core that works on its slice in up to `maxPieces` equal pieces, loading
+/// the next and storing the last while it computes one: the longer, and one
+/// piece of the shorter. `setupSeconds` count among what a cut is compared
+/// with, not in the result.
+double overlapSeconds(double computeSeconds, double memorySeconds,
+                      double setupSeconds, double maxPieces);
+
 /// Fraction of the matrix unit's rate that `rows` rows reach:
 /// min(1, sqrt(passes / 8)), passes = max(1, rows / 8).
 double ptEfficiency(double rows, const DeviceSpec &spec = {});

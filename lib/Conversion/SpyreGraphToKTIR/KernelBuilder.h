@@ -45,9 +45,15 @@ private:
     OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
   };
 
+  /// What a core needs: device memory or its unit, whichever takes longer, and
+  /// all of it, with what does not overlap and the setup of transfers.
+  struct Seconds {
+    double inSteps = 0, inAll = 0;
+    double numPieces = 1; ///< sub-tiles in all
+  };
   /// Extents of sub-tiles and what they cost.
   struct Tiling {
-    double seconds = 0;
+    Seconds seconds;
     int64_t numReductionCuts = 0, bytes = 0;
     std::vector<int64_t> tiles;
 
@@ -55,10 +61,13 @@ private:
   };
   LogicalResult chooseTiles();
   Tiling makeTiling(std::vector<int64_t> tiles) const;
+  std::vector<int64_t> halve(std::vector<int64_t> tiles, unsigned dim) const;
   LogicalResult cut(Tiling &tiling) const;
   void grow(Tiling &tiling) const;
+  void overlap(Tiling &tiling) const;
   SmallVector<unsigned> chooseOrder(ArrayRef<int64_t> tiles) const;
-  double getSeconds(ArrayRef<int64_t> tiles, ArrayRef<unsigned> order) const;
+  Seconds getSeconds(ArrayRef<int64_t> tiles, ArrayRef<unsigned> order) const;
+  double getNumTiles(unsigned dim, ArrayRef<int64_t> tiles) const;
   double getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
                      ArrayRef<unsigned> order) const;
   bool isStepped(unsigned dim) const;

@@ -54,6 +54,12 @@ bool KernelBuilder::isStepped(unsigned dim) const {
           (isa<TopKOp>(operation) && maps[getInit()].isFunctionOfDim(dim)));
 }
 
+double KernelBuilder::getNumTiles(unsigned dim, ArrayRef<int64_t> tiles) const {
+  return tiles[dim] > 0 ? static_cast<double>(llvm::divideCeilSigned(
+                              loops[dim].chunk, tiles[dim]))
+                        : 1;
+}
+
 /// How many times the tiles of an operand are loaded: it stays in LX through
 /// the loops inside the innermost one that it varies with.
 double KernelBuilder::getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
@@ -63,9 +69,7 @@ double KernelBuilder::getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
       operand >= getInit() - SpyreOpInterface(op).getNumEpilogueInputs();
   double loads = 1, inside = 1;
   for (unsigned dim : order) {
-    double count = tiles[dim] > 0 ? static_cast<double>(llvm::divideCeilSigned(
-                                        loops[dim].chunk, tiles[dim]))
-                                  : 1;
+    double count = getNumTiles(dim, tiles);
     if (isEpilogue && loops[dim].isReduction)
       continue;
     if (!llvm::is_contained(dims, dim)) {
@@ -82,33 +86,82 @@ double KernelBuilder::getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
 }
 
 /// Seconds that a core needs with sub-tiles `tiles` and the loops over them in
-/// this order: its share of device memory, or the matrix unit, which few rows
-/// do not fill.
-double KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
-                                 ArrayRef<unsigned> order) const {
+/// this order: its share of device memory, or the passes of its unit, of which
+/// few rows do not fill the matrix unit. What it loads before the first pass
+/// and stores after the last one, or computes after the last load, shows.
+KernelBuilder::Seconds
+KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
+                          ArrayRef<unsigned> order) const {
   ::spyre::DeviceSpec spec;
-  double seconds = 0;
+  WorkDivisionAttr division = SpyreOpInterface(op).getWorkDivision();
+  auto numCores = static_cast<double>(division.getNumCores());
+  double loaded = 0, stored = 0, firstLoaded = 0, lastStored = 0;
+  double loadSetup = 0, storeSetup = 0, lxRead = 0, lxWritten = 0;
   for (unsigned operand = 0; operand <= getInit(); ++operand) {
     double bytes =
         ::spyre::storageBytes(storage[operand].layout.getDataFormat());
-    for (unsigned dim : getTileDims(operand))
+    double tileBytes = bytes, passes = 1, sharing = numCores;
+    SmallVector<unsigned> dims = getTileDims(operand);
+    for (unsigned dim = 0; dim < loops.size(); ++dim) {
+      if (!llvm::is_contained(dims, dim)) {
+        passes *= getNumTiles(dim, tiles);
+        continue;
+      }
       bytes *= static_cast<double>(loops[dim].chunk);
-    if (operand != getInit())
-      bytes *= getNumLoads(operand, tiles, order);
-    seconds += storage[operand].isInLX
-                   ? ::spyre::lxSeconds(bytes, spec)
-                   : bytes * static_cast<double>(spec.numCores) /
-                         spec.effectiveMemoryBytesPerSecond;
+      tileBytes *= static_cast<double>(tiles[dim]);
+      sharing /= static_cast<double>(division.getSplits()[dim]);
+    }
+    if (operand == getInit())
+      lxWritten = bytes * passes;
+    else
+      lxRead += bytes * passes;
+    if (storage[operand].isInLX)
+      continue;
+    // Cores that load the same do it together.
+    double secondsPerByte =
+        numCores /
+        std::min(sharing, static_cast<double>(spec.numBroadcastCores)) /
+        spec.effectiveMemoryBytesPerSecond;
+    if (operand == getInit()) {
+      stored = bytes * secondsPerByte;
+      lastStored = tileBytes * secondsPerByte;
+      storeSetup = spec.transferSetupSeconds;
+      continue;
+    }
+    loaded += bytes * getNumLoads(operand, tiles, order) * secondsPerByte;
+    firstLoaded += tileBytes * secondsPerByte;
+    loadSetup += spec.transferSetupSeconds;
   }
-  if (SpyreOpInterface(op).getUnit() != Unit::PT)
-    return seconds;
-  double macs = 1, rows = 1;
+  double numPieces = 1, iterations = 1, rows = 1;
+  bool isContraction = SpyreOpInterface(op).getUnit() == Unit::PT;
   for (unsigned dim = 0; dim < loops.size(); ++dim) {
-    macs *= static_cast<double>(loops[dim].chunk);
-    if (maps[getInit()].isFunctionOfDim(dim) && !maps[1].isFunctionOfDim(dim))
+    numPieces *= getNumTiles(dim, tiles);
+    iterations *= static_cast<double>(loops[dim].chunk);
+    if (isContraction && maps[getInit()].isFunctionOfDim(dim) &&
+        !maps[1].isFunctionOfDim(dim))
       rows *= static_cast<double>(tiles[dim]);
   }
-  return std::max(seconds, ::spyre::ptSeconds(macs, rows, spec));
+  // Accumulators are read and written.
+  if (combiner != Combiner::None)
+    lxRead += lxWritten;
+  double compute = std::max(
+      ::spyre::lxSeconds(std::max(lxRead, lxWritten), spec),
+      isContraction
+          ? ::spyre::ptSeconds(iterations, rows, spec)
+          : ::spyre::sfuSeconds(
+                iterations * SpyreOpInterface(op).getElementCost(), spec));
+  // Memory is busy but for the last pass, or the unit but for the first loads
+  // and the last store, or stores follow each other. One store waits for all.
+  double busy = std::max(loaded + stored + compute / numPieces,
+                         firstLoaded + compute + lastStored);
+  double stores =
+      firstLoaded + compute / numPieces + storeSetup + stored +
+      std::max(0.0, loaded - ::spyre::kPiecesInFlight * firstLoaded);
+  bool isStoredOnce = lastStored == stored;
+  return {std::max(loaded + stored, compute),
+          loadSetup +
+              (isStoredOnce ? busy + storeSetup : std::max(busy, stores)),
+          numPieces};
 }
 
 /// The order of the loops over sub-tiles, outermost first, that takes least
@@ -129,7 +182,7 @@ KernelBuilder::chooseOrder(ArrayRef<int64_t> tiles) const {
   do {
     SmallVector<unsigned> order(cut);
     llvm::append_range(order, rest);
-    double seconds = getSeconds(tiles, order);
+    double seconds = getSeconds(tiles, order).inSteps;
     if (best.empty() || seconds < bestSeconds) {
       best = order;
       bestSeconds = seconds;
@@ -142,8 +195,8 @@ KernelBuilder::chooseOrder(ArrayRef<int64_t> tiles) const {
 /// The cheapest first. Of equals those that cut parallel dimensions, whose
 /// loops carry nothing, then the smallest.
 bool KernelBuilder::Tiling::operator<(const Tiling &other) const {
-  return std::tie(seconds, numReductionCuts, bytes, tiles) <
-         std::tie(other.seconds, other.numReductionCuts, other.bytes,
+  return std::tie(seconds.inSteps, numReductionCuts, bytes, tiles) <
+         std::tie(other.seconds.inSteps, other.numReductionCuts, other.bytes,
                   other.tiles);
 }
 
@@ -158,6 +211,16 @@ KernelBuilder::makeTiling(std::vector<int64_t> tiles) const {
   tiling.bytes = getTileBytes(tiles);
   tiling.tiles = std::move(tiles);
   return tiling;
+}
+
+/// Sub-tiles half as large along a dimension, or the same if that cannot be.
+std::vector<int64_t> KernelBuilder::halve(std::vector<int64_t> tiles,
+                                          unsigned dim) const {
+  if (!isStepped(dim))
+    tiles[dim] = std::min<int64_t>(
+        tiles[dim], llvm::alignTo(llvm::divideCeilSigned(tiles[dim], 2),
+                                  getGranularity(dim)));
+  return tiles;
 }
 
 /// Halves sub-tiles until they fit, in the way that takes least time: more cuts
@@ -177,11 +240,8 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) const {
     if (numExpanded >= kMaxExpanded)
       open.clear();
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
-      std::vector<int64_t> tiles = tiling.tiles;
-      tiles[dim] = std::min<int64_t>(
-          tiles[dim], llvm::alignTo(llvm::divideCeilSigned(tiles[dim], 2),
-                                    getGranularity(dim)));
-      if (isStepped(dim) || !known.insert(tiles).second)
+      std::vector<int64_t> tiles = halve(tiling.tiles, dim);
+      if (!known.insert(tiles).second)
         continue;
       Tiling smaller = makeTiling(std::move(tiles));
       if (smaller.bytes < tiling.bytes)
@@ -213,6 +273,33 @@ void KernelBuilder::grow(Tiling &tiling) const {
   }
 }
 
+/// Halves sub-tiles along the dimension where that saves most, because the
+/// core's unit works while the next ones are loaded. Only products are summed
+/// in the same order however they are cut.
+void KernelBuilder::overlap(Tiling &tiling) const {
+  bool isContraction = SpyreOpInterface(op).getUnit() == Unit::PT;
+  std::optional<Tiling> best;
+  do {
+    best.reset();
+    for (unsigned dim = 0; dim < loops.size(); ++dim) {
+      if (loops[dim].isReduction && !isContraction)
+        continue;
+      Tiling current = tiling;
+      while (current.seconds.numPieces < ::spyre::kMaxPieces) {
+        Tiling smaller = makeTiling(halve(current.tiles, dim));
+        if (smaller.seconds.inAll >
+            current.seconds.inAll * (1 - ::spyre::kLeastSavingOfPieces))
+          break;
+        current = std::move(smaller);
+      }
+      if (current.seconds.inAll < (best ? *best : tiling).seconds.inAll)
+        best = std::move(current);
+    }
+    if (best)
+      tiling = std::move(*best);
+  } while (best);
+}
+
 LogicalResult KernelBuilder::chooseTiles() {
   std::vector<int64_t> tiles;
   for (unsigned dim = 0; dim < loops.size(); ++dim)
@@ -224,6 +311,7 @@ LogicalResult KernelBuilder::chooseTiles() {
       return failure();
     grow(tiling);
   }
+  overlap(tiling);
   for (auto [loop, tile] : llvm::zip(loops, tiling.tiles))
     loop.tile = tile;
   order = chooseOrder(tiling.tiles);

@@ -5,13 +5,14 @@
 // RUN: FileCheck %s --check-prefix=TRAFFIC < %t.json
 
 // A head per core: its product does not fit beside the factors, so its rows are
-// cut. The second factor stays in LX meanwhile: both are read once,
+// cut, into smaller ones than LX asks for, so that less is left to compute when
+// all is loaded. The second factor stays in LX meanwhile: both are read once,
 // 2 x 32 x 512 x 128 elements.
 // CHECK-LABEL: func.func private @k0_matmul
 // CHECK: ktdp.load {{.*}} -> tensor<1x512x128xf16>
 // CHECK: scf.for
 // CHECK-NOT: scf.for
-// CHECK: ktdp.load {{.*}} -> tensor<1x64x128xf16>
+// CHECK: ktdp.load {{.*}} -> tensor<1x32x128xf16>
 // CHECK-NOT: ktdp.load
 // CHECK: return
 // TRAFFIC: "device_memory": {

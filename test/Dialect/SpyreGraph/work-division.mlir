@@ -84,11 +84,11 @@ func.func @small(%a: tensor<0x5xf16, #l2>, %b: tensor<f16, #spyre_graph.layout<o
 // rows as well, although columns would do for it alone.
 // CHECK-LABEL: func.func @in_view_of_users
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1, 1], chunks = [1, 32, 128, 64]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1, 1], chunks = [2, 16, 128, 64]>
 // CHECK: spyre_graph.max
-// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [1, 32, 128]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1], chunks = [2, 16, 128]>
 // CHECK: spyre_graph.sub
-// CHECK-SAME: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [1, 32, 128]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1], chunks = [2, 16, 128]>
 func.func @in_view_of_users(%q: tensor<8x128x64xf16, #l3>, %k: tensor<8x64x128xf16, #l3>) -> tensor<8x128x128xf16, #l3> {
   %e = tensor.empty() : tensor<8x128x128xf16, #l3>
   %s = spyre_graph.matmul ins(%q, %k : tensor<8x128x64xf16, #l3>, tensor<8x64x128xf16, #l3>) outs(%e : tensor<8x128x128xf16, #l3>) -> tensor<8x128x128xf16, #l3>
@@ -128,9 +128,10 @@ func.func @scatter(%a: tensor<10x256xf16, #l2>, %i: tensor<10xi64, #i1>, %t: ten
   return %r : tensor<100x256xf16, #l2>
 }
 
-// Neither is a scan's dimension ever split.
+// Neither is a scan's dimension ever split. One core scans as fast as memory
+// delivers.
 // CHECK-LABEL: func.func @scan
-// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [100, 64]>
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [100, 256]>
 func.func @scan(%a: tensor<100x256xf16, #l2>) -> tensor<100x256xf16, #l2> {
   %e = tensor.empty() : tensor<100x256xf16, #l2>
   %r = spyre_graph.cumsum ins(%a : tensor<100x256xf16, #l2>) outs(%e : tensor<100x256xf16, #l2>) {dim = 0 : i64} -> tensor<100x256xf16, #l2>
@@ -165,9 +166,45 @@ func.func @across_sticks(%x: tensor<128x320xf16, #l2>) -> tensor<128x64xf16, #t2
 // of the columns are small enough unless rows are split, and the other splits are
 // chosen by cost, too (the reference leaves such contractions to its default rule).
 // CHECK-LABEL: func.func @span_committed
-// CHECK: division = #spyre_graph.division<splits = [8, 1, 3], chunks = [8, 64, 1747648], order = [2, 0, 1]>
+// CHECK: division = #spyre_graph.division<splits = [2, 1, 16], chunks = [32, 64, 327680], order = [2, 0, 1]>
 func.func @span_committed(%x: tensor<64x5242880xf16, #l2>, %w: tensor<5242880x64xf16, #l2>) -> tensor<64x64xf16, #l2> {
   %e = tensor.empty() : tensor<64x64xf16, #l2>
   %r = spyre_graph.matmul ins(%x, %w : tensor<64x5242880xf16, #l2>, tensor<5242880x64xf16, #l2>) outs(%e : tensor<64x64xf16, #l2>) -> tensor<64x64xf16, #l2>
   return %r : tensor<64x64xf16, #l2>
+}
+
+// -----
+
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// The matrix units are busy all the time however this is divided among all cores.
+// Blocks of rows and columns read least.
+// CHECK-LABEL: func.func @compute_bound
+// CHECK: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [256, 3200, 4096]>
+func.func @compute_bound(%x: tensor<2048x4096xf16, #l2>, %w: tensor<4096x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2> {
+  %e = tensor.empty() : tensor<2048x12800xf16, #l2>
+  %r = spyre_graph.matmul ins(%x, %w : tensor<2048x4096xf16, #l2>, tensor<4096x12800xf16, #l2>) outs(%e : tensor<2048x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2>
+  return %r : tensor<2048x12800xf16, #l2>
+}
+
+#one = #spyre_graph.layout<order = [0], sparse, SEN169_FP16>
+
+// One weight for all batches: a core takes its 8 of the 63 rows (the last 7) of
+// each, and reads its part of the weight once.
+// CHECK-LABEL: func.func @shared_weight
+// CHECK: division = #spyre_graph.division<splits = [1, 8, 4, 1], chunks = [3, 8, 256, 513]>
+func.func @shared_weight(%x: tensor<3x63x513xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>, %w: tensor<513x1000xf16, #l2>) -> tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>> {
+  %e = tensor.empty() : tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>
+  %r = spyre_graph.matmul ins(%x, %w : tensor<3x63x513xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>, tensor<513x1000xf16, #l2>) outs(%e : tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>) {maps = [affine_map<(b, m, n, k) -> (b, m, k)>, affine_map<(b, m, n, k) -> (k, n)>, affine_map<(b, m, n, k) -> (b, m, n)>], extents = array<i64: 3, 63, 1000, 513>} -> tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>
+  return %r : tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>
+}
+
+// A core alone sums as fast as memory delivers, and no other has to be waited
+// for: fewer cores are faster.
+// CHECK-LABEL: func.func @fewer_cores
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 1000]>
+func.func @fewer_cores(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>> {
+  %e = tensor.empty() : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  %r = spyre_graph.sum ins(%a : tensor<512x1000xf16, #l2>) outs(%e : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  return %r : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
 }

@@ -12,10 +12,6 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// What a split reduction must save at least, as a share of the time without:
-/// it binds cores to each other.
-static constexpr double kLeastSaving = 0.01;
-
 int SlicingNumbers::get(const Slicing &slicing) {
   std::vector<int64_t> key{slicing.numCores};
   for (const SliceDim &dim : slicing.dims)
@@ -27,12 +23,30 @@ int SlicingNumbers::get(const Slicing &slicing) {
   return known->second;
 }
 
+double Divisions::getSeconds(unsigned number, double loadSeconds,
+                             double storeSeconds) const {
+  const DivisionCandidate &candidate = candidates[number];
+  const double memorySeconds = loadSeconds + storeSeconds;
+  const double setups = numOperands * setupSeconds;
+  // The first store is set up while later pieces are loaded, where a cut pays.
+  double hidden = 0;
+  if (storeSeconds > 0)
+    hidden =
+        std::min(setupSeconds, loadSeconds * (1 - 1 / candidate.numStores)) -
+        ::spyre::kLeastSavingOfPieces *
+            (std::max(candidate.computeSeconds, memorySeconds) + setups);
+  return ::spyre::overlapSeconds(candidate.computeSeconds, memorySeconds,
+                                 setups, candidate.numPieces) +
+         candidate.partialSumSeconds - std::max(hidden, 0.0);
+}
+
 double Divisions::getSecondsAlone(unsigned candidate) const {
-  double memorySeconds = 0;
-  for (unsigned operand = 0; operand < numOperands; ++operand)
-    memorySeconds += get(candidate, operand).seconds;
-  return std::max(candidates[candidate].computeSeconds, memorySeconds) +
-         candidates[candidate].partialSumSeconds;
+  double loadSeconds = 0;
+  for (unsigned operand = 0; operand + 1 < numOperands; ++operand)
+    loadSeconds += get(candidate, operand).seconds;
+  return getSeconds(candidate, loadSeconds,
+                    get(candidate, numOperands - 1).seconds) +
+         numOperands * setupSeconds;
 }
 
 double Divisions::getLeastSecondsAlone() const {
@@ -52,20 +66,13 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
   for (OpOperand &operand : op->getOpOperands())
     describeOperand(operand);
   result.numOperands = op->getNumOperands();
+  result.setupSeconds = spec.transferSetupSeconds;
 }
 
 Divisions DivisionSearch::run() {
   search();
   if (onlyEven || !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
-    return std::move(result);
-  // Splitting saves nothing where device memory is busy all the time.
-  double seconds = result.getLeastSecondsAlone();
-  double memorySeconds = 0;
-  for (double bytes : result.operandBytes)
-    memorySeconds += bytes / spec.effectiveMemoryBytesPerSecond;
-  double wanted = seconds * (1 - kLeastSaving);
-  if (memorySeconds > wanted)
     return std::move(result);
   unsigned numWhole = result.candidates.size();
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
@@ -81,10 +88,9 @@ Divisions DivisionSearch::run() {
       best = number;
   DivisionCandidate chosen = result.candidates[best];
   int64_t dim = getSplitReduction(kinds, chosen.splits);
-  bool pays = dim >= 0 && result.getSecondsAlone(best) <= wanted;
   keepIf([&](unsigned number) {
     const DivisionCandidate &candidate = result.candidates[number];
-    if (!pays)
+    if (dim < 0)
       return number < numWhole;
     return number >= numWhole && candidate.splits[dim] == chosen.splits[dim] &&
            candidate.chunks[dim] == chosen.chunks[dim];
@@ -257,6 +263,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     candidate.largestSlice *= candidate.chunks[dim];
   }
   candidate.computeSeconds = getComputeSeconds(candidate);
+  countPieces(candidate);
   candidate.partialSumSeconds = 0;
   if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
     double elements = 1;
@@ -312,8 +319,9 @@ void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
     double compute = candidate.computeSeconds *
                      ::spyre::ptEfficiency(rows, spec) /
                      ::spyre::ptEfficiency(tileRows, spec);
-    double total =
-        std::max(compute, x.seconds * newXLoads + y.seconds * newYLoads);
+    double total = ::spyre::overlapSeconds(
+        compute, x.seconds * newXLoads + y.seconds * newYLoads,
+        result.numOperands * result.setupSeconds, candidate.numPieces);
     if (total >= least)
       return;
     least = total;
@@ -358,6 +366,35 @@ double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
       rows *= candidate.chunks[dim];
   return candidate.largestSlice /
          (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
+}
+
+/// As KernelTiles.cpp: whole sticks, and rows enough to fill the matrix unit.
+/// Of a contraction's rows, columns and depth only one is cut, so that nothing
+/// is loaded twice; other reductions are not.
+void DivisionSearch::countPieces(DivisionCandidate &candidate) {
+  bool isContraction = op.getUnit() == Unit::PT && result.numOperands > 2;
+  double batch = 1, rows = 1, columns = 1, depth = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    bool inY = isContraction && llvm::is_contained(operandDims[1], dim);
+    bool isReduced = kinds[dim] != utils::IteratorType::parallel;
+    bool isRow = isContraction && inX && !inY;
+    int64_t piece =
+        isRow ? std::max(granularity[dim],
+                         spec.numRowsPerPass * spec.numPassesForFullRate)
+              : std::max<int64_t>(granularity[dim], 1);
+    double &pieces = isReduced     ? depth
+                     : isRow       ? rows
+                     : inY && !inX ? columns
+                                   : batch;
+    pieces *= std::max<int64_t>(
+        llvm::divideCeilSigned(candidate.chunks[dim], piece), 1);
+  }
+  if (isContraction)
+    batch *= std::max(rows, columns);
+  candidate.numStores = std::min(batch, ::spyre::kPiecesInFlight);
+  candidate.numPieces = std::min(isContraction && batch == 1 ? depth : batch,
+                                 ::spyre::kMaxPieces);
 }
 
 int DivisionSearch::getSlicingNumber(unsigned operand,

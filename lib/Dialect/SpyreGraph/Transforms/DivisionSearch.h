@@ -34,6 +34,11 @@ private:
 struct DivisionCandidate {
   SmallVector<int64_t, 4> splits, chunks;
   double computeSeconds = 0;
+  /// Into how many a core can cut its slice, to load one while it computes
+  /// another.
+  double numPieces = 1;
+  /// Of which each stores its part of the result, as far as they count.
+  double numStores = 1;
   /// To combine the parts of a split reduction.
   double partialSumSeconds = 0;
   /// Iterations of the core with the most.
@@ -51,6 +56,8 @@ struct OperandCost {
 /// All divisions of an op, priced alone; shared by ops that are alike.
 struct Divisions {
   unsigned numOperands = 0;
+  /// Of the transfers of an operand.
+  double setupSeconds = 0;
   std::vector<DivisionCandidate> candidates;
   /// numOperands entries per candidate.
   std::vector<OperandCost> operandCosts;
@@ -60,6 +67,10 @@ struct Divisions {
   const OperandCost &get(unsigned candidate, unsigned operand) const {
     return operandCosts[candidate * numOperands + operand];
   }
+  /// Of a candidate that takes so long to move its operands and its result, but
+  /// for the setup that stays when no load is left to hide it.
+  double getSeconds(unsigned number, double loadSeconds,
+                    double storeSeconds) const;
   /// Of a candidate, with all operands in device memory.
   double getSecondsAlone(unsigned candidate) const;
   /// Of the cheapest candidate alone.
@@ -94,6 +105,7 @@ private:
                     ArrayRef<int64_t> coreStrides);
   double getComputeSeconds(const DivisionCandidate &candidate);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
+  void countPieces(DivisionCandidate &candidate);
   void priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
                      OperandCost &y) const;
   int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,

@@ -29,6 +29,9 @@ namespace {
 /// does not make the pass quadratic.
 constexpr unsigned kMaxUsersInspected = 8;
 
+/// Relative differences of sums that are equal but for the order of summation.
+constexpr double kRounding = 1e-9;
+
 /// A division in which the slices of a split reduction lie on cores in a row.
 WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
                              ArrayRef<int64_t> chunks) {
@@ -192,6 +195,8 @@ private:
 
   struct Price {
     double seconds, residentBytes;
+    /// As if nothing overlapped.
+    double busySeconds;
   };
 
   /// Time to move a value over the ring from the slices that one operation
@@ -209,13 +214,13 @@ private:
   Price getPrice(const Node &node, unsigned candidate) const {
     const Divisions &divisions = *node.divisions;
     unsigned init = divisions.numOperands - 1;
-    double memorySeconds = 0, otherSeconds = 0, residentBytes = 0;
+    double loadSeconds = 0, otherSeconds = 0, residentBytes = 0;
     for (unsigned operand = 0; operand < init; ++operand)
-      memorySeconds += divisions.get(candidate, operand).seconds;
+      loadSeconds += divisions.get(candidate, operand).seconds;
     for (const Node::Edge &edge : node.producers) {
       if (agrees(node, candidate, edge)) {
         if (edge.operand != init)
-          memorySeconds -= divisions.get(candidate, edge.operand).seconds;
+          loadSeconds -= divisions.get(candidate, edge.operand).seconds;
         residentBytes += divisions.operandBytes[edge.operand];
         continue;
       }
@@ -232,7 +237,7 @@ private:
             divisions.get(candidate, edge.operand).slicing,
             divisions.operandBytes[edge.operand]);
       if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
-        memorySeconds -= readSeconds;
+        loadSeconds -= readSeconds;
         otherSeconds += moveSeconds;
       } else {
         otherSeconds += spec.transferSetupSeconds;
@@ -257,14 +262,16 @@ private:
       otherSeconds += std::min(readSeconds, moveSeconds);
       disagreeing += moveSeconds >= readSeconds;
     }
-    memorySeconds +=
+    double storeSeconds =
         divisions.get(candidate, init).seconds *
         (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
-    return {std::max(divisions.candidates[candidate].computeSeconds,
-                     memorySeconds) +
-                divisions.candidates[candidate].partialSumSeconds +
+    // Differences may be off by their rounding.
+    loadSeconds = std::max(loadSeconds, 0.0);
+    return {divisions.getSeconds(candidate, loadSeconds, storeSeconds) +
                 otherSeconds,
-            residentBytes};
+            residentBytes,
+            loadSeconds + storeSeconds +
+                divisions.candidates[candidate].computeSeconds};
   }
 
   void choose(Node &node) {
@@ -290,6 +297,9 @@ private:
   bool isPreferred(const Node &node, unsigned a, unsigned b) const {
     if (prices[a].residentBytes != prices[b].residentBytes)
       return prices[a].residentBytes > prices[b].residentBytes;
+    double busyDifference = prices[a].busySeconds - prices[b].busySeconds;
+    if (std::abs(busyDifference) > kRounding * prices[a].busySeconds)
+      return busyDifference < 0;
     const DivisionCandidate &first = node.divisions->candidates[a];
     const DivisionCandidate &second = node.divisions->candidates[b];
     if (first.largestSlice != second.largestSlice)
@@ -357,14 +367,6 @@ public:
   }
 
 private:
-  /// Turns a user's hint into the division.
-  LogicalResult applyHint(SpyreOpInterface op) {
-    StringRef name = kWorkDivisionHintAttrName;
-    Attribute attribute = op->getAttr(name);
-    if (!attribute || op.getWorkDivision())
-      return success();
-    SmallVector<int64_t> extents = op.getLoopExtents();
-    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
   /// Whether all slices must be of one size.
   bool onlyEqual() const { return mode == "reference" || superdscCompatible; }
 
@@ -394,6 +396,14 @@ private:
     return text;
   }
 
+  /// Turns a user's hint into the division.
+  LogicalResult applyHint(SpyreOpInterface op) {
+    StringRef name = kWorkDivisionHintAttrName;
+    Attribute attribute = op->getAttr(name);
+    if (!attribute || op.getWorkDivision())
+      return success();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
     SmallVector<int64_t> granularity = getSliceGranularity(op);
     auto hint = dyn_cast<DenseI64ArrayAttr>(attribute);
     // SG-DIVISION-HINT-C1

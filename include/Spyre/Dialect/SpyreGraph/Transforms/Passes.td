@@ -255,11 +255,12 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
 
     Parallel dimensions are split, at multiples of a stick where the dimension
     lies along one, so that no two cores write the same stick, and one reduction
-    if that makes the operation alone cheaper by 1 %: then only that number of
+    if that makes the operation alone cheaper: then only that number of
     slices of it is considered, so that sums are rounded alike wherever the
     operation stands. Every combination of splits with a product of at most `cores` is priced with the
     terms of the device's cost model: the compute time of the largest slice or
-    the time to move the operands, whichever is longer. An operand that its
+    the time to move the operands, whichever is longer, and of the other what
+    kernels, which work on a slice in pieces, cannot overlap. An operand that its
     producer leaves on the same core in the same slices needs no moving and no
     waiting, one that it leaves in other slices moves over the ring or through
     device memory, whichever is cheaper, so a choice depends on those of its neighbours: the first sweep
