@@ -208,3 +208,22 @@ func.func @fewer_cores(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre
   %r = spyre_graph.sum ins(%a : tensor<512x1000xf16, #l2>) outs(%e : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   return %r : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
 }
+
+#l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
+
+// Ten cores sum a part of the rows each; a tile is summed in the order of the whole.
+// CHECK-LABEL: func.func @reductions_of_tiles
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [10, 1], chunks = [263, 64]>
+// CHECK: scf.for
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [1, 1], chunks = [2624, 64]>
+func.func @reductions_of_tiles(%x: tensor<2624x64xf16, #l2>, %e: tensor<64xf16, #l1>) -> (tensor<64xf16, #l1>, tensor<64xf16, #l1>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %s = spyre_graph.sum ins(%x : tensor<2624x64xf16, #l2>) outs(%e : tensor<64xf16, #l1>) {dims = array<i64: 0>} -> tensor<64xf16, #l1>
+  %t = scf.for %i = %c0 to %c2 step %c1 iter_args(%r = %e) -> (tensor<64xf16, #l1>) {
+    %n = spyre_graph.sum ins(%x : tensor<2624x64xf16, #l2>) outs(%r : tensor<64xf16, #l1>) {dims = array<i64: 0>} -> tensor<64xf16, #l1>
+    scf.yield %n : tensor<64xf16, #l1>
+  }
+  return %s, %t : tensor<64xf16, #l1>, tensor<64xf16, #l1>
+}

@@ -6,6 +6,7 @@
 #include "ReferenceDivision.h"
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
 
@@ -69,9 +70,15 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
   result.setupSeconds = spec.transferSetupSeconds;
 }
 
+bool DivisionSearch::isInLoop(Operation *op) {
+  return op->getParentOfType<LoopLikeOpInterface>() != nullptr;
+}
+
 Divisions DivisionSearch::run() {
   search();
-  if (onlyEven || !isCombinedAcrossCores(op.getCombiner()) ||
+  // Tiles are summed in the order of the whole, which rarely is worth a split
+  // if it is worth a loop.
+  if (onlyEven || isInLoop(op) || !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
   unsigned numWhole = result.candidates.size();

@@ -87,6 +87,8 @@ public:
   /// is split does not depend on the graph: sums are rounded alike wherever the
   /// operation stands.
   Divisions run();
+  /// Whether an operation works on tiles.
+  static bool isInLoop(Operation *op);
 
   /// Every division there is, split reductions among them.
   Divisions runExhaustively();

@@ -100,7 +100,8 @@ private:
     // What is not inherent, as its number, says nothing about its divisions.
     std::vector<const void *> key{
         op->getName().getAsOpaquePointer(),
-        op->getPropertiesAsAttribute().getAsOpaquePointer()};
+        op->getPropertiesAsAttribute().getAsOpaquePointer(),
+        DivisionSearch::isInLoop(op) ? this : nullptr};
     for (Type type : op->getOperandTypes())
       key.push_back(type.getAsOpaquePointer());
     std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
