@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LiveIntervals.h"
+#include "PlanBoxes.h"
 #include "PlanDivisions.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
@@ -17,8 +18,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include <map>
 
@@ -31,41 +30,6 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 namespace {
-
-/// Half-open intervals, one per dimension.
-struct Box {
-  SmallVector<std::pair<int64_t, int64_t>, 4> dims;
-
-  bool isEmpty() const {
-    return llvm::any_of(dims, [](auto dim) { return dim.first >= dim.second; });
-  }
-  bool operator==(const Box &other) const {
-    return dims == other.dims || (isEmpty() && other.isEmpty());
-  }
-};
-
-/// Adds to `rest` the parts of `box` that `hole` does not cover.
-void subtract(Box box, const Box &hole, SmallVectorImpl<Box> &rest) {
-  for (unsigned dim = 0; dim < box.dims.size(); ++dim)
-    if (hole.dims[dim].first >= box.dims[dim].second ||
-        hole.dims[dim].second <= box.dims[dim].first) {
-      rest.push_back(box);
-      return;
-    }
-  for (unsigned dim = 0; dim < box.dims.size(); ++dim) {
-    auto [low, high] = box.dims[dim];
-    auto [holeLow, holeHigh] = hole.dims[dim];
-    if (low < holeLow) {
-      rest.push_back(box);
-      rest.back().dims[dim] = {low, holeLow};
-    }
-    if (holeHigh < high) {
-      rest.push_back(box);
-      rest.back().dims[dim] = {holeHigh, high};
-    }
-    box.dims[dim] = {std::max(low, holeLow), std::min(high, holeHigh)};
-  }
-}
 
 class PlanVerifier {
 public:
@@ -287,7 +251,8 @@ private:
         continue;
       std::vector<Box> boxes(cores);
       for (int64_t core = 0; core < cores; ++core)
-        if (!getCoreBox(maps[number], extents, division, core, boxes[core]))
+        if (!planBoxes.getBox(maps[number], extents, division, core,
+                              boxes[core]))
           return op->emitOpError()
                  << "accesses operand " << number << " in LX through the map "
                  << AffineMapAttr::get(maps[number])
@@ -310,184 +275,6 @@ private:
         return failure();
     }
     return success();
-  }
-
-  /// Whether all cores that access something access the same of a dimension.
-  static bool isSameOnAllCores(ArrayRef<Box> boxes, unsigned dim) {
-    const Box *first = nullptr;
-    for (const Box &box : boxes) {
-      if (box.isEmpty())
-        continue;
-      if (first && box.dims[dim] != first->dims[dim])
-        return false;
-      first = first ? first : &box;
-    }
-    return true;
-  }
-
-  /// Whether what a core accesses is the slice that it accessed before. Of a
-  /// dimension that is the same for all cores, all have all, and may access
-  /// another part.
-  static bool isHeld(ArrayRef<Box> held, ArrayRef<Box> boxes, int64_t core) {
-    if (held[core].isEmpty() || boxes[core].isEmpty())
-      return boxes[core].isEmpty();
-    for (unsigned dim = 0; dim < held[core].dims.size(); ++dim)
-      if (held[core].dims[dim] != boxes[core].dims[dim] &&
-          !(isSameOnAllCores(held, dim) && isSameOnAllCores(boxes, dim)))
-        return false;
-    return true;
-  }
-
-  using Range = std::pair<int64_t, int64_t>;
-
-  static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
-    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-      return constant.getValue();
-    if (auto dim = dyn_cast<AffineDimExpr>(expr))
-      return point[dim.getPosition()];
-    auto binary = cast<AffineBinaryOpExpr>(expr);
-    int64_t left = evaluate(binary.getLHS(), point),
-            right = evaluate(binary.getRHS(), point);
-    switch (binary.getKind()) {
-    case AffineExprKind::Add:
-      return left + right;
-    case AffineExprKind::Mul:
-      return left * right;
-    case AffineExprKind::FloorDiv:
-      return llvm::divideFloorSigned(left, right);
-    case AffineExprKind::CeilDiv:
-      return llvm::divideCeilSigned(left, right);
-    default:
-      return llvm::mod(left, right);
-    }
-  }
-
-  /// The values of expressions over the loops that they use, point by point:
-  /// their ranges, if they take every combination of values in these.
-  std::optional<SmallVector<Range>> getImage(ArrayRef<AffineExpr> exprs,
-                                             ArrayRef<Range> loops) {
-    /// Slices of more iterations are not looked at, and no box then.
-    constexpr int64_t kMaxPoints = 1 << 22;
-    std::vector<const void *> key;
-    SmallVector<unsigned> used;
-    for (AffineExpr expr : exprs)
-      key.push_back(expr.getAsOpaquePointer());
-    std::vector<int64_t> ranges;
-    int64_t count = 1;
-    for (auto [dim, loop] : llvm::enumerate(loops)) {
-      if (llvm::none_of(exprs, [dim = dim](AffineExpr expr) {
-            return expr.isFunctionOfDim(dim);
-          }))
-        continue;
-      used.push_back(dim);
-      ranges.insert(ranges.end(), {loop.first, loop.second});
-      if (loop.second <= loop.first)
-        return SmallVector<Range>(exprs.size(), {0, 0});
-      if (loop.second - loop.first > kMaxPoints / count)
-        return std::nullopt;
-      count *= loop.second - loop.first;
-    }
-    auto [known, isNew] = images.try_emplace({key, ranges});
-    if (!isNew)
-      return known->second;
-    SmallVector<int64_t> point(loops.size(), 0);
-    auto forEachPoint = [&](auto visit) {
-      for (unsigned dim : used)
-        point[dim] = loops[dim].first;
-      for (int64_t number = 0; number < count; ++number) {
-        visit();
-        for (unsigned dim : llvm::reverse(used)) {
-          if (++point[dim] < loops[dim].second)
-            break;
-          point[dim] = loops[dim].first;
-        }
-      }
-    };
-    SmallVector<Range> image(exprs.size(),
-                             {std::numeric_limits<int64_t>::max(),
-                              std::numeric_limits<int64_t>::min()});
-    forEachPoint([&] {
-      for (auto [expr, range] : llvm::zip_equal(exprs, image)) {
-        int64_t value = evaluate(expr, point);
-        range.first = std::min(range.first, value);
-        range.second = std::max(range.second, value + 1);
-      }
-    });
-    int64_t volume = 1;
-    for (auto [low, high] : image) {
-      if (high - low > count / volume)
-        return std::nullopt;
-      volume *= high - low;
-    }
-    llvm::BitVector seen(volume);
-    forEachPoint([&] {
-      int64_t index = 0;
-      for (auto [expr, range] : llvm::zip_equal(exprs, image))
-        index = index * (range.second - range.first) + evaluate(expr, point) -
-                range.first;
-      seen.set(index);
-    });
-    if (seen.all())
-      known->second = image;
-    return known->second;
-  }
-
-  /// The slice of core `core`, or false if it is no box.
-  bool getCoreBox(AffineMap map, ArrayRef<int64_t> extents,
-                  WorkDivisionAttr division, int64_t core, Box &box) {
-    SmallVector<Range> loops;
-    for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      int64_t low =
-          getPlannedSlice(division, core, dim) * division.getChunks()[dim];
-      loops.push_back(
-          {low, std::min(low + division.getChunks()[dim], extents[dim])});
-    }
-    box.dims.assign(map.getNumResults(), {0, 0});
-    if (core >= division.getNumCores())
-      return true;
-    llvm::SmallBitVector seen(map.getNumDims());
-    bool isPlain = true;
-    for (auto [expr, range] : llvm::zip_equal(map.getResults(), box.dims)) {
-      if (auto constant = dyn_cast<AffineConstantExpr>(expr)) {
-        range = {constant.getValue(), constant.getValue() + 1};
-        continue;
-      }
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim || seen.test(dim.getPosition())) {
-        isPlain = false;
-        break;
-      }
-      seen.set(dim.getPosition());
-      range = loops[dim.getPosition()];
-    }
-    if (isPlain)
-      return true;
-    // Coordinates that depend on common loops are looked at together.
-    unsigned numResults = map.getNumResults();
-    llvm::EquivalenceClasses<unsigned> together;
-    for (auto [number, expr] : llvm::enumerate(map.getResults())) {
-      together.insert(number);
-      for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
-        if (expr.isFunctionOfDim(dim))
-          together.unionSets(number, numResults + dim);
-    }
-    for (const auto *group : together) {
-      if (!group->isLeader())
-        continue;
-      SmallVector<unsigned> numbers;
-      SmallVector<AffineExpr> exprs;
-      for (unsigned member : together.members(*group))
-        if (member < numResults) {
-          numbers.push_back(member);
-          exprs.push_back(map.getResult(member));
-        }
-      auto image = getImage(exprs, loops);
-      if (!image)
-        return false;
-      for (auto [number, range] : llvm::zip_equal(numbers, *image))
-        box.dims[number] = range;
-    }
-    return true;
   }
 
   LogicalResult verifyHeldBoxes(memref::AllocOp alloc, PlacementAttr placement,
@@ -801,10 +588,7 @@ private:
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;
-  /// Of getImage().
-  std::map<std::pair<std::vector<const void *>, std::vector<int64_t>>,
-           std::optional<SmallVector<Range>>>
-      images;
+  PlanBoxes planBoxes;
   DenseMap<Operation *, SmallVector<Box>> missingParts;
   DenseMap<Operation *, SmallVector<memref::SubViewOp>> writtenTiles;
 };
