@@ -3,10 +3,18 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 
+#include "Spyre/Device/DL16.h"
 #include "mlir/IR/Builders.h"
+
+#include <limits>
 
 using namespace mlir;
 using ::spyre::HostDtype;
+
+double spyre_graph::getLowestNumber(Type element) {
+  return element.isF32() ? std::numeric_limits<float>::lowest()
+                         : ::spyre::decodeDL16(0xFFFE);
+}
 
 Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
   Builder b(context);

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
-#include "Spyre/Device/DL16.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -129,8 +129,7 @@ Value PartialReduction::createFirst(OpBuilder &b, RankedTensorType type,
   if (isa<FloatType>(element)) {
     double lowest = -std::numeric_limits<double>::infinity();
     if (isFinite)
-      lowest = element.isF32() ? std::numeric_limits<float>::lowest()
-                               : ::spyre::decodeDL16(0xFFFE);
+      lowest = getLowestNumber(element);
     value = b.getF32FloatAttr(isMax ? lowest : isMin ? -lowest : isOne ? 1 : 0);
   } else {
     // 64-bit integers are stored in 32 bits (spec/layouts.md).

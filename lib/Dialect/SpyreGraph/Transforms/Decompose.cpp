@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Decompose.cpp - Composite operations into device ops -----*- C++ -*-===//
 
-#include "Spyre/Device/DL16.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 
@@ -123,7 +123,6 @@ private:
   AffineExpr d(unsigned dim) { return b.getAffineDimExpr(dim); }
   AffineExpr zero() { return b.getAffineConstantExpr(0); }
 
-  double lowest(Type element);
   Value causalBias(int64_t rows, int64_t columns, Type element);
   Value additiveMask(Value mask, Type element);
   /// Scores [B, H, L, S] with scale and masks, in the query's type.
@@ -228,13 +227,6 @@ void Decomposer::rmsNorm(RmsNormOp op) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// The lowest finite number: masks have it too, and only rows of minus infinity
-/// are hidden as a whole.
-double Decomposer::lowest(Type element) {
-  return element.isF32() ? std::numeric_limits<float>::lowest()
-                         : ::spyre::decodeDL16(0xFFFE);
-}
-
 /// 0 where a row may see a column, minus infinity elsewhere. Made once per
 /// function, before the first use.
 Value Decomposer::causalBias(int64_t rows, int64_t columns, Type element) {
@@ -307,11 +299,13 @@ void Decomposer::attention(AttentionOp op) {
   Type element = elementOf(query);
   RankedTensorType scoresType = typeOf(masked);
   Value largest = reduce<MaxOp>(masked, 3, element);
-  // Only a mask can hide a whole row (causal rows see column 0). PyTorch's
+  // Only a mask can hide a whole row (causal rows see column 0), by minus
+  // infinity, not by the lowest finite number. PyTorch's
   // fused attention gives zeros there: exp(-inf - finite) over at least a tiny
   // sum. Other rows have a sum of at least 1.
   if (op.getMask())
-    largest = pointwise<MaximumOp>(typeOf(largest), {largest, lowest(element)});
+    largest = pointwise<MaximumOp>(typeOf(largest),
+                                   {largest, getLowestNumber(element)});
   Value exponential = pointwise<ExpSubOp>(scoresType, {masked, largest});
   Value sum = reduce<SumOp>(exponential, 3, f32());
   if (op.getMask())

@@ -49,9 +49,8 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
                               : "a map is not made of loop dimensions"};
   // A slice must be whole sticks, else it has another lane in LX.
   int64_t stickDim = layout.getStickDim(type.getShape());
-  if (const SliceDim *dim =
-          stickDim >= 0 ? &result.slicing->dims[stickDim] : nullptr;
-      dim && dim->split > 1 && dim->chunk % getStickElements(layout) != 0)
+  if (stickDim >= 0 && result.slicing->dims[stickDim].split > 1 &&
+      result.slicing->dims[stickDim].chunk % getStickElements(layout) != 0)
     return {std::nullopt, "its slices cut sticks"};
   return result;
 }

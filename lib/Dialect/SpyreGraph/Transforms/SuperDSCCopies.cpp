@@ -64,23 +64,11 @@ void SuperDSCLegalizer::splitCopy() {
     return;
   RankedTensorType from = typeOf(0), to = typeOf(1);
   auto isWhole = [&](unsigned number) {
-    AffineMap map = maps[number];
-    RankedTensorType type = typeOf(number);
     int64_t count = 1;
     for (int64_t extent : extents)
       count *= extent;
-    if (count != type.getNumElements())
-      return false;
-    llvm::SmallBitVector seen(extents.size());
-    for (AffineExpr expr : map.getResults()) {
-      if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-        continue;
-      auto dim = dyn_cast<AffineDimExpr>(expr);
-      if (!dim || seen.test(dim.getPosition()))
-        return false;
-      seen.set(dim.getPosition());
-    }
-    return true;
+    return count == typeOf(number).getNumElements() &&
+           isInLoopDims(maps[number]);
   };
   AffineMap identity =
       AffineMap::getMultiDimIdentityMap(extents.size(), builder.getContext());

@@ -8,12 +8,11 @@ written again it has the same bytes; what has a meaning is raised, what reads th
 indices or statistics is run, too.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-from bundle import affine, factor, program, sdsc, tensor, write
+from bundle import affine, execute, factor, program, run, sdsc, tensor, write
 
 SEGMENT = 1 << 34
 TWO, ONE = {"mb": (8, 2), "out": (128, 1)}, {"mb": (8, 1), "out": (64, 1)}
@@ -201,25 +200,6 @@ CASES = {
     ),
 }
 WITHOUT_MEANING = {"quantised", "from_quantised"}
-
-
-def run(*command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
-
-
-def execute(folder, arrays, out):
-    """The last argument after a run with these inputs."""
-    arguments = []
-    for number, array in enumerate(arrays):
-        np.save(folder / f"{number}.npy", array)
-        arguments += ["--arg", folder / f"{number}.npy"]
-    out_dir = folder / "out"
-    out_dir.mkdir()
-    done = run(
-        "spyre-run", folder / "bundle", *arguments, "--arg", out, "--out-dir", out_dir
-    )
-    assert done.returncode == 0, done.stderr
-    return np.load(out_dir / f"arg{len(arrays)}.npy").astype(np.float64)
 
 
 def main():

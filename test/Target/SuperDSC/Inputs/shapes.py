@@ -8,12 +8,11 @@ default layout does. Square factors would not show in shapes that they are
 transposed, so the values are compared.
 """
 
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-from bundle import program, sdsc, tensor, write
+from bundle import execute, program, sdsc, tensor, write
 
 SEGMENT = 1 << 34
 random = np.random.default_rng(6)
@@ -106,26 +105,13 @@ CASES = {
 }
 
 
-def run(*command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
-
-
 def main():
     root = Path(sys.argv[1])
     for name, (file, inputs, function) in CASES.items():
         folder = root / name
         files = {"sdsc_0.json": file, "bundle.mlir": program("sdsc_0.json")}
         write(folder / "bundle", files)
-        arguments = []
-        for number, array in enumerate(inputs):
-            np.save(folder / f"{number}.npy", array)
-            arguments += ["--arg", folder / f"{number}.npy"]
-        out = folder / "out"
-        out.mkdir()
-        command = ["spyre-run", folder / "bundle", *arguments, "--arg", "zeros"]
-        done = run(*command, "--out-dir", out)
-        assert done.returncode == 0, f"{name}: {done.stderr}"
-        actual = np.load(out / f"arg{len(inputs)}.npy")
+        actual = execute(folder, inputs, "zeros")
         exact = function(*(array.astype(np.float64) for array in inputs))
         assert actual.shape == exact.shape, f"{name}: {actual.shape}"
         assert (actual == exact).all(), name

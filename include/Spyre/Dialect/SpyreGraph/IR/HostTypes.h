@@ -21,6 +21,9 @@ Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);
 /// The inverse; nothing for other types.
 std::optional<::spyre::HostDtype> getHostDtype(Type type);
 
+/// The lowest finite number of a floating-point type as the device stores it.
+double getLowestNumber(Type element);
+
 /// What the host knows of a function's argument.
 struct HostArgument {
   MemRefType type;
