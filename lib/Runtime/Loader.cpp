@@ -164,6 +164,10 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
         return entry->emitError("argument ") << i << ": " << e.what();
       }
       info.elementSizeInBytes = spyre::storageBytes(*format);
+      auto reach = entry.getArgAttrOfType<DenseI64ArrayAttr>(
+          i, ktdp::KTDPDialect::kReachAttr);
+      llvm::append_range(info.reach,
+                         reach ? reach.asArrayRef() : layout.getShape());
     }
     plan.argumentLocations.push_back(locations.get(arg.getLoc()));
     info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);

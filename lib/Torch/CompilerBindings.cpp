@@ -2,6 +2,7 @@
 // The compiler in torch_spyre._C: graph import, compilation, runs.
 #include "Bindings.h"
 #include "BoundGraph.h"
+#include "ViewShift.h"
 
 #include "Spyre/Compiler/Bundle.h"
 #include "Spyre/Compiler/Compiler.h"
@@ -273,6 +274,24 @@ void initCompilerBindings(py::module &m) {
           py::arg("shifts") = std::vector<int64_t>(),
           "Runs on the storages under the tensors, one per argument. Shifts, "
           "as shift_views() has them, move the inputs' addresses.")
+      .def(
+          "stays_in_storages",
+          [](const BoundGraph &self, const std::vector<int64_t> &shifts) {
+            const std::vector<runtime::ArgumentInfo> &arguments =
+                self.graph.program->arguments();
+            TORCH_CHECK_VALUE(shifts.size() == self.graph.argumentNames.size(),
+                              "expected one shift per input, found ",
+                              shifts.size(), " for ",
+                              self.graph.argumentNames.size());
+            for (size_t i = 0; i < shifts.size(); ++i)
+              if (shifts[i] != 0 && !staysInStorage(arguments[i], shifts[i]))
+                return false;
+            return true;
+          },
+          py::arg("shifts"),
+          "Whether all that the program accesses of its inputs lies in their "
+          "storages when each is that many host elements further on than "
+          "compiled, as shift_views() has them.")
       .def(
           "report",
           [](const BoundGraph &self) {

@@ -5,8 +5,8 @@
 #include "Eager.h"
 #include "Bindings.h"
 #include "BoundGraph.h"
+#include "EagerCall.h"
 #include "Fallback.h"
-#include "ViewShift.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
@@ -18,7 +18,6 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <atomic>
-#include <bit>
 #include <map>
 #include <shared_mutex>
 #include <unordered_map>
@@ -56,144 +55,6 @@ struct Entry {
   std::vector<OutputInfo> values;
   std::vector<ResultSpec> results; ///< unused where arguments are written
 };
-
-/// A call taken apart.
-class Call {
-public:
-  /// Appends an argument to the key; false if no program takes such a one.
-  bool add(const c10::IValue &value);
-
-  /// Ends the key: appends where the tensors lie in their storages, and the
-  /// numbers.
-  void close() {
-    shifts = shiftViews(tensors);
-    for (size_t i : c10::irange(tensors.size()))
-      append(tensors[i].storage_offset() - shifts[i].hostElements);
-    kindSize = key.size();
-    for (double number : numbers)
-      append(std::bit_cast<int64_t>(number));
-  }
-  /// The key without the values of the numbers.
-  std::string kind() const { return key.substr(0, kindSize); }
-
-  std::string key;
-  /// The spyre tensors in order, lists included.
-  std::vector<at::Tensor> tensors;
-  /// By how much programs see each of them moved; after close().
-  std::vector<ViewShift> shifts;
-  /// The floating numbers in order, lists included.
-  std::vector<double> numbers;
-  c10::DeviceIndex device = -1;
-
-private:
-  void append(int64_t value) {
-    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
-  }
-  void append(c10::ArrayRef<int64_t> values) {
-    append(static_cast<int64_t>(values.size()));
-    key.append(reinterpret_cast<const char *>(values.data()),
-               values.size() * sizeof(int64_t));
-  }
-  void append(char tag) { key.push_back(tag); }
-  bool addTensor(const at::Tensor &tensor);
-
-  std::vector<const SpyreStorageImpl *> storages;
-  size_t kindSize = 0;
-};
-
-bool Call::add(const c10::IValue &value) {
-  if (value.isNone()) {
-    append('n');
-    return true;
-  }
-  if (value.isTensor())
-    return addTensor(value.toTensor());
-  if (value.isBool()) {
-    append(value.toBool() ? 't' : 'f');
-    return true;
-  }
-  if (value.isInt()) {
-    append('i');
-    append(value.toInt());
-    return true;
-  }
-  if (value.isDouble()) {
-    append('d');
-    numbers.push_back(value.toDouble());
-    return true;
-  }
-  if (value.isString()) {
-    append('s');
-    append(static_cast<int64_t>(value.toStringRef().size()));
-    key += value.toStringRef();
-    return true;
-  }
-  if (value.isDevice()) {
-    // The results' device is that of the tensors.
-    append('v');
-    return value.toDevice().type() == kSpyre;
-  }
-  if (value.isList()) {
-    append('l');
-    c10::ArrayRef<c10::IValue> entries = value.toListRef();
-    append(static_cast<int64_t>(entries.size()));
-    for (const c10::IValue &entry : entries)
-      if (!add(entry))
-        return false;
-    return true;
-  }
-  return false; // generators, complex and symbolic numbers
-}
-
-bool Call::addTensor(const at::Tensor &tensor) {
-  if (!tensor.defined()) {
-    append('u');
-    return true;
-  }
-  if (tensor.is_cpu() && tensor.dim() == 0 &&
-      tensor.layout() == c10::kStrided) {
-    // A number, with its value.
-    append(tensor.unsafeGetTensorImpl()->is_wrapped_number() ? 'w' : 'c');
-    append(static_cast<int64_t>(tensor.scalar_type()));
-    if (tensor.is_complex() || tensor.is_quantized())
-      return false;
-    if (tensor.is_floating_point()) {
-      numbers.push_back(tensor.item().toDouble());
-      return true;
-    }
-    key.append(static_cast<const char *>(tensor.const_data_ptr()),
-               tensor.itemsize());
-    return true;
-  }
-  if (tensor.device().type() != kSpyre || tensor.layout() != c10::kStrided ||
-      !tensor.has_storage())
-    return false;
-  SpyreStorageImpl &storage = storageOf(tensor);
-  if (!storage.format && storage.nbytes() != 0)
-    formatFor(tensor, /*force=*/true);
-  if (!isNative(tensor) || (device >= 0 && storage.deviceIndex() != device))
-    return false;
-  device = storage.deviceIndex();
-  append('T');
-  append(
-      static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
-  append(tensor.sizes());
-  append(tensor.strides());
-  auto known = std::find(storages.begin(), storages.end(), &storage);
-  append(static_cast<int64_t>(known - storages.begin()));
-  tensors.push_back(tensor);
-  if (known != storages.end())
-    return true;
-  storages.push_back(&storage);
-  const StorageFormat &format = *storage.format;
-  append(static_cast<int64_t>(format.dtype));
-  append(format.sizes);
-  append(format.strides);
-  append(format.layout.deviceSize);
-  append(format.layout.strideMap);
-  append(static_cast<int64_t>(format.layout.arrangement));
-  return true;
-}
 
 //===----------------------------------------------------------------------===//
 // Programs
@@ -326,7 +187,7 @@ ResultSpec toResultSpec(py::handle object) {
 /// The program takes the numbers as arguments if `isGeneric` is set.
 std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
                                          c10::ArrayRef<c10::IValue> arguments,
-                                         bool isGeneric) {
+                                         const Call &call, bool isGeneric) {
   // What the compiler asks PyTorch while it imports is not the user's.
   c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   return inPython([&]() -> std::shared_ptr<const Entry> {
@@ -334,9 +195,12 @@ std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
     for (size_t i : c10::irange(arguments.size()))
       list.append(
           toPython(arguments[i], op.schema().arguments()[i].real_type()));
+    std::vector<int64_t> shifts;
+    for (const ViewShift &shift : call.shifts)
+      shifts.push_back(shift.hostElements);
     py::object answer = (*state().compileCall)(op.operator_name().name,
                                                op.operator_name().overload_name,
-                                               list, isGeneric);
+                                               list, shifts, isGeneric);
     auto entry = std::make_shared<Entry>();
     if (answer.is_none())
       return entry;
@@ -387,6 +251,18 @@ c10::Storage storeNumber(double number, c10::DeviceIndex device) {
   auto value = static_cast<float>(number);
   std::memcpy(storageOf(tensor).deviceBytes(), &value, sizeof(value));
   return tensor.storage();
+}
+
+/// Whether a program of the moved views finds what it accesses where these lie.
+bool staysInStorages(const Entry &entry, const Call &call) {
+  for (size_t i : c10::irange(entry.arguments.size())) {
+    int index = entry.arguments[i];
+    if (index >= 0 && call.shifts[index].hostElements != 0 &&
+        !staysInStorage(entry.graph->graph.program->arguments()[i],
+                        call.shifts[index].hostElements))
+      return false;
+  }
+  return true;
 }
 
 /// Runs the program of a call; the tensors that it makes.
@@ -442,12 +318,12 @@ std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
   if (generic && generic->graph)
     return generic;
   if (hasSeenKind && !generic) {
-    generic = compileCall(op, arguments, /*isGeneric=*/true);
+    generic = compileCall(op, arguments, call, /*isGeneric=*/true);
     if (!generic)
       return nullptr;
   }
   if (!generic || !generic->graph) {
-    entry = compileCall(op, arguments, /*isGeneric=*/false);
+    entry = compileCall(op, arguments, call, /*isGeneric=*/false);
     if (!entry)
       return nullptr;
   }
@@ -483,6 +359,10 @@ bool callNativeOn(const c10::OperatorHandle &op,
       return false;
     call.close();
     entry = findEntry(op, arguments, call);
+    if (entry && entry->graph && !staysInStorages(*entry, call)) {
+      call.stay();
+      entry = findEntry(op, arguments, call);
+    }
   } while (!entry);
   if (!entry->graph)
     return false;

@@ -111,6 +111,25 @@ ViewShift shiftTogether(const SpyreStorageImpl &storage,
 
 } // namespace
 
+bool staysInStorage(const runtime::ArgumentInfo &argument,
+                    int64_t hostElements) {
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < argument.shape.size(); ++d)
+    if (argument.shape[d] > 1)
+      dims.push_back(d);
+  std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) {
+    return argument.strides[a] > argument.strides[b];
+  });
+  // The sum of whole steps that shiftViews() made comes apart again.
+  for (size_t d : dims) {
+    int64_t moved = hostElements / argument.strides[d];
+    hostElements %= argument.strides[d];
+    if (moved + argument.reach[d] > argument.shape[d] && moved != 0)
+      return false;
+  }
+  return hostElements == 0;
+}
+
 std::vector<ViewShift> shiftViews(const std::vector<at::Tensor> &tensors) {
   std::vector<ViewShift> shifts(tensors.size());
   std::vector<bool> isDone(tensors.size(), false);

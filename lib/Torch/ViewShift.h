@@ -14,6 +14,8 @@
 
 #include "Storage.h"
 
+#include "Spyre/Runtime/Program.h"
+
 #include <vector>
 
 namespace spyre::device {
@@ -23,6 +25,13 @@ struct ViewShift {
   int64_t hostElements = 0;   ///< by which their storage offsets shrink
   int64_t deviceElements = 0; ///< by which the argument's address grows
 };
+
+/// Whether a program finds all that it accesses of an argument inside the
+/// argument's storage when it runs on views that lie `hostElements` further on
+/// than those it was compiled for. More may be accessed than the views: a plan
+/// may rearrange the whole array, or take indices into a dimension of it.
+bool staysInStorage(const runtime::ArgumentInfo &argument,
+                    int64_t hostElements);
 
 /// One shift per tensor, equal for tensors of one storage. All must be native
 /// tensors of formatted storages or empty.

@@ -443,12 +443,10 @@ def _is_candidate(qualified: str, overload: str) -> bool:
     return _untraced(_eager.is_candidate)(qualified, overload)
 
 
-def _compile_call(
-    qualified: str, overload: str, arguments: list[Any], generic: bool
-) -> Any:
+def _compile_call(*call: Any) -> Any:
     from torch_spyre import _eager
 
-    return _untraced(_eager.compile_call)(qualified, overload, arguments, generic)
+    return _untraced(_eager.compile_call)(*call)
 
 
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:

@@ -173,21 +173,26 @@ def _undisturbed() -> Iterator[None]:
 
 
 def compile_call(
-    qualified: str, overload: str, arguments: list[Any], generic: bool
+    qualified: str,
+    overload: str,
+    arguments: list[Any],
+    shifts: list[int],
+    generic: bool,
 ) -> Any:
     """The program of a call, as ``_C._set_eager_compiler`` wants it.
 
     (graph, tensor of the call per program argument, values, results); None if
-    there is none; RETRY if an ``out=`` argument got another size. A ``generic``
-    program takes the floating numbers of the call as arguments: -1 minus the
-    number's index stands for the tensor.
+    there is none; RETRY if an ``out=`` argument got another size. ``shifts`` says by
+    how many elements the program sees each tensor nearer to its storage's start; _C
+    moves the addresses accordingly. A ``generic`` program takes the floating numbers
+    of the call as arguments: -1 minus the number's index stands for the tensor.
     """
     namespace, name = qualified.split("::")
     call = _call_of(namespace, name, overload)
     assert call is not None
     try:
         with _undisturbed():
-            program = _compile(call, arguments, generic)
+            program = _compile(call, arguments, shifts, generic)
         what = "a program for any numbers" if generic else "a program"
         _log.debug("%s%s runs as %s", call.name, _Shapes(arguments), what)
         return program
@@ -216,7 +221,9 @@ class _Shapes:
         return f"({', '.join(shapes)})"
 
 
-def _compile(call: _Call, arguments: list[Any], generic: bool) -> Any:
+def _compile(
+    call: _Call, arguments: list[Any], shifts: list[int], generic: bool
+) -> Any:
     tensors = list(_leaves(arguments))
     try:
         metas = _infer(call, arguments)
@@ -228,10 +235,11 @@ def _compile(call: _Call, arguments: list[Any], generic: bool) -> Any:
         _check_written(outs, metas)
         if _resize(outs, metas):
             return RETRY
+    specs = [TensorSpec.of(t, s) for t, s in zip(tensors, shifts, strict=True)]
     try:
         if str(call.functional) not in table_operators():
             raise _C.UnsupportedOp(f"{call.functional} is not in the ATen table")
-        imported = _import_row(call, arguments, tensors, metas, generic)
+        imported = _import_row(call, arguments, tensors, specs, metas, generic)
         return _finish(call, arguments, *imported)
     except _C.UnsupportedOp:
         if generic:
@@ -244,7 +252,7 @@ def _compile(call: _Call, arguments: list[Any], generic: bool) -> Any:
         if decomposition is not None:
             table[target] = decomposition
         try:
-            imported = _import_decomposed(call, arguments, tensors, table)
+            imported = _import_decomposed(call, arguments, tensors, specs, table)
             return _finish(call, arguments, *imported)
         except _RefusedNode as error:
             if error.target in table or error.target not in all_decompositions():
@@ -337,16 +345,11 @@ def _start(tensors: list[torch.Tensor]) -> tuple[Importer, list[int], list[int]]
     return importer, used, homes
 
 
-def _specs(tensors: list[torch.Tensor]) -> list[TensorSpec]:
-    """How the program sees the tensors; _C moves the addresses accordingly."""
-    shifts = _C.shift_views(tensors)
-    return [TensorSpec.of(t, s) for t, (s, _) in zip(tensors, shifts, strict=True)]
-
-
 def _import_row(
     call: _Call,
     arguments: list[Any],
     tensors: list[torch.Tensor],
+    tensor_specs: list[TensorSpec],
     metas: list[Any],
     generic: bool,
 ) -> tuple[Importer, list[int], list[int], Any]:
@@ -355,7 +358,7 @@ def _import_row(
     builder = importer.builder
     numbers = 0
     views = []
-    for home, spec in zip(homes, _specs(tensors), strict=True):
+    for home, spec in zip(homes, tensor_specs, strict=True):
         views.append(
             builder.view(home, list(spec.sizes), list(spec.strides), spec.offset, [])
         )
@@ -409,15 +412,14 @@ def _import_decomposed(
     call: _Call,
     arguments: list[Any],
     tensors: list[torch.Tensor],
+    specs: list[TensorSpec],
     table: dict[Any, Callable],
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator as a graph of simpler ones."""
     graph, fakes = _trace(call, arguments, tensors, table)
     importer, used, homes = _start(tensors)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    for node, home, spec, fake in zip(
-        placeholders, homes, _specs(tensors), fakes, strict=True
-    ):
+    for node, home, spec, fake in zip(placeholders, homes, specs, fakes, strict=True):
         importer.add_input(node, home, spec, fake)
     views = [importer.values[n] for n in placeholders]
     output: Any = None

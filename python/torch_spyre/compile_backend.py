@@ -103,6 +103,10 @@ class CompiledPart:
                 results.append(root.as_strided(*spec))
         return results
 
+    def stays_in_storages(self, moves: Sequence[tuple[int, int]]) -> bool:
+        """Whether the program, moved so, accesses nothing outside its storages."""
+        return self.graph.stays_in_storages([moves[i][0] for i in self.arguments])
+
     def report(self) -> list[dict[str, Any]]:
         """Per kernel of the run: predicted seconds, bytes, bottleneck."""
         return self.graph.report()
@@ -172,7 +176,25 @@ class _CompiledStep:
             self.options.get("superdsc_compatible")
             or self.options.get("through_superdsc")
         )
-        moves = _C.shift_views(inputs) if is_moved else [(0, 0)] * len(inputs)
+        stay = [(0, 0)] * len(inputs)
+        moves = _C.shift_views(inputs) if is_moved else stay
+        part = self._find_part(inputs, moves, is_moved)
+        if isinstance(part, CompiledPart) and not part.stays_in_storages(moves):
+            moves = stay
+            part = self._find_part(inputs, moves, is_moved)
+        if isinstance(part, _Refused):
+            for step in part.steps:
+                step.run(env)
+            return
+        env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
+
+    def _find_part(
+        self,
+        inputs: Sequence[torch.Tensor],
+        moves: Sequence[tuple[int, int]],
+        is_moved: bool,
+    ) -> CompiledPart | _Refused:
+        """The part for inputs moved so, compiled if there is none."""
         kind, storages, owner = _input_key(inputs, moves)
         key = (is_moved, *kind)
         part = self.parts.get(key)
@@ -182,11 +204,7 @@ class _CompiledStep:
                 if part is None:
                     part = self._compile_or_split(key[-1], storages, owner)
                     self.parts[key] = part
-        if isinstance(part, _Refused):
-            for step in part.steps:
-                step.run(env)
-            return
-        env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
+        return part
 
     def _compile_or_split(
         self,

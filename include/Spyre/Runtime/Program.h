@@ -36,6 +36,8 @@ struct ArgumentInfo {
   HostDtype dtype = HostDtype::Float16;
   std::vector<int64_t> shape, strides;
   std::optional<TensorLayout> layout;
+  /// Array with a layout: the program accesses coordinates below these only.
+  std::vector<int64_t> reach;
   /// Pool: bytes the program needs.
   uint64_t poolBytes = 0;
   /// Array: bytes of one device element, the unit of the SSA value (0: the

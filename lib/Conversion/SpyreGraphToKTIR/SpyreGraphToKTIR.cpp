@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- SpyreGraphToKTIR.cpp - Planned graphs to KTIR ------------*- C++ -*-===//
 
+#include "ArgumentReach.h"
 #include "KernelBuilder.h"
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
@@ -131,10 +132,14 @@ LogicalResult SequenceBuilder::addArguments() {
         host->layout.getStrideMap(shape, host->strides),
         ::spyre::toString(host->layout.getDataFormat()),
         ::spyre::toString(host->dtype), shape, host->strides);
-    attributes.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("ktdp.layout", transfer),
-         builder.getNamedAttr("ktdp.name",
-                              builder.getStringAttr(host->name))}));
+    SmallVector<NamedAttribute> named{
+        builder.getNamedAttr("ktdp.layout", transfer),
+        builder.getNamedAttr("ktdp.name", builder.getStringAttr(host->name))};
+    SmallVector<int64_t> reach = getReach(argument);
+    if (ArrayRef(reach) != shape)
+      named.push_back(builder.getNamedAttr(
+          "ktdp.reach", builder.getDenseI64ArrayAttr(reach)));
+    attributes.push_back(builder.getDictionaryAttr(named));
     body->getArgument(number).setLoc(argument.getLoc());
     starts[argument] = body->getArgument(number);
   }

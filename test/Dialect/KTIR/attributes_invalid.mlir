@@ -219,5 +219,35 @@ func.func private @f(i64 {ktdp.pool_size = 4 : i64})
 // -----
 
 // KTDP-ARG-C5
-// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout' or 'ktdp.pool_size'}}
+// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout', 'ktdp.pool_size' or 'ktdp.reach'}}
 func.func private @f(index {ktdp.layuot = "row-major"})
+
+// -----
+
+// KTDP-ARG-C6
+// expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got 4 : i64}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.reach = 4 : i64})
+
+// -----
+
+// KTDP-ARG-C6
+// expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got array<i64: 100, 100>}}
+func.func private @f(index {ktdp.reach = array<i64: 100, 100>})
+
+// -----
+
+// KTDP-ARG-C6
+// expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got array<i64: 100>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.reach = array<i64: 100>})
+
+// -----
+
+// KTDP-ARG-C6
+// expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got array<i64: 100, 101>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.reach = array<i64: 100, 101>})
+
+// -----
+
+// KTDP-ARG-C6
+// expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got array<i64: -1, 100>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.reach = array<i64: -1, 100>})

@@ -72,6 +72,27 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     return success();
   }
 
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (name == kReachAttr) {
+    // KTDP-ARG-C6
+    auto reach = dyn_cast<DenseI64ArrayAttr>(attr.getValue());
+    auto layout =
+        function ? function.getArgAttrOfType<LayoutAttr>(argIndex, kLayoutAttr)
+                 : LayoutAttr();
+    if (!reach || !layout ||
+        reach.asArrayRef().size() != layout.getShape().size() ||
+        llvm::any_of(llvm::zip(reach.asArrayRef(), layout.getShape()),
+                     [](auto dim) {
+                       auto [last, extent] = dim;
+                       return last < 0 || last > extent;
+                     }))
+      return emitError() << "'" << kReachAttr
+                         << "' must be an array of i64 that the shape of '"
+                         << kLayoutAttr << "' bounds, but got "
+                         << attr.getValue();
+    return success();
+  }
+
   StringRef other;
   if (name == kLayoutAttr) {
     // KTDP-ARG-C2
@@ -93,11 +114,11 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     // KTDP-ARG-C5
     return emitError() << "unknown argument attribute '" << name
                        << "', expected '" << kNameAttr << "', '" << kLayoutAttr
-                       << "' or '" << kPoolSizeAttr << "'";
+                       << "', '" << kPoolSizeAttr << "' or '" << kReachAttr
+                       << "'";
   }
 
   // KTDP-ARG-C4
-  auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
   if (function.getArgAttr(argIndex, other))

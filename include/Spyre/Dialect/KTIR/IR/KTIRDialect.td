@@ -19,13 +19,16 @@ def KTDP_Dialect : Dialect {
     a *data tile* is the tensor value that `ktdp.load` makes and `ktdp.store`
     consumes. The view's pointer operand counts elements, not bytes.
 
-    Function arguments may carry three attributes of this dialect:
+    Function arguments may carry four attributes of this dialect:
 
     - `ktdp.name` (string): the argument's name for callers.
     - `ktdp.layout` (`#ktdp.layout`): the device layout of the array whose
       element index the argument is. Without it, arrays are dense row-major.
     - `ktdp.pool_size` (i64): the argument is the byte address of a scratch
       pool of that many bytes.
+    - `ktdp.reach` (array of i64): the function accesses only coordinates below
+      these of the array that `ktdp.layout` describes. Without it, it may
+      access all of the array.
 
     Constraints:
 
@@ -35,6 +38,8 @@ def KTDP_Dialect : Dialect {
     - `KTDP-ARG-C4`: an argument with `ktdp.layout` or `ktdp.pool_size` has type
       `index`, and carries only one of the two.
     - `KTDP-ARG-C5`: no other argument attribute of the dialect exists.
+    - `KTDP-ARG-C6`: `ktdp.reach` is an array of i64 beside a `ktdp.layout`, with
+      one number from 0 to the extent for each dimension of its shape.
   }];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -51,6 +56,7 @@ def KTDP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kNameAttr = "ktdp.name";
     static constexpr ::llvm::StringLiteral kLayoutAttr = "ktdp.layout";
     static constexpr ::llvm::StringLiteral kPoolSizeAttr = "ktdp.pool_size";
+    static constexpr ::llvm::StringLiteral kReachAttr = "ktdp.reach";
 
     ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,
                                      ::mlir::Type type) const override;
