@@ -269,6 +269,21 @@ func.func @gather_columns(%t: tensor<10x256xf16, #l2>, %i: tensor<7xi64, #i1>) -
   return %r : tensor<10x7xf16>
 }
 
+// Of a view only its part is copied (not for SuperDSC).
+// CHECK-LABEL: func.func @gather_columns_of_rows
+// CHECK: %[[T:.+]] = spyre_graph.restickify ins(%arg0
+// CHECK-SAME: -> tensor<3x256xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: spyre_graph.gather ins(%[[T]], %arg1
+// COMPATIBLE-LABEL: func.func @gather_columns_of_rows
+// COMPATIBLE: spyre_graph.restickify ins(%arg0
+// COMPATIBLE-SAME: -> tensor<65x256xf16
+func.func @gather_columns_of_rows(%t: tensor<65x256xf16, #l2>, %i: tensor<7xi64, #i1>) -> tensor<3x7xf16> {
+  %v = spyre_graph.view %t, affine_map<(d0, d1) -> (d0 + 31, d1)> : tensor<65x256xf16, #l2> -> tensor<3x256xf16>
+  %e = tensor.empty() : tensor<3x7xf16>
+  %r = spyre_graph.gather ins(%v, %i : tensor<3x256xf16>, tensor<7xi64, #i1>) outs(%e : tensor<3x7xf16>) {axis = 1 : i64} -> tensor<3x7xf16>
+  return %r : tensor<3x7xf16>
+}
+
 // CHECK-LABEL: func.func @scatter_elements
 // CHECK: %[[T:.+]] = spyre_graph.restickify ins(%arg2
 // CHECK-SAME: -> tensor<256xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>>

@@ -117,19 +117,41 @@ LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
   return getStickLayout(type.getElementType(), type.getRank(), stickDim);
 }
 
-LayoutAttr spyre_graph::getIndexableLayout(ShapedType type,
-                                           LayoutAttrInterface layout,
-                                           int64_t dim) {
+std::optional<IndirectPart>
+spyre_graph::getIndirectPart(const OpInfo &info, LayoutAttrInterface layout,
+                             bool isWhole) {
+  MLIRContext *context = info.op->getContext();
+  auto type =
+      cast<ShapedType>(info.op->getOperand(info.indirect->operand).getType());
+  int64_t selected = info.indirect->dim;
   SmallVector<::spyre::DeviceDim> deviceDims =
       layout.getDeviceDims(type.getShape());
   unsigned parts = llvm::count_if(deviceDims, [&](const auto &deviceDim) {
-    return deviceDim.hostDim == dim;
+    return deviceDim.hostDim == selected;
   });
-  if (parts == 1 && deviceDims.back().hostDim != dim)
-    return nullptr;
+  if (parts == 1 && deviceDims.back().hostDim != selected)
+    return std::nullopt;
+
+  AffineMap map = info.maps[info.indirect->operand];
+  IndirectPart part;
+  SmallVector<AffineExpr> source, onCopy;
   int64_t stickDim = -1;
-  for (int64_t other = 0; other < type.getRank(); ++other)
-    if (other != dim && type.getDimSize(other) > 1)
-      stickDim = other;
-  return getStickLayout(type.getElementType(), type.getRank(), stickDim);
+  for (auto [number, expr] : llvm::enumerate(map.getResults())) {
+    auto dim = static_cast<int64_t>(number);
+    int64_t first = 0, size = type.getDimSize(dim);
+    if (!isWhole && dim != selected && !llvm::is_contained(info.extents, 0)) {
+      auto [low, high] = getRange(expr, info.extents);
+      first = low;
+      size = high - low + 1;
+    }
+    if (dim != selected && size > 1)
+      stickDim = dim;
+    part.shape.push_back(size);
+    source.push_back(getAffineDimExpr(dim, context) + first);
+    onCopy.push_back(simplifyWithRanges(expr - first, info.extents));
+  }
+  part.sourceMap = AffineMap::get(type.getRank(), 0, source, context);
+  part.map = AffineMap::get(map.getNumDims(), 0, onCopy, context);
+  part.layout = getStickLayout(type.getElementType(), type.getRank(), stickDim);
+  return part;
 }

@@ -131,6 +131,21 @@ struct CopyPlan {
   }
 };
 
+/// What a copy has to hold of the operand in which an op selects by indices:
+/// all of the dimension selected along, of others what the loops reach.
+struct IndirectPart {
+  SmallVector<int64_t> shape;
+  AffineMap sourceMap;
+  /// The op's map of the operand on the copy.
+  AffineMap map;
+  /// Of the copy: indices select whole rows of sticks.
+  LayoutAttr layout;
+};
+/// Nothing if indices select whole rows of sticks already in `layout`.
+/// `isWhole`: the copy has the operand's shape.
+std::optional<IndirectPart>
+getIndirectPart(const OpInfo &info, LayoutAttrInterface layout, bool isWhole);
+
 /// The copy that makes operand `operand` accessible along `stick`.
 CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
 
@@ -144,11 +159,6 @@ LayoutAttr getStickLayout(Type elementType, int64_t rank, int64_t stickDim);
 /// The layout of a new result: dimensions in order, the one along the stick
 /// last; one element per stick where no dimension runs along it.
 LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick);
-
-/// A layout of the same shape in which indices select along `dim` whole rows of
-/// sticks, or null if `layout` is one.
-LayoutAttr getIndexableLayout(ShapedType type, LayoutAttrInterface layout,
-                              int64_t dim);
 
 } // namespace mlir::spyre_graph
 

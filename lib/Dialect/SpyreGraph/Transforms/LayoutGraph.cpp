@@ -16,10 +16,11 @@ using namespace mlir::spyre_graph;
 /// come from device memory or go there.
 static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
 
+static constexpr int64_t kStickBytes = 128;
+
 /// Bytes of the sticks that an access touches, each once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
                                 LayoutAttrInterface layout) {
-  constexpr int64_t kStickBytes = 128;
   return kStickBytes *
          getNumTouchedSticks(info.maps[operand], layout,
                              getShape(info.op->getOperand(operand)),
@@ -190,11 +191,8 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
   // An op that updates rows by indices does so in a layout that has them.
   LayoutAttrInterface updated = layout;
   if (info.indirect && info.indirect->operand == info.getInitNumber())
-    if (LayoutAttr indexable = getIndexableLayout(
-            cast<ShapedType>(
-                SpyreOpInterface(info.op).getSpyreInit().getType()),
-            layout, info.indirect->dim))
-      updated = indexable;
+    if (auto part = getIndirectPart(info, layout, /*isWhole=*/true))
+      updated = part->layout;
   LaneAccess access = info.getAccess(info.getInitNumber(), updated);
   if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
     MatmulSticks sticks(info), exchanged(exchangeFactors(info));
@@ -366,14 +364,18 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
   // Indices cannot select lanes: a copy for this op alone, and back if the op
   // updates it.
   if (info.indirect && info.indirect->operand == operand) {
-    LayoutAttr indexable = getIndexableLayout(type, layout, info.indirect->dim);
-    if (indexable)
+    std::optional<IndirectPart> part =
+        getIndirectPart(info, layout, isInit || superdscCompatible);
+    if (part) {
+      int64_t read =
+          kStickBytes * getNumTouchedSticks(part->sourceMap, layout,
+                                            type.getShape(), part->shape);
       way.price = (isInit ? 2 : 1) *
-                  (getSizeInBytes(layout, type.getShape()) +
-                   getSizeInBytes(indexable, type.getShape()) + setup);
+                  (read + getSizeInBytes(part->layout, part->shape) + setup);
+    }
     // SuperDSC gathers sticks as they are: the result is turned after that.
     LaneAccess access = info.getAccess(
-        operand, indexable ? LayoutAttrInterface(indexable) : layout);
+        operand, part ? LayoutAttrInterface(part->layout) : layout);
     if (superdscCompatible && !isInit && access.kind == LaneAccess::Variable &&
         choice.stick != StickChoice(access.dim))
       way.price +=

@@ -167,21 +167,24 @@ private:
     Value accessed = info.op->getOperand(operand);
     auto type = cast<ShapedType>(accessed.getType());
     LayoutAttrInterface layout = getLayout(type);
-    LayoutAttr indexable =
-        layout ? getIndexableLayout(type, layout, info.indirect->dim) : nullptr;
-    if (!indexable)
+    bool isInit = operand == info.getInitNumber();
+    std::optional<IndirectPart> part;
+    if (layout)
+      part = getIndirectPart(info, layout, isInit || superdscCompatible);
+    if (!part)
       return;
-    AffineMap identity =
-        AffineMap::getMultiDimIdentityMap(type.getRank(), context);
     builder.setInsertionPoint(info.op);
     Value copy =
         createCopy(builder, RestickifyOp::getOperationName(), info.op->getLoc(),
-                   accessed, identity, type.getShape(), indexable);
+                   accessed, part->sourceMap, part->shape, part->layout);
     ++counters.restickify;
-    counters.copiedBytes += getSizeInBytes(indexable, type.getShape());
+    counters.copiedBytes += getSizeInBytes(part->layout, part->shape);
     info.op->setOperand(operand, copy);
-    if (operand != info.getInitNumber())
+    info.maps[operand] = part->map;
+    info.op.setLoopStructure(info.maps, info.extents);
+    if (!isInit)
       return;
+    AffineMap identity = part->sourceMap;
     Value result = info.op->getResult(0);
     result.setType(cast<RankedTensorType>(copy.getType()));
     builder.setInsertionPointAfter(info.op);
