@@ -244,15 +244,6 @@ c10::IValue makeResult(const ResultSpec &spec,
   return list;
 }
 
-/// A number as the fp32 tensor without dimensions that a generic program takes.
-c10::Storage storeNumber(double number, c10::DeviceIndex device) {
-  at::Tensor tensor =
-      makeTensor({}, {}, c10::kFloat, c10::Device(kSpyre, device));
-  auto value = static_cast<float>(number);
-  std::memcpy(storageOf(tensor).deviceBytes(), &value, sizeof(value));
-  return tensor.storage();
-}
-
 /// Whether a program of the moved views finds what it accesses where these lie.
 bool staysInStorages(const Entry &entry, const Call &call) {
   for (size_t i : c10::irange(entry.arguments.size())) {
@@ -273,8 +264,9 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
   storages.reserve(entry.arguments.size() + entry.outputs.size());
   for (int index : entry.arguments) {
     storages.push_back(
-        index >= 0 ? call.tensors[index].storage()
-                   : storeNumber(call.numbers[-1 - index], call.device));
+        index >= 0
+            ? call.tensors[index].storage()
+            : makeNumber(call.numbers[-1 - index], call.device).storage());
     shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
   }
   std::vector<at::Tensor> roots;

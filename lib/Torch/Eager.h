@@ -21,6 +21,10 @@ bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
                                             torch::jit::Stack arguments);
 
+/// A number as the fp32 tensor without dimensions that programs for any numbers
+/// take.
+at::Tensor makeNumber(double number, c10::DeviceIndex device);
+
 } // namespace spyre::device
 
 #endif // SPYRE_LIB_TORCH_EAGER_H

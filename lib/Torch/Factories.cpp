@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making tensors and changing which storage and sizes they have.
+#include "Eager.h"
 #include "Storage.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
+
+#include <cstring>
 
 namespace spyre::device {
 
@@ -155,5 +158,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 } // namespace
+
+at::Tensor makeNumber(double number, c10::DeviceIndex device) {
+  at::Tensor tensor =
+      makeTensor({}, {}, c10::kFloat, c10::Device(kSpyre, device));
+  auto value = static_cast<float>(number);
+  std::memcpy(storageOf(tensor).deviceBytes(), &value, sizeof(value));
+  return tensor;
+}
 
 } // namespace spyre::device

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts, device formats, and what a tensor's storage looks like.
 #include "Bindings.h"
+#include "Eager.h"
 #include "Storage.h"
 #include "Transfer.h"
 #include "ViewShift.h"
@@ -194,6 +195,8 @@ void initLayoutBindings(py::module &m) {
         py::arg("dtype") = py::none(), py::arg("device") = py::none(),
         py::arg("pin_memory") = py::none(),
         py::arg("memory_format") = py::none());
+  m.def("number_tensor", &makeNumber, py::arg("number"), py::arg("device"),
+        "A number as the fp32 tensor without dimensions that programs take.");
   m.def(
       "set_spyre_tensor_layout",
       [](const at::Tensor &tensor, const TensorLayout &layout) {

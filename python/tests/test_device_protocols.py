@@ -44,6 +44,17 @@ with pytest.raises(IndexError):
     check_on_two_cards(code)
 
 
+def test_numbers_of_compiled_functions_go_where_the_tensors_are():
+    code = """
+function = torch.compile(lambda x, c: x * c + 1, backend="spyre")
+for number in (0.5, 0.25, 0.125, torch.tensor(3)):
+    for device in ("spyre:1", "spyre:0"):
+        y = function(torch.ones(5, device=device), number)
+        assert y.device == torch.device(device) and y.eq(number + 1).all()
+"""
+    check_on_two_cards(code)
+
+
 def test_importing_dynamo_late_or_early():
     check = "from torch._dynamo.device_interface import get_interface_for_device as g; "
     check += "assert g('spyre').__name__ == 'SpyreInterface'; "

@@ -133,6 +133,7 @@ def empty_with_layout(
     pin_memory: bool | None = None,
     memory_format: torch.memory_format | None = None,
 ) -> torch.Tensor: ...
+def number_tensor(number: float, device: int) -> torch.Tensor: ...
 def spyre_empty_with_layout(
     size: Sequence[int],
     stride: Sequence[int],

@@ -96,6 +96,8 @@ class Importer:
         #: computed value begins its storage, whatever its fake tensor says. A
         #: node with several results has one for each.
         self.offset_delta: dict[Node, Any] = {}
+        #: Host numbers, which are fp32 here whatever their tensor's dtype.
+        self.numbers: set[Node] = set()
         self._arguments: dict[int, int] = {}
         self._hints = HintReader()
 
@@ -132,6 +134,8 @@ class Importer:
         self.offset_delta[node] = actual.offset - int(traced.storage_offset())
 
     def _argument(self, value: Any) -> Any:
+        if isinstance(value, _Cast):
+            return _C.ValueId(value.id)
         if isinstance(value, Node):
             bound = self.values[value]
             return _C.ValueId(bound) if isinstance(bound, int) else bound.value
@@ -171,14 +175,16 @@ class Importer:
             return
         results = meta if isinstance(meta, (tuple, list)) else (meta,)
         specs = [_result_spec(r) for r in results]
-        ids = self.builder.op(
-            str(target),
-            [self._argument(a) for a in node.args],
-            {k: self._argument(v) for k, v in node.kwargs.items()},
-            specs,
-            location,
-            hints,
-        )
+        try:
+            ids = self._add_op(node, specs, hints)
+        except _C.UnsupportedOp:
+            # Some rows want operands of the result's type.
+            dtype = results[0].dtype if specs[0] is not None else None
+            if dtype is None or not dtype.is_floating_point:
+                raise
+            if self.numbers.isdisjoint(node.all_input_nodes):
+                raise
+            ids = self._add_op(node, specs, hints, cast_numbers_to=dtype)
         if isinstance(meta, (tuple, list)):
             self.values[node] = [
                 i if s is not None else _Constant(r)
@@ -188,6 +194,38 @@ class Importer:
         else:
             self.values[node] = ids[0]
             self.offset_delta[node] = _begins_storage(meta)
+
+    def _add_op(
+        self,
+        node: Node,
+        specs: list,
+        hints: list,
+        cast_numbers_to: torch.dtype | None = None,
+    ) -> list[int]:
+        location = location_of(node)
+
+        def cast(source: Node) -> Any:
+            if cast_numbers_to is None or source not in self.numbers:
+                return source
+            return _Cast(
+                self.builder.op(
+                    "prims.convert_element_type.default",
+                    [_C.ValueId(self.values[source]), str(cast_numbers_to)],
+                    {},
+                    [(cast_numbers_to, [], [])],
+                    location,
+                )[0]
+            )
+
+        args, kwargs = torch.fx.map_arg((node.args, node.kwargs), cast)
+        return self.builder.op(
+            str(node.target),
+            [self._argument(a) for a in args],
+            {k: self._argument(v) for k, v in kwargs.items()},
+            specs,
+            location,
+            hints,
+        )
 
     def _add_view(self, node: Node, meta: Any, location: list) -> None:
         base = node.args[0]
@@ -213,6 +251,13 @@ class Importer:
         else:
             self.values[node] = add(meta)
             self.offset_delta[node] = delta
+
+
+@dataclass(frozen=True)
+class _Cast:
+    """A value that stands for a node's in one call."""
+
+    id: int
 
 
 @dataclass(frozen=True)

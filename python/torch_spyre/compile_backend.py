@@ -25,7 +25,7 @@ import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule, Node
 
-from torch_spyre import _C, _cache, _dump, _hints
+from torch_spyre import _C, _cache, _dump, _hints, _numbers
 from torch_spyre._decompositions import decompositions
 from torch_spyre._importer import (
     Importer,
@@ -169,7 +169,7 @@ class _CompiledStep:
         self.inputs = list(inputs)
 
     def run(self, env: dict[Node, Any]) -> None:
-        inputs = [_on_device(env[node]) for node in self.inputs]
+        inputs = _numbers.on_device([env[node] for node in self.inputs])
         # A dump runs on the storages that it keeps; what SuperDSC can say may
         # copy whole storages.
         is_moved = _dump.dump_dir() is None and not (
@@ -269,6 +269,8 @@ class _CompiledStep:
         ]
         for node, spec, index in zip(self.inputs, specs, owner, strict=True):
             importer.add_input(node, values[index], spec, self.metas[node])
+            if _numbers.is_host_number(self.metas[node]):
+                importer.numbers.add(node)
         for node in self.nodes:
             for source in node.all_input_nodes:
                 if _is_number(self.metas[source]):
@@ -347,11 +349,6 @@ class _EagerStep:
             _C.set_source_line("", 0)
 
 
-def _on_device(value: torch.Tensor) -> torch.Tensor:
-    # Zero-dimensional CPU tensors may meet device tensors in one operator.
-    return value if value.device.type == "spyre" else value.to("spyre")
-
-
 def _tensors(meta: Any) -> Iterator[torch.Tensor]:
     """The tensors of a node's fake value."""
     for value in meta if isinstance(meta, (tuple, list)) else [meta]:
@@ -428,7 +425,7 @@ class CompiledFunction:
         metas = self._concrete_metas(args)
         kinds = self._classify(metas)
         steps: list[Any] = []
-        current: list[Node] = []
+        current: dict[Node, None] = {}
 
         def flush() -> None:
             if current:
@@ -442,9 +439,14 @@ class CompiledFunction:
             if node.op in ("placeholder", "output") or node in sizes:
                 continue
             if kinds[node]:
-                current.append(node)
+                current[node] = None
             else:
-                flush()
+                # What the host computes by itself comes before the part it stands in.
+                if not (
+                    _numbers.runs_on_host(node, metas)
+                    and current.keys().isdisjoint(node.all_input_nodes)
+                ):
+                    flush()
                 steps.append(
                     _AttributeStep(node, self.gm)
                     if node.op == "get_attr"
@@ -490,6 +492,8 @@ class CompiledFunction:
                 return
             elif isinstance(meta, torch.Tensor):
                 scratch.values[node] = _scratch_argument(scratch, meta)
+                if _numbers.is_host_number(meta):
+                    scratch.numbers.add(node)
             elif _is_number(meta) or meta is None:
                 scratch.values[node] = _Number(meta)
             scratch.offset_delta[node] = 0
@@ -514,8 +518,7 @@ class CompiledFunction:
                 continue
             on_device = _is_device_tensor(meta) and all(
                 not isinstance(metas[i], torch.Tensor)
-                or metas[i].device.type == "spyre"
-                or metas[i].dim() == 0
+                or _numbers.may_meet_device(metas[i])
                 for i in node.all_input_nodes
             )
             if on_device:
@@ -575,8 +578,10 @@ class _Number:
 
 
 def _scratch_argument(importer: Importer, meta: Any) -> Any:
-    if not isinstance(meta, torch.Tensor):
+    if not _numbers.may_meet_device(meta):
         return _Number(meta)
+    if _numbers.is_host_number(meta):
+        meta = torch.empty((), dtype=torch.float32, device="meta")
     sizes, strides = [int(s) for s in meta.shape], [int(s) for s in meta.stride()]
     offset = int(meta.storage_offset())
     span = 0

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Floating numbers that change from call to call of a compiled function.
+
+Dynamo passes a changing float as a 0-dimensional float64 CPU tensor, and users pass
+such tensors of other dtypes: numbers that may meet device tensors in one operator.
+Arithmetic among them stays on the host. A program takes one as an fp32 argument
+without dimensions, as those of eager operators do, and so serves all values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from torch_spyre import _C
+
+
+def is_host_number(meta: Any) -> bool:
+    """Whether a value is a floating number that programs take as an argument."""
+    return may_meet_device(meta) and meta.is_cpu and meta.is_floating_point()
+
+
+def may_meet_device(meta: Any) -> bool:
+    """Whether a tensor is on the device or may be an operand beside such ones."""
+    if not isinstance(meta, torch.Tensor):
+        return False
+    if meta.device.type == "spyre":
+        return True
+    plain = meta.layout == torch.strided and not (
+        meta.is_complex() or meta.is_quantized
+    )
+    return meta.is_cpu and meta.dim() == 0 and plain
+
+
+def runs_on_host(node: Node, metas: Mapping[Node, Any]) -> bool:
+    """Whether a node has nothing to do with the device, nor effects on others."""
+    if node.op not in ("call_function", "get_attr") or node.is_impure():
+        return False
+    leaves = torch.utils._pytree.tree_leaves(
+        [metas[n] for n in (node, *node.all_input_nodes)]
+    )
+    return all(not isinstance(v, torch.Tensor) or v.is_cpu for v in leaves)
+
+
+def on_device(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """The inputs of a program, numbers moved to where the others are."""
+    if all(v.device.type == "spyre" for v in values):
+        return list(values)
+    index = next((v.device.index for v in values if not v.is_cpu), _C.current_device())
+    return [_place(v, index) if v.is_cpu else v for v in values]
+
+
+def _place(value: torch.Tensor, index: int) -> torch.Tensor:
+    if value.is_floating_point():
+        return _C.number_tensor(value.item(), index)
+    return value.to(torch.device("spyre", index))
