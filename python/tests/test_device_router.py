@@ -93,6 +93,55 @@ def test_dynamo_does_not_follow_eager_calls():
     assert Path(__file__).name in names and "_eager.py" not in names
 
 
+def test_dynamo_traces_no_frame_of_the_package(caplog):
+    """Whoever calls it: an eager operator's first call, torch, or the user."""
+    from torch._dynamo.convert_frame import register_bytecode_hook
+
+    torch._dynamo.reset()
+    torch_spyre._C._forget_eager_programs()
+    files = []
+
+    # Dynamo looks at what it calls.
+    @torch.compiler.disable(recursive=False)
+    def run_eagerly(x, size):
+        y = x[:, :size] + 1
+        (y * 3).sum(-1).to(torch.float32, non_blocking=True)
+        torch.nn.Linear(size, 2).to("spyre")
+        repr(torch.empty((size,), device=y.device).fill_(0))
+        torch.spyre.current_stream(), torch.spyre.memory_allocated()
+        return y.exp()
+
+    @torch.compile(backend="spyre")
+    def function(x):
+        y = x * 2
+        torch._dynamo.graph_break()
+        for size in range(1, 12):
+            run_eagerly(y, size)
+        return y + 1
+
+    hook = register_bytecode_hook(lambda old, new: files.append(old.co_filename))
+    try:
+        x = torch.ones(5, 13, dtype=torch.float16, device="spyre")
+        assert function(x).eq(3).all()
+    finally:
+        hook.remove()
+    package = str(Path(torch_spyre.__file__).parent)
+    assert files and not [f for f in files if f.startswith(package)]
+    assert "recompile_limit" not in caplog.text
+
+
+def test_dynamo_traces_into_the_package_from_traced_functions():
+    """``spyre_hint`` is a context of the graph, not a graph break."""
+    torch._dynamo.reset()
+
+    @torch.compile(backend="spyre", fullgraph=True)
+    def function(x):
+        with torch_spyre.spyre_hint(named_dims=["M"]):
+            return x * 2 + torch.empty((3,), device=x.device).fill_(1)
+
+    assert function(torch.ones(3, device="spyre")).cpu().tolist() == [3, 3, 3]
+
+
 def test_dynamo_half_imported_by_another_thread(monkeypatch):
     from torch_spyre import _device
 

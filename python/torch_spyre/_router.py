@@ -11,8 +11,10 @@ from __future__ import annotations
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -71,9 +73,21 @@ def _register_interface(device_interface: ModuleType) -> None:
         device_interface.register_interface_for_device(f"spyre:{index}", interface)
 
 
+def _skip_own_frames(trace_rules: ModuleType) -> None:
+    """Frames of this package run as they are, whoever calls them.
+
+    After a graph break Dynamo looks at every frame that runs: also those that an eager
+    operator's first call comes to, each of another kind. What a traced function calls
+    (``spyre_hint``) is still traced with it.
+    """
+    trace_rules.add("torch_spyre")
+    trace_rules.BUILTIN_INLINE_WHEN_CALLED.add(str(Path(__file__).parent) + os.sep)
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.backends.registry": _set_default,
     "torch._dynamo.device_interface": _register_interface,
+    "torch._dynamo.trace_rules": _skip_own_frames,
 }
 
 
