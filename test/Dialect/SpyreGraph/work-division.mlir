@@ -227,3 +227,17 @@ func.func @reductions_of_tiles(%x: tensor<2624x64xf16, #l2>, %e: tensor<64xf16, 
   }
   return %s, %t : tensor<64xf16, #l1>, tensor<64xf16, #l1>
 }
+
+// -----
+
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+
+// Of y, 1 GiB, a core may touch a quarter: its outermost device dimensions are
+// the second batch and K, so no division fits that leaves K whole.
+// CHECK-LABEL: func.func @only_a_split_reduction_fits
+// CHECK: division = #spyre_graph.division<splits = [1, 2, 8, 1, 2], chunks = [2, 1, 256, 65536, 1024], order = [4, 0, 1, 2, 3]>
+func.func @only_a_split_reduction_fits(%x: tensor<2x2x2048x2048xf16, #l4>, %y: tensor<2x2x2048x65536xf16, #l4>) -> tensor<2x2x2048x65536xf16, #l4> {
+  %e = tensor.empty() : tensor<2x2x2048x65536xf16, #l4>
+  %r = spyre_graph.matmul ins(%x, %y : tensor<2x2x2048x2048xf16, #l4>, tensor<2x2x2048x65536xf16, #l4>) outs(%e : tensor<2x2x2048x65536xf16, #l4>) -> tensor<2x2x2048x65536xf16, #l4>
+  return %r : tensor<2x2x2048x65536xf16, #l4>
+}

@@ -81,7 +81,6 @@ Divisions DivisionSearch::run() {
   if (onlyEven || isInLoop(op) || !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
-  unsigned numWhole = result.candidates.size();
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     splitReduction = dim;
     if (canSplit(dim))
@@ -95,12 +94,14 @@ Divisions DivisionSearch::run() {
       best = number;
   DivisionCandidate chosen = result.candidates[best];
   int64_t dim = getSplitReduction(kinds, chosen.splits);
+  // Told apart by their splits: where only a split reduction makes spans small
+  // enough, the divisions found first are gone.
   keepIf([&](unsigned number) {
     const DivisionCandidate &candidate = result.candidates[number];
-    if (dim < 0)
-      return number < numWhole;
-    return number >= numWhole && candidate.splits[dim] == chosen.splits[dim] &&
-           candidate.chunks[dim] == chosen.chunks[dim];
+    if (getSplitReduction(kinds, candidate.splits) != dim)
+      return false;
+    return dim < 0 || (candidate.splits[dim] == chosen.splits[dim] &&
+                       candidate.chunks[dim] == chosen.chunks[dim]);
   });
   return std::move(result);
 }
