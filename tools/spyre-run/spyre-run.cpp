@@ -345,12 +345,14 @@ static uint64_t deviceBytes(const ArgumentInfo &info, const NpyArray &array) {
   return static_cast<uint64_t>(array.numElements()) * elementSize(info, array);
 }
 
-/// A host array of zeros for an argument whose layout says the shape.
-static NpyArray zerosOf(const ArgumentInfo &info) {
+/// A host array of zeros for an argument whose layout says the shape. A
+/// prediction takes no data: tensors may be larger than the host's memory.
+static NpyArray zerosOf(const ArgumentInfo &info, bool hasData = true) {
   NpyArray zeros;
   zeros.dtype = info.dtype;
   zeros.shape = info.shape;
-  zeros.data.resize(zeros.numElements() * hostBytes(info.dtype));
+  if (hasData)
+    zeros.data.resize(zeros.numElements() * hostBytes(info.dtype));
   return zeros;
 }
 
@@ -527,7 +529,7 @@ static void run(const Options &options) {
       if (!info.layout)
         throw Error("argument '" + info.name +
                     "': 'zeros' needs a ktdp.layout that says the shape");
-      array.host = zerosOf(info);
+      array.host = zerosOf(info, !options.predictOnly);
     } else {
       array.host = readNpy(text);
     }
@@ -592,9 +594,10 @@ static void run(const Options &options) {
     host.cpuSeconds.push_back(processSeconds() - before);
   }
   std::vector<NpyArray> results;
-  for (const Array &array : arrays)
-    results.push_back(
-        download(infos[array.argument], array, options.numerics, memory));
+  if (!options.outDir.empty())
+    for (const Array &array : arrays)
+      results.push_back(
+          download(infos[array.argument], array, options.numerics, memory));
   TimingReport report;
   if (options.timing || !options.json.empty() || !options.trace.empty()) {
     TimingOptions timing;
