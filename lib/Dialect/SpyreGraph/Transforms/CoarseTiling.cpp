@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "TileHints.h"
@@ -37,7 +38,7 @@ class TilingPlanner {
 public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
                 bool superdscCompatible)
-      : block(block), costs(cores, lxBytes), force(force),
+      : block(block), costs(cores, lxBytes), cores(cores), force(force),
         superdscCompatible(superdscCompatible) {}
 
   /// Tiles what hints ask for.
@@ -56,6 +57,7 @@ public:
     return success();
   }
 
+  /// Tiles what saves time, and what cores cannot address otherwise.
   void run() {
     SmallVector<SpyreOpInterface> large;
     for (Operation &op : block) {
@@ -103,13 +105,28 @@ public:
       grouped.insert(group.begin(), group.end());
       tilings.push_back({std::move(group), std::move(*tiling)});
     }
+    size_t numSaving = tilings.size();
+    for (Operation &op : block)
+      if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+          spyreOp && !grouped.contains(&op) && !whole.contains(&op))
+        if (std::optional<Tiling> tiling =
+                cutForSpans(spyreOp, cores, superdscCompatible, spec)) {
+          OpGroup group;
+          group.insert(&op);
+          tilings.push_back({std::move(group), std::move(*tiling)});
+        }
     for (size_t number = numHinted; number < tilings.size(); ++number) {
       auto &[group, tiling] = tilings[number];
-      explain(group, tiling,
-              llvm::formatv("saves {0} bytes of traffic, {1:e2} s",
-                            static_cast<int64_t>(tiling.savedBytes),
-                            tiling.savedSeconds)
-                  .str());
+      explain(
+          group, tiling,
+          number < numSaving
+              ? llvm::formatv("saves {0} bytes of traffic, {1:e2} s",
+                              static_cast<int64_t>(tiling.savedBytes),
+                              tiling.savedSeconds)
+                    .str()
+              : llvm::formatv("a core addresses up to {0} bytes of a tensor",
+                              spec.maxSpanBytes)
+                    .str());
       for (TileLevel &level : tiling.levels)
         level.scope = nextScope++;
       build(group, tiling.levels);
@@ -222,6 +239,11 @@ private:
       reason = "no tiles save time";
       if (superdscCompatible && findPartialRestickify(group, tiling.levels))
         return;
+      if (!keepsSpansSmall(group, tiling.levels, cores, superdscCompatible,
+                           spec)) {
+        reason = "cores cannot address what they need of its tensors";
+        return;
+      }
       costs.evaluate(group, tiling);
       if ((force || tiling.savedSeconds > 0) &&
           (!best || tiling.savedSeconds > best->savedSeconds))
@@ -368,7 +390,9 @@ private:
 
   Block &block;
   TilingCosts costs;
+  int64_t cores;
   bool force, superdscCompatible;
+  ::spyre::DeviceSpec spec;
   /// Operations that hints keep out of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
   /// Larger than those of all hints.

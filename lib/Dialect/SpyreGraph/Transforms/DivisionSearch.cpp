@@ -3,8 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "DivisionSearch.h"
-#include "ReferenceDivision.h"
 #include "Reshard.h"
+#include "Spans.h"
 #include "Spyre/Device/CostModel.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
@@ -198,19 +198,12 @@ void DivisionSearch::keepIf(function_ref<bool(unsigned)> isKept) {
 /// Drops candidates under which a core touches too wide a span of an operand
 /// in device memory, if others do not.
 void DivisionSearch::keepSmallSpans() {
-  if (llvm::none_of(op->getOperands(), [&](Value operand) {
-        auto type = cast<ShapedType>(operand.getType());
-        LayoutAttrInterface layout = getLayout(type);
-        return layout &&
-               layout.getSizeInBytes(type.getShape()) > spec.maxSpanBytes;
-      }))
+  OperandSpans spans(op, spec);
+  if (!spans.isAnyLimited())
     return;
-  llvm::SmallBitVector fits(result.candidates.size(), true);
+  llvm::SmallBitVector fits(result.candidates.size());
   for (unsigned number = 0; number < result.candidates.size(); ++number)
-    for (unsigned operand = 0; operand < result.numOperands; ++operand)
-      if (getSpanInBytes(op, operand, result.candidates[number].chunks) >
-          spec.maxSpanBytes)
-        fits.reset(number);
+    fits[number] = spans.fit(result.candidates[number].chunks);
   if (fits.any())
     keepIf([&](unsigned number) { return fits.test(number); });
 }

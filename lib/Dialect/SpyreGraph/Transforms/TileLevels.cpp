@@ -122,8 +122,8 @@ namespace {
 /// Follows one tiled dimension through a group.
 class LevelFinder {
 public:
-  LevelFinder(const OpGroup &group, std::string &reason)
-      : group(group), reason(reason) {}
+  LevelFinder(const OpGroup &group, std::string &reason, bool mayUpdate)
+      : group(group), reason(reason), mayUpdate(mayUpdate) {}
 
   std::optional<TileLevel> run(ArrayRef<TileSeed> seeds) {
     TileSeed first = seeds.front();
@@ -303,7 +303,9 @@ private:
         continue;
       }
       if (op.isDpsInit(&operand)) {
-        if (!value.getDefiningOp<tensor::EmptyOp>() || dim < 0) {
+        bool isNew = value.getDefiningOp<tensor::EmptyOp>();
+        bool isUpdate = mayUpdate && value.getDefiningOp<SpyreOpInterface>();
+        if (!(isNew || isUpdate) || dim < 0) {
           fail(op, "updates a tensor");
           return false;
         }
@@ -380,6 +382,7 @@ private:
 
   const OpGroup &group;
   std::string &reason;
+  bool mayUpdate;
   TileLevel level;
   SmallVector<Operation *> pending;
 };
@@ -387,8 +390,9 @@ private:
 
 std::optional<TileLevel> spyre_graph::getTileLevel(const OpGroup &group,
                                                    ArrayRef<TileSeed> seeds,
-                                                   std::string &reason) {
-  return LevelFinder(group, reason).run(seeds);
+                                                   std::string &reason,
+                                                   bool mayUpdate) {
+  return LevelFinder(group, reason, mayUpdate).run(seeds);
 }
 
 SmallVector<int64_t> spyre_graph::getTiledDims(OpOperand &operand,

@@ -79,10 +79,12 @@ struct TileSeed {
 
 /// The level that cuts the loop dimensions `seeds`, followed through the
 /// tensors that `group` hands on, or nothing if some operation cannot be cut
-/// accordingly. `reason` then says which and why.
+/// accordingly. `reason` then says which and why. With `mayUpdate` an operation
+/// may write a part of another's result, of which its tiles are tiles then.
 std::optional<TileLevel> getTileLevel(const OpGroup &group,
                                       ArrayRef<TileSeed> seeds,
-                                      std::string &reason);
+                                      std::string &reason,
+                                      bool mayUpdate = false);
 
 /// The tensor dimension that each level cuts of an operand, or -1.
 SmallVector<int64_t> getTiledDims(OpOperand &operand,

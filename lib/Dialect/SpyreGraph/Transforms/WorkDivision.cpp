@@ -4,6 +4,7 @@
 
 #include "DivisionSearch.h"
 #include "ReferenceDivision.h"
+#include "Spans.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -102,8 +103,10 @@ private:
         op->getName().getAsOpaquePointer(),
         op->getPropertiesAsAttribute().getAsOpaquePointer(),
         DivisionSearch::isInLoop(op) ? this : nullptr};
-    for (Type type : op->getOperandTypes())
-      key.push_back(type.getAsOpaquePointer());
+    for (Value operand : op->getOperands()) {
+      key.push_back(operand.getType().getAsOpaquePointer());
+      key.push_back(getWholeType(operand).getAsOpaquePointer());
+    }
     std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
     if (!divisions) {
       DivisionSearch search(op, cores, onlyEven, spec, numbers);

@@ -162,6 +162,11 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     are rescaled. Attention over many keys then never has all scores of a row.
     SuperDSC has no such loops.
 
+    An operation that no division over the cores makes small enough for each to
+    address its parts of all tensors (256 MiB per core and tensor) is cut alone,
+    into the fewest tiles with which one does. It may also write a part of
+    another's result.
+
     Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
     hint a loop, before any group is chosen. Those that reduce the dimension and
     cannot accumulate run on the whole, outside the loops; a remark says why.

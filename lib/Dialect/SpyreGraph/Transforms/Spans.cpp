@@ -1,0 +1,250 @@
+//===- Spans.cpp - How much of a tensor one core addresses ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spans.h"
+#include "Access.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+ShapedType spyre_graph::getWholeType(Value value) {
+  while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>()) {
+    if (slice.getSourceType().getRank() != slice.getType().getRank())
+      break;
+    value = slice.getSource();
+  }
+  return cast<ShapedType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+OperandSpans::OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec)
+    : kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
+      isCombined(isCombinedAcrossCores(op.getCombiner())),
+      maxSpanBytes(spec.maxSpanBytes) {
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  for (unsigned dim = 0; dim < kinds.size(); ++dim)
+    isWritten.push_back(maps.back().isFunctionOfDim(dim));
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  for (OpOperand &use : op->getOpOperands()) {
+    ShapedType type = getWholeType(use.get());
+    LayoutAttrInterface layout = getLayout(type);
+    if (!layout || layout.getSizeInBytes(type.getShape()) <= maxSpanBytes)
+      continue;
+    AffineMap map = maps[use.getOperandNumber()];
+    SmallVector<AffineExpr> results(map.getResults());
+    int64_t indirectExtent = 1;
+    if (indirect && indirect->operand == use.getOperandNumber()) {
+      results[indirect->dim] =
+          getAffineDimExpr(extents.size(), op->getContext());
+      indirectExtent = type.getDimSize(indirect->dim);
+    }
+    map = AffineMap::get(extents.size() + 1, 0, results, op->getContext());
+    SmallVector<int64_t> ranges(extents);
+    ranges.push_back(indirectExtent);
+    AffineMap device = simplifyWithRanges(
+        layout.getDeviceMap(type.getShape(), op->getContext()).compose(map),
+        ranges);
+    SmallVector<int64_t> sizes = layout.getDeviceSize(type.getShape());
+    operands.push_back(
+        {&use, SmallVector<AffineExpr>(device.getResults().drop_back()),
+         SmallVector<int64_t>(ArrayRef(sizes).drop_back()),
+         layout.getSizeInBytes(type.getShape()), indirectExtent});
+  }
+}
+
+void OperandSpans::keepOnly(function_ref<bool(OpOperand &)> counts) {
+  llvm::erase_if(operands,
+                 [&](Operand &operand) { return !counts(*operand.use); });
+}
+
+bool OperandSpans::fit(ArrayRef<int64_t> chunks) const {
+  SmallVector<int64_t> ranges(chunks);
+  ranges.push_back(1);
+  return llvm::all_of(operands, [&](const Operand &operand) {
+    ranges.back() = operand.indirectExtent;
+    int64_t innerBytes = operand.sizeInBytes;
+    for (auto [coordinate, size] :
+         llvm::zip_equal(operand.coordinates, operand.sizes)) {
+      innerBytes /= size;
+      auto [low, high] = getRange(coordinate, ranges);
+      if (high > low)
+        return (high - low + 1) <= maxSpanBytes / innerBytes;
+    }
+    return true;
+  });
+}
+
+bool OperandSpans::canFit(ArrayRef<int64_t> extents, Cores cores) const {
+  if (!isAnyLimited() || llvm::is_contained(extents, 0))
+    return true;
+  SmallVector<int64_t> chunks(extents);
+  bool canSplitReduction = !cores.onlyEven && !cores.isInLoop && isCombined;
+  return canFitFrom(0, extents, cores, cores.number, canSplitReduction, chunks);
+}
+
+/// Tries the numbers of slices of loop dimension `dim` and those after it, as
+/// DivisionSearch::enumerate().
+bool OperandSpans::canFitFrom(unsigned dim, ArrayRef<int64_t> extents,
+                              Cores cores, int64_t coresLeft,
+                              bool canSplitReduction,
+                              SmallVectorImpl<int64_t> &chunks) const {
+  if (dim == extents.size())
+    return fit(chunks);
+  chunks[dim] = extents[dim];
+  if (canFitFrom(dim + 1, extents, cores, coresLeft, canSplitReduction, chunks))
+    return true;
+  bool isParallel = kinds[dim] == utils::IteratorType::parallel;
+  if (isParallel ? !isWritten[dim] : !canSplitReduction)
+    return false;
+  int64_t units = llvm::divideCeilSigned(extents[dim], granularity[dim]);
+  int64_t previous = 1;
+  for (int64_t wanted = 2; wanted <= std::min(units, coresLeft); ++wanted) {
+    int64_t unitsPerSlice = llvm::divideCeilSigned(units, wanted);
+    int64_t splits = llvm::divideCeilSigned(units, unitsPerSlice);
+    if (splits == previous ||
+        (cores.onlyEven && splits * unitsPerSlice != units))
+      continue;
+    previous = splits;
+    chunks[dim] = unitsPerSlice * granularity[dim];
+    if (canFitFrom(dim + 1, extents, cores, coresLeft / splits,
+                   canSplitReduction && isParallel, chunks))
+      return true;
+  }
+  chunks[dim] = extents[dim];
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Tiles
+//===----------------------------------------------------------------------===//
+
+bool spyre_graph::keepsSpansSmall(const OpGroup &group,
+                                  ArrayRef<TileLevel> levels, int64_t cores,
+                                  bool superdscCompatible,
+                                  const ::spyre::DeviceSpec &spec) {
+  return llvm::all_of(group, [&](Operation *operation) {
+    auto op = cast<SpyreOpInterface>(operation);
+    OperandSpans spans(op, spec);
+    // What the loops hand on is in buffers of one tile.
+    spans.keepOnly([&](OpOperand &use) {
+      if (op.isDpsInit(&use))
+        return llvm::none_of(op->getUsers(), [&](Operation *user) {
+          return group.contains(user);
+        });
+      Operation *producer = use.get().getDefiningOp();
+      return !producer || !group.contains(producer);
+    });
+    return spans.canFit(getTileExtents(op, levels),
+                        {cores, superdscCompatible, isTiled(op, levels)});
+  });
+}
+
+namespace {
+/// Looks for the fewest tiles of one operation.
+class SpanCutter {
+public:
+  SpanCutter(SpyreOpInterface op, int64_t cores, bool superdscCompatible,
+             const ::spyre::DeviceSpec &spec)
+      : op(op), cores({cores, superdscCompatible, /*isInLoop=*/true}),
+        spans(op, spec) {
+    group.insert(op);
+  }
+
+  std::optional<Tiling> run() {
+    if (!spans.isAnyLimited() ||
+        spans.canFit(op.getLoopExtents(),
+                     {cores.number, cores.onlyEven, /*isInLoop=*/false}))
+      return std::nullopt;
+    std::vector<std::vector<TileLevel>> nests = getNests();
+    for (int64_t numTiles = 2; numTiles <= kMaxTiles; numTiles *= 2)
+      for (std::vector<TileLevel> &nest : nests) {
+        if (nest.size() == 1) {
+          if (setTiles(nest, {numTiles}) && fits(nest))
+            return Tiling{nest};
+          continue;
+        }
+        for (int64_t outer = 2; outer < numTiles; outer *= 2)
+          if (setTiles(nest, {outer, numTiles / outer}) && fits(nest))
+            return Tiling{nest};
+      }
+    return std::nullopt;
+  }
+
+private:
+  /// Single loops, then pairs, that could be enough.
+  std::vector<std::vector<TileLevel>> getNests() {
+    std::vector<TileLevel> levels, reducing;
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      std::string reason;
+      if (extents[dim] <= 1)
+        continue;
+      std::optional<TileLevel> level =
+          getTileLevel(group, TileSeed{op, dim}, reason, /*mayUpdate=*/true);
+      if (level)
+        (level->reduced.empty() ? levels : reducing)
+            .push_back(std::move(*level));
+    }
+    // Sums keep their order where they can. SuperDSC has no loops that
+    // accumulate.
+    if (!cores.onlyEven)
+      llvm::append_range(levels, reducing);
+    std::vector<std::vector<TileLevel>> nests;
+    auto add = [&](std::vector<TileLevel> nest) {
+      SmallVector<int64_t> most = llvm::map_to_vector(
+          nest, [](const TileLevel &level) { return getMostTiles(level); });
+      if (setTiles(nest, most) && fits(nest))
+        nests.push_back(std::move(nest));
+    };
+    for (const TileLevel &level : levels)
+      add({level});
+    for (const TileLevel &outer : levels)
+      for (const TileLevel &inner : levels)
+        // Only the innermost level accumulates.
+        if (outer.reduced.empty() &&
+            outer.loopDims.lookup(op) != inner.loopDims.lookup(op))
+          add({outer, inner});
+    return nests;
+  }
+
+  static int64_t getMostTiles(const TileLevel &level) {
+    return std::min(llvm::divideCeilSigned(level.extent, level.granularity),
+                    kMaxTiles);
+  }
+
+  /// Whether all levels can be cut into about so many tiles.
+  static bool setTiles(std::vector<TileLevel> &nest, ArrayRef<int64_t> counts) {
+    for (auto [level, count] : llvm::zip_equal(nest, counts)) {
+      int64_t units = llvm::divideCeilSigned(level.extent, level.granularity);
+      if (count < 2 || count > units)
+        return false;
+      level.tile = llvm::divideCeilSigned(units, count) * level.granularity;
+    }
+    return true;
+  }
+
+  bool fits(ArrayRef<TileLevel> nest) const {
+    return !(cores.onlyEven && findPartialRestickify(group, nest)) &&
+           spans.canFit(getTileExtents(op, nest), cores);
+  }
+
+  SpyreOpInterface op;
+  OpGroup group;
+  OperandSpans::Cores cores;
+  OperandSpans spans;
+};
+} // namespace
+
+std::optional<Tiling>
+spyre_graph::cutForSpans(SpyreOpInterface op, int64_t cores,
+                         bool superdscCompatible,
+                         const ::spyre::DeviceSpec &spec) {
+  return SpanCutter(op, cores, superdscCompatible, spec).run();
+}
