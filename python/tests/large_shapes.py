@@ -1,0 +1,741 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles and predicts graphs on very large tensors, without running them.
+
+Each case is a process of its own: one that ends by a signal is a failure of that
+case. A case is compiled by ``torch.compile`` and its programs are predicted by
+``spyre-run --predict-only``. Work and traffic of the report are compared with what
+this file computes from the shapes alone, in Python's integers.
+
+    python large_shapes.py [--list] [--plans] [PATTERN ...]
+
+runs the cases whose names have one of the patterns in them (without one, all) and
+prints a line for each. ``--plans`` also plans each graph as the reference does and for
+SuperDSC.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+import torch_spyre
+from torch_spyre import _C, _cache, compile_backend
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
+
+f16, bf16, f32 = torch.float16, torch.bfloat16, torch.float32
+STICK_BYTES = 128
+#: Seconds for one tool.
+TIMEOUT = 300
+#: Far above what they take, for busy machines.
+MOST_PASS_SECONDS, MOST_MEBIBYTES = 10, 2048
+#: Bytes of an element on the device, spec/layouts.md: 16-bit floats and bool are
+#: DL16, int64 is int32.
+DEVICE_BYTES = {
+    f16: 2,
+    bf16: 2,
+    torch.bool: 2,
+    f32: 4,
+    torch.int32: 4,
+    torch.int64: 4,
+}
+
+
+#: Refused at the user's line, because a core addresses 256 MiB of a tensor
+#: (spec/hardware.md, "addressable span"), and what it needs at once lies farther
+#: apart. What can be cut into tiles is not among them.
+LIMIT = "bytes of device memory per core, of which 268435456 can be addressed"
+LIMITED = {
+    # K, outermost in y, is one stick of x.
+    "matmul batch 2^20",
+    "matmul transposed left",
+    # A stick of the result is 64 planes of x.
+    "move permute 4-d stick",
+    # Parts that begin inside a stick, and rows that go on in the next row.
+    "move cat 1",
+    "move cat 1-d",
+    "move pad",
+    "move flatten",
+    "move reshape odd",
+    # Any row of the table may be asked for.
+    "move embedding",
+    "move embedding odd",
+    # A scan is cut by no tiles.
+    "reduce cumsum 1",
+}
+
+
+def device_bytes(shape: tuple[int, ...], dtype: torch.dtype = f16) -> int:
+    """Bytes of a contiguous tensor in the default layout: its last dimension is
+    padded to whole sticks.
+    """
+    per_stick = STICK_BYTES // DEVICE_BYTES[dtype]
+    *outer, last = shape or (1,)
+    return prod(outer) * -(-last // per_stick) * STICK_BYTES
+
+
+@dataclass
+class Case:
+    """A function, its arguments, and what follows from their shapes."""
+
+    name: str
+    function: Callable[..., torch.Tensor]
+    arguments: list[tuple[tuple[int, ...], torch.dtype]]
+    result: tuple[int, ...]
+    macs: int = 0
+    result_dtype: torch.dtype = f16
+    #: Bytes of each argument that must be read at least; None: all of it.
+    least_read: list[int | None] | None = None
+    #: Whether each argument is read exactly once, and the result written once.
+    once: bool = False
+
+
+# --- cases ---
+
+
+def matmul(name: str, a: tuple[int, ...], b: tuple[int, ...], **more: Any) -> Case:
+    batch = torch.broadcast_shapes(a[:-2], b[:-2])
+    result = (*batch, a[-2], b[-1])
+    macs = prod(result) * a[-1]
+    return Case(
+        f"matmul {name}", torch.matmul, [(a, f16), (b, f16)], result, macs, **more
+    )
+
+
+def pointwise(
+    name: str, function: Callable, shapes: list, dtype: torch.dtype = f16, **more: Any
+) -> Case:
+    result = tuple(torch.broadcast_shapes(*shapes))
+    more.setdefault("result_dtype", dtype)
+    # What is broadcast may be read again; a column may become dense.
+    more.setdefault("once", result[-1] > 1 and all(s == result for s in shapes))
+    arguments = [(s, dtype) for s in shapes]
+    return Case(f"pointwise {name}", function, arguments, result, **more)
+
+
+def reduction(
+    name: str,
+    function: Callable,
+    shape: tuple[int, ...],
+    dims: int | list[int],
+    dtype: torch.dtype = f16,
+    **more: Any,
+) -> Case:
+    dims = [dims] if isinstance(dims, int) else dims
+    kept = tuple(s for d, s in enumerate(shape) if d not in dims)
+    more.setdefault("result_dtype", dtype)
+    return Case(f"reduce {name}", function, [(shape, dtype)], kept, **more)
+
+
+def attention(
+    name: str,
+    q: tuple[int, int, int, int],
+    kv: tuple[int, int, int, int],
+    causal: bool = False,
+    masked: bool = False,
+) -> Case:
+    b, h, s, d = q
+    t = kv[2]
+
+    def function(q, k, v, mask=None):
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, is_causal=causal, enable_gqa=kv[1] != h
+        )
+
+    arguments = [(q, f16), (kv, f16), (kv, f16)]
+    if masked:
+        arguments.append(((s, t), f16))
+    return Case(f"attention {name}", function, arguments, q, macs=2 * b * h * s * t * d)
+
+
+def make_matmuls() -> list[Case]:
+    return [
+        # The shape of the report: 2^40 multiply-accumulates.
+        matmul("batched 2x2", (2, 2, 2048, 2048), (2, 2, 2048, 65536)),
+        matmul("cube 2^33", (2048, 2048), (2048, 2048)),
+        matmul("wide 2^36", (2048, 4096), (4096, 8192)),
+        matmul("primes", (2039, 4099), (4099, 2053)),
+        matmul("all odd", (4097, 2049), (2049, 1025)),
+        matmul("one row", (1, 32768), (32768, 65536)),
+        matmul("one row, primes", (1, 32749), (32749, 65537)),
+        matmul("three rows", (3, 65537), (65537, 16411)),
+        matmul("one column", (65537, 32749), (32749, 1)),
+        matmul("dot 2^25", (1, 1 << 25), (1 << 25, 1)),
+        matmul("long K", (63, (1 << 21) + 7), ((1 << 21) + 7, 65)),
+        matmul("long K, one result", (7, (1 << 24) + 1), ((1 << 24) + 1, 5)),
+        matmul("long M", ((1 << 24) + 3, 65), (65, 63)),
+        matmul("long N", (5, 127), (127, (1 << 24) + 9)),
+        matmul("inner 3", (65537, 3), (3, 32771)),
+        matmul("inner 2", (65537, 2), (2, 32771)),
+        matmul("batch 2^20", (1 << 20, 16, 16), (1 << 20, 16, 16)),
+        matmul("batch of primes", (1009, 127, 131), (1009, 131, 257)),
+        matmul("batch shared right", (64, 1023, 513), (513, 1025)),
+        matmul("batch shared left", (1, 1023, 513), (64, 513, 1025)),
+        matmul("batch broadcast both", (8, 1, 1023, 513), (1, 8, 513, 1025)),
+        matmul("batch of matrices", (4, 16, 2048, 128), (4, 16, 128, 2048)),
+        matmul("batched, K spans", (2, 2, 1024, 4096), (2, 2, 4096, 32768)),
+        matmul("batched, odd K", (3, 5, 513, 2047), (3, 5, 2047, 4099)),
+        matmul("batched, wide", (2, 4, 128, 1024), (2, 4, 1024, 262144)),
+        matmul("batched, prime batch", (7, 257, 4099), (7, 4099, 32771)),
+        matmul("batched, tall", (2, 2, 65536, 2048), (2, 2, 2048, 1024)),
+        matmul("batched, 3-d", (3, 2048, 2048), (3, 2048, 65536)),
+        matmul("vector", (1 << 15, 1 << 16), ((1 << 16), 1)),
+        Case(
+            "matmul transposed right",
+            lambda a, b: a @ b.mT,
+            [((2, 2, 2048, 2048), f16), ((2, 2, 65536, 2048), f16)],
+            (2, 2, 2048, 65536),
+            macs=4 * 2048 * 65536 * 2048,
+        ),
+        Case(
+            "matmul transposed left",
+            lambda a, b: a.mT @ b,
+            [((2, 2, 2048, 2049), f16), ((2, 2, 2048, 65536), f16)],
+            (2, 2, 2049, 65536),
+            macs=4 * 2049 * 65536 * 2048,
+        ),
+        Case(
+            "matmul linear with bias",
+            F.linear,
+            [((8, 512, 4096), f16), ((16384, 4096), f16), ((16384,), f16)],
+            (8, 512, 16384),
+            macs=8 * 512 * 4096 * 16384,
+        ),
+        Case(
+            "matmul addmm",
+            torch.addmm,
+            [((4099,), f16), ((1031, 16411), f16), ((16411, 4099), f16)],
+            (1031, 4099),
+            macs=1031 * 16411 * 4099,
+        ),
+        Case(
+            "matmul chain",
+            lambda x, a, b: torch.relu(x @ a) @ b,
+            [((2048, 2048), f16), ((2048, 65536), f16), ((65536, 2048), f16)],
+            (2048, 2048),
+            macs=2 * 2048 * 2048 * 65536,
+        ),
+    ]
+
+
+def make_pointwise() -> list[Case]:
+    def add(x, y):
+        return x + y
+
+    big = 1 << 31
+    return [
+        pointwise("1-d 2^31", torch.exp, [(big,)]),
+        pointwise("1-d 2^31 + 5", torch.exp, [(big + 5,)]),
+        pointwise("1-d 2^32 - 1", torch.neg, [(2 * big - 1,)]),
+        pointwise("1-d 2^32 + 63", torch.neg, [(2 * big + 63,)]),
+        pointwise("1-d prime", torch.neg, [(2147483659,)]),
+        pointwise("2-d add", add, [(65536, 65537), (65536, 65537)]),
+        pointwise("2-d odd", add, [(46349, 46351), (46349, 46351)]),
+        pointwise("two rows of 2^30", torch.exp, [(2, 1 << 30)]),
+        pointwise("2^25 rows of one", torch.exp, [((1 << 25) + 1, 1)]),
+        pointwise("2^25 rows of 65", torch.exp, [((1 << 24) + 1, 65)]),
+        pointwise("broadcast a row", add, [(65537, 32771), (32771,)]),
+        pointwise("broadcast a column", add, [(65537, 32771), (65537, 1)]),
+        pointwise("outer sum", add, [(65537, 1), (1, 32771)]),
+        pointwise("4-d", add, [(7, 31, 1009, 10007), (7, 1, 1009, 10007)]),
+        pointwise("fp32 2^31", torch.exp, [(32768, 65536)], f32),
+        pointwise("int32 2^31", add, [(46349, 46351), (46349, 46351)], torch.int32),
+        pointwise("int64 2^31", add, [(big + 3,), (big + 3,)], torch.int64),
+        pointwise("bool 2^31", lambda x: x > 0, [(big + 3,)], result_dtype=torch.bool),
+        pointwise("cast", lambda x: x.float(), [(big + 65,)], result_dtype=f32),
+        pointwise("where", lambda x, y: torch.where(x > y, x, y), [(65537, 32771)] * 2),
+        pointwise(
+            "chain", lambda x, y: torch.sigmoid(x * y + 1) - x, [(65537, 32771)] * 2
+        ),
+    ]
+
+
+def make_reductions() -> list[Case]:
+    wide, tall = (33, (1 << 26) + 7), ((1 << 26) + 7, 33)
+    square = (46349, 46351)
+    cases = []
+    for label, shape in (("square", square), ("wide", wide), ("tall", tall)):
+        for dim in (0, 1):
+            cases += [
+                reduction(f"sum {label} {dim}", lambda x, d=dim: x.sum(d), shape, dim),
+                reduction(
+                    f"amax {label} {dim}", lambda x, d=dim: x.amax(d), shape, dim
+                ),
+            ]
+    big = (1 << 31) + 3
+    return cases + [
+        reduction("sum 1-d 2^31", lambda x: x.sum(), (big,), 0),
+        reduction("sum of all", lambda x: x.sum(), square, [0, 1]),
+        reduction("amax 1-d 2^31", lambda x: x.amax(), (big,), 0),
+        reduction(
+            "argmax 1",
+            lambda x: x.argmax(1),
+            square,
+            1,
+            result_dtype=torch.int64,
+        ),
+        reduction(
+            "argmax 1-d",
+            lambda x: x.argmax(0),
+            (big,),
+            0,
+            result_dtype=torch.int64,
+        ),
+        reduction("mean 0", lambda x: x.mean(0), square, 0),
+        reduction("mean middle", lambda x: x.mean(1), (129, 16411, 1031), 1),
+        reduction("prod", lambda x: x.prod(1), (65537, 32771), 1),
+        reduction("any", lambda x: x.any(0), square, 0, torch.bool),
+        reduction("fp32 sum", lambda x: x.sum(1), (32771, 65537), 1, f32),
+        reduction("sum 0 and 2", lambda x: x.sum((0, 2)), (129, 16411, 1031), [0, 2]),
+        Case(
+            "reduce cumsum 1",
+            lambda x: x.cumsum(1),
+            [((65537, 32771), f16)],
+            (65537, 32771),
+        ),
+        Case(
+            "reduce var 1",
+            lambda x: x.var(1),
+            [((65537, 32771), f16)],
+            (65537,),
+        ),
+    ]
+
+
+def make_normalizations() -> list[Case]:
+    cases = []
+    for label, shape in (
+        ("square", (46349, 46351)),
+        ("long rows", (31, (1 << 26) + 7)),
+        ("short rows", ((1 << 24) + 1, 65)),
+    ):
+        for dim in (0, 1):
+            cases.append(
+                Case(
+                    f"softmax {label} {dim}",
+                    lambda x, d=dim: torch.softmax(x, d),
+                    [(shape, f16)],
+                    shape,
+                )
+            )
+    rows = (65537, 32771)
+    vectors = [((32771,), f16)] * 2
+    return cases + [
+        Case("softmax 1-d", lambda x: x.softmax(0), [((1 << 31,), f16)], (1 << 31,)),
+        Case(
+            "softmax log",
+            lambda x: x.log_softmax(1),
+            [(rows, f16)],
+            rows,
+        ),
+        Case(
+            "norm layer",
+            lambda x, w, b: F.layer_norm(x, x.shape[1:], w, b),
+            [(rows, f16), *vectors],
+            rows,
+        ),
+        Case(
+            "norm layer 3-d",
+            lambda x: F.layer_norm(x, x.shape[1:]),
+            [((1021, 2047, 1031), f16)],
+            (1021, 2047, 1031),
+        ),
+        Case(
+            "norm rms",
+            lambda x, w: F.rms_norm(x, x.shape[1:], w),
+            [(rows, f16), vectors[0]],
+            rows,
+        ),
+    ]
+
+
+def make_attentions() -> list[Case]:
+    return [
+        attention("2^36", (1, 8, 8192, 64), (1, 8, 8192, 64)),
+        attention("causal", (2, 4, 8192, 64), (2, 4, 8192, 64), causal=True),
+        attention("prime keys", (1, 7, 4099, 64), (1, 7, 8209, 64)),
+        attention("grouped", (1, 32, 4096, 128), (1, 4, 4096, 128)),
+        attention("masked", (1, 8, 4097, 64), (1, 8, 4097, 64), masked=True),
+        attention("one query", (64, 32, 1, 128), (64, 32, 8191, 128)),
+        attention("long keys", (1, 1, 33, 64), (1, 1, (1 << 20) + 1, 64)),
+    ]
+
+
+def make_movements() -> list[Case]:
+    rows = (65537, 32771)
+    big = 1 << 31
+
+    def once(name, function, arguments, result, **more):
+        arguments = [a if isinstance(a[0], tuple) else (a, f16) for a in arguments]
+        return Case(f"move {name}", function, arguments, result, **more)
+
+    return [
+        once("transpose", lambda x: x.t().contiguous(), [rows], rows[::-1]),
+        once(
+            "transpose long",
+            lambda x: x.t().contiguous(),
+            [(65, big >> 6)],
+            (big >> 6, 65),
+        ),
+        once(
+            "permute 4-d",
+            lambda x: x.permute(0, 2, 1, 3).contiguous(),
+            [(33, 1021, 65, 1031)],
+            (33, 65, 1021, 1031),
+        ),
+        once(
+            "permute 4-d stick",
+            lambda x: x.permute(3, 0, 2, 1).contiguous(),
+            [(33, 1021, 65, 1031)],
+            (1031, 33, 65, 1021),
+        ),
+        once("add transposed", lambda x, y: x + y.t(), [rows, rows[::-1]], rows),
+        once("cat 0", lambda x, y: torch.cat([x, y]), [rows, rows], (131074, 32771)),
+        once("cat 1", lambda x, y: torch.cat([x, y], 1), [rows, rows], (65537, 65542)),
+        once(
+            "cat 1-d",
+            lambda x, y: torch.cat([x, y]),
+            [(big + 5,), (big - 5,)],
+            (2 * big,),
+        ),
+        once("stack", lambda x, y: torch.stack([x, y]), [rows, rows], (2, *rows)),
+        once(
+            "flatten",
+            lambda x: x.reshape(-1).neg(),
+            [(65536, 65536)],
+            (1 << 32,),
+        ),
+        once(
+            "reshape",
+            lambda x: x.view(65536, 65536) * 2,
+            [(1 << 32,)],
+            (65536, 65536),
+        ),
+        once(
+            "reshape odd",
+            lambda x: x.reshape(32771, 65537).neg(),
+            [rows],
+            (32771, 65537),
+        ),
+        once(
+            "slice behind 2^32",
+            lambda x: x[(1 << 32) :].exp(),
+            [((1 << 32) + (1 << 31),)],
+            (1 << 31,),
+            least_read=[1 << 32],
+        ),
+        once(
+            "slice at an odd place",
+            lambda x: x[big + 3 :].exp(),
+            [(2 * big + 77,)],
+            (big + 74,),
+            least_read=[2 * (big + 74)],
+        ),
+        once(
+            "slice of columns",
+            lambda x: x[:, 1:32769].neg(),
+            [(65537, 32771)],
+            (65537, 32768),
+            least_read=[65537 * 32768 * 2],
+        ),
+        once(
+            "expand",
+            lambda x: x.expand(65537, 32771).contiguous(),
+            [(1, 32771)],
+            (65537, 32771),
+        ),
+        once("flip", lambda x: x.flip(0), [rows], rows),
+        once("repeat", lambda x: x.repeat(4099, 1), [(129, 4099)], (528771, 4099)),
+        once("pad", lambda x: F.pad(x, (1, 2, 3, 4)), [rows], (65544, 32774)),
+        once("roll", lambda x: x.roll(5, 0), [rows], rows),
+        once("triu", lambda x: x.triu(), [rows], rows, least_read=[0]),
+        once(
+            "embedding",
+            lambda i, w: F.embedding(i, w),
+            [((1 << 20,), torch.int64), ((1 << 24, 128), f16)],
+            (1 << 20, 128),
+            least_read=[None, 0],
+        ),
+        once(
+            "embedding odd",
+            lambda i, w: F.embedding(i, w),
+            [((129, 16411), torch.int64), ((2097169, 1031), f16)],
+            (129, 16411, 1031),
+            least_read=[None, 0],
+        ),
+        once(
+            "index select",
+            lambda x, i: x.index_select(0, i),
+            [rows, ((65539,), torch.int64)],
+            (65539, 32771),
+            least_read=[0, None],
+        ),
+        once(
+            "index select columns",
+            lambda x, i: x.index_select(1, i),
+            [rows, ((32771,), torch.int64)],
+            rows,
+            least_read=[0, None],
+        ),
+        once("full", lambda x: torch.full_like(x, 3.0), [rows], rows, least_read=[0]),
+        once(
+            "arange",
+            lambda x: torch.arange(big - 5, device="spyre") + x,
+            [((1,), torch.int64)],
+            (big - 5,),
+            result_dtype=torch.int64,
+        ),
+    ]
+
+
+def make_cases() -> dict[str, Case]:
+    made = [
+        *make_matmuls(),
+        *make_pointwise(),
+        *make_reductions(),
+        *make_normalizations(),
+        *make_attentions(),
+        *make_movements(),
+    ]
+    cases = {case.name: case for case in made}
+    assert len(cases) == len(made), "two cases have one name"
+    assert set(cases) >= LIMITED, "a case that is listed as refused is not there"
+    return cases
+
+
+# --- one case, in its own process ---
+
+
+class Programs:
+    """What one function compiled to; nothing of it runs."""
+
+    def __init__(self) -> None:
+        self.graphs: list[Any] = []
+        self.imports: list[str] = []
+        self.shapes: list[tuple[int, ...]] = []
+
+    def record(self, builder: Any, options: dict[str, Any]) -> Any:
+        self.imports.append(builder.print())
+        graph = _C.compile_graph(builder, options)
+        self.graphs.append(graph)
+        return graph
+
+
+class Refused(Exception):
+    """The compiler's error for a graph."""
+
+
+def refuse(step: Any, reason: str) -> Any:
+    """In place of the operators one by one, which would run."""
+    raise Refused(reason)
+
+
+def compile_case(case: Case) -> Programs:
+    programs = Programs()
+    compile_backend._CompiledStep._split = refuse
+    _cache.load_or_compile = programs.record
+    _C.CompiledGraph.run = lambda self, inputs, outputs, shifts=(): None
+    # Device memory takes no memory of the host until it is written.
+    arguments = [
+        torch.empty(shape, dtype=dtype, device="spyre")
+        for shape, dtype in case.arguments
+    ]
+    torch_spyre.reset_fallback_report()
+    compiled = torch.compile(case.function, backend="spyre", dynamic=False)
+    result = compiled(*arguments)
+    assert tuple(result.shape) == case.result, f"result of shape {result.shape}"
+    assert result.dtype == case.result_dtype, f"result of {result.dtype}"
+    fallbacks = torch_spyre.fallback_report()
+    assert not fallbacks, f"ran on the CPU: {fallbacks}"
+    assert programs.graphs, "nothing was compiled"
+    return programs
+
+
+def run_tool(*command: str | Path, may_refuse: bool = False) -> bool:
+    """Whether a tool took its input. May it refuse, then only for the limit."""
+    done = subprocess.run(
+        [str(c) for c in command], capture_output=True, text=True, timeout=TIMEOUT
+    )
+    if may_refuse and done.returncode == 1 and LIMIT in done.stderr:
+        return False
+    assert done.returncode == 0, (
+        f"{Path(command[0]).name} {done.returncode}: {done.stderr[:600]}"
+    )
+    return True
+
+
+def predict(graph: Any, folder: Path) -> dict[str, Any]:
+    program, report = folder / "program.mlir", folder / "report.json"
+    program.write_text(graph.print_ktir())
+    arguments = ["--arg=zeros"] * (len(graph.inputs) + len(graph.outputs))
+    run_tool(
+        TOOLS / "spyre-run", program, "--predict-only", "--json", report, *arguments
+    )
+    return json.loads(report.read_text())
+
+
+def add_up(reports: list[dict[str, Any]]) -> dict[str, int]:
+    """Totals of a case; a report's own must be the sums of its kernels'."""
+    totals = {"macs": 0, "read": 0, "written": 0, "demanded": 0}
+    for report in reports:
+        memory = report["bytes"]["device_memory"]
+        for key in ("read", "written", "demanded"):
+            kernels = [k["bytes"]["device_memory"][key] for k in report["kernels"]]
+            assert sum(kernels) == memory[key], f"{key} of the kernels: {kernels}"
+            totals[key] += memory[key]
+        for key in ("read", "written"):
+            tensors = sum(t[f"bytes_{key}"] for t in report["tensors"])
+            assert tensors == memory[key], f"{key} by tensor: {tensors}"
+        assert sum(k["pt_macs"] for k in report["kernels"]) == report["pt_macs"]
+        totals["macs"] += report["pt_macs"]
+        assert report["predicted_seconds"] > 0
+    return totals
+
+
+def check(case: Case, totals: dict[str, int]) -> None:
+    """Compares with what follows from the shapes."""
+    assert totals["macs"] == case.macs, (
+        f"{totals['macs']} multiply-accumulates, expected {case.macs}"
+    )
+    least = case.least_read or [None] * len(case.arguments)
+    read = sum(
+        device_bytes(*argument) if bytes_ is None else bytes_
+        for argument, bytes_ in zip(case.arguments, least, strict=True)
+    )
+    written = device_bytes(case.result, case.result_dtype)
+    if not case.result:
+        written = STICK_BYTES
+    assert totals["read"] >= read, f"{totals['read']} bytes read, at least {read}"
+    assert totals["demanded"] >= totals["read"]
+    # A transposed or reduced result may be stored with another stick.
+    least_written = prod(case.result) * DEVICE_BYTES[case.result_dtype]
+    assert totals["written"] >= least_written, (
+        f"{totals['written']} bytes written, at least {least_written}"
+    )
+    if case.once:
+        assert (totals["read"], totals["written"]) == (read, written), (
+            f"{totals['read']} and {totals['written']} bytes read and written, "
+            f"expected {read} and {written}"
+        )
+
+
+def plan_otherwise(programs: Programs, folder: Path) -> list[str]:
+    """Plans as the reference, and for SuperDSC; returns what they refuse.
+
+    The reference does not know of tiles when it splits, and SuperDSC has no loops
+    that accumulate and slices of one size only.
+    """
+    refused = []
+    opt, translate = TOOLS / "spyre-opt", TOOLS / "spyre-translate"
+    for text in programs.imports:
+        source, planned = folder / "import.mlir", folder / "planned.mlir"
+        source.write_text(text)
+        run_tool(opt, source, "--spyre-pipeline=verify-each", "-o", planned)
+        reference = "--spyre-pipeline=mode=reference"
+        if not run_tool(opt, source, reference, "-o", planned, may_refuse=True):
+            refused.append("reference")
+        superdsc = "--spyre-pipeline=superdsc-compatible=true to-ktir=false"
+        if not run_tool(opt, source, superdsc, "-o", planned, may_refuse=True):
+            refused.append("SuperDSC")
+            continue
+        run_tool(translate, "--to-superdsc", planned, "-o", folder / "bundle")
+    return refused
+
+
+def run_case(case: Case, plans: bool) -> str:
+    """Compiles, predicts and checks a case; says what it took."""
+    started = time.perf_counter()
+    if case.name in LIMITED:
+        try:
+            compile_case(case)
+        except Refused as error:
+            assert LIMIT in str(error), str(error)
+            return f"refused as expected, {time.perf_counter() - started:.2f} s"
+        raise AssertionError("compiles, although it is listed as refused")
+    programs = compile_case(case)
+    compiled = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="spyre-large-") as name:
+        folder = Path(name)
+        totals = add_up([predict(graph, folder) for graph in programs.graphs])
+        predicted = time.perf_counter()
+        check(case, totals)
+        refused = plan_otherwise(programs, folder) if plans else []
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    tools = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
+    passes = sum(s for g in programs.graphs for _, s in g.pass_seconds)
+    # Passes do not depend on extents, nor does memory but for the predicted steps.
+    assert passes < MOST_PASS_SECONDS, f"passes took {passes} s"
+    assert max(own, tools) < MOST_MEBIBYTES, f"took {own} and {tools} MiB"
+    return (
+        f"{totals['macs']} macs, {totals['read']} read, {totals['written']} written, "
+        f"passes {passes:.3f} s, compile {compiled - started:.2f} s, "
+        f"predict {predicted - compiled:.2f} s, {own} MiB, tools {tools} MiB"
+        + "".join(f", {plan} refuses" for plan in refused)
+    )
+
+
+def run_apart(case: Case, plans: bool) -> tuple[bool, str]:
+    """Runs a case in a child process; whether it passed, and its line."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        try:
+            text, status = run_case(case, plans), 0
+        except BaseException as error:
+            text, status = f"{type(error).__name__}: {error}", 1
+        with os.fdopen(write_end, "w") as pipe:
+            pipe.write(text)
+        os._exit(status)
+    os.close(write_end)
+    with os.fdopen(read_end) as pipe:
+        text = pipe.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status < 0:
+        text = f"ended by signal {-status} {text}"
+    return status == 0, text
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", action="store_true", help="print the names and end")
+    parser.add_argument("--plans", action="store_true", help="other pipelines as well")
+    parser.add_argument("pattern", nargs="*", help="regular expressions")
+    options = parser.parse_args()
+    # Freed device memory is not written: it would take memory of the host.
+    os.environ["SPYRE_POISON_FREED"] = "0"
+    cases = [
+        case
+        for case in make_cases().values()
+        if not options.pattern
+        or any(re.search(pattern, case.name) for pattern in options.pattern)
+    ]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    failures = 0
+    for case in cases:
+        passed, text = run_apart(case, options.plans)
+        failures += not passed
+        print(f"{'pass' if passed else 'FAIL'} {case.name}: {text}", flush=True)
+    print(f"{len(cases) - failures} of {len(cases)} cases passed")
+    return 1 if failures or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

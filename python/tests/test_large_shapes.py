@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes whose sizes, products and addresses leave 32 bits compile and predict.
+
+A few of the cases of ``large_shapes.py``, which has them all: by hand,
+``SPYRE_LARGE_SHAPES=. python -m pytest python/tests/test_large_shapes.py`` (or
+another pattern of names), or the script itself.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from numerics import assert_exact
+from torch_spyre import compile_backend
+
+SCRIPT = Path(__file__).with_name("large_shapes.py")
+BUILD = Path(os.environ.get("SPYRE_BUILD_DIR", SCRIPT.parents[2] / "build"))
+CASES = [
+    "matmul batched 2x2",
+    "matmul primes",
+    "matmul one row",
+    "matmul long K",
+    "matmul batch shared left",
+    "pointwise 2-d odd",
+    "pointwise int32 2^31",
+    "reduce sum square 1",
+    "reduce argmax 1",
+    "reduce sum of all",
+    "softmax square 1",
+    "norm layer",
+    "attention prime keys",
+    "move transpose",
+    "move permute 4-d",
+    "move cat 0",
+    "move embedding",
+]
+
+
+@pytest.mark.skipif(
+    not (BUILD / "bin/spyre-run").exists(), reason="spyre-run is not built"
+)
+def test_large_shapes():
+    patterns = [f"^{re.escape(case)}$" for case in CASES]
+    if "SPYRE_LARGE_SHAPES" in os.environ:
+        patterns = ["--plans", os.environ["SPYRE_LARGE_SHAPES"]]
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), *patterns], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "SPYRE_LARGE_SHAPES" not in os.environ:
+        assert f"{len(CASES)} of {len(CASES)} cases passed" in done.stdout
+
+
+TILED = {
+    "transpose": lambda x: x.t().contiguous(),
+    "argmax": lambda x: x.argmax(1),
+    "sum": lambda x: x.sum(1),
+    "cat": lambda x: torch.cat([x, -x]),
+}
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_tiles_for_spans(name):
+    """One core cannot address 262 MiB at once, but tile by tile."""
+    torch.manual_seed(1)
+    x = torch.randint(-1, 2, (11719, 11713)).half()
+    compiled = torch.compile(
+        TILED[name], backend="spyre", dynamic=False, options={"cores": 1}
+    )
+    actual = compiled(x.to("spyre")).cpu()
+    assert_exact(actual, TILED[name](x))
+    assert "scf.for" in compile_backend.compiled_parts()[-1].graph.print_ktir()
