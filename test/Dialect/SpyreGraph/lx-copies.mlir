@@ -90,3 +90,64 @@ func.func @spilled(%x: memref<32x64xf16, #l>, %y: memref<32x64xf16, #l>, %z: mem
   spyre_graph.mul ins(%a, %z : memref<32x64xf16, #l>, memref<32x64xf16, #l>) outs(%v : memref<32x64xf16, #l>) {maps = [#id, #first, #id], extents = array<i64: 32, 64>, division = #d}
   return
 }
+
+// -----
+
+// Three partners hold the sum of one row; the first writes it to device memory,
+// and alone reads it there where one core is enough.
+// CHECK-LABEL: func.func @partners
+// CHECK-SAME: %[[M:arg1]]: memref
+// CHECK: %[[HELD:.*]] = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 128
+// CHECK: spyre_graph.max {{.*}} outs(%[[HELD]] {{.*}}splits = [1, 3]
+// CHECK-NEXT: spyre_graph.identity ins(%[[HELD]] : {{.*}}) outs(%[[M]] {{.*}}splits = [1, 1]{{.*}} extents = array<i64: 1, 1>
+// CHECK-NEXT: spyre_graph.sub ins(%{{.*}}, %[[HELD]]
+// CHECK-NEXT: spyre_graph.neg ins(%[[HELD]]
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i, 0)>
+#d = #spyre_graph.division<splits = [1, 3], chunks = [1, 64]>
+#one = #spyre_graph.division<splits = [1, 1], chunks = [1, 1]>
+func.func @partners(%x: memref<1x192xf16, #l>, %m: memref<1x1xf16, #l>, %y: memref<1x192xf16, #l>, %z: memref<1x1xf16, #l>) {
+  spyre_graph.max ins(%x : memref<1x192xf16, #l>) outs(%m : memref<1x1xf16, #l>) {dims = array<i64: 1>, maps = [#id, #row], extents = array<i64: 1, 192>, division = #d}
+  spyre_graph.sub ins(%x, %m : memref<1x192xf16, #l>, memref<1x1xf16, #l>) outs(%y : memref<1x192xf16, #l>) {maps = [#id, #row, #id], extents = array<i64: 1, 192>, division = #d}
+  spyre_graph.neg ins(%m : memref<1x1xf16, #l>) outs(%z : memref<1x1xf16, #l>) {maps = [#id, #id], extents = array<i64: 1, 1>, division = #one}
+  return
+}
+
+// -----
+
+// Of two groups of partners no core holds both rows, and no division takes the
+// first core of each: the result stays in device memory, where it is once.
+// CHECK-LABEL: func.func @groups
+// CHECK-SAME: %[[M:arg1]]: memref
+// CHECK: spyre_graph.max {{.*}} outs(%[[M]]
+// CHECK-NEXT: spyre_graph.sub ins(%{{.*}}, %[[M]]
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i, 0)>
+#d = #spyre_graph.division<splits = [2, 3], chunks = [1, 64], order = [1, 0]>
+func.func @groups(%x: memref<2x192xf16, #l>, %m: memref<2x1xf16, #l>, %y: memref<2x192xf16, #l>) {
+  spyre_graph.max ins(%x : memref<2x192xf16, #l>) outs(%m : memref<2x1xf16, #l>) {dims = array<i64: 1>, maps = [#id, #row], extents = array<i64: 2, 192>, division = #d}
+  spyre_graph.sub ins(%x, %m : memref<2x192xf16, #l>, memref<2x1xf16, #l>) outs(%y : memref<2x192xf16, #l>) {maps = [#id, #row, #id], extents = array<i64: 2, 192>, division = #d}
+  return
+}
+
+// -----
+
+// A core that reads must have been written to: one core writes, three read
+// what moves to them.
+// CHECK-LABEL: func.func @readers
+// CHECK: spyre_graph.neg {{.*}} outs(%[[WRITTEN:[^ ]*]]
+// CHECK: spyre_graph.reshard ins(%[[WRITTEN]] {{.*}} outs(%[[MOVED:[^ ]*]]
+// CHECK-NEXT: spyre_graph.sub ins(%{{.*}}, %[[MOVED]]
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i, 0)>
+#d = #spyre_graph.division<splits = [1, 3], chunks = [1, 64]>
+#one = #spyre_graph.division<splits = [1, 1], chunks = [1, 1]>
+func.func @readers(%x: memref<1x192xf16, #l>, %m: memref<1x1xf16, #l>, %y: memref<1x192xf16, #l>) {
+  %a = memref.alloc() : memref<1x1xf16, #l>
+  spyre_graph.neg ins(%m : memref<1x1xf16, #l>) outs(%a : memref<1x1xf16, #l>) {maps = [#id, #id], extents = array<i64: 1, 1>, division = #one}
+  spyre_graph.sub ins(%x, %a : memref<1x192xf16, #l>, memref<1x1xf16, #l>) outs(%y : memref<1x192xf16, #l>) {maps = [#id, #row, #id], extents = array<i64: 1, 192>, division = #d}
+  return
+}

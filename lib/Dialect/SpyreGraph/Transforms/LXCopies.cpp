@@ -58,16 +58,30 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
 Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
                                           bool superdscCompatible) {
   Eligibility common;
+  // Readers may leave out cores that hold copies; each core that reads must
+  // have been written to.
+  int64_t fewestWriters = std::numeric_limits<int64_t>::max();
   for (OpOperand *use : uses) {
     Eligibility own = getSlicingOfUse(*use, superdscCompatible);
     if (!own.slicing)
       return own;
-    if (common.slicing && !(*common.slicing == *own.slicing))
-      return {std::nullopt, "users access it in different slices"};
+    auto user = cast<SpyreOpInterface>(use->getOwner());
+    if (user.isDpsInit(use))
+      fewestWriters = std::min(fewestWriters, own.slicing->numCores);
+    if (common.slicing) {
+      own.isPlain &= own.slicing->numCores == common.slicing->numCores;
+      if (own.slicing->dims != common.slicing->dims ||
+          (superdscCompatible && !own.isPlain))
+        return {std::nullopt, "users access it in different slices"};
+      own.slicing->numCores =
+          std::max(own.slicing->numCores, common.slicing->numCores);
+    }
     own.share = std::min(own.share, common.share);
     own.isPlain &= common.isPlain;
     common = std::move(own);
   }
+  if (common.slicing && common.slicing->numCores > fewestWriters)
+    return {std::nullopt, "not all cores that read it write it"};
   return common;
 }
 
@@ -107,14 +121,15 @@ int64_t spyre_graph::getBufferBytes(Value buffer) {
 //===----------------------------------------------------------------------===//
 
 /// A copy whose loops divide a buffer into the given slices, the loops in the
-/// order of the cores; null if these slices cannot be said.
+/// order of the cores; null if these slices cannot be said, or more than
+/// `maxCopies` cores have the same one.
 static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
                                          Value from, Value to,
                                          const Slicing &slicing,
-                                         bool superdscCompatible) {
+                                         int64_t maxCopies) {
   MLIRContext *context = builder.getContext();
-  std::optional<SlicedLoops> loops = getSlicedLoops(
-      slicing, superdscCompatible ? 1 : slicing.numCores, context);
+  std::optional<SlicedLoops> loops =
+      getSlicedLoops(slicing, maxCopies, context);
   if (!loops)
     return nullptr;
   SmallVector<int64_t> extents, splits, chunks;
@@ -145,8 +160,9 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
   OpBuilder builder(first);
   auto alloc = memref::AllocOp::create(builder, first->getLoc(),
                                        cast<MemRefType>(memory.getType()));
-  SpyreOpInterface copy = createSlicedCopy(builder, first->getLoc(), memory,
-                                           alloc, slicing, superdscCompatible);
+  SpyreOpInterface copy =
+      createSlicedCopy(builder, first->getLoc(), memory, alloc, slicing,
+                       superdscCompatible ? 1 : slicing.numCores);
   if (!copy) {
     alloc->erase();
     return std::nullopt;
@@ -158,15 +174,18 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
 
 std::optional<LXCopy> spyre_graph::createSpill(Value memory, OpOperand &writer,
                                                ArrayRef<OpOperand *> readers,
-                                               const Slicing &slicing,
-                                               bool superdscCompatible) {
+                                               const Slicing &slicing) {
+  // Only one core writes what several hold, as the partners of a reduction do:
+  // the first ones, if together they have all of it.
+  Slicing written = slicing;
+  written.numCores /= getNumCopies(slicing);
   Operation *producer = writer.getOwner();
   OpBuilder builder(producer);
   auto alloc = memref::AllocOp::create(builder, producer->getLoc(),
                                        cast<MemRefType>(memory.getType()));
   builder.setInsertionPointAfter(producer);
   SpyreOpInterface copy = createSlicedCopy(builder, producer->getLoc(), alloc,
-                                           memory, slicing, superdscCompatible);
+                                           memory, written, /*maxCopies=*/1);
   if (!copy) {
     alloc->erase();
     return std::nullopt;

@@ -23,14 +23,16 @@ struct Eligibility {
   StringRef obstacle;
   /// Of the buffer, what is accessed.
   double share = 1;
-  /// Whether all of it is accessed, and in loop dimensions: SuperDSC has no
-  /// other accesses to LX, and the reference knows no other slices.
+  /// Whether all of it is accessed, in loop dimensions and on the same cores:
+  /// SuperDSC has no other accesses to LX, and the reference knows no other
+  /// slices.
   bool isPlain = true;
 };
 
 /// Of one use.
 Eligibility getSlicingOfUse(OpOperand &use, bool superdscCompatible);
-/// Of several, which must agree; the share is that of the smallest.
+/// Of several, which must agree, but for readers on fewer cores than hold it;
+/// the share is that of the smallest.
 Eligibility getCommonSlicing(ArrayRef<OpOperand *> uses,
                              bool superdscCompatible);
 
@@ -59,11 +61,11 @@ std::optional<LXCopy> createReload(Value memory, ArrayRef<OpOperand *> readers,
                                    const Slicing &slicing, Block &block,
                                    bool superdscCompatible);
 /// Lets `writer` write into LX and `readers` read there; a copy after the
-/// writer brings it to memory.
+/// writer brings it to memory, on one of the cores that hold a slice. Nothing
+/// if that cannot be said.
 std::optional<LXCopy> createSpill(Value memory, OpOperand &writer,
                                   ArrayRef<OpOperand *> readers,
-                                  const Slicing &slicing,
-                                  bool superdscCompatible);
+                                  const Slicing &slicing);
 void undo(LXCopy &copy);
 
 /// Copies of one buffer in LX in other slices.

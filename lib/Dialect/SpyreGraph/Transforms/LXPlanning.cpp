@@ -160,8 +160,7 @@ private:
       if (!superdscCompatible && numWrites == 1 && isWrite(uses.front()) &&
           uses.size() > 1 && uses.front()->getOwner()->getBlock() == &block)
         addCopy(createSpill(argument, *uses.front(),
-                            ArrayRef(uses).drop_front(), *eligibility.slicing,
-                            superdscCompatible));
+                            ArrayRef(uses).drop_front(), *eligibility.slicing));
     }
   }
 
@@ -391,8 +390,7 @@ private:
     if (getNumAccesses(late, block) > 1)
       addCopy(createReload(alloc, late, *eligibility.slicing, block,
                            superdscCompatible));
-    addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing,
-                        superdscCompatible));
+    addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing));
   }
 
   /// Says whether more could be saved.
@@ -469,7 +467,8 @@ private:
         eligibility = {std::nullopt, "it has fewer than two uses"};
       else if (!eligibility.isPlain)
         eligibility = {std::nullopt, "the reference knows no slices of it "
-                                     "through a reshape, or of parts"};
+                                     "through a reshape, of parts, or on "
+                                     "other cores"};
     }
     if (!eligibility.slicing) {
       ineligible.push_back({lifetime.alloc, eligibility.obstacle});
