@@ -43,6 +43,9 @@ DESCRIBED = {
 }
 #: Operator -> units in the last place, terms of sums; 4 and 5000 for others.
 BOUNDS = {
+    # Weights are rounded.
+    "aten.scaled_dot_product_attention.default": (4, 2**16),
+    "aten._scaled_dot_product_fused_attention_overrideable.default": (4, 2**16),
     # Rounds its factors, too.
     "aten._transformer_encoder_layer_fwd.default": (64, 2**18),
     "aten._log_softmax_backward_data.default": (4, 2**17),
@@ -61,7 +64,8 @@ class Value:
 class Program:
     """Operators of the table in one graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
+        self.options = {**OPTIONS, **options}
         self.builder = _C.GraphBuilder()
         self.storages: list[torch.Tensor] = []
 
@@ -108,7 +112,7 @@ class Program:
 
     def run(self, results: list[Value]) -> list[torch.Tensor]:
         infos = self.builder.set_outputs([v.held.id for v in results])
-        graph = _cache.load_or_compile(self.builder, OPTIONS)
+        graph = _cache.load_or_compile(self.builder, self.options)
         outputs = [
             _C.empty_with_layout(sizes, strides, dtype, layout)
             for dtype, sizes, strides, layout in graph.outputs
@@ -335,6 +339,19 @@ def test_operator(name: str) -> None:
             wrong += check_call(op, args, kwargs, kinds)
     assert checked, f"no arguments for {name}"
     assert not wrong, f"{len(wrong)} wrong:\n" + "\n".join(wrong[:20])
+
+
+@pytest.mark.parametrize("shape", [(130, 1, 1), (1, 2, 1, 63), (3, 1, 65), (5, 63)])
+@pytest.mark.parametrize(
+    "name", ["gather.default", "scatter.src", "scatter.value", "index_select.default"]
+)
+def test_indices_through_superdsc(name: str, shape: tuple[int, ...]) -> None:
+    """Bundles that are written are read back, and say the same."""
+    packet, overload = name.split(".")
+    op = getattr(getattr(aten, packet), overload)
+    for args, kwargs in samples(op, shape, F16):
+        program = Program(through_superdsc=True)
+        check_values(op, args, kwargs, evaluate(program, op, args, kwargs, "alone"))
 
 
 class Block(torch.nn.Module):

@@ -283,6 +283,49 @@ func.func @gather_across_sticks(%x: tensor<5x70xf16, #rows>, %i: tensor<5xi64, #
 
 // -----
 
+#stacked = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+#indices = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+#same = affine_map<(i, j) -> (i, j)>
+
+// One index per row lies in a stick of its own; a label has the rows' sticks.
+// CHECK-LABEL: func.func @one_index_per_row
+// CHECK: %[[INDEX:.*]] = spyre_graph.restickify ins(%{{.*}} : tensor<{{.*}}xi64, {{.*}} -> tensor<{{.*}}xi64, #spyre_graph.layout<order = [{{.*}}], IEEE_INT32>>
+// CHECK: spyre_graph.gather ins(%{{.*}}, %[[INDEX]]
+func.func @one_index_per_row(%x: tensor<5x63xf16, #stacked>, %i: tensor<5x1xi64, #indices>)
+    -> tensor<5x1xf16, #stacked> {
+  %0 = tensor.empty() : tensor<5x1xf16, #stacked>
+  %1 = spyre_graph.gather ins(%x, %i : tensor<5x63xf16, #stacked>, tensor<5x1xi64, #indices>)
+      outs(%0 : tensor<5x1xf16, #stacked>) {axis = 1 : i64,
+       maps = [affine_map<(i, j) -> (i, 0)>, #same, #same],
+       extents = array<i64: 5, 1>} -> tensor<5x1xf16, #stacked>
+  return %1 : tensor<5x1xf16, #stacked>
+}
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#stacked = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
+#indices = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+#same = affine_map<(i, j) -> (i, j)>
+#first = affine_map<(i, j) -> (i, 0)>
+
+// Of one element the index says nothing.
+// CHECK-LABEL: func.func @one_element
+// CHECK-NOT: gather
+// CHECK: spyre_graph.restickify ins(%{{.*}} : tensor<130x1xf16, {{.*}} -> tensor<130x1xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK-NOT: gather
+func.func @one_element(%x: tensor<130x1xf16, #rows>, %i: tensor<130x1xi64, #indices>)
+    -> tensor<130x1xf16, #stacked> {
+  %0 = tensor.empty() : tensor<130x1xf16, #stacked>
+  %1 = spyre_graph.gather ins(%x, %i : tensor<130x1xf16, #rows>, tensor<130x1xi64, #indices>)
+      outs(%0 : tensor<130x1xf16, #stacked>) {axis = 1 : i64,
+       maps = [#first, #same, #same], extents = array<i64: 130, 1>}
+      -> tensor<130x1xf16, #stacked>
+  return %1 : tensor<130x1xf16, #stacked>
+}
+
+// -----
+
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #line = #spyre_graph.layout<order = [0], SEN169_FP16>
 #same = affine_map<(i, j) -> (i, j)>

@@ -59,6 +59,40 @@ static void fillEmptyReductions(func::FuncOp function) {
   }
 }
 
+/// Replaces a gather along a dimension of one element by a copy. There is only
+/// index 0, and SuperDSC finds the dimension that is gathered by its extent.
+static void copyOnlyElements(func::FuncOp function) {
+  SmallVector<GatherOp> gathers;
+  function.walk([&](GatherOp op) {
+    auto type = dyn_cast<RankedTensorType>(op->getOperand(0).getType());
+    if (op->getNumResults() == 1 && type && getLayout(type) &&
+        type.getDimSize(op.getAxis()) == 1)
+      gathers.push_back(op);
+  });
+  for (GatherOp gather : gathers) {
+    auto op = cast<SpyreOpInterface>(gather.getOperation());
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    auto getLane = [&](Value value, AffineMap map) {
+      auto type = cast<RankedTensorType>(value.getType());
+      LaneAccess lane =
+          getLaneAccess(map, getLayout(type), type.getShape(), extents);
+      return std::make_pair(lane.kind, lane.dim);
+    };
+    Value table = op->getOperand(0), init = op.getSpyreInit();
+    bool turns = getLane(table, maps.front()) != getLane(init, maps.back());
+    OpBuilder builder(op);
+    SpyreOpInterface copy =
+        createCopyOp(builder, op->getLoc(),
+                     turns ? RestickifyOp::getOperationName()
+                           : IdentityOp::getOperationName(),
+                     table, init, maps.front(), maps.back(), extents);
+    copy->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+    op->replaceAllUsesWith(copy->getResults());
+    op->erase();
+  }
+}
+
 namespace {
 
 class LegalizeSuperDSCPass
@@ -69,6 +103,7 @@ public:
 
   void runOnOperation() override {
     fillEmptyReductions(getOperation());
+    copyOnlyElements(getOperation());
     SmallVector<SpyreOpInterface> work;
     getOperation().walk([&](SpyreOpInterface op) {
       if (op->getNumResults() == 1 && getLayout(op.getSpyreInit().getType()) &&

@@ -27,6 +27,8 @@ bool SuperDSCLegalizer::run() {
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
         (!isCopy() && isInterleaved(number)))
       replaceInput(number);
+  if (hasScatteredIndices())
+    replaceInput(op.getIndirectAccess()->index);
   if (isa<MatmulOp>(operation))
     mergeReductions();
   // Loops are batches, rows, columns and one reduction.
@@ -51,6 +53,15 @@ bool SuperDSCLegalizer::hasGapInMatmul(unsigned number) const {
     return false;
   auto own = access(number);
   return own && own->getInnermostStride() > 1;
+}
+
+bool SuperDSCLegalizer::hasScatteredIndices() {
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  if (!indirect)
+    return false;
+  auto own = access(indirect->index);
+  int64_t wanted = wantedLane(indirect->index);
+  return own && own->laneDim < 0 && wanted >= 0 && own->strides[wanted] != 0;
 }
 
 bool SuperDSCLegalizer::isInterleaved(unsigned number) {

@@ -48,6 +48,10 @@ private:
   /// takes a dimension of its own, which matmuls do not have.
   bool hasGapInMatmul(unsigned number) const;
 
+  /// Whether indices lie one per stick along the loop that has the others'
+  /// sticks: a label has one dimension along the sticks.
+  bool hasScatteredIndices();
+
   /// Whether the loops' strides over sticks do not nest: some overlap or
   /// interleave, or walk backwards.
   bool isInterleaved(unsigned number);
