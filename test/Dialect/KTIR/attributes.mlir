@@ -49,7 +49,7 @@ func.func @runtime_args(%a: !ktdp.runtime_arg<index>,
 }
 
 // CHECK-LABEL: func.func @futures
-// CHECK-SAME: !ktdp.tile_future<tensor<4xf16>, groups = #[[SET:.+]]>, %{{[^ ]+}}: !ktdp.tile_future<tensor<4xf16>, groups = #[[SET]]>
+// CHECK-SAME: !ktdp.tile_future<(tensor<4xf16>), groups = #[[SET:.+]]>, %{{[^ ]+}}: !ktdp.tile_future<(tensor<4xf16>), groups = #[[SET]]>
 #groups = affine_set<(g) : (g >= 0, -g + 3 >= 0)>
 func.func @futures(%a: !ktdp.tile_future<tensor<4xf16>, groups = #groups>,
                    %b: !ktdp.tile_future<(tensor<4xf16>), groups = #groups>) {

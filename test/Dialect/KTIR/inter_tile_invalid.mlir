@@ -70,6 +70,47 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
+// KTDP-INTER_TILE_PRODUCE-C4
+#pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
+#groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
+func.func @f(%z: tensor<1xf16>) {
+  // expected-error@+1 {{partial type 'tensor<1xf32>' differs from the future's tile type 'tensor<1xf16>'}}
+  %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair : tensor<1xf32> -> <(tensor<1xf16>), groups = #groups> {
+    ^bb0(%group: index):
+      ktdp.yield_partial %z : tensor<1xf16>
+  }
+  return
+}
+
+// -----
+
+#pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
+#groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
+func.func @f(%z: tensor<1xf16>) {
+  // expected-error@+1 {{expected '->'}}
+  %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair <(tensor<1xf16>), groups = #groups> {
+    ^bb0(%group: index):
+      ktdp.yield_partial %z : tensor<1xf16>
+  }
+  return
+}
+
+// -----
+
+// KTDP-YIELD_PARTIAL-C2
+#pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
+#groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
+func.func @f(%z: tensor<1xf32>) {
+  %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair -> <(tensor<1xf16>), groups = #groups> {
+    ^bb0(%group: index):
+      // expected-error@+1 {{expected a value of the future's tile type 'tensor<1xf16>', but got 'tensor<1xf32>'}}
+      ktdp.yield_partial %z : tensor<1xf32>
+  }
+  return
+}
+
+// -----
+
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>

@@ -70,10 +70,10 @@ func.func @gather_rows(%x: index, %idx: index, %y: index) {
 }
 
 // CHECK-LABEL: func.func @pair_sum
-// CHECK: %[[FUTURE:.+]] = ktdp.inter_tile_produce producer_tiles_per_group = #[[$PAIR]] : tensor<1x128xf16> -> !ktdp.tile_future<tensor<1x128xf16>, groups = #[[$GROUPS]]> {
+// CHECK: %[[FUTURE:.+]] = ktdp.inter_tile_produce producer_tiles_per_group = #[[$PAIR]] -> <(tensor<1x128xf16>), groups = #[[$GROUPS]]> {
 // CHECK-NEXT: ^bb0(%{{.*}}: index):
 // CHECK-NEXT: ktdp.yield_partial %{{.*}} : tensor<1x128xf16>
-// CHECK: ktdp.inter_tile_reduce(%[[FUTURE]]) consumer_tiles_per_group = #[[$PAIR]], identity(%{{.*}} : tensor<1x128xf16>) : !ktdp.tile_future<tensor<1x128xf16>, groups = #[[$GROUPS]]> -> tensor<1x128xf16> {
+// CHECK: ktdp.inter_tile_reduce(%[[FUTURE]]) consumer_tiles_per_group = #[[$PAIR]], identity(%{{.*}} : tensor<1x128xf16>) : <(tensor<1x128xf16>), groups = #[[$GROUPS]]> -> tensor<1x128xf16> {
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<1x128xf16>, %{{.*}}: tensor<1x128xf16>):
 // CHECK: ktdp.yield_reduced %{{.*}} : tensor<1x128xf16>
 // Sum over pairs of cores: every core of a pair stores the sum of both rows of x.

@@ -65,8 +65,9 @@ static ParseResult parseTileFuture(OpAsmParser &parser, Type &type) {
            << type;
   return success();
 }
+// Without the mnemonic, as the front end prints it.
 static void printTileFuture(OpAsmPrinter &printer, Operation *, Type type) {
-  printer << type;
+  printer.printStrippedAttrOrType(cast<TileFutureType>(type));
 }
 static ParseResult parseRuntimeArgType(OpAsmParser &parser, Type &type) {
   return parseFullOrElided<RuntimeArgType>(parser, type);
@@ -75,23 +76,43 @@ static void printRuntimeArgType(OpAsmPrinter &printer, Operation *, Type type) {
   printer << type;
 }
 
-// custom<PartialAndFuture>: `T -> future`, where T is the future's tile type.
-static ParseResult parsePartialAndFuture(OpAsmParser &parser, Type &future) {
-  llvm::SMLoc loc = parser.getCurrentLocation();
+// custom<ProducedFuture>: (`:` T)? `->` future. The older spelling names the
+// future's tile type before the arrow.
+static ParseResult parseProducedFuture(OpAsmParser &parser, Type &future) {
   Type partial;
-  if (parser.parseType(partial) || parser.parseArrow() ||
-      parseTileFuture(parser, future))
+  llvm::SMLoc loc;
+  if (succeeded(parser.parseOptionalColon())) {
+    loc = parser.getCurrentLocation();
+    if (parser.parseType(partial))
+      return failure();
+  }
+  if (parser.parseArrow() || parseTileFuture(parser, future))
     return failure();
   // KTDP-INTER_TILE_PRODUCE-C4
   Type tile = cast<TileFutureType>(future).getTileType();
-  if (partial != tile)
+  if (partial && partial != tile)
     return parser.emitError(loc, "partial type ")
            << partial << " differs from the future's tile type " << tile;
   return success();
 }
-static void printPartialAndFuture(OpAsmPrinter &printer, Operation *,
-                                  Type future) {
-  printer << cast<TileFutureType>(future).getTileType() << " -> " << future;
+static void printProducedFuture(OpAsmPrinter &printer, Operation *op,
+                                Type future) {
+  printer << "-> ";
+  printTileFuture(printer, op, future);
+}
+
+// custom<ProduceAttrDict>: the older spelling says `attributes` before it.
+static ParseResult parseProduceAttrDict(OpAsmParser &parser,
+                                        NamedAttrList &attributes) {
+  if (parser.parseOptionalAttrDictWithKeyword(attributes))
+    return failure();
+  return attributes.empty() ? parser.parseOptionalAttrDict(attributes)
+                            : success();
+}
+static void printProduceAttrDict(OpAsmPrinter &printer, InterTileProduceOp op,
+                                 DictionaryAttr attributes) {
+  printer.printOptionalAttrDict(attributes.getValue(),
+                                op.getProducerTilesPerGroupAttrName().strref());
 }
 
 // custom<DependencyThenComma>: `,` (`producer_dependency_per_consumer` `=` set

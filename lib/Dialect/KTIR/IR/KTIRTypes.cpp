@@ -169,5 +169,5 @@ Type TileFutureType::parse(AsmParser &parser) {
 }
 
 void TileFutureType::print(AsmPrinter &printer) const {
-  printer << '<' << getTileType() << ", groups = " << getGroups() << '>';
+  printer << "<(" << getTileType() << "), groups = " << getGroups() << '>';
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Communication between cores. Produce and reduce: spec/ktir.md, 2.3. The
-// other five have no published assembly; theirs is ours, in the same style.
+// Communication between cores. Produce, reduce and consume: spec/ktir.md, 2.3,
+// and spec/ktir-ecosystem.md, 2.1. The other four have no published assembly;
+// theirs is ours, in the same style.
 
 #ifndef SPYRE_DIALECT_KTIR_IR_KTIRINTERTILEOPS_TD
 #define SPYRE_DIALECT_KTIR_IR_KTIRINTERTILEOPS_TD
@@ -21,11 +22,13 @@ def KTDP_InterTileProduceOp : KTDP_Op<"inter_tile_produce", [SingleBlock]> {
     ```mlir
     %future = ktdp.inter_tile_produce
         producer_tiles_per_group = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
-        : tensor<1x128xf16> -> !ktdp.tile_future<tensor<1x128xf16>, groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>> {
+        -> <(tensor<1x128xf16>), groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>> {
       ^bb0(%group: index):
         ktdp.yield_partial %mine : tensor<1x128xf16>
     }
     ```
+
+    The older spelling, `: tensor<1x128xf16> ->` and the future, is read, too.
 
     Constraints:
 
@@ -33,15 +36,15 @@ def KTDP_InterTileProduceOp : KTDP_Op<"inter_tile_produce", [SingleBlock]> {
       symbol.
     - `KTDP-INTER_TILE_PRODUCE-C2`: the region has one argument, an index.
     - `KTDP-INTER_TILE_PRODUCE-C3`: the region ends in `ktdp.yield_partial`.
-    - `KTDP-INTER_TILE_PRODUCE-C4`: the partial type that is written before the
-      future's type is the future's tile type.
+    - `KTDP-INTER_TILE_PRODUCE-C4`: the partial type, if one is written before
+      the arrow, is the future's tile type.
   }];
   let arguments = (ins KTDP_IntegerSetAttr:$producer_tiles_per_group);
   let results = (outs KTDP_TileFuture:$future);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     `producer_tiles_per_group` `=` $producer_tiles_per_group
-    attr-dict-with-keyword `:` custom<PartialAndFuture>(type($future)) $body
+    custom<ProduceAttrDict>(attr-dict) custom<ProducedFuture>(type($future)) $body
   }];
   let hasCanonicalizer = 1;
   let hasVerifier = 1;
@@ -75,7 +78,7 @@ def KTDP_InterTileReduceOp : KTDP_Op<"inter_tile_reduce", [SingleBlock]> {
     %sum = ktdp.inter_tile_reduce(%future)
         consumer_tiles_per_group = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>,
         identity(%zero : tensor<1x128xf16>)
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>>
+        : <(tensor<1x128xf16>), groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>>
         -> tensor<1x128xf16> {
       ^bb0(%lhs: tensor<1x128xf16>, %rhs: tensor<1x128xf16>):
         %sum = arith.addf %lhs, %rhs : tensor<1x128xf16>
@@ -122,7 +125,7 @@ def KTDP_InterTileReduceScatterOp : KTDP_Op<"inter_tile_reduce_scatter", [Single
     %part = ktdp.inter_tile_reduce_scatter(%future)
         consumer_tiles_per_group = #pair, scatter_dimension = 1,
         identity(%zero : tensor<1x128xf16>)
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = #groups> -> tensor<1x64xf16> {
+        : <(tensor<1x128xf16>), groups = #groups> -> tensor<1x64xf16> {
       ^bb0(%lhs: tensor<1x128xf16>, %rhs: tensor<1x128xf16>):
         %sum = arith.addf %lhs, %rhs : tensor<1x128xf16>
         ktdp.yield_reduced %sum : tensor<1x128xf16>
@@ -186,7 +189,7 @@ def KTDP_InterTileConsumeOp : KTDP_Op<"inter_tile_consume"> {
     ```mlir
     %tile = ktdp.inter_tile_consume(%future) consumer_tiles_per_group = #pair,
         producer_dependency_per_consumer = affine_set<(p)[c] : (p - c + 1 == 0)>
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = #groups> -> tensor<1x128xf16>
+        : <(tensor<1x128xf16>), groups = #groups> -> tensor<1x128xf16>
     ```
 
     Constraints:
@@ -219,7 +222,7 @@ def KTDP_InterTileGatherOp : KTDP_Op<"inter_tile_gather"> {
     ```mlir
     %both = ktdp.inter_tile_gather(%future) consumer_tiles_per_group = #pair,
         gather_dimension = 0
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = #groups> -> tensor<2x128xf16>
+        : <(tensor<1x128xf16>), groups = #groups> -> tensor<2x128xf16>
     ```
 
     Constraints:
@@ -252,7 +255,7 @@ def KTDP_InterTileScatterOp : KTDP_Op<"inter_tile_scatter"> {
     ```mlir
     %part = ktdp.inter_tile_scatter(%future) consumer_tiles_per_group = #pair,
         scatter_dimension = 1
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = #groups> -> tensor<1x64xf16>
+        : <(tensor<1x128xf16>), groups = #groups> -> tensor<1x64xf16>
     ```
 
     Constraints:
@@ -287,7 +290,7 @@ def KTDP_InterTileAllToAllOp : KTDP_Op<"inter_tile_all_to_all"> {
     ```mlir
     %tile = ktdp.inter_tile_all_to_all(%future) consumer_tiles_per_group = #pair,
         split_dimension = 1, concat_dimension = 0
-        : !ktdp.tile_future<tensor<1x128xf16>, groups = #groups> -> tensor<2x64xf16>
+        : <(tensor<1x128xf16>), groups = #groups> -> tensor<2x64xf16>
     ```
 
     Constraints:

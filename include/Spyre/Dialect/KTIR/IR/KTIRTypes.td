@@ -63,11 +63,12 @@ def KTDP_TileFutureType : TypeDef<KTDP_Dialect, "TileFuture"> {
   let summary = "Tiles that a group of cores produces for others";
   let description = [{
     One tile per producing core of each group. `groups` is the set of group
-    ids. Both spellings are read; the first is printed.
+    ids. Both spellings are read; the first is printed. Operations print it
+    without `!ktdp.tile_future`.
 
     ```mlir
-    !ktdp.tile_future<tensor<1x128xf16>, groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>>
     !ktdp.tile_future<(tensor<1x128xf16>), groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>>
+    !ktdp.tile_future<tensor<1x128xf16>, groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>>
     ```
 
     Constraints:
