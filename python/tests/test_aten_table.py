@@ -633,6 +633,30 @@ def test_accumulation():
     check(
         aten.index_add.default, x[:, 0], 0, index.abs(), randn(5, 7), alpha=2, terms=99
     )
+    index = torch.tensor([3, 0, 3, 4, 1])
+    check(aten.index_add.default, x, 1, index, randn(9, 5, 7), terms=99)
+    check(aten.index_add.default, x, -1, index[:1], randn(9, 5, 1), terms=99)
+    check(aten.index_add.default, randn(65), 0, index, randn(5), terms=99)
+    check(aten.index_add.default, randn(2, 1), 1, index[1:2], randn(2, 1), terms=99)
+    indices = torch.tensor([[3, -1, 3], [0, 1, 4]])
+    check(
+        aten.index_put.default,
+        randn(2, 9, 5, 3),
+        [None, None, indices],
+        randn(2, 9, 2, 3, 3),
+        True,
+        terms=99,
+    )
+    # Nothing to sum.
+    check(aten.index_add.default, x, 1, index[:0], randn(9, 0, 7), units=0)
+    check(aten.index_add.default, x[:, :, :0], 1, index, randn(9, 5, 0), units=0)
+
+
+def test_copies_with_strides():
+    copy = torch.ops.prims.copy_strided.default
+    check(copy, randn(5, 67), [1, 5], units=0)
+    check(copy, randn(65), [1], units=0)
+    check(copy, ints(3, 0, 2), [0, 2, 1], units=0)
 
 
 def test_fused_encoder_layer():

@@ -147,11 +147,11 @@ static Value lowerIndex(ATenCall &c) {
 static Value accumulateRows(ATenCall &c, Value self, Value index, Value values,
                             double alpha) {
   int64_t rows = shapeOf(self)[0], count = typeOf(index).getNumElements();
+  if (count == 0 || typeOf(self).getNumElements() == 0)
+    return c.copy(self, typeOf(self));
   c.require(isa<FloatType>(elementOf(self)) &&
                 elementOf(values) == elementOf(self),
             "only floating-point values of one type accumulate");
-  c.require(count > 0 && typeOf(self).getNumElements() > 0,
-            "there is nothing to sum");
   int64_t width = typeOf(self).getNumElements() / rows;
   c.require(typeOf(values).getNumElements() == count * width,
             "values that broadcast do not accumulate");
@@ -171,12 +171,44 @@ static Value accumulateRows(ATenCall &c, Value self, Value index, Value values,
                 shapeOf(self));
 }
 
+/// `source` with its dimensions [0, n) at `to`, or those at `from` first.
+static Value moveDims(const ATenCall &c, Value source, unsigned from,
+                      unsigned to, unsigned n) {
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(rankOf(source)));
+  auto begin = order.begin();
+  if (to == 0)
+    std::rotate(begin, begin + from, begin + from + n);
+  else
+    std::rotate(begin, begin + n, begin + n + to);
+  SmallVector<int64_t> shape;
+  SmallVector<AffineExpr> exprs(order.size());
+  for (auto [position, dim] : llvm::enumerate(order)) {
+    shape.push_back(shapeOf(source)[dim]);
+    exprs[dim] = c.b.getAffineDimExpr(position);
+  }
+  return c.view(
+      source, AffineMap::get(order.size(), 0, exprs, c.b.getContext()), shape);
+}
+
+/// The same for rows along `axis`, where `values` has the index's dimensions.
+static Value accumulate(ATenCall &c, Value self, int64_t axis, Value index,
+                        Value values, double alpha) {
+  unsigned rank = std::max<unsigned>(rankOf(index), 1);
+  if (axis == 0)
+    return accumulateRows(c, self, index, values, alpha);
+  c.require(rankOf(values) == rankOf(self) - 1 + rank,
+            "values that broadcast do not accumulate");
+  Value sum = accumulateRows(c, moveDims(c, self, axis, 0, 1), index,
+                             moveDims(c, values, axis, 0, rank), alpha);
+  return moveDims(c, sum, 0, axis, 1);
+}
+
 static Value lowerIndexAdd(ATenCall &c) {
   Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
-  c.require(rankOf(self) > 0 && c.dim("dim", rankOf(self)) == 0,
-            "only the first dimension accumulates");
-  return accumulateRows(c, self, index, c.tensor("source"),
-                        c.number("alpha", 1.0));
+  c.require(rankOf(self) > 0, "self has no dimension");
+  return accumulate(c, self, c.dim("dim", rankOf(self)), index,
+                    c.tensor("source"), c.number("alpha", 1.0));
 }
 
 static Value lowerIndexPut(ATenCall &c) {
@@ -184,10 +216,8 @@ static Value lowerIndexPut(ATenCall &c) {
   auto [indices, first] = getIndices(c);
   c.require(indices.size() == 1, "several index tensors are not supported");
   Value index = wrapIndex(c, indices[0], shapeOf(self)[first]);
-  if (c.flag("accumulate")) {
-    c.require(first == 0, "only the first dimension accumulates");
-    return accumulateRows(c, self, index, values, 1.0);
-  }
+  if (c.flag("accumulate"))
+    return accumulate(c, self, first, index, values, 1.0);
   // Loops: the dimensions before `first`, those of the index, the rest.
   unsigned indexRank = rankOf(index), rank = rankOf(self);
   SmallVector<int64_t> extents(shapeOf(self).take_front(first));

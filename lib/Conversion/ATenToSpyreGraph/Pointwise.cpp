@@ -367,6 +367,9 @@ static void addConversion(ATenTable &table) {
             [](ATenCall &c) { return lowerCopy(c, "self"); });
   table.add({"aten.lift_fresh_copy.default", "prims.clone.default"}, "self",
             [](ATenCall &c) { return lowerCopy(c, "self"); });
+  // Strides are PyTorch's metadata.
+  table.add({"prims.copy_strided.default"}, "a stride",
+            [](ATenCall &c) { return lowerCopy(c, "a"); });
   // The second argument, in the shape and type of the first.
   table.add({"aten.copy.default"}, "self src non_blocking",
             [](ATenCall &c) { return lowerCopy(c, "src"); });
