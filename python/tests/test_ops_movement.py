@@ -5,7 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 from inputs import values
-from numerics import assert_exact, check_all, device_value, on_host
+from numerics import assert_exact, check_all, compiled, device_value, on_host
+from torch_spyre import _eager
 
 DTYPES = [torch.float16, torch.float32, torch.int64, torch.bool]
 
@@ -199,3 +200,21 @@ def test_updates_of_fresh_tensors(dtype):
         y,
         rows,
     )
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("shape", [(5, 64), (2, 128), (33, 63), (3, 65), (2, 1, 64)])
+def test_updates_across_sticks(dtype, shape):
+    """Rows that start within a stick: each shares sticks with its neighbours."""
+    size = torch.Size(shape).numel()
+    flat = values((size + 128,), dtype)
+    y = values(shape, dtype, seed=1)
+    refusals = _eager.refusals()
+    for offset in (1, 63, 65):
+        expected = stored(flat)
+        expected[offset : offset + size] = stored(y).flatten()
+        for run in (torch.Tensor.copy_, compiled(lambda x, y: x.copy_(y))):
+            actual = flat.to("spyre")
+            run(actual[offset : offset + size].view(shape), y.to("spyre"))
+            assert_exact(actual.cpu(), expected, f"offset {offset}")
+    assert _eager.refusals() == refusals

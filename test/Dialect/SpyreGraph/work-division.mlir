@@ -228,6 +228,41 @@ func.func @reductions_of_tiles(%x: tensor<2624x64xf16, #l2>, %e: tensor<64xf16, 
   return %s, %t : tensor<64xf16, #l1>, tensor<64xf16, #l1>
 }
 
+#identity = affine_map<(i, j) -> (i, j)>
+
+// Rows of one stick that start in the middle of one share it with their
+// neighbours, though all start in the same lane: no core may have a row alone.
+// CHECK-LABEL: func.func @rows_across_sticks
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64]>
+func.func @rows_across_sticks(%x: tensor<512x64xf16, #l2>, %y: tensor<32769xf16, #l1>) -> tensor<32769xf16, #l1> {
+  %r = spyre_graph.identity ins(%x : tensor<512x64xf16, #l2>) outs(%y : tensor<32769xf16, #l1>) {extents = array<i64: 512, 64>, maps = [#identity, affine_map<(i, j) -> (i * 64 + j + 1)>]} -> tensor<32769xf16, #l1>
+  return %r : tensor<32769xf16, #l1>
+}
+
+// The same backwards: from element 32768 down to 1.
+// CHECK-LABEL: func.func @rows_across_sticks_backwards
+// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64]>
+func.func @rows_across_sticks_backwards(%x: tensor<512x64xf16, #l2>, %y: tensor<32769xf16, #l1>) -> tensor<32769xf16, #l1> {
+  %r = spyre_graph.identity ins(%x : tensor<512x64xf16, #l2>) outs(%y : tensor<32769xf16, #l1>) {extents = array<i64: 512, 64>, maps = [#identity, affine_map<(i, j) -> (i * -64 - j + 32768)>]} -> tensor<32769xf16, #l1>
+  return %r : tensor<32769xf16, #l1>
+}
+
+// Rows of 63 elements stay in their sticks.
+// CHECK-LABEL: func.func @rows_within_sticks
+// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [16, 63]>
+func.func @rows_within_sticks(%x: tensor<512x63xf16, #l2>, %y: tensor<32769xf16, #l1>) -> tensor<32769xf16, #l1> {
+  %r = spyre_graph.identity ins(%x : tensor<512x63xf16, #l2>) outs(%y : tensor<32769xf16, #l1>) {extents = array<i64: 512, 63>, maps = [#identity, affine_map<(i, j) -> (i * 64 + j + 1)>]} -> tensor<32769xf16, #l1>
+  return %r : tensor<32769xf16, #l1>
+}
+
+// Two rows share a stick, blocks of two sticks do not: the blocks are divided.
+// CHECK-LABEL: func.func @blocks_of_rows
+// CHECK: division = #spyre_graph.division<splits = [32, 1, 1], chunks = [8, 2, 64]>
+func.func @blocks_of_rows(%x: tensor<256x2x64xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>, %y: tensor<65536xf16, #l1>) -> tensor<65536xf16, #l1> {
+  %r = spyre_graph.identity ins(%x : tensor<256x2x64xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>) outs(%y : tensor<65536xf16, #l1>) {extents = array<i64: 256, 2, 64>, maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (b * 256 + i * 64 + j + 1)>]} -> tensor<65536xf16, #l1>
+  return %r : tensor<65536xf16, #l1>
+}
+
 // -----
 
 #l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>

@@ -3,6 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace mlir;
@@ -95,6 +97,40 @@ int64_t spyre_graph::getSplitReduction(ArrayRef<utils::IteratorType> kinds,
   return -1;
 }
 
+/// Loop dimensions whose steps along a stick dimension may meet in one stick,
+/// though the lane does not depend on them: rows of whole sticks that start
+/// within one.
+static llvm::SmallBitVector getDimsSharingSticks(AffineExpr coordinate,
+                                                 ArrayRef<int64_t> extents,
+                                                 int64_t stickElements) {
+  llvm::SmallBitVector used = getUsedDims(coordinate, extents);
+  std::optional<SmallVector<int64_t>> form =
+      getLinearForm(coordinate, extents.size());
+  if (!form)
+    return used;
+  int64_t low = form->back();
+  SmallVector<std::pair<int64_t, unsigned>> steps;
+  for (unsigned dim : used.set_bits()) {
+    int64_t step = (*form)[dim];
+    if (step < 0)
+      low += step * (extents[dim] - 1);
+    steps.emplace_back(std::abs(step), dim);
+  }
+  llvm::sort(steps);
+  int64_t high = low; // Smaller steps reach elements low to high.
+  llvm::SmallBitVector shared(extents.size()), smaller(extents.size());
+  for (auto [step, dim] : steps) {
+    smaller.set(dim);
+    // Where larger steps meet, the last of the smaller ones meets the first.
+    if (step % stickElements != 0 ||
+        llvm::divideFloorSigned(low + step, stickElements) <=
+            llvm::divideFloorSigned(high, stickElements))
+      shared = smaller;
+    high += step * (extents[dim] - 1);
+  }
+  return shared;
+}
+
 SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();
@@ -105,18 +141,23 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     if (!layout)
       continue;
     unsigned number = operand.getOperandNumber();
-    LaneAccess access = getLaneAccess(
-        maps[number], layout,
-        cast<ShapedType>(operand.get().getType()).getShape(), extents);
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(operand.get().getType()).getShape();
+    LaneAccess access = getLaneAccess(maps[number], layout, shape, extents);
     if (access.kind == LaneAccess::Variable) {
       granularity[access.dim] =
           std::lcm(granularity[access.dim], getStickElements(layout));
       continue;
     }
     // Where the lane written is not aligned with a loop dimension, a cut in any
-    // dimension that the lane depends on may fall inside a stick.
+    // dimension that the lane depends on may fall inside a stick; so may others
+    // where a run of lanes reaches into the next stick.
     if (number == initNumber && access.kind == LaneAccess::Irregular) {
       llvm::SmallBitVector usedDims = getUsedDims(access.lane, extents);
+      int64_t stickDim = layout.getStickDim(shape);
+      if (stickDim >= 0)
+        usedDims |= getDimsSharingSticks(maps[number].getResult(stickDim),
+                                         extents, getStickElements(layout));
       for (unsigned dim : usedDims.set_bits())
         granularity[dim] = extents[dim];
     }
