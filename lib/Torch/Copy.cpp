@@ -49,6 +49,17 @@ at::Tensor &zero(at::Tensor &self) {
   return self;
 }
 
+// one_hot asserts in compiled graphs that its indices are in range.
+void assertAsync(const at::Tensor &self) {
+  TORCH_CHECK(at::is_nonzero(self),
+              "Expected Tensor with single nonzero value, but got zero");
+}
+
+void assertAsyncWithMessage(const at::Tensor &self, c10::string_view message) {
+  TORCH_CHECK(at::is_nonzero(self),
+              message.empty() ? "Assertion is failed" : message);
+}
+
 bool equal(const at::Tensor &self, const at::Tensor &other) {
   TORCH_CHECK(self.device() == other.device(),
               "Expected all tensors to be on the same device, found ",
@@ -115,6 +126,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", copyFrom);
   m.impl("_copy_from_and_resize", copyFromAndResize);
   m.impl("_local_scalar_dense", localScalarDense);
+  m.impl("_assert_async", assertAsync);
+  m.impl("_assert_async.msg", assertAsyncWithMessage);
   m.impl("fill_.Scalar", fillScalar);
   m.impl("fill_.Tensor", fillFromTensor);
   m.impl("zero_", zero);

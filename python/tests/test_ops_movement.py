@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from inputs import values
 from numerics import assert_exact, check_all, compiled, device_value, on_host
-from torch_spyre import _eager
+from torch_spyre import _eager, fallback_report
 
 DTYPES = [torch.float16, torch.float32, torch.int64, torch.bool]
 
@@ -218,3 +218,27 @@ def test_updates_across_sticks(dtype, shape):
             run(actual[offset : offset + size].view(shape), y.to("spyre"))
             assert_exact(actual.cpu(), expected, f"offset {offset}")
     assert _eager.refusals() == refusals
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (2, 0), (3, 63)], ids=str)
+def test_one_hot(shape):
+    """In compiled graphs it asserts that its numbers are classes."""
+    rows = values(shape, torch.int64).remainder(7)
+    expected = F.one_hot(rows, 7)
+    for run in (F.one_hot, compiled(lambda x, n: F.one_hot(x, n))):
+        assert_exact(run(rows.to("spyre"), 7).cpu(), expected)
+    assert fallback_report() == {}
+
+
+def test_assertions():
+    """They read their scalar from the device."""
+    for is_true in (torch.tensor(True), torch.tensor([1]), torch.tensor([[0.5]])):
+        torch._assert_async(is_true.to("spyre"))
+        torch._assert_async(is_true.to("spyre"), "said")
+    with pytest.raises(RuntimeError, match="nonzero value, but got zero"):
+        torch._assert_async(torch.tensor([0]).to("spyre"))
+    with pytest.raises(RuntimeError, match="said"):
+        torch._assert_async(torch.tensor(False).to("spyre"), "said")
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        torch._assert_async(torch.zeros(2).to("spyre"))
+    assert fallback_report() == {}
