@@ -13,7 +13,14 @@ from typing import Any
 
 import torch
 
-from torch_spyre import _C, _elementary, _fused_ops, _recurrent, _windows
+from torch_spyre import (
+    _C,
+    _elementary,
+    _fused_ops,
+    _histogram,
+    _recurrent,
+    _windows,
+)
 
 _aten = torch.ops.aten
 #: What batch norm becomes in graphs; not among PyTorch's core decompositions.
@@ -44,6 +51,7 @@ def decompositions() -> dict[Any, Callable]:
         **_elementary.DECOMPOSITIONS,
         **_windows.DECOMPOSITIONS,
         **_recurrent.DECOMPOSITIONS,
+        **_histogram.DECOMPOSITIONS,
         **_fused_ops.DECOMPOSITIONS,
         **_fused_ops.GRAPH_DECOMPOSITIONS,
         **_fused_ops.RANDOM_DECOMPOSITIONS,

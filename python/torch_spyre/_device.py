@@ -488,7 +488,13 @@ def _register_collectives() -> None:
 
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
-    from torch_spyre import _fused_ops, _patches, _router, logging_config
+    from torch_spyre import (
+        _fused_ops,
+        _histogram,
+        _patches,
+        _router,
+        logging_config,
+    )
 
     logging_config.register()
     torch.utils.rename_privateuse1_backend("spyre")
@@ -497,6 +503,7 @@ def register() -> None:
         for_storage=True, unsupported_dtype=UNSUPPORTED_DTYPES
     )
     _fused_ops.register()
+    _histogram.register()
     _patches.install()
     _router.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)

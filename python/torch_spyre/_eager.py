@@ -22,7 +22,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
-from torch_spyre import _C, _cache, _elementary, _recurrent, _windows
+from torch_spyre import _C, _cache, _elementary, _histogram, _recurrent, _windows
 from torch_spyre._decompositions import (
     all_decompositions,
     decompositions,
@@ -38,6 +38,7 @@ OWN = {
     **_elementary.DECOMPOSITIONS,
     **_windows.DECOMPOSITIONS,
     **_recurrent.DECOMPOSITIONS,
+    **_histogram.PROGRAMS,
 }
 
 _log = logging.getLogger("torch_spyre.execution")
