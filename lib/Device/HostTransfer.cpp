@@ -46,6 +46,13 @@ struct PlainConversion {
   static Device toDevice(Host value) { return static_cast<Device>(value); }
   static Host toHost(Device value) { return static_cast<Host>(value); }
 };
+struct SaturatingConversion : PlainConversion<int64_t, int32_t> {
+  static Device toDevice(Host value) {
+    return static_cast<Device>(
+        std::clamp<Host>(value, std::numeric_limits<Device>::min(),
+                         std::numeric_limits<Device>::max()));
+  }
+};
 
 } // namespace
 
@@ -399,9 +406,11 @@ static bool fitsInt32(int64_t value) {
   return value == static_cast<int32_t>(value);
 }
 
-/// Raises for the first value, in row-major order of the home, beyond 32 bits.
-static void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
-                       const std::vector<int64_t> &strides) {
+/// Whether all values fit in 32 bits. If not: throws for the first in row-major
+/// order of the home or, with `stats`, notes it.
+static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
+                       const std::vector<int64_t> &strides,
+                       TransferStats *stats) {
   // Not zero if any value is outside; in a form that vectorises.
   uint64_t excess = 0;
   forEachHostRun<int64_t>(
@@ -418,24 +427,31 @@ static void checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
         excess |= any;
       });
   if (excess == 0)
-    return;
-  std::vector<int64_t> index(sizes.size(), 0);
+    return true;
   std::vector<Loop> loops;
   for (size_t h = 0; h < sizes.size(); ++h)
     loops.push_back({strides[h], 0, sizes[h]});
   auto *image = static_cast<const int64_t *>(hostImage);
-  int64_t position = 0;
+  int64_t position = 0, total = 0;
+  std::string first;
   forEachPoint(loops, 0, 0, [&](int64_t offset, int64_t) {
-    if (!fitsInt32(image[offset])) {
+    if (!fitsInt32(image[offset]) && total++ == 0) {
+      std::vector<int64_t> index(sizes.size(), 0);
       int64_t rest = position;
       for (size_t h = sizes.size(); h-- > 0; rest /= sizes[h])
         index[h] = rest % sizes[h];
-      throw Error("int64 value " + std::to_string(image[offset]) +
-                  " at index " + format(index) +
-                  " does not fit the 32 bits in which the device stores int64");
+      first = "int64 value " + std::to_string(image[offset]) + " at index " +
+              format(index);
+      if (!stats)
+        throw Error(first + " does not fit the 32 bits in which the device "
+                            "stores int64");
     }
     ++position;
   });
+  if (stats->int64OutOfRange == 0)
+    stats->firstInt64OutOfRange = first;
+  stats->int64OutOfRange += total;
+  return false;
 }
 
 /// Finite values other than zero that DL16 does not represent: all bf16 values
@@ -477,15 +493,25 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
       std::memset(device, 0, static_cast<size_t>(sizeInBytes));
     return;
   }
-  if (dtype == HostDtype::Int64)
-    checkInt64(hostImage, homeSizes, homeStrides);
+  bool saturates = dtype == HostDtype::Int64 &&
+                   !checkInt64(hostImage, homeSizes, homeStrides, stats);
   if (dtype == HostDtype::BFloat16 && stats)
     stats->bf16OutOfRange += countOutOfRange(hostImage, homeSizes, homeStrides);
   if (sizeInBytes != count * storageBytes(layout.format))
     std::memset(device, 0, static_cast<size_t>(sizeInBytes));
+  if (saturates)
+    return copyToDevice<SaturatingConversion>(hostImage, boxes, device);
   dispatch(dtype, [&](auto conversion) {
     copyToDevice<decltype(conversion)>(hostImage, boxes, device);
   });
+}
+
+void spyre::checkInt64Image(const void *hostImage,
+                            const std::vector<int64_t> &homeSizes,
+                            const std::vector<int64_t> &homeStrides,
+                            TransferStats &stats) {
+  if (countHomeElements(homeSizes, homeStrides) != 0)
+    checkInt64(hostImage, homeSizes, homeStrides, &stats);
 }
 
 void spyre::deviceToHost(const uint8_t *device, const TensorLayout &layout,

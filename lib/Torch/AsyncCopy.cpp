@@ -32,6 +32,8 @@ bool copyAsynchronously(const at::Tensor &source,
   uint8_t *image =
       static_cast<uint8_t *>(memory) + host.storage_offset() * host.itemsize();
   uint8_t *bytes = card(index).memory.at(storage.deviceAddress());
+  if (toDevice)
+    warnAboutInt64Image(image, *storage.format);
   std::shared_ptr<LaunchRecord> record;
   if (isTracing()) {
     record = std::make_shared<LaunchRecord>(

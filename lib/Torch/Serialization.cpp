@@ -7,7 +7,6 @@
 #include "Transfer.h"
 
 #include "Spyre/Device/Error.h"
-#include "Spyre/Device/HostTransfer.h"
 
 #include <c10/util/ConstexprCrc.h>
 #include <torch/csrc/jit/serialization/pickler_helper.h>
@@ -168,9 +167,8 @@ void setLayout(const at::Tensor &tensor, const std::string &text) {
       storage.deviceIndex(),
       std::max<uint64_t>(format.layout.sizeInBytes(), storage.nbytes()));
   const Allocation *allocation = allocationOf(block);
-  hostToDevice(image.data(), format.dtype, format.sizes, format.strides,
-               format.layout, allocation->card->memory.at(allocation->address),
-               nullptr);
+  convertToDevice(image.data(), format,
+                  allocation->card->memory.at(allocation->address));
   storage.beginOverwrite();
   storage.set_data_ptr_noswap(std::move(block));
   storage.format = std::move(format);

@@ -3,7 +3,6 @@
 #include "Transfer.h"
 
 #include "Spyre/Device/Error.h"
-#include "Spyre/Device/HostTransfer.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/TensorImpl.h>
@@ -393,9 +392,8 @@ void formatFor(const at::Tensor &tensor, bool force) {
   const uint8_t *bytes = storage.deviceBytes();
   runtime::FailureRef failure;
   try {
-    hostToDevice(bytes, format.dtype, format.sizes, format.strides,
-                 format.layout,
-                 allocation->card->memory.at(allocation->address), nullptr);
+    convertToDevice(bytes, format,
+                    allocation->card->memory.at(allocation->address));
   } catch (const Error &) {
     // Bytes that nobody may want: torch.load puts tensors of the format before
     // zip on storages that it fills afterwards. Reading them raises.
@@ -526,8 +524,7 @@ void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
       std::copy_n(old.begin(), kept, image.begin());
     }
     if (format)
-      hostToDevice(image.data(), format->dtype, format->sizes, format->strides,
-                   format->layout, bytes, nullptr);
+      convertToDevice(image.data(), *format, bytes);
     else
       std::copy(image.begin(), image.end(), bytes);
   }

@@ -19,22 +19,30 @@ namespace spyre::device {
 
 namespace {
 
-bool readDowncastWarning() {
-  const char *text = std::getenv("TORCH_SPYRE_DOWNCAST_WARN");
+bool readSwitch(const char *variable, bool byDefault) {
+  const char *text = std::getenv(variable);
   std::string value = text ? text : "";
-  if (value.empty() || value == "1" || value == "true" || value == "on")
+  if (value.empty())
+    return byDefault;
+  if (value == "1" || value == "true" || value == "on")
     return true;
   if (value == "0" || value == "false" || value == "off")
     return false;
-  throw Error("environment variable TORCH_SPYRE_DOWNCAST_WARN: expected 1, "
-              "true, on, 0, false or off, found '" +
-              value + "'");
+  throw Error(std::string("environment variable ") + variable +
+              ": expected 1, true, on, 0, false or off, found '" + value + "'");
 }
 
 /// Read on first use, so that an error reaches the caller and the next use
 /// reports it again.
 std::atomic<bool> &warnDowncast() {
-  static std::atomic<bool> enabled{readDowncastWarning()};
+  static std::atomic<bool> enabled{
+      readSwitch("TORCH_SPYRE_DOWNCAST_WARN", true)};
+  return enabled;
+}
+
+/// Whether an int64 value that a transfer would lose is an error.
+bool isDowncastError() {
+  static const bool enabled = readSwitch("TORCH_SPYRE_DOWNCAST_ERROR", false);
   return enabled;
 }
 
@@ -136,13 +144,45 @@ at::Tensor ownBytes(std::vector<uint8_t> &&bytes, c10::IntArrayRef sizes,
       .as_strided(sizes, strides, offset);
 }
 
-/// hostToDevice plus the warning of spec/numerics.md about bf16.
+/// Whether the first transfer of int64 values, and the first that lost some,
+/// have warned: a loss is said once even after the other warning.
+std::atomic<bool> hasWarnedOfInt64{false}, hasWarnedOfLoss{false};
+
+/// Users of the card filter both for "does not support int64".
+void warnAboutInt64() {
+  if (downcastWarning() &&
+      (!hasWarnedOfInt64.exchange(true) || c10::WarningUtils::get_warnAlways()))
+    TORCH_WARN("the spyre device does not support int64: tensors of it have "
+               "32-bit elements, and values outside that range become the "
+               "nearest inside (TORCH_SPYRE_DOWNCAST_WARN=0 silences this, "
+               "TORCH_SPYRE_DOWNCAST_ERROR=1 makes the loss of a value an "
+               "error)");
+}
+
+void warnAboutLoss(const TransferStats &stats) {
+  if (stats.int64OutOfRange == 0 || !downcastWarning())
+    return;
+  hasWarnedOfInt64 = true;
+  if (!hasWarnedOfLoss.exchange(true) || c10::WarningUtils::get_warnAlways())
+    TORCH_WARN("the spyre device does not support int64 beyond 32 bits: ",
+               stats.firstInt64OutOfRange, " of a transfer does not fit; ",
+               stats.int64OutOfRange,
+               " of its values became the nearest that do "
+               "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this, "
+               "TORCH_SPYRE_DOWNCAST_ERROR=1 makes it an error)");
+}
+
+/// hostToDevice plus the warnings about values that are out of range: of int64,
+/// and of bf16 (spec/numerics.md, "Host formats").
 void convert(const void *image, HostDtype dtype,
              const std::vector<int64_t> &sizes,
              const std::vector<int64_t> &strides, const TensorLayout &layout,
              uint8_t *device) {
   TransferStats stats;
-  hostToDevice(image, dtype, sizes, strides, layout, device, &stats);
+  bool raises = dtype == HostDtype::Int64 && isDowncastError();
+  hostToDevice(image, dtype, sizes, strides, layout, device,
+               raises ? nullptr : &stats);
+  warnAboutLoss(stats);
   if (stats.bf16OutOfRange) {
     TORCH_WARN_ONCE(stats.bf16OutOfRange,
                     " finite bfloat16 values of a tensor are outside the range "
@@ -194,6 +234,15 @@ void convertToDevice(const void *image, const StorageFormat &format,
                      uint8_t *device) {
   convert(image, format.dtype, format.sizes, format.strides, format.layout,
           device);
+}
+
+void warnAboutInt64Image(const void *image, const StorageFormat &format) {
+  if (format.dtype != HostDtype::Int64 || isDowncastError())
+    return;
+  TransferStats stats;
+  checkInt64Image(image, format.sizes, format.strides, stats);
+  warnAboutLoss(stats);
+  warnAboutInt64();
 }
 
 bool downcastWarning() { return warnDowncast(); }
@@ -354,7 +403,8 @@ static void storeRounded(const at::Tensor &values,
     scatter(codes, destination, storage);
 }
 
-void fromHost(const at::Tensor &source, const at::Tensor &destination) {
+static void storeFromHost(const at::Tensor &source,
+                          const at::Tensor &destination) {
   SpyreStorageImpl &storage = storageOf(destination);
   int64_t count = destination.numel();
   if (count == 0)
@@ -364,13 +414,6 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   if (isWholeHome(destination))
     storage.beginOverwrite();
   c10::ScalarType dtype = destination.scalar_type();
-  if (dtype == c10::kLong && source.scalar_type() == c10::kLong &&
-      downcastWarning()) {
-    TORCH_WARN_ONCE("int64 tensors have 32-bit elements on a spyre device; "
-                    "values outside that range raise an error "
-                    "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
-  }
-
   if (!isNative(destination)) {
     if (storage.failure() && destination.is_contiguous() &&
         destination.nbytes() == storage.nbytes()) {
@@ -441,6 +484,14 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
   convert(values.const_data_ptr(), format.dtype, {count}, {1}, layout,
           packed.data());
   scatter(packed, destination, storage);
+}
+
+void fromHost(const at::Tensor &source, const at::Tensor &destination) {
+  storeFromHost(source, destination);
+  // After the transfer, which may have said more.
+  if (destination.numel() != 0 && destination.scalar_type() == c10::kLong &&
+      source.scalar_type() == c10::kLong)
+    warnAboutInt64();
 }
 
 /// Whether two tensors may share elements.

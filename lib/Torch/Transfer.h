@@ -59,10 +59,14 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
 bool copyAsynchronously(const at::Tensor &source,
                         const at::Tensor &destination);
 
-/// Stores a host image as `format` says, with a warning about bf16 values that
-/// are out of range.
+/// Stores a host image as `format` says, with a warning about int64 and bf16
+/// values that are out of range.
 void convertToDevice(const void *image, const StorageFormat &format,
                      uint8_t *device);
+
+/// The warnings that storing an image of int64 values gives, for transfers that
+/// other threads do: warnings of these do not reach Python.
+void warnAboutInt64Image(const void *image, const StorageFormat &format);
 
 /// Stores a formatted storage in another layout from now on; its values stay.
 /// Throws if the layout cannot hold them.

@@ -111,7 +111,8 @@ def check(value):
             else:
                 assert value != "maybe"
     texts = [str(w.message) for w in caught]
-    assert sum("32-bit" in text for text in texts) == (value == "1"), texts
+    count = sum("does not support int64" in text for text in texts)
+    assert count == (value == "1"), texts
     assert torch.ones(2).to("spyre").cpu().tolist() == [1, 1]
 for value in ("1", "off", "maybe"):
     child = os.fork()
@@ -220,16 +221,17 @@ def test_unsupported_dtypes(dtype):
 
 
 def test_int64_beyond_32_bits():
+    """The nearest that fits; test_integer_range.py has warnings and errors."""
     x = torch.zeros(4, 5, dtype=torch.int64)
     x[2, 3], x[3, 1] = -(2**31) - 1, 2**40
-    with pytest.raises(RuntimeError, match=r"-2147483649 at index \[2, 3\]"):
-        x.to("spyre")
+    expected = x.clamp(-(2**31), 2**31 - 1)
+    assert_same(x.to("spyre").cpu(), expected)
+    assert_same(x.t().to("spyre").cpu(), expected.t())
     device = torch.zeros(4, 5, dtype=torch.int64, device="spyre")
-    with pytest.raises(RuntimeError, match="1099511627776"):
-        device[3].copy_(x[3])
-    with pytest.raises(RuntimeError, match="4294967296"):
-        device.fill_(2**32)
-    assert not device.cpu().any()
+    device[3].copy_(x[3])
+    assert_same(device[3].cpu(), expected[3])
+    device.fill_(2**32)
+    assert device.cpu().eq(2**31 - 1).all()
     edges = torch.tensor([-(2**31), 2**31 - 1])
     assert_same(edges.to("spyre").cpu(), edges)
 

@@ -163,6 +163,15 @@ OPERATORS = {
     "cumsum": (lambda x: x.cumsum(0), (5, 70)),
     "cumsum last": (lambda x: x.cumsum(1), (5, 70)),
     "large integers": (lambda x: (x.int().long() < 2**40) & (x.int() > -(2**33)), (9,)),
+    "integers out of range": (
+        lambda x: [
+            (x.float() * 1e20).long(),
+            (x * 1e9).int().long() * 3 + 2**40,
+            torch.where(x > 0, torch.iinfo(torch.int64).min, x.long()),
+        ],
+        (5, 70),
+    ),
+    "histogram": (lambda x: torch.histc(x, 7, -1, 1), (5, 70)),
     "float": (lambda x: x.float() * 2, (5, 70)),
     "scalars of other types": (lambda x: [x.float(), x.int(), x.bool()], ()),
     "triangle": (torch.tril, (70, 70)),

@@ -463,6 +463,44 @@ TEST(HostTransfer, Int64IsRangeChecked) {
       "int64 value -9223372036854775808 at index [] does not fit");
 }
 
+TEST(HostTransfer, Int64Saturates) {
+  // 1, 63, 65 elements, with strides that take every way of copying.
+  for (int64_t n : {1, 63, 65})
+    for (bool isTransposed : {false, true}) {
+      Sizes sizes = {3, n};
+      Sizes strides = isTransposed ? Sizes{1, 3} : Sizes{n, 1};
+      TensorLayout layout(sizes, strides, HostDtype::Int64, {0, 1});
+      std::vector<int64_t> image(3 * n), expected(3 * n);
+      const int64_t edges[] = {
+          INT64_MIN, INT32_MIN - int64_t{1}, INT32_MIN,        -1,
+          INT32_MAX, INT32_MAX + int64_t{1}, int64_t{1} << 40, INT64_MAX};
+      int64_t lost = 0;
+      for (size_t i = 0; i < image.size(); ++i) {
+        image[i] = edges[i % 8];
+        expected[i] = std::clamp<int64_t>(image[i], INT32_MIN, INT32_MAX);
+        lost += expected[i] != image[i];
+      }
+      Bytes device(static_cast<size_t>(layout.sizeInBytes()), 0xA5);
+      TransferStats stats;
+      hostToDevice(image.data(), HostDtype::Int64, sizes, strides, layout,
+                   device.data(), &stats);
+      EXPECT_EQ(stats.int64OutOfRange, lost);
+      EXPECT_EQ(stats.firstInt64OutOfRange,
+                "int64 value -9223372036854775808 at index [0, 0]");
+      std::vector<int64_t> back(image.size());
+      deviceToHost(device.data(), layout, sizes, strides, HostDtype::Int64,
+                   back.data());
+      EXPECT_EQ(back, expected);
+    }
+  TransferStats stats;
+  int64_t fits = INT32_MIN;
+  Bytes device(128);
+  hostToDevice(&fits, HostDtype::Int64, {}, {},
+               TensorLayout(Sizes{}, HostDtype::Int64), device.data(), &stats);
+  EXPECT_EQ(stats.int64OutOfRange, 0);
+  EXPECT_EQ(stats.firstInt64OutOfRange, "");
+}
+
 TEST(HostTransfer, EmptyAndScalar) {
   TensorLayout empty({0, 5}, HostDtype::Float16);
   EXPECT_NO_THROW(hostToDevice(nullptr, HostDtype::Float16, {0, 5}, {5, 1},

@@ -27,7 +27,13 @@ Value KernelBuilder::toComputeType(OpBuilder &b, Value value,
 Value KernelBuilder::toDeviceType(OpBuilder &b, Value value,
                                   Type elementType) const {
   Type type = getDeviceElementType(elementType);
-  value = ScalarBuilder(b, loc).convert(value, getComputeType(elementType));
+  ScalarBuilder scalars(b, loc);
+  // A float becomes the 32 bits that are stored without a detour.
+  bool isFloatToInteger =
+      isa<FloatType>(value.getType()) && elementType.isInteger(64);
+  value = isFloatToInteger ? scalars.convert(value, type)
+                           : scalars.saturate(scalars.convert(
+                                 value, getComputeType(elementType)));
   if (elementType.isUnsignedInteger(8))
     return arith::AndIOp::create(
         b, loc, value,
@@ -38,10 +44,7 @@ Value KernelBuilder::toDeviceType(OpBuilder &b, Value value,
     return arith::UIToFPOp::create(b, loc, type, value);
   if (isa<FloatType>(type))
     return arith::TruncFOp::create(b, loc, type, value);
-  // PyTorch's int64 has no wrap at 32 bits: leaving them is an error.
-  if (elementType.isInteger(64))
-    return arith::TruncIOp::create(b, loc, type, value,
-                                   arith::IntegerOverflowFlags::nsw);
+  // Integers wrap, int64 at 32 bits.
   return arith::TruncIOp::create(b, loc, type, value);
 }
 

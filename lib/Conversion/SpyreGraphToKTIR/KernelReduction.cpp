@@ -87,11 +87,14 @@ SmallVector<Value> KernelBuilder::combineArg(OpBuilder &b, Value bestValue,
 /// Of (value, index) only what comes after `previous` in the order that
 /// combineArg looks for; the worst of all otherwise.
 static std::pair<Value, Value>
-hideTaken(ScalarBuilder &s, bool isMax, Value value, Value index,
+hideTaken(OpBuilder &b, Location loc, bool isMax, Value value, Value index,
           Value previousValue, Value previousIndex, Value worst, Value last) {
+  ScalarBuilder s(b, loc);
   Value isLeft =
       comesBefore(s, isMax, previousValue, previousIndex, value, index);
-  return {s.select(isLeft, value, worst), s.select(isLeft, index, last)};
+  // Not the builder's select: it would saturate the constants.
+  return {arith::SelectOp::create(b, loc, isLeft, value, worst),
+          arith::SelectOp::create(b, loc, isLeft, index, last)};
 }
 
 FailureOr<SmallVector<Value>>
@@ -172,7 +175,7 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
         element = s.convert(element, accumulated.getType());
         if (!previous.empty())
           std::tie(element, index) = hideTaken(
-              s, combiner == Combiner::ArgMax, element, index,
+              b, loc, combiner == Combiner::ArgMax, element, index,
               arguments[numInputs], arguments[numInputs + 1],
               arith::ConstantOp::create(b, loc, getIdentity(element.getType())),
               s.constantInt(index.getType(), kNoIndex));

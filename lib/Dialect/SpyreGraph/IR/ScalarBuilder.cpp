@@ -6,6 +6,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
@@ -28,7 +29,11 @@ Value ScalarBuilder::constantLike(Value like, double value) {
   Type type = getComputeType(getElementTypeOrSelf(like.getType()));
   if (isa<FloatType>(type))
     return constantF32(value);
-  return constantInt(type, static_cast<int64_t>(value));
+  // As the device converts: NaN is 0, what is out of range the nearest.
+  APSInt integer(64, /*isUnsigned=*/false);
+  bool isExact;
+  APFloat(value).convertToInteger(integer, APFloat::rmTowardZero, &isExact);
+  return constantInt(type, integer.getSExtValue());
 }
 
 Value ScalarBuilder::constantLike(Value like, TypedAttr value) {
@@ -57,13 +62,25 @@ Value ScalarBuilder::convert(Value value, Type type) {
       return arith::UIToFPOp::create(b, loc, type, value);
     return arith::SIToFPOp::create(b, loc, type, value);
   }
-  if (isFloat(value))
-    return arith::FPToSIOp::create(b, loc, type, value);
+  if (isFloat(value)) {
+    // The runtime's conversion takes numbers out of range to the nearest that
+    // fits, and the device stores 32 bits.
+    Type narrow = b.getI32Type();
+    Value integer = arith::FPToSIOp::create(b, loc, narrow, value);
+    return convert(integer, type);
+  }
   if (isBool(value))
     return arith::ExtUIOp::create(b, loc, type, value);
   if (from.getIntOrFloatBitWidth() < type.getIntOrFloatBitWidth())
     return arith::ExtSIOp::create(b, loc, type, value);
   return arith::TruncIOp::create(b, loc, type, value);
+}
+
+Value ScalarBuilder::saturate(Value x) {
+  APInt number;
+  if (!x.getType().isInteger(64) || !matchPattern(x, m_ConstantInt(&number)))
+    return x;
+  return constantInt(x.getType(), number.truncSSat(32).getSExtValue());
 }
 
 Value ScalarBuilder::fromIndex(Value index, Value like) {
@@ -80,6 +97,12 @@ void ScalarBuilder::promote(Value &x, Value &y) {
     x = convert(x, y.getType());
   else if (rank(y) < rank(x))
     y = convert(y, x.getType());
+}
+
+void ScalarBuilder::promoteSaturated(Value &x, Value &y) {
+  promote(x, y);
+  x = saturate(x);
+  y = saturate(y);
 }
 
 Value ScalarBuilder::toBool(Value x) {
@@ -160,7 +183,7 @@ Value ScalarBuilder::pow(Value x, Value y) {
 }
 
 Value ScalarBuilder::maximum(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   if (isFloat(x))
     return arith::MaximumFOp::create(b, loc, x, y);
   if (isBool(x))
@@ -169,7 +192,7 @@ Value ScalarBuilder::maximum(Value x, Value y) {
 }
 
 Value ScalarBuilder::minimum(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   if (isFloat(x))
     return arith::MinimumFOp::create(b, loc, x, y);
   if (isBool(x))
@@ -187,25 +210,25 @@ static Value compare(OpBuilder &b, Location loc, Value x, Value y,
 }
 
 Value ScalarBuilder::eq(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   return compare(b, loc, x, y, arith::CmpFPredicate::OEQ,
                  arith::CmpIPredicate::eq, arith::CmpIPredicate::eq);
 }
 
 Value ScalarBuilder::ne(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   return compare(b, loc, x, y, arith::CmpFPredicate::UNE,
                  arith::CmpIPredicate::ne, arith::CmpIPredicate::ne);
 }
 
 Value ScalarBuilder::lt(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   return compare(b, loc, x, y, arith::CmpFPredicate::OLT,
                  arith::CmpIPredicate::slt, arith::CmpIPredicate::ult);
 }
 
 Value ScalarBuilder::le(Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   return compare(b, loc, x, y, arith::CmpFPredicate::OLE,
                  arith::CmpIPredicate::sle, arith::CmpIPredicate::ule);
 }
@@ -244,7 +267,7 @@ Value ScalarBuilder::bitXor(Value x, Value y) {
 }
 
 Value ScalarBuilder::select(Value condition, Value x, Value y) {
-  promote(x, y);
+  promoteSaturated(x, y);
   return arith::SelectOp::create(b, loc, condition, x, y);
 }
 

@@ -27,13 +27,19 @@ public:
   Value zeroLike(Value like) { return constantLike(like, 0.0); }
 
   /// Converts a compute-type value to another compute type: float to integer
-  /// towards zero, anything to i1 by comparing with zero.
+  /// towards zero, to the nearest that 32 bits hold and NaN to 0; anything to
+  /// i1 by comparing with zero.
   Value convert(Value value, Type type);
   /// An index value in the compute type of `like`'s element type.
   Value fromIndex(Value index, Value like);
   /// Brings both to one type: float over integer over boolean, wide over
   /// narrow.
   void promote(Value &x, Value &y);
+  /// An i64 constant as the device can store it: the nearest that 32 bits hold.
+  /// Constants of arithmetic stay as they are, whose results wrap; those that
+  /// are stored, selected or compared with stored ones are saturated, so that
+  /// `x.masked_fill(m, iinfo(int64).min) == iinfo(int64).min` holds.
+  Value saturate(Value x);
   Value toBool(Value x);
 
   Value add(Value x, Value y);
@@ -93,6 +99,7 @@ public:
 
 private:
   Value asFloat(Value x);
+  void promoteSaturated(Value &x, Value &y);
 
   OpBuilder &b;
   Location loc;
