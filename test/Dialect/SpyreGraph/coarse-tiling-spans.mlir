@@ -59,3 +59,16 @@ func.func @fits(%x: tensor<46349x46351xf16, #l>) -> tensor<46349x46351xf16> {
   %r = spyre_graph.exp ins(%x : tensor<46349x46351xf16, #l>) outs(%e : tensor<46349x46351xf16>) -> tensor<46349x46351xf16>
   return %r : tensor<46349x46351xf16>
 }
+
+// -----
+
+// An extent times that of a tile is 2^63 and more.
+// CHECK-LABEL: func.func @long
+// CHECK: spyre_graph.exp {{.*}} -> tensor<2147483712xf16
+// CHECK: spyre_graph.exp {{.*}} -> tensor<2147483647xf16
+#l = #spyre_graph.layout<order = [0], SEN169_FP16>
+func.func @long(%x: tensor<4294967359xf16, #l>) -> tensor<4294967359xf16> {
+  %e = tensor.empty() : tensor<4294967359xf16>
+  %r = spyre_graph.exp ins(%x : tensor<4294967359xf16, #l>) outs(%e : tensor<4294967359xf16>) -> tensor<4294967359xf16>
+  return %r : tensor<4294967359xf16>
+}

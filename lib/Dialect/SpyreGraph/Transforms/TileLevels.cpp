@@ -180,9 +180,10 @@ private:
     }
     level.leastExtent = std::min(least, whole);
     // The least tile whose part of `whole` is a multiple of `multiple`.
+    int64_t common = std::gcd(level.extent, whole);
     level.granularity = std::lcm(level.granularity,
-                                 multiple * level.extent /
-                                     std::gcd(multiple * level.extent, whole));
+                                 multiple / std::gcd(multiple, whole / common) *
+                                     (level.extent / common));
     return true;
   }
 

@@ -22,6 +22,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
+#include <numeric>
 
 namespace mlir::spyre_graph {
 
@@ -55,7 +56,9 @@ struct TileLevel {
   int64_t getNumTiles() const { return llvm::divideCeilSigned(extent, tile); }
   /// The part of `whole`, an extent that is cut, which is in a tile of `tile`.
   int64_t getPart(int64_t whole, int64_t tile) const {
-    return tile * whole / extent;
+    // The products of large extents do not fit 64 bits.
+    int64_t common = std::gcd(whole, extent);
+    return tile * (whole / common) / (extent / common);
   }
 };
 
