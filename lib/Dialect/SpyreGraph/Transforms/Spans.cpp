@@ -24,39 +24,47 @@ ShapedType spyre_graph::getWholeType(Value value) {
 //===----------------------------------------------------------------------===//
 
 OperandSpans::OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec)
-    : kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
-      isCombined(isCombinedAcrossCores(op.getCombiner())),
-      maxSpanBytes(spec.maxSpanBytes) {
-  SmallVector<AffineMap> maps = op.getIndexingMaps();
-  for (unsigned dim = 0; dim < kinds.size(); ++dim)
-    isWritten.push_back(maps.back().isFunctionOfDim(dim));
-  SmallVector<int64_t> extents = op.getLoopExtents();
-  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    : maxSpanBytes(spec.maxSpanBytes) {
   for (OpOperand &use : op->getOpOperands()) {
     ShapedType type = getWholeType(use.get());
     LayoutAttrInterface layout = getLayout(type);
-    if (!layout || layout.getSizeInBytes(type.getShape()) <= maxSpanBytes)
-      continue;
-    AffineMap map = maps[use.getOperandNumber()];
-    SmallVector<AffineExpr> results(map.getResults());
-    int64_t indirectExtent = 1;
-    if (indirect && indirect->operand == use.getOperandNumber()) {
-      results[indirect->dim] =
-          getAffineDimExpr(extents.size(), op->getContext());
-      indirectExtent = type.getDimSize(indirect->dim);
-    }
-    map = AffineMap::get(extents.size() + 1, 0, results, op->getContext());
-    SmallVector<int64_t> ranges(extents);
-    ranges.push_back(indirectExtent);
-    AffineMap device = simplifyWithRanges(
-        layout.getDeviceMap(type.getShape(), op->getContext()).compose(map),
-        ranges);
-    SmallVector<int64_t> sizes = layout.getDeviceSize(type.getShape());
-    operands.push_back(
-        {&use, SmallVector<AffineExpr>(device.getResults().drop_back()),
-         SmallVector<int64_t>(ArrayRef(sizes).drop_back()),
-         layout.getSizeInBytes(type.getShape()), indirectExtent});
+    if (layout && layout.getSizeInBytes(type.getShape()) > maxSpanBytes)
+      addOperand(op, use, type, layout);
   }
+  // Most operations have none, and nothing else to ask for.
+  if (operands.empty())
+    return;
+  kinds = op.getLoopKinds();
+  granularity = getSliceGranularity(op);
+  isCombined = isCombinedAcrossCores(op.getCombiner());
+  AffineMap written = op.getIndexingMaps().back();
+  for (unsigned dim = 0; dim < kinds.size(); ++dim)
+    isWritten.push_back(written.isFunctionOfDim(dim));
+}
+
+void OperandSpans::addOperand(SpyreOpInterface op, OpOperand &use,
+                              ShapedType type, LayoutAttrInterface layout) {
+  MLIRContext *context = op->getContext();
+  AffineMap map = op.getIndexingMaps()[use.getOperandNumber()];
+  SmallVector<int64_t> ranges = op.getLoopExtents();
+  // One more loop, over the dimension that indices choose from.
+  AffineExpr chosen = getAffineDimExpr(ranges.size(), context);
+  SmallVector<AffineExpr> results(map.getResults());
+  ranges.push_back(1);
+  if (std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+      indirect && indirect->operand == use.getOperandNumber()) {
+    results[indirect->dim] = chosen;
+    ranges.back() = type.getDimSize(indirect->dim);
+  }
+  map = AffineMap::get(ranges.size(), 0, results, context);
+  ArrayRef<int64_t> shape = type.getShape();
+  AffineMap device = simplifyWithRanges(
+      layout.getDeviceMap(shape, context).compose(map), ranges);
+  SmallVector<int64_t> sizes = layout.getDeviceSize(shape);
+  operands.push_back({&use,
+                      SmallVector<AffineExpr>(device.getResults().drop_back()),
+                      SmallVector<int64_t>(ArrayRef(sizes).drop_back()),
+                      layout.getSizeInBytes(shape), ranges.back()});
 }
 
 void OperandSpans::keepOnly(function_ref<bool(OpOperand &)> counts) {

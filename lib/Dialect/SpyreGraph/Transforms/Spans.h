@@ -52,6 +52,8 @@ private:
     /// Of the dimension that indices choose: all of it is within reach.
     int64_t indirectExtent;
   };
+  void addOperand(SpyreOpInterface op, OpOperand &use, ShapedType type,
+                  LayoutAttrInterface layout);
   bool canFitFrom(unsigned dim, ArrayRef<int64_t> extents, Cores cores,
                   int64_t coresLeft, bool canSplitReduction,
                   SmallVectorImpl<int64_t> &chunks) const;
@@ -61,7 +63,7 @@ private:
   /// Whether the result's elements depend on a loop dimension.
   SmallVector<bool> isWritten;
   /// Whether a reduction can be split over cores.
-  bool isCombined;
+  bool isCombined = false;
   int64_t maxSpanBytes;
   SmallVector<Operand, 4> operands;
 };
