@@ -398,6 +398,23 @@ def test_indexing():
     check(aten.index.Tensor, table, [index[0], torch.tensor([2])], units=0)
 
 
+def test_indices_into_scalars():
+    x, zero, zeros = randn(), torch.tensor(0), torch.tensor([0, 0, 0])
+    for index in (zero, zeros[:1], zeros, zeros[:0]):
+        check(aten.gather.default, x, 0, index, units=0)
+        check(aten.take.default, x, index, units=0)
+    for index, source in ((zero, randn()), (zeros[:1], randn(1))):
+        check(aten.scatter.src, x, 0, index, source, units=0)
+        check(aten.scatter.value, x, 0, index, 2.0, units=0)
+
+
+def test_take():
+    for x in (randn(65), randn(2, 63), randn(3, 1, 65).transpose(0, 2)):
+        index = torch.tensor([[0, -1, 62], [5, -x.numel(), x.numel() - 1]])
+        check(aten.take.default, x, index, units=0)
+        check(aten.take.default, x, index[0, 1], units=0)
+
+
 def test_gather_along_the_stick():
     check(aten.gather.default, randn(50, 70), 1, ints(50, 9, low=0, high=70), units=0)
     check(

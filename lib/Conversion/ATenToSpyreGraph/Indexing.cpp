@@ -32,26 +32,42 @@ static Value gather(const ATenCall &c, Value source, Value index, int64_t axis,
   return c.device<GatherOp>({source, index}, type, axisAttr(c, axis));
 }
 
+/// A scalar as a tensor of one element; anything else as it is.
+static Value asLine(const ATenCall &c, Value value) {
+  if (rankOf(value) > 0)
+    return value;
+  return c.view(value, AffineMap::get(1, 0, c.b.getContext()), {1});
+}
+
+/// The reverse, where the result has no dimension.
+static Value asResult(const ATenCall &c, Value value) {
+  if (c.type().getRank() > 0)
+    return value;
+  return c.view(value, AffineMap::get(0, 0, c.b.getAffineConstantExpr(0)), {});
+}
+
 static Value lowerIndexSelect(ATenCall &c) {
   Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
   c.require(rankOf(self) > 0, "self has no dimension");
   int64_t axis = c.dim("dim", rankOf(self));
-  if (rankOf(index) == 0)
-    index = c.view(index, AffineMap::get(1, 0, c.b.getContext()), {1});
+  index = asLine(c, index);
   return gather(c, self, index, axis, c.type());
 }
 
 static Value lowerGather(ATenCall &c) {
-  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  Value self = asLine(c, c.tensor("self"));
+  Value index = asLine(c, checkIndex(c, c.tensor("index")));
   unsigned rank = rankOf(self);
-  c.require(rank > 0, "self has no dimension");
   int64_t axis = c.dim("dim", rank);
   SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
   exprs[axis] = c.b.getAffineConstantExpr(0);
-  return c.mapped<GatherOp>({self, index}, c.empty(c.type()),
-                            {AffineMap::get(rank, 0, exprs, c.b.getContext()),
-                             c.identityMap(rank), c.identityMap(rank)},
-                            c.type().getShape(), axisAttr(c, axis));
+  RankedTensorType type = c.typeLike(index, elementOf(self));
+  Value result =
+      c.mapped<GatherOp>({self, index}, c.empty(type),
+                         {AffineMap::get(rank, 0, exprs, c.b.getContext()),
+                          c.identityMap(rank), c.identityMap(rank)},
+                         type.getShape(), axisAttr(c, axis));
+  return asResult(c, result);
 }
 
 /// The index tensors of an `indices` list and the first dimension indexed.
@@ -140,6 +156,16 @@ static Value lowerIndex(ATenCall &c) {
       combineIndices(c, indices, shapeOf(self).slice(first, indices.size()));
   return gather(c, mergeDims(c, self, first, indices.size()), index, first,
                 c.type());
+}
+
+/// Elements of all of a tensor, counted in its order.
+static Value lowerTake(ATenCall &c) {
+  Value self = asLine(c, c.tensor("self"));
+  Value index = checkIndex(c, c.tensor("index"));
+  int64_t count = typeOf(self).getNumElements();
+  c.require(count > 0, "there is nothing to take");
+  return gather(c, mergeDims(c, self, 0, rankOf(self)),
+                wrapIndex(c, index, count), 0, c.type());
 }
 
 /// self plus alpha x the rows of `values` summed per index: a product with the
@@ -254,31 +280,31 @@ static Value lowerIndexCopy(ATenCall &c) {
   Value index = checkIndex(c, c.tensor("index"));
   c.require(rankOf(self) > 0 && rankOf(source) == rankOf(self),
             "self and source differ in rank");
-  if (rankOf(index) == 0)
-    index = c.view(index, AffineMap::get(1, 0, c.b.getContext()), {1});
+  index = asLine(c, index);
   return c.device<ScatterOp>({source, index}, self,
                              axisAttr(c, c.dim("dim", rankOf(self))));
 }
 
 static Value lowerScatter(ATenCall &c) {
-  Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
+  Value self = asLine(c, c.tensor("self"));
+  Value index = asLine(c, checkIndex(c, c.tensor("index")));
   unsigned rank = rankOf(self);
-  c.require(rank > 0, "self has no dimension");
   int64_t axis = c.dim("dim", rank);
-  ArrayRef<int64_t> extents = shapeOf(index);
   Value source;
   if (c.isTensor("src")) {
-    source = c.tensor("src");
+    source = asLine(c, c.tensor("src"));
   } else {
     TypedAttr number = c.scalar("src");
     source = c.full(c.typeLike(index, elementOf(self)), number);
   }
   SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
   exprs[axis] = c.b.getAffineConstantExpr(0);
-  return c.mapped<ScatterOp>({source, index}, self,
-                             {c.identityMap(rank), c.identityMap(rank),
-                              AffineMap::get(rank, 0, exprs, c.b.getContext())},
-                             extents, axisAttr(c, axis));
+  Value result =
+      c.mapped<ScatterOp>({source, index}, self,
+                          {c.identityMap(rank), c.identityMap(rank),
+                           AffineMap::get(rank, 0, exprs, c.b.getContext())},
+                          shapeOf(index), axisAttr(c, axis));
+  return asResult(c, result);
 }
 
 void aten::addIndexingRows(ATenTable &table) {
@@ -290,6 +316,7 @@ void aten::addIndexingRows(ATenTable &table) {
             });
   table.add({"aten.index_select.default"}, "self dim index", lowerIndexSelect);
   table.add({"aten.gather.default"}, "self dim index sparse_grad", lowerGather);
+  table.add({"aten.take.default"}, "self index", lowerTake);
   table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"}, "self indices",
             lowerIndex);
   table.add({"aten.index_put.default", "aten._unsafe_index_put.default"},
