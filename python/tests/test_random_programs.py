@@ -6,6 +6,7 @@ exact. ``SPYRE_RANDOM_PROGRAMS=2000 SPYRE_RANDOM_SEED=1`` runs that many from th
 on; a failure prints the smallest program that still fails, as Python to run.
 """
 
+import faulthandler
 import os
 import re
 from collections import Counter
@@ -123,6 +124,7 @@ def refuse():
 @pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
 @pytest.mark.usefixtures("refuse")
 def test_random_programs(capsys):
+    faulthandler.cancel_dump_traceback_later()  # by hand it may take its time
     used, fallbacks = Counter(), Counter()
     failures = {}
     not_ours = []
@@ -132,11 +134,13 @@ def test_random_programs(capsys):
         used.update(line.operator for line in program.lines)
         try:
             report = run(program)
-        except Exception:
+        except Exception as error:
             if fails_without_spyre(program):
                 not_ours.append(seed)
-            else:
-                failures[seed] = program
+                continue
+            failures[seed] = program
+            with capsys.disabled():
+                print(f"\nseed {seed}: {type(error).__name__}: {error}"[:400])
             continue
         native += not report
         fallbacks.update(report)
