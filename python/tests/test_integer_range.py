@@ -197,6 +197,10 @@ def test_numbers_of_masks_saturate(number):
             "masked_fill": (masked, kept),
             "where": (lambda x: torch.where(x > 0, number, x), kept),
             "full": (lambda x: torch.full_like(x, number), torch.full_like(x, nearest)),
+            "pad": (
+                lambda x: torch.nn.functional.pad(x, (1, 2), value=number),
+                torch.nn.functional.pad(x, (1, 2), value=nearest),
+            ),
             "clamp": (lambda x: x.clamp(max=number), x.clamp(max=nearest)),
             "clamp_min": (lambda x: x.clamp(min=number), x.clamp(min=nearest)),
             "found": (lambda x: masked(x) == number, x > 0),

@@ -91,6 +91,8 @@ public:
   // Building.
   TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }
   TypedAttr immInt(int64_t value) const { return b.getI64IntegerAttr(value); }
+  /// A number as an integer: towards zero, to the nearest that fits, NaN as 0.
+  TypedAttr immWhole(double value) const;
   NamedAttribute attr(StringRef name, Attribute value) const {
     return b.getNamedAttr(name, value);
   }

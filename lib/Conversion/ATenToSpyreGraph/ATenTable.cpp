@@ -187,6 +187,13 @@ SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
   return result;
 }
 
+TypedAttr ATenCall::immWhole(double value) const {
+  APSInt integer(64, /*isUnsigned=*/false);
+  bool isExact;
+  APFloat(value).convertToInteger(integer, APFloat::rmTowardZero, &isExact);
+  return immInt(integer.getSExtValue());
+}
+
 RankedTensorType ATenCall::type(unsigned i) const {
   require(wants(i), "result " + Twine(i) + " is not a tensor");
   return results[i];

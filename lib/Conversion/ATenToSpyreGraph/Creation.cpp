@@ -15,7 +15,7 @@ static Value lowerFull(ATenCall &c, double value) {
     return c.full(type, c.imm(value));
   if (isBool(element))
     return c.full(type, c.b.getBoolAttr(value != 0));
-  return c.full(type, c.immInt(static_cast<int64_t>(value)));
+  return c.full(type, c.immWhole(value));
 }
 
 /// A row whose result is filled with the argument `value`, or with a fixed
@@ -34,7 +34,7 @@ static Value lowerRange(ATenCall &c, StringRef start, StringRef step) {
     double value = name.empty() ? byDefault : c.number(name, byDefault);
     if (toFloat)
       return c.imm(value);
-    return c.immInt(static_cast<int64_t>(value));
+    return c.immWhole(value);
   };
   return c.pointwise<IotaOp>(c.type(), {},
                              {c.attr("dim", c.immInt(0)),

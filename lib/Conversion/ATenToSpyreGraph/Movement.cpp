@@ -84,9 +84,7 @@ static Value lowerPad(ATenCall &c) {
   }
   Type element = type.getElementType();
   double value = c.number("value", 0.0);
-  TypedAttr number = isa<FloatType>(element)
-                         ? c.imm(value)
-                         : c.immInt(static_cast<int64_t>(value));
+  TypedAttr number = isa<FloatType>(element) ? c.imm(value) : c.immWhole(value);
   bool keepsAll = type.getShape() == ArrayRef<int64_t>(extents);
   Value init = keepsAll ? c.empty(type) : c.full(type, number);
   MLIRContext *context = c.b.getContext();

@@ -333,7 +333,7 @@ static void addLogic(ATenTable &table) {
               // The value takes self's type, whatever its own.
               if (value.number && isa<IntegerType>(elementOf(self)) &&
                   isa<FloatAttr>(value.number))
-                value = c.immInt(static_cast<int64_t>(c.number("value")));
+                value = c.immWhole(c.number("value"));
               if (value.tensor)
                 value = c.cast(value.tensor, elementOf(self));
               return c.pointwise<WhereOp>(c.type(),
