@@ -184,6 +184,11 @@ def _index(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Cal
                 yield (x, [None] * dim + [zeros([1, 1])]), {}
 
 
+def _take(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
+    for indices in [zeros(()), zeros([1]), zeros(shape)]:
+        yield (make(shape, dtype, name), indices), {}
+
+
 def _embedding(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
     if not dtype.is_floating_point or not shape:
         return
@@ -396,6 +401,7 @@ FAMILIES: dict[str, Callable] = {
         + ["_unsafe_index_put", "index_add", "index_copy", "scatter"],
         _index,
     ),
+    "take": _take,
     **dict.fromkeys(["embedding", "embedding_dense_backward"], _embedding),
     "mm": _contraction(0, "mk", "kn"),
     "bmm": _contraction(1, "bmk", "bkn"),

@@ -396,9 +396,9 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
     kinds = []
     compile_ = _eager._compile
 
-    def record(call, arguments, generic):
+    def record(call, arguments, shifts, generic):
         kinds.append(generic)
-        return compile_(call, arguments, generic)
+        return compile_(call, arguments, shifts, generic)
 
     monkeypatch.setattr(_eager, "_compile", record)
     for name, operation in operations.items():
@@ -418,9 +418,9 @@ def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
     numbers = []
     compile_ = _eager._compile
 
-    def record(call, arguments, generic):
+    def record(call, arguments, shifts, generic):
         numbers[-1] += 1
-        return compile_(call, arguments, generic)
+        return compile_(call, arguments, shifts, generic)
 
     monkeypatch.setattr(_eager, "_compile", record)
     parameter = torch.nn.Parameter(torch.ones(7, 65, dtype=torch.float16).to("spyre"))

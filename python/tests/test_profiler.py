@@ -3,6 +3,9 @@
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections import defaultdict
 
@@ -356,9 +359,21 @@ def test_transfers_in_the_summary(operands):
 
 
 def test_failed_transfers_leave_nothing():
-    with (
-        torch.spyre.profiler.profile() as prof,
-        pytest.raises(RuntimeError, match="does not fit the 32 bits"),
-    ):
+    # The variable is read once in a process.
+    script = """
+import torch
+with torch.spyre.profiler.profile() as prof:
+    try:
         torch.tensor([1 << 40]).to("spyre")
-    assert prof.transfers == []
+        raise SystemExit("the transfer did not fail")
+    except RuntimeError as error:
+        assert "does not fit" in str(error), error
+assert prof.transfers == [], prof.transfers
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env={**os.environ, "TORCH_SPYRE_DOWNCAST_ERROR": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
