@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- DataFormat.h - Host dtypes and device formats ------------*- C++ -*-===//
 //
-// spec/layouts.md, "Host dtype -> (host format, device format)".
+// spec/layouts.md, "Host dtype".
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_DEVICE_DATAFORMAT_H

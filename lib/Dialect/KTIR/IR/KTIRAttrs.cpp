@@ -144,7 +144,7 @@ void MemorySpaceAttr::print(AsmPrinter &printer) const {
 // LayoutAttr
 //===----------------------------------------------------------------------===//
 
-// Names: spec/layouts.md, "Host dtype -> (host format, device format)".
+// Names: spec/layouts.md, "Host dtype".
 static constexpr llvm::StringLiteral kFormats[] = {
     "SEN169_FP16", "IEEE_FP32",  "SEN143_FP8", "SEN152_FP8", "SEN153_FP9",
     "SENINT2",     "SENINT4",    "SENINT8",    "SENINT16",   "SENINT24",
