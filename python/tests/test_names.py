@@ -213,3 +213,9 @@ def test_placeholders_of_inductor_are_refused(name):
 
 def test_impl_is_what_runs():
     assert torch.spyre._impl.device_count() == torch.spyre.device_count()
+
+
+def test_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert torch_spyre.__version__ == version("torch-spyre")

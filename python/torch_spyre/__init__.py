@@ -5,6 +5,9 @@
 ``torch.backends``; importing it first, later or twice is the same.
 """
 
+#: The version of the package, as pyproject.toml has it.
+__version__ = "0.1.0"
+
 _loaded = False
 
 
@@ -53,6 +56,7 @@ def __getattr__(name: str) -> object:
 __all__ = [
     "_C",
     "SpyreError",
+    "__version__",
     "constants",
     "fallback_report",
     "reset_fallback_report",
