@@ -194,10 +194,7 @@ uint64_t SkylineSearch::getStateHash(int first, int last, int64_t limit) const {
   return hash;
 }
 
-int SkylineSearch::chooseSection(int first, int last, int64_t limit,
-                                 std::vector<Option> &options,
-                                 int64_t &wasteFloor) {
-  // Valleys: runs of equal floors between higher ones.
+void SkylineSearch::markValleys(int first, int last) {
   int numValleys = 0;
   for (int s = first; s < last;) {
     int end = s + 1;
@@ -210,13 +207,24 @@ int SkylineSearch::chooseSection(int first, int last, int64_t limit,
               isValley ? numValleys : 0);
     s = end;
   }
+}
+
+bool SkylineSearch::isCandidate(int buffer) const {
+  return !isPlaced[buffer] && valley[firstSection[buffer]] != 0 &&
+         minOffset[buffer] == floorOf[firstSection[buffer]];
+}
+
+int SkylineSearch::findValleyEnd(int section, int last) const {
+  int end = section + 1;
+  while (end < last && valley[end] == valley[section])
+    ++end;
+  return end;
+}
+
+void SkylineSearch::countCandidates(int first, int last) {
   std::fill(count.begin() + first, count.begin() + last + 1, 0);
   std::fill(lowBefore.begin() + first, lowBefore.begin() + last + 1, kInfinity);
   std::fill(lowAfter.begin() + first, lowAfter.begin() + last + 1, kInfinity);
-  auto isCandidate = [&](int j) {
-    return !isPlaced[j] && valley[firstSection[j]] != 0 &&
-           minOffset[j] == floorOf[firstSection[j]];
-  };
   for (int i = byFirstStart[first]; i < byFirstStart[last]; ++i) {
     int j = byFirst[i];
     if (!isCandidate(j))
@@ -233,9 +241,7 @@ int SkylineSearch::chooseSection(int first, int last, int64_t limit,
   for (int s = first + 1; s < last; ++s)
     count[s] += count[s - 1];
   for (int s = first; s < last;) {
-    int end = s + 1;
-    while (end < last && valley[end] == valley[s])
-      ++end;
+    int end = findValleyEnd(s, last);
     if (valley[s] != 0) {
       lowBefore[s] = kInfinity;
       for (int t = s + 1; t < end; ++t)
@@ -246,14 +252,42 @@ int SkylineSearch::chooseSection(int first, int last, int64_t limit,
     }
     s = end;
   }
+}
 
+double SkylineSearch::getRank(int buffer) {
+  double width = lastSection[buffer] - firstSection[buffer];
+  double bytes = static_cast<double>(size[buffer]);
+  double rank = 0;
+  switch (order) {
+  case Order::Longest:
+    rank = width * 1e12 + bytes;
+    break;
+  case Order::Area:
+    rank = width * bytes;
+    break;
+  case Order::Largest:
+    rank = bytes;
+    break;
+  case Order::WidestFit:
+  case Order::NumOrders:
+    rank = width;
+    break;
+  }
+  if (noise > 0)
+    rank *= 1 + noise * (static_cast<double>(random() % 1024) / 1024 - 0.5);
+  return rank;
+}
+
+int SkylineSearch::chooseSection(int first, int last, int64_t limit,
+                                 std::vector<Option> &options,
+                                 int64_t &wasteFloor) {
+  markValleys(first, last);
+  countCandidates(first, last);
   int best = -1;
   double bestScore = 0;
   int64_t bestWaste = kInfinity;
   for (int s = first; s < last;) {
-    int end = s + 1;
-    while (end < last && valley[end] == valley[s])
-      ++end;
+    int end = findValleyEnd(s, last);
     if (valley[s] != 0) {
       int64_t wall = std::min(s == first ? kInfinity : floorOf[s - 1],
                               end == last ? kInfinity : floorOf[end]);
@@ -278,29 +312,8 @@ int SkylineSearch::chooseSection(int first, int last, int64_t limit,
   wasteFloor = bestWaste;
   options.clear();
   for (int j : live[best])
-    if (isCandidate(j)) {
-      double width = lastSection[j] - firstSection[j];
-      double bytes = static_cast<double>(size[j]);
-      double rank = 0;
-      switch (order) {
-      case Order::Longest:
-        rank = width * 1e12 + bytes;
-        break;
-      case Order::Area:
-        rank = width * bytes;
-        break;
-      case Order::Largest:
-        rank = bytes;
-        break;
-      case Order::WidestFit:
-      case Order::NumOrders:
-        rank = width;
-        break;
-      }
-      if (noise > 0)
-        rank *= 1 + noise * (static_cast<double>(random() % 1024) / 1024 - 0.5);
-      options.push_back({j, rank});
-    }
+    if (isCandidate(j))
+      options.push_back({j, getRank(j)});
   std::sort(options.begin(), options.end(),
             [](const Option &a, const Option &b) {
               return a.rank != b.rank ? a.rank > b.rank : a.buffer < b.buffer;

@@ -70,6 +70,16 @@ private:
   void reset();
   Result search(int first, int last, int64_t limit);
   Result searchParts(int first, int last, int64_t limit);
+  /// Numbers the valleys: runs of equal floors between higher ones.
+  void markValleys(int first, int last);
+  /// Where the valley, or the run outside of valleys, around a section ends.
+  int findValleyEnd(int section, int last) const;
+  /// Whether a buffer can be placed on the floor of a valley.
+  bool isCandidate(int buffer) const;
+  /// Counts, per section, such buffers and the smallest beside it.
+  void countCandidates(int first, int last);
+  /// By which the buffers of a section are tried, the largest first.
+  double getRank(int buffer);
   int chooseSection(int first, int last, int64_t limit,
                     std::vector<Option> &options, int64_t &wasteFloor);
   /// Raises floors until nothing changes; false if a section overflows.
