@@ -80,6 +80,7 @@ def run_recording(corpus: Path, arguments: list[str]) -> None:
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
     else:
         sys.argv = arguments
+        sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
         runpy.run_path(arguments[0], run_name="__main__")
 
 
