@@ -15,7 +15,13 @@ import lit.formats
 config.name = "torch-spyre"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "CMakeLists.txt", "lit.cfg.py", "lit.site.cfg.py.in"]
+config.excludes = [
+    "Inputs",
+    "tool",
+    "CMakeLists.txt",
+    "lit.cfg.py",
+    "lit.site.cfg.py.in",
+]
 
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.spyre_obj_root, "test")

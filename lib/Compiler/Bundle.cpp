@@ -7,6 +7,7 @@
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Device/Error.h"
 #include "Spyre/Target/SuperDSC/Translate.h"
+#include "Spyre/Target/Targets.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
@@ -83,6 +84,7 @@ struct BundleContext {
   static DialectRegistry makeRegistry() {
     DialectRegistry registry;
     spyre::registerCompilerDialects(registry);
+    spyre::registerTargets(registry);
     return registry;
   }
 

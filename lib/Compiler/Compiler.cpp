@@ -138,9 +138,8 @@ std::string spyre::getCacheKey(const GraphBuilder &builder,
   llvm::SHA256 hash;
   hash.update(StringRef(getCompilerIdentity()));
   std::string text =
-      llvm::formatv("cores={0} superdsc={1} through={2} lx={3}\n",
-                    options.cores, options.superdscCompatible,
-                    options.throughSuperDSC, options.lxPlanning)
+      llvm::formatv("cores={0} target={1} through={2} lx={3}\n", options.cores,
+                    options.target, options.throughSuperDSC, options.lxPlanning)
           .str();
   hash.update(StringRef(text));
   text = builder.print();
@@ -183,8 +182,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   pipeline.lxPlanning = options.lxPlanning;
-  pipeline.superdscCompatible =
-      options.superdscCompatible || options.throughSuperDSC;
+  pipeline.target = options.target;
+  pipeline.forSuperDSC = options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
   const char *verifyEach = std::getenv("SPYRE_VERIFY_EACH_PASS");
   pipeline.verifyEach = verifyEach && StringRef(verifyEach) == "1";

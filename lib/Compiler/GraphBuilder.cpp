@@ -9,6 +9,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Target/Targets.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -31,6 +32,7 @@ using spyre::ValueMeta;
 static DialectRegistry makeRegistry() {
   DialectRegistry registry;
   ::spyre::registerCompilerDialects(registry);
+  ::spyre::registerTargets(registry);
   return registry;
 }
 

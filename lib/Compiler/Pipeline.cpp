@@ -24,6 +24,9 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+/// The target that the option superdsc-compatible stands for.
+static constexpr const char *kSuperDSCTarget = "superdsc";
+
 void spyre::registerCompilerDialects(DialectRegistry &registry) {
   registry.insert<affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, func::FuncDialect,
@@ -89,15 +92,17 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   PlanningPasses passes(manager, options);
   bool hasDecisions =
       !options.decisionsIn.empty() || !options.decisionsOut.empty();
+  for (const std::string &target :
+       {options.target.getValue(),
+        std::string(options.forSuperDSC ? kSuperDSCTarget : "")})
+    if (!target.empty())
+      manager.addPass(createSpyreSetTarget(SpyreSetTargetOptions{target}));
   passes.addToFunctions(createSpyreDecompose());
   if (hasDecisions)
     passes.addToFunctions(createSpyreNumberOperations());
   passes.takeDecisions("layouts");
-  SpyrePropagateLayoutsOptions layouts;
-  layouts.superdscCompatible = options.superdscCompatible;
-  passes.addToFunctions(createSpyrePropagateLayouts(layouts));
-  if (options.superdscCompatible)
-    passes.addToFunctions(createSpyreLegalizeSuperDSC());
+  passes.addToFunctions(createSpyrePropagateLayouts());
+  passes.addToFunctions(createSpyreLegalizeForTarget());
   passes.addToFunctions(createSpyreResolveHints());
   if (hasDecisions)
     passes.addToFunctions(createSpyreNumberOperations());
@@ -105,24 +110,20 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
     passes.takeDecisions("tilings");
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
-    tiling.superdscCompatible = options.superdscCompatible;
     passes.addToFunctions(createSpyreCoarseTiling(tiling));
   }
   passes.takeDecisions("divisions");
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   division.mode = options.mode;
-  division.superdscCompatible = options.superdscCompatible;
   passes.addToFunctions(createSpyreWorkDivision(division));
   SpyreBufferizeOptions bufferize;
   bufferize.cores = options.cores;
-  bufferize.superdscCompatible = options.superdscCompatible;
   passes.add(createSpyreBufferize(bufferize));
   if (options.lxPlanning) {
     SpyreLXPlanningOptions lx;
     lx.solver = options.lxSolver;
     lx.mode = options.mode;
-    lx.superdscCompatible = options.superdscCompatible;
     passes.addToFunctions(createSpyreLXPlanning(lx));
   }
   passes.addToFunctions(createSpyreMemoryPlanning());

@@ -96,7 +96,7 @@ static CompileOptions toOptions(const py::dict &dict) {
     else if (name == "lx_planning")
       options.lxPlanning = value.cast<bool>();
     else if (name == "superdsc_compatible")
-      options.superdscCompatible = value.cast<bool>();
+      options.target = value.cast<bool>() ? "superdsc" : "";
     else if (name == "through_superdsc")
       options.throughSuperDSC = value.cast<bool>();
     else

@@ -28,6 +28,8 @@
 
 #ifdef SPYRE_HAS_SpyreCompiler
 #include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Target/SuperDSC/Transforms/Passes.h"
+#include "Spyre/Target/Targets.h"
 #endif
 
 /// mlir-opt, but for a look at the text before it is parsed.
@@ -85,6 +87,8 @@ int main(int argc, char **argv) {
 #endif
 #ifdef SPYRE_HAS_SpyreCompiler
   spyre::registerSpyrePipelines();
+  spyre::registerTargets(registry);
+  spyre::superdsc::registerSuperDSCPasses();
 #endif
   return mlir::asMainReturnCode(optimize(argc, argv, registry));
 }

@@ -7,6 +7,7 @@
 #include "Spyre/Device/Error.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
 #include "Spyre/Target/SuperDSC/Folder.h"
+#include "Spyre/Target/Targets.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -24,6 +25,7 @@ static void writeCode(const SpyreCodeRequest &request, bool &ok) {
     throw Error(message);
   mlir::DialectRegistry registry;
   registerCompilerDialects(registry);
+  registerTargets(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   llvm::SourceMgr sources;

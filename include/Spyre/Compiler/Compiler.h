@@ -25,10 +25,10 @@ struct CompileOptions {
   std::string dumpDir;
   /// Cores to divide work over.
   int64_t cores = 32;
-  /// Restrict planning to what SuperDSC can say.
-  bool superdscCompatible = false;
+  /// Plan only what this target can express; empty: KTIR, which can all.
+  std::string target;
   /// Execute what reading the graph's SuperDSC bundles back gives; implies
-  /// superdscCompatible. The bundles stay in `dumpDir`/superdsc.
+  /// target superdsc. The bundles stay in `dumpDir`/superdsc.
   bool throughSuperDSC = false;
   /// Keep intermediates in LX where they fit.
   bool lxPlanning = true;

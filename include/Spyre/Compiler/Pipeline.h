@@ -34,10 +34,13 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> decisionsOut{
       *this, "decisions-out",
       llvm::cl::desc("JSON file to write the plan's decisions to")};
-  Option<bool> superdscCompatible{
-      *this, "superdsc-compatible",
-      llvm::cl::desc("Restrict planning to what SuperDSC can say"),
-      llvm::cl::init(false)};
+  Option<std::string> target{
+      *this, "target",
+      llvm::cl::desc("Plan only what this target can express: ktir or "
+                     "superdsc; by default what the module says")};
+  Option<bool> forSuperDSC{*this, "superdsc-compatible",
+                           llvm::cl::desc("The same as target=superdsc"),
+                           llvm::cl::init(false)};
   Option<bool> verifyEach{
       *this, "verify-each",
       llvm::cl::desc("Run --spyre-verify-plan after every pass"),

@@ -397,6 +397,8 @@ struct ConvertSpyreGraphToKTIR
       numKernels += sequence.getNumKernels();
       numCalls += sequence.getNumCalls();
     }
+    // KTIR is planned no further.
+    module->removeAttr(spyre_graph::SpyreGraphDialect::getTargetAttrName());
   }
 };
 } // namespace

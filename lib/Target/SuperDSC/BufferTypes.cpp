@@ -4,8 +4,8 @@
 #include "BufferTypes.h"
 #include "Lanes.h"
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"

@@ -7,12 +7,27 @@
 #include "Lanes.h"
 #include "OpDescription.h"
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
 namespace spyre::superdsc {
+
+/// A dimension along which a tensor varies: a step from one iteration to the
+/// next.
+struct TensorStep {
+  /// In sticks.
+  int64_t stride;
+  /// Iterations, along the stick in sticks.
+  int64_t count;
+  unsigned dim;
+  /// Elements of a step in memory.
+  int64_t elements;
+  bool isGathered = false;
+  /// Of equals: which device dimension, from the innermost.
+  unsigned position = 0;
+};
 
 /// One operand on the way to a tensor.
 struct Operand {
@@ -53,9 +68,22 @@ private:
 
   mlir::LogicalResult readOperands();
   mlir::LogicalResult chooseDims();
+  mlir::LogicalResult settleSticks();
+  mlir::LogicalResult chooseGatheredDim();
+  bool needsUnitDim();
   mlir::LogicalResult chooseSticks();
   mlir::LogicalResult addTensor(Operand &operand, Indirection indirection);
   mlir::LogicalResult orderTensor(Operand &operand, Tensor &tensor);
+  /// The steps of a tensor, one per dimension along which it varies.
+  mlir::FailureOr<llvm::SmallVector<TensorStep>>
+  collectSteps(const Operand &operand);
+  /// Brings them into an order in which each walks over those before it.
+  mlir::LogicalResult sortSteps(const Operand &operand,
+                                llvm::SmallVectorImpl<TensorStep> &steps);
+  /// Adds order, scale and gap of one of them.
+  mlir::LogicalResult addStep(const Operand &operand,
+                              llvm::ArrayRef<TensorStep> steps, size_t number,
+                              Tensor &tensor);
   mlir::LogicalResult checkWrites(const Operand &operand);
   void addLabel(const Operand &operand, Tensor &tensor);
   mlir::LogicalResult addOperands();

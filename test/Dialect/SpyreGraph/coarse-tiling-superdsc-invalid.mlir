@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: spyre-opt %s --spyre-coarse-tiling="superdsc-compatible=true" --verify-diagnostics
+// RUN: spyre-opt %s --spyre-set-target=target=superdsc --spyre-coarse-tiling --verify-diagnostics
 
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --spyre-work-division --spyre-bufferize --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan | FileCheck %s --check-prefix=PLAN
-// RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling="superdsc-compatible=true" | FileCheck %s --check-prefix=SUPERDSC
+// RUN: spyre-opt %s --split-input-file --spyre-set-target=target=superdsc --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s --check-prefix=SUPERDSC
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --remark-policy=all --remarks-filter=spyre-coarse-tiling -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="cores=33" 2>&1 | FileCheck %s --check-prefix=CORES
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="fill=0" 2>&1 | FileCheck %s --check-prefix=FILL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts | FileCheck %s
-// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts="superdsc-compatible=true" | FileCheck %s --check-prefix=SUPERDSC
+// RUN: spyre-opt %s --split-input-file --spyre-set-target=target=superdsc --spyre-propagate-layouts | FileCheck %s --check-prefix=SUPERDSC
 
 // The product reads fp16 and writes fp16; the sum, whose order of summation may
 // depend on the type of its input, keeps the conversion before it.

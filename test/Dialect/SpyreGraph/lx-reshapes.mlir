@@ -9,7 +9,7 @@
 // RUN: FileCheck %s --input-file=%t/memory.mlir --check-prefix=MEMORY
 // RUN: %python %S/Inputs/run_plans.py %t/run %t/lx.mlir %t/memory.mlir | FileCheck %s --check-prefix=BITS
 // RUN: spyre-opt %t/heads.mlir --spyre-lx-planning="mode=reference solver=greedy" | FileCheck %s --check-prefix=REFERENCE
-// RUN: spyre-opt %t/heads.mlir --spyre-lx-planning="superdsc-compatible=true" | FileCheck %s --check-prefix=SUPERDSC
+// RUN: spyre-opt %t/heads.mlir --spyre-set-target=target=superdsc --spyre-lx-planning | FileCheck %s --check-prefix=SUPERDSC
 // RUN: spyre-opt %t/no-box.mlir --spyre-lx-planning="reshard=false" --remark-policy=all --remarks-filter=spyre-lx-planning -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-BOX
 // RUN: sed 's/13/14/g' %t/lx.mlir > %t/even.mlir
 // RUN: not spyre-translate --to-superdsc %t/even.mlir -o %t/bundle 2>&1 | FileCheck %s --check-prefix=WRITE
@@ -17,7 +17,7 @@
 // RUN: FileCheck %s --input-file=%t/parts-lx.mlir
 // RUN: spyre-opt %t/parts.mlir --spyre-lx-planning="capacity=0" --spyre-memory-planning --spyre-verify-plan -o %t/parts-memory.mlir
 // RUN: %python %S/Inputs/run_plans.py %t/run %t/parts-lx.mlir %t/parts-memory.mlir | FileCheck %s --check-prefix=BITS
-// RUN: spyre-opt %t/parts.mlir --spyre-lx-planning="superdsc-compatible=true" | FileCheck %s --check-prefix=PARTS-SUPERDSC
+// RUN: spyre-opt %t/parts.mlir --spyre-set-target=target=superdsc --spyre-lx-planning | FileCheck %s --check-prefix=PARTS-SUPERDSC
 // RUN: not spyre-opt %t/cut.mlir --spyre-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=CUT
 // RUN: not spyre-opt %t/other.mlir --spyre-verify-plan -o /dev/null 2>&1 | FileCheck %s --check-prefix=OTHER
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts | FileCheck %s
-// RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts=superdsc-compatible | FileCheck %s --check-prefix=COMPATIBLE
+// RUN: spyre-opt %s --split-input-file --spyre-set-target=target=superdsc --spyre-propagate-layouts | FileCheck %s --check-prefix=COMPATIBLE
 
 #l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>

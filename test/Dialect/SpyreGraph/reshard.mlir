@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan | FileCheck %s
-// RUN: spyre-opt %s --split-input-file --spyre-lx-planning="superdsc-compatible=true" | FileCheck %s --check-prefix=NONE
+// RUN: spyre-opt %s --split-input-file --spyre-set-target=target=superdsc --spyre-lx-planning | FileCheck %s --check-prefix=NONE
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="mode=reference" | FileCheck %s --check-prefix=NONE
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="reshard=false" | FileCheck %s --check-prefix=NONE
 // RUN: spyre-opt %s --split-input-file --spyre-lx-planning="capacity=10240" | FileCheck %s --check-prefix=NONE

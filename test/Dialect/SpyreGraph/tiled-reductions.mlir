@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s
 // RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling --spyre-work-division --spyre-bufferize --spyre-lx-planning --spyre-memory-planning --spyre-verify-plan | FileCheck %s --check-prefix=PLAN
-// RUN: spyre-opt %s --split-input-file --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling="superdsc-compatible=true" | FileCheck %s --check-prefix=SUPERDSC
+// RUN: spyre-opt %s --split-input-file --spyre-set-target=target=superdsc --spyre-decompose --spyre-propagate-layouts --spyre-coarse-tiling | FileCheck %s --check-prefix=SUPERDSC
 
 // K in four tiles: an fp32 accumulator starts from zero, takes in four products
 // and is rounded once, with scale and bias. In the plan it stays in LX.

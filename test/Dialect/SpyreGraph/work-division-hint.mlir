@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RUN: spyre-opt %s --spyre-work-division | FileCheck %s
 // RUN: not spyre-opt %s --spyre-work-division="mode=reference" 2>&1 | FileCheck %s --check-prefix=EVEN
-// RUN: not spyre-opt %s --spyre-work-division="superdsc-compatible=true" 2>&1 | FileCheck %s --check-prefix=EVEN
+// RUN: not spyre-opt %s --spyre-set-target=target=superdsc --spyre-work-division 2>&1 | FileCheck %s --check-prefix=EVEN
 // RUN: not spyre-opt %s --spyre-work-division="mode=magic" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: spyre-opt %s --spyre-work-division --remark-policy=all --remarks-filter=spyre-work-division -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 

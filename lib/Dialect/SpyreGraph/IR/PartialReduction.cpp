@@ -247,31 +247,47 @@ SmallVector<Value> PartialReduction::createIndexCombine(OpBuilder &b,
   return {index, extremum, start};
 }
 
+/// The elementwise operation that combines two partial results.
+static StringRef getCombinerName(Combiner combiner) {
+  switch (combiner) {
+  case Combiner::Add:
+    return AddOp::getOperationName();
+  case Combiner::Mul:
+    return MulOp::getOperationName();
+  case Combiner::Max:
+    return MaximumOp::getOperationName();
+  case Combiner::Min:
+    return MinimumOp::getOperationName();
+  case Combiner::And:
+    return AndOp::getOperationName();
+  default:
+    return OrOp::getOperationName();
+  }
+}
+
+Value PartialReduction::createCombine(OpBuilder &b, Value accumulator,
+                                      Value part, Value init) {
+  return createElementwise(b, op.getLoc(), getCombinerName(op.getCombiner()),
+                           {accumulator, part}, init);
+}
+
 SmallVector<Value> PartialReduction::createCombine(OpBuilder &b,
                                                    ValueRange accumulators,
                                                    ValueRange parts,
                                                    int64_t count) {
   if (isIndex())
     return createIndexCombine(b, accumulators, parts, count);
-  auto getName = [&]() -> StringRef {
-    switch (op.getCombiner()) {
-    case Combiner::Add:
-      return AddOp::getOperationName();
-    case Combiner::Mul:
-      return MulOp::getOperationName();
-    case Combiner::Max:
-      return MaximumOp::getOperationName();
-    case Combiner::Min:
-      return MinimumOp::getOperationName();
-    case Combiner::And:
-      return AndOp::getOperationName();
-    default:
-      return OrOp::getOperationName();
-    }
-  };
   Value accumulator = accumulators.front();
-  return {createElementwise(b, op.getLoc(), getName(),
-                            {accumulator, parts.front()}, accumulator)};
+  return {createCombine(b, accumulator, parts.front(), accumulator)};
+}
+
+Value PartialReduction::createRescaled(OpBuilder &b, Value accumulator,
+                                       Value factor, AffineMap map) {
+  AffineMap identity = b.getMultiDimIdentityMap(
+      cast<RankedTensorType>(accumulator.getType()).getRank());
+  return createElementwise(b, op.getLoc(), MulOp::getOperationName(),
+                           {accumulator, factor}, accumulator, {},
+                           {identity, map, identity});
 }
 
 Value PartialReduction::createResult(OpBuilder &b, Value accumulator,

@@ -351,3 +351,18 @@ WorkDivisionAttr WorkDivisionAttr::getWithFirst(MLIRContext *context,
   }
   return get(context, splits, chunks, order);
 }
+
+//===----------------------------------------------------------------------===//
+// Target
+//===----------------------------------------------------------------------===//
+
+Attribute TargetAttr::parse(AsmParser &parser, Type) {
+  StringRef name;
+  if (parser.parseLess() || parser.parseKeyword(&name) || parser.parseGreater())
+    return {};
+  return TargetAttr::get(parser.getContext(), name);
+}
+
+void TargetAttr::print(AsmPrinter &printer) const {
+  printer << "<" << getName() << ">";
+}

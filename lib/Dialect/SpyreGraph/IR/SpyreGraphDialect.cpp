@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
@@ -77,6 +78,20 @@ LayoutAttrInterface spyre_graph::getLayout(Type type) {
   if (auto memref = dyn_cast<MemRefType>(type))
     return dyn_cast_or_null<LayoutAttrInterface>(memref.getMemorySpace());
   return nullptr;
+}
+
+LogicalResult
+SpyreGraphDialect::verifyOperationAttribute(Operation *op,
+                                            NamedAttribute attribute) {
+  // SG-TARGET-C1
+  if (attribute.getName() == getTargetAttrName() &&
+      (!isa<ModuleOp>(op) || !isa<TargetAttr>(attribute.getValue())))
+    return op->emitOpError()
+           << getTargetAttrName()
+           << " must be a target, as in #spyre_graph.target<ktir>, on a "
+              "module, but is "
+           << attribute.getValue();
+  return success();
 }
 
 LogicalResult

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
+#include "DivisionSearch.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
 #include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
@@ -35,7 +37,8 @@ public:
           << "expected 1 to 32 cores, found " << cores.getValue();
       return signalPassFailure();
     }
-    if (failed(checkLayouts()))
+    target = getTarget(getOperation());
+    if (!target || failed(checkLayouts()))
       return signalPassFailure();
     copies = copiedBytes = 0;
     separateEmptyTensors();
@@ -287,7 +290,7 @@ private:
   Operation *createDividedCopy(OpBuilder &builder, Location loc, Value from,
                                Value to) {
     SpyreOpInterface copy = createCopyOp(builder, loc, from, to);
-    copy.setWorkDivision(chooseWorkDivision(copy, cores, superdscCompatible));
+    copy.setWorkDivision(chooseWorkDivision(copy, cores, *target));
     copies += 1;
     copiedBytes += getSizeInBytes(cast<ShapedType>(to.getType()));
     return copy;
@@ -297,6 +300,7 @@ private:
     return getLayout(type).getSizeInBytes(type.getShape());
   }
 
+  const Target *target = nullptr;
   int64_t copies = 0, copiedBytes = 0;
 };
 

@@ -37,18 +37,17 @@ remark::RemarkOpts named(StringRef name, Operation *op) {
 class TilingPlanner {
 public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
-                bool superdscCompatible)
+                const Target &target)
       : block(block), costs(cores, lxBytes), cores(cores), force(force),
-        superdscCompatible(superdscCompatible) {}
+        target(target) {}
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
-    FailureOr<HintedTilings> hinted =
-        obeyTileHints(block, superdscCompatible,
-                      [](const OpGroup &group, const Tiling &tiling) {
-                        explain(group, tiling, "as hinted");
-                        build(group, tiling.levels);
-                      });
+    FailureOr<HintedTilings> hinted = obeyTileHints(
+        block, target, [](const OpGroup &group, const Tiling &tiling) {
+          explain(group, tiling, "as hinted");
+          build(group, tiling.levels);
+        });
     if (failed(hinted))
       return failure();
     tilings = std::move(hinted->tilings);
@@ -110,7 +109,7 @@ public:
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
           spyreOp && !grouped.contains(&op) && !whole.contains(&op))
         if (std::optional<Tiling> tiling =
-                cutForSpans(spyreOp, cores, superdscCompatible, spec)) {
+                cutForSpans(spyreOp, cores, target, spec)) {
           OpGroup group;
           group.insert(&op);
           tilings.push_back({std::move(group), std::move(*tiling)});
@@ -237,10 +236,10 @@ private:
     std::optional<Tiling> best;
     auto consider = [&](Tiling tiling) {
       reason = "no tiles save time";
-      if (superdscCompatible && findPartialRestickify(group, tiling.levels))
+      if (!target.allowsRestickifyOfParts() &&
+          findPartialRestickify(group, tiling.levels))
         return;
-      if (!keepsSpansSmall(group, tiling.levels, cores, superdscCompatible,
-                           spec)) {
+      if (!keepsSpansSmall(group, tiling.levels, cores, target, spec)) {
         reason = "cores cannot address what they need of its tensors";
         return;
       }
@@ -270,12 +269,13 @@ private:
     return best;
   }
 
-  /// Whether a level may be chosen without a hint. SuperDSC has no loops that
-  /// accumulate. Sums are rounded alike wherever an operation stands, so tiles
-  /// do not change their order, but for those that a softmax rescales: they
-  /// are attention's, and part of one operation.
+  /// Whether a level may be chosen without a hint. Not all targets have loops
+  /// that accumulate. Sums are rounded alike wherever an operation stands, so
+  /// tiles do not change their order, but for those that a softmax rescales:
+  /// they are attention's, and part of one operation.
   bool isAllowed(const TileLevel &level, std::string &reason) const {
-    if (level.reduced.empty() || (force && !superdscCompatible))
+    bool accumulates = target.allowsCarriedValues();
+    if (level.reduced.empty() || (force && accumulates))
       return true;
     auto isFree = [&](Operation *op) {
       Combiner combiner = cast<SpyreOpInterface>(op).getCombiner();
@@ -284,7 +284,7 @@ private:
                return level.shifts.contains(operand.getDefiningOp());
              });
     };
-    if (!superdscCompatible && llvm::all_of(level.reduced, isFree))
+    if (accumulates && llvm::all_of(level.reduced, isFree))
       return true;
     reason = (level.reduced.front()->getName().getStringRef() +
               " reduces the dimension")
@@ -391,7 +391,8 @@ private:
   Block &block;
   TilingCosts costs;
   int64_t cores;
-  bool force, superdscCompatible;
+  bool force;
+  const Target &target;
   ::spyre::DeviceSpec spec;
   /// Operations that hints keep out of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
@@ -420,10 +421,13 @@ public:
                        << " and " << fill.getValue();
       return signalPassFailure();
     }
+    const Target *target = getTarget(func);
+    if (!target)
+      return signalPassFailure();
     double lxBytes = capacity * (1.0 - lxFraction) * fill;
     double savedBytes = 0; // negative where hints cost traffic
     for (Block &block : func.getBody()) {
-      TilingPlanner planner(block, cores, lxBytes, force, superdscCompatible);
+      TilingPlanner planner(block, cores, lxBytes, force, *target);
       if (failed(planner.obeyHints()))
         return signalPassFailure();
       planner.run();

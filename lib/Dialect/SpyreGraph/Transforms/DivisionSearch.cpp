@@ -58,9 +58,10 @@ double Divisions::getLeastSecondsAlone() const {
 }
 
 DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
-                               bool onlyEven, const ::spyre::DeviceSpec &spec,
+                               const Target &target,
+                               const ::spyre::DeviceSpec &spec,
                                SlicingNumbers &numbers)
-    : op(op), cores(cores), onlyEven(onlyEven), spec(spec), numbers(numbers),
+    : op(op), cores(cores), target(target), spec(spec), numbers(numbers),
       extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
       kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
       indirect(op.getIndirectAccess()) {
@@ -78,7 +79,8 @@ Divisions DivisionSearch::run() {
   search();
   // Tiles are summed in the order of the whole, which rarely is worth a split
   // if it is worth a loop.
-  if (onlyEven || isInLoop(op) || !isCombinedAcrossCores(op.getCombiner()) ||
+  if (!target.allowsSplitReductions() || isInLoop(op) ||
+      !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
@@ -108,8 +110,8 @@ Divisions DivisionSearch::run() {
 
 Divisions DivisionSearch::runExhaustively() {
   search();
-  if (isCombinedAcrossCores(op.getCombiner()) && !onlyEven &&
-      !llvm::is_contained(extents, 0))
+  if (isCombinedAcrossCores(op.getCombiner()) &&
+      target.allowsSplitReductions() && !llvm::is_contained(extents, 0))
     for (unsigned dim = 0; dim < extents.size(); ++dim) {
       splitReduction = dim;
       if (canSplit(dim))
@@ -240,10 +242,11 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
     // Equal slices but for the last: fewer may be enough to cover.
     int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
     int64_t splits = llvm::divideCeil(units, unitsPerSlice);
-    if (splits == previous || (onlyEven && splits * unitsPerSlice != units))
+    if (splits == previous ||
+        (!target.allowsUnequalSlices() && splits * unitsPerSlice != units))
       continue;
-    // SuperDSC does not divide a change of stick along padding.
-    if (onlyEven && extents[dim] % granularity[dim] != 0 &&
+    if (!target.allowsDividedPadding() &&
+        extents[dim] % granularity[dim] != 0 &&
         isa<IdentityOp, RestickifyOp>(*op))
       continue;
     previous = splits;
@@ -407,8 +410,7 @@ int DivisionSearch::getSlicingNumber(unsigned operand,
       maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
   ArrayRef<int64_t> shape =
       cast<ShapedType>(op->getOperand(operand).getType()).getShape();
-  // SuperDSC has no other accesses to LX.
-  if (slicing && onlyEven &&
+  if (slicing && !target.allowsPartsInLX() &&
       (!isInLoopDims(maps[operand]) || !slicing->covers(shape)))
     return SlicingNumbers::kNone;
   std::optional<Slicing> held;

@@ -10,8 +10,9 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISIONSEARCH_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISIONSEARCH_H
 
-#include "Access.h"
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Target/Interface/Target.h"
 #include <map>
 
 namespace mlir::spyre_graph {
@@ -79,8 +80,7 @@ struct Divisions {
 
 class DivisionSearch {
 public:
-  /// `onlyEven`: slices of one size, and no split reductions.
-  DivisionSearch(SpyreOpInterface op, int64_t cores, bool onlyEven,
+  DivisionSearch(SpyreOpInterface op, int64_t cores, const Target &target,
                  const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers);
 
   /// The divisions among which a graph may choose. Whether and how a reduction
@@ -115,7 +115,7 @@ private:
 
   SpyreOpInterface op;
   int64_t cores;
-  bool onlyEven;
+  const Target &target;
   const ::spyre::DeviceSpec &spec;
   SlicingNumbers &numbers;
   SmallVector<int64_t> extents;
@@ -131,6 +131,11 @@ private:
   int64_t splitReduction = -1;
   Divisions result;
 };
+
+/// The work division of an operation over at most `cores` cores without regard
+/// to other operations, as the target can express it.
+WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores,
+                                    const Target &target);
 
 } // namespace mlir::spyre_graph
 

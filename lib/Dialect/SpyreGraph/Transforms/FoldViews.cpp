@@ -4,7 +4,7 @@
 
 #include "FoldViews.h"
 #include "LayoutChoices.h"
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"

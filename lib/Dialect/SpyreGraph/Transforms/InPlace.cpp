@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InPlace.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;

@@ -4,6 +4,7 @@
 
 #include "LXCopies.h"
 #include "Reshard.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <cmath>
@@ -11,8 +12,7 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
-                                         bool superdscCompatible) {
+Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
   auto type = cast<MemRefType>(use.get().getType());
   // Slices of a layout that is relative to the shape have that layout too.
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getMemorySpace());
@@ -27,9 +27,10 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
   std::optional<IndirectAccess> indirect = op.getIndirectAccess();
   if (indirect && indirect->operand == number)
     return {std::nullopt, "it is accessed through indices"};
-  if (superdscCompatible && indirect && indirect->index == number)
-    return {std::nullopt, "it holds indices, which SuperDSC keeps in "
-                          "device memory"};
+  if (!target.allowsIndicesInLX() && indirect && indirect->index == number)
+    return {std::nullopt, ("it holds indices, which " + target.getTitle() +
+                           " keeps in device memory")
+                              .str()};
   AffineMap map = op.getIndexingMaps()[number];
   std::optional<Slicing> slicing =
       getSlicing(map, op.getLoopExtents(), op.getAccessDivision(number));
@@ -43,7 +44,7 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
     if (extent > 0)
       result.share *= static_cast<double>(dim.extent) / extent;
   result.isPlain = isInLoopDims(map) && slicing->covers(type.getShape());
-  if (superdscCompatible && !result.isPlain)
+  if (!target.allowsPartsInLX() && !result.isPlain)
     return {std::nullopt, isInLoopDims(map)
                               ? "a user accesses a part of it"
                               : "a map is not made of loop dimensions"};
@@ -56,13 +57,13 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use,
 }
 
 Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
-                                          bool superdscCompatible) {
+                                          const Target &target) {
   Eligibility common;
   // Readers may leave out cores that hold copies; each core that reads must
   // have been written to.
   int64_t fewestWriters = std::numeric_limits<int64_t>::max();
   for (OpOperand *use : uses) {
-    Eligibility own = getSlicingOfUse(*use, superdscCompatible);
+    Eligibility own = getSlicingOfUse(*use, target);
     if (!own.slicing)
       return own;
     auto user = cast<SpyreOpInterface>(use->getOwner());
@@ -71,7 +72,7 @@ Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
     if (common.slicing) {
       own.isPlain &= own.slicing->numCores == common.slicing->numCores;
       if (own.slicing->dims != common.slicing->dims ||
-          (superdscCompatible && !own.isPlain))
+          (!target.allowsPartsInLX() && !own.isPlain))
         return {std::nullopt, "users access it in different slices"};
       own.slicing->numCores =
           std::max(own.slicing->numCores, common.slicing->numCores);
@@ -154,7 +155,7 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
                                                 ArrayRef<OpOperand *> readers,
                                                 const Slicing &slicing,
                                                 Block &block,
-                                                bool superdscCompatible) {
+                                                const Target &target) {
   // Before the loops around the first one.
   Operation *first = block.findAncestorOpInBlock(*readers.front()->getOwner());
   OpBuilder builder(first);
@@ -162,7 +163,7 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
                                        cast<MemRefType>(memory.getType()));
   SpyreOpInterface copy =
       createSlicedCopy(builder, first->getLoc(), memory, alloc, slicing,
-                       superdscCompatible ? 1 : slicing.numCores);
+                       target.allowsReplicatedCopies() ? slicing.numCores : 1);
   if (!copy) {
     alloc->erase();
     return std::nullopt;
@@ -239,8 +240,7 @@ std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   for (OpOperand *use : uses) {
     if (use->getOwner()->getBlock() != &block)
       return std::nullopt;
-    Eligibility eligibility =
-        getSlicingOfUse(*use, /*superdscCompatible=*/false);
+    Eligibility eligibility = getSlicingOfUse(*use, target);
     if (!eligibility.slicing)
       return std::nullopt;
     bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);

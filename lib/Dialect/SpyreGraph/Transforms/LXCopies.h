@@ -10,8 +10,9 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LXCOPIES_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LXCOPIES_H
 
-#include "Access.h"
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include <map>
 
@@ -20,21 +21,20 @@ namespace mlir::spyre_graph {
 /// The slices that cores must hold of a buffer, or why it cannot live in LX.
 struct Eligibility {
   std::optional<Slicing> slicing;
-  StringRef obstacle;
+  std::string obstacle;
   /// Of the buffer, what is accessed.
   double share = 1;
   /// Whether all of it is accessed, in loop dimensions and on the same cores:
-  /// SuperDSC has no other accesses to LX, and the reference knows no other
-  /// slices.
+  /// some targets have no other accesses to LX, and the reference knows no
+  /// other slices.
   bool isPlain = true;
 };
 
 /// Of one use.
-Eligibility getSlicingOfUse(OpOperand &use, bool superdscCompatible);
+Eligibility getSlicingOfUse(OpOperand &use, const Target &target);
 /// Of several, which must agree, but for readers on fewer cores than hold it;
 /// the share is that of the smallest.
-Eligibility getCommonSlicing(ArrayRef<OpOperand *> uses,
-                             bool superdscCompatible);
+Eligibility getCommonSlicing(ArrayRef<OpOperand *> uses, const Target &target);
 
 /// The operations of a function in program order.
 using ProgramPoints = DenseMap<Operation *, int64_t>;
@@ -59,7 +59,7 @@ struct LXCopy {
 /// Lets `readers` read a copy made before the first of them.
 std::optional<LXCopy> createReload(Value memory, ArrayRef<OpOperand *> readers,
                                    const Slicing &slicing, Block &block,
-                                   bool superdscCompatible);
+                                   const Target &target);
 /// Lets `writer` write into LX and `readers` read there; a copy after the
 /// writer brings it to memory, on one of the cores that hold a slice. Nothing
 /// if that cannot be said.
@@ -79,8 +79,9 @@ struct Resharded {
 /// others than the writer's, where that is cheaper than device memory.
 class Resharder {
 public:
-  Resharder(const ProgramPoints &points, const ::spyre::DeviceSpec &spec)
-      : points(points), spec(spec) {}
+  Resharder(const ProgramPoints &points, const Target &target,
+            const ::spyre::DeviceSpec &spec)
+      : points(points), target(target), spec(spec) {}
 
   std::optional<Resharded> run(memref::AllocOp alloc);
 
@@ -89,6 +90,7 @@ private:
                     double elementBytes);
 
   const ProgramPoints &points;
+  const Target &target;
   const ::spyre::DeviceSpec &spec;
   /// Moves that are alike take equally long.
   std::map<std::vector<int64_t>, double> known;

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
 #include "InPlace.h"
 #include "LXCopies.h"
 #include "Liveness.h"
 #include "MemorySchedule.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -54,6 +54,9 @@ public:
       return signalPassFailure();
     if (func.isExternal())
       return;
+    target = getTarget(func);
+    if (!target)
+      return signalPassFailure();
     copies.clear();
     copyAllocs.clear();
     resharded.clear();
@@ -62,7 +65,7 @@ public:
     numberOps(func);
     if (cloneInputs && isFree)
       copyArguments(func);
-    if (reshard && isFree && !superdscCompatible) {
+    if (reshard && isFree && target->allowsReshard()) {
       numberOps(func);
       SmallVector<memref::AllocOp> allocs;
       func.walk([&](memref::AllocOp alloc) {
@@ -70,7 +73,7 @@ public:
             alloc.getType().getNumElements() > 0)
           allocs.push_back(alloc);
       });
-      Resharder resharder(points, spec);
+      Resharder resharder(points, *target, spec);
       for (memref::AllocOp alloc : allocs)
         if (std::optional<Resharded> entry = resharder.run(alloc))
           resharded.push_back(std::move(*entry));
@@ -86,7 +89,7 @@ public:
     for (auto [alloc, obstacle] : ineligible) {
       ++numIneligible;
       remark::missed(alloc.getLoc(), named("ineligible"))
-          << ("left in device memory: " + obstacle).str();
+          << "left in device memory: " + obstacle;
     }
     for (LXCopy &copy : copies) {
       if (isPlaced(copy.alloc))
@@ -146,26 +149,26 @@ private:
       if (!type || argument.use_empty() || !type.hasStaticShape())
         continue;
       SmallVector<OpOperand *> uses = getOrderedUses(argument, points);
-      Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
+      Eligibility eligibility = getCommonSlicing(uses, *target);
       if (!eligibility.slicing || eligibility.share != 1 ||
-          (superdscCompatible && isUsedInLoop(uses)))
+          (!target->allowsLXAcrossLoops() && isUsedInLoop(uses)))
         continue;
       auto isWrite = [](OpOperand *use) {
         return cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
       };
       int64_t numWrites = llvm::count_if(uses, isWrite);
       if (numWrites == 0 && getNumAccesses(uses, block) > 1)
-        addCopy(createReload(argument, uses, *eligibility.slicing, block,
-                             superdscCompatible));
-      if (!superdscCompatible && numWrites == 1 && isWrite(uses.front()) &&
-          uses.size() > 1 && uses.front()->getOwner()->getBlock() == &block)
+        addCopy(
+            createReload(argument, uses, *eligibility.slicing, block, *target));
+      if (target->allowsResultsInLX() && numWrites == 1 &&
+          isWrite(uses.front()) && uses.size() > 1 &&
+          uses.front()->getOwner()->getBlock() == &block)
         addCopy(createSpill(argument, *uses.front(),
                             ArrayRef(uses).drop_front(), *eligibility.slicing));
     }
   }
 
-  /// Whether a use is in a loop around which the buffer lives: the addresses of
-  /// SuperDSC's loops follow tiles of device memory.
+  /// Whether a use is in a loop around which the buffer lives.
   static bool isUsedInLoop(ArrayRef<OpOperand *> uses) {
     if (uses.empty())
       return false;
@@ -183,7 +186,7 @@ private:
     for (OpOperand *use : uses) {
       if (use->getOwner() != last)
         accesses += getNumRuns(use->getOwner(), block) *
-                    getSlicingOfUse(*use, superdscCompatible).share;
+                    getSlicingOfUse(*use, *target).share;
       last = use->getOwner();
     }
     return accesses;
@@ -367,7 +370,7 @@ private:
   void spill(memref::AllocOp alloc) {
     Block &block = *alloc->getBlock();
     SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
-    Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
+    Eligibility eligibility = getCommonSlicing(uses, *target);
     if (!eligibility.slicing || eligibility.share != 1 || uses.size() < 3 ||
         llvm::any_of(uses, [&](OpOperand *use) {
           bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
@@ -388,8 +391,7 @@ private:
                           late = ArrayRef(uses).drop_front(cut);
     inMemory.insert(alloc);
     if (getNumAccesses(late, block) > 1)
-      addCopy(createReload(alloc, late, *eligibility.slicing, block,
-                           superdscCompatible));
+      addCopy(createReload(alloc, late, *eligibility.slicing, block, *target));
     addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing));
   }
 
@@ -453,8 +455,9 @@ private:
       return;
     Block &block = *lifetime.alloc->getBlock();
     SmallVector<OpOperand *> uses = getOrderedUses(lifetime.alloc, points);
-    Eligibility eligibility = getCommonSlicing(uses, superdscCompatible);
-    if (eligibility.slicing && (superdscCompatible || mode == "reference") &&
+    Eligibility eligibility = getCommonSlicing(uses, *target);
+    if (eligibility.slicing &&
+        (!target->allowsLXAcrossLoops() || mode == "reference") &&
         isUsedInLoop(uses))
       eligibility = {std::nullopt, "it is used in an inner loop"};
     if (eligibility.slicing && mode == "reference") {
@@ -582,8 +585,9 @@ private:
   /// Spilled buffers: their copies live in LX, they do not.
   llvm::SmallPtrSet<Operation *, 4> inMemory;
   std::vector<int64_t> offsets;
-  std::vector<std::pair<memref::AllocOp, StringRef>> ineligible;
+  std::vector<std::pair<memref::AllocOp, std::string>> ineligible;
   planning::AllocationProblem problem;
+  const Target *target = nullptr;
   ::spyre::DeviceSpec spec;
 };
 

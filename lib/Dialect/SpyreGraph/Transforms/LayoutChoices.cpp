@@ -91,18 +91,6 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
   return plan;
 }
 
-LayoutAttr spyre_graph::getStickLayout(Type elementType, int64_t rank,
-                                       int64_t stickDim) {
-  SmallVector<int64_t> order;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    if (dim != stickDim)
-      order.push_back(dim);
-  if (stickDim >= 0)
-    order.push_back(stickDim);
-  return LayoutAttr::get(elementType.getContext(), order, elementType,
-                         /*sparse=*/stickDim < 0);
-}
-
 LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
   auto type = cast<ShapedType>(info.op->getResult(0).getType());
   int64_t stickDim = stick ? info.getInitDim(*stick) : -1;

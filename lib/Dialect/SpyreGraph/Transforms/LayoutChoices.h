@@ -4,7 +4,8 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUTCHOICES_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUTCHOICES_H
 
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 
 namespace mlir::spyre_graph {
 
@@ -152,9 +153,6 @@ CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
 //===----------------------------------------------------------------------===//
 // Layouts
 //===----------------------------------------------------------------------===//
-
-/// Dimensions in order, `stickDim` last; -1: one element per stick.
-LayoutAttr getStickLayout(Type elementType, int64_t rank, int64_t stickDim);
 
 /// The layout of a new result: dimensions in order, the one along the stick
 /// last; one element per stick where no dimension runs along it.

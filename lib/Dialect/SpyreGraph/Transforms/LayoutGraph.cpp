@@ -105,7 +105,8 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
 //===----------------------------------------------------------------------===//
 
 bool LayoutGraph::canExchange(const OpInfo &info) const {
-  return !superdscCompatible && !llvm::is_contained(info.extents, 0);
+  return target.allowsExchangedFactors() &&
+         !llvm::is_contained(info.extents, 0);
 }
 
 /// Loop dimensions that what is read may have along its sticks: the one that it
@@ -365,7 +366,7 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
   // updates it.
   if (info.indirect && info.indirect->operand == operand) {
     std::optional<IndirectPart> part =
-        getIndirectPart(info, layout, isInit || superdscCompatible);
+        getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
     if (part) {
       int64_t read =
           kStickBytes * getNumTouchedSticks(part->sourceMap, layout,
@@ -373,10 +374,11 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
       way.price = (isInit ? 2 : 1) *
                   (read + getSizeInBytes(part->layout, part->shape) + setup);
     }
-    // SuperDSC gathers sticks as they are: the result is turned after that.
+    // What gathers sticks as they are leaves the result to be turned.
     LaneAccess access = info.getAccess(
         operand, part ? LayoutAttrInterface(part->layout) : layout);
-    if (superdscCompatible && !isInit && access.kind == LaneAccess::Variable &&
+    if (!target.allowsGatherAcrossSticks() && !isInit &&
+        access.kind == LaneAccess::Variable &&
         choice.stick != StickChoice(access.dim))
       way.price +=
           2 * getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +

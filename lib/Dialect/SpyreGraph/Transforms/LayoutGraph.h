@@ -17,6 +17,7 @@
 #include "LayoutChoices.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Planning/LayoutAssignment.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <map>
 
@@ -38,8 +39,8 @@ struct LayoutChoice {
 
 class LayoutGraph {
 public:
-  LayoutGraph(func::FuncOp func, bool superdscCompatible)
-      : func(func), superdscCompatible(superdscCompatible) {}
+  LayoutGraph(func::FuncOp func, const Target &target)
+      : func(func), target(target) {}
 
   /// Chooses for all operations with a result. An error, at the operation,
   /// where a hint asks for a layout that it cannot have.
@@ -93,7 +94,7 @@ private:
   int64_t getBytes(double seconds) const;
 
   func::FuncOp func;
-  bool superdscCompatible;
+  const Target &target;
   ::spyre::DeviceSpec spec;
   std::vector<Node> nodes;
   DenseMap<Value, unsigned> nodeOf;

@@ -31,10 +31,9 @@ public:
             proven = 0;
   };
 
-  LayoutPropagation(func::FuncOp func, bool superdscCompatible)
-      : func(func), superdscCompatible(superdscCompatible),
-        context(func.getContext()), builder(func.getContext()),
-        graph(func, superdscCompatible) {}
+  LayoutPropagation(func::FuncOp func, const Target &target)
+      : func(func), target(target), context(func.getContext()),
+        builder(func.getContext()), graph(func, target) {}
 
   LogicalResult run() {
     if (failed(checkArguments()))
@@ -44,8 +43,7 @@ public:
       op.setLoopStructure(op.getIndexingMaps(), op.getLoopExtents());
     });
     counters.views = foldViews(func);
-    // SuperDSC has operations on one type only.
-    if (!superdscCompatible)
+    if (target.allowsMixedElementTypes())
       counters.views.copiesFolded += foldCasts(func);
     if (failed(settleGivenLayouts()))
       return failure();
@@ -170,7 +168,8 @@ private:
     bool isInit = operand == info.getInitNumber();
     std::optional<IndirectPart> part;
     if (layout)
-      part = getIndirectPart(info, layout, isInit || superdscCompatible);
+      part =
+          getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
     if (!part)
       return;
     builder.setInsertionPoint(info.op);
@@ -307,7 +306,7 @@ private:
   };
 
   func::FuncOp func;
-  bool superdscCompatible;
+  const Target &target;
   MLIRContext *context;
   OpBuilder builder;
   LayoutGraph graph;
@@ -323,7 +322,10 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    LayoutPropagation propagation(getOperation(), superdscCompatible);
+    const Target *target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    LayoutPropagation propagation(getOperation(), *target);
     if (failed(propagation.run()))
       return signalPassFailure();
     numUnused += propagation.counters.unusedOps;

@@ -3,8 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ReferenceDivision.h"
-#include "Access.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

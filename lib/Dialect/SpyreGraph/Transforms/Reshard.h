@@ -9,8 +9,8 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_RESHARD_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_RESHARD_H
 
-#include "Access.h"
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "mlir/IR/Builders.h"
 
 namespace mlir::spyre_graph {

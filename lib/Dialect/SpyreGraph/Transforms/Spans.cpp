@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spans.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -93,7 +93,8 @@ bool OperandSpans::canFit(ArrayRef<int64_t> extents, Cores cores) const {
   if (!isAnyLimited() || llvm::is_contained(extents, 0))
     return true;
   SmallVector<int64_t> chunks(extents);
-  bool canSplitReduction = !cores.onlyEven && !cores.isInLoop && isCombined;
+  bool canSplitReduction =
+      cores.target.allowsSplitReductions() && !cores.isInLoop && isCombined;
   return canFitFrom(0, extents, cores, cores.number, canSplitReduction, chunks);
 }
 
@@ -116,8 +117,8 @@ bool OperandSpans::canFitFrom(unsigned dim, ArrayRef<int64_t> extents,
   for (int64_t wanted = 2; wanted <= std::min(units, coresLeft); ++wanted) {
     int64_t unitsPerSlice = llvm::divideCeilSigned(units, wanted);
     int64_t splits = llvm::divideCeilSigned(units, unitsPerSlice);
-    if (splits == previous ||
-        (cores.onlyEven && splits * unitsPerSlice != units))
+    if (splits == previous || (!cores.target.allowsUnequalSlices() &&
+                               splits * unitsPerSlice != units))
       continue;
     previous = splits;
     chunks[dim] = unitsPerSlice * granularity[dim];
@@ -135,7 +136,7 @@ bool OperandSpans::canFitFrom(unsigned dim, ArrayRef<int64_t> extents,
 
 bool spyre_graph::keepsSpansSmall(const OpGroup &group,
                                   ArrayRef<TileLevel> levels, int64_t cores,
-                                  bool superdscCompatible,
+                                  const Target &target,
                                   const ::spyre::DeviceSpec &spec) {
   return llvm::all_of(group, [&](Operation *operation) {
     auto op = cast<SpyreOpInterface>(operation);
@@ -150,7 +151,7 @@ bool spyre_graph::keepsSpansSmall(const OpGroup &group,
       return !producer || !group.contains(producer);
     });
     return spans.canFit(getTileExtents(op, levels),
-                        {cores, superdscCompatible, isTiled(op, levels)});
+                        {cores, target, isTiled(op, levels)});
   });
 }
 
@@ -158,17 +159,16 @@ namespace {
 /// Looks for the fewest tiles of one operation.
 class SpanCutter {
 public:
-  SpanCutter(SpyreOpInterface op, int64_t cores, bool superdscCompatible,
+  SpanCutter(SpyreOpInterface op, int64_t cores, const Target &target,
              const ::spyre::DeviceSpec &spec)
-      : op(op), cores({cores, superdscCompatible, /*isInLoop=*/true}),
-        spans(op, spec) {
+      : op(op), cores({cores, target, /*isInLoop=*/true}), spans(op, spec) {
     group.insert(op);
   }
 
   std::optional<Tiling> run() {
     if (!spans.isAnyLimited() ||
         spans.canFit(op.getLoopExtents(),
-                     {cores.number, cores.onlyEven, /*isInLoop=*/false}))
+                     {cores.number, cores.target, /*isInLoop=*/false}))
       return std::nullopt;
     std::vector<std::vector<TileLevel>> nests = getNests();
     for (int64_t numTiles = 2; numTiles <= kMaxTiles; numTiles *= 2)
@@ -200,9 +200,8 @@ private:
         (level->reduced.empty() ? levels : reducing)
             .push_back(std::move(*level));
     }
-    // Sums keep their order where they can. SuperDSC has no loops that
-    // accumulate.
-    if (!cores.onlyEven)
+    // Sums keep their order where they can.
+    if (cores.target.allowsCarriedValues())
       llvm::append_range(levels, reducing);
     std::vector<std::vector<TileLevel>> nests;
     auto add = [&](std::vector<TileLevel> nest) {
@@ -239,7 +238,8 @@ private:
   }
 
   bool fits(ArrayRef<TileLevel> nest) const {
-    return !(cores.onlyEven && findPartialRestickify(group, nest)) &&
+    return (cores.target.allowsRestickifyOfParts() ||
+            !findPartialRestickify(group, nest)) &&
            spans.canFit(getTileExtents(op, nest), cores);
   }
 
@@ -252,7 +252,7 @@ private:
 
 std::optional<Tiling>
 spyre_graph::cutForSpans(SpyreOpInterface op, int64_t cores,
-                         bool superdscCompatible,
+                         const Target &target,
                          const ::spyre::DeviceSpec &spec) {
-  return SpanCutter(op, cores, superdscCompatible, spec).run();
+  return SpanCutter(op, cores, target, spec).run();
 }

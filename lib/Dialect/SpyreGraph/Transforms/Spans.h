@@ -11,6 +11,7 @@
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_SPANS_H
 
 #include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Target/Interface/Target.h"
 #include "TilingCosts.h"
 
 namespace mlir::spyre_graph {
@@ -33,8 +34,7 @@ public:
 
   struct Cores {
     int64_t number;
-    /// Slices must be of one size, and reductions whole.
-    bool onlyEven;
+    const Target &target;
     /// In a loop reductions are whole.
     bool isInLoop;
   };
@@ -71,13 +71,13 @@ private:
 /// Whether every operation of a group, tiled like this, can be divided so that
 /// each core addresses what it needs.
 bool keepsSpansSmall(const OpGroup &group, ArrayRef<TileLevel> levels,
-                     int64_t cores, bool superdscCompatible,
+                     int64_t cores, const Target &target,
                      const ::spyre::DeviceSpec &spec);
 
 /// The fewest tiles of one operation with which each core can address what it
 /// needs; nothing if it can without, or with no number of tiles.
 std::optional<Tiling> cutForSpans(SpyreOpInterface op, int64_t cores,
-                                  bool superdscCompatible,
+                                  const Target &target,
                                   const ::spyre::DeviceSpec &spec);
 
 } // namespace mlir::spyre_graph

@@ -28,9 +28,9 @@ struct TileHint {
 
 class HintReader {
 public:
-  HintReader(Block &block, bool superdscCompatible,
+  HintReader(Block &block, const Target &target,
              function_ref<void(const OpGroup &, const Tiling &)> build)
-      : block(block), superdscCompatible(superdscCompatible), build(build) {}
+      : block(block), target(target), build(build) {}
 
   FailureOr<HintedTilings> run() {
     // Operations under the same scopes, whatever lies between them.
@@ -106,10 +106,11 @@ private:
     if (failed(checkDistinct(group, levels)))
       return failure();
     // SG-TILE-HINT-C2
-    if (Operation *op =
-            superdscCompatible ? findPartialRestickify(group, levels) : nullptr)
-      return op->emitOpError("changes the stick of a part of a tensor, which "
-                             "SuperDSC cannot say");
+    if (Operation *op = target.allowsRestickifyOfParts()
+                            ? nullptr
+                            : findPartialRestickify(group, levels))
+      return op->emitOpError("changes the stick of a part of a tensor, which ")
+             << target.getTitle() << " cannot say";
     result.tilings.push_back({group, Tiling{levels}});
     build(group, result.tilings.back().second);
     return success();
@@ -157,8 +158,10 @@ private:
     if (reducing.empty())
       return;
     OpGroup group = closeGroup(members);
-    std::string reason = "SuperDSC has no loops that accumulate";
-    bool accumulates = !superdscCompatible && llvm::all_of(group, isDeviceOp);
+    std::string reason =
+        (target.getTitle() + " has no loops that accumulate").str();
+    bool accumulates =
+        target.allowsCarriedValues() && llvm::all_of(group, isDeviceOp);
     for (auto [op, hint] : reducing)
       if (accumulates && hint.depth + 1 != hints.find(op)->second.size()) {
         reason = "only the innermost loop accumulates";
@@ -285,7 +288,7 @@ private:
   }
 
   Block &block;
-  bool superdscCompatible;
+  const Target &target;
   function_ref<void(const OpGroup &, const Tiling &)> build;
   llvm::MapVector<Operation *, SmallVector<TileHint, 2>> hints;
   HintedTilings result;
@@ -294,7 +297,7 @@ private:
 } // namespace
 
 FailureOr<HintedTilings> spyre_graph::obeyTileHints(
-    Block &block, bool superdscCompatible,
+    Block &block, const Target &target,
     function_ref<void(const OpGroup &, const Tiling &)> build) {
-  return HintReader(block, superdscCompatible, build).run();
+  return HintReader(block, target, build).run();
 }

@@ -4,6 +4,7 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_TILEHINTS_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_TILEHINTS_H
 
+#include "Spyre/Target/Interface/Target.h"
 #include "TilingCosts.h"
 
 namespace mlir::spyre_graph {
@@ -21,7 +22,7 @@ struct HintedTilings {
 /// they ask for with `build`, one after the other. An error, at the operation,
 /// for those that cannot be obeyed, saying what would fit.
 FailureOr<HintedTilings>
-obeyTileHints(Block &block, bool superdscCompatible,
+obeyTileHints(Block &block, const Target &target,
               function_ref<void(const OpGroup &, const Tiling &)> build);
 
 } // namespace mlir::spyre_graph

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLevels.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/AffineExprVisitor.h"
@@ -207,8 +207,7 @@ private:
           }
           continue;
         }
-        if (isReduced && isa<ExpSubOp>(op) && isa<MaxOp>(producer) &&
-            operand.getOperandNumber() == 1 && !op->hasAttr("immediates")) {
+        if (isReduced && isShiftByMaximum(operand)) {
           level.shifts[op] = producer;
           continue;
         }
@@ -226,6 +225,15 @@ private:
     return true;
   }
 
+  /// Whether an exponential subtracts a maximum here.
+  static bool isShiftByMaximum(OpOperand &operand) {
+    auto shift = dyn_cast<SpyreOpInterface>(operand.getOwner());
+    auto maximum = operand.get().getDefiningOp<SpyreOpInterface>();
+    return shift && maximum && maximum.getCombiner() == Combiner::Max &&
+           PartialReduction::get(maximum) &&
+           shift.getShiftInput() == operand.getOperandNumber();
+  }
+
   /// A shifted exponential has only sums over the dimension as users, one
   /// exponential each: they can be rescaled.
   bool checkShifts() {
@@ -233,8 +241,7 @@ private:
     for (auto [shift, maximum] : level.shifts)
       for (OpOperand &use : shift->getUses()) {
         auto user = dyn_cast<SpyreOpInterface>(use.getOwner());
-        if (!user || !level.reduced.contains(user) ||
-            !isa<SumOp, MatmulOp, SumProductsOp>(use.getOwner()) ||
+        if (!user || !level.reduced.contains(user) || !user.isRescalable() ||
             !rescaled.insert(user).second ||
             !getRescaleMap(user, use.getOperandNumber(),
                            cast<SpyreOpInterface>(shift))) {

@@ -3,7 +3,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TileLoops.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -223,7 +224,9 @@ private:
     }
   }
 
-  Value createExpSub(Location loc, Value x, Value y, Type element) {
+  /// What an exponential that subtracts a maximum gives for x and y.
+  Value createShift(Operation *shift, Location loc, Value x, Value y,
+                    Type element) {
     auto type = cast<RankedTensorType>(x.getType());
     auto layout = cast<LayoutAttr>(type.getEncoding());
     Value init = tensor::EmptyOp::create(
@@ -232,7 +235,7 @@ private:
                               LayoutAttr::get(b.getContext(), layout.getOrder(),
                                               element, layout.getSparse())),
         ValueRange());
-    return createElementwise(b, loc, ExpSubOp::getOperationName(), {x, y},
+    return createElementwise(b, loc, shift->getName().getStringRef(), {x, y},
                              init);
   }
 
@@ -240,9 +243,8 @@ private:
   /// exponential and the maximum that it subtracts.
   void rescale(SpyreOpInterface op,
                function_ref<Value(Operation *shift, Operation *maximum)> get) {
+    PartialReduction reduction = *PartialReduction::get(op);
     Value &accumulator = accumulators[op].front();
-    AffineMap identity = b.getMultiDimIdentityMap(
-        cast<RankedTensorType>(accumulator.getType()).getRank());
     for (OpOperand &operand : op->getOpOperands().drop_back()) {
       Operation *producer = operand.get().getDefiningOp();
       auto shift = getReduction()->shifts.find(producer);
@@ -250,10 +252,8 @@ private:
         continue;
       AffineMap map = *getRescaleMap(op, operand.getOperandNumber(),
                                      cast<SpyreOpInterface>(producer));
-      accumulator =
-          createElementwise(b, op.getLoc(), MulOp::getOperationName(),
-                            {accumulator, get(producer, shift->second)},
-                            accumulator, {}, {identity, map, identity});
+      accumulator = reduction.createRescaled(b, accumulator,
+                                             get(producer, shift->second), map);
     }
   }
 
@@ -262,17 +262,19 @@ private:
   /// infinity: another tile may have larger ones.
   void buildShift(SpyreOpInterface op, Value part) {
     Location loc = op.getLoc();
+    PartialReduction reduction = *PartialReduction::get(op);
     Value &maximum = accumulators[op][0], &subtracted = accumulators[op][1];
     auto type = cast<RankedTensorType>(maximum.getType());
-    auto larger = [&](Value accumulated, Value init) {
-      return createElementwise(b, loc, MaximumOp::getOperationName(),
-                               {accumulated, part}, init);
-    };
-    maximum = larger(maximum, maximum);
-    Value next =
-        larger(subtracted, tensor::EmptyOp::create(b, loc, type, ValueRange()));
+    maximum = reduction.createCombine(b, maximum, part, maximum);
+    Value next = reduction.createCombine(
+        b, subtracted, part,
+        tensor::EmptyOp::create(b, loc, type, ValueRange()));
     // What was summed with the former one is multiplied with this.
-    factors[op] = createExpSub(loc, subtracted, next, b.getF32Type());
+    const auto *shift =
+        llvm::find_if(getReduction()->shifts,
+                      [&](const auto &entry) { return entry.second == op; });
+    factors[op] =
+        createShift(shift->first, loc, subtracted, next, b.getF32Type());
     subtracted = createElementwise(b, loc, IdentityOp::getOperationName(), next,
                                    subtracted);
     tiles[op->getResult(0)] = next;
@@ -285,7 +287,7 @@ private:
     Value &known = ones[{maximum, element}];
     if (!known) {
       Value value = accumulators[maximum].front();
-      known = createExpSub(shift->getLoc(), value, value, element);
+      known = createShift(shift, shift->getLoc(), value, value, element);
     }
     return known;
   }

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TilingCosts.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

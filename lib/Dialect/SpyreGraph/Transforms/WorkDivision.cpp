@@ -58,9 +58,9 @@ struct Node {
 /// Divides all ops of a function.
 class DivisionPlanner {
 public:
-  DivisionPlanner(int64_t cores, double tolerance, bool onlyEven, bool reshard)
-      : cores(cores), tolerance(tolerance), onlyEven(onlyEven),
-        reshard(reshard),
+  DivisionPlanner(int64_t cores, double tolerance, const Target &target,
+                  bool reshard)
+      : cores(cores), tolerance(tolerance), target(target), reshard(reshard),
         moveSetupSeconds(::spyre::ringShuffleSeconds(0, cores, spec)),
         moveSecondsPerByte(
             (::spyre::ringShuffleSeconds(1e9, cores, spec) - moveSetupSeconds) /
@@ -109,7 +109,7 @@ private:
     }
     std::unique_ptr<Divisions> &divisions = alike[std::move(key)];
     if (!divisions) {
-      DivisionSearch search(op, cores, onlyEven, spec, numbers);
+      DivisionSearch search(op, cores, target, spec, numbers);
       divisions = std::make_unique<Divisions>(
           op.getWorkDivision() ? search.price(op.getWorkDivision())
                                : search.run());
@@ -315,7 +315,8 @@ private:
 
   int64_t cores;
   double tolerance;
-  bool onlyEven, reshard;
+  const Target &target;
+  bool reshard;
   ::spyre::DeviceSpec spec;
   /// Over the ring, linear in the bytes that arrive.
   double moveSetupSeconds, moveSecondsPerByte;
@@ -349,6 +350,9 @@ public:
                                  << "', expected 'default' or 'reference'";
       return signalPassFailure();
     }
+    target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
     SmallVector<SpyreOpInterface> ops;
     getOperation().walk([&](SpyreOpInterface op) { ops.push_back(op); });
     for (SpyreOpInterface op : ops)
@@ -356,8 +360,8 @@ public:
           (mode == "reference" && failed(applyReference(op))))
         return signalPassFailure();
     if (mode == "default") {
-      DivisionPlanner planner(cores, tolerance, superdscCompatible,
-                              reshard && !superdscCompatible);
+      DivisionPlanner planner(cores, tolerance, *target,
+                              reshard && target->allowsReshard());
       for (SpyreOpInterface op : ops)
         planner.addOp(op);
       planner.run(sweeps);
@@ -372,7 +376,9 @@ public:
 
 private:
   /// Whether all slices must be of one size.
-  bool onlyEqual() const { return mode == "reference" || superdscCompatible; }
+  bool onlyEqual() const {
+    return mode == "reference" || !target->allowsUnequalSlices();
+  }
 
   /// How many of `wanted` slices of a dimension are not empty, or, if all must
   /// be equal and are not, 0.
@@ -521,12 +527,11 @@ private:
       return;
     SlicingNumbers numbers;
     WorkDivisionAttr chosen = op.getWorkDivision();
-    double seconds =
-        DivisionSearch(op, cores, superdscCompatible, spec, numbers)
-            .price(chosen)
-            .getSecondsAlone(0);
-    Divisions all = DivisionSearch(op, cores, superdscCompatible, spec, numbers)
-                        .runExhaustively();
+    double seconds = DivisionSearch(op, cores, *target, spec, numbers)
+                         .price(chosen)
+                         .getSecondsAlone(0);
+    Divisions all =
+        DivisionSearch(op, cores, *target, spec, numbers).runExhaustively();
     double cheapest = std::min(seconds, all.getLeastSecondsAlone());
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -539,14 +544,16 @@ private:
     remark << text;
   }
 
+  const Target *target = nullptr;
   ::spyre::DeviceSpec spec;
 };
 
 } // namespace
 
 WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
-                                                 int64_t cores, bool onlyEven) {
-  DivisionPlanner planner(cores, /*tolerance=*/1e-6, onlyEven,
+                                                 int64_t cores,
+                                                 const Target &target) {
+  DivisionPlanner planner(cores, /*tolerance=*/1e-6, target,
                           /*reshard=*/false);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);

@@ -42,6 +42,12 @@ public:
   /// Takes in a part of `count` iterations, in the accumulators' memory.
   SmallVector<Value> createCombine(OpBuilder &b, ValueRange accumulators,
                                    ValueRange parts, int64_t count);
+  /// The same for one part of one accumulator, written to `init`.
+  Value createCombine(OpBuilder &b, Value accumulator, Value part, Value init);
+  /// An accumulator multiplied with `factor`, read through `map`, in place. For
+  /// operations that are isRescalable().
+  Value createRescaled(OpBuilder &b, Value accumulator, Value factor,
+                       AffineMap map);
   /// The result, written to `init`. `ins` as in createPart.
   Value createResult(OpBuilder &b, Value accumulator, ValueRange ins,
                      Value init);

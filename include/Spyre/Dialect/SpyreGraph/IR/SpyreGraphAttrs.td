@@ -135,4 +135,24 @@ def SpyreGraph_PlacementAttr : SpyreGraph_Attr<"Placement", "placement"> {
   }];
 }
 
+def SpyreGraph_TargetAttr : SpyreGraph_Attr<"Target", "target"> {
+  let summary = "what a module is planned for";
+  let description = [{
+    The value of a module's `spyre_graph.target`: the keyword of a target that
+    is registered (Spyre/Target/Interface/Target.h). Passes ask that target what
+    a plan may contain. A module without the attribute may contain anything.
+
+    ```mlir
+    module attributes {spyre_graph.target = #spyre_graph.target<ktir>} {
+    }
+    ```
+
+    Constraints:
+    - SG-TARGET-C1: `spyre_graph.target` is a target, on a module.
+    - SG-TARGET-C2: what plans the module has a target of this name.
+  }];
+  let parameters = (ins StringRefParameter<"keyword">:$name);
+  let hasCustomAssemblyFormat = 1;
+}
+
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHATTRS_TD

@@ -25,7 +25,7 @@ def SpyreGraph_Dialect : Dialect {
                            "::mlir::memref::MemRefDialect",
                            "::mlir::tensor::TensorDialect"];
   let useDefaultAttributePrinterParser = 1;
-  let hasOperationAttrVerify = 0;
+  let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
   let extraClassDeclaration = [{
     void registerSpyreAttributes();
@@ -43,6 +43,10 @@ def SpyreGraph_Dialect : Dialect {
     /// Name of the attribute of an allocating op that holds its PlacementAttr.
     static constexpr llvm::StringLiteral getPlacementAttrName() {
       return "spyre_graph.placement";
+    }
+    /// Name of the module attribute that holds its TargetAttr.
+    static constexpr llvm::StringLiteral getTargetAttrName() {
+      return "spyre_graph.target";
     }
     /// Name of the function attribute that holds the size in bytes of the
     /// device-memory pool for intermediates.

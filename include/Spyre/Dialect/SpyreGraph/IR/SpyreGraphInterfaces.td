@@ -111,6 +111,20 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
            "::mlir::Value":$accumulated, "::mlir::ValueRange":$ins)>,
     InterfaceMethod<[{
+        The number that a reduction over no iterations gives; nothing where
+        that is no number, or is an error.}],
+      "::std::optional<double>", "getEmptyResult", (ins)>,
+    InterfaceMethod<[{
+        Whether a reduction over iterations of which one input is multiplied
+        with a factor is the former result times that factor. Sums of
+        exponentials can then be brought to another maximum.}],
+      "bool", "isRescalable", (ins)>,
+    InterfaceMethod<[{
+        The input y of an elementwise operation that computes exp(x - y), for
+        any x; nothing for other operations. What it gives for another y is the
+        former result times what it gives for the former y and the other one.}],
+      "::std::optional<unsigned>", "getShiftInput", (ins)>,
+    InterfaceMethod<[{
         Relative cost of one iteration in SFU lane operations (1 for an add,
         4 for a transcendental; spec/ktir.md, latency model).}],
       "int64_t", "getElementCost", (ins)>,

@@ -49,6 +49,10 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   bit isLXEligibleInReference = false;
   bit isInPlaceInReference = false;
   string numEpilogueInputs = "0";
+  // Expressions of getEmptyResult() and getShiftInput().
+  string emptyResult = "std::nullopt";
+  string shiftInput = "std::nullopt";
+  bit isRescalable = false;
   // Least and greatest number of logical operands.
   int minOperands = 1;
   int maxOperands = minOperands;
@@ -115,6 +119,15 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     }
     ::mlir::spyre_graph::LayoutRule $cppClass::getLayoutRule() { return }] # layoutRule # [{; }
     int64_t $cppClass::getElementCost() { return }] # elementCost # [{; }
+    ::std::optional<double> $cppClass::getEmptyResult() {
+      return }] # emptyResult # [{;
+    }
+    bool $cppClass::isRescalable() {
+      return }] # !if(isRescalable, "true", "false") # [{;
+    }
+    ::std::optional<unsigned> $cppClass::getShiftInput() {
+      return }] # shiftInput # [{;
+    }
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{

@@ -227,6 +227,7 @@ def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub", "expsub", 4, [{
   }]> {
   let minOperands = 2;
   let isLXEligibleInReference = true; // As sub and exp.
+  let shiftInput = "getImmediates() ? std::nullopt : std::optional(1u)";
   let summary = "exp(x0 - x1), rounded once (softmax)";
 }
 def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, [{
@@ -313,6 +314,8 @@ def SpyreGraph_LeakyReluBackwardOp
 //===----------------------------------------------------------------------===//
 
 def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum", "sum", "Combiner::Add"> {
+  let emptyResult = "0.0";
+  let isRescalable = true;
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean", "mean", "Combiner::Add"> {
@@ -342,20 +345,28 @@ def SpyreGraph_SumProductsOp
     return b.product(ins[0], ins[1]);
   }], (ins F64Attr:$scale)> {
   let minOperands = 2; let summary = "scale x the sum of x0 x x1";
+  let emptyResult = "0.0";
+  let isRescalable = true;
   let epilogue = [{
     (void)ins;
     return b.scale(accumulated, getScale().convertToDouble());
   }];
 }
-def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod", "prod", "Combiner::Mul">;
+def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod", "prod", "Combiner::Mul"> {
+  let emptyResult = "1.0";
+}
 def SpyreGraph_MaxOp : SpyreGraph_Reduction<"max", "max", "Combiner::Max"> {
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_MinOp : SpyreGraph_Reduction<"min", "min", "Combiner::Min">;
 def SpyreGraph_AnyOp
-    : SpyreGraph_Reduction<"any", "any", "Combiner::Or", "return b.toBool(ins[0]);">;
+    : SpyreGraph_Reduction<"any", "any", "Combiner::Or", "return b.toBool(ins[0]);"> {
+  let emptyResult = "0.0";
+}
 def SpyreGraph_AllOp
-    : SpyreGraph_Reduction<"all", "all", "Combiner::And", "return b.toBool(ins[0]);">;
+    : SpyreGraph_Reduction<"all", "all", "Combiner::And", "return b.toBool(ins[0]);"> {
+  let emptyResult = "1.0";
+}
 def SpyreGraph_ArgMaxOp
     : SpyreGraph_Reduction<"argmax", "argmax", "Combiner::ArgMax"> {
   let summary = "row-major index over the reduced dimensions of the first maximum";
@@ -427,6 +438,8 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
                          DefaultValuedAttr<F64Attr, "1.0">:$beta,
                          UnitAttr:$has_bias);
   let deviceOpName = "batchmatmul";
+  let emptyResult = "0.0";
+  let isRescalable = true;
   let unit = "Unit::PT";
   let combiner = "Combiner::Add";
   let layoutRule = "LayoutRule::Matmul";

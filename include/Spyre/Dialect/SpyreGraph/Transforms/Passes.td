@@ -22,6 +22,36 @@ def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect"];
 }
 
+def SpyreSetTarget : Pass<"spyre-set-target", "::mlir::ModuleOp"> {
+  let summary = "say what the module is planned for";
+  let description = [{
+    Gives the module the attribute `spyre_graph.target`, which the passes after
+    it read: they plan only what this target can express. A module that has
+    another target already is an error, as its plan would be for that one.
+
+    Constraints:
+    - SG-TARGET-C3: the module has no other target.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"ktir\"",
+           "Name of a registered target, such as ktir or superdsc">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
+def SpyreLegalizeForTarget
+    : Pass<"spyre-legalize-for-target", "::mlir::func::FuncOp"> {
+  let summary = "replace what the module's target cannot express";
+  let description = [{
+    Runs the passes that the target adds (Target::addLegalizationPasses). They
+    come after layouts are chosen, because what can be expressed depends on
+    them, and before tiles and divisions, which see the operations that result.
+    Without a target nothing happens.
+  }];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SpyrePropagateLayouts
     : Pass<"spyre-propagate-layouts", "::mlir::func::FuncOp"> {
   let summary = "fold views into index maps and give every tensor a layout";
@@ -53,9 +83,8 @@ def SpyrePropagateLayouts
        indexed along its stick is copied to another stick, because indices
        cannot select lanes; an updated one is copied back.
 
-    A contraction exchanges its factors where that moves less, but not with
-    `superdsc-compatible`: in SuperDSC the sticks of a contraction's factors and
-    result lie along k, n and n. Each copy and each contraction that the matrix
+    A contraction exchanges its factors where that moves less and the target
+    allows it. Each copy and each contraction that the matrix
     unit holds up longer than its data counts as the bytes that device memory
     moves meanwhile.
 
@@ -73,10 +102,6 @@ def SpyrePropagateLayouts
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
-  let options = [
-    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Only contractions that SuperDSC can say">,
-  ];
   let statistics = [
     Statistic<"numUnused", "unused-erased", "Unused operations erased">,
     Statistic<"numCopiesFolded", "copies-folded",
@@ -160,7 +185,7 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     x - max(x) along the dimension of which only sums are needed stays in the
     loop: it subtracts the maximum so far, and each time that grows, the sums
     are rescaled. Attention over many keys then never has all scores of a row.
-    SuperDSC has no such loops.
+    Not all targets have such loops.
 
     An operation that no division over the cores makes small enough for each to
     address its parts of all tensors (256 MiB per core and tensor) is cut alone,
@@ -177,8 +202,9 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     - SG-TILE-HINT-C1: as many tiles of whole sticks, equal but for the last,
       are filled.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
-      dimension, once, or does not depend on it. With `superdsc-compatible`, a change
-      of stick can be cut only between operations of the loop.
+      dimension, once, or does not depend on it. Where the target does not change
+      the stick of parts, a change of stick can be cut only between operations of
+      the loop.
     - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost.
   }];
   let options = [
@@ -191,8 +217,6 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
            "Share of the rest that a group's live tiles may take">,
     Option<"force", "force", "bool", "false",
            "Tile what can be tiled even if it saves no time">,
-    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Change no stick of a part of a tensor">,
   ];
   let statistics = [
     Statistic<"numGroups", "groups", "Groups of operations under tile loops">,
@@ -208,46 +232,6 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
                            "::mlir::arith::ArithDialect",
                            "::mlir::scf::SCFDialect",
                            "::mlir::tensor::TensorDialect"];
-}
-
-def SpyreLegalizeSuperDSC
-    : Pass<"spyre-legalize-superdsc", "::mlir::func::FuncOp"> {
-  let summary = "replace accesses that SuperDSC cannot say";
-  let description = [{
-    In SuperDSC an operation walks whole sticks at fixed distances, and at most
-    one loop walks the lanes of a stick (spec/superdsc.md). KTIR has no such
-    limit, so layout propagation leaves copies that shift lanes, pack several
-    rows into one stick, or change the stick of a part of a tensor. This pass
-    makes each of them from operations that SuperDSC has:
-
-    1. A copy whose loops are used by quotient and remainder gets one loop for
-       each.
-    2. Another access that is not of this form goes through a copy in which the
-       stick lies along a dimension that does not matter to it, or along none
-       (one element per stick): change of stick, copy, change of stick back.
-       One that is still not linear reads a copy in which the elements stand in
-       one line, in an order in which it is.
-    3. A change of stick of a part of a tensor becomes a copy of the part and a
-       change of stick of a whole; one that also converts becomes two copies.
-
-    4. An operand of a matmul goes through a copy if sticks are skipped inside of
-       all loops: that takes a dimension which matmuls do not have.
-    5. A reduction of nothing becomes a fill.
-    6. A copy that reads elements several times or between each other (windows)
-       becomes one copy per iteration of a loop, if that has at most 64.
-    7. A matmul has two dimensions that are in all tensors and two that the
-       second factor lacks. Of more batches one is made, through copies; a factor
-       is copied along dimensions that only the other one has.
-
-    What remains, accesses that are not linear in any loops, is reported by the
-    writer.
-  }];
-  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
-                           "::mlir::tensor::TensorDialect"];
-  let statistics = [
-    Statistic<"numRefined", "refined", "Operations whose loops were cut">,
-    Statistic<"numCopies", "copies", "Copies and changes of stick inserted">,
-  ];
 }
 
 def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
@@ -289,15 +273,13 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
     - SG-DIVISION-HINT-C3: whose product is at most `cores`;
     - SG-DIVISION-HINT-C4: at most one reduction is split, of an operation
       whose partial results can be combined;
-    - SG-DIVISION-HINT-C5: no slice is empty; in mode=reference or with
-      superdsc-compatible, all are equal.
+    - SG-DIVISION-HINT-C5: no slice is empty; in mode=reference, or if the target
+      has no others, all are equal.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
     Option<"mode", "mode", "std::string", "\"default\"",
            "Rule of decision: default or reference">,
-    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Equal slices only, as SuperDSC can say, and reductions whole">,
     Option<"reshard", "reshard", "bool", "true",
            "Count on --spyre-lx-planning to move values over the ring">,
     Option<"tolerance", "tolerance", "double", "1e-6",
@@ -333,8 +315,6 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
   let options = [
     Option<"cores", "cores", "int64_t", "32",
            "Cores over which inserted copies are divided">,
-    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Divide them in slices of one size">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Copies inserted">,
@@ -362,7 +342,7 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     slices is copied into LX first. If users disagree on the slices, a
     `spyre_graph.reshard` before those that read others than the writer's moves
     the parts over the ring, where the cost model says that this is faster than
-    device memory; not with superdsc-compatible, as SuperDSC cannot say it.
+    device memory, and the target allows it.
 
     The aim is the least traffic with device memory. `optimal` places all
     buffers if the solver (docs/planning.md) finds a placement, else those that
@@ -381,8 +361,6 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Which buffers are eligible: default or reference">,
     Option<"inPlace", "in-place", "bool", "true",
            "Let results take over the memory of operands">,
-    Option<"superdscCompatible", "superdsc-compatible", "bool", "false",
-           "Indices stay in device memory, as SuperDSC has them">,
     Option<"cloneInputs", "clone-inputs", "bool", "true",
            "Copy arguments that are read repeatedly into LX">,
     Option<"reshard", "reshard", "bool", "true",

@@ -1,9 +1,9 @@
-//===- Access.cpp - How operations touch sticks -----------------*- C++ -*-===//
+//===- LaneAccess.cpp - How operations touch sticks -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Access.h"
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -163,25 +163,4 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     }
   }
   return granularity;
-}
-
-SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
-                                           StringRef name, Value from, Value to,
-                                           AffineMap fromMap, AffineMap toMap,
-                                           ArrayRef<int64_t> extents) {
-  OperationState state(loc, name);
-  state.addOperands({from, to});
-  if (isa<TensorType>(to.getType()))
-    state.addTypes(to.getType());
-  state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
-  return cast<SpyreOpInterface>(builder.create(state));
-}
-
-SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
-                                           Value from, Value to) {
-  ArrayRef<int64_t> shape = cast<ShapedType>(to.getType()).getShape();
-  AffineMap map = builder.getMultiDimIdentityMap(shape.size());
-  return createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to,
-                      map, map, shape);
 }

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCLegalizer.cpp - Copies of what an operand accesses ---------===//
+//===- Legalizer.cpp - Copies of what an operand accesses ---------===//
 
-#include "SuperDSCLegalizer.h"
+#include "Legalizer.h"
 
-#include "LayoutChoices.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>

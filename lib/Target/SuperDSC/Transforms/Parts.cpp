@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCParts.cpp - Results that are parts of tensors -- -*- C++ -*-===//
+//===- Parts.cpp - Results that are parts of tensors -- -*- C++ -*-===//
 
-#include "SuperDSCLegalizer.h"
+#include "Legalizer.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCLegalizer.h - Makes an access SuperDSC's ---------*- C++ -*-===//
+//===- Legalizer.h - Makes an access SuperDSC's ---------*- C++ -*-===//
 //
 // What --spyre-legalize-superdsc does to one operation.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_SUPERDSCLEGALIZER_H
-#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_SUPERDSCLEGALIZER_H
+#ifndef SPYRE_TARGET_SUPERDSC_TRANSFORMS_LEGALIZER_H
+#define SPYRE_TARGET_SUPERDSC_TRANSFORMS_LEGALIZER_H
 
-#include "Access.h"
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 namespace mlir::spyre_graph {
@@ -117,7 +118,7 @@ private:
 
   void setMap(unsigned number, AffineMap map);
 
-  // SuperDSCMatmuls.cpp
+  // Matmuls.cpp
 
   /// Copies what a matmul's factors lack: x varies along all loops but the
   /// columns, y along columns and the reduction.
@@ -134,7 +135,7 @@ private:
   /// them in which they are one dimension.
   void mergeLoops(const llvm::SmallBitVector &group);
 
-  // SuperDSCCopies.cpp
+  // Copies.cpp
 
   /// A copy that reads elements twice, or reads or writes them between each
   /// other, becomes one copy per iteration of a loop.
@@ -143,7 +144,7 @@ private:
   /// A change of stick reads and writes whole tensors and converts nothing.
   void splitCopy();
 
-  // SuperDSCParts.cpp
+  // Parts.cpp
 
   /// The loop along the sticks of a table that is read through indices, or -1.
   int64_t getLaneOfTable() const;
@@ -192,4 +193,4 @@ private:
 
 } // namespace mlir::spyre_graph
 
-#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_SUPERDSCLEGALIZER_H
+#endif // SPYRE_TARGET_SUPERDSC_TRANSFORMS_LEGALIZER_H

@@ -1,4 +1,4 @@
-//===- Access.h - How operations touch sticks -------------------*- C++ -*-===//
+//===- LaneAccess.h - How operations touch sticks ---------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
@@ -6,8 +6,8 @@
 // dimension runs along its sticks, and how it may be divided.
 //
 //===----------------------------------------------------------------------===//
-#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
-#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
+#ifndef SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_LANEACCESS_H
+#define SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_LANEACCESS_H
 
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -62,21 +62,6 @@ int64_t getSplitReduction(ArrayRef<utils::IteratorType> kinds,
 /// work on without writing, or reading, parts of one stick.
 SmallVector<int64_t> getSliceGranularity(SpyreOpInterface op);
 
-/// Makes the operation `name`, an identity or a change of stick, that copies
-/// `from`, read through `fromMap`, to `to`, written through `toMap`: tensors,
-/// of which it returns the new contents of `to`, or buffers.
-SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, StringRef name,
-                              Value from, Value to, AffineMap fromMap,
-                              AffineMap toMap, ArrayRef<int64_t> extents);
-/// The same for all of two values of one shape.
-SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, Value from,
-                              Value to);
-
-/// The work division of an operation over at most `cores` cores without regard
-/// to other operations. `onlyEven`: slices of one size, as SuperDSC has them.
-WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores,
-                                    bool onlyEven = false);
-
 } // namespace mlir::spyre_graph
 
-#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_ACCESS_H
+#endif // SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_LANEACCESS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- StickAccess.cpp - Accesses as strides between sticks -----*- C++ -*-===//
 
-#include "Spyre/Dialect/SpyreGraph/Transforms/StickAccess.h"
-#include "Access.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
 

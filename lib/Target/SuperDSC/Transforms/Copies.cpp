@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCCopies.cpp - Copies that SuperDSC has ---------- -*- C++ -*-===//
+//===- Copies.cpp - Copies that SuperDSC has ---------- -*- C++ -*-===//
 
-#include "SuperDSCLegalizer.h"
+#include "Legalizer.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- LegalizeSuperDSC.cpp - Accesses that SuperDSC can say ----*- C++ -*-===//
 
-#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
-#include "SuperDSCLegalizer.h"
+#include "Legalizer.h"
+#include "Spyre/Target/SuperDSC/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/TypeSwitch.h"
 
-namespace mlir::spyre_graph {
+namespace spyre::superdsc {
 #define GEN_PASS_DEF_SPYRELEGALIZESUPERDSC
-#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
-} // namespace mlir::spyre_graph
+#include "Spyre/Target/SuperDSC/Transforms/Passes.h.inc"
+} // namespace spyre::superdsc
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -26,10 +25,7 @@ static std::optional<double> getEmptyResult(SpyreOpInterface op) {
   }
   if (!isEmpty || op.getNumEpilogueInputs() != 0)
     return std::nullopt;
-  return llvm::TypeSwitch<Operation *, std::optional<double>>(op.getOperation())
-      .Case<SumOp, MatmulOp, SumProductsOp, AnyOp>([](auto) { return 0.0; })
-      .Case<ProdOp, AllOp>([](auto) { return 1.0; })
-      .Default([](Operation *) { return std::nullopt; });
+  return op.getEmptyResult();
 }
 
 /// Replaces a reduction of nothing by its result.
@@ -96,7 +92,7 @@ static void copyOnlyElements(func::FuncOp function) {
 namespace {
 
 class LegalizeSuperDSCPass
-    : public spyre_graph::impl::SpyreLegalizeSuperDSCBase<
+    : public ::spyre::superdsc::impl::SpyreLegalizeSuperDSCBase<
           LegalizeSuperDSCPass> {
 public:
   using SpyreLegalizeSuperDSCBase::SpyreLegalizeSuperDSCBase;

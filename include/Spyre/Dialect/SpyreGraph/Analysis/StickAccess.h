@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H
-#define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H
+#ifndef SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_STICKACCESS_H
+#define SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_STICKACCESS_H
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
@@ -73,4 +73,4 @@ std::optional<RefinedLoops> refineLoops(ArrayRef<AffineMap> maps,
 
 } // namespace mlir::spyre_graph
 
-#endif // SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_STICKACCESS_H
+#endif // SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_STICKACCESS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SuperDSCMatmuls.cpp - Factors and batches that SuperDSC has  -*- C++
+//===- Matmuls.cpp - Factors and batches that SuperDSC has  -*- C++
 //-*-===//
 
-#include "SuperDSCLegalizer.h"
+#include "Legalizer.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;

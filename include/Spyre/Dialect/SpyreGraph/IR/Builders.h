@@ -1,0 +1,27 @@
+//===- Builders.h - Operations that several passes make ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_BUILDERS_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_BUILDERS_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph {
+
+/// Makes the operation `name`, an identity or a change of stick, that copies
+/// `from`, read through `fromMap`, to `to`, written through `toMap`: tensors,
+/// of which it returns the new contents of `to`, or buffers.
+SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, StringRef name,
+                              Value from, Value to, AffineMap fromMap,
+                              AffineMap toMap, ArrayRef<int64_t> extents);
+/// The same for all of two values of one shape.
+SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, Value from,
+                              Value to);
+
+/// The layout of dimensions in order, `stickDim` last; -1: one element per
+/// stick.
+LayoutAttr getStickLayout(Type elementType, int64_t rank, int64_t stickDim);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_BUILDERS_H

@@ -1,0 +1,41 @@
+//===- Builders.cpp - Operations that several passes make -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
+                                           StringRef name, Value from, Value to,
+                                           AffineMap fromMap, AffineMap toMap,
+                                           ArrayRef<int64_t> extents) {
+  OperationState state(loc, name);
+  state.addOperands({from, to});
+  if (isa<TensorType>(to.getType()))
+    state.addTypes(to.getType());
+  state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
+  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
+  return cast<SpyreOpInterface>(builder.create(state));
+}
+
+SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
+                                           Value from, Value to) {
+  ArrayRef<int64_t> shape = cast<ShapedType>(to.getType()).getShape();
+  AffineMap map = builder.getMultiDimIdentityMap(shape.size());
+  return createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to,
+                      map, map, shape);
+}
+
+LayoutAttr spyre_graph::getStickLayout(Type elementType, int64_t rank,
+                                       int64_t stickDim) {
+  SmallVector<int64_t> order;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != stickDim)
+      order.push_back(dim);
+  if (stickDim >= 0)
+    order.push_back(stickDim);
+  return LayoutAttr::get(elementType.getContext(), order, elementType,
+                         /*sparse=*/stickDim < 0);
+}
