@@ -50,25 +50,13 @@ static unsigned getDevicePosition(const Operand &operand, unsigned loop,
   return position;
 }
 
-/// Order, scales and gaps of a tensor from its strides.
-LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
-  const std::vector<Dim> &dims = result.sdsc.dims;
+/// A step whose place in the order no stride says.
+static constexpr int64_t kNoStride = std::numeric_limits<int64_t>::max();
+
+FailureOr<SmallVector<TensorStep>>
+Describer::collectSteps(const Operand &operand) {
   const StickAccess &access = operand.access;
-  struct Step {
-    int64_t stride;
-    /// Iterations in sticks, one for other dimensions than the stick's.
-    int64_t count;
-    unsigned dim;
-    /// Elements of a step in memory.
-    int64_t elements;
-    bool isGathered = false;
-    /// Of equals: which device dimension, from the innermost.
-    unsigned position = 0;
-  };
-  auto sizeOf = [&](unsigned dim) {
-    return operand.inLX ? dims[dim].perCore() : dims[dim].size;
-  };
-  SmallVector<Step> steps;
+  SmallVector<TensorStep> steps;
   for (unsigned loop = 0; loop < extents.size(); ++loop) {
     int dim = dimOfLoop[loop];
     bool isLane = access.laneDim == static_cast<int64_t>(loop);
@@ -79,8 +67,7 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
     // A matmul's second factor has the reduction even if it is of one.
     if (isMatmul && &operand == &operands[1] && loop + 1 == extents.size() &&
         extents[loop] == 1) {
-      steps.push_back({std::numeric_limits<int64_t>::max(), 1,
-                       static_cast<unsigned>(dim), 1});
+      steps.push_back({kNoStride, 1, static_cast<unsigned>(dim), 1});
       continue;
     }
     if (dim < 0 || (!isLane && stride == 0 && !isSingle))
@@ -96,94 +83,115 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
     if (isLane && stride == 0) {
       stride = access.tileStride;
       if (stride == 0)
-        stride = std::numeric_limits<int64_t>::max();
+        stride = kNoStride;
     }
     steps.push_back({stride, count, static_cast<unsigned>(dim),
                      isLane ? access.stickElements : 1, false,
                      getDevicePosition(operand, loop, isLane)});
   }
   if (access.laneDim == kStickDim)
-    steps.push_back({std::numeric_limits<int64_t>::max(), 1,
-                     static_cast<unsigned>(stickDim), access.stickElements});
+    steps.push_back(
+        {kNoStride, 1, static_cast<unsigned>(stickDim), access.stickElements});
   if (operand.gathered)
     steps.push_back({operand.gatheredStride, operand.gatheredExtent,
                      static_cast<unsigned>(dimOf(*operand.gathered)), 1,
                      /*isGathered=*/true});
-  auto byStride = [](const Step &a, const Step &b) {
+  return steps;
+}
+
+/// Whether each step's stride is a multiple of what the steps before it walk
+/// over.
+static bool isChain(ArrayRef<TensorStep> steps) {
+  for (size_t i = 0; i + 1 < steps.size(); ++i) {
+    int64_t stride = std::max<int64_t>(steps[i].stride, 1);
+    if (steps[i + 1].stride != kNoStride &&
+        (steps[i + 1].stride % stride != 0 ||
+         steps[i + 1].stride / stride < steps[i].count))
+      return false;
+  }
+  return true;
+}
+
+LogicalResult Describer::sortSteps(const Operand &operand,
+                                   SmallVectorImpl<TensorStep> &steps) {
+  auto byStride = [](const TensorStep &a, const TensorStep &b) {
     return std::tuple(a.stride, a.count, a.position, a.dim) <
            std::tuple(b.stride, b.count, b.position, b.dim);
   };
   llvm::sort(steps, byStride);
   // Of the stick's tiles, one alone, the place does not matter.
-  auto isChain = [&] {
-    for (size_t i = 0; i + 1 < steps.size(); ++i)
-      if (steps[i + 1].stride != std::numeric_limits<int64_t>::max() &&
-          (steps[i + 1].stride % std::max<int64_t>(steps[i].stride, 1) != 0 ||
-           steps[i + 1].stride / std::max<int64_t>(steps[i].stride, 1) <
-               steps[i].count))
-        return false;
-    return true;
-  };
-  if (!isChain())
-    for (Step &step : steps)
+  if (!isChain(steps))
+    for (TensorStep &step : steps)
       if (step.count == 1 && !step.isGathered) {
-        step.stride = std::numeric_limits<int64_t>::max();
+        step.stride = kNoStride;
         llvm::sort(steps, byStride);
         break;
       }
-  if (!isChain())
+  if (!isChain(steps))
     return refuse() << "an access to " << operand.buffer.getType()
                     << " whose elements overlap or interleave";
-  if (!steps.empty() && steps[0].stride > 1 &&
-      steps[0].stride != std::numeric_limits<int64_t>::max()) {
-    // What is skipped inside of the innermost loop.
-    if (unitDim < 0 || llvm::any_of(
-                           steps,
-                           [&](const Step &step) {
-                             return step.dim == static_cast<unsigned>(unitDim);
-                           }))
-      return refuse() << "an access to " << operand.buffer.getType()
-                      << " that skips sticks inside of all loops";
-    steps.insert(steps.begin(),
-                 {1, 1, static_cast<unsigned>(unitDim), 1, false});
+  if (steps.empty() || steps[0].stride <= 1 || steps[0].stride == kNoStride)
+    return success();
+  // What is skipped inside of the innermost loop.
+  bool isTaken = llvm::any_of(steps, [&](const TensorStep &step) {
+    return step.dim == static_cast<unsigned>(unitDim);
+  });
+  if (unitDim < 0 || isTaken)
+    return refuse() << "an access to " << operand.buffer.getType()
+                    << " that skips sticks inside of all loops";
+  steps.insert(steps.begin(), {1, 1, static_cast<unsigned>(unitDim), 1, false});
+  return success();
+}
+
+LogicalResult Describer::addStep(const Operand &operand,
+                                 ArrayRef<TensorStep> steps, size_t number,
+                                 Tensor &tensor) {
+  const std::vector<Dim> &dims = result.sdsc.dims;
+  const TensorStep &step = steps[number];
+  int64_t total = operand.access.totalSticks;
+  bool isLast =
+      number + 1 == steps.size() || steps[number + 1].stride == kNoStride;
+  int64_t count = step.count;
+  if (step.stride != kNoStride) {
+    if (!isLast)
+      count = steps[number + 1].stride / step.stride;
+    else if (total % step.stride == 0 && total / step.stride >= count)
+      count = total / step.stride;
   }
-  int64_t total = access.totalSticks;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    const Step &step = steps[i];
-    bool isLast = i + 1 == steps.size() ||
-                  steps[i + 1].stride == std::numeric_limits<int64_t>::max();
-    int64_t count = step.count;
-    if (step.stride != std::numeric_limits<int64_t>::max()) {
-      if (!isLast)
-        count = steps[i + 1].stride / step.stride;
-      else if (total % step.stride == 0 && total / step.stride >= count)
-        count = total / step.stride;
-    }
-    if (step.isGathered)
-      count = std::max(count, operand.gatheredExtent);
-    bool isStick = step.elements != 1;
-    int64_t extent = isStick ? count * step.elements : count;
-    int64_t gap = extent - sizeOf(step.dim);
-    if (changesStick) {
-      int64_t valid = result.extents.count(dims[step.dim].name)
-                          ? result.extents[dims[step.dim].name]
-                          : dims[step.dim].size;
-      if (operand.inLX)
-        valid = std::min(valid, dims[step.dim].perCore());
-      int64_t whole = valid;
-      if (isStick)
-        whole = llvm::alignTo(valid, step.elements);
-      if (extent != whole)
-        return refuse() << "a change of stick of a part of a tensor";
-      gap = -gap;
-    }
-    tensor.order.push_back(step.dim);
-    tensor.scale.push_back(Scale::Present);
-    tensor.gap.push_back(gap);
-    tensor.maxSize.push_back(step.isGathered ? 1 : -1);
+  if (step.isGathered)
+    count = std::max(count, operand.gatheredExtent);
+  bool isStick = step.elements != 1;
+  int64_t extent = isStick ? count * step.elements : count;
+  const Dim &dim = dims[step.dim];
+  int64_t gap = extent - (operand.inLX ? dim.perCore() : dim.size);
+  if (changesStick) {
+    auto known = result.extents.find(dim.name);
+    int64_t valid = known != result.extents.end() ? known->second : dim.size;
+    if (operand.inLX)
+      valid = std::min(valid, dim.perCore());
+    int64_t whole = isStick ? llvm::alignTo(valid, step.elements) : valid;
+    if (extent != whole)
+      return refuse() << "a change of stick of a part of a tensor";
+    gap = -gap;
   }
+  tensor.order.push_back(step.dim);
+  tensor.scale.push_back(Scale::Present);
+  tensor.gap.push_back(gap);
+  tensor.maxSize.push_back(step.isGathered ? 1 : -1);
+  return success();
+}
+
+/// Order, scales and gaps of a tensor from its strides.
+LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
+  FailureOr<SmallVector<TensorStep>> steps = collectSteps(operand);
+  if (failed(steps) || failed(sortSteps(operand, *steps)))
+    return failure();
+  for (size_t number = 0; number < steps->size(); ++number)
+    if (failed(addStep(operand, *steps, number, tensor)))
+      return failure();
   // What the tensor does not vary along comes last; matmuls leave it out, but
   // for an operand that is added to the result.
+  const std::vector<Dim> &dims = result.sdsc.dims;
   bool isAdded = isMatmul && &operand != &operands[0] &&
                  &operand != &operands[1] && &operand != &init();
   unsigned stick = labelStick(operand);

@@ -82,21 +82,12 @@ LogicalResult Describer::readOperands() {
   return success();
 }
 
-/// Which loops become dimensions, and which dimensions are added.
-LogicalResult Describer::chooseDims() {
-  // Loops that the operation knows by number.
-  auto isCounted = [&](int64_t loop) {
-    if (auto own = dyn_cast<CumSumOp>(operation))
-      return static_cast<int64_t>(own.getDim()) == loop;
-    if (auto own = dyn_cast<IotaOp>(operation))
-      return static_cast<int64_t>(own.getDim()) == loop;
-    return isa<TriOp>(operation) &&
-           loop + 2 >= static_cast<int64_t>(extents.size());
-  };
-  unsigned numLoops = extents.size();
+/// Operations whose sticks lie along loops that they know by number, of which
+/// one of extent 1 leaves no trace in the accesses.
+LogicalResult Describer::settleSticks() {
+  int64_t numLoops = extents.size();
   if (isMatmul) {
-    // Loops in default order: ..., m, n, k. A dimension of extent 1 leaves no
-    // trace in the accesses, but n and k are the operation's sticks.
+    // Loops in default order: ..., m, n, k.
     int64_t n = numLoops - 2, k = numLoops - 1;
     std::pair<Operand *, int64_t> sticks[] = {
         {&operands[0], k}, {&operands[1], n}, {&init(), n}};
@@ -118,35 +109,42 @@ LogicalResult Describer::chooseDims() {
         }))
       return refuse() << "a triangle of tensors of one element per stick";
   }
-  // The gathered dimension of a table: one of the index's that does not select
-  // anything else in it.
-  if (indirect) {
-    Operand &table = operands[indirect->operand];
-    Operand &index = operands[indirect->index];
-    table.gathered = kUnitDim;
-    for (unsigned loop = 0; loop < numLoops; ++loop)
-      if ((index.access.strides[loop] != 0 ||
-           index.access.laneDim == static_cast<int64_t>(loop)) &&
-          table.access.strides[loop] == 0 &&
-          table.access.laneDim != static_cast<int64_t>(loop) &&
-          extents[loop] > 1)
-        table.gathered = loop;
-    SmallVector<::spyre::DeviceDim> dims =
-        table.layout.getDeviceDims(table.shape);
-    unsigned found = 0;
-    int64_t stride = 1;
-    for (const ::spyre::DeviceDim &dim :
-         llvm::reverse(ArrayRef(dims).drop_back())) {
-      if (dim.hostDim == indirect->dim) {
-        ++found;
-        table.gatheredStride = stride;
-        table.gatheredExtent = dim.extent;
-      }
-      stride *= dim.extent;
+  return success();
+}
+
+/// The gathered dimension of a table: one of the index's that does not select
+/// anything else in it.
+LogicalResult Describer::chooseGatheredDim() {
+  Operand &table = operands[indirect->operand];
+  Operand &index = operands[indirect->index];
+  table.gathered = kUnitDim;
+  for (unsigned loop = 0; loop < extents.size(); ++loop)
+    if ((index.access.strides[loop] != 0 ||
+         index.access.laneDim == static_cast<int64_t>(loop)) &&
+        table.access.strides[loop] == 0 &&
+        table.access.laneDim != static_cast<int64_t>(loop) && extents[loop] > 1)
+      table.gathered = loop;
+  SmallVector<::spyre::DeviceDim> dims =
+      table.layout.getDeviceDims(table.shape);
+  unsigned found = 0;
+  int64_t stride = 1;
+  for (const ::spyre::DeviceDim &dim :
+       llvm::reverse(ArrayRef(dims).drop_back())) {
+    if (dim.hostDim == indirect->dim) {
+      ++found;
+      table.gatheredStride = stride;
+      table.gatheredExtent = dim.extent;
     }
-    if (found != 1 || dims.back().hostDim == indirect->dim)
-      return refuse() << "an indirect access along a stick";
+    stride *= dim.extent;
   }
+  if (found != 1 || dims.back().hostDim == indirect->dim)
+    return refuse() << "an indirect access along a stick";
+  return success();
+}
+
+/// Whether sticks are skipped inside of all loops: that takes a dimension of
+/// one element.
+bool Describer::needsUnitDim() {
   bool needsUnit =
       indirect && *operands[indirect->operand].gathered == kUnitDim;
   for (Operand &operand : operands) {
@@ -156,6 +154,24 @@ LogicalResult Describer::chooseDims() {
       smallest = operand.gatheredStride;
     needsUnit |= smallest > 1 && operand.access.totalSticks > 1;
   }
+  return needsUnit;
+}
+
+/// Which loops become dimensions, and which dimensions are added.
+LogicalResult Describer::chooseDims() {
+  // Loops that the operation knows by number.
+  auto isCounted = [&](int64_t loop) {
+    if (auto own = dyn_cast<CumSumOp>(operation))
+      return static_cast<int64_t>(own.getDim()) == loop;
+    if (auto own = dyn_cast<IotaOp>(operation))
+      return static_cast<int64_t>(own.getDim()) == loop;
+    return isa<TriOp>(operation) &&
+           loop + 2 >= static_cast<int64_t>(extents.size());
+  };
+  unsigned numLoops = extents.size();
+  if (failed(settleSticks()) || (indirect && failed(chooseGatheredDim())))
+    return failure();
+  bool needsUnit = needsUnitDim();
 
   dimOfLoop.assign(numLoops, -1);
   std::vector<Dim> &dims = result.sdsc.dims;
