@@ -13,6 +13,170 @@ int AccessPlan::addForm(LinearForm form) {
   return static_cast<int>(forms.size()) - 1;
 }
 
+namespace {
+
+/// Deals the terms of a plan's base dimensions out to groups of variables that
+/// meet in one atom or in one gather index.
+class VariableGrouping {
+public:
+  explicit VariableGrouping(AccessPlan &plan)
+      : plan(plan), parent(plan.rank), isGrouped(plan.rank, false) {
+    std::iota(parent.begin(), parent.end(), 0);
+  }
+
+  /// Fills groups, groupOfVar, linearTerms and constantForms.
+  void run() {
+    joinVariables();
+    makeGroups();
+    plan.linearTerms.assign(plan.rank, {});
+    plan.constantForms.assign(plan.dims.size(), -1);
+    for (size_t d = 0; d < plan.dims.size(); ++d)
+      if (plan.dims[d].isIndirect)
+        addIndirectDim(static_cast<int>(d));
+      else
+        addDirectDim(static_cast<int>(d));
+  }
+
+private:
+  // Union-find over the variables.
+  int rootOf(int v) {
+    while (parent[v] != v)
+      v = parent[v] = parent[parent[v]];
+    return v;
+  }
+  void join(const std::vector<int> &vars) {
+    for (int v : vars) {
+      isGrouped[v] = true;
+      parent[rootOf(v)] = rootOf(vars.front());
+    }
+  }
+
+  /// All variables below the indices of a gather; those of one index sorted.
+  std::vector<int> varsOfIndices(const AccessPlan::BaseDim &dim) const {
+    std::vector<int> all;
+    for (int form : dim.indexForms) {
+      std::vector<int> vars = varsOfForm(plan.forms[form]);
+      all.insert(all.end(), vars.begin(), vars.end());
+    }
+    return all;
+  }
+  std::vector<int> varsOfForm(const LinearForm &form) const {
+    std::vector<int> vars;
+    for (auto [v, coefficient] : form.vars)
+      vars.push_back(v);
+    for (auto [a, coefficient] : form.atoms)
+      vars.insert(vars.end(), plan.atoms[a].vars.begin(),
+                  plan.atoms[a].vars.end());
+    std::sort(vars.begin(), vars.end());
+    vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
+    return vars;
+  }
+
+  /// An atom or an indirect dimension joins all variables below it.
+  void joinVariables() {
+    for (const AccessPlan::BaseDim &dim : plan.dims)
+      if (dim.isIndirect)
+        join(varsOfIndices(dim));
+      else
+        for (auto [a, coefficient] : plan.forms[dim.form].atoms)
+          join(plan.atoms[a].vars);
+  }
+
+  void makeGroups() {
+    plan.groupOfVar.assign(plan.rank, -1);
+    std::vector<int> groupOfRoot(plan.rank, -1);
+    for (int v = 0; v < plan.rank; ++v) {
+      if (!isGrouped[v])
+        continue;
+      int &g = groupOfRoot[rootOf(v)];
+      if (g < 0)
+        g = addGroup();
+      plan.groups[g].vars.push_back(v);
+      plan.groupOfVar[v] = g;
+    }
+  }
+  int addGroup() {
+    plan.groups.emplace_back();
+    return static_cast<int>(plan.groups.size()) - 1;
+  }
+
+  void addIndirectDim(int d) {
+    std::vector<int> vars = varsOfIndices(plan.dims[d]);
+    // An index without variables (one row for the whole tile) still needs a
+    // group of its own.
+    int g = vars.empty() ? addGroup() : plan.groupOfVar[vars.front()];
+    plan.groups[g].indirect.push_back(d);
+  }
+
+  void addDirectDim(int d) {
+    const LinearForm form = plan.forms[plan.dims[d].form];
+    LinearForm constant;
+    constant.constant = form.constant;
+    constant.captured = form.captured;
+    std::vector<LinearForm> perGroup(plan.groups.size());
+    for (auto term : form.vars) {
+      if (int g = plan.groupOfVar[term.first]; g >= 0)
+        perGroup[g].vars.push_back(term);
+      else
+        plan.linearTerms[term.first].push_back({d, term.second});
+    }
+    for (auto term : form.atoms) {
+      const std::vector<int> &vars = plan.atoms[term.first].vars;
+      if (vars.empty())
+        constant.atoms.push_back(term);
+      else
+        perGroup[plan.groupOfVar[vars.front()]].atoms.push_back(term);
+    }
+    plan.constantForms[d] = plan.addForm(std::move(constant));
+    for (size_t g = 0; g < perGroup.size(); ++g)
+      if (!perGroup[g].vars.empty() || !perGroup[g].atoms.empty())
+        plan.groups[g].direct.push_back(
+            {d, plan.addForm(std::move(perGroup[g]))});
+  }
+
+  AccessPlan &plan;
+  std::vector<int> parent;
+  std::vector<bool> isGrouped;
+};
+
+} // namespace
+
+/// AccessPlan::denseVar.
+static int findDenseVar(const AccessPlan &plan) {
+  int denseVar = -1;
+  if (plan.dims.empty() || plan.dims.back().isIndirect)
+    return denseVar;
+  const LinearForm &last = plan.forms[plan.dims.back().form];
+  for (auto [v, coefficient] : last.vars)
+    if (coefficient == 1)
+      denseVar = v;
+  for (auto [a, coefficient] : last.atoms)
+    if (plan.atoms[a].kind == Atom::Mod && coefficient == 1)
+      for (auto [v, inner] : plan.forms[plan.atoms[a].inner].vars)
+        if (inner == 1)
+          denseVar = v;
+  return denseVar;
+}
+
+/// Captured values that a group's table depends on, sorted.
+static std::vector<int> findKeyCaptured(const AccessPlan &plan,
+                                        const AccessPlan::Group &group) {
+  std::vector<int> key, work;
+  for (auto [d, form] : group.direct)
+    work.push_back(form);
+  while (!work.empty()) {
+    const LinearForm &form = plan.forms[work.back()];
+    work.pop_back();
+    for (auto [c, coefficient] : form.captured)
+      key.push_back(c);
+    for (auto [a, coefficient] : form.atoms)
+      work.push_back(plan.atoms[a].inner);
+  }
+  std::sort(key.begin(), key.end());
+  key.erase(std::unique(key.begin(), key.end()), key.end());
+  return key;
+}
+
 void AccessPlan::finish() {
   if (isEnumerated) {
     // One group whose only row is all of the tile.
@@ -23,133 +187,8 @@ void AccessPlan::finish() {
     constantForms.assign(dims.size(), -1);
     return;
   }
-  // Union-find over the variables: an atom or an indirect dimension joins all
-  // variables below it.
-  std::vector<int> parent(rank);
-  std::iota(parent.begin(), parent.end(), 0);
-  auto find = [&](int v) {
-    while (parent[v] != v)
-      v = parent[v] = parent[parent[v]];
-    return v;
-  };
-  std::vector<bool> grouped(rank, false);
-  auto join = [&](const std::vector<int> &vars) {
-    for (int v : vars) {
-      grouped[v] = true;
-      parent[find(v)] = find(vars.front());
-    }
-  };
-  auto varsOf = [&](int form) {
-    std::vector<int> vars;
-    for (auto [v, c] : forms[form].vars)
-      vars.push_back(v);
-    for (auto [a, c] : forms[form].atoms)
-      vars.insert(vars.end(), atoms[a].vars.begin(), atoms[a].vars.end());
-    std::sort(vars.begin(), vars.end());
-    vars.erase(std::unique(vars.begin(), vars.end()), vars.end());
-    return vars;
-  };
-  for (BaseDim &dim : dims) {
-    if (!dim.isIndirect) {
-      for (auto [a, c] : forms[dim.form].atoms)
-        join(atoms[a].vars);
-      continue;
-    }
-    std::vector<int> all;
-    for (int form : dim.indexForms) {
-      std::vector<int> vars = varsOf(form);
-      all.insert(all.end(), vars.begin(), vars.end());
-    }
-    join(all);
-  }
-
-  groupOfVar.assign(rank, -1);
-  std::vector<int> groupOfRoot(rank, -1);
-  for (int v = 0; v < rank; ++v) {
-    if (!grouped[v])
-      continue;
-    int &g = groupOfRoot[find(v)];
-    if (g < 0) {
-      g = static_cast<int>(groups.size());
-      groups.emplace_back();
-    }
-    groups[g].vars.push_back(v);
-    groupOfVar[v] = g;
-  }
-  // An index without variables (one row for the whole tile) still needs a
-  // group of its own.
-  auto groupOfVars = [&](const std::vector<int> &vars) {
-    if (!vars.empty())
-      return groupOfVar[vars.front()];
-    groups.emplace_back();
-    return static_cast<int>(groups.size()) - 1;
-  };
-
-  linearTerms.assign(rank, {});
-  constantForms.assign(dims.size(), -1);
-  for (size_t d = 0; d < dims.size(); ++d) {
-    BaseDim &dim = dims[d];
-    if (dim.isIndirect) {
-      std::vector<int> all;
-      for (int form : dim.indexForms) {
-        std::vector<int> vars = varsOf(form);
-        all.insert(all.end(), vars.begin(), vars.end());
-      }
-      groups[groupOfVars(all)].indirect.push_back(static_cast<int>(d));
-      continue;
-    }
-    const LinearForm form = forms[dim.form];
-    LinearForm constant;
-    constant.constant = form.constant;
-    constant.captured = form.captured;
-    std::vector<LinearForm> perGroup(groups.size());
-    for (auto term : form.vars) {
-      if (int g = groupOfVar[term.first]; g >= 0)
-        perGroup[g].vars.push_back(term);
-      else
-        linearTerms[term.first].push_back({static_cast<int>(d), term.second});
-    }
-    for (auto term : form.atoms) {
-      if (atoms[term.first].vars.empty())
-        constant.atoms.push_back(term);
-      else
-        perGroup[groupOfVar[atoms[term.first].vars.front()]].atoms.push_back(
-            term);
-    }
-    constantForms[d] = addForm(std::move(constant));
-    for (size_t g = 0; g < perGroup.size(); ++g)
-      if (!perGroup[g].vars.empty() || !perGroup[g].atoms.empty())
-        groups[g].direct.push_back(
-            {static_cast<int>(d), addForm(std::move(perGroup[g]))});
-  }
-
-  if (!dims.empty() && !dims.back().isIndirect) {
-    const LinearForm &last = forms[dims.back().form];
-    for (auto [v, coefficient] : last.vars)
-      if (coefficient == 1)
-        denseVar = v;
-    for (auto [a, coefficient] : last.atoms)
-      if (atoms[a].kind == Atom::Mod && coefficient == 1)
-        for (auto [v, inner] : forms[atoms[a].inner].vars)
-          if (inner == 1)
-            denseVar = v;
-  }
-
-  // Captured values that a group's table depends on.
-  for (Group &group : groups) {
-    std::vector<int> &key = group.keyCaptured;
-    std::vector<int> work;
-    for (auto [d, form] : group.direct)
-      work.push_back(form);
-    while (!work.empty()) {
-      const LinearForm &form = forms[work.back()];
-      work.pop_back();
-      for (auto [c, coefficient] : form.captured)
-        key.push_back(c);
-      for (auto [a, coefficient] : form.atoms)
-        work.push_back(atoms[a].inner);
-    }
-    std::sort(key.begin(), key.end());
-    key.erase(std::unique(key.begin(), key.end()), key.end());
-  }
+  VariableGrouping(*this).run();
+  denseVar = findDenseVar(*this);
+  for (Group &group : groups)
+    group.keyCaptured = findKeyCaptured(*this, group);
 }
