@@ -161,16 +161,23 @@ void TileVal::makeRunsOfTable(GroupState &state, int64_t rows, int64_t length) {
   }
 }
 
-std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
-  const AccessPlan::Group &group = plan->groups[g];
-  GroupState &state = states[g];
-  bool isIndirect = !group.indirect.empty();
+/// The opposite: what walks over points needs an offset for each.
+void TileVal::makeTableOfRuns(GroupState &state, const GroupRows &rows) {
+  state.table.resize(rows.count * rows.length);
+  for (int64_t row = 0; row < rows.count; ++row)
+    for (int r = state.rowStart[row]; r < state.rowStart[row + 1]; ++r) {
+      const Run &run = state.runs[r];
+      int64_t *t = state.table.data() + row * rows.length + run.start;
+      for (int64_t i = 0; i < run.length; ++i)
+        t[i] = run.offset + i * run.stride;
+    }
+}
 
-  // The same captured values, box and strides give the same runs, unless
-  // index memory is read, which may have changed.
+bool TileVal::updateKey(const AccessPlan::Group &group, GroupState &state,
+                        bool wantTable) const {
   std::vector<int64_t> &key = state.key;
   size_t at = 0;
-  bool same = state.valid && !isIndirect;
+  bool same = state.valid && group.indirect.empty();
   auto put = [&](int64_t value) {
     if (at == key.size()) {
       key.push_back(value);
@@ -190,18 +197,147 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
   for (auto [d, form] : group.direct)
     put(view.strides[d]);
   put(wantTable);
-  if (same)
+  return same;
+}
+
+TileVal::GroupRows TileVal::rowsOf(const AccessPlan::Group &group) const {
+  GroupRows rows;
+  if (!group.vars.empty()) {
+    rows.inner = group.vars.back();
+    rows.length = sizes[rows.inner];
+    for (size_t i = 0; i + 1 < group.vars.size(); ++i)
+      rows.count *= sizes[group.vars[i]];
+  }
+  return rows;
+}
+
+void TileVal::enterRow(const AccessPlan::Group &group, int64_t row) const {
+  int64_t rest = row;
+  for (int i = static_cast<int>(group.vars.size()) - 2; i >= 0; --i) {
+    int v = group.vars[i];
+    varValue[v] = lo[v] + rest % sizes[v];
+    rest /= sizes[v];
+  }
+}
+
+/// Appends a piece to the runs; one that continues the last run of its row is
+/// part of it.
+void TileVal::addToRuns(GroupState &state, const Run &piece) {
+  bool isFirst = state.rowStart.back() == static_cast<int>(state.runs.size());
+  if (!isFirst) {
+    Run &last = state.runs.back();
+    int64_t step = last.length == 1 ? piece.offset - last.offset : last.stride;
+    if (last.offset + last.length * step == piece.offset &&
+        (piece.length == 1 || piece.stride == step)) {
+      last.length += piece.length;
+      last.stride = step;
+      return;
+    }
+  }
+  state.runs.push_back(piece);
+}
+
+void TileVal::addDirectDims(const AccessPlan::Group &group, GroupState &state,
+                            const GroupRows &rows, int64_t row) const {
+  bool isIndirect = !group.indirect.empty();
+  for (int64_t start = 0; start < rows.length;) {
+    if (rows.inner >= 0)
+      varValue[rows.inner] = lo[rows.inner] + start;
+    int64_t offset = 0, stride = 0, steps = rows.length - start;
+    Piece pieces[kMaxRank];
+    for (size_t i = 0; i < group.direct.size(); ++i) {
+      pieces[i] = evalForm(group.direct[i].second, rows.inner);
+      steps = std::min(steps, pieces[i].length);
+      int d = group.direct[i].first;
+      offset += pieces[i].value * view.strides[d];
+      stride += pieces[i].slope * view.strides[d];
+    }
+    for (size_t i = 0; i < group.direct.size(); ++i) {
+      int64_t first = pieces[i].value;
+      int64_t last = first + (steps - 1) * pieces[i].slope;
+      auto &range = state.range[i];
+      range.first = std::min(range.first, std::min(first, last));
+      range.second = std::max(range.second, std::max(first, last));
+    }
+    if (isIndirect) {
+      int64_t *t = state.table.data() + row * rows.length + start;
+      for (int64_t i = 0; i < steps; ++i)
+        t[i] += offset + i * stride;
+    } else {
+      addToRuns(state, {start, steps, offset, stride});
+    }
+    start += steps;
+  }
+  if (!isIndirect)
+    state.rowStart.push_back(static_cast<int>(state.runs.size()));
+}
+
+std::string TileVal::addIndirectDim(int d, GroupState &state,
+                                    const GroupRows &rows, int64_t row,
+                                    bool zeroOutside) const {
+  const AccessPlan::BaseDim &dim = plan->dims[d];
+  const ViewVal &index = *indexViews[dim.indexView];
+  int64_t elemSize = deviceSize(index.elem);
+  for (int64_t start = 0; start < rows.length;) {
+    if (rows.inner >= 0)
+      varValue[rows.inner] = lo[rows.inner] + start;
+    int64_t offset = 0, stride = 0, steps = rows.length - start;
+    Piece pieces[kMaxRank];
+    for (size_t i = 0; i < dim.indexForms.size(); ++i) {
+      pieces[i] = evalForm(dim.indexForms[i], rows.inner);
+      steps = std::min(steps, pieces[i].length);
+      offset += pieces[i].value * index.strides[i];
+      stride += pieces[i].slope * index.strides[i];
+    }
+    for (size_t i = 0; i < dim.indexForms.size(); ++i) {
+      int64_t first = pieces[i].value;
+      int64_t last = first + (steps - 1) * pieces[i].slope;
+      for (int64_t x : {first, last})
+        if (zeroOutside ? isFar(x, index.strides[i])
+                        : x < index.lo[i] || x > index.hi[i])
+          return outsideView(index, static_cast<int>(i), x, "index");
+    }
+    int64_t firstByte = offset * elemSize;
+    int64_t lastByte = (offset + (steps - 1) * stride) * elemSize;
+    int64_t low = std::min(firstByte, lastByte);
+    int64_t high = std::max(firstByte, lastByte) + elemSize;
+    if ((!index.checked || zeroOutside) &&
+        (low < index.limitLo || high > index.limitHi))
+      return "index access at byte address " +
+             std::to_string(index.byteAddress + low) +
+             " is outside allocated memory";
+    state.indexBytes.push_back(
+        {index.byteAddress + low, index.byteAddress + high - 1});
+    int64_t position = row * rows.length + start;
+    int64_t *t = state.table.data() + position;
+    start += steps;
+    if (!hasData) {
+      for (int64_t i = 0; i < steps; ++i)
+        t[i] +=
+            spreadIndex(position + i, view.lo[d], view.hi[d]) * view.strides[d];
+      continue;
+    }
+    const uint8_t *p = index.base + firstByte;
+    for (int64_t i = 0; i < steps; ++i, p += stride * elemSize) {
+      int64_t value = readIndex(p, elemSize);
+      if (zeroOutside ? value < 0 || isFar(value, view.strides[d])
+                      : value < view.lo[d] || value > view.hi[d])
+        return outsideIndices(view, d, value);
+      t[i] += value * view.strides[d];
+    }
+  }
+  return "";
+}
+
+std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
+  const AccessPlan::Group &group = plan->groups[g];
+  GroupState &state = states[g];
+  bool isIndirect = !group.indirect.empty();
+  if (updateKey(group, state, wantTable))
     return "";
   state.valid = false;
 
-  int64_t rows = 1, length = 1;
-  int inner = -1;
-  if (!group.vars.empty()) {
-    inner = group.vars.back();
-    length = sizes[inner];
-    for (size_t i = 0; i + 1 < group.vars.size(); ++i)
-      rows *= sizes[group.vars[i]];
-  }
+  GroupRows rows = rowsOf(group);
   state.runs.clear();
   state.rowStart.assign(1, 0);
   state.range.assign(group.direct.size(), {kUnlimited, -kUnlimited});
@@ -209,131 +345,20 @@ std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
   for (int v : group.vars)
     varValue[v] = lo[v];
   if (isIndirect)
-    state.table.assign(rows * length, 0);
-
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t rest = row;
-    for (int i = static_cast<int>(group.vars.size()) - 2; i >= 0; --i) {
-      int v = group.vars[i];
-      varValue[v] = lo[v] + rest % sizes[v];
-      rest /= sizes[v];
-    }
-    // Direct part: pieces.
-    for (int64_t start = 0; start < length;) {
-      if (inner >= 0)
-        varValue[inner] = lo[inner] + start;
-      int64_t offset = 0, stride = 0, steps = length - start;
-      Piece pieces[kMaxRank];
-      for (size_t i = 0; i < group.direct.size(); ++i) {
-        pieces[i] = evalForm(group.direct[i].second, inner);
-        steps = std::min(steps, pieces[i].length);
-        int d = group.direct[i].first;
-        offset += pieces[i].value * view.strides[d];
-        stride += pieces[i].slope * view.strides[d];
-      }
-      for (size_t i = 0; i < group.direct.size(); ++i) {
-        int64_t first = pieces[i].value;
-        int64_t last = first + (steps - 1) * pieces[i].slope;
-        auto &range = state.range[i];
-        range.first = std::min(range.first, std::min(first, last));
-        range.second = std::max(range.second, std::max(first, last));
-      }
-      if (isIndirect) {
-        int64_t *t = state.table.data() + row * length + start;
-        for (int64_t i = 0; i < steps; ++i)
-          t[i] += offset + i * stride;
-      } else {
-        // A piece that continues the previous one is part of the same run.
-        bool isFirst =
-            state.rowStart.back() == static_cast<int>(state.runs.size());
-        if (!isFirst) {
-          Run &last = state.runs.back();
-          int64_t step = last.length == 1 ? offset - last.offset : last.stride;
-          if (last.offset + last.length * step == offset &&
-              (steps == 1 || stride == step)) {
-            last.length += steps;
-            last.stride = step;
-            start += steps;
-            continue;
-          }
-        }
-        state.runs.push_back({start, steps, offset, stride});
-      }
-      start += steps;
-    }
-    if (!isIndirect)
-      state.rowStart.push_back(static_cast<int>(state.runs.size()));
-
-    // Indirect part: one index per point.
+    state.table.assign(rows.count * rows.length, 0);
+  for (int64_t row = 0; row < rows.count; ++row) {
+    enterRow(group, row);
+    addDirectDims(group, state, rows, row);
     for (int d : group.indirect) {
-      const AccessPlan::BaseDim &dim = plan->dims[d];
-      const ViewVal &index = *indexViews[dim.indexView];
-      for (int64_t start = 0; start < length;) {
-        if (inner >= 0)
-          varValue[inner] = lo[inner] + start;
-        int64_t offset = 0, stride = 0, steps = length - start;
-        Piece pieces[kMaxRank];
-        for (size_t i = 0; i < dim.indexForms.size(); ++i) {
-          pieces[i] = evalForm(dim.indexForms[i], inner);
-          steps = std::min(steps, pieces[i].length);
-          offset += pieces[i].value * index.strides[i];
-          stride += pieces[i].slope * index.strides[i];
-        }
-        for (size_t i = 0; i < dim.indexForms.size(); ++i) {
-          int64_t first = pieces[i].value;
-          int64_t last = first + (steps - 1) * pieces[i].slope;
-          for (int64_t x : {first, last})
-            if (zeroOutside ? isFar(x, index.strides[i])
-                            : x < index.lo[i] || x > index.hi[i])
-              return outsideView(index, static_cast<int>(i), x, "index");
-        }
-        int64_t elemSize = deviceSize(index.elem);
-        int64_t firstByte = offset * elemSize;
-        int64_t lastByte = (offset + (steps - 1) * stride) * elemSize;
-        int64_t low = std::min(firstByte, lastByte);
-        int64_t high = std::max(firstByte, lastByte) + elemSize;
-        if ((!index.checked || zeroOutside) &&
-            (low < index.limitLo || high > index.limitHi))
-          return "index access at byte address " +
-                 std::to_string(index.byteAddress + low) +
-                 " is outside allocated memory";
-        state.indexBytes.push_back(
-            {index.byteAddress + low, index.byteAddress + high - 1});
-        int64_t *t = state.table.data() + row * length + start;
-        if (!hasData) {
-          for (int64_t i = 0; i < steps; ++i)
-            t[i] +=
-                spreadIndex(row * length + start + i, view.lo[d], view.hi[d]) *
-                view.strides[d];
-          start += steps;
-          continue;
-        }
-        const uint8_t *p = index.base + firstByte;
-        for (int64_t i = 0; i < steps; ++i, p += stride * elemSize) {
-          int64_t value = readIndex(p, elemSize);
-          if (zeroOutside ? value < 0 || isFar(value, view.strides[d])
-                          : value < view.lo[d] || value > view.hi[d])
-            return outsideIndices(view, d, value);
-          t[i] += value * view.strides[d];
-        }
-        start += steps;
-      }
+      std::string error = addIndirectDim(d, state, rows, row, zeroOutside);
+      if (!error.empty())
+        return error;
     }
   }
-
-  if (isIndirect) {
-    if (!wantTable)
-      makeRunsOfTable(state, rows, length);
-  } else if (wantTable) {
-    state.table.resize(rows * length);
-    for (int64_t row = 0; row < rows; ++row)
-      for (int r = state.rowStart[row]; r < state.rowStart[row + 1]; ++r) {
-        const Run &run = state.runs[r];
-        int64_t *t = state.table.data() + row * length + run.start;
-        for (int64_t i = 0; i < run.length; ++i)
-          t[i] = run.offset + i * run.stride;
-      }
-  }
+  if (isIndirect && !wantTable)
+    makeRunsOfTable(state, rows.count, rows.length);
+  else if (!isIndirect && wantTable)
+    makeTableOfRuns(state, rows);
   state.valid = true;
   return "";
 }

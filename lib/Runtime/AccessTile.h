@@ -224,10 +224,31 @@ private:
     int64_t extent, memoryStride, tileStride;
     int dim;
   };
+  /// The points of a group: `count` rows along its last variable.
+  struct GroupRows {
+    int inner = -1; ///< that variable; -1: the group has none
+    int64_t count = 1, length = 1;
+  };
 
   Piece evalForm(int form, int inner) const;
   Piece evalAtom(const Atom &atom, int inner) const;
   std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
+  /// Notes what the group's runs depend on: captured values, box and strides.
+  /// Returns whether it is what they were made of. Never with index memory,
+  /// which may have changed.
+  bool updateKey(const AccessPlan::Group &group, GroupState &state,
+                 bool wantTable) const;
+  GroupRows rowsOf(const AccessPlan::Group &group) const;
+  /// Sets all variables but the last to those of a row.
+  void enterRow(const AccessPlan::Group &group, int64_t row) const;
+  /// A row's part of the base dimensions without gather indices, piece by
+  /// piece: to the runs, or to the table that its indices add to.
+  void addDirectDims(const AccessPlan::Group &group, GroupState &state,
+                     const GroupRows &rows, int64_t row) const;
+  /// A row's indices of base dimension `dim`, one per point, to the table.
+  /// Returns "" or what is wrong.
+  std::string addIndirectDim(int dim, GroupState &state, const GroupRows &rows,
+                             int64_t row, bool zeroOutside) const;
   /// [lowest, highest] element offset of any point.
   std::pair<int64_t, int64_t> offsetRange() const;
   /// Whether what `prepare` found stays inside the view's allocation.
@@ -248,6 +269,8 @@ private:
   void loadInside(void *tile, bool ieee) const;
   void storeInside(const void *tile, bool ieee) const;
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
+  static void makeTableOfRuns(GroupState &state, const GroupRows &rows);
+  static void addToRuns(GroupState &state, const Run &piece);
   /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
   /// block; the linear loops are inside the block.
   template <typename Visit>
