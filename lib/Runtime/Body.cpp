@@ -15,175 +15,6 @@ void *spyre::runtime::scratchBuffer(Core &core, int index) {
   return core.registers[index]->data();
 }
 
-void BodyProgram::fuseRounding() {
-  std::vector<int> uses(regElem.size(), 0), definition(regElem.size(), -1);
-  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
-    definition[ops[i].dst] = i;
-    for (int r : {ops[i].a, ops[i].b, ops[i].c})
-      if (r >= 0)
-        ++uses[r];
-  }
-  for (int r : yields)
-    ++uses[r];
-  std::vector<bool> dropped(ops.size(), false);
-  for (size_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != BodyOp::Round || definition[ops[i].a] < 0 ||
-        uses[ops[i].a] != 1)
-      continue;
-    BodyOp &source = ops[definition[ops[i].a]];
-    bool computes =
-        source.kind == BodyOp::Unary || source.kind == BodyOp::Binary ||
-        source.kind == BodyOp::Fma || source.kind == BodyOp::IntToFloat;
-    if (!computes || source.elem != Elem::F32)
-      continue;
-    // The result in fp32, rounded as it is written: the same one rounding.
-    definition[ops[i].dst] = definition[ops[i].a];
-    source.elem = ops[i].elem;
-    source.dst = ops[i].dst;
-    dropped[i] = true;
-  }
-  size_t kept = 0;
-  for (size_t i = 0; i < ops.size(); ++i)
-    if (!dropped[i])
-      ops[kept++] = ops[i];
-  ops.resize(kept);
-}
-
-void BodyProgram::findChains() {
-  std::vector<int> uses(regElem.size(), 0);
-  for (const BodyOp &op : ops)
-    for (int r : {op.a, op.b, op.c})
-      if (r >= 0)
-        ++uses[r];
-  for (int r : yields)
-    ++uses[r];
-  auto canChain = [](const BodyOp &op) {
-    return op.kind == BodyOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
-                                         BinaryOp(op.op) == BinaryOp::Sub ||
-                                         BinaryOp(op.op) == BinaryOp::Mul);
-  };
-  for (size_t i = ops.size(); i-- > 0;) {
-    BodyOp &op = ops[i];
-    if (!canChain(op))
-      continue;
-    op.chain = 1;
-    if (i + 1 == ops.size())
-      continue;
-    const BodyOp &next = ops[i + 1];
-    if (next.chain != 0 && next.elem == op.elem && uses[op.dst] == 1 &&
-        (next.a == op.dst || next.b == op.dst))
-      op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
-  }
-}
-
-bool BodyProgram::extracts() const {
-  return std::any_of(ops.begin(), ops.end(), [](const BodyOp &op) {
-    return op.kind == BodyOp::Extract;
-  });
-}
-
-bool BodyProgram::runsWithoutScratch(const bool *varies,
-                                     const bool *isDirect) const {
-  bool registerVaries[BodyFrame::kMaxRegs] = {};
-  for (size_t i = 0; i < inputs.size(); ++i)
-    registerVaries[inputs[i]] = varies[i];
-  for (size_t at = 0; at < ops.size(); ++at) {
-    const BodyOp *op = &ops[at];
-    bool any = op->kind == BodyOp::LoopIndex;
-    for (int r : {op->a, op->b, op->c})
-      any |= r >= 0 && registerVaries[r];
-    if (!any)
-      continue;
-    if (op->chain > 1) {
-      at += op->chain - 1;
-      op = &ops[at];
-    }
-    auto yield = std::find(yields.begin(), yields.end(), op->dst);
-    if (yield == yields.end() || !isDirect[yield - yields.begin()])
-      return false;
-    registerVaries[op->dst] = true;
-  }
-  return true;
-}
-
-static bool isTranscendental(const BodyOp &op) {
-  if (op.kind == BodyOp::Binary)
-    return BinaryOp(op.op) == BinaryOp::Pow ||
-           BinaryOp(op.op) == BinaryOp::Atan2;
-  if (op.kind != BodyOp::Unary)
-    return false;
-  switch (UnaryOp(op.op)) {
-  case UnaryOp::Neg:
-  case UnaryOp::Abs:
-  case UnaryOp::Sqrt:
-  case UnaryOp::Rsqrt:
-  case UnaryOp::Reciprocal:
-  case UnaryOp::Floor:
-  case UnaryOp::Ceil:
-  case UnaryOp::Round:
-  case UnaryOp::RoundEven:
-  case UnaryOp::Trunc:
-  case UnaryOp::Copy:
-    return false;
-  default:
-    return true;
-  }
-}
-
-void BodyProgram::finish() {
-  fuseRounding();
-  findChains();
-  for (BodyConstant &c : constants)
-    for (bool ieee : {false, true}) {
-      float &rounded = c.rounded[ieee];
-      rounded = c.value.f;
-      Rounding rounding = roundingOf(c.elem, ieee);
-      if (isFloat(c.elem) && rounding != Rounding::None)
-        kernels().round(&rounded, &rounded, 1, rounding);
-    }
-  int numRegs = static_cast<int>(regElem.size());
-  scratch.assign(numRegs, -1);
-  std::vector<int> lastUse(numRegs, -1);
-  for (int i = 0; i < static_cast<int>(ops.size()); ++i)
-    for (int r : {ops[i].a, ops[i].b, ops[i].c})
-      if (r >= 0)
-        lastUse[r] = i;
-  for (int r : yields)
-    lastUse[r] = static_cast<int>(ops.size());
-  std::vector<int> freeScratch;
-  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
-    // The result never shares a buffer with an operand: steps may differ.
-    if (!freeScratch.empty()) {
-      scratch[ops[i].dst] = freeScratch.back();
-      freeScratch.pop_back();
-    } else {
-      scratch[ops[i].dst] = numScratch++;
-    }
-    int operands[3] = {ops[i].a, ops[i].b, ops[i].c};
-    for (int k = 0; k < 3; ++k) {
-      int r = operands[k];
-      bool repeated = std::find(operands, operands + k, r) != operands + k;
-      if (r >= 0 && !repeated && scratch[r] >= 0 && lastUse[r] == i)
-        freeScratch.push_back(scratch[r]);
-    }
-    if (lastUse[ops[i].dst] < 0)
-      freeScratch.push_back(scratch[ops[i].dst]);
-  }
-  opsPerPoint = transcendentalsPerPoint = 0;
-  for (const BodyOp &op : ops)
-    switch (op.kind) {
-    case BodyOp::Round:
-    case BodyOp::CastInt:
-    case BodyOp::Bitcast:
-    case BodyOp::LoopIndex:
-    case BodyOp::Extract:
-      break;
-    default:
-      ++opsPerPoint;
-      transcendentalsPerPoint += isTranscendental(op);
-    }
-}
-
 void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
                                BodyFrame &frame) {
   for (size_t r = 0; r < program.regElem.size(); ++r) {
@@ -354,27 +185,228 @@ static void runChain(Core &core, const BodyOp *op, BodyFrame &frame, size_t n) {
                   roundingOf(op->elem, core.ieee), &core.readAhead);
 }
 
+namespace {
+/// One operation over the points of a block: where its operands are, and where
+/// its result goes.
+struct OpOnBlock {
+  OpOnBlock(Core &core, const BodyOp &op, BodyFrame &frame)
+      : core(core), op(op), frame(frame),
+        a(op.a >= 0 ? frame.ptr[op.a] : nullptr),
+        b(op.b >= 0 ? frame.ptr[op.b] : nullptr),
+        c(op.c >= 0 ? frame.ptr[op.c] : nullptr),
+        stepA(op.a >= 0 ? frame.step[op.a] : 0),
+        stepB(op.b >= 0 ? frame.step[op.b] : 0),
+        stepC(op.c >= 0 ? frame.step[op.c] : 0) {}
+
+  /// All operands are uniform: so is the result.
+  bool isUniform() const {
+    return !stepA && !stepB && !stepC && op.kind != BodyOp::LoopIndex;
+  }
+  /// A NaN has to be seen before it is rounded: DL16 has none.
+  bool isWatched() const {
+    return core.shadow && isFloat(op.elem) &&
+           (op.kind == BodyOp::Unary || op.kind == BodyOp::Binary ||
+            op.kind == BodyOp::Fma || op.kind == BodyOp::IntToFloat);
+  }
+  /// Fills the result.
+  void compute(Rounding rounding) const;
+  /// Fails if the result made a NaN, then rounds it.
+  void checkAndRound() const;
+
+  Core &core;
+  const BodyOp &op;
+  const BodyFrame &frame;
+  const void *a, *b, *c;
+  size_t stepA, stepB, stepC;
+  void *result = nullptr;
+  size_t count = 0; ///< values of the result
+
+private:
+  void computeFloat(Rounding rounding) const;
+  void computeSelect() const;
+  void computeInteger() const;
+  void computePower() const;
+  void computeConversion(Rounding rounding) const;
+  void computeLoopIndex() const;
+
+  static const float *floats(const void *p) {
+    return static_cast<const float *>(p);
+  }
+  static const int32_t *ints(const void *p) {
+    return static_cast<const int32_t *>(p);
+  }
+  static const int64_t *longs(const void *p) {
+    return static_cast<const int64_t *>(p);
+  }
+  float *floatResult() const { return static_cast<float *>(result); }
+  int32_t *intResult() const { return static_cast<int32_t *>(result); }
+  int64_t *longResult() const { return static_cast<int64_t *>(result); }
+};
+} // namespace
+
+void OpOnBlock::compute(Rounding rounding) const {
+  switch (op.kind) {
+  case BodyOp::Unary:
+  case BodyOp::Binary:
+  case BodyOp::Fma:
+  case BodyOp::Round:
+  case BodyOp::CompareF:
+    return computeFloat(rounding);
+  case BodyOp::Select:
+    return computeSelect();
+  case BodyOp::IntUnary:
+  case BodyOp::IntBinary:
+  case BodyOp::CompareI:
+    return computeInteger();
+  case BodyOp::IntPower:
+    return computePower();
+  case BodyOp::CastInt:
+  case BodyOp::IntToFloat:
+  case BodyOp::FloatToInt:
+  case BodyOp::Bitcast:
+    return computeConversion(rounding);
+  case BodyOp::Extract:
+    return extract(core, op, frame, result, count);
+  case BodyOp::LoopIndex:
+    return computeLoopIndex();
+  }
+}
+
+void OpOnBlock::computeFloat(Rounding rounding) const {
+  const KernelTable &k = kernels();
+  switch (op.kind) {
+  case BodyOp::Unary:
+    return k.unary(UnaryOp(op.op), floats(a), floatResult(), count, rounding);
+  case BodyOp::Binary:
+    return k.binary(BinaryOp(op.op), floats(a), stepA, floats(b), stepB,
+                    floatResult(), count, rounding);
+  case BodyOp::Fma:
+    return k.fma(floats(a), stepA, floats(b), stepB, floats(c), stepC,
+                 floatResult(), count, rounding);
+  case BodyOp::Round:
+    return k.round(floats(a), floatResult(), count, rounding);
+  default:
+    return k.compareFloat(FloatPredicate(op.op), floats(a), stepA, floats(b),
+                          stepB, intResult(), count);
+  }
+}
+
+void OpOnBlock::computeSelect() const {
+  const KernelTable &k = kernels();
+  if (isFloat(op.elem))
+    k.selectFloat(ints(a), stepA, floats(b), stepB, floats(c), stepC,
+                  floatResult(), count);
+  else if (isWide(op.elem))
+    k.selectInt64(ints(a), stepA, longs(b), stepB, longs(c), stepC,
+                  longResult(), count);
+  else
+    k.selectInt32(ints(a), stepA, ints(b), stepB, ints(c), stepC, intResult(),
+                  count);
+}
+
+void OpOnBlock::computeInteger() const {
+  const KernelTable &k = kernels();
+  switch (op.kind) {
+  case BodyOp::IntUnary:
+    if (isWide(op.elem))
+      k.unaryInt64(IntUnaryOp(op.op), longs(a), longResult(), count);
+    else
+      k.unaryInt32(IntUnaryOp(op.op), ints(a), intResult(), count,
+                   width(op.elem));
+    return;
+  case BodyOp::IntBinary:
+    if (isWide(op.elem))
+      checkStatus(core, op,
+                  k.binaryInt64(IntBinaryOp(op.op), longs(a), stepA, longs(b),
+                                stepB, longResult(), count));
+    else
+      checkStatus(core, op,
+                  k.binaryInt32(IntBinaryOp(op.op), ints(a), stepA, ints(b),
+                                stepB, intResult(), count, width(op.elem)));
+    return;
+  default: // CompareI
+    if (isWide(op.source))
+      k.compareInt64(IntPredicate(op.op), longs(a), stepA, longs(b), stepB,
+                     intResult(), count);
+    else
+      k.compareInt32(IntPredicate(op.op), ints(a), stepA, ints(b), stepB,
+                     intResult(), count, width(op.source));
+  }
+}
+
+void OpOnBlock::computePower() const {
+  bool dividesByZero =
+      isWide(op.elem)
+          ? powerOfInts(longs(a), stepA, longs(b), stepB, longResult(), count)
+          : powerOfInts(ints(a), stepA, ints(b), stepB, intResult(), count);
+  if (dividesByZero)
+    core.fail(op.location, "zero to a negative integer power");
+  if (bitWidth(op.elem) < 32)
+    kernels().castInt(result, 32, true, result, width(op.elem), count);
+}
+
+void OpOnBlock::computeConversion(Rounding rounding) const {
+  const KernelTable &k = kernels();
+  switch (op.kind) {
+  case BodyOp::CastInt:
+    if (op.noWrap)
+      checkTruncation(core, op, a, count);
+    return k.castInt(a, width(op.source), op.isSigned, result, width(op.elem),
+                     count);
+  case BodyOp::IntToFloat:
+    return k.intToFloat(a, width(op.source), op.isSigned, floatResult(), count,
+                        rounding);
+  case BodyOp::FloatToInt:
+    k.floatToInt(floats(a), result, width(op.elem), op.isSigned, count);
+    return;
+  default:
+    return bitcast(a, op.source, result, op.elem, count, core.ieee);
+  }
+}
+
+void OpOnBlock::computeLoopIndex() const {
+  int64_t *out = longResult();
+  int64_t base = frame.indexBase[op.op];
+  int64_t divisor = frame.indexDivisor[op.op];
+  int64_t extent = frame.indexExtent[op.op];
+  if (divisor == 0)
+    std::fill(out, out + count, base);
+  else if (divisor == 1 && extent == 0)
+    for (size_t p = 0; p < count; ++p)
+      out[p] = base + static_cast<int64_t>(p);
+  else
+    for (size_t p = 0; p < count; ++p) {
+      int64_t q = static_cast<int64_t>(p) / divisor;
+      out[p] = base + (extent ? q % extent : q);
+    }
+}
+
+void OpOnBlock::checkAndRound() const {
+  const float *operands[3] = {floats(a), floats(b), floats(c)};
+  size_t steps[3] = {stepA, stepB, stepC};
+  int numOperands = op.kind == BodyOp::IntToFloat ? 0
+                    : op.c >= 0                   ? 3
+                    : op.b >= 0                   ? 2
+                                                  : 1;
+  checkForNaN(core, op, floatResult(), count, operands, steps, numOperands);
+  if (Rounding last = roundingOf(op.elem, core.ieee); last != Rounding::None)
+    kernels().round(floatResult(), floatResult(), count, last);
+}
+
 void spyre::runtime::runBody(Core &core, const BodyProgram &program,
                              BodyFrame &frame, size_t n, bool keepUniform) {
-  const KernelTable &k = kernels();
   for (size_t at = 0; at < program.ops.size(); ++at) {
     const BodyOp &op = program.ops[at];
-    const void *a = op.a >= 0 ? frame.ptr[op.a] : nullptr;
-    const void *b = op.b >= 0 ? frame.ptr[op.b] : nullptr;
-    const void *c = op.c >= 0 ? frame.ptr[op.c] : nullptr;
-    size_t stepA = op.a >= 0 ? frame.step[op.a] : 0;
-    size_t stepB = op.b >= 0 ? frame.step[op.b] : 0;
-    size_t stepC = op.c >= 0 ? frame.step[op.c] : 0;
-    // All operands uniform: so is the result.
-    size_t count = n;
-    bool uniform = !stepA && !stepB && !stepC && op.kind != BodyOp::LoopIndex;
+    OpOnBlock step(core, op, frame);
+    step.count = n;
+    bool uniform = step.isUniform();
     frame.step[op.dst] = uniform ? 0 : 1;
     void *own = &frame.constant[op.dst];
     if (uniform) {
       frame.ptr[op.dst] = own;
       if (keepUniform)
         continue;
-      count = 1;
+      step.count = 1;
     } else if (op.chain > 1 && !core.shadow) {
       runChain(core, &op, frame, n);
       at += op.chain - 1;
@@ -382,129 +414,10 @@ void spyre::runtime::runBody(Core &core, const BodyProgram &program,
     } else if (frame.ptr[op.dst] == own) {
       frame.ptr[op.dst] = scratchBuffer(core, program.scratch[op.dst]);
     }
-    void *dst = frame.ptr[op.dst];
-    // A NaN has to be seen before it is rounded: DL16 has none.
-    bool isWatched = core.shadow && isFloat(op.elem) &&
-                     (op.kind == BodyOp::Unary || op.kind == BodyOp::Binary ||
-                      op.kind == BodyOp::Fma || op.kind == BodyOp::IntToFloat);
-    Rounding rounding =
-        isWatched ? Rounding::None : roundingOf(op.elem, core.ieee);
-    auto f = [](const void *p) { return static_cast<const float *>(p); };
-    auto i = [](const void *p) { return static_cast<const int32_t *>(p); };
-    auto l = [](const void *p) { return static_cast<const int64_t *>(p); };
-    switch (op.kind) {
-    case BodyOp::Unary:
-      k.unary(UnaryOp(op.op), f(a), static_cast<float *>(dst), count, rounding);
-      break;
-    case BodyOp::Binary:
-      k.binary(BinaryOp(op.op), f(a), stepA, f(b), stepB,
-               static_cast<float *>(dst), count, rounding);
-      break;
-    case BodyOp::Fma:
-      k.fma(f(a), stepA, f(b), stepB, f(c), stepC, static_cast<float *>(dst),
-            count, rounding);
-      break;
-    case BodyOp::Round:
-      k.round(f(a), static_cast<float *>(dst), count, rounding);
-      break;
-    case BodyOp::CompareF:
-      k.compareFloat(FloatPredicate(op.op), f(a), stepA, f(b), stepB,
-                     static_cast<int32_t *>(dst), count);
-      break;
-    case BodyOp::Select:
-      if (isFloat(op.elem))
-        k.selectFloat(i(a), stepA, f(b), stepB, f(c), stepC,
-                      static_cast<float *>(dst), count);
-      else if (isWide(op.elem))
-        k.selectInt64(i(a), stepA, l(b), stepB, l(c), stepC,
-                      static_cast<int64_t *>(dst), count);
-      else
-        k.selectInt32(i(a), stepA, i(b), stepB, i(c), stepC,
-                      static_cast<int32_t *>(dst), count);
-      break;
-    case BodyOp::IntUnary:
-      if (isWide(op.elem))
-        k.unaryInt64(IntUnaryOp(op.op), l(a), static_cast<int64_t *>(dst),
-                     count);
-      else
-        k.unaryInt32(IntUnaryOp(op.op), i(a), static_cast<int32_t *>(dst),
-                     count, width(op.elem));
-      break;
-    case BodyOp::IntBinary:
-      if (isWide(op.elem))
-        checkStatus(core, op,
-                    k.binaryInt64(IntBinaryOp(op.op), l(a), stepA, l(b), stepB,
-                                  static_cast<int64_t *>(dst), count));
-      else
-        checkStatus(core, op,
-                    k.binaryInt32(IntBinaryOp(op.op), i(a), stepA, i(b), stepB,
-                                  static_cast<int32_t *>(dst), count,
-                                  width(op.elem)));
-      break;
-    case BodyOp::IntPower:
-      if (isWide(op.elem) ? powerOfInts(l(a), stepA, l(b), stepB,
-                                        static_cast<int64_t *>(dst), count)
-                          : powerOfInts(i(a), stepA, i(b), stepB,
-                                        static_cast<int32_t *>(dst), count))
-        core.fail(op.location, "zero to a negative integer power");
-      if (bitWidth(op.elem) < 32)
-        k.castInt(dst, 32, true, dst, width(op.elem), count);
-      break;
-    case BodyOp::CompareI:
-      if (isWide(op.source))
-        k.compareInt64(IntPredicate(op.op), l(a), stepA, l(b), stepB,
-                       static_cast<int32_t *>(dst), count);
-      else
-        k.compareInt32(IntPredicate(op.op), i(a), stepA, i(b), stepB,
-                       static_cast<int32_t *>(dst), count, width(op.source));
-      break;
-    case BodyOp::CastInt:
-      if (op.noWrap)
-        checkTruncation(core, op, a, count);
-      k.castInt(a, width(op.source), op.isSigned, dst, width(op.elem), count);
-      break;
-    case BodyOp::IntToFloat:
-      k.intToFloat(a, width(op.source), op.isSigned, static_cast<float *>(dst),
-                   count, rounding);
-      break;
-    case BodyOp::FloatToInt:
-      k.floatToInt(f(a), dst, width(op.elem), op.isSigned, count);
-      break;
-    case BodyOp::Bitcast:
-      bitcast(a, op.source, dst, op.elem, count, core.ieee);
-      break;
-    case BodyOp::Extract:
-      extract(core, op, frame, dst, count);
-      break;
-    case BodyOp::LoopIndex: {
-      int64_t *out = static_cast<int64_t *>(dst);
-      int64_t base = frame.indexBase[op.op];
-      int64_t divisor = frame.indexDivisor[op.op];
-      int64_t extent = frame.indexExtent[op.op];
-      if (divisor == 0)
-        std::fill(out, out + count, base);
-      else if (divisor == 1 && extent == 0)
-        for (size_t p = 0; p < count; ++p)
-          out[p] = base + static_cast<int64_t>(p);
-      else
-        for (size_t p = 0; p < count; ++p) {
-          int64_t q = static_cast<int64_t>(p) / divisor;
-          out[p] = base + (extent ? q % extent : q);
-        }
-      break;
-    }
-    }
-    if (!isWatched)
-      continue;
-    const float *operands[3] = {f(a), f(b), f(c)};
-    size_t steps[3] = {stepA, stepB, stepC};
-    int numOperands = op.kind == BodyOp::IntToFloat ? 0
-                      : op.c >= 0                   ? 3
-                      : op.b >= 0                   ? 2
-                                                    : 1;
-    float *result = static_cast<float *>(dst);
-    checkForNaN(core, op, result, count, operands, steps, numOperands);
-    if (Rounding last = roundingOf(op.elem, core.ieee); last != Rounding::None)
-      k.round(result, result, count, last);
+    step.result = frame.ptr[op.dst];
+    bool isWatched = step.isWatched();
+    step.compute(isWatched ? Rounding::None : roundingOf(op.elem, core.ieee));
+    if (isWatched)
+      step.checkAndRound();
   }
 }

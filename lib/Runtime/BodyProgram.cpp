@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- BodyProgram.cpp - Preparing decoded bodies for many runs -----------===//
+
+#include "Body.h"
+
+#include <algorithm>
+
+using namespace spyre::runtime;
+
+void BodyProgram::fuseRounding() {
+  std::vector<int> uses(regElem.size(), 0), definition(regElem.size(), -1);
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    definition[ops[i].dst] = i;
+    for (int r : {ops[i].a, ops[i].b, ops[i].c})
+      if (r >= 0)
+        ++uses[r];
+  }
+  for (int r : yields)
+    ++uses[r];
+  std::vector<bool> dropped(ops.size(), false);
+  for (size_t i = 0; i < ops.size(); ++i) {
+    if (ops[i].kind != BodyOp::Round || definition[ops[i].a] < 0 ||
+        uses[ops[i].a] != 1)
+      continue;
+    BodyOp &source = ops[definition[ops[i].a]];
+    bool computes =
+        source.kind == BodyOp::Unary || source.kind == BodyOp::Binary ||
+        source.kind == BodyOp::Fma || source.kind == BodyOp::IntToFloat;
+    if (!computes || source.elem != Elem::F32)
+      continue;
+    // The result in fp32, rounded as it is written: the same one rounding.
+    definition[ops[i].dst] = definition[ops[i].a];
+    source.elem = ops[i].elem;
+    source.dst = ops[i].dst;
+    dropped[i] = true;
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < ops.size(); ++i)
+    if (!dropped[i])
+      ops[kept++] = ops[i];
+  ops.resize(kept);
+}
+
+void BodyProgram::findChains() {
+  std::vector<int> uses(regElem.size(), 0);
+  for (const BodyOp &op : ops)
+    for (int r : {op.a, op.b, op.c})
+      if (r >= 0)
+        ++uses[r];
+  for (int r : yields)
+    ++uses[r];
+  auto canChain = [](const BodyOp &op) {
+    return op.kind == BodyOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
+                                         BinaryOp(op.op) == BinaryOp::Sub ||
+                                         BinaryOp(op.op) == BinaryOp::Mul);
+  };
+  for (size_t i = ops.size(); i-- > 0;) {
+    BodyOp &op = ops[i];
+    if (!canChain(op))
+      continue;
+    op.chain = 1;
+    if (i + 1 == ops.size())
+      continue;
+    const BodyOp &next = ops[i + 1];
+    if (next.chain != 0 && next.elem == op.elem && uses[op.dst] == 1 &&
+        (next.a == op.dst || next.b == op.dst))
+      op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
+  }
+}
+
+bool BodyProgram::extracts() const {
+  return std::any_of(ops.begin(), ops.end(), [](const BodyOp &op) {
+    return op.kind == BodyOp::Extract;
+  });
+}
+
+bool BodyProgram::runsWithoutScratch(const bool *varies,
+                                     const bool *isDirect) const {
+  bool registerVaries[BodyFrame::kMaxRegs] = {};
+  for (size_t i = 0; i < inputs.size(); ++i)
+    registerVaries[inputs[i]] = varies[i];
+  for (size_t at = 0; at < ops.size(); ++at) {
+    const BodyOp *op = &ops[at];
+    bool any = op->kind == BodyOp::LoopIndex;
+    for (int r : {op->a, op->b, op->c})
+      any |= r >= 0 && registerVaries[r];
+    if (!any)
+      continue;
+    if (op->chain > 1) {
+      at += op->chain - 1;
+      op = &ops[at];
+    }
+    auto yield = std::find(yields.begin(), yields.end(), op->dst);
+    if (yield == yields.end() || !isDirect[yield - yields.begin()])
+      return false;
+    registerVaries[op->dst] = true;
+  }
+  return true;
+}
+
+static bool isTranscendental(const BodyOp &op) {
+  if (op.kind == BodyOp::Binary)
+    return BinaryOp(op.op) == BinaryOp::Pow ||
+           BinaryOp(op.op) == BinaryOp::Atan2;
+  if (op.kind != BodyOp::Unary)
+    return false;
+  switch (UnaryOp(op.op)) {
+  case UnaryOp::Neg:
+  case UnaryOp::Abs:
+  case UnaryOp::Sqrt:
+  case UnaryOp::Rsqrt:
+  case UnaryOp::Reciprocal:
+  case UnaryOp::Floor:
+  case UnaryOp::Ceil:
+  case UnaryOp::Round:
+  case UnaryOp::RoundEven:
+  case UnaryOp::Trunc:
+  case UnaryOp::Copy:
+    return false;
+  default:
+    return true;
+  }
+}
+
+void BodyProgram::finish() {
+  fuseRounding();
+  findChains();
+  for (BodyConstant &c : constants)
+    for (bool ieee : {false, true}) {
+      float &rounded = c.rounded[ieee];
+      rounded = c.value.f;
+      Rounding rounding = roundingOf(c.elem, ieee);
+      if (isFloat(c.elem) && rounding != Rounding::None)
+        kernels().round(&rounded, &rounded, 1, rounding);
+    }
+  int numRegs = static_cast<int>(regElem.size());
+  scratch.assign(numRegs, -1);
+  std::vector<int> lastUse(numRegs, -1);
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i)
+    for (int r : {ops[i].a, ops[i].b, ops[i].c})
+      if (r >= 0)
+        lastUse[r] = i;
+  for (int r : yields)
+    lastUse[r] = static_cast<int>(ops.size());
+  std::vector<int> freeScratch;
+  for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
+    // The result never shares a buffer with an operand: steps may differ.
+    if (!freeScratch.empty()) {
+      scratch[ops[i].dst] = freeScratch.back();
+      freeScratch.pop_back();
+    } else {
+      scratch[ops[i].dst] = numScratch++;
+    }
+    int operands[3] = {ops[i].a, ops[i].b, ops[i].c};
+    for (int k = 0; k < 3; ++k) {
+      int r = operands[k];
+      bool repeated = std::find(operands, operands + k, r) != operands + k;
+      if (r >= 0 && !repeated && scratch[r] >= 0 && lastUse[r] == i)
+        freeScratch.push_back(scratch[r]);
+    }
+    if (lastUse[ops[i].dst] < 0)
+      freeScratch.push_back(scratch[ops[i].dst]);
+  }
+  opsPerPoint = transcendentalsPerPoint = 0;
+  for (const BodyOp &op : ops)
+    switch (op.kind) {
+    case BodyOp::Round:
+    case BodyOp::CastInt:
+    case BodyOp::Bitcast:
+    case BodyOp::LoopIndex:
+    case BodyOp::Extract:
+      break;
+    default:
+      ++opsPerPoint;
+      transcendentalsPerPoint += isTranscendental(op);
+    }
+}
