@@ -93,6 +93,7 @@ private:
   /// The operand's dimension that is just loop `loop`; -1: the operand does not
   /// vary along it, -2: it does otherwise.
   int dimOf(const GenericOperand &operand, int loop) const;
+  class BlockwiseRun;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   void runContraction(Core &core, Nest &nest) const;

@@ -62,137 +62,194 @@ static bool isDense(BlockShape shape, int64_t rowStride, int64_t columnStride) {
          (shape.rows == 1 || rowStride == shape.columns);
 }
 
-void GenericInstr::runParallel(Core &core, Nest &nest) const {
-  int out0 = nest.numInputs;
-  if (!hasIndex)
-    simplify(nest);
-  // The loop along which the first output is dense goes innermost.
-  if (nest.numLoops > 1) {
-    int best = nest.numLoops - 1;
-    for (int l = nest.numLoops - 1; l >= 0; --l)
-      if (nest.loops[l].stride[out0] == 1 && nest.loops[l].extent > 1) {
-        best = l;
-        break;
-      }
-    if (nest.loops[best].stride[out0] == 1)
-      nest.moveToBack(best);
-    // The next denser one before it, so that blocks of rows are dense.
-    int64_t inner = nest.loops[nest.numLoops - 1].extent;
-    for (int l = nest.numLoops - 2; l >= 0; --l)
-      if (nest.loops[l].stride[out0] == inner) {
-        Loop moved = nest.loops[l];
-        for (int i = l; i + 2 < nest.numLoops; ++i)
-          nest.loops[i] = nest.loops[i + 1];
-        nest.loops[nest.numLoops - 2] = moved;
-        break;
-      }
+/// A parallel nest, block by block of its two innermost loops ("rows" and
+/// "columns").
+class GenericInstr::BlockwiseRun {
+public:
+  BlockwiseRun(const GenericInstr &instr, Core &core, const Nest &nest);
+  void run();
+
+private:
+  void chooseBlocks();
+  bool canTakeWholeRows() const;
+  void runBlock(int64_t row, int64_t column);
+  void bindOperands(int64_t row, int64_t column, BlockShape shape);
+  void setIndices(int64_t row, int64_t column, BlockShape shape);
+  void writeOutputs(int64_t row, int64_t column, BlockShape shape);
+
+  uint8_t *address(int operand, int64_t row, int64_t column) const {
+    return nest.at(operand, odometer.offset[operand] +
+                                row * rows.stride[operand] +
+                                column * columns.stride[operand]);
+  }
+  static Loop unitLoop() {
+    Loop unit{};
+    unit.extent = 1;
+    unit.original = -1;
+    return unit;
   }
 
-  Loop unit{};
-  unit.extent = 1;
-  unit.original = -1;
-  const Loop &columns =
-      nest.numLoops > 0 ? nest.loops[nest.numLoops - 1] : unit;
-  const Loop &rows = nest.numLoops > 1 ? nest.loops[nest.numLoops - 2] : unit;
-  int numOuter = std::max(nest.numLoops - 2, 0);
-  int64_t blockColumns = std::min(columns.extent, kBlock);
-  // Many columns: one row at a time leaves rows and columns unmaterialised.
-  int64_t blockRows =
-      columns.extent >= kBlock / 4
-          ? 1
-          : std::min(rows.extent,
-                     std::max<int64_t>(kBlock / columns.extent, 1));
-
+  const GenericInstr &instr;
+  const BodyProgram &body;
+  Core &core;
+  const Nest &nest;
+  const Loop unit = unitLoop(); ///< in place of loops that the nest lacks
+  const Loop &columns, &rows;
+  const int numOuter, out0, numYields;
+  int64_t blockRows = 1, blockColumns = 1;
+  /// A yield's register can be the output itself if an operation makes it and
+  /// no other yield shares it.
+  bool isDirect[kMaxOperands];
+  /// An output that the body reads changes where it is.
+  bool readsAnyOutput;
   BodyFrame frame;
+  UniformInputs uniform;
+  Odometer<Loop> odometer; ///< of the loops around the blocks
+};
+
+GenericInstr::BlockwiseRun::BlockwiseRun(const GenericInstr &instr, Core &core,
+                                         const Nest &nest)
+    : instr(instr), body(instr.body), core(core), nest(nest),
+      columns(nest.numLoops > 0 ? nest.loops[nest.numLoops - 1] : unit),
+      rows(nest.numLoops > 1 ? nest.loops[nest.numLoops - 2] : unit),
+      numOuter(std::max(nest.numLoops - 2, 0)), out0(nest.numInputs),
+      numYields(static_cast<int>(body.yields.size())), uniform(body),
+      odometer(nest.loops, numOuter, nest.numOperands) {
   enterBody(core, body, frame);
-  int numYields = static_cast<int>(body.yields.size());
-  // A yield's register can be the output itself if an operation makes it and
-  // no other yield shares it.
-  bool direct[kMaxOperands];
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y];
-    direct[y] = body.scratch[reg] >= 0 &&
-                std::count(body.yields.begin(), body.yields.end(), reg) == 1;
+    isDirect[y] = body.scratch[reg] >= 0 &&
+                  std::count(body.yields.begin(), body.yields.end(), reg) == 1;
   }
-  // A row at once if nothing of it has to be put aside.
-  if (blockRows == 1 && blockColumns < columns.extent && !hasIndex &&
-      !core.shadow) {
-    bool varies[kMaxOperands], isContiguous = true, toPlace[kMaxOperands];
-    for (int k = 0; k < nest.numOperands; ++k) {
-      varies[k] = columns.stride[k] != 0;
-      isContiguous &= columns.stride[k] == 0 || columns.stride[k] == 1;
-    }
-    for (int y = 0; y < numYields; ++y)
-      toPlace[y] = direct[y] && columns.stride[out0 + y] == 1;
-    if (isContiguous && body.runsWithoutScratch(varies, toPlace))
-      blockColumns = columns.extent;
-  }
-  auto setIndices = [&](const int64_t *outerIndex, int64_t row, int64_t column,
-                        BlockShape shape) {
-    for (int l = 0; l < numLoops; ++l) {
-      frame.indexBase[l] = 0;
-      frame.indexDivisor[l] = 0;
-      frame.indexExtent[l] = 0;
-    }
-    for (int l = 0; l < numOuter; ++l)
-      frame.indexBase[nest.loops[l].original] = outerIndex[l];
-    if (rows.original >= 0) {
-      frame.indexBase[rows.original] = row;
-      frame.indexDivisor[rows.original] = shape.columns;
-    }
-    if (columns.original >= 0) {
-      frame.indexBase[columns.original] = column;
-      frame.indexDivisor[columns.original] = 1;
-      frame.indexExtent[columns.original] = shape.rows > 1 ? shape.columns : 0;
-    }
-  };
+  readsAnyOutput = std::find(instr.readsOutput.begin(), instr.readsOutput.end(),
+                             true) != instr.readsOutput.end();
+  chooseBlocks();
+}
 
-  // An output that the body reads changes where it is.
-  bool readsAnyOutput = std::find(readsOutput.begin(), readsOutput.end(),
-                                  true) != readsOutput.end();
-  UniformInputs uniform(body);
-  Odometer<Loop> odometer(nest.loops, numOuter, nest.numOperands);
+void GenericInstr::BlockwiseRun::chooseBlocks() {
+  blockColumns = std::min(columns.extent, kBlock);
+  // Many columns: one row at a time leaves rows and columns unmaterialised.
+  blockRows = columns.extent >= kBlock / 4
+                  ? 1
+                  : std::min(rows.extent,
+                             std::max<int64_t>(kBlock / columns.extent, 1));
+  if (blockRows == 1 && blockColumns < columns.extent && canTakeWholeRows())
+    blockColumns = columns.extent;
+}
+
+/// Whether nothing of a row has to be put aside.
+bool GenericInstr::BlockwiseRun::canTakeWholeRows() const {
+  if (instr.hasIndex || core.shadow)
+    return false;
+  bool varies[kMaxOperands], isContiguous = true, toPlace[kMaxOperands];
+  for (int k = 0; k < nest.numOperands; ++k) {
+    varies[k] = columns.stride[k] != 0;
+    isContiguous &= columns.stride[k] == 0 || columns.stride[k] == 1;
+  }
+  for (int y = 0; y < numYields; ++y)
+    toPlace[y] = isDirect[y] && columns.stride[out0 + y] == 1;
+  return isContiguous && body.runsWithoutScratch(varies, toPlace);
+}
+
+void GenericInstr::BlockwiseRun::run() {
   do {
-    for (int64_t row = 0; row < rows.extent; row += blockRows) {
-      for (int64_t column = 0; column < columns.extent;
-           column += blockColumns) {
-        BlockShape shape{std::min(blockRows, rows.extent - row),
-                         std::min(blockColumns, columns.extent - column)};
-        auto address = [&](int k) {
-          return nest.at(k, odometer.offset[k] + row * rows.stride[k] +
-                                column * columns.stride[k]);
-        };
-        for (int k = 0; k < nest.numOperands; ++k) {
-          int reg = body.inputs[k];
-          if (k >= out0 && !readsOutput[k - out0])
-            continue;
-          bindInput(core, frame, reg, nest.elem[k], address(k), shape,
-                    rows.stride[k], columns.stride[k], body.numScratch + k);
-        }
-        for (int y = 0; y < numYields; ++y)
-          if (direct[y] &&
-              isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y]))
-            frame.ptr[body.yields[y]] = address(out0 + y);
-        if (hasIndex)
-          setIndices(odometer.index, row, column, shape);
-        bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
-        runBody(core, body, frame, size_t(shape.rows * shape.columns),
-                keepUniform);
-        for (int y = 0; y < numYields; ++y) {
-          int reg = body.yields[y];
-          // A uniform result is one value: it has to be spread, from a copy.
-          uint8_t *to = address(out0 + y);
-          Scalar value;
-          if (frame.step[reg] == 0) {
-            std::memcpy(&value, frame.ptr[reg], hostSize(nest.elem[out0 + y]));
-            frame.ptr[reg] = &value;
-          }
-          writeOutput(frame, reg, nest.elem[out0 + y], to, shape,
-                      rows.stride[out0 + y], columns.stride[out0 + y]);
-          if (direct[y])
-            frame.ptr[reg] = scratchBuffer(core, body.scratch[reg]);
-        }
-      }
-    }
+    for (int64_t row = 0; row < rows.extent; row += blockRows)
+      for (int64_t column = 0; column < columns.extent; column += blockColumns)
+        runBlock(row, column);
   } while (odometer.next());
+}
+
+void GenericInstr::BlockwiseRun::runBlock(int64_t row, int64_t column) {
+  BlockShape shape{std::min(blockRows, rows.extent - row),
+                   std::min(blockColumns, columns.extent - column)};
+  bindOperands(row, column, shape);
+  if (instr.hasIndex)
+    setIndices(row, column, shape);
+  bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
+  runBody(core, body, frame, size_t(shape.rows * shape.columns), keepUniform);
+  writeOutputs(row, column, shape);
+}
+
+void GenericInstr::BlockwiseRun::bindOperands(int64_t row, int64_t column,
+                                              BlockShape shape) {
+  for (int k = 0; k < nest.numOperands; ++k) {
+    int reg = body.inputs[k];
+    if (k >= out0 && !instr.readsOutput[k - out0])
+      continue;
+    bindInput(core, frame, reg, nest.elem[k], address(k, row, column), shape,
+              rows.stride[k], columns.stride[k], body.numScratch + k);
+  }
+  for (int y = 0; y < numYields; ++y)
+    if (isDirect[y] &&
+        isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y]))
+      frame.ptr[body.yields[y]] = address(out0 + y, row, column);
+}
+
+void GenericInstr::BlockwiseRun::setIndices(int64_t row, int64_t column,
+                                            BlockShape shape) {
+  for (int l = 0; l < instr.numLoops; ++l) {
+    frame.indexBase[l] = 0;
+    frame.indexDivisor[l] = 0;
+    frame.indexExtent[l] = 0;
+  }
+  for (int l = 0; l < numOuter; ++l)
+    frame.indexBase[nest.loops[l].original] = odometer.index[l];
+  if (rows.original >= 0) {
+    frame.indexBase[rows.original] = row;
+    frame.indexDivisor[rows.original] = shape.columns;
+  }
+  if (columns.original >= 0) {
+    frame.indexBase[columns.original] = column;
+    frame.indexDivisor[columns.original] = 1;
+    frame.indexExtent[columns.original] = shape.rows > 1 ? shape.columns : 0;
+  }
+}
+
+void GenericInstr::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
+                                              BlockShape shape) {
+  for (int y = 0; y < numYields; ++y) {
+    int reg = body.yields[y], k = out0 + y;
+    // A uniform result is one value: it has to be spread, from a copy.
+    Scalar value;
+    if (frame.step[reg] == 0) {
+      std::memcpy(&value, frame.ptr[reg], hostSize(nest.elem[k]));
+      frame.ptr[reg] = &value;
+    }
+    writeOutput(frame, reg, nest.elem[k], address(k, row, column), shape,
+                rows.stride[k], columns.stride[k]);
+    if (isDirect[y])
+      frame.ptr[reg] = scratchBuffer(core, body.scratch[reg]);
+  }
+}
+
+/// The loop along which operand `k` is dense goes innermost, the next denser
+/// one before it, so that blocks of rows are dense.
+template <typename NestT>
+static void putDenseLoopsLast(NestT &nest, int k) {
+  if (nest.numLoops <= 1)
+    return;
+  int best = nest.numLoops - 1;
+  for (int l = nest.numLoops - 1; l >= 0; --l)
+    if (nest.loops[l].stride[k] == 1 && nest.loops[l].extent > 1) {
+      best = l;
+      break;
+    }
+  if (nest.loops[best].stride[k] == 1)
+    nest.moveToBack(best);
+  int64_t inner = nest.loops[nest.numLoops - 1].extent;
+  for (int l = nest.numLoops - 2; l >= 0; --l)
+    if (nest.loops[l].stride[k] == inner) {
+      auto moved = nest.loops[l];
+      for (int i = l; i + 2 < nest.numLoops; ++i)
+        nest.loops[i] = nest.loops[i + 1];
+      nest.loops[nest.numLoops - 2] = moved;
+      break;
+    }
+}
+
+void GenericInstr::runParallel(Core &core, Nest &nest) const {
+  if (!hasIndex)
+    simplify(nest);
+  putDenseLoopsLast(nest, nest.numInputs);
+  BlockwiseRun(*this, core, nest).run();
 }
