@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Instrs.cpp - Scalars and control flow
-//-------------------------------===//
+//===- Instrs.cpp - Scalars and control flow ------------------------------===//
 
 #include "Instrs.h"
 
@@ -74,6 +73,90 @@ static int64_t floorDivide(int64_t a, int64_t b) {
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
+/// The least value divided by -1 wraps.
+static int64_t divideScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
+  uint64_t ux = asUnsigned(x, elem), uy = asUnsigned(y, elem);
+  bool minusOne = y == -1;
+  int64_t negated = static_cast<int64_t>(-static_cast<uint64_t>(x));
+  switch (op) {
+  case IntBinaryOp::DivS:
+    return minusOne ? negated : x / y;
+  case IntBinaryOp::DivU:
+    return static_cast<int64_t>(ux / uy);
+  case IntBinaryOp::FloorDivS:
+    return minusOne ? negated : floorDivide(x, y);
+  case IntBinaryOp::CeilDivS:
+    return minusOne ? negated : floorDivide(x, y) + (x % y != 0);
+  case IntBinaryOp::CeilDivU:
+    return static_cast<int64_t>(ux / uy + (ux % uy != 0));
+  case IntBinaryOp::RemS:
+    return minusOne ? 0 : x % y;
+  default: // RemU
+    return static_cast<int64_t>(ux % uy);
+  }
+}
+
+/// Wraps: computes in unsigned. The caller narrows the result to its type.
+static int64_t combineScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
+  uint64_t ux = asUnsigned(x, elem), uy = asUnsigned(y, elem);
+  uint64_t width = static_cast<uint64_t>(bitWidth(elem));
+  switch (op) {
+  case IntBinaryOp::Add:
+    return static_cast<int64_t>(static_cast<uint64_t>(x) +
+                                static_cast<uint64_t>(y));
+  case IntBinaryOp::Sub:
+    return static_cast<int64_t>(static_cast<uint64_t>(x) -
+                                static_cast<uint64_t>(y));
+  case IntBinaryOp::Mul:
+    return static_cast<int64_t>(static_cast<uint64_t>(x) *
+                                static_cast<uint64_t>(y));
+  case IntBinaryOp::DivS:
+  case IntBinaryOp::DivU:
+  case IntBinaryOp::FloorDivS:
+  case IntBinaryOp::CeilDivS:
+  case IntBinaryOp::CeilDivU:
+  case IntBinaryOp::RemS:
+  case IntBinaryOp::RemU:
+    return divideScalars(op, elem, x, y);
+  case IntBinaryOp::And:
+    return x & y;
+  case IntBinaryOp::Or:
+    return x | y;
+  case IntBinaryOp::Xor:
+    return x ^ y;
+  case IntBinaryOp::Shl:
+    return uy < width ? static_cast<int64_t>(ux << uy) : 0;
+  case IntBinaryOp::ShrS:
+    return x >> std::min<uint64_t>(uy, 63);
+  case IntBinaryOp::ShrU:
+    return uy < width ? static_cast<int64_t>(ux >> uy) : 0;
+  case IntBinaryOp::MinS:
+    return std::min(x, y);
+  case IntBinaryOp::MaxS:
+    return std::max(x, y);
+  case IntBinaryOp::MinU:
+    return ux < uy ? x : y;
+  case IntBinaryOp::MaxU:
+    return ux > uy ? x : y;
+  }
+  return 0;
+}
+
+static bool isDivision(IntBinaryOp op) {
+  switch (op) {
+  case IntBinaryOp::DivS:
+  case IntBinaryOp::DivU:
+  case IntBinaryOp::FloorDivS:
+  case IntBinaryOp::CeilDivS:
+  case IntBinaryOp::CeilDivU:
+  case IntBinaryOp::RemS:
+  case IntBinaryOp::RemU:
+    return true;
+  default:
+    return false;
+  }
+}
+
 void ScalarInt::run(Core &core) const {
   Scalar *s = core.scalars.data();
   switch (op) {
@@ -94,94 +177,13 @@ void ScalarInt::run(Core &core) const {
                              : static_cast<int64_t>(asUnsigned(s[a].i, source)),
                     elem);
     return;
-  case Binary:
-    break;
-  }
-  // Arithmetic wraps: compute in unsigned.
-  int64_t x = asSigned(s[a].i, elem), y = asSigned(s[b].i, elem);
-  uint64_t ux = asUnsigned(x, elem), uy = asUnsigned(y, elem);
-  int width = bitWidth(elem);
-  auto checkDivisor = [&] {
-    if (y == 0)
+  case Binary: {
+    int64_t x = asSigned(s[a].i, elem), y = asSigned(s[b].i, elem);
+    if (y == 0 && isDivision(IntBinaryOp(code)))
       core.fail(location, "integer division by zero");
-  };
-  bool minusOne = y == -1;
-  int64_t r = 0;
-  switch (IntBinaryOp(code)) {
-  case IntBinaryOp::Add:
-    r = static_cast<int64_t>(static_cast<uint64_t>(x) +
-                             static_cast<uint64_t>(y));
-    break;
-  case IntBinaryOp::Sub:
-    r = static_cast<int64_t>(static_cast<uint64_t>(x) -
-                             static_cast<uint64_t>(y));
-    break;
-  case IntBinaryOp::Mul:
-    r = static_cast<int64_t>(static_cast<uint64_t>(x) *
-                             static_cast<uint64_t>(y));
-    break;
-  case IntBinaryOp::DivS:
-    checkDivisor();
-    r = minusOne ? static_cast<int64_t>(-static_cast<uint64_t>(x)) : x / y;
-    break;
-  case IntBinaryOp::DivU:
-    checkDivisor();
-    r = static_cast<int64_t>(ux / uy);
-    break;
-  case IntBinaryOp::FloorDivS:
-    checkDivisor();
-    r = minusOne ? static_cast<int64_t>(-static_cast<uint64_t>(x))
-                 : floorDivide(x, y);
-    break;
-  case IntBinaryOp::CeilDivS:
-    checkDivisor();
-    r = minusOne ? static_cast<int64_t>(-static_cast<uint64_t>(x))
-                 : floorDivide(x, y) + (x % y != 0);
-    break;
-  case IntBinaryOp::CeilDivU:
-    checkDivisor();
-    r = static_cast<int64_t>(ux / uy + (ux % uy != 0));
-    break;
-  case IntBinaryOp::RemS:
-    checkDivisor();
-    r = minusOne ? 0 : x % y;
-    break;
-  case IntBinaryOp::RemU:
-    checkDivisor();
-    r = static_cast<int64_t>(ux % uy);
-    break;
-  case IntBinaryOp::And:
-    r = x & y;
-    break;
-  case IntBinaryOp::Or:
-    r = x | y;
-    break;
-  case IntBinaryOp::Xor:
-    r = x ^ y;
-    break;
-  case IntBinaryOp::Shl:
-    r = uy < uint64_t(width) ? static_cast<int64_t>(ux << uy) : 0;
-    break;
-  case IntBinaryOp::ShrS:
-    r = x >> std::min<uint64_t>(uy, 63);
-    break;
-  case IntBinaryOp::ShrU:
-    r = uy < uint64_t(width) ? static_cast<int64_t>(ux >> uy) : 0;
-    break;
-  case IntBinaryOp::MinS:
-    r = std::min(x, y);
-    break;
-  case IntBinaryOp::MaxS:
-    r = std::max(x, y);
-    break;
-  case IntBinaryOp::MinU:
-    r = ux < uy ? x : y;
-    break;
-  case IntBinaryOp::MaxU:
-    r = ux > uy ? x : y;
-    break;
+    s[dst].i = wrap(combineScalars(IntBinaryOp(code), elem, x, y), elem);
   }
-  s[dst].i = wrap(r, elem);
+  }
 }
 
 void RuntimeArgInstr::run(Core &core) const {
