@@ -122,6 +122,24 @@ public:
   std::vector<int> symbolSlots;
   void run(Core &core) const override;
   void trace(Core &core) const override { run(core); }
+
+private:
+  struct CheckedArithmetic;
+  struct ByteRange;
+  /// Strides and legal coordinates.
+  void setCoordinates(Core &core, ViewVal &view,
+                      CheckedArithmetic &checked) const;
+  /// Of the coordinates, the box around those of `set`.
+  void narrowToSet(Core &core, ViewVal &view,
+                   const std::vector<int64_t> &symbols) const;
+  /// The byte address of coordinate 0, and all that the view lies on.
+  ByteRange setAddress(Core &core, ViewVal &view,
+                       CheckedArithmetic &checked) const;
+  /// Sets the base to the start of the memory. Returns [first, end) bytes of
+  /// the allocation that the view may access; all of the memory if trusted.
+  std::pair<int64_t, int64_t> enterMemory(Core &core, ViewVal &view,
+                                          const ByteRange &bytes,
+                                          bool isTrusted) const;
 };
 
 /// memref.subview of a view.

@@ -9,6 +9,128 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
+/// Remembers whether any result did not fit.
+struct MemoryViewInstr::CheckedArithmetic {
+  bool overflow = false;
+  int64_t multiply(int64_t a, int64_t b) {
+    int64_t r;
+    overflow |= __builtin_mul_overflow(a, b, &r);
+    return r;
+  }
+  int64_t add(int64_t a, int64_t b) {
+    int64_t r;
+    overflow |= __builtin_add_overflow(a, b, &r);
+    return r;
+  }
+};
+
+/// Byte addresses of a view's elements.
+struct MemoryViewInstr::ByteRange {
+  int64_t first, end;
+  int64_t origin; ///< of the lowest coordinates: in the view's allocation
+  bool isEmpty = false;
+};
+
+void MemoryViewInstr::setCoordinates(Core &core, ViewVal &v,
+                                     CheckedArithmetic &checked) const {
+  std::vector<int64_t> symbols;
+  symbols.reserve(symbolSlots.size());
+  for (int slot : symbolSlots)
+    symbols.push_back(core.scalars[slot].i);
+  auto evaluate = [&](int form) {
+    const LinearForm &f = bounds.forms[form];
+    int64_t value = f.constant;
+    for (auto [symbol, coefficient] : f.captured)
+      value =
+          checked.add(value, checked.multiply(coefficient, symbols[symbol]));
+    return value;
+  };
+  for (int d = 0; d < v.rank; ++d) {
+    v.strides[d] = strides[d].get(core);
+    v.lo[d] = evaluate(lowerForms[d]);
+    v.hi[d] = evaluate(upperForms[d]);
+  }
+  v.set = set.get();
+  if (set)
+    narrowToSet(core, v, symbols);
+}
+
+void MemoryViewInstr::narrowToSet(Core &core, ViewVal &v,
+                                  const std::vector<int64_t> &symbols) const {
+  // The box around the set; partitions lie at its lowest corner.
+  int64_t operands[2 * kMaxRank];
+  std::copy_n(symbols.begin(), set->numSymbols, v.symbols);
+  std::copy_n(symbols.begin(), set->numSymbols, operands + v.rank);
+  if (isPartition)
+    for (int d = 0; d < v.rank; ++d) {
+      v.lo[d] = -PointSet::kUnbounded;
+      v.hi[d] = PointSet::kUnbounded;
+    }
+  if (!set->narrow(operands, v.lo, v.hi))
+    for (int d = 0; d < v.rank; ++d)
+      v.lo[d] = 0, v.hi[d] = -1;
+  for (int d = 0; d < v.rank; ++d)
+    if (v.lo[d] <= -PointSet::kUnbounded || v.hi[d] >= PointSet::kUnbounded)
+      core.fail(location, "dimension " + std::to_string(d) +
+                              " of the partition's coordinate_set has no "
+                              "bound that can be derived");
+}
+
+MemoryViewInstr::ByteRange
+MemoryViewInstr::setAddress(Core &core, ViewVal &v,
+                            CheckedArithmetic &checked) const {
+  int64_t elemSize = deviceSize(elem);
+  ByteRange bytes;
+  int64_t low = 0, high = 0, origin = 0;
+  for (int d = 0; d < v.rank; ++d) {
+    if (v.hi[d] < v.lo[d]) {
+      bytes.isEmpty = true;
+      continue;
+    }
+    int64_t first = checked.multiply(v.lo[d], v.strides[d]);
+    int64_t last = checked.multiply(v.hi[d], v.strides[d]);
+    origin = checked.add(origin, first);
+    low = checked.add(low, std::min(first, last));
+    high = checked.add(high, std::max(first, last));
+  }
+  v.byteAddress = checked.multiply(core.scalars[offsetSlot].i, elemSize);
+  bytes.first = checked.add(v.byteAddress, checked.multiply(low, elemSize));
+  bytes.end = checked.add(v.byteAddress,
+                          checked.multiply(checked.add(high, 1), elemSize));
+  bytes.origin = checked.add(v.byteAddress, checked.multiply(origin, elemSize));
+  if (isPartition) {
+    int64_t shift = checked.multiply(origin, elemSize);
+    bytes.origin = v.byteAddress;
+    v.byteAddress -= shift;
+    bytes.first -= shift;
+    bytes.end -= shift;
+  }
+  return bytes;
+}
+
+std::pair<int64_t, int64_t> MemoryViewInstr::enterMemory(Core &core, ViewVal &v,
+                                                         const ByteRange &bytes,
+                                                         bool isTrusted) const {
+  if (isLX) {
+    int64_t owner = lxCore < 0 ? core.coreId : lxCore;
+    v.base = core.memory->lx(owner);
+    if (!bytes.isEmpty && owner == core.coreId && core.check != Check::None)
+      core.noteViewInLX(bytes.first, bytes.end);
+    return {0, core.memory->lxSizeInBytes()};
+  }
+  v.base = core.memory->at(0);
+  if (isTrusted)
+    return {0, static_cast<int64_t>(core.memory->capacityInBytes())};
+  auto block = bytes.origin < 0 ? std::pair<uint64_t, uint64_t>{0, 0}
+                                : core.blockOf(bytes.origin);
+  if (block.second == 0 && !bytes.isEmpty)
+    core.fail(location, "memory view at byte address " +
+                            std::to_string(bytes.origin) +
+                            " is not in allocated device memory");
+  return {static_cast<int64_t>(block.first),
+          static_cast<int64_t>(block.second)};
+}
+
 void MemoryViewInstr::run(Core &core) const {
   ViewVal &v = core.views[dst];
   v.elem = elem;
@@ -16,108 +138,19 @@ void MemoryViewInstr::run(Core &core) const {
   v.isLX = isLX;
   v.lxCore = static_cast<int>(lxCore);
   v.rank = static_cast<int>(strides.size());
-  int64_t elemSize = deviceSize(elem);
-  std::vector<int64_t> symbols;
-  symbols.reserve(symbolSlots.size());
-  for (int slot : symbolSlots)
-    symbols.push_back(core.scalars[slot].i);
-  bool overflow = false;
-  auto multiply = [&](int64_t a, int64_t b) {
-    int64_t r;
-    overflow |= __builtin_mul_overflow(a, b, &r);
-    return r;
-  };
-  auto add = [&](int64_t a, int64_t b) {
-    int64_t r;
-    overflow |= __builtin_add_overflow(a, b, &r);
-    return r;
-  };
-  int64_t low = 0, high = 0, origin = 0;
-  bool isEmpty = false;
-  for (int d = 0; d < v.rank; ++d) {
-    auto evaluate = [&](int form) {
-      const LinearForm &f = bounds.forms[form];
-      int64_t value = f.constant;
-      for (auto [symbol, coefficient] : f.captured)
-        value = add(value, multiply(coefficient, symbols[symbol]));
-      return value;
-    };
-    v.strides[d] = strides[d].get(core);
-    v.lo[d] = evaluate(lowerForms[d]);
-    v.hi[d] = evaluate(upperForms[d]);
-  }
-  v.set = set.get();
-  if (set) {
-    // The box around the set; partitions lie at its lowest corner.
-    int64_t operands[2 * kMaxRank];
-    std::copy_n(symbols.begin(), set->numSymbols, v.symbols);
-    std::copy_n(symbols.begin(), set->numSymbols, operands + v.rank);
-    if (isPartition)
-      for (int d = 0; d < v.rank; ++d) {
-        v.lo[d] = -PointSet::kUnbounded;
-        v.hi[d] = PointSet::kUnbounded;
-      }
-    if (!set->narrow(operands, v.lo, v.hi))
-      for (int d = 0; d < v.rank; ++d)
-        v.lo[d] = 0, v.hi[d] = -1;
-    for (int d = 0; d < v.rank; ++d)
-      if (v.lo[d] <= -PointSet::kUnbounded || v.hi[d] >= PointSet::kUnbounded)
-        core.fail(location, "dimension " + std::to_string(d) +
-                                " of the partition's coordinate_set has no "
-                                "bound that can be derived");
-  }
-  for (int d = 0; d < v.rank; ++d) {
-    if (v.hi[d] < v.lo[d]) {
-      isEmpty = true;
-      continue;
-    }
-    int64_t first = multiply(v.lo[d], v.strides[d]);
-    int64_t last = multiply(v.hi[d], v.strides[d]);
-    origin = add(origin, first);
-    low = add(low, std::min(first, last));
-    high = add(high, std::max(first, last));
-  }
-  int64_t offset = core.scalars[offsetSlot].i;
-  v.byteAddress = multiply(offset, elemSize);
-  int64_t firstByte = add(v.byteAddress, multiply(low, elemSize));
-  int64_t endByte = add(v.byteAddress, multiply(add(high, 1), elemSize));
-  int64_t originByte = add(v.byteAddress, multiply(origin, elemSize));
-  if (isPartition) {
-    int64_t shift = multiply(origin, elemSize);
-    originByte = v.byteAddress;
-    v.byteAddress -= shift;
-    firstByte -= shift;
-    endByte -= shift;
-  }
-  if (overflow)
-    core.fail(location, "memory view at element " + std::to_string(offset) +
+  CheckedArithmetic checked;
+  setCoordinates(core, v, checked);
+  ByteRange bytes = setAddress(core, v, checked);
+  if (checked.overflow)
+    core.fail(location, "memory view at element " +
+                            std::to_string(core.scalars[offsetSlot].i) +
                             " overflows 63-bit addresses");
-  int64_t blockStart = 0, blockEnd;
   bool isTrusted = core.check == Check::None && !core.zeroOutside;
-  if (isLX) {
-    int64_t owner = lxCore < 0 ? core.coreId : lxCore;
-    blockEnd = core.memory->lxSizeInBytes();
-    v.base = core.memory->lx(owner);
-    if (!isEmpty && owner == core.coreId && core.check != Check::None)
-      core.noteViewInLX(firstByte, endByte);
-  } else {
-    v.base = core.memory->at(0);
-    blockEnd = static_cast<int64_t>(core.memory->capacityInBytes());
-    if (!isTrusted) {
-      auto block = originByte < 0 ? std::pair<uint64_t, uint64_t>{0, 0}
-                                  : core.blockOf(originByte);
-      blockStart = static_cast<int64_t>(block.first);
-      blockEnd = static_cast<int64_t>(block.second);
-      if (blockEnd == 0 && !isEmpty)
-        core.fail(location, "memory view at byte address " +
-                                std::to_string(originByte) +
-                                " is not in allocated device memory");
-    }
-  }
-  v.isWide =
-      !isLX && !isTrusted && endByte - firstByte > core.memory->spanInBytes();
-  v.checked =
-      isTrusted || isEmpty || (firstByte >= blockStart && endByte <= blockEnd);
+  auto [blockStart, blockEnd] = enterMemory(core, v, bytes, isTrusted);
+  v.isWide = !isLX && !isTrusted &&
+             bytes.end - bytes.first > core.memory->spanInBytes();
+  v.checked = isTrusted || bytes.isEmpty ||
+              (bytes.first >= blockStart && bytes.end <= blockEnd);
   v.limitLo = blockStart - v.byteAddress;
   v.limitHi = blockEnd - v.byteAddress;
   // Out-of-block bases are legal while accesses stay inside: no pointer
