@@ -34,7 +34,8 @@ static Decoded intUnary(IntUnaryOp op) {
   return {BodyOp::IntUnary, uint8_t(op)};
 }
 
-static std::optional<Decoded> decode(Operation *op) {
+/// Arithmetic and rounding of floats.
+static std::optional<Decoded> decodeFloatArithmetic(Operation *op) {
   using Result = std::optional<Decoded>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](arith::AddFOp) { return binary(BinaryOp::Add); })
@@ -51,6 +52,20 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](math::CopySignOp) { return binary(BinaryOp::CopySign); })
       .Case([](arith::NegFOp) { return unary(UnaryOp::Neg); })
       .Case([](math::AbsFOp) { return unary(UnaryOp::Abs); })
+      .Case([](math::FloorOp) { return unary(UnaryOp::Floor); })
+      .Case([](math::CeilOp) { return unary(UnaryOp::Ceil); })
+      .Case([](math::RoundOp) { return unary(UnaryOp::Round); })
+      .Case([](math::RoundEvenOp) { return unary(UnaryOp::RoundEven); })
+      .Case([](math::TruncOp) { return unary(UnaryOp::Trunc); })
+      .Case([](math::FmaOp) { return Decoded{BodyOp::Fma, 0}; })
+      .Case([](math::ClampFOp) { return binary(BinaryOp::Minimum); })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Roots, exponentials, logarithms, trigonometry of floats.
+static std::optional<Decoded> decodeFloatFunction(Operation *op) {
+  using Result = std::optional<Decoded>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](math::ExpOp) { return unary(UnaryOp::Exp); })
       .Case([](math::Exp2Op) { return unary(UnaryOp::Exp2); })
       .Case([](math::ExpM1Op) { return unary(UnaryOp::Expm1); })
@@ -75,23 +90,13 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](math::ErfOp) { return unary(UnaryOp::Erf); })
       .Case([](math::ErfcOp) { return unary(UnaryOp::Erfc); })
       .Case([](math::CbrtOp) { return unary(UnaryOp::Cbrt); })
-      .Case([](math::FloorOp) { return unary(UnaryOp::Floor); })
-      .Case([](math::CeilOp) { return unary(UnaryOp::Ceil); })
-      .Case([](math::RoundOp) { return unary(UnaryOp::Round); })
-      .Case([](math::RoundEvenOp) { return unary(UnaryOp::RoundEven); })
-      .Case([](math::TruncOp) { return unary(UnaryOp::Trunc); })
-      .Case([](math::FmaOp) { return Decoded{BodyOp::Fma, 0}; })
-      .Case([](arith::TruncFOp) { return Decoded{BodyOp::Round, 0}; })
-      .Case([](arith::ExtFOp) {
-        return Decoded{BodyOp::Unary, uint8_t(UnaryOp::Copy)};
-      })
-      .Case([](arith::CmpFOp cmp) {
-        return Decoded{BodyOp::CompareF, uint8_t(cmp.getPredicate())};
-      })
-      .Case([](arith::CmpIOp cmp) {
-        return Decoded{BodyOp::CompareI, uint8_t(cmp.getPredicate())};
-      })
-      .Case([](arith::SelectOp) { return Decoded{BodyOp::Select, 0}; })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Integer arithmetic.
+static std::optional<Decoded> decodeInteger(Operation *op) {
+  using Result = std::optional<Decoded>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](arith::AddIOp) { return integer(IntBinaryOp::Add); })
       .Case([](arith::SubIOp) { return integer(IntBinaryOp::Sub); })
       .Case([](arith::MulIOp) { return integer(IntBinaryOp::Mul); })
@@ -113,6 +118,26 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](arith::MinUIOp) { return integer(IntBinaryOp::MinU); })
       .Case([](arith::MaxUIOp) { return integer(IntBinaryOp::MaxU); })
       .Case([](math::IPowIOp) { return Decoded{BodyOp::IntPower, 0}; })
+      .Case([](math::AbsIOp) { return intUnary(IntUnaryOp::Abs); })
+      .Case([](math::CtPopOp) { return intUnary(IntUnaryOp::CtPop); })
+      .Case(
+          [](math::CountLeadingZerosOp) { return intUnary(IntUnaryOp::Ctlz); })
+      .Case(
+          [](math::CountTrailingZerosOp) { return intUnary(IntUnaryOp::Cttz); })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Comparisons and selection.
+static std::optional<Decoded> decodeComparison(Operation *op) {
+  using Result = std::optional<Decoded>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([](arith::CmpFOp cmp) {
+        return Decoded{BodyOp::CompareF, uint8_t(cmp.getPredicate())};
+      })
+      .Case([](arith::CmpIOp cmp) {
+        return Decoded{BodyOp::CompareI, uint8_t(cmp.getPredicate())};
+      })
+      .Case([](arith::SelectOp) { return Decoded{BodyOp::Select, 0}; })
       .Case([](math::IsNaNOp) {
         return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::UNO)};
       })
@@ -122,13 +147,17 @@ static std::optional<Decoded> decode(Operation *op) {
       .Case([](math::IsFiniteOp) {
         return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::OLT)};
       })
-      .Case([](math::ClampFOp) { return binary(BinaryOp::Minimum); })
-      .Case([](math::AbsIOp) { return intUnary(IntUnaryOp::Abs); })
-      .Case([](math::CtPopOp) { return intUnary(IntUnaryOp::CtPop); })
-      .Case(
-          [](math::CountLeadingZerosOp) { return intUnary(IntUnaryOp::Ctlz); })
-      .Case(
-          [](math::CountTrailingZerosOp) { return intUnary(IntUnaryOp::Cttz); })
+      .Default([](Operation *) { return Result(); });
+}
+
+/// Casts between element types.
+static std::optional<Decoded> decodeConversion(Operation *op) {
+  using Result = std::optional<Decoded>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([](arith::TruncFOp) { return Decoded{BodyOp::Round, 0}; })
+      .Case([](arith::ExtFOp) {
+        return Decoded{BodyOp::Unary, uint8_t(UnaryOp::Copy)};
+      })
       .Case<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp>(
           [](auto) { return Decoded{BodyOp::CastInt, 0, true}; })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>(
@@ -143,6 +172,14 @@ static std::optional<Decoded> decode(Operation *op) {
           [](arith::FPToUIOp) { return Decoded{BodyOp::FloatToInt, 0, false}; })
       .Case([](arith::BitcastOp) { return Decoded{BodyOp::Bitcast, 0}; })
       .Default([](Operation *) { return Result(); });
+}
+
+static std::optional<Decoded> decode(Operation *op) {
+  for (auto *decodeKind : {decodeFloatArithmetic, decodeFloatFunction,
+                           decodeInteger, decodeComparison, decodeConversion})
+    if (std::optional<Decoded> decoded = decodeKind(op))
+      return decoded;
+  return std::nullopt;
 }
 
 bool spyre::runtime::isBodyOp(Operation *op) {

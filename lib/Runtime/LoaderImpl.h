@@ -88,6 +88,7 @@ private:
   mlir::LogicalResult loadMemoryView(mlir::Operation *op);
   mlir::LogicalResult loadDistributedView(mlir::Operation *op);
   mlir::LogicalResult loadSubView(mlir::Operation *op);
+  class AccessTileLoader;
   mlir::LogicalResult loadAccessTile(mlir::Operation *op);
   mlir::LogicalResult loadLoad(mlir::Operation *op);
   mlir::LogicalResult loadStore(mlir::Operation *op);
@@ -95,6 +96,11 @@ private:
   std::unique_ptr<PointSet> makePointSet(mlir::Operation *op,
                                          mlir::IntegerSet set);
   mlir::LogicalResult loadInterTile(mlir::Operation *op);
+  mlir::LogicalResult loadProduce(mlir::Operation *op);
+  /// How a reduction between cores combines two tiles.
+  mlir::LogicalResult loadCombiner(mlir::Operation *op, mlir::Region &combiner,
+                                   mlir::Value identity, ReceiveInstr &instr);
+  class TensorOpLoader;
   mlir::LogicalResult loadTensorOp(mlir::Operation *op);
   /// Fills the tensor in slot `shape` (or of `sizes`, if that is -1) from an
   /// op's body over its indices; the result goes to slot `result`.
@@ -107,6 +113,7 @@ private:
   mlir::LogicalResult loadParallel(mlir::Operation *op);
   mlir::LogicalResult loadForall(mlir::Operation *op);
   mlir::LogicalResult loadElementwise(mlir::Operation *op);
+  class LinalgOpLoader;
   mlir::LogicalResult loadLinalg(mlir::linalg::LinalgOp op);
   mlir::LogicalResult makeTransfer(mlir::Operation *op, mlir::ValueRange from,
                                    mlir::ValueRange to, bool mayMove,
@@ -167,6 +174,13 @@ std::shared_ptr<Program> loadProgramWithNames(mlir::ModuleOp module,
 int addAffineNodes(mlir::AffineExpr expr, unsigned numDims,
                    std::vector<AffineNode> &nodes);
 
+/// Whether all divisions of `expr` are by positive constants.
+bool hasPositiveDivisors(mlir::AffineExpr expr);
+/// Whether the runtime knows the view as one piece of memory.
+bool isPlainView(mlir::Value memref);
+/// Whether only some coordinates of the view's box are legal.
+bool isIrregularView(mlir::Value memref);
+
 /// Whether a call of a function without a grid becomes the function's body:
 /// it has results, is handed tiles or views, or is (perhaps indirectly) made by
 /// a kernel.
@@ -177,6 +191,10 @@ bool isInlined(mlir::func::CallOp call, bool isInKernel);
 mlir::LogicalResult inlineHelpers(mlir::func::FuncOp function,
                                   const mlir::SymbolTable &symbols,
                                   int64_t &numOperations);
+
+/// Whether a body keeps the value and index of a maximum or minimum, in the
+/// order of isBetter() in Generic.cpp.
+bool isArgReduction(mlir::Block &block, unsigned numOutputs, bool &isMax);
 
 /// Whether emitBodyOp knows `op`.
 bool isBodyOp(mlir::Operation *op);

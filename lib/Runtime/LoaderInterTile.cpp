@@ -51,89 +51,90 @@ static LogicalResult listCores(Operation *op, const char *what, IntegerSet set,
   return success();
 }
 
-LogicalResult FunctionLoader::loadInterTile(Operation *op) {
+LogicalResult FunctionLoader::loadProduce(Operation *op) {
+  auto produce = cast<ktdp::InterTileProduceOp>(op);
   int64_t numCores = function.numCores();
-  if (auto produce = dyn_cast<ktdp::InterTileProduceOp>(op)) {
-    auto type = cast<ktdp::TileFutureType>(produce.getFuture().getType());
-    FailureOr<std::vector<int64_t>> ids =
-        groupIds(op, type.getGroups().getValue());
-    if (failed(ids))
-      return failure();
-    auto &instr = add<ProduceInstr>(op);
-    instr.op = function.numProduceOps++;
-    if (failed(listCores(op, "producer", produce.getProducerTilesPerGroup(),
-                         *ids, numCores, instr.producers)))
-      return failure();
-    instr.numReceivers.assign(numCores, 0);
-    mlir::Block &block = produce.getBody().front();
-    instr.groupSlot = scalarSlot(block.getArgument(0));
-    if (failed(loadBlock(block, instr.body)))
-      return failure();
-    Value value = block.getTerminator()->getOperand(0);
-    instr.value = tensorSlot(value);
-    instr.elem = *elemOf(value.getType());
-    futures[produce.getFuture()] = &instr;
-    return success();
-  }
+  auto type = cast<ktdp::TileFutureType>(produce.getFuture().getType());
+  FailureOr<std::vector<int64_t>> ids =
+      groupIds(op, type.getGroups().getValue());
+  if (failed(ids))
+    return failure();
+  auto &instr = add<ProduceInstr>(op);
+  instr.op = function.numProduceOps++;
+  if (failed(listCores(op, "producer", produce.getProducerTilesPerGroup(), *ids,
+                       numCores, instr.producers)))
+    return failure();
+  instr.numReceivers.assign(numCores, 0);
+  mlir::Block &block = produce.getBody().front();
+  instr.groupSlot = scalarSlot(block.getArgument(0));
+  if (failed(loadBlock(block, instr.body)))
+    return failure();
+  Value value = block.getTerminator()->getOperand(0);
+  instr.value = tensorSlot(value);
+  instr.elem = *elemOf(value.getType());
+  futures[produce.getFuture()] = &instr;
+  return success();
+}
 
+namespace {
+/// What the operations that receive tiles say, each in its own attributes.
+struct Reception {
   Value future;
   IntegerSet consumers;
-  std::optional<IntegerSet> dependency;
-  auto &instr = add<ReceiveInstr>(op);
-  instr.name = op->getName().getStringRef().str();
+  std::optional<IntegerSet> dependency; ///< whom a consumer hears
   Region *combiner = nullptr;
-  Value identity;
+  Value identity; ///< of the combiner
+  ReceiveInstr::Kind kind = ReceiveInstr::Single;
+  int splitDim = -1, concatDim = -1;
+};
+} // namespace
+
+static std::optional<Reception> describeReception(Operation *op) {
+  Reception r;
   if (auto reduce = dyn_cast<ktdp::InterTileReduceOp>(op)) {
-    instr.kind = ReceiveInstr::Reduce;
-    future = reduce.getFuture();
-    consumers = reduce.getConsumerTilesPerGroup();
-    dependency = reduce.getProducerDependencyPerConsumer();
-    combiner = &reduce.getCombiner();
-    identity = reduce.getIdentity();
+    r.kind = ReceiveInstr::Reduce;
+    r.future = reduce.getFuture();
+    r.consumers = reduce.getConsumerTilesPerGroup();
+    r.dependency = reduce.getProducerDependencyPerConsumer();
+    r.combiner = &reduce.getCombiner();
+    r.identity = reduce.getIdentity();
   } else if (auto scatter = dyn_cast<ktdp::InterTileReduceScatterOp>(op)) {
-    instr.kind = ReceiveInstr::Reduce;
-    future = scatter.getFuture();
-    consumers = scatter.getConsumerTilesPerGroup();
-    combiner = &scatter.getCombiner();
-    identity = scatter.getIdentity();
-    instr.splitDim = static_cast<int>(scatter.getScatterDimension());
+    r.kind = ReceiveInstr::Reduce;
+    r.future = scatter.getFuture();
+    r.consumers = scatter.getConsumerTilesPerGroup();
+    r.combiner = &scatter.getCombiner();
+    r.identity = scatter.getIdentity();
+    r.splitDim = static_cast<int>(scatter.getScatterDimension());
   } else if (auto consume = dyn_cast<ktdp::InterTileConsumeOp>(op)) {
-    future = consume.getFuture();
-    consumers = consume.getConsumerTilesPerGroup();
-    dependency = consume.getProducerDependencyPerConsumer();
+    r.future = consume.getFuture();
+    r.consumers = consume.getConsumerTilesPerGroup();
+    r.dependency = consume.getProducerDependencyPerConsumer();
   } else if (auto gather = dyn_cast<ktdp::InterTileGatherOp>(op)) {
-    instr.kind = ReceiveInstr::Concatenate;
-    future = gather.getFuture();
-    consumers = gather.getConsumerTilesPerGroup();
-    instr.concatDim = static_cast<int>(gather.getGatherDimension());
+    r.kind = ReceiveInstr::Concatenate;
+    r.future = gather.getFuture();
+    r.consumers = gather.getConsumerTilesPerGroup();
+    r.concatDim = static_cast<int>(gather.getGatherDimension());
   } else if (auto scatter = dyn_cast<ktdp::InterTileScatterOp>(op)) {
-    future = scatter.getFuture();
-    consumers = scatter.getConsumerTilesPerGroup();
-    instr.splitDim = static_cast<int>(scatter.getScatterDimension());
+    r.future = scatter.getFuture();
+    r.consumers = scatter.getConsumerTilesPerGroup();
+    r.splitDim = static_cast<int>(scatter.getScatterDimension());
   } else if (auto all = dyn_cast<ktdp::InterTileAllToAllOp>(op)) {
-    instr.kind = ReceiveInstr::Concatenate;
-    future = all.getFuture();
-    consumers = all.getConsumerTilesPerGroup();
-    instr.splitDim = static_cast<int>(all.getSplitDimension());
-    instr.concatDim = static_cast<int>(all.getConcatDimension());
+    r.kind = ReceiveInstr::Concatenate;
+    r.future = all.getFuture();
+    r.consumers = all.getConsumerTilesPerGroup();
+    r.splitDim = static_cast<int>(all.getSplitDimension());
+    r.concatDim = static_cast<int>(all.getConcatDimension());
   } else {
-    return op->emitError("operation '")
-           << op->getName() << "' is not supported by the runtime";
+    return std::nullopt;
   }
+  return r;
+}
 
-  auto produced = futures.find(future);
-  if (produced == futures.end())
-    return op->emitError("the future must be the result of "
-                         "ktdp.inter_tile_produce");
-  ProduceInstr &produce = *produced->second;
-  instr.op = produce.op;
-  instr.elem = produce.elem;
-  instr.producers = produce.producers;
-  if (failed(listCores(op, "consumer", consumers, produce.producers.ids,
-                       numCores, instr.consumers)))
-    return failure();
-
-  // Whom each consumer hears.
+/// Fills ReceiveInstr::heard.
+static LogicalResult listHeard(Operation *op,
+                               const std::optional<IntegerSet> &dependency,
+                               ReceiveInstr &instr) {
+  int64_t numCores = static_cast<int64_t>(instr.consumers.groupOf.size());
   instr.heard.resize(numCores);
   for (int64_t core = 0; core < numCores; ++core) {
     int group = instr.consumers.groupOf[core];
@@ -162,8 +163,50 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
   if (instr.kind == ReceiveInstr::Concatenate && instr.splitDim >= 0 &&
       instr.producers.cores != instr.consumers.cores)
     return op->emitError("the consumers of every group must be its producers");
+  return success();
+}
 
-  if (op->getBlock() != future.getParentBlock())
+LogicalResult FunctionLoader::loadCombiner(Operation *op, Region &combiner,
+                                           Value identity,
+                                           ReceiveInstr &instr) {
+  mlir::Block &block = combiner.front();
+  instr.identity = use(identity, op);
+  instr.lhs = tensorSlot(block.getArgument(0));
+  instr.rhs = tensorSlot(block.getArgument(1));
+  if (failed(loadBlock(block, instr.combiner)))
+    return failure();
+  Operation *yield = block.getTerminator();
+  instr.combined = use(yield->getOperand(0), yield);
+  return success();
+}
+
+LogicalResult FunctionLoader::loadInterTile(Operation *op) {
+  if (isa<ktdp::InterTileProduceOp>(op))
+    return loadProduce(op);
+  std::optional<Reception> reception = describeReception(op);
+  if (!reception)
+    return op->emitError("operation '")
+           << op->getName() << "' is not supported by the runtime";
+  auto produced = futures.find(reception->future);
+  if (produced == futures.end())
+    return op->emitError("the future must be the result of "
+                         "ktdp.inter_tile_produce");
+  ProduceInstr &produce = *produced->second;
+  auto &instr = add<ReceiveInstr>(op);
+  instr.name = op->getName().getStringRef().str();
+  instr.kind = reception->kind;
+  instr.splitDim = reception->splitDim;
+  instr.concatDim = reception->concatDim;
+  instr.op = produce.op;
+  instr.elem = produce.elem;
+  instr.producers = produce.producers;
+  if (failed(listCores(op, "consumer", reception->consumers,
+                       produce.producers.ids, function.numCores(),
+                       instr.consumers)) ||
+      failed(listHeard(op, reception->dependency, instr)))
+    return failure();
+
+  if (op->getBlock() != reception->future.getParentBlock())
     produce.isKept = true;
   for (const std::vector<int> &producers : instr.heard)
     for (int producer : producers)
@@ -174,15 +217,7 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
     instr.resultShape.push_back(ShapedType::isDynamic(size) ? -1 : size);
   instr.dst = tensorSlot(op->getResult(0));
   instr.rhs = function.numTensors++;
-  if (combiner) {
-    mlir::Block &block = combiner->front();
-    instr.identity = use(identity, op);
-    instr.lhs = tensorSlot(block.getArgument(0));
-    instr.rhs = tensorSlot(block.getArgument(1));
-    if (failed(loadBlock(block, instr.combiner)))
-      return failure();
-    Operation *yield = block.getTerminator();
-    instr.combined = use(yield->getOperand(0), yield);
-  }
+  if (reception->combiner)
+    return loadCombiner(op, *reception->combiner, reception->identity, instr);
   return success();
 }

@@ -43,135 +43,6 @@ static std::optional<IntBinaryOp> intCombinerOf(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-namespace {
-/// A case of comparing a candidate with the best so far.
-struct ArgCase {
-  /// -1, 0, 1: value below, equal to, above the best; 2: unordered.
-  int values;
-  bool valueIsNan, bestIsNan;
-  int indices; ///< -1, 0, 1
-};
-
-/// Evaluates a condition over comparisons of (value, index) with the best.
-struct ArgCondition {
-  Value value, index, best, bestIndex;
-
-  std::optional<bool> evaluate(Value v, const ArgCase &c) const {
-    Attribute constant;
-    if (v.getType().isInteger(1) && matchPattern(v, m_Constant(&constant)))
-      if (auto integer = dyn_cast<IntegerAttr>(constant))
-        return !integer.getValue().isZero();
-    Operation *op = v.getDefiningOp();
-    if (!op)
-      return std::nullopt;
-    if (isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(op)) {
-      std::optional<bool> a = evaluate(op->getOperand(0), c);
-      std::optional<bool> b = evaluate(op->getOperand(1), c);
-      if (!a || !b)
-        return std::nullopt;
-      if (isa<arith::AndIOp>(op))
-        return *a && *b;
-      return isa<arith::OrIOp>(op) ? *a || *b : *a != *b;
-    }
-    if (auto cmp = dyn_cast<arith::CmpFOp>(op)) {
-      Value l = cmp.getLhs(), r = cmp.getRhs();
-      int order; // -1, 0, 1, or 2
-      if (l == r && (l == value || l == best))
-        order = (l == value ? c.valueIsNan : c.bestIsNan) ? 2 : 0;
-      else if (l == value && r == best)
-        order = c.values;
-      else if (l == best && r == value)
-        order = c.values == 2 ? 2 : -c.values;
-      else
-        return std::nullopt;
-      // Bits of a predicate: equal, greater, less, unordered.
-      unsigned bits = static_cast<unsigned>(cmp.getPredicate());
-      unsigned bit = order == 0 ? 1 : order == 1 ? 2 : order == -1 ? 4 : 8;
-      return (bits & bit) != 0;
-    }
-    if (auto cmp = dyn_cast<arith::CmpIOp>(op)) {
-      int order;
-      if (cmp.getLhs() == index && cmp.getRhs() == bestIndex)
-        order = c.indices;
-      else if (cmp.getLhs() == bestIndex && cmp.getRhs() == index)
-        order = -c.indices;
-      else
-        return std::nullopt;
-      switch (cmp.getPredicate()) {
-      case arith::CmpIPredicate::eq:
-        return order == 0;
-      case arith::CmpIPredicate::ne:
-        return order != 0;
-      case arith::CmpIPredicate::slt:
-        return order < 0;
-      case arith::CmpIPredicate::sle:
-        return order <= 0;
-      case arith::CmpIPredicate::sgt:
-        return order > 0;
-      case arith::CmpIPredicate::sge:
-        return order >= 0;
-      default:
-        return std::nullopt;
-      }
-    }
-    return std::nullopt;
-  }
-
-  /// Whether `take` is the order of isBetter() in Generic.cpp.
-  bool isOrder(Value take, bool isMax) const {
-    const ArgCase values[] = {{-1, false, false, 0}, {0, false, false, 0},
-                              {1, false, false, 0},  {2, true, false, 0},
-                              {2, false, true, 0},   {2, true, true, 0}};
-    for (ArgCase c : values)
-      for (c.indices = -1; c.indices <= 1; ++c.indices) {
-        bool isTie = c.values == 0 || (c.valueIsNan && c.bestIsNan);
-        bool wins = c.valueIsNan != c.bestIsNan ? c.valueIsNan
-                                                : c.values == (isMax ? 1 : -1);
-        bool expected = isTie ? c.indices < 0 : wins;
-        if (evaluate(take, c) != expected)
-          return false;
-      }
-    return true;
-  }
-};
-} // namespace
-
-/// Whether a body keeps the value and index of a maximum or minimum, in the
-/// order of isBetter() in Generic.cpp.
-static bool isArgReduction(mlir::Block &block, unsigned numOutputs,
-                           bool &isMax) {
-  Operation *yield = block.getTerminator();
-  if (numOutputs != 2)
-    return false;
-  auto first = yield->getOperand(0).getDefiningOp<arith::SelectOp>();
-  auto second = yield->getOperand(1).getDefiningOp<arith::SelectOp>();
-  unsigned numArguments = block.getNumArguments();
-  BlockArgument best = block.getArgument(numArguments - 2);
-  BlockArgument bestIndex = block.getArgument(numArguments - 1);
-  if (!first || !second || first.getCondition() != second.getCondition() ||
-      first.getFalseValue() != best || second.getFalseValue() != bestIndex ||
-      !best.getType().isF32() || !bestIndex.getType().isSignlessInteger() ||
-      bestIndex.getType().getIntOrFloatBitWidth() < 32)
-    return false;
-  ArgCondition condition{first.getTrueValue(), second.getTrueValue(), best,
-                         bestIndex};
-  // The candidate itself must not depend on the best.
-  SmallVector<Value> work{condition.value, condition.index};
-  while (!work.empty()) {
-    Value v = work.pop_back_val();
-    if (v == best || v == bestIndex)
-      return false;
-    if (Operation *op = v.getDefiningOp(); op && op->getBlock() == &block)
-      work.append(op->operand_begin(), op->operand_end());
-  }
-  for (bool max : {true, false})
-    if (condition.isOrder(first.getCondition(), max)) {
-      isMax = max;
-      return true;
-    }
-  return false;
-}
-
 static LogicalResult decodeMap(Operation *op, AffineMap map,
                                std::vector<MapResult> &results) {
   for (AffineExpr expr : map.getResults()) {
@@ -314,230 +185,305 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
   return success();
 }
 
-LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
-  if (op.getNumDpsInits() != op->getNumResults())
-    return op->emitError("linalg on buffers is not supported");
-  unsigned numLoops = op.getNumLoops();
-  if (numLoops > GenericInstr::kMaxLoops)
-    return op->emitError("more than ")
-           << int(GenericInstr::kMaxLoops) << " loops";
-  if (op->getNumOperands() > GenericInstr::kMaxOperands)
-    return op->emitError("more than ")
-           << int(GenericInstr::kMaxOperands) << " operands";
-  mlir::Block &block = *op.getBlock();
+/// Decodes one linalg op on tensors.
+class FunctionLoader::LinalgOpLoader {
+public:
+  LinalgOpLoader(FunctionLoader &loader, linalg::LinalgOp op,
+                 GenericInstr &instr)
+      : loader(loader), op(op), instr(instr), body(instr.body),
+        block(*op.getBlock()),
+        yield(cast<linalg::YieldOp>(block.getTerminator())),
+        maps(op.getIndexingMapsArray()) {}
 
-  auto &instr = add<GenericInstr>(op);
-  instr.name = op->getName().getStringRef().str();
-  instr.numLoops = static_cast<int>(numLoops);
-  for (utils::IteratorType type : op.getIteratorTypesArray())
-    instr.isReduction.push_back(type == utils::IteratorType::reduction);
-  bool hasReduction = llvm::is_contained(instr.isReduction, true);
-  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  LogicalResult load();
 
-  BodyProgram &body = instr.body;
-  llvm::SmallDenseMap<Value, int> regs;
-  SmallVector<unsigned> tensorInputs; ///< operand numbers
-  auto fail = [&](Value v) {
-    return op->emitError("operand type is not supported: ") << v.getType();
-  };
-
-  // Inputs. Uniform ones (scalars, splat constants) are no tensors.
-  for (OpOperand *input : op.getDpsInputOperands()) {
-    Value value = input->get();
-    BlockArgument arg = block.getArgument(input->getOperandNumber());
-    std::optional<Elem> elem = elemOf(value.getType());
-    if (!elem || (isa<ShapedType>(value.getType()) &&
-                  !isa<RankedTensorType>(value.getType())))
-      return fail(value);
-    if (!isa<RankedTensorType>(value.getType())) {
-      Attribute constant;
-      int reg = -1;
-      if (matchPattern(value, m_Constant(&constant)))
-        reg = constantRegister(constant, value.getType(), body);
-      if (reg < 0) {
-        reg = body.addReg(*elem);
-        body.captured.push_back({reg, scalarSlot(value)});
-      }
-      regs[arg] = reg;
-      continue;
-    }
-    GenericOperand operand;
-    operand.use = use(value, op);
-    operand.elem = *elem;
-    if (failed(decodeMap(op, maps[input->getOperandNumber()], operand.map)))
-      return failure();
-    instr.inputs.push_back(std::move(operand));
-    tensorInputs.push_back(input->getOperandNumber());
-    int reg = body.addReg(*elem);
-    body.inputs.push_back(reg);
-    regs[arg] = reg;
-  }
-  for (OpOperand &init : op.getDpsInitsMutable()) {
-    Value value = init.get();
-    std::optional<Elem> elem = elemOf(value.getType());
-    if (!elem || !isa<RankedTensorType>(value.getType()))
-      return fail(value);
-    AffineMap map = maps[init.getOperandNumber()];
-    GenericOperand operand;
-    operand.use = use(value, op);
-    operand.elem = *elem;
-    if (failed(decodeMap(op, map, operand.map)))
-      return failure();
-    BlockArgument arg = block.getArgument(init.getOperandNumber());
-    instr.readsOutput.push_back(!arg.use_empty());
-    instr.coversOutput.push_back(map.isProjectedPermutation());
-    instr.outputs.push_back(std::move(operand));
-    instr.results.push_back(tensorSlot(op.getTiedOpResult(&init)));
-    int reg = body.addReg(*elem);
-    body.inputs.push_back(reg);
-    regs[arg] = reg;
-  }
-
-  // Where extents come from: a pure loop dimension of some operand.
-  instr.extentSource.assign(numLoops, {-1, -1});
-  auto findExtents = [&](const GenericOperand &operand, int number) {
-    for (size_t d = 0; d < operand.map.size(); ++d) {
-      const MapResult &result = operand.map[d];
-      if (result.constant == 0 && result.terms.size() == 1 &&
-          result.terms[0].second == 1 &&
-          instr.extentSource[result.terms[0].first].first < 0)
-        instr.extentSource[result.terms[0].first] = {number, int(d)};
-    }
-  };
-  for (size_t i = 0; i < instr.inputs.size(); ++i)
-    findExtents(instr.inputs[i], static_cast<int>(i));
-  for (size_t i = 0; i < instr.outputs.size(); ++i)
-    findExtents(instr.outputs[i], static_cast<int>(instr.inputs.size() + i));
-  for (unsigned l = 0; l < numLoops; ++l)
-    if (instr.extentSource[l].first < 0)
-      return op->emitError("the extent of loop ")
-             << l << " follows from no operand's dimension";
-
-  auto yield = cast<linalg::YieldOp>(block.getTerminator());
+private:
+  LogicalResult loadInput(OpOperand &input);
+  LogicalResult loadOutput(OpOperand &init);
+  LogicalResult findExtents();
+  void noteExtents(const GenericOperand &operand, int number);
 
   // How to run it.
-  Operation *combiner = nullptr; ///< left out of the body
+  void chooseStrategy();
+  bool outputsVaryWithReduction() const;
+  void matchSingleCombiner();
+  bool isContraction() const;
+
+  // The body.
+  LogicalResult loadBody();
+  OpSet skippedOps() const;
+  LogicalResult yieldResults();
+  LogicalResult yieldCombined();
+  int registerOf(Value v) {
+    return loader.bodyRegister(op, block, v, body, regs);
+  }
+
+  LogicalResult unsupportedOperand(Value v) {
+    return op->emitError("operand type is not supported: ") << v.getType();
+  }
+
+  FunctionLoader &loader;
+  linalg::LinalgOp op;
+  GenericInstr &instr;
+  BodyProgram &body;
+  mlir::Block &block;
+  linalg::YieldOp yield;
+  SmallVector<AffineMap> maps;
+  llvm::SmallDenseMap<Value, int> regs;
+  SmallVector<unsigned> tensorInputs; ///< operand numbers
+  /// Left out of the body, which then makes what it combines.
+  Operation *combiner = nullptr;
   Value combined;
-  unsigned numInputs = instr.inputs.size();
-  if (hasReduction) {
-    instr.strategy = GenericInstr::General;
-    BlockArgument out = block.getArguments().back();
-    Operation *last = yield.getOperand(0).getDefiningOp();
-    bool isSingle =
-        op.getNumDpsInits() == 1 && last && last->getBlock() == &block;
-    // The output's map must not hold a reduction loop (scans do).
-    for (const GenericOperand &operand : instr.outputs)
-      for (const MapResult &result : operand.map)
-        for (auto [l, coefficient] : result.terms)
-          isSingle &= !instr.isReduction[l];
-    std::optional<ReduceOp> floatCombiner;
-    std::optional<IntBinaryOp> intCombiner;
-    if (isSingle) {
-      floatCombiner = combinerOf(last);
-      // Narrow integers wrap at their width at each step; i1 arithmetic is
-      // rare.
-      Elem elem = *elemOf(out.getType());
-      intCombiner = intCombinerOf(last);
-      bool isBitwise = isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(last);
-      if (!isBitwise && !isWide(elem) && elem != Elem::I32)
-        intCombiner = std::nullopt;
-    }
-    if (isSingle && (floatCombiner || intCombiner) && out.hasOneUse() &&
-        last->getResult(0).hasOneUse() && numInputs > 0 &&
-        (last->getOperand(0) == out) != (last->getOperand(1) == out)) {
-      combined = last->getOperand(last->getOperand(0) == out ? 1 : 0);
-      combiner = last;
-      instr.strategy = GenericInstr::Reduction;
-      if (floatCombiner)
-        instr.combiner = *floatCombiner;
-      else
-        instr.intCombiner = *intCombiner;
-      // A contraction: one product of two inputs, summed.
-      auto product = throughExtensions(combined).getDefiningOp<arith::MulFOp>();
-      bool sameTypes =
-          product && product.getType() == last->getResult(0).getType();
-      if (floatCombiner == ReduceOp::Sum && sameTypes && numInputs == 2 &&
-          body.captured.empty() && body.constants.empty()) {
-        Value lhs = throughExtensions(product.getLhs());
-        Value rhs = throughExtensions(product.getRhs());
-        BlockArgument first = block.getArgument(tensorInputs[0]);
-        BlockArgument second = block.getArgument(tensorInputs[1]);
-        bool swapped = lhs == second && rhs == first;
-        bool permutations = true;
-        for (unsigned i : tensorInputs)
-          permutations &= maps[i].isProjectedPermutation();
-        permutations &= maps.back().isProjectedPermutation();
-        if (permutations && ((lhs == first && rhs == second) || swapped)) {
-          instr.strategy = GenericInstr::Contraction;
-          function.hasContraction = true;
-        }
-      }
-    }
-  }
+};
 
-  // The two outputs of an index reduction vary with no reduction loop.
-  bool isArg = hasReduction && numInputs > 0 &&
-               isArgReduction(block, op.getNumDpsInits(), instr.isArgMax);
-  for (const GenericOperand &operand : instr.outputs)
-    for (const MapResult &result : operand.map)
-      for (auto [l, coefficient] : result.terms)
-        isArg &= !instr.isReduction[l];
-  if (isArg)
-    instr.strategy = GenericInstr::ArgReduction;
-
-  // The body. A contraction keeps none.
-  if (instr.strategy != GenericInstr::Contraction) {
-    // Of an index reduction only what makes the candidates.
-    llvm::SmallPtrSet<Operation *, 8> skipped;
-    if (isArg) {
-      for (Operation &bodyOp : llvm::reverse(block.without_terminator())) {
-        bool isNeeded = false;
-        for (unsigned i = 0; i < 2; ++i)
-          isNeeded |= yield.getOperand(i)
-                          .getDefiningOp<arith::SelectOp>()
-                          .getTrueValue()
-                          .getDefiningOp() == &bodyOp;
-        for (Operation *user : bodyOp.getUsers())
-          isNeeded |= user != yield && !skipped.contains(user);
-        if (!isNeeded)
-          skipped.insert(&bodyOp);
-      }
-    } else if (combiner) {
-      skipped.insert(combiner);
-    }
-    if (failed(emitBody(op, block, body, regs, skipped, instr.hasIndex)))
+LogicalResult FunctionLoader::LinalgOpLoader::load() {
+  instr.name = op->getName().getStringRef().str();
+  instr.numLoops = static_cast<int>(op.getNumLoops());
+  for (utils::IteratorType type : op.getIteratorTypesArray())
+    instr.isReduction.push_back(type == utils::IteratorType::reduction);
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (failed(loadInput(*input)))
       return failure();
-    auto reg = [&](Value v) { return bodyRegister(op, block, v, body, regs); };
-    if (combiner) {
-      int r = reg(combined);
-      if (r < 0)
-        return failure();
-      body.yields.push_back(r);
-      // The index of a point is only known to the other strategies.
-      if (instr.hasIndex) {
-        instr.strategy = GenericInstr::General;
-        int result = emitBodyOp(combiner, body, reg);
-        if (result < 0)
-          return failure();
-        body.yields[0] = result;
-      }
-    } else {
-      for (Value v : yield.getOperands()) {
-        if (isArg)
-          v = v.getDefiningOp<arith::SelectOp>().getTrueValue();
-        int r = reg(v);
-        if (r < 0)
-          return failure();
-        body.yields.push_back(r);
-      }
-    }
-    if (body.regElem.size() > BodyFrame::kMaxRegs)
-      return op->emitError("body needs more than ")
-             << int(BodyFrame::kMaxRegs) << " values";
-  }
+  for (OpOperand &init : op.getDpsInitsMutable())
+    if (failed(loadOutput(init)))
+      return failure();
+  if (failed(findExtents()))
+    return failure();
+  chooseStrategy();
+  // A contraction keeps no body.
+  if (instr.strategy != GenericInstr::Contraction && failed(loadBody()))
+    return failure();
   body.finish();
   instr.isInPlaceSafe = instr.strategy == GenericInstr::Parallel &&
                         body.yields.size() == 1 && !body.ops.empty() &&
                         body.ops.back().dst == body.yields[0];
   return success();
+}
+
+/// Uniform inputs (scalars, splat constants) are no tensors.
+LogicalResult FunctionLoader::LinalgOpLoader::loadInput(OpOperand &input) {
+  Value value = input.get();
+  BlockArgument arg = block.getArgument(input.getOperandNumber());
+  std::optional<Elem> elem = elemOf(value.getType());
+  if (!elem || (isa<ShapedType>(value.getType()) &&
+                !isa<RankedTensorType>(value.getType())))
+    return unsupportedOperand(value);
+  if (!isa<RankedTensorType>(value.getType())) {
+    Attribute constant;
+    int reg = -1;
+    if (matchPattern(value, m_Constant(&constant)))
+      reg = loader.constantRegister(constant, value.getType(), body);
+    if (reg < 0) {
+      reg = body.addReg(*elem);
+      body.captured.push_back({reg, loader.scalarSlot(value)});
+    }
+    regs[arg] = reg;
+    return success();
+  }
+  GenericOperand operand;
+  operand.use = loader.use(value, op);
+  operand.elem = *elem;
+  if (failed(decodeMap(op, maps[input.getOperandNumber()], operand.map)))
+    return failure();
+  instr.inputs.push_back(std::move(operand));
+  tensorInputs.push_back(input.getOperandNumber());
+  int reg = body.addReg(*elem);
+  body.inputs.push_back(reg);
+  regs[arg] = reg;
+  return success();
+}
+
+LogicalResult FunctionLoader::LinalgOpLoader::loadOutput(OpOperand &init) {
+  Value value = init.get();
+  std::optional<Elem> elem = elemOf(value.getType());
+  if (!elem || !isa<RankedTensorType>(value.getType()))
+    return unsupportedOperand(value);
+  AffineMap map = maps[init.getOperandNumber()];
+  GenericOperand operand;
+  operand.use = loader.use(value, op);
+  operand.elem = *elem;
+  if (failed(decodeMap(op, map, operand.map)))
+    return failure();
+  BlockArgument arg = block.getArgument(init.getOperandNumber());
+  instr.readsOutput.push_back(!arg.use_empty());
+  instr.coversOutput.push_back(map.isProjectedPermutation());
+  instr.outputs.push_back(std::move(operand));
+  instr.results.push_back(loader.tensorSlot(op.getTiedOpResult(&init)));
+  int reg = body.addReg(*elem);
+  body.inputs.push_back(reg);
+  regs[arg] = reg;
+  return success();
+}
+
+/// Where extents come from: a pure loop dimension of some operand.
+LogicalResult FunctionLoader::LinalgOpLoader::findExtents() {
+  instr.extentSource.assign(instr.numLoops, {-1, -1});
+  for (size_t i = 0; i < instr.inputs.size(); ++i)
+    noteExtents(instr.inputs[i], static_cast<int>(i));
+  for (size_t i = 0; i < instr.outputs.size(); ++i)
+    noteExtents(instr.outputs[i], static_cast<int>(instr.inputs.size() + i));
+  for (int l = 0; l < instr.numLoops; ++l)
+    if (instr.extentSource[l].first < 0)
+      return op->emitError("the extent of loop ")
+             << l << " follows from no operand's dimension";
+  return success();
+}
+
+void FunctionLoader::LinalgOpLoader::noteExtents(const GenericOperand &operand,
+                                                 int number) {
+  for (size_t d = 0; d < operand.map.size(); ++d) {
+    const MapResult &result = operand.map[d];
+    if (result.constant == 0 && result.terms.size() == 1 &&
+        result.terms[0].second == 1 &&
+        instr.extentSource[result.terms[0].first].first < 0)
+      instr.extentSource[result.terms[0].first] = {number, int(d)};
+  }
+}
+
+void FunctionLoader::LinalgOpLoader::chooseStrategy() {
+  if (!llvm::is_contained(instr.isReduction, true))
+    return;
+  instr.strategy = GenericInstr::General;
+  // Scans have outputs that vary with a reduction loop.
+  if (outputsVaryWithReduction())
+    return;
+  matchSingleCombiner();
+  if (!instr.inputs.empty() &&
+      isArgReduction(block, op.getNumDpsInits(), instr.isArgMax))
+    instr.strategy = GenericInstr::ArgReduction;
+}
+
+bool FunctionLoader::LinalgOpLoader::outputsVaryWithReduction() const {
+  for (const GenericOperand &operand : instr.outputs)
+    for (const MapResult &result : operand.map)
+      for (auto [l, coefficient] : result.terms)
+        if (instr.isReduction[l])
+          return true;
+  return false;
+}
+
+/// One output that one operation at the end of the body combines with what the
+/// rest of the body makes.
+void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
+  BlockArgument out = block.getArguments().back();
+  Operation *last = yield.getOperand(0).getDefiningOp();
+  if (op.getNumDpsInits() != 1 || !last || last->getBlock() != &block)
+    return;
+  std::optional<ReduceOp> floatCombiner = combinerOf(last);
+  // Narrow integers wrap at their width at each step; i1 arithmetic is rare.
+  std::optional<IntBinaryOp> intCombiner = intCombinerOf(last);
+  Elem elem = *elemOf(out.getType());
+  bool isBitwise = isa<arith::AndIOp, arith::OrIOp, arith::XOrIOp>(last);
+  if (!isBitwise && !isWide(elem) && elem != Elem::I32)
+    intCombiner = std::nullopt;
+  if ((!floatCombiner && !intCombiner) || !out.hasOneUse() ||
+      !last->getResult(0).hasOneUse() || instr.inputs.empty() ||
+      (last->getOperand(0) == out) == (last->getOperand(1) == out))
+    return;
+  combined = last->getOperand(last->getOperand(0) == out ? 1 : 0);
+  combiner = last;
+  instr.strategy = GenericInstr::Reduction;
+  if (floatCombiner)
+    instr.combiner = *floatCombiner;
+  else
+    instr.intCombiner = *intCombiner;
+  if (floatCombiner == ReduceOp::Sum && isContraction()) {
+    instr.strategy = GenericInstr::Contraction;
+    loader.function.hasContraction = true;
+  }
+}
+
+/// Whether what is summed is one product of two inputs.
+bool FunctionLoader::LinalgOpLoader::isContraction() const {
+  auto product = throughExtensions(combined).getDefiningOp<arith::MulFOp>();
+  if (!product || product.getType() != combiner->getResult(0).getType() ||
+      instr.inputs.size() != 2 || !body.captured.empty() ||
+      !body.constants.empty())
+    return false;
+  for (unsigned i : tensorInputs)
+    if (!maps[i].isProjectedPermutation())
+      return false;
+  if (!maps.back().isProjectedPermutation())
+    return false;
+  Value lhs = throughExtensions(product.getLhs());
+  Value rhs = throughExtensions(product.getRhs());
+  BlockArgument first = block.getArgument(tensorInputs[0]);
+  BlockArgument second = block.getArgument(tensorInputs[1]);
+  return (lhs == first && rhs == second) || (lhs == second && rhs == first);
+}
+
+LogicalResult FunctionLoader::LinalgOpLoader::loadBody() {
+  if (failed(
+          loader.emitBody(op, block, body, regs, skippedOps(), instr.hasIndex)))
+    return failure();
+  if (failed(combiner ? yieldCombined() : yieldResults()))
+    return failure();
+  if (body.regElem.size() > BodyFrame::kMaxRegs)
+    return op->emitError("body needs more than ")
+           << int(BodyFrame::kMaxRegs) << " values";
+  return success();
+}
+
+/// What the strategy does in place of the body. Of an index reduction only
+/// what makes the candidates stays.
+FunctionLoader::OpSet FunctionLoader::LinalgOpLoader::skippedOps() const {
+  OpSet skipped;
+  if (instr.strategy != GenericInstr::ArgReduction) {
+    if (combiner)
+      skipped.insert(combiner);
+    return skipped;
+  }
+  for (Operation &bodyOp : llvm::reverse(block.without_terminator())) {
+    bool isNeeded = false;
+    for (Value v : yield->getOperands())
+      isNeeded |=
+          v.getDefiningOp<arith::SelectOp>().getTrueValue().getDefiningOp() ==
+          &bodyOp;
+    for (Operation *user : bodyOp.getUsers())
+      isNeeded |= user != yield && !skipped.contains(user);
+    if (!isNeeded)
+      skipped.insert(&bodyOp);
+  }
+  return skipped;
+}
+
+LogicalResult FunctionLoader::LinalgOpLoader::yieldResults() {
+  for (Value v : yield->getOperands()) {
+    if (instr.strategy == GenericInstr::ArgReduction)
+      v = v.getDefiningOp<arith::SelectOp>().getTrueValue();
+    int r = registerOf(v);
+    if (r < 0)
+      return failure();
+    body.yields.push_back(r);
+  }
+  return success();
+}
+
+LogicalResult FunctionLoader::LinalgOpLoader::yieldCombined() {
+  int r = registerOf(combined);
+  if (r < 0)
+    return failure();
+  body.yields.push_back(r);
+  if (!instr.hasIndex)
+    return success();
+  // The index of a point is only known to the other strategies.
+  instr.strategy = GenericInstr::General;
+  int result =
+      loader.emitBodyOp(combiner, body, [&](Value v) { return registerOf(v); });
+  if (result < 0)
+    return failure();
+  body.yields[0] = result;
+  return success();
+}
+
+LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
+  if (op.getNumDpsInits() != op->getNumResults())
+    return op->emitError("linalg on buffers is not supported");
+  if (op.getNumLoops() > GenericInstr::kMaxLoops)
+    return op->emitError("more than ")
+           << int(GenericInstr::kMaxLoops) << " loops";
+  if (op->getNumOperands() > GenericInstr::kMaxOperands)
+    return op->emitError("more than ")
+           << int(GenericInstr::kMaxOperands) << " operands";
+  return LinalgOpLoader(*this, op, add<GenericInstr>(op)).load();
 }

@@ -114,7 +114,7 @@ static bool canDefer(ktdp::LoadOp load) {
   return true;
 }
 
-static bool hasPositiveDivisors(AffineExpr expr) {
+bool spyre::runtime::hasPositiveDivisors(AffineExpr expr) {
   bool result = true;
   expr.walk([&](AffineExpr part) {
     auto binary = dyn_cast<AffineBinaryOpExpr>(part);
@@ -192,8 +192,7 @@ std::unique_ptr<PointSet> FunctionLoader::makePointSet(Operation *op,
   return result;
 }
 
-/// Whether only some coordinates of the view's box are legal.
-static bool isIrregular(Value memref) {
+bool spyre::runtime::isIrregularView(Value memref) {
   auto view = memref.getDefiningOp<ktdp::ConstructMemoryViewOp>();
   if (!view)
     return false;
@@ -202,8 +201,7 @@ static bool isIrregular(Value memref) {
          !ktdp::matchBoxSet(set);
 }
 
-/// Whether the runtime knows the view as one piece of memory.
-static bool isPlainView(Value memref) {
+bool spyre::runtime::isPlainView(Value memref) {
   Operation *op = memref.getDefiningOp();
   return isa_and_nonnull<ktdp::ConstructMemoryViewOp, memref::SubViewOp>(op);
 }
@@ -320,7 +318,7 @@ LogicalResult FunctionLoader::loadDistributedView(Operation *op) {
 
 LogicalResult FunctionLoader::loadSubView(Operation *op) {
   auto subView = cast<memref::SubViewOp>(op);
-  if (!isPlainView(subView.getSource()) || isIrregular(subView.getSource()))
+  if (!isPlainView(subView.getSource()) || isIrregularView(subView.getSource()))
     return op->emitError("source must be a view of one piece of memory whose "
                          "coordinate_set is a box");
   auto &instr = add<SubViewInstr>(op);
@@ -381,174 +379,5 @@ LogicalResult FunctionLoader::loadStore(Operation *op) {
   instr.tile = tileSlot(store.getTile());
   instr.elem = *elemOf(base);
   function.accessesMemory = true;
-  return success();
-}
-
-LogicalResult FunctionLoader::loadAccessTile(Operation *op) {
-  auto &instr = add<AccessTileInstr>(op);
-  AccessPlan &p = instr.plan;
-  accessTiles[op->getResult(0)] = &instr;
-  instr.dst = tileSlot(op->getResult(0));
-  auto tileType = cast<ShapedType>(op->getResult(0).getType());
-  p.rank = static_cast<int>(tileType.getRank());
-  for (int64_t size : tileType.getShape())
-    p.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
-
-  auto direct = dyn_cast<ktdp::ConstructAccessTileOp>(op);
-  auto indirect = dyn_cast<ktdp::ConstructIndirectAccessTileOp>(op);
-  Value base = direct ? direct.getBase() : indirect.getBase();
-  auto distributed =
-      base.getDefiningOp<ktdp::ConstructDistributedMemoryViewOp>();
-  if (!isa<MemRefType>(base.getType()) || (!isPlainView(base) && !distributed))
-    return op->emitError("base must be a result of construct_memory_view, "
-                         "construct_distributed_memory_view or "
-                         "memref.subview, found ")
-           << base.getType();
-  if (distributed) {
-    p.isEnumerated = static_cast<bool>(indirect);
-    for (Value partition : distributed.getPartitions()) {
-      p.partitionSlots.push_back(viewSlot(partition));
-      p.isEnumerated |= isIrregular(partition);
-    }
-  } else {
-    p.viewSlot = viewSlot(base);
-    p.isEnumerated = isIrregular(base);
-  }
-  if (indirect)
-    for (Value index : indirect.getIndexMemrefs())
-      p.isEnumerated |= isIrregular(index);
-  int64_t baseRank = cast<MemRefType>(base.getType()).getRank();
-
-  // Captured values, then symbols.
-  ValueRange captured = direct ? ValueRange(direct.getIndices())
-                               : ValueRange(indirect.getCaptured());
-  ValueRange symbolOperands = direct ? ValueRange(direct.getSymbolOperands())
-                                     : ValueRange(indirect.getSymbolOperands());
-  SmallVector<std::pair<char, int>> capturedLeaves, symbolLeaves;
-  for (Value v : captured) {
-    capturedLeaves.push_back({'c', static_cast<int>(p.capturedSlots.size())});
-    p.capturedSlots.push_back(scalarSlot(v));
-  }
-  for (Value v : symbolOperands) {
-    symbolLeaves.push_back({'c', static_cast<int>(p.capturedSlots.size())});
-    p.capturedSlots.push_back(scalarSlot(v));
-  }
-
-  IntegerSet set =
-      direct ? direct.getAccessTileSet() : indirect.getVariablesSpaceSet();
-  AffineMap order =
-      direct ? direct.getAccessTileOrder() : indirect.getVariablesSpaceOrder();
-  std::optional<ktdp::BoxBounds> box = ktdp::matchBoxSet(set);
-  bool isRegular = box && order.isPermutation();
-  SmallVector<std::pair<char, int>> variables(set.getNumDims());
-  if (!isRegular) {
-    // The tile's elements are the points in their order; variable d is
-    // dimension d of the set.
-    p.isEnumerated = true;
-    p.pointSet = makePointSet(op, set);
-    if (!p.pointSet)
-      return failure();
-    for (AffineExpr expr : order.getResults()) {
-      if (!hasPositiveDivisors(expr))
-        return op->emitError("order divides by a value that is not a positive "
-                             "constant: ")
-               << AffineMapAttr::get(order);
-      p.pointOrder.roots.push_back(
-          addAffineNodes(expr, order.getNumDims(), p.pointOrder.nodes));
-    }
-    for (auto [kind, index] : symbolLeaves)
-      p.pointSymbols.push_back(index);
-    for (int d = 0; d < p.rank; ++d)
-      variables[d] = {'v', d};
-  }
-
-  // Points come in the lexicographic order of order(point): tile dimension t
-  // is set dimension order[t].
-  for (int t = 0; isRegular && t < p.rank; ++t) {
-    unsigned setDim = order.getDimPosition(t);
-    variables[setDim] = {'v', t};
-    int lower = addForm(op, p, box->lower[setDim], {}, symbolLeaves);
-    int upper = addForm(op, p, box->upper[setDim], {}, symbolLeaves);
-    if (lower < 0 || upper < 0)
-      return failure();
-    p.lowerForms.push_back(lower);
-    p.upperForms.push_back(upper);
-    int64_t lowest, highest;
-    if (auto c = dyn_cast<AffineConstantExpr>(box->lower[setDim])) {
-      lowest = c.getValue();
-      if (auto d = dyn_cast<AffineConstantExpr>(box->upper[setDim])) {
-        highest = d.getValue();
-        int64_t size = std::max<int64_t>(highest - lowest + 1, 0);
-        if (p.staticSizes[t] >= 0 && p.staticSizes[t] != size)
-          return op->emitError("dimension ")
-                 << t << " of the tile has " << p.staticSizes[t]
-                 << " points, its set " << size;
-      }
-    }
-  }
-
-  if (direct) {
-    AffineMap map = direct.getBaseMap();
-    if (map.getNumResults() != baseRank)
-      return op->emitError("subscripts have ")
-             << map.getNumResults() << " dimensions, the base " << baseRank;
-    // Symbols of the base map follow its dims among the operands.
-    SmallVector<std::pair<char, int>> mapSymbols(
-        capturedLeaves.begin() +
-            std::min<size_t>(map.getNumDims(), capturedLeaves.size()),
-        capturedLeaves.end());
-    for (unsigned d = 0; d < map.getNumResults(); ++d) {
-      LinearForm form;
-      if (failed(addTerms(op, p, map.getResult(d), 1, capturedLeaves,
-                          mapSymbols, form)))
-        return failure();
-      form.vars.push_back({variables[d].second, 1});
-      AccessPlan::BaseDim dim;
-      dim.form = p.addForm(std::move(form));
-      p.dims.push_back(std::move(dim));
-    }
-  } else {
-    if (static_cast<int64_t>(indirect.getPerDimSubscriptKinds().size()) !=
-        baseRank)
-      return op->emitError("found ")
-             << indirect.getPerDimSubscriptKinds().size()
-             << " subscripts, the base has " << baseRank << " dimensions";
-    SmallVector<std::pair<char, int>> mapDims = capturedLeaves;
-    mapDims.append(variables.begin(), variables.end());
-    for (int64_t d = 0; d < baseRank; ++d) {
-      AffineMap map = indirect.getSubscriptMap(d);
-      AccessPlan::BaseDim dim;
-      if (!indirect.isIndirect(d)) {
-        dim.form = addForm(op, p, map.getResult(0), mapDims, {});
-        if (dim.form < 0)
-          return failure();
-        p.dims.push_back(std::move(dim));
-        continue;
-      }
-      dim.isIndirect = true;
-      Value index = indirect.getIndexMemRef(d);
-      auto indexType = dyn_cast<MemRefType>(index.getType());
-      if (!indexType || !isPlainView(index))
-        return op->emitError("index memref must be a result of "
-                             "construct_memory_view or memref.subview");
-      if (!indexType.getElementType().isIntOrIndex() ||
-          indexType.getElementType().isInteger(1))
-        return op->emitError("index memref must hold integers, found ")
-               << indexType;
-      dim.indexView = static_cast<int>(p.indexViewSlots.size());
-      p.indexViewSlots.push_back(viewSlot(index));
-      for (AffineExpr expr : map.getResults()) {
-        int form = addForm(op, p, expr, mapDims, {});
-        if (form < 0)
-          return failure();
-        dim.indexForms.push_back(form);
-      }
-      p.dims.push_back(std::move(dim));
-    }
-  }
-  p.finish();
-  if (p.groups.size() > kMaxRank)
-    return op->emitError("more than ")
-           << kMaxRank << " independent index groups";
   return success();
 }

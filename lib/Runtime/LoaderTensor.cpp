@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace spyre::runtime;
@@ -37,149 +38,193 @@ std::vector<SizeSource> FunctionLoader::loadShape(Value shape, Operation *op) {
   return sizes;
 }
 
-LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
-  auto sizesOf = [&](ShapedType type, ValueRange dynamic) {
-    std::vector<SizeSource> sizes;
-    auto next = dynamic.begin();
-    for (int64_t size : type.getShape()) {
-      SizeSource source;
-      if (ShapedType::isDynamic(size))
-        source.slot = scalarSlot(*next++);
-      else
-        source.constant = size;
-      sizes.push_back(source);
-    }
-    return sizes;
-  };
-  if (auto empty = dyn_cast<tensor::EmptyOp>(op)) {
-    auto &instr = add<EmptyInstr>(op);
-    instr.dst = tensorSlot(empty);
+static std::vector<int64_t> staticSizesOf(RankedTensorType type) {
+  std::vector<int64_t> sizes;
+  for (int64_t size : type.getShape())
+    sizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+  return sizes;
+}
+
+/// Decodes one operation of the tensor dialect, by its kind.
+class FunctionLoader::TensorOpLoader {
+public:
+  TensorOpLoader(FunctionLoader &loader, Operation *op)
+      : loader(loader), op(op) {}
+
+  LogicalResult load(tensor::EmptyOp empty) {
+    auto &instr = loader.add<EmptyInstr>(op);
+    instr.dst = loader.tensorSlot(empty);
     instr.sizes = sizesOf(empty.getType(), empty.getDynamicSizes());
     return success();
   }
-  if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
-    auto &instr = add<SplatInstr>(op);
-    instr.dst = tensorSlot(splat);
+
+  LogicalResult load(tensor::SplatOp splat) {
+    auto &instr = loader.add<SplatInstr>(op);
+    instr.dst = loader.tensorSlot(splat);
     instr.elem = *elemOf(splat.getType());
     instr.sizes =
         sizesOf(cast<ShapedType>(splat.getType()), splat.getDynamicSizes());
-    instr.values.push_back(scalarSlot(splat.getInput()));
+    instr.values.push_back(loader.scalarSlot(splat.getInput()));
     return success();
   }
-  if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
-    auto &instr = add<SplatInstr>(op);
-    instr.dst = tensorSlot(elements);
+
+  LogicalResult load(tensor::FromElementsOp elements) {
+    auto &instr = loader.add<SplatInstr>(op);
+    instr.dst = loader.tensorSlot(elements);
     instr.elem = *elemOf(elements.getType());
     instr.sizes = sizesOf(cast<ShapedType>(elements.getType()), {});
     for (Value v : elements.getElements())
-      instr.values.push_back(scalarSlot(v));
+      instr.values.push_back(loader.scalarSlot(v));
     return success();
   }
-  if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-    auto &instr = add<ExtractInstr>(op);
-    instr.dst = scalarSlot(extract.getResult());
-    instr.source = tensorSlot(extract.getTensor());
+
+  LogicalResult load(tensor::ExtractOp extract) {
+    auto &instr = loader.add<ExtractInstr>(op);
+    instr.dst = loader.scalarSlot(extract.getResult());
+    instr.source = loader.tensorSlot(extract.getTensor());
     instr.elem = *elemOf(extract.getResult().getType());
     for (Value v : extract.getIndices())
-      instr.indices.push_back(scalarSlot(v));
+      instr.indices.push_back(loader.scalarSlot(v));
     return success();
   }
-  if (auto insert = dyn_cast<tensor::InsertOp>(op)) {
-    auto &instr = add<InsertInstr>(op);
-    instr.dst = tensorSlot(insert.getResult());
-    instr.dest = use(insert.getDest(), op);
+
+  LogicalResult load(tensor::InsertOp insert) {
+    auto &instr = loader.add<InsertInstr>(op);
+    instr.dst = loader.tensorSlot(insert.getResult());
+    instr.dest = loader.use(insert.getDest(), op);
     instr.elem = *elemOf(insert.getResult().getType());
-    instr.value = scalarSlot(insert.getScalar());
+    instr.value = loader.scalarSlot(insert.getScalar());
     for (Value v : insert.getIndices())
-      instr.indices.push_back(scalarSlot(v));
+      instr.indices.push_back(loader.scalarSlot(v));
     return success();
   }
-  if (auto dim = dyn_cast<tensor::DimOp>(op)) {
-    auto &instr = add<DimInstr>(op);
-    instr.dst = scalarSlot(dim.getResult());
-    instr.source = tensorSlot(dim.getSource());
-    instr.index = scalarSlot(dim.getIndex());
+
+  LogicalResult load(tensor::DimOp dim) {
+    auto &instr = loader.add<DimInstr>(op);
+    instr.dst = loader.scalarSlot(dim.getResult());
+    instr.source = loader.tensorSlot(dim.getSource());
+    instr.index = loader.scalarSlot(dim.getIndex());
     return success();
   }
-  auto slice = [&](auto sliceOp, SliceInstr &instr) {
-    for (OpFoldResult v : sliceOp.getMixedOffsets())
-      instr.offsets.push_back(sizeOf(v));
-    for (OpFoldResult v : sliceOp.getMixedSizes())
-      instr.sizes.push_back(sizeOf(v));
-    for (OpFoldResult v : sliceOp.getMixedStrides())
-      instr.strides.push_back(sizeOf(v));
-    instr.dst = tensorSlot(op->getResult(0));
-    instr.elem = *elemOf(op->getResult(0).getType());
-    instr.source = use(sliceOp.getSource(), op);
-  };
-  if (auto extract = dyn_cast<tensor::ExtractSliceOp>(op)) {
-    auto &instr = add<SliceInstr>(op);
-    slice(extract, instr);
+
+  LogicalResult load(tensor::ExtractSliceOp extract) {
+    SliceInstr &instr = addSlice(extract);
     llvm::SmallBitVector dropped = extract.getDroppedDims();
     for (unsigned d = 0; d < dropped.size(); ++d)
       instr.dropped.push_back(dropped.test(d));
     return success();
   }
-  if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
-    auto &instr = add<SliceInstr>(op);
-    slice(insert, instr);
+
+  LogicalResult load(tensor::InsertSliceOp insert) {
+    SliceInstr &instr = addSlice(insert);
     instr.isInsert = true;
-    instr.dest = use(insert.getDest(), op);
+    instr.dest = loader.use(insert.getDest(), op);
     return success();
   }
-  auto reshape = [&](Value source) -> ReshapeInstr & {
-    auto &instr = add<ReshapeInstr>(op);
-    instr.dst = tensorSlot(op->getResult(0));
-    instr.source = use(source, op);
-    instr.elem = *elemOf(op->getResult(0).getType());
-    return instr;
-  };
-  if (auto collapse = dyn_cast<tensor::CollapseShapeOp>(op)) {
-    auto &instr = reshape(collapse.getSrc());
+
+  LogicalResult load(tensor::CollapseShapeOp collapse) {
+    ReshapeInstr &instr = addReshape(collapse.getSrc());
     instr.isCollapse = true;
     for (const ReassociationIndices &group : collapse.getReassociationIndices())
       instr.groups.emplace_back(group.begin(), group.end());
     return success();
   }
-  if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
-    auto &instr = reshape(expand.getSrc());
+
+  LogicalResult load(tensor::ExpandShapeOp expand) {
+    ReshapeInstr &instr = addReshape(expand.getSrc());
     for (OpFoldResult size : expand.getMixedOutputShape())
-      instr.sizes.push_back(sizeOf(size));
+      instr.sizes.push_back(loader.sizeOf(size));
     return success();
   }
-  if (auto reshapeOp = dyn_cast<tensor::ReshapeOp>(op)) {
-    auto type = dyn_cast<RankedTensorType>(reshapeOp.getResult().getType());
-    if (!type || !isa<RankedTensorType>(reshapeOp.getSource().getType()))
+
+  LogicalResult load(tensor::ReshapeOp reshape) {
+    auto type = dyn_cast<RankedTensorType>(reshape.getResult().getType());
+    if (!type || !isa<RankedTensorType>(reshape.getSource().getType()))
       return op->emitError("reshape of unranked tensors is not supported");
     if (type.hasStaticShape()) {
-      reshape(reshapeOp.getSource()).sizes = sizesOf(type, {});
+      addReshape(reshape.getSource()).sizes = sizesOf(type, {});
       return success();
     }
-    std::vector<SizeSource> sizes = loadShape(reshapeOp.getShape(), op);
-    ReshapeInstr &instr = reshape(reshapeOp.getSource());
+    std::vector<SizeSource> sizes = loader.loadShape(reshape.getShape(), op);
+    ReshapeInstr &instr = addReshape(reshape.getSource());
     instr.sizes = std::move(sizes);
-    for (int64_t size : type.getShape())
-      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    instr.staticSizes = staticSizesOf(type);
     return success();
   }
-  if (auto generate = dyn_cast<tensor::GenerateOp>(op))
-    return loadGenerate(
-        op, sizesOf(generate.getType(), generate.getDynamicExtents()), -1,
-        tensorSlot(generate));
-  if (isa<tensor::PadOp>(op))
-    return loadPad(op);
-  if (auto cast_ = dyn_cast<tensor::CastOp>(op)) {
-    auto type = dyn_cast<RankedTensorType>(cast_.getType());
-    if (!type || !isa<RankedTensorType>(cast_.getSource().getType()))
+
+  LogicalResult load(tensor::CastOp castOp) {
+    auto type = dyn_cast<RankedTensorType>(castOp.getType());
+    if (!type || !isa<RankedTensorType>(castOp.getSource().getType()))
       return op->emitError("cast of unranked tensors is not supported");
-    auto &instr = reshape(cast_.getSource());
+    ReshapeInstr &instr = addReshape(castOp.getSource());
     instr.keepShape = true;
-    for (int64_t size : type.getShape())
-      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    instr.staticSizes = staticSizesOf(type);
     return success();
   }
-  return op->emitError("operation '")
-         << op->getName() << "' is not supported by the runtime";
+
+  LogicalResult load(tensor::GenerateOp generate) {
+    return loader.loadGenerate(
+        op, sizesOf(generate.getType(), generate.getDynamicExtents()), -1,
+        loader.tensorSlot(generate));
+  }
+
+  LogicalResult load(tensor::PadOp) { return loader.loadPad(op); }
+
+private:
+  std::vector<SizeSource> sizesOf(ShapedType type, ValueRange dynamic) {
+    std::vector<SizeSource> sizes;
+    auto next = dynamic.begin();
+    for (int64_t size : type.getShape()) {
+      SizeSource source;
+      if (ShapedType::isDynamic(size))
+        source.slot = loader.scalarSlot(*next++);
+      else
+        source.constant = size;
+      sizes.push_back(source);
+    }
+    return sizes;
+  }
+
+  template <typename SliceOp>
+  SliceInstr &addSlice(SliceOp slice) {
+    auto &instr = loader.add<SliceInstr>(op);
+    for (OpFoldResult v : slice.getMixedOffsets())
+      instr.offsets.push_back(loader.sizeOf(v));
+    for (OpFoldResult v : slice.getMixedSizes())
+      instr.sizes.push_back(loader.sizeOf(v));
+    for (OpFoldResult v : slice.getMixedStrides())
+      instr.strides.push_back(loader.sizeOf(v));
+    instr.dst = loader.tensorSlot(op->getResult(0));
+    instr.elem = *elemOf(op->getResult(0).getType());
+    instr.source = loader.use(slice.getSource(), op);
+    return instr;
+  }
+
+  ReshapeInstr &addReshape(Value source) {
+    auto &instr = loader.add<ReshapeInstr>(op);
+    instr.dst = loader.tensorSlot(op->getResult(0));
+    instr.source = loader.use(source, op);
+    instr.elem = *elemOf(op->getResult(0).getType());
+    return instr;
+  }
+
+  FunctionLoader &loader;
+  Operation *op;
+};
+
+LogicalResult FunctionLoader::loadTensorOp(Operation *op) {
+  TensorOpLoader opLoader(*this, op);
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<tensor::EmptyOp, tensor::SplatOp, tensor::FromElementsOp,
+            tensor::ExtractOp, tensor::InsertOp, tensor::DimOp,
+            tensor::ExtractSliceOp, tensor::InsertSliceOp,
+            tensor::CollapseShapeOp, tensor::ExpandShapeOp, tensor::ReshapeOp,
+            tensor::CastOp, tensor::GenerateOp, tensor::PadOp>(
+          [&](auto known) { return opLoader.load(known); })
+      .Default([](Operation *unknown) {
+        return unknown->emitError("operation '")
+               << unknown->getName() << "' is not supported by the runtime";
+      });
 }
 
 LogicalResult FunctionLoader::loadPad(Operation *op) {
@@ -193,8 +238,7 @@ LogicalResult FunctionLoader::loadPad(Operation *op) {
       instr.low.push_back(sizeOf(v));
     for (OpFoldResult v : pad.getMixedHighPad())
       instr.high.push_back(sizeOf(v));
-    for (int64_t size : pad.getType().getShape())
-      instr.staticSizes.push_back(ShapedType::isDynamic(size) ? -1 : size);
+    instr.staticSizes = staticSizesOf(pad.getType());
   };
   auto &empty = add<PadInstr>(op);
   fill(empty);
