@@ -189,26 +189,17 @@ void TimingRun::findCriticalPath(const std::vector<CoreTrace> &traces,
   kernel.guessedShare = sum > 0 ? guessed / sum : 0;
 }
 
-void TimingRun::addReport(const Function &callee, int location,
-                          std::vector<CoreTrace> &traces,
-                          const KernelTimes &times) {
-  const DeviceSpec &spec = timing.spec;
-  KernelReport kernel;
-  kernel.name = callee.name;
-  kernel.location = plan.locations[location];
-  kernel.numCores = callee.numCores();
-  kernel.startSeconds = now;
-  kernel.predictedSeconds = times.seconds;
-
+/// Adds up the cores; returns what the cost model asks for.
+static OpWork sumWork(const std::vector<CoreTrace> &traces,
+                      KernelReport &kernel) {
   OpWork work;
   work.numCores = kernel.numCores;
-  uint64_t written = 0;
   double distinctRead = 0;
   std::unordered_set<uint64_t> seen;
   for (const CoreTrace &trace : traces) {
     const WorkTotals &t = trace.totals;
     kernel.deviceBytesDemanded += t.deviceBytesRead;
-    written += t.deviceBytesWritten;
+    kernel.deviceBytesWritten += t.deviceBytesWritten;
     kernel.lxBytesRead += t.lxBytesRead;
     kernel.lxBytesWritten += t.lxBytesWritten;
     kernel.ringBytes += t.ringBytes;
@@ -227,7 +218,17 @@ void TimingRun::addReport(const Function &callee, int location,
           (step.key == 0 || seen.insert(step.key).second))
         distinctRead += double(step.bytes);
   }
-  kernel.deviceBytesWritten = written;
+  double sharing =
+      distinctRead > 0 ? double(kernel.deviceBytesDemanded) / distinctRead : 1;
+  work.deviceAccesses.push_back({distinctRead, sharing, false});
+  work.deviceAccesses.push_back({double(kernel.deviceBytesWritten), 1, true});
+  // Around the ring, half way on average.
+  work.ringByteHops = double(kernel.ringBytes) * double(kernel.numCores) / 2;
+  return work;
+}
+
+void TimingRun::addTraffic(const std::vector<CoreTrace> &traces,
+                           const KernelTimes &times, KernelReport &kernel) {
   for (const TransferTime &transfer : times.transfers) {
     const Step &step = traces[transfer.core].steps[transfer.step];
     TensorTraffic &tensor =
@@ -239,17 +240,10 @@ void TimingRun::addReport(const Function &callee, int location,
       tensor.bytesWritten += transfer.bytes;
     }
   }
-  double sharing =
-      distinctRead > 0 ? double(kernel.deviceBytesDemanded) / distinctRead : 1;
-  work.deviceAccesses.push_back({distinctRead, sharing, false});
-  work.deviceAccesses.push_back({double(written), 1, true});
-  // Around the ring, half way on average.
-  work.ringByteHops = double(kernel.ringBytes) * double(kernel.numCores) / 2;
-  kernel.costModelSeconds = estimateOp(work, spec).seconds;
+}
 
-  findCriticalPath(traces, times, kernel);
-
-  // Utilisation.
+void TimingRun::addUtilisation(const std::vector<CoreTrace> &traces,
+                               const KernelTimes &times, KernelReport &kernel) {
   double busy[kNumTimedUnits] = {};
   for (size_t c = 0; c < traces.size(); ++c)
     for (size_t s = 0; s < traces[c].steps.size(); ++s) {
@@ -258,6 +252,7 @@ void TimingRun::addReport(const Function &callee, int location,
       if (unit != Unit::None)
         busy[int(unit)] += (t.end - t.start) / double(kernel.numCores);
     }
+  // Of the ring, the busiest link.
   std::map<std::pair<int, int>, double> links;
   double &ring = busy[int(TimedUnit::Ring)];
   ring = 0;
@@ -267,21 +262,24 @@ void TimingRun::addReport(const Function &callee, int location,
     ring = std::max(ring, sum);
   }
   busy[int(TimedUnit::DeviceMemory)] =
-      double(kernel.deviceBytesRead + written) /
-      spec.effectiveMemoryBytesPerSecond;
+      double(kernel.deviceBytesRead + kernel.deviceBytesWritten) /
+      timing.spec.effectiveMemoryBytesPerSecond;
   for (int u = 0; u < kNumTimedUnits; ++u) {
     busySeconds[u] += busy[u];
     if (times.seconds > 0)
       kernel.utilisation[u] = std::min(1.0, busy[u] / times.seconds);
   }
+}
 
-  // Roofline of the unit that does most of the work.
+/// The roofline of the unit that does most of the work.
+static void setRoofline(const DeviceSpec &spec, KernelReport &kernel) {
   double flops = double(kernel.flops());
   double peak = (2 * kernel.ptMacs >= kernel.sfuElementOps
                      ? 2 * spec.ptMacsPerSecondPerCore
                      : spec.sfuElementsPerSecondPerCore()) *
                 double(kernel.numCores);
-  double deviceBytes = double(kernel.deviceBytesRead + written);
+  double deviceBytes =
+      double(kernel.deviceBytesRead + kernel.deviceBytesWritten);
   double memoryBound =
       deviceBytes > 0 ? flops / deviceBytes * spec.effectiveMemoryBytesPerSecond
                       : std::numeric_limits<double>::infinity();
@@ -290,7 +288,25 @@ void TimingRun::addReport(const Function &callee, int location,
                                    : std::numeric_limits<double>::infinity();
   kernel.isMemoryBound = memoryBound < peak;
   kernel.attainableFlopsPerSecond = std::min(peak, memoryBound);
-  kernel.flopsPerSecond = times.seconds > 0 ? flops / times.seconds : 0;
+  kernel.flopsPerSecond =
+      kernel.predictedSeconds > 0 ? flops / kernel.predictedSeconds : 0;
+}
+
+void TimingRun::addReport(const Function &callee, int location,
+                          std::vector<CoreTrace> &traces,
+                          const KernelTimes &times) {
+  KernelReport kernel;
+  kernel.name = callee.name;
+  kernel.location = plan.locations[location];
+  kernel.numCores = callee.numCores();
+  kernel.startSeconds = now;
+  kernel.predictedSeconds = times.seconds;
+  OpWork work = sumWork(traces, kernel);
+  kernel.costModelSeconds = estimateOp(work, timing.spec).seconds;
+  addTraffic(traces, times, kernel);
+  findCriticalPath(traces, times, kernel);
+  addUtilisation(traces, times, kernel);
+  setRoofline(timing.spec, kernel);
 
   bottlenecks[kernel.bottleneck] += kernel.predictedSeconds;
   guessedSeconds += kernel.guessedShare * kernel.predictedSeconds;

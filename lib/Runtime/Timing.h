@@ -50,6 +50,12 @@ private:
   void runKernel(const Function &callee, const Scalar *args, int location);
   void addReport(const Function &callee, int location,
                  std::vector<CoreTrace> &traces, const KernelTimes &times);
+  /// Bytes that moved, per kernel and argument.
+  void addTraffic(const std::vector<CoreTrace> &traces,
+                  const KernelTimes &times, KernelReport &kernel);
+  /// How busy each unit was, of the kernel and of the run.
+  void addUtilisation(const std::vector<CoreTrace> &traces,
+                      const KernelTimes &times, KernelReport &kernel);
   void addEvents(const Function &callee, int location,
                  const std::vector<CoreTrace> &traces,
                  const KernelTimes &times);
