@@ -6,10 +6,17 @@
 
 #include "Plan.h"
 
+#include <chrono>
 #include <memory>
 #include <vector>
 
 namespace spyre::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+inline double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// Workers' buffers and slots of one run of a program; kept between runs.
 struct RunState {
