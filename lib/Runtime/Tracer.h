@@ -123,6 +123,10 @@ private:
   std::unordered_map<const Instr *, std::pair<int, int>> history;
 };
 
+/// Forgets the data of a slot that takes a new value, which `step` makes (-1:
+/// none); the shape stays.
+void beginTensor(Core &core, int slot, int step);
+
 } // namespace spyre::runtime
 
 #endif // SPYRE_LIB_RUNTIME_TRACER_H
