@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 
+#include <numeric>
 #include <random>
 
 using namespace spyre::runtime;
@@ -78,167 +79,240 @@ LinearForm randomForm(Random &random, AccessPlan &plan, int rank, int depth) {
   return form;
 }
 
+constexpr int64_t kNumIndices = 4096;
+
+/// A random tile of a view of numbered elements, and where each of its points
+/// lies.
+class RandomTile {
+public:
+  explicit RandomTile(unsigned seed) : random(seed) {
+    makeBox();
+    makeSubscripts();
+    findPoints();
+  }
+
+  /// A view that is just large enough, sometimes one short. Returns whether it
+  /// is of a size that is worth a test.
+  bool makeView();
+
+  // One thing each that should hold of a tile inside its view.
+  void checkExtents();
+  void checkLoad();
+  void checkAllocationBounds();
+  void checkSticks();
+  void checkStore();
+
+  TileVal tile;
+  bool isInside = true; ///< all indices and coordinates are legal
+
+private:
+  void makeBox();
+  void makeSubscripts();
+  void findPoints();
+  std::vector<int64_t> coordinateOf(int64_t point);
+
+  Random random;
+  AccessPlan plan;
+  std::vector<int64_t> extents, captured;
+  int numDims = 0;
+  std::vector<LinearForm> subscripts; ///< or of indices
+  std::vector<int32_t> indexMemory;
+  ViewVal indexView;
+  int64_t numPoints = 1;
+  std::vector<std::vector<int64_t>> points; ///< base coordinates
+  std::vector<int64_t> low, high;           ///< their range
+  std::vector<int32_t> memory;              ///< element i holds i
+  int64_t size = 1, origin = 0;             ///< elements
+  std::vector<int32_t> values;              ///< what the tile holds
+};
+
+void RandomTile::makeBox() {
+  plan.rank = static_cast<int>(random.in(0, 3));
+  captured = {random.in(0, 70)};
+  LinearForm zero;
+  for (int t = 0; t < plan.rank; ++t) {
+    extents.push_back(random.in(1, t == 0 ? 90 : 7));
+    plan.staticSizes.push_back(extents.back());
+    LinearForm upper;
+    upper.constant = extents.back() - 1;
+    plan.lowerForms.push_back(plan.addForm(zero));
+    plan.upperForms.push_back(plan.addForm(upper));
+  }
+}
+
+void RandomTile::makeSubscripts() {
+  numDims = static_cast<int>(random.in(1, 3));
+  bool hasIndirect = random.in(0, 3) == 0;
+  indexMemory.resize(kNumIndices);
+  for (int32_t &x : indexMemory)
+    x = static_cast<int32_t>(random.in(0, 30));
+  indexView.base = reinterpret_cast<uint8_t *>(indexMemory.data());
+  indexView.elem = Elem::I32;
+  indexView.rank = 1;
+  indexView.lo[0] = 0;
+  indexView.hi[0] = kNumIndices - 1;
+  indexView.strides[0] = 1;
+  indexView.checked = true;
+  for (int d = 0; d < numDims; ++d) {
+    AccessPlan::BaseDim dim;
+    int form = plan.addForm(randomForm(random, plan, plan.rank, 2));
+    if (hasIndirect && d == 0) {
+      dim.isIndirect = true;
+      dim.indexView = 0;
+      dim.indexForms = {form};
+    } else {
+      dim.form = form;
+    }
+    plan.dims.push_back(dim);
+  }
+  for (const AccessPlan::BaseDim &dim : plan.dims)
+    subscripts.push_back(
+        plan.forms[dim.isIndirect ? dim.indexForms[0] : dim.form]);
+  plan.finish();
+}
+
+void RandomTile::findPoints() {
+  for (int64_t e : extents)
+    numPoints *= e;
+  low.assign(numDims, INT64_MAX);
+  high.assign(numDims, INT64_MIN);
+  for (int64_t i = 0; i < numPoints; ++i) {
+    points.push_back(coordinateOf(i));
+    for (int d = 0; d < numDims; ++d) {
+      low[d] = std::min(low[d], points.back()[d]);
+      high[d] = std::max(high[d], points.back()[d]);
+    }
+  }
+}
+
+std::vector<int64_t> RandomTile::coordinateOf(int64_t point) {
+  std::vector<int64_t> vars(plan.rank), coordinate;
+  int64_t rest = point;
+  for (int t = plan.rank - 1; t >= 0; --t) {
+    vars[t] = rest % extents[t];
+    rest /= extents[t];
+  }
+  for (int d = 0; d < numDims; ++d) {
+    int64_t x = evaluate(plan, subscripts[d], vars, captured);
+    if (plan.dims[d].isIndirect) {
+      bool isLegal = x >= 0 && x < kNumIndices;
+      isInside &= isLegal;
+      x = isLegal ? indexMemory[x] : 0;
+    }
+    coordinate.push_back(x);
+  }
+  return coordinate;
+}
+
+bool RandomTile::makeView() {
+  tile.plan = &plan;
+  tile.view.elem = Elem::I32;
+  tile.view.rank = numDims;
+  for (int d = numDims - 1; d >= 0; --d) {
+    int64_t lo = low[d], hi = high[d];
+    if (random.in(0, 15) == 0)
+      (random.in(0, 1) ? lo : hi) += random.in(0, 1) ? 1 : -1;
+    isInside &= lo <= low[d] && hi >= high[d];
+    tile.view.lo[d] = lo;
+    tile.view.hi[d] = hi;
+    tile.view.strides[d] = size;
+    size *= std::max<int64_t>(high[d] - low[d] + 3, 1);
+  }
+  if (size > (1 << 22))
+    return false;
+  memory.resize(size);
+  std::iota(memory.begin(), memory.end(), 0);
+  for (int d = 0; d < numDims; ++d)
+    origin += (low[d] - 1) * tile.view.strides[d];
+  tile.view.base = reinterpret_cast<uint8_t *>(memory.data()) - origin * 4;
+  tile.view.checked = true;
+  tile.indexViews = {&indexView};
+  tile.captured = captured;
+  return true;
+}
+
+void RandomTile::checkExtents() {
+  ASSERT_EQ(tile.setExtents(), "");
+  ASSERT_EQ(tile.numElements, numPoints);
+}
+
+void RandomTile::checkLoad() {
+  values.assign(numPoints, -1);
+  tile.load(values.data(), false);
+  for (int64_t i = 0; i < numPoints; ++i) {
+    int64_t offset = -origin;
+    for (int d = 0; d < numDims; ++d)
+      offset += points[i][d] * tile.view.strides[d];
+    ASSERT_EQ(values[i], offset) << "point " << i;
+  }
+}
+
+/// The exact allocation check: what the points touch is enough.
+void RandomTile::checkAllocationBounds() {
+  tile.view.checked = false;
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  for (int32_t v : values) {
+    first = std::min<int64_t>(first, v + origin);
+    last = std::max<int64_t>(last, v + origin);
+  }
+  tile.view.limitLo = first * 4;
+  tile.view.limitHi = last * 4 + 4;
+  EXPECT_EQ(tile.prepare(), "");
+  tile.view.limitHi -= 1;
+  EXPECT_NE(tile.prepare(), "");
+  tile.view.limitHi += 1;
+  ASSERT_EQ(tile.prepare(), "");
+}
+
+/// Sticks: distinct 128-byte blocks of what was read.
+void RandomTile::checkSticks() {
+  tile.view.byteAddress = -origin * 4 + 4096;
+  std::vector<std::pair<int64_t, int64_t>> sticks, indices;
+  tile.appendSticks(sticks, indices);
+  std::vector<bool> expected(size * 4 / 128 + 64), actual(expected.size());
+  for (int32_t v : values)
+    expected[(v * 4 + 4096) / 128] = true;
+  for (auto [a, b] : sticks)
+    for (int64_t s = a; s <= b; ++s)
+      actual.at(s) = true;
+  EXPECT_EQ(actual, expected);
+}
+
+/// Stores reach the same places.
+void RandomTile::checkStore() {
+  std::vector<int32_t> written(numPoints);
+  for (int64_t i = 0; i < numPoints; ++i)
+    written[i] = values[i] + 1;
+  tile.store(written.data(), false);
+  for (int64_t i = 0; i < size; ++i) {
+    bool touched = std::find(values.begin(), values.end(), i) != values.end();
+    ASSERT_EQ(memory[i], i + touched);
+    if (i > 5000)
+      break;
+  }
+}
+
 } // namespace
 
 TEST(AccessTile, MatchesPointwiseEvaluation) {
   int numInside = 0, numOutside = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Random random(seed);
-    AccessPlan plan;
-    plan.rank = static_cast<int>(random.in(0, 3));
-    std::vector<int64_t> extents, captured{random.in(0, 70)};
-    LinearForm zero;
-    for (int t = 0; t < plan.rank; ++t) {
-      extents.push_back(random.in(1, t == 0 ? 90 : 7));
-      plan.staticSizes.push_back(extents.back());
-      LinearForm upper;
-      upper.constant = extents.back() - 1;
-      plan.lowerForms.push_back(plan.addForm(zero));
-      plan.upperForms.push_back(plan.addForm(upper));
-    }
-    int numDims = static_cast<int>(random.in(1, 3));
-    bool hasIndirect = random.in(0, 3) == 0;
-    std::vector<int32_t> indexMemory(4096);
-    for (int32_t &x : indexMemory)
-      x = static_cast<int32_t>(random.in(0, 30));
-    ViewVal indexView;
-    indexView.base = reinterpret_cast<uint8_t *>(indexMemory.data());
-    indexView.elem = Elem::I32;
-    indexView.rank = 1;
-    indexView.lo[0] = 0;
-    indexView.hi[0] = 4095;
-    indexView.strides[0] = 1;
-    indexView.checked = true;
-    for (int d = 0; d < numDims; ++d) {
-      AccessPlan::BaseDim dim;
-      int form = plan.addForm(randomForm(random, plan, plan.rank, 2));
-      if (hasIndirect && d == 0) {
-        dim.isIndirect = true;
-        dim.indexView = 0;
-        dim.indexForms = {form};
-      } else {
-        dim.form = form;
-      }
-      plan.dims.push_back(dim);
-    }
-    std::vector<LinearForm> original;
-    for (const AccessPlan::BaseDim &dim : plan.dims)
-      original.push_back(
-          plan.forms[dim.isIndirect ? dim.indexForms[0] : dim.form]);
-    plan.finish();
-
-    // Coordinates of all points, and their range.
-    int64_t numPoints = 1;
-    for (int64_t e : extents)
-      numPoints *= e;
-    std::vector<std::vector<int64_t>> points;
-    std::vector<int64_t> low(numDims, INT64_MAX), high(numDims, INT64_MIN);
-    bool indexInside = true;
-    for (int64_t i = 0; i < numPoints; ++i) {
-      std::vector<int64_t> vars(plan.rank), coordinate;
-      int64_t rest = i;
-      for (int t = plan.rank - 1; t >= 0; --t) {
-        vars[t] = rest % extents[t];
-        rest /= extents[t];
-      }
-      for (int d = 0; d < numDims; ++d) {
-        int64_t x = evaluate(plan, original[d], vars, captured);
-        if (plan.dims[d].isIndirect) {
-          indexInside &= x >= 0 && x < 4096;
-          x = x >= 0 && x < 4096 ? indexMemory[x] : 0;
-        }
-        coordinate.push_back(x);
-        low[d] = std::min(low[d], x);
-        high[d] = std::max(high[d], x);
-      }
-      points.push_back(coordinate);
-    }
-    // A view that is just large enough, sometimes one short.
-    TileVal tile;
-    tile.plan = &plan;
-    tile.view.elem = Elem::I32;
-    tile.view.rank = numDims;
-    int64_t size = 1;
-    bool inside = indexInside;
-    for (int d = numDims - 1; d >= 0; --d) {
-      int64_t lo = low[d], hi = high[d];
-      if (random.in(0, 15) == 0)
-        (random.in(0, 1) ? lo : hi) += random.in(0, 1) ? 1 : -1;
-      inside &= lo <= low[d] && hi >= high[d];
-      tile.view.lo[d] = lo;
-      tile.view.hi[d] = hi;
-      tile.view.strides[d] = size;
-      size *= std::max<int64_t>(high[d] - low[d] + 3, 1);
-    }
-    if (size > (1 << 22))
+    RandomTile random(seed);
+    if (!random.makeView())
       continue;
-    std::vector<int32_t> memory(size);
-    for (int64_t i = 0; i < size; ++i)
-      memory[i] = static_cast<int32_t>(i);
-    int64_t origin = 0;
-    for (int d = 0; d < numDims; ++d)
-      origin += (low[d] - 1) * tile.view.strides[d];
-    tile.view.base = reinterpret_cast<uint8_t *>(memory.data()) - origin * 4;
-    tile.view.checked = true;
-    tile.indexViews = {&indexView};
-    tile.captured = captured;
-
-    ASSERT_EQ(tile.setExtents(), "");
-    ASSERT_EQ(tile.numElements, numPoints);
-    std::string error = tile.prepare();
-    EXPECT_EQ(error.empty(), inside) << error;
-    if (!error.empty() || !inside) {
+    ASSERT_NO_FATAL_FAILURE(random.checkExtents());
+    std::string error = random.tile.prepare();
+    EXPECT_EQ(error.empty(), random.isInside) << error;
+    if (!error.empty() || !random.isInside) {
       ++numOutside;
       continue;
     }
     ++numInside;
-    std::vector<int32_t> values(numPoints, -1);
-    tile.load(values.data(), false);
-    for (int64_t i = 0; i < numPoints; ++i) {
-      int64_t offset = -origin;
-      for (int d = 0; d < numDims; ++d)
-        offset += points[i][d] * tile.view.strides[d];
-      ASSERT_EQ(values[i], offset) << "point " << i;
-    }
-    // The exact allocation check: what the points touch is enough.
-    tile.view.checked = false;
-    int64_t first = INT64_MAX, last = INT64_MIN;
-    for (int32_t v : values) {
-      first = std::min<int64_t>(first, v + origin);
-      last = std::max<int64_t>(last, v + origin);
-    }
-    tile.view.limitLo = first * 4;
-    tile.view.limitHi = last * 4 + 4;
-    EXPECT_EQ(tile.prepare(), "");
-    tile.view.limitHi -= 1;
-    EXPECT_NE(tile.prepare(), "");
-    tile.view.limitHi += 1;
-    ASSERT_EQ(tile.prepare(), "");
-
-    // Sticks: distinct 128-byte blocks of what was read.
-    tile.view.byteAddress = -origin * 4 + 4096;
-    std::vector<std::pair<int64_t, int64_t>> sticks, indices;
-    tile.appendSticks(sticks, indices);
-    std::vector<bool> expected(size * 4 / 128 + 64), actual(expected.size());
-    for (int32_t v : values)
-      expected[(v * 4 + 4096) / 128] = true;
-    for (auto [a, b] : sticks)
-      for (int64_t s = a; s <= b; ++s)
-        actual.at(s) = true;
-    EXPECT_EQ(actual, expected);
-
-    // Stores reach the same places.
-    std::vector<int32_t> written(numPoints);
-    for (int64_t i = 0; i < numPoints; ++i)
-      written[i] = values[i] + 1;
-    tile.store(written.data(), false);
-    for (int64_t i = 0; i < size; ++i) {
-      bool touched = std::find(values.begin(), values.end(), i) != values.end();
-      ASSERT_EQ(memory[i], i + touched);
-      if (i > 5000)
-        break;
-    }
+    ASSERT_NO_FATAL_FAILURE(random.checkLoad());
+    ASSERT_NO_FATAL_FAILURE(random.checkAllocationBounds());
+    random.checkSticks();
+    ASSERT_NO_FATAL_FAILURE(random.checkStore());
   }
   // Both kinds were met.
   EXPECT_GT(numInside, 1000);
