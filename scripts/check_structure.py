@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check the structure of the C++ tree: rooms, targets, sizes.
+
+- A room (a folder, and the folder of its headers) includes only the rooms that ROOMS
+  lists for it.
+- Passes, conversions and solvers ask a module's target what it allows; they know no
+  target by name (docs/architecture.md, "Targets").
+- No file is longer than 600 lines unless its first 30 lines say why, in a sentence
+  that begins "Longer than 600 lines:".
+- No C++ function is longer than 100 lines.
+
+Prints a line per violation, and exits with 1 if there are any.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MOST_LINES = 600
+MOST_FUNCTION_LINES = 100
+REASON = "Longer than 600 lines:"
+
+GRAPH = "Dialect/SpyreGraph/"
+#: What each room may include beside itself. Later rooms stand on earlier ones.
+ROOMS: dict[str, set[str]] = {
+    "Device": set(),
+    "Planning": {"Device"},
+    "Dialect/KTIR/IR": set(),
+    "Dialect/KTIR/Transforms": {"Dialect/KTIR/IR"},
+    "Dialect/SDSCBundle/IR": set(),
+    GRAPH + "IR": {"Device"},
+    GRAPH + "Analysis": {"Device", GRAPH + "IR"},
+    "Target/Interface": {GRAPH + "IR"},
+    GRAPH + "Transforms": {
+        "Device",
+        "Planning",
+        "Target/Interface",
+        GRAPH + "Analysis",
+        GRAPH + "IR",
+    },
+    "Conversion": set(),
+    "Conversion/ATenToSpyreGraph": {"Device", GRAPH + "IR"},
+    "Conversion/SpyreGraphToKTIR": {
+        "Conversion",
+        "Device",
+        "Dialect/KTIR/IR",
+        GRAPH + "IR",
+    },
+    "Target/KTIR": {"Target/Interface"},
+    "Target/SuperDSC/Transforms": {
+        "Target/Interface",
+        GRAPH + "Analysis",
+        GRAPH + "IR",
+    },
+    "Target/SuperDSC": {
+        "Device",
+        "Dialect/SDSCBundle/IR",
+        GRAPH + "Analysis",
+        GRAPH + "IR",
+    },
+    "Target": {"Target/KTIR", "Target/SuperDSC/Transforms"},
+    "Runtime/Kernels": {"Device"},
+    "Runtime": {"Device", "Dialect/KTIR/IR", "Runtime/Kernels"},
+    "Target/SpyreCode": {"Conversion", GRAPH + "IR", "Runtime", "Target/SuperDSC"},
+    "Compiler": {
+        "Conversion",
+        "Conversion/ATenToSpyreGraph",
+        "Device",
+        "Dialect/KTIR/IR",
+        GRAPH + "IR",
+        GRAPH + "Transforms",
+        "Runtime",
+        "Target",
+        "Target/SuperDSC",
+    },
+    "Torch": {
+        "Compiler",
+        "Conversion/ATenToSpyreGraph",
+        "Device",
+        "Runtime",
+        "Target/SpyreCode",
+    },
+}
+#: Rooms of these folders know no target.
+TARGET_BLIND = ("Dialect/", "Conversion/", "Planning")
+TARGET_NAMES = re.compile(
+    r'"(?:ktir|superdsc)"|\w*(?:KTIR|SuperDSC)Target\b|superdscCompatible'
+    r"|\bisa<\w*Target>|\b[tT]arget(?:\.|->)getName\(\)\s*[=!]="
+)
+#: Files, and functions of files, that were longer when this check was written. The
+#: numbers may only fall; an entry that is no longer needed is a violation too.
+STILL_LONG_FILES = {
+    "lib/Dialect/SpyreGraph/Transforms/DecisionsIn.cpp": 607,
+    "lib/Dialect/SpyreGraph/Transforms/VerifyPlan.cpp": 611,
+    "lib/Target/SuperDSC/SdscReader.cpp": 619,
+    "lib/Torch/Transfer.cpp": 682,
+    "python/tests/large_shapes.py": 741,
+    "python/tests/test_aten_table.py": 707,
+    "python/torch_spyre/compile_backend.py": 665,
+    "test/Target/SuperDSC/Inputs/operations.py": 819,
+    "tools/spyre-run/spyre-run.cpp": 650,
+}
+STILL_LONG_FUNCTIONS = {
+    "lib/Device/DeviceSpec.cpp": [101],
+    "lib/Dialect/KTIR/IR/KTIRAccessTileOps.cpp": [103],
+    "lib/Runtime/Loader.cpp": [110],
+    "lib/Target/SuperDSC/DeviceOps.cpp": [145],
+    "lib/Torch/CompilerBindings.cpp": [244],
+    "lib/Torch/LayoutBindings.cpp": [159],
+    "lib/Torch/Module.cpp": [158],
+    "tools/spyre-run/spyre-run.cpp": [141, 105],
+}
+INCLUDE = re.compile(r'^#?include "Spyre/([^"]+)/[^/"]+"', re.MULTILINE)
+#: What opens a block that is no function.
+OTHER_BLOCK = re.compile(
+    r"^(?:namespace|class|struct|enum|union|extern|if|for|while|switch|else|do|try|"
+    r"catch|return|case|default)\b"
+)
+
+
+def room_of(path: str) -> str | None:
+    """The room that a file of include/Spyre or lib belongs to."""
+    match = re.match(r"(?:include/Spyre|lib)/(.+)/[^/]+$", path)
+    return inner_room(match.group(1)) if match else None
+
+
+def inner_room(folder: str) -> str | None:
+    """The innermost room around a folder."""
+    while folder:
+        if folder in ROOMS:
+            return folder
+        folder = folder.rpartition("/")[0]
+    return None
+
+
+def without_text(code: str) -> str:
+    """The code with comments and literals blanked, lines kept."""
+    pattern = re.compile(
+        r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|'
+        r"'(?:\\.|[^'\\\n])'",
+        re.DOTALL,
+    )
+    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), code)
+
+
+def functions(code: str) -> Iterator[tuple[int, int]]:
+    """First and last line of each function, lambdas not counted by themselves."""
+    depth, start, begin = 0, None, 0
+    stack: list[bool] = []
+    code = re.sub(r"^#.*$", "", without_text(code), flags=re.MULTILINE)
+    for position, char in enumerate(code):
+        if char == "{":
+            head = code[begin:position].strip()
+            is_function = (
+                start is None
+                and ")" in head
+                and not OTHER_BLOCK.match(head)
+                and not re.search(r"=\s*$", head)
+            )
+            stack.append(is_function)
+            if is_function:
+                first = (
+                    begin
+                    + len(code[begin:position])
+                    - len(code[begin:position].lstrip())
+                )
+                start = code.count("\n", 0, first) + 1
+            depth += 1
+            begin = position + 1
+        elif char == "}" and stack:
+            depth -= 1
+            if stack.pop() and start is not None:
+                yield start, code.count("\n", 0, position) + 1
+                start = None
+            begin = position + 1
+        elif char == ";":
+            begin = position + 1
+
+
+def check_sizes(path: str, text: str) -> Iterator[str]:
+    """Files and functions that are too long, or longer than they were."""
+    lines = text.count("\n")
+    head = "\n".join(text.splitlines()[:30])
+    most = STILL_LONG_FILES.get(path, MOST_LINES)
+    if lines > most and REASON not in head:
+        yield f"{path}: {lines} lines; split it, or say why it is longer"
+    if path in STILL_LONG_FILES and lines <= MOST_LINES:
+        yield f"{path}: {lines} lines; take it out of STILL_LONG_FILES"
+    if not path.endswith((".cpp", ".h")):
+        return
+    allowed = sorted(STILL_LONG_FUNCTIONS.get(path, []), reverse=True)
+    long = [
+        (last - first + 1, first)
+        for first, last in functions(text)
+        if last - first + 1 > MOST_FUNCTION_LINES
+    ]
+    for rank, (length, first) in enumerate(sorted(long, reverse=True)):
+        if rank >= len(allowed) or length > allowed[rank]:
+            yield f"{path}:{first}: a function of {length} lines"
+    if len(long) < len(allowed):
+        yield f"{path}: take {allowed[len(long) :]} out of STILL_LONG_FUNCTIONS"
+
+
+def check(path: str, text: str) -> Iterator[str]:
+    """The violations of one file."""
+    yield from check_sizes(path, text)
+    if not path.endswith((".cpp", ".h", ".td")):
+        return
+    own = room_of(path)
+    if own is None and path.startswith(("lib/", "include/")):
+        yield f"{path}: belongs to no room of scripts/check_structure.py"
+    if own is None:
+        return
+    for match in INCLUDE.finditer(text):
+        other = inner_room(match.group(1))
+        if other != own and other not in ROOMS[own]:
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: room {own} may not include room {other}"
+    # TableGen's descriptions may give examples.
+    if own.startswith(TARGET_BLIND) and not path.endswith(".td"):
+        for match in TARGET_NAMES.finditer(text):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: names a target: {match.group()}"
+
+
+def main() -> int:
+    """Check what git knows."""
+    suffixes = ("*.cpp", "*.h", "*.td", "*.py", "*.sh", "*.mlir")
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", *suffixes],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split("\0")
+    files = [name for name in listed if name and (ROOT / name).is_file()]
+    found = [v for name in files for v in check(name, (ROOT / name).read_text())]
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"structure: {len(files)} files checked, {len(found)} violations")
+    return 1 if found or not files else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
