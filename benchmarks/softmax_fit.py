@@ -2,7 +2,7 @@
 """The timing engine against the published softmax measurements.
 
 Fits the three fitted numbers of the device to the one-core points of
-docs/timing.md and prints model, measurement, residual and leave-one-out error
+docs/internals/timing.md and prints model, measurement, residual and leave-one-out error
 of every point, and what the four-core point would need. Exits with 1 if the
 defaults of the device are not what the fit gives. --check makes no fit: it
 compares the defaults with the one-core points and the published traffic.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KTIR of the published softmax variants (spec of the points: docs/timing.md)."""
+"""KTIR of the published softmax variants (spec of the points: docs/internals/timing.md)."""
 
 from __future__ import annotations
 

@@ -75,7 +75,8 @@ struct Options {
 
   cl::OptionCategory superdscCategory{
       "Options for SuperDSC bundles",
-      "A folder with bundle.mlir and sdsc_<i>.json; docs/superdsc.md"};
+      "A folder with bundle.mlir and sdsc_<i>.json; "
+      "docs/internals/superdsc.md"};
   cl::opt<bool> validateSuperDSC{
       "validate-superdsc",
       cl::desc("Report every rule that the bundle in the input folder breaks"),
@@ -121,7 +122,8 @@ struct Options {
 
   cl::OptionCategory spyrecodeCategory{
       "Options for SpyreCode",
-      "A folder with spyrecode.json and program images; docs/spyrecode.md. "
+      "A folder with spyrecode.json and program images; "
+      "docs/internals/spyrecode.md. "
       "--symbolic-args: programs get addresses in a correction tensor"};
   cl::opt<bool> toSpyreCode{
       "to-spyrecode",

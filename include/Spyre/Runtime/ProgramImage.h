@@ -2,8 +2,8 @@
 //===- ProgramImage.h - Programs as bytes in device memory ------*- C++ -*-===//
 //
 // What the device model takes for a binary: a header, a table of the arguments'
-// dimensions, a KTIR module as MLIR bytecode. docs/spyrecode.md describes the
-// bytes. No MLIR types.
+// dimensions, a KTIR module as MLIR bytecode. docs/internals/spyrecode.md
+// describes the bytes. No MLIR types.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,7 @@
 //
 // What the runtime is handed: preparation and execution plan in spyrecode.json,
 // program images beside it (spec/runtime.md, "Kernel launch and SpyreCode").
-// docs/spyrecode.md says what the project reads and writes.
+// docs/internals/spyrecode.md says what the project reads and writes.
 //
 //===----------------------------------------------------------------------===//
 

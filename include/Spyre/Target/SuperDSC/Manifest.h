@@ -4,7 +4,7 @@
 // manifest.json says what the JSON files cannot: host types, shapes and
 // layouts of arguments and intermediates, extents without padding, which
 // segment is which argument, and the order of bundles. It repeats no address,
-// split or operation. Its form is described in docs/superdsc.md.
+// split or operation. Its form is described in docs/internals/superdsc.md.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,7 +3,7 @@
 
 Usage: operations.py OUTPUT    runs each on a bundle built here and compares with
                                numpy, or finds the error that names it
-       operations.py --table   prints the table of docs/superdsc.md
+       operations.py --table   prints the table of docs/internals/superdsc.md
 """
 
 import math

@@ -72,7 +72,10 @@ def main():
     jsonschema.Draft202012Validator.check_schema(schema)
     is_valid = jsonschema.Draft202012Validator(schema).is_valid
 
-    files = [ROOT / "docs" / "superdsc" / f"{n}.json" for n in ("asbuilt", "spec")]
+    files = [
+        ROOT / "docs" / "internals" / "superdsc" / f"{n}.json"
+        for n in ("asbuilt", "spec")
+    ]
     for planned in sorted(
         [*inputs.glob("planned/*.mlir"), *inputs.glob("more/*.mlir")]
     ):

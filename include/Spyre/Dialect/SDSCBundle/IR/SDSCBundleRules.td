@@ -107,7 +107,8 @@ def SDSCBundle_Dialect : Dialect {
       numbers, the first may be -1 for a pool, and no others than the manifest's.
     - SDSC-BUNDLE-C7: without a manifest, several bundles are folders `bundle_0`
       to `bundle_<n - 1>`, and none is missing.
-    - SDSC-MANIFEST-C1: `manifest.json` has the form of docs/superdsc.md.
+    - SDSC-MANIFEST-C1: `manifest.json` has the form of
+      docs/internals/superdsc.md.
     - SDSC-MANIFEST-C2: what the manifest says fits the bundles.
 
   }] # kSpyreCodeRules;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The rules that spyrecode.json, its program images and launches obey,
-// numbered (docs/spyrecode.md). Appended to the description of the dialect.
+// numbered (docs/internals/spyrecode.md). Appended to the description of the
+// dialect.
 
 #ifndef SPYRE_DIALECT_SDSCBUNDLE_IR_SPYRECODERULES_TD
 #define SPYRE_DIALECT_SDSCBUNDLE_IR_SPYRECODERULES_TD
@@ -55,7 +56,8 @@ defvar kSpyreCodeRules = [{
       there is.
 
     SpyreCode, images:
-    - SPYRECODE-IMAGE-C1: an image has the header and sizes of docs/spyrecode.md.
+    - SPYRECODE-IMAGE-C1: an image has the header and sizes of
+      docs/internals/spyrecode.md.
     - SPYRECODE-IMAGE-C2: its checksum is right.
     - SPYRECODE-IMAGE-C3: its program can be loaded, and the header agrees with
       its arguments.

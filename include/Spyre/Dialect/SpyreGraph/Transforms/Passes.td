@@ -345,9 +345,9 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     device memory, and the target allows it.
 
     The aim is the least traffic with device memory. `optimal` places all
-    buffers if the solver (docs/planning.md) finds a placement, else those that
-    save most, never less than the reference's heuristics would; the others
-    are left to --spyre-memory-planning.
+    buffers if the solver (docs/internals/memory.md) finds a placement, else
+    those that save most, never less than the reference's heuristics would; the
+    others are left to --spyre-memory-planning.
 
     `mode=reference` follows the reference's rule of eligibility: results of
     the operations that it keeps in LX (an interface method), of at least two
@@ -395,8 +395,8 @@ def SpyreMemoryPlanning
     The runtime allocates one block of device memory per call. Buffers without
     a placement get a 128-byte aligned offset in it, so that those that are not
     live together share memory and the block is as small as the solver
-    (docs/planning.md) can make it; the function's `spyre_graph.pool_size` says
-    how large it must be.
+    (docs/internals/memory.md) can make it; the function's
+    `spyre_graph.pool_size` says how large it must be.
   }];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in the pool">,

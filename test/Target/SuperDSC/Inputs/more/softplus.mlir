@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example of docs/superdsc.md.
+// The example of docs/internals/superdsc.md.
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #same = affine_map<(i, j) -> (i, j)>
 func.func @main(%x: memref<6x70xf16, #rows> {spyre_graph.name = "x"},

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The documentation is true: its examples run, its links lead somewhere.
+
+Blocks in Python and shell of a page run in order, in one folder and with one set
+of Python names. A comment right above a block says what is special:
+
+  <!-- not run: REASON -->   nothing executes it
+  <!-- file: NAME -->        the block's text is saved under this name first
+
+Of a ```console block the lines after `$` run, and each of the others is a line
+that the commands print. test/docs/pages.test checks the examples in MLIR.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from doc_examples import blocks_of  # noqa: E402
+from docs_pages import ROOT_FILES, constraints, makers  # noqa: E402
+
+DOCS = ROOT / "docs"
+SHELLS = ("sh", "console")
+PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md"]
+#: What the commands in these do takes minutes, or a clone of its own.
+NOT_RUN = [ROOT / name for name in ROOT_FILES.values()]
+
+
+def runs(block):
+    return block.language in ("python", *SHELLS) and "not run" not in block.notes
+
+
+def pages_with_examples():
+    return [p for p in PAGES if any(map(runs, blocks_of(p.read_text())))]
+
+
+def run_shell(block, folder):
+    lines = block.text.splitlines()
+    commands, expected = block.text, []
+    if block.language == "console":
+        commands = "\n".join(line[2:] for line in lines if line.startswith("$ "))
+        expected = [line for line in lines if line and not line.startswith("$ ")]
+    # Tools of the build that this package belongs to, then those of the system.
+    tools = [str(ROOT / "build" / "bin"), str(Path(sys.executable).parent)]
+    path = os.pathsep.join([*tools, os.environ["PATH"]])
+    result = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    printed = (result.stdout + result.stderr).splitlines()
+    missing = [line for line in expected if line not in printed]
+    assert not missing, f"{missing} not in {printed}"
+
+
+@pytest.mark.parametrize(
+    "page", pages_with_examples(), ids=lambda p: str(p.relative_to(ROOT))
+)
+def test_examples_run(page, tmp_path, monkeypatch):
+    import torch
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPYRE_DUMP_DIR", raising=False)
+    torch.compiler.reset()
+    # Dumps are numbered by how many graphs a process has compiled.
+    monkeypatch.setattr("torch_spyre.compile_backend._counter", 0)
+    names = {"__name__": "__main__"}
+    for block in blocks_of(page.read_text()):
+        if "file" in block.notes:
+            (tmp_path / block.notes["file"]).write_text(block.text + "\n")
+        if not runs(block):
+            continue
+        if block.language in SHELLS:
+            run_shell(block, tmp_path)
+        else:
+            # Tracebacks, and errors of the compiler, name the page's lines.
+            code = "\n" * block.line + block.text
+            exec(compile(code, str(page), "exec"), names)
+
+
+def test_blocks_say_what_they_are():
+    """A block without a language would be run by nothing, unnoticed."""
+    known = {"python", "mlir", "cpp", "json", "text", "tablegen", "cmake", *SHELLS}
+    for page in PAGES:
+        if (DOCS / "spec") in page.parents:
+            continue
+        for block in blocks_of(page.read_text()):
+            assert block.language in known, f"{page}:{block.line}"
+
+
+def anchor_of(heading):
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    text = re.sub(r"[^\w\s-]", "", text)
+    return re.sub(r"[\s-]+", "-", text.strip())
+
+
+def prose(page):
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+
+
+def test_links_lead_somewhere():
+    made = {DOCS / name for name in makers()}
+    broken = []
+    for page in PAGES + NOT_RUN:
+        for target in re.findall(r"\[[^\]]*\]\(([^)\s]+)\)", prose(page)):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            path = Path(os.path.normpath(page.parent / file)) if file else page
+            if not path.exists() and path not in made:
+                broken.append(f"{page.relative_to(ROOT)}: {target}")
+            elif anchor and path.suffix == ".md" and path not in made:
+                found = re.findall(r"^#+ (.*)$", prose(path), flags=re.M)
+                if anchor not in map(anchor_of, found):
+                    broken.append(f"{page.relative_to(ROOT)}: {target}")
+    assert not broken
+
+
+def test_navigation_has_every_page():
+    text = (ROOT / "mkdocs.yml").read_text()
+    listed = re.findall(r"([\w/.-]+\.md)$", text[text.index("\nnav:") :], flags=re.M)
+    assert len(listed) == len(set(listed))
+    pages = {p.relative_to(DOCS).as_posix() for p in DOCS.rglob("*.md")}
+    assert set(listed) == pages | set(makers())
+
+
+def variables_in(text, pattern):
+    return set(re.findall(pattern, text, flags=re.M))
+
+
+def test_environment_variables_are_documented():
+    used = set()
+    files = [p for d in ("lib", "tools", "include") for p in (ROOT / d).rglob("*.cpp")]
+    for path in files:
+        reads = r'(?:getenv|environment|parseNumber)\(\s*"([A-Z][A-Z_]+)"'
+        used |= variables_in(path.read_text(), reads)
+    for path in (ROOT / "python" / "torch_spyre").glob("*.py"):
+        reads = r'environ(?:\.get\(|\[)"([A-Z][A-Z_]+)"'
+        used |= variables_in(path.read_text(), reads)
+    page = (DOCS / "reference" / "environment.md").read_text()
+    documented = variables_in(page, r"^\| `([A-Z][A-Z_]+)")
+    assert used - documented == set()
+    assert {v for v in documented - used if not v.startswith("TORCH_")} == set()
+
+
+def test_pipeline_options_are_documented():
+    header = (ROOT / "include" / "Spyre" / "Compiler" / "Pipeline.h").read_text()
+    options = set(re.findall(r'\*this,\s+"([a-z-]+)"', header))
+    page = (DOCS / "reference" / "options.md").read_text()
+    section = page[page.index("## The pipeline") : page.index("## Tools")]
+    assert options
+    assert options == set(re.findall(r"^\| `([a-z-]+)", section, flags=re.M))
+
+
+def test_constraints_page_has_every_rule():
+    from check_constraints import ids_in
+
+    assert set(constraints()) == set(ids_in(("include/*.td",), tests=False))
+
+
+@pytest.mark.parametrize(
+    ("page", "message"),
+    [
+        ("```mlir\nfunc.func @f(\n```\n", "expected"),
+        ("<!-- printed by: echo one -->\n```text\ntwo\n```\n", "one"),
+        (
+            "```mlir\nfunc.func private @f()\n```\n"
+            "<!-- made from the one above by: spyre-opt -->\n"
+            "```mlir\nfunc.func private @g()\n```\n",
+            "@f",
+        ),
+    ],
+)
+def test_check_finds_what_is_wrong(page, message, tmp_path):
+    (tmp_path / "page.md").write_text(page)
+    path = os.pathsep.join([str(ROOT / "build" / "bin"), os.environ["PATH"]])
+    result = subprocess.run(
+        [sys.executable, ROOT / "scripts" / "doc_examples.py", "--check", tmp_path],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 1
+    assert message in result.stdout

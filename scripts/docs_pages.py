@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of the documentation that are made from the code.
+
+usage: docs_pages.py
+Prints their names. `make docs` puts them into the site (scripts/docs_hooks.py);
+nothing here needs the extension, nor MkDocs.
+"""
+
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "python" / "torch_spyre"
+
+#: Page -> what mlir-tblgen wrote into build/docs, and its title if it has none.
+TABLEGEN = {
+    "reference/passes/spyre-graph.md": ("SpyreGraphPasses", "Passes on spyre_graph"),
+    "reference/passes/conversion.md": ("SpyreConversionPasses", "Lowering passes"),
+    "reference/passes/ktdp.md": ("KTIRPasses", "Passes on ktdp"),
+    "reference/dialects/spyre-graph.md": ("SpyreGraphDialect", ""),
+    "reference/dialects/device-operations.md": ("DeviceOps", ""),
+    "reference/dialects/ktdp.md": ("KTIRDialect", ""),
+    "reference/dialects/sdscbundle.md": ("SDSCBundleDialect", ""),
+}
+
+#: Page -> file at the root of the repository.
+ROOT_FILES = {
+    "contributing/index.md": "CONTRIBUTING.md",
+    "changelog.md": "CHANGELOG.md",
+}
+
+#: Heading of the Python API -> file, and the names to show (None: all that are
+#: public).
+API: dict[str, tuple[str, tuple[str, ...] | None]] = {
+    'torch.compile(backend="spyre")': (
+        "compile_backend.py",
+        ("spyre", "compiled_parts", "refusals"),
+    ),
+    "torch_spyre: hints": (
+        "_hints.py",
+        ("spyre_hint", "declare_tensor_dim", "name_tensor_dims"),
+    ),
+    "torch_spyre: the cache": ("_cache.py", ("clear_cache",)),
+    "torch.spyre": ("_device.py", None),
+    "torch.spyre.memory": (
+        "memory.py",
+        (
+            "memory_snapshot",
+            "memory_stats_as_nested_dict",
+            "memory_summary",
+        ),
+    ),
+    "torch.spyre.profiler": ("profiler.py", None),
+    "torch_spyre.logging_config": ("logging_config.py", None),
+}
+
+CONSTRAINT = re.compile(
+    r"(?:///)?\s*- `?([A-Z][A-Z0-9_]*(?:-[A-Z0-9_]+)+-C[0-9]+)`?(?: \([^)]*\))?: (.*)"
+)
+
+
+def with_blank_lines(text: str) -> str:
+    """Part each list from the paragraph before it, as Markdown proper wants it."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        before = lines[-1] if lines else ""
+        starts_item = re.match(r"(?:[-*]|\d+\.) ", line)
+        in_list = before.startswith((" ", "- ", "* ")) or re.match(r"\d+\. ", before)
+        if not is_code and starts_item and before.strip() and not in_list:
+            lines.append("")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _tablegen(name: str, title: str) -> str:
+    """A page of build/docs."""
+    path = ROOT / "build" / "docs" / f"{name}.md"
+    text = path.read_text(encoding="utf-8").replace("[TOC]\n", "")
+    if title:
+        # The title is above the passes, not beside them. Two dashes are usual.
+        text = re.sub(r"^###(#?) ", r"##\1 ", text, flags=re.M)
+        text = text.replace("## `-", "## `--")
+    return (f"# {title}\n\n" if title else "") + text
+
+
+def _linked(text: str, page: str) -> str:
+    """The text of a file at the root, with links from where its page is."""
+    pages = {file: name for name, file in ROOT_FILES.items()}
+
+    def link(match: re.Match) -> str:
+        label, target = match[1], match[2]
+        if re.match(r"[a-z]+:|#", target):
+            return match[0]
+        file, hash_mark, anchor = target.partition("#")
+        inside = pages.get(file, file.removeprefix("docs/"))
+        if inside == file and not file.startswith("docs/"):
+            return label
+        relative = os.path.relpath(inside, os.path.dirname(page) or ".")
+        return f"[{label}]({relative}{hash_mark}{anchor})"
+
+    return re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)", link, text)
+
+
+def _root_file(page: str) -> str:
+    return _linked((ROOT / ROOT_FILES[page]).read_text(encoding="utf-8"), page)
+
+
+# --- Python API ----------------------------------------------------------------
+
+
+def _prose(docstring: str) -> str:
+    """A docstring as Markdown: literals, code after `::`, sections of arguments."""
+    lines: list[str] = []
+    section = code = False
+    for line in docstring.split("\n"):
+        if line.endswith("::"):
+            line = line.removesuffix("::")
+            lines += [line, "```python"] if line.strip() else ["```python"]
+            code = True
+            continue
+        if code and line and not line.startswith("    "):
+            while lines and not lines[-1]:
+                lines.pop()
+            lines += ["```", ""]
+            code = False
+        if code:
+            # Not the empty line between the colons and the code.
+            if line or lines[-1] != "```python":
+                lines.append(line.removeprefix("    "))
+            continue
+        if re.fullmatch(r"(Args|Raises|Returns):", line):
+            lines += ["", line, ""]
+            section = True
+            continue
+        entry = re.fullmatch(r"    (\w+): (.*)", line) if section else None
+        text = f"- `{entry[1]}`: {entry[2]}" if entry else line
+        lines.append(re.sub(r"``([^`]+)``", r"`\1`", text))
+    if code:
+        lines.append("```")
+    return "\n".join(lines)
+
+
+def _signature(node: ast.FunctionDef) -> str:
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
+    arguments = ast.unparse(node.args)
+    arguments = re.sub(r"^(self|cls)(, |$)", "", arguments)
+    return f"{node.name}({arguments}){returns}"
+
+
+def _entry(node: ast.AST, level: int) -> list[str]:
+    """Heading, signature and docstring of a function or class."""
+    docstring = ast.get_docstring(node) or ""  # type: ignore[arg-type]
+    mark = "#" * level
+    if isinstance(node, ast.FunctionDef):
+        head = ["```python", _signature(node), "```"]
+        return [f"{mark} `{node.name}`", "", *head, "", _prose(docstring), ""]
+    assert isinstance(node, ast.ClassDef)
+    fields = [
+        ast.unparse(item) for item in node.body if isinstance(item, ast.AnnAssign)
+    ]
+    lines = [f"{mark} `{node.name}`", "", _prose(docstring), ""]
+    if fields:
+        lines += ["```python", *fields, "```", ""]
+    for item in node.body:
+        if isinstance(item, ast.FunctionDef) and not item.name.startswith("_"):
+            text = " ".join((ast.get_docstring(item) or "").split())
+            text = re.sub(r"``([^`]+)``", r"`\1`", text)
+            lines.append(f"- `{_signature(item)}`: {text}")
+    return [*lines, ""]
+
+
+def _python_api() -> str:
+    lines = [
+        "# Python API",
+        "",
+        "Made from the docstrings of `python/torch_spyre`. `torch.spyre` is the",
+        "device's module, as `torch.cuda` is CUDA's.",
+        "",
+    ]
+    for title, (file, names) in API.items():
+        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
+        lines += [f"## {title}", "", _prose(ast.get_docstring(tree) or ""), ""]
+        nodes = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        if names is None:
+            nodes = [
+                n
+                for n in nodes
+                if not n.name.startswith("_") and n.name not in ("register",)
+            ]
+        else:
+            nodes = [next(n for n in nodes if n.name == name) for name in names]
+        for node in nodes:
+            lines += _entry(node, 3)
+    stub = (PACKAGE / "_C.pyi").read_text(encoding="utf-8")
+    lines += [
+        "## torch_spyre._C",
+        "",
+        "The extension, as `_C.pyi` describes it. `SpyreError`, `fallback_report`",
+        "and `reset_fallback_report` are names of `torch_spyre` too.",
+        "",
+        "```python",
+        stub.rstrip("\n"),
+        "```",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+# --- constraints -----------------------------------------------------------------
+
+
+def constraints() -> dict[str, tuple[str, str]]:
+    """Id of each numbered rule -> its text, and the TableGen file that states it."""
+    rules: dict[str, tuple[str, str]] = {}
+    for path in sorted((ROOT / "include").rglob("*.td")):
+        current = ""
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            start = CONSTRAINT.match(line)
+            if start:
+                current = start[1]
+                rules[current] = (start[2], path.relative_to(ROOT).as_posix())
+            elif (
+                current
+                and re.match(r"(?:///)?\s+[^\s\-#}/]", line)
+                and "}]" not in line
+            ):
+                text, file = rules[current]
+                rules[current] = (f"{text} {line.strip(' /')}", file)
+            else:
+                current = ""
+    return rules
+
+
+def _constraints() -> str:
+    rules = constraints()
+    lines = [
+        "# Constraints",
+        "",
+        "A rule of an operation, an attribute, a pass or a file has a number. Errors",
+        "and tests name it. TableGen states the rule, the code that checks it names",
+        "it in a comment, and a negative test breaks it;",
+        "`scripts/check_constraints.py` compares the three.",
+        "",
+    ]
+    areas: dict[str, list[str]] = {}
+    for rule in rules:
+        areas.setdefault(rule.split("-")[0], []).append(rule)
+    titles = {
+        "KTDP": "KTIR (`ktdp`)",
+        "SG": "Graphs (`spyre_graph`)",
+        "SDSC": "SuperDSC bundles",
+        "SDSCBUNDLE": "`bundle.mlir` (`sdscbundle`)",
+        "SPYRECODE": "SpyreCode",
+    }
+
+    def order(rule: str) -> tuple[str, int]:
+        area, number = rule.rsplit("-C", 1)
+        return area, int(number)
+
+    for area, names in areas.items():
+        lines += [f"## {titles.get(area, area)}", "", "| rule | |", "|---|---|"]
+        for rule in sorted(names, key=order):
+            text = rules[rule][0].replace("|", "\\|")
+            lines.append(f"| `{rule}` | {text} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+# --- device numbers --------------------------------------------------------------
+
+
+def _device_numbers() -> str:
+    numbers = json.loads(
+        (ROOT / "docs" / "reference" / "device.json").read_text(encoding="utf-8")
+    )
+    lines = [
+        "# Device numbers",
+        "",
+        "What the device model and the planners take the card to be. `published`",
+        "numbers stand in public documents, `fitted` ones follow from published",
+        "measurements ([how](../internals/timing.md#where-the-numbers-come-from)),",
+        "`guessed` ones are our choice. `spyre-run --print-device-spec` prints this",
+        "table as JSON; `spyre-run --device FILE` takes other numbers.",
+        "",
+        "| number | value | basis |",
+        "|---|---|---|",
+    ]
+    for name, number in numbers.items():
+        value = number["value"]
+        shown = f"{value:g}" if isinstance(value, float) else f"{value}"
+        lines.append(
+            f"| `{name}` | {shown} {number['unit']} | {number['basis']}: "
+            f"{number['source']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def makers() -> dict[str, Callable[[], str]]:
+    """Name of each page that is made -> how."""
+    pages: dict[str, Callable[[], str]] = {
+        "reference/python.md": _python_api,
+        "reference/constraints.md": _constraints,
+        "reference/device-numbers.md": _device_numbers,
+    }
+    for page, (name, title) in TABLEGEN.items():
+        pages[page] = lambda name=name, title=title: _tablegen(name, title)
+    for page in ROOT_FILES:
+        pages[page] = lambda page=page: _root_file(page)
+    return pages
+
+
+def generated_pages() -> dict[str, str]:
+    """Name -> text of the pages that are made."""
+    return {page: make() for page, make in makers().items()}
+
+
+if __name__ == "__main__":
+    print("\n".join(makers()))
+    sys.exit(0)
