@@ -17,7 +17,7 @@ help:
 	@echo 'make test-asan  lit and GoogleTest, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
-	@echo 'make docs       pages from TableGen into build/docs'
+	@echo 'make docs       the documentation as a site, into build/site'
 	@echo 'make bench      run benchmarks/*.py'
 	@echo 'make wheel      build a wheel into dist/'
 

@@ -1,15 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print what .venv needs, one requirement a line, as pyproject.toml says it.
 
+usage: requirements.py [GROUP]
+Of a dependency group alone, or of the package and the group `dev`.
 pyproject.toml is the one place that names them.
 """
 
+import sys
 import tomllib
 from pathlib import Path
 
 project = tomllib.loads(
     (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
 )
-print(
-    "\n".join(project["project"]["dependencies"] + project["dependency-groups"]["dev"])
-)
+groups = project["dependency-groups"]
+if len(sys.argv) > 1:
+    requirements = groups[sys.argv[1]]
+else:
+    requirements = project["project"]["dependencies"] + groups["dev"]
+print("\n".join(requirements))

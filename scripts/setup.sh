@@ -9,7 +9,7 @@
 #   sanitizers   the same and the runtimes of clang's sanitizers
 #   products     and build the tools and the extension, install the package
 #   all          and build the tests
-#   docs         and build the pages from TableGen
+#   docs         packages and .venv, MkDocs, the site of the documentation
 #
 # PYTHON chooses the interpreter for .venv (Python 3.11 with headers and venv).
 set -euo pipefail
@@ -136,6 +136,20 @@ environment() {
   echo "$wanted" >"$stamp"
 }
 
+# MkDocs and its theme, which nothing but the documentation needs.
+docs_packages() {
+  local stamp=.venv/.docs-stamp requirements wanted
+  mapfile -t requirements < <(.venv/bin/python scripts/requirements.py docs)
+  wanted="${requirements[*]}"
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    return
+  fi
+  say "installing MkDocs into .venv"
+  logged build/logs/pip-docs.log .venv/bin/python -m pip install \
+    --disable-pip-version-check --progress-bar off "${requirements[@]}"
+  echo "$wanted" >"$stamp"
+}
+
 # --- build -------------------------------------------------------------------
 
 build() {
@@ -149,6 +163,12 @@ build() {
   NINJA_STATUS='[%f/%t %es] ' ninja -C build "$@"
 }
 
+# A link that leads nowhere is an error.
+site() {
+  NO_MKDOCS_2_WARNING=1 .venv/bin/python -m mkdocs build --strict --quiet
+  say "open build/site/index.html"
+}
+
 install_package() {
   .venv/bin/python scripts/install_editable.py
 }
@@ -158,6 +178,6 @@ case "${1:-}" in
   sanitizers) PACKAGES+=("${SANITIZER_PACKAGES[@]}"); environment ;;
   products) environment; build products; install_package ;;
   all) environment; build all; install_package ;;
-  docs) environment; build docs; say "pages are in build/docs" ;;
+  docs) environment; docs_packages; build docs; site ;;
   *) sed -n 's/^# \?//; 3,14p' "$0" >&2; exit 2 ;;
 esac
