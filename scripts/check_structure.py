@@ -4,7 +4,7 @@
 - A room (a folder, and the folder of its headers) includes only the rooms that ROOMS
   lists for it.
 - Passes, conversions and solvers ask a module's target what it allows; they know no
-  target by name (docs/architecture.md, "Targets").
+  target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
   that begins "Longer than 600 lines:".
 - No C++ function is longer than 100 lines.

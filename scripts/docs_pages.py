@@ -21,6 +21,7 @@ PACKAGE = ROOT / "python" / "torch_spyre"
 TABLEGEN = {
     "reference/passes/spyre-graph.md": ("SpyreGraphPasses", "Passes on spyre_graph"),
     "reference/passes/conversion.md": ("SpyreConversionPasses", "Lowering passes"),
+    "reference/passes/superdsc.md": ("SuperDSCPasses", "Passes for SuperDSC"),
     "reference/passes/ktdp.md": ("KTIRPasses", "Passes on ktdp"),
     "reference/dialects/spyre-graph.md": ("SpyreGraphDialect", ""),
     "reference/dialects/device-operations.md": ("DeviceOps", ""),
