@@ -199,6 +199,28 @@ def test_ties_give_the_first():
     check_all({**indexed(wide, 1, False), **indexed(wide, 0, True)}, [wide.to("spyre")])
 
 
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int32], ids=str)
+def test_topk_of_repeated_rows(dtype):
+    """Which loop counts the results does not follow from what a view repeats."""
+    x = torch.randperm(5 * 65, generator=torch.Generator().manual_seed(0))
+    x = x.view(5, 65).to(dtype)
+    functions = {
+        f"{k} of {size} along {dim}": (
+            lambda x, k=k, size=size, dim=dim: torch.cat(
+                [r.float() for r in x.unsqueeze(1).expand(5, size, 65).topk(k, dim)]
+            )
+        )
+        for k in (1, 2)
+        for size in (1, 2, 3)
+        for dim in (0, 2)
+    }
+
+    def check(function):
+        return lambda actual, name: assert_exact(actual, function(x), name)
+
+    check_all({n: (f, check(f)) for n, f in functions.items()}, [x.to("spyre")])
+
+
 @pytest.mark.parametrize("layout", ["65", "7x13", "2x1x67x3", "transposed"])
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_variance(layout, dtype):

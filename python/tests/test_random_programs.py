@@ -68,7 +68,7 @@ def failure_of(program):
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         kind = text.split(" values differ")[0][:300]
-        return text, re.sub(r"\d+|compiled|eager|argument|result", "", kind)[:150]
+        return text, re.sub(r"\d+", "", kind)[:150]
     return None
 
 

@@ -125,8 +125,20 @@ private:
     // that coordinate on as it is.
     if (isIndirect && !keepsCoordinate(view, indirect->dim))
       return failure();
+    SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+    AffineMap before = map;
     map = compose(view, map, extents);
     op.setLoopStructure(maps, extents);
+    // The maps of a topk say which loop counts its results: the one that only
+    // the init has. A loop along which the view repeats elements is no such.
+    for (auto [extent, old, now] :
+         llvm::zip_equal(extents, kinds, op.getLoopKinds())) {
+      if (extent <= 1 || old == now)
+        continue;
+      map = before;
+      op.setLoopStructure(maps, extents);
+      return failure();
+    }
     use.set(view.getSource());
     return success();
   }
