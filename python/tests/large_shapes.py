@@ -258,9 +258,18 @@ def make_pointwise() -> list[Case]:
         pointwise("int64 2^31", add, [(big + 3,), (big + 3,)], torch.int64),
         pointwise("bool 2^31", lambda x: x > 0, [(big + 3,)], result_dtype=torch.bool),
         pointwise("cast", lambda x: x.float(), [(big + 65,)], result_dtype=f32),
-        pointwise("where", lambda x, y: torch.where(x > y, x, y), [(65537, 32771)] * 2),
+        # Of several operations, each reads its operands.
         pointwise(
-            "chain", lambda x, y: torch.sigmoid(x * y + 1) - x, [(65537, 32771)] * 2
+            "where",
+            lambda x, y: torch.where(x > y, x, y),
+            [(65537, 32771)] * 2,
+            once=False,
+        ),
+        pointwise(
+            "chain",
+            lambda x, y: torch.sigmoid(x * y + 1) - x,
+            [(65537, 32771)] * 2,
+            once=False,
         ),
     ]
 
