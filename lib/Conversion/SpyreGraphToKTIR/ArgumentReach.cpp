@@ -7,9 +7,64 @@
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+
+static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto number = dyn_cast<AffineConstantExpr>(expr))
+    return number.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t left = evaluate(binary.getLHS(), point),
+          right = evaluate(binary.getRHS(), point);
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(left, right);
+  default:
+    return llvm::mod(left, right);
+  }
+}
+
+/// The largest value of an expression over a box, or a bound of it. Of a
+/// diagonal, say, getRange() knows little: its loop runs through a floor
+/// division and a modulus.
+static int64_t getMaximum(AffineExpr expr, ArrayRef<int64_t> extents) {
+  constexpr int64_t kMaxPoints = 1 << 16;
+  int64_t bound = getRange(expr, extents).second, numPoints = 1;
+  if (isa<AffineDimExpr, AffineConstantExpr>(expr))
+    return bound;
+  SmallVector<unsigned> used;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (!expr.isFunctionOfDim(dim) || extents[dim] <= 1)
+      continue;
+    used.push_back(dim);
+    if (extents[dim] > kMaxPoints / numPoints)
+      return bound;
+    numPoints *= extents[dim];
+  }
+  SmallVector<int64_t> point(extents.size(), 0);
+  int64_t maximum = evaluate(expr, point);
+  for (int64_t number = 1; number < numPoints; ++number) {
+    for (unsigned dim : used) {
+      if (++point[dim] < extents[dim])
+        break;
+      point[dim] = 0;
+    }
+    maximum = std::max(maximum, evaluate(expr, point));
+    if (maximum == bound)
+      break;
+  }
+  return maximum;
+}
 
 /// Widens `reach` to what an operation accesses of an operand whose coordinates
 /// start at `first` of the argument.
@@ -22,8 +77,8 @@ static void addAccess(SpyreOpInterface op, unsigned operand,
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     bool isAnywhere = indirect && indirect->operand == operand &&
                       indirect->dim == static_cast<int64_t>(dim);
-    int64_t end = isAnywhere ? shape[dim]
-                             : first[dim] + getRange(expr, extents).second + 1;
+    int64_t end =
+        isAnywhere ? shape[dim] : first[dim] + getMaximum(expr, extents) + 1;
     reach[dim] = std::max(reach[dim], std::min(end, shape[dim]));
   }
 }

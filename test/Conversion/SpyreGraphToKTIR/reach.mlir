@@ -67,3 +67,20 @@ func.func @tiles(%x: memref<65x127xf16, #l> {spyre_graph.name = "x"},
   }
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#o = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// A diagonal: 917 elements are one step of two dimensions.
+// CHECK-LABEL: func.func @diagonal(
+// CHECK-SAME: ktdp.name = "x", ktdp.reach = array<i64: 3, 3, 7>}
+func.func @diagonal(%x: memref<7x130x7xf16, #l> {spyre_graph.name = "x"},
+                    %out: memref<3x7xf16, #o> {spyre_graph.name = "out"}) {
+  spyre_graph.exp ins(%x : memref<7x130x7xf16, #l>) outs(%out : memref<3x7xf16, #o>)
+    {maps = [affine_map<(d0, d1) -> ((d0 * 917 + d1) floordiv 910, ((d0 * 917 + d1) mod 910) floordiv 7, (d0 * 917 + d1) mod 7)>,
+             affine_map<(d0, d1) -> (d0, d1)>],
+     extents = array<i64: 3, 7>, division = #spyre_graph.division<splits = [1, 1], chunks = [3, 7]>}
+  return
+}
