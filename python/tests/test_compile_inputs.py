@@ -343,3 +343,79 @@ def test_a_program_refuses_storages_of_another_layout():
             graph.run([x], [other])
         assert name
     assert_exact(out.cpu(), -x.cpu())
+
+
+def windows(shape, strides, offset):
+    """A part of a storage on the host and on the device, up to its end."""
+    last = sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    whole = torch.arange(offset + last + 1).remainder(509).half()
+    return (b.as_strided(shape, strides, offset) for b in (whole, whole.to("spyre")))
+
+
+@pytest.mark.parametrize("shape", [(3,), (65,), (5, 64)], ids=str)
+def test_places_that_change_in_updated_windows(shape):
+    """A result that lies on an argument lies where PyTorch says, in every call."""
+
+    def narrow(x, start):
+        return x.narrow(0, start, 1).mul_(2)
+
+    def update(x, start):
+        x.add_(1)
+        return x[start:].transpose(0, -1), x + 1
+
+    for function in (narrow, update):
+        run = compiled(function, dynamic=None)
+        for start in (0, 2, 1):
+            strides = torch.empty(shape, device="meta").stride()
+            host, device = windows(shape, strides, 127)
+            expected, actual = function(host, start), run(device, start)
+            for e, a in zip(
+                *((r if isinstance(r, tuple) else (r,)) for r in (expected, actual)),
+                strict=True,
+            ):
+                assert a.storage_offset() == e.storage_offset()
+                assert a.stride() == e.stride()
+                assert_exact(a.cpu(), e)
+            assert_exact(device.cpu(), host)
+
+
+GAPS = {
+    "steps": ((5, 13, 13), (338, 26, 2), 64),
+    "rows": ((31, 64), (192, 3), 65),
+    "permuted": ((13, 5, 1), (2, 26, 7), 1),
+}
+
+
+@pytest.mark.parametrize("window", GAPS.values(), ids=GAPS)
+def test_updates_of_windows_with_gaps(window):
+    """PyTorch's metadata leaves the gaps in computed values, too."""
+
+    def update(x):
+        part, _ = x.split([3, x.shape[0] - 3])
+        part.fill_(1)
+        x.diagonal(-1).fill_(3)
+        x.select(1, 4).mul_(2)
+        return part, x[1:, ::2] + 1, x[2].transpose(0, -1)
+
+    host, device = windows(*window)
+    expected, actual = update(host), compiled(update)(device)
+    for e, a in zip(expected, actual, strict=True):
+        assert_exact(a.cpu(), e)
+    assert_exact(device.cpu(), host)
+    # What is returned lies on the argument.
+    expected[0].zero_()
+    actual[0].zero_()
+    assert_exact(device.cpu(), host)
+
+
+def test_values_that_an_argument_gets_are_no_views_of_it():
+    def update(x):
+        y = x + 1
+        x.copy_(y)
+        return y[1:], y
+
+    host, device = windows((65,), (1,), 63)
+    expected, actual = update(host), compiled(update)(device)
+    device.zero_()
+    for e, a in zip(expected, actual, strict=True):
+        assert_exact(a.cpu(), e)

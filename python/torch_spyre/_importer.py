@@ -96,6 +96,8 @@ class Importer:
         #: computed value begins its storage, whatever its fake tensor says. A
         #: node with several results has one for each.
         self.offset_delta: dict[Node, Any] = {}
+        #: Of a computed value that PyTorch's metadata gives gaps, and its views.
+        self.gaps: dict[Node, _Gaps] = {}
         #: Host numbers, which are fp32 here whatever their tensor's dtype.
         self.numbers: set[Node] = set()
         self._arguments: dict[int, int] = {}
@@ -132,6 +134,19 @@ class Importer:
             location_of(node),
         )
         self.offset_delta[node] = actual.offset - int(traced.storage_offset())
+        if _Gaps.of(traced) is not None:
+            strides = TensorSpec.of(traced).strides
+            if strides != actual.strides:
+                # Another part computed it, and left no gaps.
+                self.offset_delta[node] = -int(traced.storage_offset())
+                pairs = (
+                    (there, here)
+                    for there, here, size in zip(
+                        strides, actual.strides, actual.sizes, strict=True
+                    )
+                    if size > 1
+                )
+                self.gaps[node] = _Gaps(dict(pairs), actual.offset)
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, _Cast):
@@ -163,6 +178,8 @@ class Importer:
             source, index = node.args
             self.values[node] = self.values[source][index]
             self.offset_delta[node] = self.offset_delta[source][index]
+            if source in self.gaps:
+                self.gaps[node] = self.gaps[source]
             return
         if is_view(target):
             self._add_view(node, meta, location)
@@ -194,6 +211,9 @@ class Importer:
         else:
             self.values[node] = ids[0]
             self.offset_delta[node] = _begins_storage(meta)
+            gaps = _Gaps.of(meta) if specs[0] is not None else None
+            if gaps is not None:
+                self.gaps[node] = gaps
 
     def _add_op(
         self,
@@ -232,17 +252,23 @@ class Importer:
         if not isinstance(base, Node):
             raise _C.UnsupportedOp(f"{node.target} of something that is no tensor")
         delta = self.offset_delta[base]
+        gaps = self.gaps.get(base)
+        if gaps is not None:
+            self.gaps[node] = gaps
 
         def add(result: torch.Tensor) -> int:
             if result.dtype != _dtype_of(base):
                 raise _C.UnsupportedOp("view with another dtype")
             spec = TensorSpec.of(result)
+            strides, offset = list(spec.strides), spec.offset + delta
+            if gaps is not None:
+                strides = [
+                    gaps.closed(t) if n > 1 else t
+                    for n, t in zip(spec.sizes, strides, strict=True)
+                ]
+                offset = gaps.closed(offset) + gaps.offset
             return self.builder.view(
-                self.values[base],
-                list(spec.sizes),
-                list(spec.strides),
-                spec.offset + delta,
-                location,
+                self.values[base], list(spec.sizes), strides, offset, location
             )
 
         if isinstance(meta, (tuple, list)):
@@ -282,8 +308,52 @@ def _begins_storage(result: Any) -> int:
     return -int(result.storage_offset())
 
 
+@dataclass(frozen=True)
+class _Gaps:
+    """Strides of PyTorch's metadata, with gaps, and those that a value really has.
+
+    Some results (``slice_scatter``) get the strides of an operand, whatever they are.
+    """
+
+    strides: dict[int, int]
+    #: Where the value begins.
+    offset: int = 0
+
+    @staticmethod
+    def of(result: torch.Tensor) -> _Gaps | None:
+        """The gaps of a computed value, which has none here, by its metadata."""
+        spec = TensorSpec.of(result)
+        if 0 in spec.sizes:
+            return None
+        strides: dict[int, int] = {}
+        reach, dense = 1, 1
+        for stride, size in sorted(zip(spec.strides, spec.sizes, strict=True)):
+            if size == 1:
+                continue
+            if stride < reach:
+                return None  # elements on top of each other
+            strides[stride] = dense
+            reach, dense = stride * size, dense * size
+        return None if reach == dense else _Gaps(strides)
+
+    def closed(self, distance: int) -> int:
+        """How far two elements are really apart."""
+        result = 0
+        for stride in sorted(self.strides, reverse=True):
+            if stride > 0:
+                result += distance // stride * self.strides[stride]
+                distance %= stride
+        if distance != 0:
+            raise _C.UnsupportedOp("a view of what lies between computed elements")
+        return result
+
+
 def _result_spec(result: Any) -> tuple | None:
     if not isinstance(result, torch.Tensor) or result.device.type != "spyre":
         return None
     spec = TensorSpec.of(result)
-    return (spec.dtype, list(spec.sizes), list(spec.strides))
+    strides = list(spec.strides)
+    gaps = _Gaps.of(result)
+    if gaps is not None:
+        strides = [gaps.strides.get(s, s) for s in strides]
+    return (spec.dtype, list(spec.sizes), strides)

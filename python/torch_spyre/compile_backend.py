@@ -26,6 +26,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule, Node
 
 from torch_spyre import _C, _cache, _dump, _hints, _numbers
+from torch_spyre._aliases import view_updated_arguments
 from torch_spyre._decompositions import decompositions
 from torch_spyre._importer import (
     Importer,
@@ -619,6 +620,8 @@ def _compiler(kind: str, options: dict[str, Any]) -> Callable:
         with _lock:
             number = _counter
             _counter += 1
+        if kind != "backward":
+            view_updated_arguments(gm)
         compiled = CompiledFunction(gm, options, f"{kind}{number}")
 
         # A plain function keeps the mark through Dynamo's wrapper around
