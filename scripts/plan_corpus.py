@@ -35,6 +35,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from superdsc_sweep import lit_modules
+
 ROOT = Path(__file__).resolve().parent.parent
 #: Scripts other than tests that compile graphs, with arguments that keep them short.
 SCRIPTS = [["examples/demo.py"], ["benchmarks/plan_traffic.py"]]
@@ -86,14 +88,12 @@ def run_recording(corpus: Path, arguments: list[str]) -> None:
 
 
 def lit_graphs() -> list[tuple[str, str]]:
-    """Name and text of each graph in the lit tests of the dialect and the compiler."""
+    """Name and text of each graph in the lit tests."""
     graphs = []
-    for folder in ("test/Dialect/SpyreGraph", "test/Compiler"):
-        for file in sorted((ROOT / folder).rglob("*.mlir")):
-            parts = re.split(r"^// -----.*$", file.read_text(), flags=re.MULTILINE)
-            # Expectations and RUN lines may change while the graph does not.
-            texts = [re.sub(r"^\s*//.*\n", "", p, flags=re.MULTILINE) for p in parts]
-            graphs += [(f"lit-{digest(text)}", text) for text in texts if text.strip()]
+    for _, parts in lit_modules():
+        # Expectations and RUN lines may change while the graph does not.
+        texts = [re.sub(r"^\s*//.*\n", "", p, flags=re.MULTILINE) for p in parts]
+        graphs += [(f"lit-{digest(text)}", text) for text in texts if text.strip()]
     return graphs
 
 

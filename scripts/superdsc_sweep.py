@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 INPUTS = ROOT / "test" / "Target" / "SuperDSC" / "Inputs"
 BUILD = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build"))
 
+LIT_FOLDERS = ["Dialect/SpyreGraph", "Compiler", "Target/SuperDSC"]
 #: Compile nothing, or in processes that do not load conftest.py.
 WITHOUT_GRAPHS = {"test_device_layout.py", "test_opinfo.py", "test_distributed.py"}
 
@@ -63,12 +65,20 @@ def functions(text: str) -> list[str]:
     return ["\n".join(outside + lines[start:end]) for start, end in parts]
 
 
+def lit_modules() -> Iterator[tuple[Path, list[str]]]:
+    """The lit tests that have graphs on tensors, and the modules in each."""
+    for folder in LIT_FOLDERS:
+        for file in sorted((ROOT / "test" / folder).glob("*.mlir")):
+            yield (
+                file,
+                re.split(r"^// -----.*$", file.read_text(), flags=re.MULTILINE),
+            )
+
+
 def lit_graphs() -> list[tuple[str, str]]:
     """Name and text of each graph on tensors in the lit tests."""
     graphs = []
-    folders = [ROOT / "test" / "Dialect" / "SpyreGraph", ROOT / "test" / "Compiler"]
-    for file in sorted(f for folder in folders for f in folder.glob("*.mlir")):
-        parts = re.split(r"^// -----.*$", file.read_text(), flags=re.MULTILINE)
+    for file, parts in lit_modules():
         texts = [text for part in parts for text in functions(part)]
         graphs += [(f"{file.stem}_{n}", text) for n, text in enumerate(texts)]
     return graphs

@@ -209,16 +209,17 @@ void GenericInstr::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
                                               BlockShape shape) {
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y], k = out0 + y;
-    // A uniform result is one value: it has to be spread, from a copy.
+    // A uniform result is one value: it has to be spread, from a copy, as it
+    // may lie in the output itself.
+    void *own = frame.ptr[reg];
     Scalar value;
     if (frame.step[reg] == 0) {
-      std::memcpy(&value, frame.ptr[reg], hostSize(nest.elem[k]));
+      std::memcpy(&value, own, hostSize(nest.elem[k]));
       frame.ptr[reg] = &value;
     }
     writeOutput(frame, reg, nest.elem[k], address(k, row, column), shape,
                 rows.stride[k], columns.stride[k]);
-    if (isDirect[y])
-      frame.ptr[reg] = scratchBuffer(core, body.scratch[reg]);
+    frame.ptr[reg] = isDirect[y] ? scratchBuffer(core, body.scratch[reg]) : own;
   }
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
+import contextlib
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -9,6 +10,7 @@ import pytest
 import torch
 import torch_spyre
 import torch_spyre.compile_backend
+from torch._dynamo.convert_frame import register_bytecode_hook
 from torch_spyre import _router
 
 
@@ -70,36 +72,36 @@ def test_inductor_refuses_spyre_tensors():
     assert x.cpu().tolist() == [1, 1, 1]
 
 
-def test_dynamo_does_not_follow_eager_calls():
-    """What is left of a compiled function after a graph break runs eagerly."""
-    from torch._dynamo.convert_frame import register_bytecode_hook
-
+@contextlib.contextmanager
+def traced_files():
+    """The files of the frames that Dynamo compiles meanwhile, from a fresh start."""
     torch._dynamo.reset()
     torch_spyre._C._forget_eager_programs()
     files = []
+    hook = register_bytecode_hook(lambda old, new: files.append(old.co_filename))
+    try:
+        yield files
+    finally:
+        hook.remove()
+
+
+def test_dynamo_does_not_follow_eager_calls():
+    """What is left of a compiled function after a graph break runs eagerly."""
 
     @torch.compile(backend="spyre")
     def function(x):
         with torch.spyre.device(0):  # nothing that Dynamo knows
             return x * torch.spyre.device_count() + x
 
-    hook = register_bytecode_hook(lambda old, new: files.append(old.co_filename))
-    try:
-        x = torch.ones(17, 3, dtype=torch.float32, device="spyre")
+    x = torch.ones(17, 3, dtype=torch.float32, device="spyre")
+    with traced_files() as files:
         assert function(x).eq(2).all()
-    finally:
-        hook.remove()
     names = {Path(f).name for f in files}
     assert Path(__file__).name in names and "_eager.py" not in names
 
 
 def test_dynamo_traces_no_frame_of_the_package(caplog):
     """Whoever calls it: an eager operator's first call, torch, or the user."""
-    from torch._dynamo.convert_frame import register_bytecode_hook
-
-    torch._dynamo.reset()
-    torch_spyre._C._forget_eager_programs()
-    files = []
 
     # Dynamo looks at what it calls.
     @torch.compiler.disable(recursive=False)
@@ -119,12 +121,9 @@ def test_dynamo_traces_no_frame_of_the_package(caplog):
             run_eagerly(y, size)
         return y + 1
 
-    hook = register_bytecode_hook(lambda old, new: files.append(old.co_filename))
-    try:
-        x = torch.ones(5, 13, dtype=torch.float16, device="spyre")
+    x = torch.ones(5, 13, dtype=torch.float16, device="spyre")
+    with traced_files() as files:
         assert function(x).eq(3).all()
-    finally:
-        hook.remove()
     package = str(Path(torch_spyre.__file__).parent)
     assert files and not [f for f in files if f.startswith(package)]
     assert "recompile_limit" not in caplog.text

@@ -3,6 +3,8 @@
 
 #include "ATenCall.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
@@ -188,10 +190,7 @@ SmallVector<int64_t> ATenCall::dims(StringRef parameter, int64_t rank) const {
 }
 
 TypedAttr ATenCall::immWhole(double value) const {
-  APSInt integer(64, /*isUnsigned=*/false);
-  bool isExact;
-  APFloat(value).convertToInteger(integer, APFloat::rmTowardZero, &isExact);
-  return immInt(integer.getSExtValue());
+  return immInt(saturateToInt64(value));
 }
 
 RankedTensorType ATenCall::type(unsigned i) const {

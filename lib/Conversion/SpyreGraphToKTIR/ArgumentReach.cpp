@@ -7,32 +7,9 @@
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
-  if (auto number = dyn_cast<AffineConstantExpr>(expr))
-    return number.getValue();
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return point[dim.getPosition()];
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  int64_t left = evaluate(binary.getLHS(), point),
-          right = evaluate(binary.getRHS(), point);
-  switch (binary.getKind()) {
-  case AffineExprKind::Add:
-    return left + right;
-  case AffineExprKind::Mul:
-    return left * right;
-  case AffineExprKind::FloorDiv:
-    return llvm::divideFloorSigned(left, right);
-  case AffineExprKind::CeilDiv:
-    return llvm::divideCeilSigned(left, right);
-  default:
-    return llvm::mod(left, right);
-  }
-}
 
 /// The largest value of an expression over a box, or a bound of it. Of a
 /// diagonal, say, getRange() knows little: its loop runs through a floor

@@ -45,7 +45,8 @@ static const TargetTable *getTable(MLIRContext *context) {
   return dialect ? dialect->getRegisteredInterface<TargetTable>() : nullptr;
 }
 
-const Target *spyre_graph::findTarget(MLIRContext *context, StringRef name) {
+/// The registered target of this name, or null.
+static const Target *findTarget(MLIRContext *context, StringRef name) {
   const TargetTable *table = getTable(context);
   if (!table)
     return nullptr;
@@ -53,7 +54,8 @@ const Target *spyre_graph::findTarget(MLIRContext *context, StringRef name) {
   return known == table->targets.end() ? nullptr : known->second.get();
 }
 
-std::string spyre_graph::listTargets(MLIRContext *context) {
+/// The names of the registered targets in alphabetical order, for messages.
+static std::string listTargets(MLIRContext *context) {
   const TargetTable *table = getTable(context);
   if (!table || table->targets.empty())
     return "none";

@@ -128,12 +128,6 @@ void addTarget(SpyreGraphDialect &dialect, std::unique_ptr<Target> target);
 /// (SG-TARGET-C2).
 const Target *getTarget(Operation *op);
 
-/// The registered target of this name, or null.
-const Target *findTarget(MLIRContext *context, StringRef name);
-
-/// The names of the registered targets in alphabetical order, for messages.
-std::string listTargets(MLIRContext *context);
-
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_TARGET_INTERFACE_TARGET_H

@@ -60,6 +60,28 @@ struct LinearForm {
 
 } // namespace
 
+int64_t spyre_graph::evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return point[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t left = evaluate(binary.getLHS(), point),
+          right = evaluate(binary.getRHS(), point);
+  switch (binary.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return left * right;
+  case AffineExprKind::FloorDiv:
+    return llvm::divideFloorSigned(left, right);
+  case AffineExprKind::CeilDiv:
+    return llvm::divideCeilSigned(left, right);
+  default:
+    return llvm::mod(left, right);
+  }
+}
+
 std::pair<int64_t, int64_t> spyre_graph::getRange(AffineExpr expr,
                                                   ArrayRef<int64_t> extents) {
   if (auto number = dyn_cast<AffineConstantExpr>(expr))

@@ -25,15 +25,18 @@ Value ScalarBuilder::constantInt(Type type, int64_t value) {
   return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, value));
 }
 
+int64_t spyre_graph::saturateToInt64(double value) {
+  APSInt integer(64, /*isUnsigned=*/false);
+  bool isExact;
+  APFloat(value).convertToInteger(integer, APFloat::rmTowardZero, &isExact);
+  return integer.getSExtValue();
+}
+
 Value ScalarBuilder::constantLike(Value like, double value) {
   Type type = getComputeType(getElementTypeOrSelf(like.getType()));
   if (isa<FloatType>(type))
     return constantF32(value);
-  // As the device converts: NaN is 0, what is out of range the nearest.
-  APSInt integer(64, /*isUnsigned=*/false);
-  bool isExact;
-  APFloat(value).convertToInteger(integer, APFloat::rmTowardZero, &isExact);
-  return constantInt(type, integer.getSExtValue());
+  return constantInt(type, saturateToInt64(value));
 }
 
 Value ScalarBuilder::constantLike(Value like, TypedAttr value) {

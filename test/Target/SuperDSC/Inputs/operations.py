@@ -4,6 +4,8 @@
 Usage: operations.py OUTPUT    runs each on a bundle built here and compares with
                                numpy, or finds the error that names it
        operations.py --table   prints the table of docs/internals/superdsc.md
+
+Longer than 600 lines: one table, whose rows are read against each other.
 """
 
 import math

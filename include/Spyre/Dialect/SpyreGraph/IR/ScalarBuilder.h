@@ -14,6 +14,10 @@
 
 namespace mlir::spyre_graph {
 
+/// Towards zero; NaN is 0, and what is out of range the nearest, as the device
+/// converts.
+int64_t saturateToInt64(double value);
+
 class ScalarBuilder {
 public:
   ScalarBuilder(OpBuilder &builder, Location loc) : b(builder), loc(loc) {}

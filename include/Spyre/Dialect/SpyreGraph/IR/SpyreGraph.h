@@ -93,6 +93,9 @@ AffineExpr simplifyWithRanges(AffineExpr expr, ArrayRef<int64_t> extents);
 std::pair<int64_t, int64_t> getRange(AffineExpr expr,
                                      ArrayRef<int64_t> extents);
 
+/// The value of an expression without symbols where dimension d is `point[d]`.
+int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> point);
+
 namespace detail {
 LogicalResult verifySpyreOp(Operation *op);
 } // namespace detail
