@@ -77,9 +77,9 @@ test-tsan:
 	@scripts/setup.sh sanitizers
 	@[ -f build-tsan/build.ninja ] || cmake -G Ninja -B build-tsan \
 	  -DSPYRE_SANITIZE=thread -DSPYRE_BUILD_TORCH=OFF
-	@ninja -C build-tsan SpyreRuntimeTests spyre-run
+	@ninja -C build-tsan SpyreRuntimeTests SpyreProgramTests spyre-run
 	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
-	  --build $(CURDIR)/build-tsan unittests SpyreRuntimeTests
+	  --build $(CURDIR)/build-tsan unittests SpyreRuntimeTests SpyreProgramTests
 	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
 	  --build $(CURDIR)/build-tsan lit --filter='Runtime/(contract-form|points|modes|classic)'
 

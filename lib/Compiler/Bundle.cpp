@@ -5,8 +5,11 @@
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Conversion/Passes.h"
-#include "Spyre/Device/Error.h"
-#include "Spyre/Target/SuperDSC/Translate.h"
+#include "Spyre/Support/Error.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
+#include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "Spyre/Target/SuperDSC/Writer/ProgramPrinter.h"
+#include "Spyre/Target/SuperDSC/Writer/WriteGraph.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"

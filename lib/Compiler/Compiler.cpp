@@ -8,7 +8,7 @@
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
-#include "Spyre/Runtime/Loader.h"
+#include "Spyre/Runtime/Loader/Loader.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"

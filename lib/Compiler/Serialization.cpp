@@ -9,7 +9,7 @@
 #include "Identity.h"
 
 #include "Spyre/Compiler/Pipeline.h"
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

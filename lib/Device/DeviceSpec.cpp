@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Device/DataFormat.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Device/DL16.h"
-#include "Spyre/Device/Error.h"
 #include "Spyre/Device/HostFloat.h"
 #include "Spyre/Device/TransferDescriptors.h"
+#include "Spyre/Support/Error.h"
 
 #include <algorithm>
 #include <cstring>

@@ -2,7 +2,7 @@
 //===- BufferAllocation.cpp - Buffers in one linear memory ------*- C++ -*-===//
 
 #include "Spyre/Planning/BufferAllocation.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Planning/LayoutAssignment.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <algorithm>
 #include <numeric>

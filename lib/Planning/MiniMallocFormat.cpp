@@ -2,7 +2,7 @@
 //===- MiniMallocFormat.cpp - Allocation problems as CSV --------*- C++ -*-===//
 
 #include "Spyre/Planning/MiniMallocFormat.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <algorithm>
 #include <charconv>

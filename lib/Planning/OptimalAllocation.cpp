@@ -2,7 +2,7 @@
 //===- OptimalAllocation.cpp - Heuristics, then search ----------*- C++ -*-===//
 
 #include "SkylineSearch.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <algorithm>
 #include <chrono>

@@ -2,7 +2,7 @@
 #include "BoundGraph.h"
 #include "RuntimeLog.h"
 
-#include "Spyre/Runtime/LaunchGrid.h"
+#include "Spyre/Runtime/Launch/LaunchGrid.h"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
 

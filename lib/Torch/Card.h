@@ -10,8 +10,8 @@
 #ifndef SPYRE_LIB_TORCH_CARD_H
 #define SPYRE_LIB_TORCH_CARD_H
 
-#include "Spyre/Runtime/DeviceMemory.h"
-#include "Spyre/Runtime/Stream.h"
+#include "Spyre/Runtime/Launch/Stream.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 
 #include <c10/core/Allocator.h>
 #include <c10/core/Device.h>

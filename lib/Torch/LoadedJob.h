@@ -7,7 +7,7 @@
 #include "Storage.h"
 #include "Trace.h"
 
-#include "Spyre/Runtime/JobPlan.h"
+#include "Spyre/Runtime/Launch/JobPlan.h"
 
 #include <memory>
 #include <string>

@@ -5,7 +5,7 @@
 #include "Fallback.h"
 #include "Generator.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <c10/core/CachingDeviceAllocator.h>
 #include <torch/csrc/Generator.h>

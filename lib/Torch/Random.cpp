@@ -7,7 +7,7 @@
 #include "Transfer.h"
 
 #include "Spyre/Device/DL16.h"
-#include "Spyre/Device/Philox.h"
+#include "Spyre/Support/Philox.h"
 
 #include <ATen/ATen.h>
 #include <torch/library.h>

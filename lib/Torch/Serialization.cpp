@@ -6,7 +6,7 @@
 #include "Storage.h"
 #include "Transfer.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <c10/util/ConstexprCrc.h>
 #include <torch/csrc/jit/serialization/pickler_helper.h>

@@ -2,7 +2,7 @@
 #include "Storage.h"
 #include "Transfer.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <ATen/EmptyTensor.h>
 #include <c10/core/TensorImpl.h>

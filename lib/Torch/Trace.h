@@ -13,7 +13,7 @@
 
 #include "Card.h"
 
-#include "Spyre/Runtime/Program.h"
+#include "Spyre/Runtime/Program/Program.h"
 
 #include <cstdint>
 #include <memory>

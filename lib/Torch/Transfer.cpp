@@ -4,8 +4,8 @@
 #include "Trace.h"
 
 #include "Spyre/Device/DL16.h"
-#include "Spyre/Device/Error.h"
 #include "Spyre/Device/HostTransfer.h"
+#include "Spyre/Support/Error.h"
 
 #include <ATen/ATen.h>
 #include <ATen/MemoryOverlap.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ViewShift.h"
 
-#include "Spyre/Runtime/DeviceMemory.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@
 
 #include "Storage.h"
 
-#include "Spyre/Runtime/Program.h"
+#include "Spyre/Runtime/Program/Program.h"
 
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- spyre-lx-plan.cpp - The LX solver as a tool ------------------------===//
 
-#include "Spyre/Device/Error.h"
 #include "Spyre/Planning/MiniMallocFormat.h"
+#include "Spyre/Support/Error.h"
 
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"

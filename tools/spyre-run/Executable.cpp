@@ -3,7 +3,7 @@
 
 #include "Executable.h"
 
-#include "Spyre/Device/Shape.h"
+#include "Spyre/Support/Shape.h"
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 #define SPYRE_TOOLS_SPYRE_RUN_EXECUTABLE_H
 
 #include "Spyre/Compiler/Bundle.h"
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include "Npy.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <cctype>
 #include <cerrno>

@@ -3,7 +3,7 @@
 
 #include "OutputFiles.h"
 
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <cerrno>
 #include <cstring>

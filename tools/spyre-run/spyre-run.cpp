@@ -6,8 +6,8 @@
 #include "OutputFiles.h"
 
 #include "Spyre/Device/HostTransfer.h"
-#include "Spyre/Device/Shape.h"
 #include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Support/Shape.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Device/Error.h"
-#include "Spyre/Device/Shape.h"
+#include "Spyre/Support/Error.h"
+#include "Spyre/Support/Shape.h"
 #include "Translations.h"
 
 #include <nlohmann/json.hpp>

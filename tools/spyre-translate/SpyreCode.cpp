@@ -4,9 +4,9 @@
 #include "Translations.h"
 
 #include "Spyre/Compiler/Pipeline.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
-#include "Spyre/Target/SuperDSC/Folder.h"
+#include "Spyre/Target/SuperDSC/Model/Folder.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -3,8 +3,12 @@
 
 #include "Translations.h"
 
-#include "Spyre/Device/Error.h"
-#include "Spyre/Target/SuperDSC/Translate.h"
+#include "Spyre/Support/Error.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
+#include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "Spyre/Target/SuperDSC/Writer/ProgramPrinter.h"
+#include "Spyre/Target/SuperDSC/Writer/Schema.h"
+#include "Spyre/Target/SuperDSC/Writer/WriteGraph.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Spyre/Device/Error.h"
 #include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Support/Error.h"
 #include "Translations.h"
 
 #include "mlir/IR/Diagnostics.h"

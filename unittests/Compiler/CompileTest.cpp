@@ -5,7 +5,7 @@
 
 #include "Spyre/Device/DL16.h"
 #include "Spyre/Device/HostTransfer.h"
-#include "Spyre/Runtime/DeviceMemory.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 #include "gtest/gtest.h"
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Device/TensorLayout.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each expectation is derived by hand from spec/passes.md, "LX scratchpad
 // planning".
-#include "Spyre/Device/Error.h"
 #include "Spyre/Planning/BufferAllocation.h"
+#include "Spyre/Support/Error.h"
 
 #include <gtest/gtest.h>
 

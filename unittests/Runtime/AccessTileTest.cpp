@@ -2,7 +2,7 @@
 //
 // Random access tiles against point-by-point evaluation.
 
-#include "AccessTile.h"
+#include "Engine/AccessTile.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Runtime/DeviceMemory.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 
 #include "gtest/gtest.h"
 

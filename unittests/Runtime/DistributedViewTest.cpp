@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributed views against a walk over their points.
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Generic.h"
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Engine/Generic.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ResumableTasks.h"
-#include "Fiber.h"
+#include "Engine/ResumableTasks.h"
+#include "Engine/Fiber.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Runtime/Stream.h"
+#include "Spyre/Runtime/Launch/Stream.h"
 
 #include "gtest/gtest.h"
 

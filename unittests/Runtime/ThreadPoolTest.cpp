@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ThreadPool.h"
+#include "Engine/ThreadPool.h"
 
 #include "gtest/gtest.h"
 

@@ -9,7 +9,7 @@
 #define SPYRE_COMPILER_COMPILER_H
 
 #include "Spyre/Compiler/GraphBuilder.h"
-#include "Spyre/Runtime/Program.h"
+#include "Spyre/Runtime/Program/Program.h"
 
 #include <map>
 #include <memory>

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Runtime/Kernels/TileKernels.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <cstdlib>
 #include <limits>

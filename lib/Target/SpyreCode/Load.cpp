@@ -2,7 +2,7 @@
 //===- Load.cpp - Reading a folder with spyrecode.json --------------------===//
 
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
-#include "Spyre/Target/SuperDSC/Folder.h"
+#include "Spyre/Target/SuperDSC/Model/Folder.h"
 
 using namespace spyre;
 using namespace spyre::spyrecode;

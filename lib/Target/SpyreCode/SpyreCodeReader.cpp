@@ -3,7 +3,8 @@
 
 #include "Commands.h"
 
-#include "Spyre/Runtime/BrokenRule.h"
+#include "Spyre/Runtime/Loader/ImageFile.h"
+#include "Spyre/Support/BrokenRule.h"
 
 #include "llvm/ADT/StringExtras.h"
 

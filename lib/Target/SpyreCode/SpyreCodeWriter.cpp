@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- SpyreCodeWriter.cpp - spyrecode.json and its image -----------------===//
 
+#include "Spyre/Runtime/Loader/ImageFile.h"
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
 using namespace spyre;

@@ -5,7 +5,7 @@
 
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
-#include "Spyre/Runtime/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoaderFile.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/raw_ostream.h"

@@ -7,8 +7,9 @@
 
 #include "../Mutator.h"
 
-#include "Spyre/Runtime/BrokenRule.h"
-#include "Spyre/Runtime/Loader.h"
+#include "Spyre/Runtime/Loader/ImageFile.h"
+#include "Spyre/Runtime/Loader/Loader.h"
+#include "Spyre/Support/BrokenRule.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- DeviceOpsTest.cpp - The table of device operations -----------------===//
 
-#include "Spyre/Target/SuperDSC/DeviceOps.h"
-#include "Spyre/Target/SuperDSC/SdscFile.h"
+#include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
+#include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 
 #include <gtest/gtest.h>
 

@@ -11,8 +11,10 @@
 #include "../Mutator.h"
 #include "TestBundles.h"
 
-#include "Spyre/Target/SuperDSC/BundleFile.h"
-#include "Spyre/Target/SuperDSC/Translate.h"
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
+#include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "Spyre/Target/SuperDSC/Writer/ProgramPrinter.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

@@ -10,9 +10,13 @@
 #include "../Mutator.h"
 #include "TestBundles.h"
 
-#include "Spyre/Target/SuperDSC/BundleFile.h"
-#include "Spyre/Target/SuperDSC/SdscFile.h"
-#include "Spyre/Target/SuperDSC/Translate.h"
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Model/SdscRules.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
+#include "Spyre/Target/SuperDSC/Reader/BundleParser.h"
+#include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
+#include "Spyre/Target/SuperDSC/Writer/BundlePrinter.h"
+#include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

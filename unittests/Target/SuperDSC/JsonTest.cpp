@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- JsonTest.cpp - What the reader of JSON refuses ---------------------===//
 
-#include "Spyre/Target/SuperDSC/Json.h"
+#include "Spyre/Target/SuperDSC/Model/Json.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #ifndef SPYRE_UNITTESTS_TARGET_SUPERDSC_TESTBUNDLES_H
 #define SPYRE_UNITTESTS_TARGET_SUPERDSC_TESTBUNDLES_H
 
-#include "Spyre/Target/SuperDSC/Geometry.h"
+#include "Spyre/Target/SuperDSC/Model/Geometry.h"
 
 #include <string>
 #include <utility>

@@ -10,7 +10,7 @@
 #define SPYRE_CONVERSION_ATENTOSPYREGRAPH_ARGUMENTS_H
 
 #include "Spyre/Device/DataFormat.h"
-#include "Spyre/Device/Error.h"
+#include "Spyre/Support/Error.h"
 
 #include <cstdint>
 #include <map>

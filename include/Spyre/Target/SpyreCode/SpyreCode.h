@@ -10,8 +10,8 @@
 #ifndef SPYRE_TARGET_SPYRECODE_SPYRECODE_H
 #define SPYRE_TARGET_SPYRECODE_SPYRECODE_H
 
-#include "Spyre/Runtime/JobPlan.h"
-#include "Spyre/Target/SuperDSC/Report.h"
+#include "Spyre/Runtime/Launch/JobPlan.h"
+#include "Spyre/Target/SuperDSC/Model/Report.h"
 
 #include <functional>
 #include <optional>

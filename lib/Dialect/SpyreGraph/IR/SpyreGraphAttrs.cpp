@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Spyre/Device/Error.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Support/Error.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallBitVector.h"

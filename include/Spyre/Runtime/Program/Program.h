@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Program.h - A loaded KTIR program ------------------------*- C++ -*-===//
+//
+// What a loader makes of a KTIR module and callers run. No MLIR types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_RUNTIME_PROGRAM_PROGRAM_H
+#define SPYRE_RUNTIME_PROGRAM_PROGRAM_H
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Device/TensorLayout.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
+#include "Spyre/Runtime/Report/TimingReport.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// One argument of the entry function.
+struct ArgumentInfo {
+  enum Kind {
+    Array,  ///< a tensor's storage; the SSA value is its ELEMENT index
+    Scalar, ///< passed as it is (float scalars as the bits of a float)
+    Pool    ///< scratch device memory; the SSA value is its BYTE address
+  };
+  std::string name; ///< ktdp.name, else the SSA name without '%', else arg<i>
+  Kind kind = Scalar;
+  /// Array: host type, host sizes and strides in elements. Without a layout
+  /// (plain arrays) shape is empty and dtype is decided by the caller.
+  HostDtype dtype = HostDtype::Float16;
+  std::vector<int64_t> shape, strides;
+  std::optional<TensorLayout> layout;
+  /// Array with a layout: the program accesses coordinates below these only.
+  std::vector<int64_t> reach;
+  /// Pool: bytes the program needs.
+  uint64_t poolBytes = 0;
+  /// Array: bytes of one device element, the unit of the SSA value (0: the
+  /// program never says, the caller's dtype decides).
+  int64_t elementSizeInBytes = 0;
+  /// Plain array: KTIR element type of the views on it ("f16"), if known.
+  std::string elementType;
+  /// Scalar of a float type.
+  bool isFloat = false;
+  /// Scalar: what the type of a run-time argument promises of its value; -1:
+  /// no upper bound.
+  int64_t granularity = 1, upperBound = -1;
+  /// Array: whether any kernel stores to it / loads from it, as far as the
+  /// loader can tell (true when it cannot).
+  bool mayBeWritten = true;
+};
+
+enum class Numerics {
+  DL16, ///< f16 in memory and as rounding target is SEN169_FP16
+  IEEE  ///< f16 is IEEE half
+};
+
+enum class OutOfBounds {
+  Error, ///< any access outside its view is an error
+  Zero   ///< reads past an allocation give zeros, writes are dropped
+};
+
+enum class Check {
+  None,   ///< trusts the program: a wrong address is undefined behaviour
+  Bounds, ///< accesses, LX capacity, alignment and spans
+  Full    ///< also reads of undefined memory, overlaps in LX, races, NaN
+};
+
+struct RunOptions {
+  /// Host threads that run cores, including the caller; 0: one per host
+  /// processor (or SPYRE_NUM_THREADS). Results do not depend on it.
+  int threads = 0;
+  Numerics numerics = Numerics::DL16;
+  OutOfBounds oob = OutOfBounds::Error;
+  /// Full runs on one thread.
+  Check check = Check::Bounds;
+  /// Fill the report of the timing engine (simulated the first time only).
+  bool report = false;
+  /// Numbers of the device for the report; null: the defaults.
+  std::shared_ptr<const DeviceSpec> device;
+};
+
+struct RunReport : TimingReport {
+  double wallSeconds = 0; ///< host time of this run
+};
+
+/// A program, ready to run. Immutable; run() may be called from several
+/// threads with different memories.
+class Program {
+public:
+  struct Impl;
+  explicit Program(std::unique_ptr<Impl> impl);
+  ~Program();
+
+  /// Name of the entry function.
+  const std::string &name() const;
+  const std::vector<ArgumentInfo> &arguments() const;
+
+  /// Runs the program. One value per argument: Array: element index (device
+  /// byte address / bytes of a device element), Pool: byte address, Scalar:
+  /// the value. Throws Error with the op's location, the core and the
+  /// offending coordinate if an access leaves its view, the LX or device
+  /// memory, or if a gather index is out of range; what kernels stored
+  /// before stays stored.
+  RunReport run(DeviceMemory &memory, const std::vector<int64_t> &argValues,
+                const RunOptions &options = {}) const;
+
+  /// Predicted device time of one run in seconds, as RunReport says. 0 until
+  /// a run with RunOptions::report has been made.
+  double predictedSeconds() const;
+
+  /// When everything would happen on the device: the same plan walked without
+  /// data. Indices of gathers are taken as distinct, other values read from
+  /// memory as zero (TimingReport::dataDependent). Throws Error as run() does.
+  TimingReport simulate(DeviceMemory &memory,
+                        const std::vector<int64_t> &argValues,
+                        const RunOptions &options,
+                        const TimingOptions &timing) const;
+
+private:
+  void checkArgumentCount(const std::vector<int64_t> &argValues) const;
+  TimingReport timingOf(DeviceMemory &memory,
+                        const std::vector<int64_t> &argValues,
+                        const RunOptions &options) const;
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_RUNTIME_PROGRAM_PROGRAM_H

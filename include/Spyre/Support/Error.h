@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Error.h - The project's exception ------------------------*- C++ -*-===//
+#ifndef SPYRE_SUPPORT_ERROR_H
+#define SPYRE_SUPPORT_ERROR_H
+
+#include <stdexcept>
+
+namespace spyre {
+
+/// What code without MLIR throws; the text says what was expected and found.
+class Error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+} // namespace spyre
+
+#endif // SPYRE_SUPPORT_ERROR_H

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- RaiseGraph.h - A planned function of SuperDSC ------------*- C++ -*-===//
+
+#ifndef SPYRE_TARGET_SUPERDSC_RAISE_RAISEGRAPH_H
+#define SPYRE_TARGET_SUPERDSC_RAISE_RAISEGRAPH_H
+
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace spyre::superdsc {
+
+struct RaiseOptions {
+  /// Segment 0 is a pool. Only without a manifest, which says so.
+  bool hasPool = false;
+};
+
+/// A planned function that does what valid bundles say: `main`, with the
+/// manifest's arguments, or else one per segment. Errors are at locations that
+/// name the file.
+mlir::OwningOpRef<mlir::ModuleOp> raiseProgram(const BundleProgram &program,
+                                               const RaiseOptions &options,
+                                               mlir::MLIRContext *context);
+
+} // namespace spyre::superdsc
+
+#endif // SPYRE_TARGET_SUPERDSC_RAISE_RAISEGRAPH_H

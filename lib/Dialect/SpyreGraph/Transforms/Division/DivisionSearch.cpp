@@ -1,0 +1,422 @@
+//===- DivisionSearch.cpp - All divisions of an operation -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "DivisionSearch.h"
+#include "../Tiling/Spans.h"
+#include "Reshard.h"
+#include "Spyre/Device/CostModel.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+int SlicingNumbers::get(const Slicing &slicing) {
+  std::vector<int64_t> key{slicing.numCores};
+  for (const SliceDim &dim : slicing.dims)
+    key.insert(key.end(),
+               {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
+  auto [known, isNew] = numbers.try_emplace(std::move(key), numbers.size());
+  if (isNew)
+    copies.push_back(getNumCopies(slicing));
+  return known->second;
+}
+
+double Divisions::getSeconds(unsigned number, double loadSeconds,
+                             double storeSeconds) const {
+  const DivisionCandidate &candidate = candidates[number];
+  const double memorySeconds = loadSeconds + storeSeconds;
+  const double setups = numOperands * setupSeconds;
+  // The first store is set up while later pieces are loaded, where a cut pays.
+  double hidden = 0;
+  if (storeSeconds > 0)
+    hidden =
+        std::min(setupSeconds, loadSeconds * (1 - 1 / candidate.numStores)) -
+        ::spyre::kLeastSavingOfPieces *
+            (std::max(candidate.computeSeconds, memorySeconds) + setups);
+  return ::spyre::overlapSeconds(candidate.computeSeconds, memorySeconds,
+                                 setups, candidate.numPieces) +
+         candidate.partialSumSeconds - std::max(hidden, 0.0);
+}
+
+double Divisions::getSecondsAlone(unsigned candidate) const {
+  double loadSeconds = 0;
+  for (unsigned operand = 0; operand + 1 < numOperands; ++operand)
+    loadSeconds += get(candidate, operand).seconds;
+  return getSeconds(candidate, loadSeconds,
+                    get(candidate, numOperands - 1).seconds) +
+         numOperands * setupSeconds;
+}
+
+double Divisions::getLeastSecondsAlone() const {
+  double least = std::numeric_limits<double>::max();
+  for (unsigned number = 0; number < candidates.size(); ++number)
+    least = std::min(least, getSecondsAlone(number));
+  return least;
+}
+
+DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
+                               const Target &target,
+                               const ::spyre::DeviceSpec &spec,
+                               SlicingNumbers &numbers)
+    : op(op), cores(cores), target(target), spec(spec), numbers(numbers),
+      extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
+      kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
+      indirect(op.getIndirectAccess()) {
+  for (OpOperand &operand : op->getOpOperands())
+    describeOperand(operand);
+  result.numOperands = op->getNumOperands();
+  result.setupSeconds = spec.transferSetupSeconds;
+}
+
+bool DivisionSearch::isInLoop(Operation *op) {
+  return op->getParentOfType<LoopLikeOpInterface>() != nullptr;
+}
+
+Divisions DivisionSearch::run() {
+  search();
+  // Tiles are summed in the order of the whole, which rarely is worth a split
+  // if it is worth a loop.
+  if (!target.allowsSplitReductions() || isInLoop(op) ||
+      !isCombinedAcrossCores(op.getCombiner()) ||
+      llvm::is_contained(extents, 0))
+    return std::move(result);
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    splitReduction = dim;
+    if (canSplit(dim))
+      search();
+  }
+  // Of the ways to split the reduction only the cheapest one's: the others
+  // would round sums otherwise.
+  unsigned best = 0;
+  for (unsigned number = 1; number < result.candidates.size(); ++number)
+    if (result.getSecondsAlone(number) < result.getSecondsAlone(best))
+      best = number;
+  DivisionCandidate chosen = result.candidates[best];
+  int64_t dim = getSplitReduction(kinds, chosen.splits);
+  // Told apart by their splits: where only a split reduction makes spans small
+  // enough, the divisions found first are gone.
+  keepIf([&](unsigned number) {
+    const DivisionCandidate &candidate = result.candidates[number];
+    if (getSplitReduction(kinds, candidate.splits) != dim)
+      return false;
+    return dim < 0 || (candidate.splits[dim] == chosen.splits[dim] &&
+                       candidate.chunks[dim] == chosen.chunks[dim]);
+  });
+  return std::move(result);
+}
+
+Divisions DivisionSearch::runExhaustively() {
+  search();
+  if (isCombinedAcrossCores(op.getCombiner()) &&
+      target.allowsSplitReductions() && !llvm::is_contained(extents, 0))
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      splitReduction = dim;
+      if (canSplit(dim))
+        search();
+    }
+  return std::move(result);
+}
+
+Divisions DivisionSearch::price(WorkDivisionAttr division) {
+  DivisionCandidate given;
+  given.splits.assign(division.getSplits().begin(), division.getSplits().end());
+  given.chunks.assign(division.getChunks().begin(), division.getChunks().end());
+  addCandidate(given, division.getCoreStrides());
+  return std::move(result);
+}
+
+void DivisionSearch::describeOperand(OpOperand &operand) {
+  auto type = cast<ShapedType>(operand.get().getType());
+  SmallVector<unsigned, 6> dims;
+  double iterations = 1;
+  llvm::SmallBitVector usedDims =
+      getUsedDims(maps[operand.getOperandNumber()], extents);
+  for (unsigned dim : usedDims.set_bits()) {
+    dims.push_back(dim);
+    iterations *= extents[dim];
+  }
+  double elements = std::max<int64_t>(type.getNumElements(), 1);
+  LayoutAttrInterface layout = getLayout(type);
+  double bytes = layout ? layout.getSizeInBytes(type.getShape())
+                        : elements * spec.stickBytes;
+  bytes *= std::min(1.0, iterations / elements);
+  unsigned number = operand.getOperandNumber();
+  bool isAcrossSticks =
+      layout && number + 1 < maps.size() &&
+      !(indirect && indirect->operand == number) &&
+      getLaneAccess(maps[number], layout, type.getShape(), extents).kind ==
+          LaneAccess::Irregular;
+  if (isAcrossSticks)
+    bytes = spec.stickBytes *
+            getNumTouchedSticks(maps[number], layout, type.getShape(), extents);
+  result.operandBytes.push_back(bytes);
+  readsAcrossSticks.push_back(isAcrossSticks);
+  operandDims.push_back(std::move(dims));
+}
+
+/// Bytes that the cores load of an operand, each core's counted for itself
+/// where slices cut through the sticks that are read.
+double DivisionSearch::getLoadedBytes(unsigned operand,
+                                      const DivisionCandidate &candidate) {
+  if (!readsAcrossSticks[operand])
+    return result.operandBytes[operand];
+  auto type = cast<ShapedType>(op->getOperand(operand).getType());
+  double sticks = getNumTouchedSticks(maps[operand], getLayout(type),
+                                      type.getShape(), candidate.chunks);
+  for (unsigned dim : operandDims[operand])
+    sticks *= candidate.splits[dim];
+  return spec.stickBytes * sticks;
+}
+
+/// Adds the divisions that split `splitReduction` (none if -1).
+void DivisionSearch::search() {
+  DivisionCandidate whole;
+  whole.splits.assign(extents.size(), 1);
+  whole.chunks.assign(extents.begin(), extents.end());
+  if (llvm::is_contained(extents, 0))
+    addCandidate(whole, whole.splits);
+  else
+    enumerate(0, 1, whole);
+  keepSmallSpans();
+}
+
+void DivisionSearch::keepIf(function_ref<bool(unsigned)> isKept) {
+  std::vector<DivisionCandidate> kept;
+  std::vector<OperandCost> keptCosts;
+  for (unsigned number = 0; number < result.candidates.size(); ++number) {
+    if (!isKept(number))
+      continue;
+    kept.push_back(std::move(result.candidates[number]));
+    for (unsigned operand = 0; operand < result.numOperands; ++operand)
+      keptCosts.push_back(result.get(number, operand));
+  }
+  result.candidates = std::move(kept);
+  result.operandCosts = std::move(keptCosts);
+}
+
+/// Drops candidates under which a core touches too wide a span of an operand
+/// in device memory, if others do not.
+void DivisionSearch::keepSmallSpans() {
+  OperandSpans spans(op, spec);
+  if (!spans.isAnyLimited())
+    return;
+  llvm::SmallBitVector fits(result.candidates.size());
+  for (unsigned number = 0; number < result.candidates.size(); ++number)
+    fits[number] = spans.fit(result.candidates[number].chunks);
+  if (fits.any())
+    keepIf([&](unsigned number) { return fits.test(number); });
+}
+
+bool DivisionSearch::canSplit(unsigned dim) const {
+  if (kinds[dim] == utils::IteratorType::parallel)
+    return maps.back().isFunctionOfDim(dim);
+  return splitReduction == static_cast<int64_t>(dim);
+}
+
+/// Tries every useful number of slices of loop dimension `dim` and those after
+/// it.
+void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
+                               DivisionCandidate &candidate) {
+  if (dim == extents.size()) {
+    // As WorkDivisionAttr::getCoreStrides() with the split reduction first.
+    int64_t stride = splitReduction < 0 ? 1 : candidate.splits[splitReduction];
+    SmallVector<int64_t, 6> strides;
+    for (unsigned other = 0; other < extents.size(); ++other) {
+      bool isFirst = splitReduction == static_cast<int64_t>(other);
+      strides.push_back(isFirst ? 1 : stride);
+      stride *= isFirst ? 1 : candidate.splits[other];
+    }
+    return addCandidate(candidate, strides);
+  }
+  if (splitReduction != static_cast<int64_t>(dim))
+    enumerate(dim + 1, coresUsed, candidate);
+  if (!canSplit(dim))
+    return;
+  int64_t units = llvm::divideCeil(extents[dim], granularity[dim]);
+  int64_t previous = 1;
+  for (int64_t wanted = 2; wanted <= std::min(units, cores / coresUsed);
+       ++wanted) {
+    // Equal slices but for the last: fewer may be enough to cover.
+    int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
+    int64_t splits = llvm::divideCeil(units, unitsPerSlice);
+    if (splits == previous ||
+        (!target.allowsUnequalSlices() && splits * unitsPerSlice != units))
+      continue;
+    if (!target.allowsDividedPadding() &&
+        extents[dim] % granularity[dim] != 0 &&
+        isa<IdentityOp, RestickifyOp>(*op))
+      continue;
+    previous = splits;
+    candidate.splits[dim] = splits;
+    candidate.chunks[dim] = unitsPerSlice * granularity[dim];
+    enumerate(dim + 1, coresUsed * splits, candidate);
+  }
+  candidate.splits[dim] = 1;
+  candidate.chunks[dim] = extents[dim];
+}
+
+void DivisionSearch::addCandidate(DivisionCandidate &candidate,
+                                  ArrayRef<int64_t> coreStrides) {
+  double coresUsed = 1;
+  candidate.largestSlice = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    coresUsed *= candidate.splits[dim];
+    candidate.largestSlice *= candidate.chunks[dim];
+  }
+  candidate.computeSeconds = getComputeSeconds(candidate);
+  countPieces(candidate);
+  candidate.partialSumSeconds = 0;
+  if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
+    double elements = 1;
+    for (unsigned outputDim : operandDims.back())
+      elements *= extents[outputDim];
+    candidate.partialSumSeconds = (candidate.splits[dim] - 1) * elements *
+                                  spec.partialSumSecondsPerElementHop;
+  }
+  for (unsigned operand = 0; operand < result.numOperands; ++operand) {
+    // One core writes each element, however many compute it.
+    double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
+    for (unsigned dim : operandDims[operand])
+      sharingCores /= candidate.splits[dim];
+    double seconds = getLoadedBytes(operand, candidate) *
+                     std::max(1.0, sharingCores / spec.numBroadcastCores) /
+                     spec.effectiveMemoryBytesPerSecond;
+    result.operandCosts.push_back(
+        {seconds, getSlicingNumber(operand, candidate, coreStrides)});
+  }
+  if (op.getUnit() == Unit::PT && result.numOperands > 2) {
+    OperandCost *costs = &result.operandCosts.back() + 1 - result.numOperands;
+    priceSubTiles(candidate, costs[0], costs[1]);
+  }
+  result.candidates.push_back(candidate);
+}
+
+/// A core whose slice of a contraction does not fit its LX works on rows and
+/// columns of the result in sub-tiles, for which it loads the factors several
+/// times; few rows do not fill the matrix unit. In closed form what the kernel
+/// will do (KernelTiles.cpp): the number of rows at a time that takes least
+/// time, and as many columns as there is room for. Batches cut at no cost.
+void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
+                                   OperandCost &y) const {
+  double rows = 1, columns = 1, depth = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    bool inY = llvm::is_contained(operandDims[1], dim);
+    if (!maps.back().isFunctionOfDim(dim))
+      depth *= candidate.chunks[dim];
+    else if (inX != inY)
+      (inX ? rows : columns) *= candidate.chunks[dim];
+  }
+  // Of factors, of a result and its sum in fp32.
+  constexpr double kFactorBytes = 2, kResultBytes = 6;
+  const double stick = static_cast<double>(spec.stickBytes) / kFactorBytes;
+  const double room = static_cast<double>(spec.reservedLXBytes());
+  if (kFactorBytes * depth * (rows + columns) + kResultBytes * rows * columns <=
+      room)
+    return;
+  double least = std::numeric_limits<double>::infinity(), seconds = 0;
+  double xLoads = 1, yLoads = 1;
+  auto consider = [&](double tileRows, double newXLoads, double newYLoads) {
+    double compute = candidate.computeSeconds *
+                     ::spyre::ptEfficiency(rows, spec) /
+                     ::spyre::ptEfficiency(tileRows, spec);
+    double total = ::spyre::overlapSeconds(
+        compute, x.seconds * newXLoads + y.seconds * newYLoads,
+        result.numOperands * result.setupSeconds, candidate.numPieces);
+    if (total >= least)
+      return;
+    least = total;
+    seconds = compute;
+    xLoads = newXLoads;
+    yLoads = newYLoads;
+  };
+  for (double tileRows = rows; tileRows >= 1;
+       tileRows = tileRows == 1 ? 0 : std::ceil(tileRows / 2)) {
+    double rowTiles = std::ceil(rows / tileRows);
+    auto getColumnTiles = [&](double tileDepth) {
+      double fit = (room - kFactorBytes * tileRows * tileDepth) /
+                   (kFactorBytes * tileDepth + kResultBytes * tileRows);
+      double tile = std::min(std::floor(fit / stick) * stick, columns);
+      return tile > 0 ? std::ceil(columns / tile) : 0;
+    };
+    // All of the depth at once: one factor stays while the other goes by.
+    if (double columnTiles = getColumnTiles(depth)) {
+      consider(tileRows, 1, rowTiles);
+      consider(tileRows, columnTiles, 1);
+    }
+    if (double columnTiles = getColumnTiles(std::min(stick, depth)))
+      consider(tileRows, columnTiles, rowTiles);
+  }
+  if (least == std::numeric_limits<double>::infinity())
+    return;
+  candidate.computeSeconds = seconds;
+  x.seconds *= xLoads;
+  y.seconds *= yLoads;
+}
+
+double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
+  if (op.getUnit() == Unit::SFU)
+    return candidate.largestSlice * op.getElementCost() /
+           spec.sfuElementsPerSecondPerCore();
+  // Rows that stream through the array: what does not select the second
+  // input, which the array holds.
+  double rows = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    if (maps.back().isFunctionOfDim(dim) &&
+        !llvm::is_contained(operandDims[1], dim))
+      rows *= candidate.chunks[dim];
+  return candidate.largestSlice /
+         (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
+}
+
+/// As KernelTiles.cpp: whole sticks, and rows enough to fill the matrix unit.
+/// Of a contraction's rows, columns and depth only one is cut, so that nothing
+/// is loaded twice; other reductions are not.
+void DivisionSearch::countPieces(DivisionCandidate &candidate) {
+  bool isContraction = op.getUnit() == Unit::PT && result.numOperands > 2;
+  double batch = 1, rows = 1, columns = 1, depth = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    bool inY = isContraction && llvm::is_contained(operandDims[1], dim);
+    bool isReduced = kinds[dim] != utils::IteratorType::parallel;
+    bool isRow = isContraction && inX && !inY;
+    int64_t piece =
+        isRow ? std::max(granularity[dim],
+                         spec.numRowsPerPass * spec.numPassesForFullRate)
+              : std::max<int64_t>(granularity[dim], 1);
+    double &pieces = isReduced     ? depth
+                     : isRow       ? rows
+                     : inY && !inX ? columns
+                                   : batch;
+    pieces *= std::max<int64_t>(
+        llvm::divideCeilSigned(candidate.chunks[dim], piece), 1);
+  }
+  if (isContraction)
+    batch *= std::max(rows, columns);
+  candidate.numStores = std::min(batch, ::spyre::kPiecesInFlight);
+  candidate.numPieces = std::min(isContraction && batch == 1 ? depth : batch,
+                                 ::spyre::kMaxPieces);
+}
+
+int DivisionSearch::getSlicingNumber(unsigned operand,
+                                     const DivisionCandidate &candidate,
+                                     ArrayRef<int64_t> coreStrides) {
+  if (indirect && indirect->operand == operand)
+    return SlicingNumbers::kNone;
+  std::optional<Slicing> slicing = getSlicing(
+      maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
+  ArrayRef<int64_t> shape =
+      cast<ShapedType>(op->getOperand(operand).getType()).getShape();
+  if (slicing && !target.allowsPartsInLX() &&
+      (!isInLoopDims(maps[operand]) || !slicing->covers(shape)))
+    return SlicingNumbers::kNone;
+  std::optional<Slicing> held;
+  if (slicing)
+    held = slicing->getHeld(shape);
+  if (!held)
+    return SlicingNumbers::kNone;
+  return numbers.get(*held);
+}

@@ -1,0 +1,163 @@
+//===- LayoutChoices.h - What an operation asks of layouts ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTCHOICES_H
+#define SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTCHOICES_H
+
+#include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+
+namespace mlir::spyre_graph {
+
+inline ArrayRef<int64_t> getShape(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+inline int64_t getSizeInBytes(LayoutAttrInterface layout,
+                              ArrayRef<int64_t> shape) {
+  return layout.getSizeInBytes(shape);
+}
+
+/// The loop dimension that runs along the sticks of an op, or none of them.
+using StickChoice = std::optional<unsigned>;
+
+/// One op's loops and how it accesses its operands, read once.
+struct OpInfo {
+  explicit OpInfo(SpyreOpInterface op)
+      : op(op), extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
+        kinds(op.getLoopKinds()), indirect(op.getIndirectAccess()) {}
+
+  unsigned getInitNumber() const { return maps.size() - 1; }
+  LaneAccess getAccess(unsigned operand, LayoutAttrInterface layout) const {
+    return getLaneAccess(maps[operand], layout,
+                         getShape(op->getOperand(operand)), extents);
+  }
+  /// Operands whose sticks bind nothing: indices, and a table accessed
+  /// indirectly along its sticks.
+  bool isExempt(unsigned operand, LayoutAttrInterface layout) const {
+    if (!indirect)
+      return false;
+    return operand == indirect->index ||
+           (operand == indirect->operand &&
+            layout.getStickDim(getShape(op->getOperand(operand))) ==
+                indirect->dim);
+  }
+  /// The coordinate of the init that moves one by one with a loop dimension,
+  /// or -1.
+  int64_t getInitDim(unsigned loopDim) const {
+    for (auto [dim, expr] : llvm::enumerate(maps.back().getResults())) {
+      AffineExpr variable = expr;
+      if (auto sum = dyn_cast<AffineBinaryOpExpr>(expr);
+          sum && sum.getKind() == AffineExprKind::Add &&
+          isa<AffineConstantExpr>(sum.getRHS()))
+        variable = sum.getLHS();
+      if (auto loop = dyn_cast<AffineDimExpr>(variable);
+          loop && loop.getPosition() == loopDim)
+        return dim;
+    }
+    return -1;
+  }
+
+  SpyreOpInterface op;
+  SmallVector<int64_t> extents;
+  SmallVector<AffineMap> maps;
+  SmallVector<utils::IteratorType> kinds;
+  std::optional<IndirectAccess> indirect;
+};
+
+/// Whether an access fits an op whose sticks run along `stick`: at most one
+/// stick variable, which appears in no other coordinate.
+inline bool isCompatible(const LaneAccess &access, AffineMap map,
+                         ArrayRef<int64_t> extents, StickChoice stick) {
+  switch (access.kind) {
+  case LaneAccess::Irregular:
+    return false;
+  case LaneAccess::Variable:
+    return stick && *stick == access.dim;
+  case LaneAccess::Zero:
+    return !stick || !getUsedDims(map, extents).test(*stick);
+  }
+  llvm_unreachable("unknown kind of lane access");
+}
+
+/// Copies only move elements: what they read may run along any stick.
+inline bool isCopy(Operation *op) { return isa<IdentityOp, RestickifyOp>(op); }
+
+/// The sticks that a contraction needs: x along K, everything else along N.
+struct MatmulSticks {
+  explicit MatmulSticks(const OpInfo &info) {
+    for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
+      bool inX = info.maps[0].isFunctionOfDim(dim);
+      bool inY = info.maps[1].isFunctionOfDim(dim);
+      if (info.kinds[dim] == utils::IteratorType::reduction && inX && inY)
+        k = dim;
+      if (info.kinds[dim] == utils::IteratorType::parallel && !inX)
+        n = dim; // The last one: those before it are batch dimensions.
+    }
+  }
+  StickChoice getFor(unsigned operand) const { return operand == 0 ? k : n; }
+  StickChoice k, n;
+};
+
+/// The same contraction with x and y exchanged: (y^T x^T)^T, whose sticks run
+/// along K in y and along the rows in x and the result.
+inline OpInfo exchangeFactors(const OpInfo &info) {
+  OpInfo exchanged = info;
+  std::swap(exchanged.maps[0], exchanged.maps[1]);
+  return exchanged;
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// A new tensor of shape `shape` that holds `source` at `map`, made by the copy
+/// operation of this name.
+Value createCopy(OpBuilder &builder, StringRef opName, Location loc,
+                 Value source, AffineMap map, ArrayRef<int64_t> shape,
+                 Attribute layout);
+
+/// What a copy of an operand would be: the source in its own shape, or a
+/// tensor over the loop dimensions that the operand depends on.
+struct CopyPlan {
+  bool hasSourceShape = false;
+  SmallVector<unsigned> loopDims;
+  SmallVector<int64_t> shape;
+  AffineMap sourceMap;
+  LayoutAttr layout;
+  int64_t sizeInBytes;
+  bool operator==(const CopyPlan &other) const {
+    return sourceMap == other.sourceMap && layout == other.layout &&
+           shape == other.shape;
+  }
+};
+
+/// What a copy has to hold of the operand in which an op selects by indices:
+/// all of the dimension selected along, of others what the loops reach.
+struct IndirectPart {
+  SmallVector<int64_t> shape;
+  AffineMap sourceMap;
+  /// The op's map of the operand on the copy.
+  AffineMap map;
+  /// Of the copy: indices select whole rows of sticks.
+  LayoutAttr layout;
+};
+/// Nothing if indices select whole rows of sticks already in `layout`.
+/// `isWhole`: the copy has the operand's shape.
+std::optional<IndirectPart>
+getIndirectPart(const OpInfo &info, LayoutAttrInterface layout, bool isWhole);
+
+/// The copy that makes operand `operand` accessible along `stick`.
+CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+/// The layout of a new result: dimensions in order, the one along the stick
+/// last; one element per stick where no dimension runs along it.
+LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTCHOICES_H

@@ -1,0 +1,307 @@
+//===- Bufferize.cpp - Tensors into buffers ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "../Division/DivisionSearch.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "Spyre/Target/Interface/Target.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotModuleBufferize.h"
+#include "mlir/Dialect/Bufferization/Transforms/Passes.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::spyre_graph {
+#define GEN_PASS_DEF_SPYREBUFFERIZE
+#include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
+} // namespace mlir::spyre_graph
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+class BufferizePass
+    : public spyre_graph::impl::SpyreBufferizeBase<BufferizePass> {
+public:
+  using SpyreBufferizeBase::SpyreBufferizeBase;
+
+  void runOnOperation() override {
+    if (cores < 1 || cores > 32) {
+      getOperation().emitError()
+          << "expected 1 to 32 cores, found " << cores.getValue();
+      return signalPassFailure();
+    }
+    target = getTarget(getOperation());
+    if (!target || failed(checkLayouts()))
+      return signalPassFailure();
+    copies = copiedBytes = 0;
+    separateEmptyTensors();
+    getOperation().walk([&](func::FuncOp func) {
+      delayUpdates(func);
+      if (!func.isDeclaration())
+        protectInputs(func);
+    });
+    if (failed(bufferize()) || failed(turnResultsIntoParameters()))
+      return signalPassFailure();
+    numCopies += copies;
+    numCopiedBytes += copiedBytes;
+  }
+
+private:
+  /// SG-BUFFERIZE-C1
+  LogicalResult checkLayouts() {
+    WalkResult result = getOperation().walk([](Operation *op) {
+      auto check = [&](TypeRange types) {
+        for (Type type : types)
+          if (isa<TensorType>(type) && !getLayout(type)) {
+            op->emitOpError() << "has a tensor without a layout, " << type
+                              << "; run --spyre-propagate-layouts first";
+            return false;
+          }
+        return true;
+      };
+      auto func = dyn_cast<func::FuncOp>(op);
+      bool valid =
+          func ? check(func.getArgumentTypes()) && check(func.getResultTypes())
+               : check(op->getResultTypes());
+      return valid ? WalkResult::advance() : WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  /// Gives each use of undefined contents a tensor of its own. Ops that share
+  /// one could share a buffer, which ties an intermediate to a result's memory.
+  void separateEmptyTensors() {
+    SmallVector<tensor::EmptyOp> shared;
+    getOperation().walk([&](tensor::EmptyOp empty) {
+      if (!empty->use_empty() && !empty->hasOneUse())
+        shared.push_back(empty);
+    });
+    for (tensor::EmptyOp empty : shared)
+      for (OpOperand &use :
+           llvm::make_early_inc_range(llvm::drop_begin(empty->getUses())))
+        use.set(OpBuilder(empty).clone(*empty)->getResult(0));
+  }
+
+  /// Moves the updates of arguments to the end of the function, where nothing
+  /// reads an old value any more, and copies arguments that updates read.
+  void delayUpdates(func::FuncOp func) {
+    SmallVector<bufferization::MaterializeInDestinationOp> updates;
+    func.walk([&](bufferization::MaterializeInDestinationOp op) {
+      if (op.getResult() && func->isAncestor(op->getParentOp()) &&
+          op->getParentOp() == func)
+        updates.push_back(op);
+    });
+    if (updates.empty())
+      return;
+    Operation *terminator = func.getBody().back().getTerminator();
+    OpBuilder builder(updates.front());
+    for (bufferization::MaterializeInDestinationOp update : updates) {
+      if (isa<BlockArgument>(update.getSource())) {
+        builder.setInsertionPoint(updates.front());
+        Value empty = tensor::EmptyOp::create(
+            builder, update.getLoc(),
+            cast<RankedTensorType>(update.getSource().getType()), ValueRange());
+        update.getSourceMutable().assign(
+            createDividedCopy(builder, update.getLoc(), update.getSource(),
+                              empty)
+                ->getResult(0));
+      }
+      update.getResult().replaceAllUsesWith(update.getSource());
+      update->moveBefore(terminator);
+    }
+    // A result that is also an update's source is read after the update: it is
+    // the argument's new contents, unless a later update changes them.
+    llvm::SmallPtrSet<Value, 4> updatedLater;
+    for (bufferization::MaterializeInDestinationOp update :
+         llvm::reverse(updates))
+      if (updatedLater.insert(update.getDest()).second)
+        for (OpOperand &operand : terminator->getOpOperands())
+          if (operand.get() == update.getSource())
+            operand.set(update.getResult());
+  }
+
+  /// Only an argument that the program updates may be computed in: the others
+  /// keep their contents, as the inputs of a function without side effects do.
+  void protectInputs(func::FuncOp func) {
+    llvm::SmallPtrSet<Value, 4> updated;
+    func.walk([&](bufferization::MaterializeInDestinationOp op) {
+      updated.insert(op.getDest());
+    });
+    changeArgAttrs(func, [&](BlockArgument argument, NamedAttrList &list) {
+      if (isa<TensorType>(argument.getType()) && !updated.contains(argument))
+        list.set(bufferization::BufferizationDialect::kWritableAttrName,
+                 BoolAttr::get(&getContext(), false));
+    });
+  }
+
+  /// Lets `change` edit the attributes of each argument. Setting those of one
+  /// costs as much as setting all.
+  static void
+  changeArgAttrs(func::FuncOp func,
+                 function_ref<void(BlockArgument, NamedAttrList &)> change) {
+    if (func.isExternal())
+      return;
+    SmallVector<DictionaryAttr> attributes;
+    for (BlockArgument argument : func.getArguments()) {
+      NamedAttrList list(func.getArgAttrDict(argument.getArgNumber()));
+      change(argument, list);
+      attributes.push_back(list.getDictionary(func.getContext()));
+    }
+    func.setAllArgAttrs(attributes);
+  }
+
+  LogicalResult bufferize() {
+    bufferization::OneShotBufferizationOptions options;
+    options.bufferizeFunctionBoundaries = true;
+    options.setFunctionBoundaryTypeConversion(
+        bufferization::LayoutMapOption::IdentityLayoutMap);
+    options.unknownTypeConverterFn =
+        [](TensorType type, Attribute memorySpace,
+           const bufferization::BufferizationOptions &) {
+          return bufferization::getMemRefTypeWithStaticIdentityLayout(
+              type, memorySpace);
+        };
+    options.defaultMemorySpaceFn =
+        [](TensorType type) -> std::optional<Attribute> {
+      return cast<RankedTensorType>(type).getEncoding();
+    };
+    // Placement decides alignment.
+    options.bufferAlignment = 0;
+    options.memCpyFn = [this](OpBuilder &builder, Location loc, Value from,
+                              Value to) {
+      if (from != to)
+        createDividedCopy(builder, loc, from, to);
+      return success();
+    };
+    // As runOneShotModuleBufferize(), but the attributes that the analysis read
+    // go in between: it drops them one argument after another, each time
+    // rebuilding those of all.
+    bufferization::BufferizationState state;
+    if (failed(
+            bufferization::insertTensorCopies(getOperation(), options, state)))
+      return failure();
+    getOperation().walk([](func::FuncOp func) {
+      changeArgAttrs(func, [](BlockArgument, NamedAttrList &list) {
+        list.erase(bufferization::BufferizationDialect::kWritableAttrName);
+      });
+    });
+    if (failed(
+            bufferization::bufferizeModuleOp(getOperation(), options, state)))
+      return failure();
+    dropCarriedBuffers();
+    // An argument that was updated in place is its own source, and so is a tile
+    // that was computed in place.
+    getOperation().walk([&](SpyreOpInterface op) {
+      Value from = op->getOperand(0), to = op.getSpyreInit();
+      if (!isa<IdentityOp>(op) || (from != to && !isSameTile(from, to)))
+        return;
+      SmallVector<AffineMap> maps = op.getIndexingMaps();
+      if (maps.front() != maps.back())
+        return;
+      copies -= 1;
+      copiedBytes -=
+          getSizeInBytes(cast<ShapedType>(op.getSpyreInit().getType()));
+      op->erase();
+      if (auto tile = to.getDefiningOp<memref::SubViewOp>();
+          tile && tile->use_empty())
+        tile.erase();
+    });
+    return success();
+  }
+
+  /// A loop over tiles that carries a buffer only hands on what it was given:
+  /// the operations in it use that directly.
+  void dropCarriedBuffers() {
+    RewritePatternSet patterns(&getContext());
+    scf::ForOp::getCanonicalizationPatterns(patterns, &getContext());
+    SmallVector<Operation *> loops;
+    getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
+    if (!loops.empty())
+      (void)applyOpPatternsGreedily(loops, std::move(patterns));
+  }
+
+  /// Copies each result that is an argument, or the same buffer as a result
+  /// before it. Upstream's conversion handles allocations only.
+  void giveResultsOwnBuffers(func::FuncOp func) {
+    if (func.isExternal())
+      return;
+    Operation *terminator = func.getBody().back().getTerminator();
+    llvm::SmallPtrSet<Operation *, 8> owned;
+    OpBuilder builder(terminator);
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      auto type = dyn_cast<MemRefType>(operand.get().getType());
+      if (!type)
+        continue;
+      auto alloc = operand.get().getDefiningOp<memref::AllocOp>();
+      if (alloc && owned.insert(alloc).second)
+        continue;
+      Value copy = memref::AllocOp::create(builder, terminator->getLoc(), type);
+      createDividedCopy(builder, terminator->getLoc(), operand.get(), copy);
+      operand.set(copy);
+    }
+  }
+
+  LogicalResult turnResultsIntoParameters() {
+    for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
+      unsigned number = 0;
+      for (unsigned result = 0; result < func.getNumResults(); ++result) {
+        if (!isa<MemRefType>(func.getResultTypes()[result]))
+          continue;
+        StringRef nameAttr = SpyreGraphDialect::getNameAttrName();
+        if (!func.getResultAttr(result, nameAttr))
+          func.setResultAttr(
+              result, nameAttr,
+              StringAttr::get(&getContext(), "out" + Twine(number)));
+        ++number;
+      }
+      giveResultsOwnBuffers(func);
+    }
+    bufferization::BufferResultsToOutParamsOpts options;
+    options.hoistStaticAllocs = true;
+    options.modifyPublicFunctions = true;
+    options.memCpyFn = [this](OpBuilder &builder, Location loc, Value from,
+                              Value to) {
+      if (from != to)
+        createDividedCopy(builder, loc, from, to);
+      return success();
+    };
+    return bufferization::promoteBufferResultsToOutParams(getOperation(),
+                                                          options);
+  }
+
+  /// Whether two values are the same part of one buffer: a tile that was
+  /// computed in place is its own source when it is inserted.
+  static bool isSameTile(Value a, Value b) {
+    auto first = a.getDefiningOp<memref::SubViewOp>();
+    auto second = b.getDefiningOp<memref::SubViewOp>();
+    return first && second && first.getSource() == second.getSource() &&
+           first.getMixedOffsets() == second.getMixedOffsets() &&
+           first.getMixedSizes() == second.getMixedSizes() &&
+           first.getMixedStrides() == second.getMixedStrides();
+  }
+
+  Operation *createDividedCopy(OpBuilder &builder, Location loc, Value from,
+                               Value to) {
+    SpyreOpInterface copy = createCopyOp(builder, loc, from, to);
+    copy.setWorkDivision(chooseWorkDivision(copy, cores, *target));
+    copies += 1;
+    copiedBytes += getSizeInBytes(cast<ShapedType>(to.getType()));
+    return copy;
+  }
+
+  static int64_t getSizeInBytes(ShapedType type) {
+    return getLayout(type).getSizeInBytes(type.getShape());
+  }
+
+  const Target *target = nullptr;
+  int64_t copies = 0, copiedBytes = 0;
+};
+
+} // namespace

@@ -1,0 +1,28 @@
+//===- PlanDivisions.h - Each iteration once --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Part of --spyre-verify-plan; shares no code with the planners on purpose.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_VERIFY_PLANDIVISIONS_H
+#define SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_VERIFY_PLANDIVISIONS_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph {
+
+/// Which slice of loop dimension `dim` core `core` has.
+int64_t getPlannedSlice(WorkDivisionAttr division, int64_t core, unsigned dim);
+
+/// SG-PLAN-C2 and the first half of SG-PLAN-C3: the operation has maps, extents
+/// and divisions whose slices cover its loops once, on at most `cores` cores.
+LogicalResult verifyDivision(SpyreOpInterface op, int64_t cores);
+
+/// The second half of SG-PLAN-C3: iterations on two sides of a cut write
+/// different sticks. `isInLX`: of a result there each core has its own.
+LogicalResult verifyWrittenSticks(SpyreOpInterface op, bool isInLX);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_VERIFY_PLANDIVISIONS_H

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- AccessTile.h - Addresses of the points of an access tile -*- C++ -*-===//
+//
+// An access tile maps every point of a box of variables to one element of a
+// view. Each base coordinate is a sum of terms; variables that meet inside
+// one floordiv or mod (or in one gather index) form a group, and the element
+// offset is a sum of one contribution per group. Within a group the offset is
+// piecewise linear along the group's last variable, so a tile becomes runs of
+// constant stride: loads and stores convert whole runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_ACCESSTILE_H
+#define SPYRE_LIB_RUNTIME_ENGINE_ACCESSTILE_H
+
+#include "PointSet.h"
+#include "Values.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// constant + sum of coefficient x {tile variable, captured value, atom}.
+struct LinearForm {
+  int64_t constant = 0;
+  std::vector<std::pair<int, int64_t>> vars, captured, atoms;
+};
+
+/// floordiv, ceildiv or mod of a linear form by a positive constant.
+struct Atom {
+  enum Kind : uint8_t { FloorDiv, CeilDiv, Mod } kind = FloorDiv;
+  int64_t divisor = 1;
+  int shift = -1;        ///< log2(divisor) or -1
+  int inner = 0;         ///< index into AccessPlan::forms
+  std::vector<int> vars; ///< all variables below, sorted
+};
+
+/// What the loader knows about an access-tile op.
+struct AccessPlan {
+  int rank = 0;
+  std::vector<LinearForm> forms; ///< inner forms come before their users
+  std::vector<Atom> atoms;
+  /// Bounds of each tile dimension's variable: forms over symbols, inclusive.
+  std::vector<int> lowerForms, upperForms;
+  /// Result type's static sizes, or -1.
+  std::vector<int64_t> staticSizes;
+  struct BaseDim {
+    bool isIndirect = false;
+    int form = -1;
+    int indexView = -1;          ///< position in indexViewSlots
+    std::vector<int> indexForms; ///< one per index view dimension
+  };
+  std::vector<BaseDim> dims;
+
+  int viewSlot = 0;
+  /// Base is a distributed view: the views of its partitions instead.
+  std::vector<int> partitionSlots;
+  std::vector<int> indexViewSlots;
+  std::vector<int> capturedSlots; ///< captured values, then symbols
+  int location = 0;
+
+  struct Group {
+    std::vector<int> vars; ///< sorted tile dims
+    /// (base dim, form restricted to the group's terms, constant 0)
+    std::vector<std::pair<int, int>> direct;
+    std::vector<int> indirect;    ///< base dims
+    std::vector<int> keyCaptured; ///< captured values the group depends on
+  };
+  std::vector<Group> groups;
+  std::vector<int> groupOfVar; ///< -1: the variable occurs linearly only
+  /// Linear terms of ungrouped variables: per var (base dim, coefficient).
+  std::vector<std::vector<std::pair<int, int64_t>>> linearTerms;
+  /// The variable along which memory is dense (coefficient 1 in the last base
+  /// dim, directly or below a mod), or -1.
+  int denseVar = -1;
+  /// That variable becomes the innermost of loaded tiles in host memory.
+  bool denseInnermost = false;
+  /// Base dims whose constant part is a form without variables.
+  std::vector<int> constantForms; ///< per base dim, -1 for indirect
+
+  /// Points are written out one by one: the set is no box, the order no
+  /// permutation, the view's coordinates are no box, or the view is distributed
+  /// and subscripts are more than a base plus one variable each.
+  bool isEnumerated = false;
+  /// Then, unless tile dimensions are ranges of their own: the variables' set,
+  /// and the map whose lexicographic order the points have. Variables are the
+  /// set's dimensions; its symbols are captured values.
+  std::unique_ptr<PointSet> pointSet;
+  AffineExprs pointOrder;
+  std::vector<int> pointSymbols; ///< into captured
+
+  int addForm(LinearForm form);
+  /// Fills everything from `groups` on. Call once when dims are complete.
+  void finish();
+};
+
+/// `length` elements from tile position `start`, memory at
+/// `offset + i * stride` (elements).
+struct Run {
+  int64_t start, length, offset, stride;
+};
+
+/// Messages about coordinates that a view does not have.
+/// Whether addresses of this coordinate might wrap around, so that not even
+/// OutOfBounds::Zero can tell where it lies.
+inline bool isFar(int64_t coordinate, int64_t stride) {
+  constexpr int64_t kLimit = int64_t(1) << 56;
+  int64_t offset;
+  return __builtin_mul_overflow(coordinate, stride, &offset) ||
+         coordinate <= -kLimit || coordinate >= kLimit || offset <= -kLimit ||
+         offset >= kLimit;
+}
+
+std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
+                        const char *what);
+std::string outsideIndices(const ViewVal &view, int dim, int64_t value);
+/// Stands for the `number`-th index where there is no data: distinct and far
+/// apart, as the indices of a gather usually are.
+int64_t spreadIndex(int64_t number, int64_t low, int64_t high);
+/// A signed index of 1, 2, 4 or 8 bytes.
+int64_t readIndex(const uint8_t *p, int64_t sizeInBytes);
+
+/// One access tile at run time. Kept per slot, so its tables are reused when
+/// the values they depend on come again.
+class TileVal {
+public:
+  const AccessPlan *plan = nullptr;
+  ViewVal view;
+  std::vector<const ViewVal *> indexViews;
+  std::vector<int64_t> captured;
+  int64_t sizes[kMaxRank];
+  int64_t numElements = 0;
+  /// Without data, indices read from memory are replaced by numbers spread
+  /// over their range.
+  bool hasData = true;
+
+  /// Evaluates sizes after captured values were set. Returns a message on
+  /// a size that contradicts the result type or is negative.
+  std::string setExtents();
+
+  /// Whether `other`, a tile of the same op, reads the same elements of
+  /// device memory; false if that is not plain to see.
+  bool readsSame(const TileVal &other) const {
+    return !view.isLX && !other.view.isLX && indexViews.empty() &&
+           plan == other.plan && view.byteAddress == other.view.byteAddress &&
+           captured == other.captured && view.rank == other.view.rank &&
+           std::equal(view.strides, view.strides + view.rank,
+                      other.view.strides) &&
+           std::equal(view.lo, view.lo + view.rank, other.view.lo) &&
+           std::equal(view.hi, view.hi + view.rank, other.view.hi) &&
+           !view.set && !other.view.set;
+  }
+
+  /// Computes runs and checks every bound. Returns "" or what is wrong. With
+  /// `zeroOutside` only indices below 0 are wrong: reads outside the
+  /// allocation give zeros, writes there are dropped.
+  std::string prepare(bool zeroOutside = false);
+
+  /// Distributed base: moves the part of the box that each partition holds;
+  /// loads put zeros where none does. Of overlapping partitions loads take the
+  /// first, stores write all. Returns "" or what is wrong.
+  std::string moveDistributed(const std::vector<const ViewVal *> &partitions,
+                              void *tile, bool isStore, bool ieee);
+  /// Element strides of the tile in host memory.
+  const int64_t *hostStrides() const { return tileStrides; }
+  /// Device -> host tile (host representation).
+  void load(void *tile, bool ieee) const { load(tile, ieee, -1, 0, 0); }
+  /// Only positions [start, start + length) of tile dimension `dim`, to the
+  /// start of `tile`. isStrip(dim) must hold.
+  void load(void *tile, bool ieee, int dim, int64_t start,
+            int64_t length) const;
+  /// Whether `dim` can be read in pieces: it is the outermost in host memory
+  /// and moves linearly in device memory.
+  bool isStrip(int dim) const;
+  /// Host tile -> device.
+  void store(const void *tile, bool ieee) const;
+  /// Appends [first, last] stick intervals of all accesses (data and, for
+  /// gathers, indices) relative to the start of memory.
+  void appendSticks(std::vector<std::pair<int64_t, int64_t>> &data,
+                    std::vector<std::pair<int64_t, int64_t>> &indices) const;
+
+  /// Calls visit(byte address) for every element. Only after prepare().
+  void visitElements(const std::function<void(int64_t)> &visit) const;
+  /// Distributed base: visit(partition, byte address) for every element that a
+  /// load or a store touches.
+  void
+  visitDistributed(const std::vector<const ViewVal *> &partitions, bool isStore,
+                   const std::function<void(size_t, int64_t)> &visit) const;
+  /// [first, last] bytes of index memory that were read.
+  std::vector<std::pair<int64_t, int64_t>> indexRanges() const;
+
+  /// Equal for tiles that lie alike on sticks: the same relative addresses,
+  /// the same start modulo a stick. Only after prepare().
+  uint64_t shapeKey() const;
+  /// Equal for tiles at the same addresses. Only after prepare().
+  uint64_t identityKey() const;
+  /// [first, end) bytes of memory around the tile. Only after prepare().
+  std::pair<int64_t, int64_t> byteRange() const;
+  /// Distributed base: (partition, points) of those that hold a part.
+  std::vector<std::pair<int, int64_t>>
+  countDistributed(const std::vector<const ViewVal *> &partitions) const;
+
+private:
+  struct GroupState {
+    bool valid = false;
+    std::vector<int64_t> key;
+    std::vector<Run> runs;      ///< `start` counts along the last variable
+    std::vector<int> rowStart;  ///< per row of the group, into runs
+    std::vector<int64_t> table; ///< element offset per point of the group
+    std::vector<std::pair<int64_t, int64_t>> range; ///< per `direct` entry
+    /// [first, last] bytes of index memory read, for counting sticks.
+    std::vector<std::pair<int64_t, int64_t>> indexBytes;
+  };
+  struct Piece {
+    int64_t value, slope, length;
+  };
+  struct Loop {
+    int64_t extent, memoryStride, tileStride;
+    int dim;
+  };
+  /// The points of a group: `count` rows along its last variable.
+  struct GroupRows {
+    int inner = -1; ///< that variable; -1: the group has none
+    int64_t count = 1, length = 1;
+  };
+
+  Piece evalForm(int form, int inner) const;
+  Piece evalAtom(const Atom &atom, int inner) const;
+  std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
+  /// Notes what the group's runs depend on: captured values, box and strides.
+  /// Returns whether it is what they were made of. Never with index memory,
+  /// which may have changed.
+  bool updateKey(const AccessPlan::Group &group, GroupState &state,
+                 bool wantTable) const;
+  GroupRows rowsOf(const AccessPlan::Group &group) const;
+  /// Sets all variables but the last to those of a row.
+  void enterRow(const AccessPlan::Group &group, int64_t row) const;
+  /// A row's part of the base dimensions without gather indices, piece by
+  /// piece: to the runs, or to the table that its indices add to.
+  void addDirectDims(const AccessPlan::Group &group, GroupState &state,
+                     const GroupRows &rows, int64_t row) const;
+  /// A row's indices of base dimension `dim`, one per point, to the table.
+  /// Returns "" or what is wrong.
+  std::string addIndirectDim(int dim, GroupState &state, const GroupRows &rows,
+                             int64_t row, bool zeroOutside) const;
+  /// [lowest, highest] element offset of any point.
+  std::pair<int64_t, int64_t> offsetRange() const;
+  /// Whether what `prepare` found stays inside the view's allocation.
+  std::string checkAllocation(bool zeroOutside);
+  // Points that are written out.
+  std::string enumeratePoints();
+  std::string prepareEnumerated(bool zeroOutside);
+  /// Base coordinate of the `number`-th point, whose variables `varValue`
+  /// holds; reads indices, which without data lie in [low, high].
+  std::string coordinateOf(int64_t number, int64_t *coordinate,
+                           bool zeroOutside, const int64_t *low,
+                           const int64_t *high, GroupState &state) const;
+  std::vector<std::pair<int, int64_t>>
+  countEnumerated(const std::vector<const ViewVal *> &partitions) const;
+  std::string moveEnumerated(const std::vector<const ViewVal *> &partitions,
+                             void *tile, bool isStore, bool ieee);
+  /// Single elements, those inside the allocation only.
+  void loadInside(void *tile, bool ieee) const;
+  void storeInside(const void *tile, bool ieee) const;
+  void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
+  static void makeTableOfRuns(GroupState &state, const GroupRows &rows);
+  static void addToRuns(GroupState &state, const Run &piece);
+  /// Calls visit(memoryOffset, tileOffset, run or null) for every strided
+  /// block; the linear loops are inside the block.
+  template <typename Visit>
+  void forEachBlock(Visit &&visit) const;
+  /// Calls visit(memoryOffset, tileOffset) for every point.
+  template <typename Visit>
+  void forEachElement(Visit &&visit) const;
+
+  std::vector<int64_t> formBase; ///< value of each form without variables
+  int64_t lo[kMaxRank];
+  mutable int64_t varValue[kMaxRank];
+  std::vector<GroupState> states;
+  int64_t baseOffset = 0;
+  int64_t tileStrides[kMaxRank];
+  std::vector<Loop> linearLoops;
+  int primary = -1;               ///< group whose runs are walked innermost
+  std::vector<int64_t> points;    ///< enumerated: variables, in tile order
+  std::vector<int64_t> pointsKey; ///< what they were made of
+  bool isPartlyOutside = false;
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_ACCESSTILE_H

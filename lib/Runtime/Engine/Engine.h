@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Engine.h - State of one run ------------------------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
+#define SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
+
+#include "Plan.h"
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+namespace spyre::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+inline double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Workers' buffers and slots of one run of a program; kept between runs.
+struct RunState {
+  RunState(const Plan &plan, bool ieee);
+  ~RunState();
+
+  void start(DeviceMemory &memory, const RunOptions &options);
+  /// Gives buffers back; start() may follow.
+  void finish();
+  /// Runs `callee` over its grid. Throws the error of the lowest core.
+  void call(const Function &callee, const Scalar *args);
+
+  const Plan &plan;
+  const bool ieee;
+  std::unique_ptr<MemoryCheck> shadow; ///< Check::Full, during a run
+
+private:
+  struct Worker {
+    std::unique_ptr<BufferPool> pool; ///< null between runs
+    std::vector<Core *> used;         ///< cores of this run
+    /// Per function: the members of a gang.
+    std::vector<std::vector<std::unique_ptr<Core>>> cores;
+  };
+  Core &core(int worker, const Function &function, int member = 0);
+  void addWorkers(int count);
+  /// How many threads are worth it for `numTasks` tasks of a kernel, given what
+  /// its calls took so far.
+  int threadsFor(const Function &callee, int64_t numTasks) const;
+  /// A call of a kernel took `seconds` of all its threads together.
+  void noteWork(const Function &callee, double seconds);
+  /// A kernel whose cores wait for each other.
+  void callCommunicating(const Function &callee, const Scalar *args);
+
+  DeviceMemory *memory = nullptr;
+  bool zeroOutside = false;
+  Check check = Check::Bounds;
+  int threads = 1;
+  uint64_t epoch = 0;
+  std::vector<std::unique_ptr<Worker>> workers;
+  std::vector<double> work; ///< seconds of one thread per call, -1: unknown
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Generic.h - Structured loops over tiles ------------------*- C++ -*-===//
+//
+// linalg ops and elementwise arith / math ops on tiles: a loop nest, one
+// affine map per operand, a body. Five ways to run one:
+//   Parallel     no reduction: blocks of points, body on registers;
+//   Reduction    one combiner add/mul/max/min in fp32 over body(inputs);
+//   Contraction  multiply-add over two inputs: matrix products;
+//   General      anything else: vector over one parallel loop, reduction
+//                points one after another.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H
+#define SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H
+
+#include "Body.h"
+
+#include <memory>
+#include <utility>
+
+namespace spyre::runtime {
+
+/// One result of an indexing map: a linear form over the loops.
+struct MapResult {
+  int64_t constant = 0;
+  std::vector<std::pair<int, int64_t>> terms; ///< (loop, coefficient)
+};
+
+struct GenericOperand {
+  TensorUse use;
+  Elem elem = Elem::F32;
+  std::vector<MapResult> map;
+};
+
+class GenericInstr : public Instr {
+public:
+  enum Strategy { Parallel, Reduction, Contraction, ArgReduction, General };
+  static constexpr int kMaxLoops = 2 * kMaxRank;
+  static constexpr int kMaxOperands = 16;
+
+  Strategy strategy = Parallel;
+  int numLoops = 0;
+  std::vector<bool> isReduction;
+  /// Where a loop's extent comes from: (operand, dim); inputs first.
+  std::vector<std::pair<int, int>> extentSource;
+  std::vector<GenericOperand> inputs; ///< tensors only
+  std::vector<GenericOperand> outputs;
+  std::vector<int> results;       ///< tensor slot per output
+  std::vector<bool> readsOutput;  ///< the body uses the output argument
+  std::vector<bool> coversOutput; ///< every output element is written
+  BodyProgram body;
+  bool hasIndex = false;
+  ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
+  IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
+  bool isArgMax = false;      ///< ArgReduction: of the maximum, else minimum
+  bool isInPlaceSafe = false; ///< output may overwrite a dying input
+  std::string name;           ///< for messages
+  /// One instruction of the same block reads the result, and nothing else.
+  bool isReadOnce = false;
+  /// Fuse.cpp: another loop computes the result where it needs it.
+  bool isFusedAway = false;
+  /// Fuse.cpp: what runs instead, with the loops that were fused into this.
+  std::shared_ptr<const GenericInstr> fused;
+
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+
+private:
+  struct Loop {
+    int64_t extent;
+    int original; ///< loop number, for linalg.index
+    bool isReduction;
+    int64_t stride[kMaxOperands]; ///< inputs, then outputs
+  };
+  struct Nest;
+  /// What the units of a core have to do.
+  struct Work {
+    int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
+    int64_t elementOps = 0;     ///< vector unit
+    double sfuElements = 0;     ///< weighted
+  };
+  Work measure(Core &core) const;
+  /// The loops of a matrix product; the others go around.
+  struct MatrixLoops;
+  MatrixLoops takeMatrixLoops(Nest &nest) const;
+  void makeNest(Core &core, Nest &nest) const;
+  void prepareOutputs(Core &core, Nest &nest) const;
+  void runNest(Core &core, Nest &nest) const;
+  int chooseStrip(Core &core) const;
+  void runStrips(Core &core, const Nest &whole, int strip) const;
+  void loadDeferred(Core &core, const GenericOperand &operand) const;
+  /// The operand's dimension that is just loop `loop`; -1: the operand does not
+  /// vary along it, -2: it does otherwise.
+  int dimOf(const GenericOperand &operand, int loop) const;
+  class BlockwiseRun;
+  void runParallel(Core &core, Nest &nest) const;
+  void runReduction(Core &core, Nest &nest) const;
+  void runContraction(Core &core, Nest &nest) const;
+  void runArgReduction(Core &core, Nest &nest) const;
+  void runGeneral(Core &core, Nest &nest) const;
+};
+
+/// Lets loops compute the elementwise tiles that only they read.
+void fuseLoops(Block &block);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GenericBlocks.h - Blocks of points in registers ----------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H
+#define SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H
+
+#include "GenericNest.h"
+
+namespace spyre::runtime {
+
+/// A block of points: `rows` steps of one loop times `columns` of another.
+struct BlockShape {
+  int64_t rows, columns;
+};
+
+/// Copies a box of elements between host tiles.
+void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
+             const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
+
+/// Points register `reg` at the block's values of one operand, copying them
+/// to `scratch` if they are neither dense nor uniform.
+void bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
+               uint8_t *address, BlockShape shape, int64_t rowStride,
+               int64_t columnStride, int scratch);
+
+/// What a body's uniform inputs were in the last block.
+class UniformInputs {
+public:
+  explicit UniformInputs(const BodyProgram &body) : body(body) {}
+  /// Whether the uniform ones of the first `count` inputs are those of the
+  /// last block, and so all that the body computes from them alone.
+  bool areAsBefore(const BodyFrame &frame, int count) {
+    bool same = !isFirst;
+    isFirst = false;
+    for (int i = 0; i < count; ++i) {
+      int reg = body.inputs[i];
+      const void *now = frame.step[reg] == 0 ? frame.ptr[reg] : nullptr;
+      same &= now == last[i];
+      last[i] = now;
+    }
+    return same;
+  }
+
+private:
+  const BodyProgram &body;
+  bool isFirst = true;
+  const void *last[GenericInstr::kMaxOperands] = {};
+};
+
+/// Writes a register to the block's place in an output.
+void writeOutput(BodyFrame &frame, int reg, Elem elem, uint8_t *address,
+                 BlockShape shape, int64_t rowStride, int64_t columnStride);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GenericNest.h - A structured loop nest, ready to run -----*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H
+#define SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H
+
+#include "Generic.h"
+
+#include <algorithm>
+
+namespace spyre::runtime {
+
+struct GenericInstr::Nest {
+  Loop loops[kMaxLoops];
+  int numLoops = 0;
+  int numInputs = 0, numOperands = 0;
+  uint8_t *base[kMaxOperands]; ///< address of the first point
+  Elem elem[kMaxOperands];
+  int64_t points = 1;
+
+  uint8_t *at(int operand, int64_t offset) const {
+    return base[operand] + offset * int64_t(hostSize(elem[operand]));
+  }
+  void erase(int loop) {
+    for (int i = loop; i + 1 < numLoops; ++i)
+      loops[i] = loops[i + 1];
+    --numLoops;
+  }
+  /// Parallel loops first, each kind in its own order.
+  void reductionsLast() {
+    Loop sorted[kMaxLoops];
+    int n = 0;
+    for (bool wanted : {false, true})
+      for (int l = 0; l < numLoops; ++l)
+        if (loops[l].isReduction == wanted)
+          sorted[n++] = loops[l];
+    std::copy(sorted, sorted + n, loops);
+  }
+  void moveToBack(int loop) {
+    Loop moved = loops[loop];
+    for (int i = loop; i + 1 < numLoops; ++i)
+      loops[i] = loops[i + 1];
+    loops[numLoops - 1] = moved;
+  }
+};
+
+struct GenericInstr::MatrixLoops {
+  Loop m, n, k;
+  int left, right; ///< operands
+};
+
+/// Odometer over the loops [0, count): offsets per operand, ascending with
+/// the last loop fastest.
+template <typename LoopT>
+class Odometer {
+public:
+  Odometer(const LoopT *loops, int count, int numOperands)
+      : loops(loops), count(count), numOperands(numOperands) {
+    std::fill(offset, offset + numOperands, 0);
+    std::fill(index, index + count, 0);
+  }
+  bool next() {
+    for (int i = count - 1; i >= 0; --i) {
+      if (++index[i] < loops[i].extent) {
+        for (int k = 0; k < numOperands; ++k)
+          offset[k] += loops[i].stride[k];
+        return true;
+      }
+      index[i] = 0;
+      for (int k = 0; k < numOperands; ++k)
+        offset[k] -= (loops[i].extent - 1) * loops[i].stride[k];
+    }
+    return false;
+  }
+  int64_t offset[GenericInstr::kMaxOperands];
+  int64_t index[GenericInstr::kMaxLoops];
+
+private:
+  const LoopT *loops;
+  int count, numOperands;
+};
+
+/// Drops unit loops and fuses neighbours that are one loop for all operands.
+template <typename NestT>
+void simplify(NestT &nest) {
+  for (int l = nest.numLoops - 1; l >= 0; --l)
+    if (nest.loops[l].extent == 1)
+      nest.erase(l);
+  for (int l = nest.numLoops - 2; l >= 0; --l) {
+    auto &outer = nest.loops[l];
+    auto &inner = nest.loops[l + 1];
+    if (outer.isReduction != inner.isReduction)
+      continue;
+    bool fuse = true;
+    for (int k = 0; fuse && k < nest.numOperands; ++k)
+      fuse = outer.stride[k] == inner.stride[k] * inner.extent;
+    if (!fuse)
+      continue;
+    int64_t extent = outer.extent;
+    inner.extent *= extent;
+    nest.erase(l);
+  }
+}
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H

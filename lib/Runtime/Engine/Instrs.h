@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Instrs.h - Instructions of decoded programs --------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H
+#define SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H
+
+#include "Body.h"
+#include "PointSet.h"
+
+namespace spyre::runtime {
+
+/// A scalar slot's value from host tile memory.
+inline Scalar readElement(const void *p, Elem elem) {
+  Scalar s;
+  s.i = 0;
+  if (isFloat(elem)) {
+    std::memcpy(&s.f, p, 4);
+  } else if (isWide(elem)) {
+    std::memcpy(&s.i, p, 8);
+  } else {
+    int32_t v;
+    std::memcpy(&v, p, 4);
+    s.i = v;
+  }
+  return s;
+}
+
+inline void writeElement(void *p, Scalar value, Elem elem) {
+  if (isFloat(elem)) {
+    std::memcpy(p, &value.f, 4);
+  } else if (isWide(elem)) {
+    std::memcpy(p, &value.i, 8);
+  } else {
+    int32_t v = static_cast<int32_t>(value.i);
+    std::memcpy(p, &v, 4);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+/// Integer and index arithmetic on scalar slots.
+class ScalarInt : public Instr {
+public:
+  enum Op : uint8_t { Binary, Compare, Select, Cast, Copy, TileId };
+  Op op = Binary;
+  uint8_t code = 0;          ///< IntBinaryOp, IntPredicate, grid dimension
+  bool isSigned = true;      ///< Cast
+  Elem elem = Elem::Index;   ///< of the result
+  Elem source = Elem::Index; ///< Compare, Cast: of the operand
+  int dst = 0, a = 0, b = 0, c = 0;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// The value of a run-time argument, which keeps what its type promises.
+class RuntimeArgInstr : public Instr {
+public:
+  int dst = 0, source = 0;
+  Elem elem = Elem::Index;
+  int64_t granularity = 1;
+  int64_t upperbound = -1; ///< -1: none
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// Anything else on scalars: a body of one point.
+class ScalarBody : public Instr {
+public:
+  BodyProgram body;
+  std::vector<int> results; ///< scalar slots
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// affine.apply / min / max.
+class AffineInstr : public Instr {
+public:
+  enum Mode : uint8_t { Apply, Min, Max };
+  Mode mode = Apply;
+  std::vector<AffineNode> nodes;
+  std::vector<int> roots;
+  std::vector<int> operands; ///< scalar slots
+  int dst = 0;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+
+private:
+  /// Divisors may be values here: fails on one that is not positive.
+  int64_t evaluate(Core &core, int node) const;
+};
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// A size that is a constant or comes from a scalar slot.
+struct SizeSource {
+  int64_t constant = 0;
+  int slot = -1;
+  int64_t get(const Core &core) const {
+    return slot < 0 ? constant : core.scalars[slot].i;
+  }
+};
+
+class MemoryViewInstr : public Instr {
+public:
+  int dst = 0;
+  int offsetSlot = 0;
+  Elem elem = Elem::F16;
+  bool isLX = false;
+  int64_t lxCore = -1; ///< -1: the executing core's own
+  /// Of a distributed view: the offset is that of the lowest coordinate.
+  bool isPartition = false;
+  std::vector<SizeSource> strides;
+  /// Legal coordinates: forms over `symbols`, inclusive.
+  AccessPlan bounds; ///< forms only
+  std::vector<int> lowerForms, upperForms;
+  /// Of these, only the points of this set; null: all of them.
+  std::unique_ptr<PointSet> set;
+  std::vector<int> symbolSlots;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+
+private:
+  struct CheckedArithmetic;
+  struct ByteRange;
+  /// Strides and legal coordinates.
+  void setCoordinates(Core &core, ViewVal &view,
+                      CheckedArithmetic &checked) const;
+  /// Of the coordinates, the box around those of `set`.
+  void narrowToSet(Core &core, ViewVal &view,
+                   const std::vector<int64_t> &symbols) const;
+  /// The byte address of coordinate 0, and all that the view lies on.
+  ByteRange setAddress(Core &core, ViewVal &view,
+                       CheckedArithmetic &checked) const;
+  /// Sets the base to the start of the memory. Returns [first, end) bytes of
+  /// the allocation that the view may access; all of the memory if trusted.
+  std::pair<int64_t, int64_t> enterMemory(Core &core, ViewVal &view,
+                                          const ByteRange &bytes,
+                                          bool isTrusted) const;
+};
+
+/// memref.subview of a view.
+class SubViewInstr : public Instr {
+public:
+  int dst = 0, source = 0;
+  std::vector<SizeSource> offsets, sizes, strides;
+  std::vector<bool> dropped; ///< dimension absent from the result
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+class AccessTileInstr : public Instr {
+public:
+  int dst = 0;
+  AccessPlan plan;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+class LoadInstr : public Instr {
+public:
+  int dst = 0, tile = 0;
+  Elem elem = Elem::F16;
+  /// Only check: the one structured loop that uses the tile reads it piece by
+  /// piece, so that it stays in the first-level cache.
+  bool isDeferred = false;
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+  void runGang(Core *const *cores, int numCores) const override;
+};
+
+class StoreInstr : public Instr {
+public:
+  TensorUse data;
+  int tile = 0;
+  Elem elem = Elem::F16;
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+
+private:
+  /// Fails unless the data tile has the access tile's sizes.
+  void checkSizes(const Core &core) const;
+};
+
+//===----------------------------------------------------------------------===//
+// Control flow
+//===----------------------------------------------------------------------===//
+
+/// Values handed from one place to another, all at once.
+struct Transfer {
+  std::vector<std::pair<int, int>> scalars;       ///< from, to
+  std::vector<std::pair<TensorUse, int>> tensors; ///< from, to
+  void run(Core &core) const;
+};
+
+class ForInstr : public Instr {
+public:
+  int lower = 0, upper = 0, step = 0, induction = 0;
+  bool isUnsigned = false;
+  Transfer enter; ///< inits to iteration arguments
+  Transfer next;  ///< yields to iteration arguments
+  Transfer leave; ///< iteration arguments to results
+  Block body;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+  void runGang(Core *const *cores, int numCores) const override;
+
+private:
+  /// Trip count; fails on a step that is not positive.
+  int64_t count(Core &core) const;
+};
+
+/// scf.parallel: its points one after another, the last loop fastest.
+class ParallelInstr : public Instr {
+public:
+  std::vector<int> lower, upper, step, induction; ///< scalar slots
+  Block body;
+  struct Reduction {
+    Transfer enter;    ///< initial value to the result
+    Transfer operands; ///< result and operand to the combiner's arguments
+    Block combiner;
+    Transfer leave; ///< combination to the result
+  };
+  std::vector<Reduction> reductions;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+/// scf.forall, likewise. Its inserts go to the results; what the body reads of
+/// a shared tensor is the value from before the loop.
+class ForallInstr : public Instr {
+public:
+  std::vector<SizeSource> lower, upper, step;
+  std::vector<int> induction; ///< scalar slots
+  Transfer enter;             ///< initial tensors to the arguments
+  Transfer results;           ///< arguments to the results
+  Block body;                 ///< with the inserts at its end
+  std::vector<int> arguments; ///< tensor slots, given back at the end
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+class IfInstr : public Instr {
+public:
+  int condition = 0;
+  Block thenBlock, elseBlock;
+  Transfer thenResults, elseResults;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+class WhileInstr : public Instr {
+public:
+  Transfer enter; ///< inits to before's arguments
+  Block before;
+  int condition = 0;
+  Transfer forward; ///< condition's operands to after's arguments
+  Transfer results; ///< condition's operands to results
+  Block after;
+  Transfer next; ///< after's yields to before's arguments
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+class CallInstr : public Instr {
+public:
+  const Function *callee = nullptr;
+  std::vector<int> args; ///< scalar slots
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+//===----------------------------------------------------------------------===//
+// Tensors
+//===----------------------------------------------------------------------===//
+
+/// Fails on negative and absurd sizes.
+void setTensorShape(Core &core, int location, TensorVal &t,
+                    const std::vector<SizeSource> &sizes);
+/// Row-major; fails on indices outside.
+int64_t getElementOffset(Core &core, int location, const TensorVal &t,
+                         const std::vector<int> &indices);
+
+class EmptyInstr : public Instr {
+public:
+  int dst = 0;
+  std::vector<SizeSource> sizes;
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+/// tensor.splat, tensor.from_elements, linalg.fill: one value, or one each.
+class SplatInstr : public Instr {
+public:
+  int dst = 0;
+  Elem elem = Elem::F32;
+  std::vector<SizeSource> sizes;
+  int shapeOf = -1;        ///< tensor slot instead of sizes
+  std::vector<int> values; ///< scalar slots
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+/// The same elements under another shape: collapse, expand, reshape, cast,
+/// extf. Unknown sizes (slot -1, constant -1) follow from the element count.
+class ReshapeInstr : public Instr {
+public:
+  int dst = 0;
+  TensorUse source;
+  bool keepShape = false;
+  std::vector<int64_t> staticSizes; ///< to check, if any; -1: any size
+  Elem elem = Elem::F32;
+  std::vector<SizeSource> sizes;
+  /// Result dims that share one source dim (expand) or the reverse.
+  std::vector<std::vector<int>> groups;
+  bool isExpand = false, isCollapse = false;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+class ExtractInstr : public Instr {
+public:
+  int dst = 0; ///< scalar slot
+  int source = 0;
+  Elem elem = Elem::F32;
+  std::vector<int> indices;
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+class InsertInstr : public Instr {
+public:
+  int dst = 0;
+  TensorUse dest;
+  Elem elem = Elem::F32;
+  int value = 0; ///< scalar slot
+  std::vector<int> indices;
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+/// tensor.extract_slice and tensor.insert_slice.
+class SliceInstr : public Instr {
+public:
+  bool isInsert = false;
+  int dst = 0;
+  TensorUse source; ///< extract: the large tensor; insert: the small one
+  TensorUse dest;   ///< insert: the large tensor
+  Elem elem = Elem::F32;
+  std::vector<SizeSource> offsets, sizes, strides;
+  std::vector<bool> dropped; ///< extract: dimension absent from the result
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+
+private:
+  /// Fails if the slice leaves dimension `d` of `size`.
+  void checkSlice(Core &core, int d, int64_t size) const;
+  void checkInserted(Core &core, int64_t found, int64_t expected) const;
+};
+
+/// The shape of tensor.pad's result, and the source into it.
+class PadInstr : public Instr {
+public:
+  bool isCopy = false; ///< else: make the (undefined) padded tensor
+  int dst = 0;
+  TensorUse source;
+  TensorUse padded; ///< copy: what is padded
+  Elem elem = Elem::F32;
+  std::vector<SizeSource> low, high;
+  std::vector<int64_t> staticSizes; ///< of the result, -1: any
+  void run(Core &core) const override;
+  void trace(Core &core) const override;
+};
+
+class DimInstr : public Instr {
+public:
+  int dst = 0, source = 0, index = 0;
+  void run(Core &core) const override;
+  void trace(Core &core) const override { run(core); }
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ThreadPool.h - Host threads that run simulated cores -----*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H
+#define SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// One process-wide set of worker threads, made on first use and grown on
+/// demand. One parallel section at a time; a second caller runs its section
+/// on its own thread.
+class ThreadPool {
+public:
+  static ThreadPool &instance();
+  ~ThreadPool();
+
+  /// Number of threads for RunOptions::threads == 0.
+  static int defaultThreads();
+
+  /// Calls body(task, worker) for every task in [0, numTasks), tasks handed
+  /// out in ascending order over `threads` threads including the caller.
+  /// `worker` is in [0, threads). body must not throw.
+  template <typename Body>
+  void forEach(int64_t numTasks, int threads, Body &&body) {
+    run(
+        numTasks, threads,
+        [](void *context, int64_t task, int worker) {
+          (*static_cast<std::remove_reference_t<Body> *>(context))(task,
+                                                                   worker);
+        },
+        &body);
+  }
+
+private:
+  using Function = void (*)(void *, int64_t, int);
+  void run(int64_t numTasks, int threads, Function function, void *context);
+  void work(int worker);
+  void runTasks(int worker);
+  void grow(int numWorkers);
+
+  std::mutex sectionMutex;
+  std::vector<std::thread> workers;
+
+  // The current section. `claim` holds its number, how many workers may take
+  // part and the next task; the fields change only while it admits nobody. A
+  // worker that wakes late finds no task left and nobody waits for it.
+  Function function = nullptr;
+  void *context = nullptr;
+  std::atomic<int64_t> numTasks{0};
+  alignas(64) std::atomic<uint64_t> claim{0};
+  alignas(64) std::atomic<int64_t> numDone{0};
+
+  std::mutex sleepMutex;
+  std::condition_variable wakeUp;
+  std::atomic<int> numSleeping{0};
+  std::atomic<bool> stopping{false};
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_THREADPOOL_H

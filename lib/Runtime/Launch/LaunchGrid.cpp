@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- LaunchGrid.cpp - What a program is launched on ---------------------===//
+
+#include "Spyre/Runtime/Launch/LaunchGrid.h"
+#include "Spyre/Support/BrokenRule.h"
+#include "Spyre/Support/Shape.h"
+
+#include <iterator>
+#include <map>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+static bool stridesAgree(const std::vector<int64_t> &extents,
+                         const std::vector<int64_t> &a,
+                         const std::vector<int64_t> &b) {
+  for (size_t dim = 0; dim < extents.size(); ++dim)
+    if (extents[dim] > 1 && a[dim] != b[dim])
+      return false;
+  return true;
+}
+
+bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
+                                const std::vector<int64_t> &sizes,
+                                const std::vector<int64_t> &strides,
+                                const TensorLayout &layout) {
+  if (!argument.layout || argument.dtype != dtype || argument.shape != sizes ||
+      !stridesAgree(argument.shape, argument.strides, strides))
+    return false;
+  const TensorLayout &expected = *argument.layout;
+  return expected.format == layout.format &&
+         expected.arrangement == layout.arrangement &&
+         expected.deviceSize == layout.deviceSize &&
+         stridesAgree(expected.deviceSize, expected.strideMap,
+                      layout.strideMap);
+}
+
+int64_t LaunchGrid::numTiles() const {
+  int64_t product = 1;
+  for (const Axis &axis : axes)
+    product *= axis.numTiles;
+  return product;
+}
+
+uint64_t LaunchGrid::offsetOf(int64_t tile, size_t argument) const {
+  uint64_t offset = 0;
+  for (size_t k = axes.size(); k-- > 0;) {
+    offset += tile % axes[k].numTiles * axes[k].tileBytes[argument];
+    tile /= axes[k].numTiles;
+  }
+  return offset;
+}
+
+void spyre::runtime::checkArgumentCount(size_t expected, size_t found) {
+  // SPYRECODE-LAUNCH-C1
+  if (found != expected)
+    throw BrokenRule("SPYRECODE-LAUNCH-C1",
+                     "the program takes " + std::to_string(expected) +
+                         " arguments, found " + std::to_string(found));
+}
+
+namespace {
+class LaunchPlanner {
+public:
+  LaunchPlanner(const ProgramImage &image,
+                const std::vector<LaunchArgument> &given)
+      : image(image), arguments(image.program->arguments()), given(given) {}
+
+  LaunchGrid plan(bool allowTiledLaunch) {
+    // The pool is last.
+    checkArgumentCount(arguments.size() - (image.poolBytes != 0), given.size());
+    for (size_t i = 0; i < given.size(); ++i)
+      checkKind(i);
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i].tensor)
+        findTiles(i);
+    // SPYRECODE-LAUNCH-C5
+    if (!counts.empty() && !allowTiledLaunch)
+      throw BrokenRule("SPYRECODE-LAUNCH-C5",
+                       "the tensors are larger than the program's, and tiled "
+                       "launches are not allowed");
+    checkGroups();
+    for (auto [group, count] : counts)
+      grid.axes.push_back({count, std::vector<uint64_t>(given.size(), 0)});
+    for (size_t i = 0; i < given.size(); ++i)
+      if (given[i].tensor)
+        place(i);
+    return std::move(grid);
+  }
+
+private:
+  std::string nameOf(size_t i) const {
+    return "argument '" + arguments[i].name + "'";
+  }
+
+  // SPYRECODE-LAUNCH-C2
+  void checkKind(size_t i) const {
+    const ArgumentInfo &argument = arguments[i];
+    auto fail = [&](const std::string &what) {
+      throw BrokenRule("SPYRECODE-LAUNCH-C2", nameOf(i) + " " + what);
+    };
+    bool isArray = argument.kind == ArgumentInfo::Array;
+    if (isArray != given[i].tensor.has_value())
+      fail(isArray ? "is a tensor, found a number"
+                   : "is a number, found a tensor");
+    if (!isArray) {
+      int64_t value = given[i].value;
+      if (value % argument.granularity != 0)
+        fail("is a multiple of " + std::to_string(argument.granularity) +
+             ", found " + std::to_string(value));
+      if (argument.upperBound >= 0 &&
+          (value < 0 || value > argument.upperBound))
+        fail("is from 0 to " + std::to_string(argument.upperBound) +
+             ", found " + std::to_string(value));
+      return;
+    }
+    const StoredTensor &tensor = *given[i].tensor;
+    if (tensor.dtype != argument.dtype)
+      fail(std::string("is ") + toString(argument.dtype) + ", found " +
+           toString(tensor.dtype));
+    if (tensor.sizes.size() != argument.shape.size())
+      fail("has " + std::to_string(argument.shape.size()) +
+           " dimensions, found " + std::to_string(tensor.sizes.size()));
+  }
+
+  /// How many times as large as the program's a dimension is.
+  int64_t getCount(size_t i, size_t dim) const {
+    int64_t size = given[i].tensor->sizes[dim];
+    int64_t tile = arguments[i].shape[dim];
+    return size == tile ? 1 : size / tile;
+  }
+
+  // SPYRECODE-LAUNCH-C3, SPYRECODE-LAUNCH-C4, SPYRECODE-LAUNCH-C6
+  void findTiles(size_t i) {
+    const std::vector<int64_t> &tile = arguments[i].shape;
+    const std::vector<int64_t> &sizes = given[i].tensor->sizes;
+    for (size_t d = 0; d < tile.size(); ++d) {
+      if (sizes[d] == tile[d])
+        continue;
+      if (tile[d] <= 0 || sizes[d] < tile[d] || sizes[d] % tile[d] != 0)
+        throw BrokenRule("SPYRECODE-LAUNCH-C3",
+                         nameOf(i) + " of sizes " + formatSizes(sizes) +
+                             " is not made of tiles of " + formatSizes(tile));
+      int32_t group = image.tileGroups[i][d];
+      if (group < 0)
+        throw BrokenRule(
+            "SPYRECODE-LAUNCH-C6",
+            "the program does not work tile by tile along dimension " +
+                std::to_string(d) + " of " + nameOf(i));
+      int64_t count = getCount(i, d);
+      int64_t known = counts.emplace(group, count).first->second;
+      if (known != count)
+        throw BrokenRule(
+            "SPYRECODE-LAUNCH-C4",
+            nameOf(i) + " of sizes " + formatSizes(sizes) + " is " +
+                std::to_string(count) +
+                " times as large as the program's along dimension " +
+                std::to_string(d) + ", others " + std::to_string(known) +
+                " times");
+    }
+  }
+
+  // SPYRECODE-LAUNCH-C6
+  void checkGroups() const {
+    for (size_t i = 0; i < given.size(); ++i)
+      for (size_t d = 0; d < image.tileGroups[i].size(); ++d)
+        if (given[i].tensor && counts.count(image.tileGroups[i][d]) &&
+            getCount(i, d) == 1)
+          throw BrokenRule("SPYRECODE-LAUNCH-C6",
+                           nameOf(i) + " must be tiled along dimension " +
+                               std::to_string(d) + " as others are");
+  }
+
+  // SPYRECODE-LAUNCH-C7
+  void place(size_t i) {
+    const StoredTensor &tensor = *given[i].tensor;
+    if (tensor.address % DeviceMemory::kBlockInBytes != 0)
+      throw BrokenRule("SPYRECODE-LAUNCH-C7",
+                       nameOf(i) + " does not start on a stick");
+    bool isTiled = tensor.sizes != arguments[i].shape;
+    if (isTiled ? !placeTiles(i)
+                : !isStoredAs(arguments[i], tensor.dtype, tensor.sizes,
+                              tensor.strides, tensor.layout))
+      throw BrokenRule("SPYRECODE-LAUNCH-C7",
+                       nameOf(i) + " is stored as " + tensor.layout.str() +
+                           ", in which no tile lies as " +
+                           arguments[i].layout->str());
+  }
+
+  /// Finds where the tiles of a tensor lie. False if they are not stored as
+  /// the program expects: each in one piece, so that only dimensions of which a
+  /// tile has one position may be outside of one that is tiled.
+  bool placeTiles(size_t i) {
+    const StoredTensor &tensor = *given[i].tensor;
+    const ArgumentInfo &argument = arguments[i];
+    const TensorLayout &tile = *argument.layout;
+    size_t rank = tile.deviceSize.size();
+    if (tile.format != tensor.layout.format ||
+        tile.arrangement != tensor.layout.arrangement ||
+        tensor.layout.deviceSize.size() != rank)
+      return false;
+    std::vector<DeviceDim> small =
+        resolveDeviceDims(tile, argument.shape, argument.strides);
+    std::vector<DeviceDim> large =
+        resolveDeviceDims(tensor.layout, tensor.sizes, tensor.strides);
+    uint64_t stepBytes = kStickBytes;
+    // From the inside; the last device dimension is the stick.
+    bool isTiled = false;
+    for (size_t k = rank; k-- > 0;) {
+      const DeviceDim &own = small[k], &whole = large[k];
+      if (own.extent != 1 &&
+          (own.hostDim != whole.hostDim || own.step != whole.step))
+        return false;
+      if (own.extent != 1 && isTiled)
+        return false;
+      if (own.extent != whole.extent) {
+        if (k + 1 == rank || !placeAxis(i, own.extent, whole, stepBytes))
+          return false;
+        isTiled = true;
+      }
+      if (k + 1 != rank)
+        stepBytes *= whole.extent;
+    }
+    for (size_t d = 0; d < argument.shape.size(); ++d)
+      if (getCount(i, d) > 1 && axisOf(i, d).tileBytes[i] == 0)
+        return false;
+    return true;
+  }
+
+  /// A device dimension that is longer than the tile's.
+  bool placeAxis(size_t i, int64_t tileExtent, const DeviceDim &whole,
+                 uint64_t stepBytes) {
+    if (whole.hostDim < 0)
+      return false;
+    int64_t count = getCount(i, whole.hostDim);
+    // Whole positions only: a padded tile does not join the next one.
+    if (count == 1 || whole.extent != tileExtent * count ||
+        arguments[i].shape[whole.hostDim] != tileExtent * whole.step)
+      return false;
+    uint64_t &bytes = axisOf(i, whole.hostDim).tileBytes[i];
+    if (bytes != 0)
+      return false;
+    bytes = stepBytes * tileExtent;
+    return true;
+  }
+
+  LaunchGrid::Axis &axisOf(size_t i, size_t dim) {
+    auto entry = counts.find(image.tileGroups[i][dim]);
+    return grid.axes[std::distance(counts.begin(), entry)];
+  }
+
+  const ProgramImage &image;
+  const std::vector<ArgumentInfo> &arguments;
+  const std::vector<LaunchArgument> &given;
+  LaunchGrid grid;
+  /// Tiles along each tile group that has more than one; the axes in order.
+  std::map<int32_t, int64_t> counts;
+};
+} // namespace
+
+LaunchGrid spyre::runtime::planLaunch(const ProgramImage &image,
+                                      const std::vector<LaunchArgument> &given,
+                                      bool allowTiledLaunch) {
+  return LaunchPlanner(image, given).plan(allowTiledLaunch);
+}

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Loader.cpp - KTIR module to program --------------------------------===//
+
+#include "Spyre/Runtime/Loader/Loader.h"
+#include "../Engine/Engine.h"
+#include "LoaderImpl.h"
+
+#include "Spyre/Dialect/KTIR/IR/KTIR.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace spyre::runtime;
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+/// The element type of a view that starts at `value`, directly or after
+/// additions; null if there is none.
+static Type viewElementType(Value value, int depth = 0) {
+  if (depth > 8)
+    return {};
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(user)) {
+      if (view.getOffset() == value)
+        return getElementTypeOrSelf(view.getResult().getType());
+    } else if (auto add = dyn_cast<arith::AddIOp>(user)) {
+      if (Type type = viewElementType(add.getResult(), depth + 1))
+        return type;
+    } else if (auto apply = dyn_cast<affine::AffineApplyOp>(user)) {
+      if (Type type = viewElementType(apply.getResult(), depth + 1))
+        return type;
+    } else if (auto call = dyn_cast<func::CallOp>(user)) {
+      auto module = call->getParentOfType<ModuleOp>();
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (callee && !callee.isExternal() &&
+          use.getOperandNumber() < callee.getNumArguments())
+        if (Type type = viewElementType(
+                callee.getArgument(use.getOperandNumber()), depth + 1))
+          return type;
+    }
+  }
+  return {};
+}
+
+/// Whether anything is stored through a memory view, as far as one can tell.
+static bool mayStoreThrough(Value view) {
+  for (OpOperand &use : view.getUses()) {
+    Operation *user = use.getOwner();
+    if (!isa<ktdp::ConstructAccessTileOp, ktdp::ConstructIndirectAccessTileOp>(
+            user))
+      return true;
+    // The tile's own view comes first; others hold indices, which are read.
+    if (use.getOperandNumber() != 0)
+      continue;
+    for (Operation *access : user->getUsers())
+      if (!isa<ktdp::LoadOp>(access))
+        return true;
+  }
+  return false;
+}
+
+/// Whether anything is stored where `value` points to, as far as one can tell.
+static bool mayBeWritten(Value value, int depth = 0) {
+  if (depth > 8)
+    return true;
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto view = dyn_cast<ktdp::ConstructMemoryViewOp>(user)) {
+      if (use.getOperandNumber() == 0 && mayStoreThrough(view.getResult()))
+        return true;
+    } else if (isa<arith::AddIOp, affine::AffineApplyOp>(user)) {
+      if (mayBeWritten(user->getResult(0), depth + 1))
+        return true;
+    } else if (auto call = dyn_cast<func::CallOp>(user)) {
+      auto module = call->getParentOfType<ModuleOp>();
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (!callee || callee.isExternal() ||
+          use.getOperandNumber() >= callee.getNumArguments() ||
+          mayBeWritten(callee.getArgument(use.getOperandNumber()), depth + 1))
+        return true;
+    } else {
+      return true;
+    }
+  }
+  return false;
+}
+
+static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
+                                   LocationTable &locations,
+                                   const NameOfArgument &nameOf) {
+  for (BlockArgument arg : entry.getArguments()) {
+    unsigned i = arg.getArgNumber();
+    ArgumentInfo info;
+    info.name = nameOf(arg.getLoc());
+    if (info.name.empty())
+      info.name = "arg" + std::to_string(i);
+    if (auto name = entry.getArgAttrOfType<StringAttr>(i, "ktdp.name"))
+      info.name = name.getValue().str();
+    auto runtimeArg = dyn_cast<ktdp::RuntimeArgType>(arg.getType());
+    info.isFloat =
+        isa<FloatType>(runtimeArg ? runtimeArg.getValueType() : arg.getType());
+    if (runtimeArg) {
+      info.granularity = runtimeArg.getGranularity().value_or(1);
+      info.upperBound = runtimeArg.getUpperbound().value_or(-1);
+    }
+    if (arg.getType().isIndex())
+      if (Type type = viewElementType(arg)) {
+        info.kind = ArgumentInfo::Array;
+        std::optional<Elem> elem = elemOf(type);
+        if (elem) {
+          info.elementSizeInBytes = deviceSize(*elem);
+          info.elementType = elemName(*elem);
+        }
+      }
+    if (auto pool = entry.getArgAttrOfType<IntegerAttr>(i, "ktdp.pool_size")) {
+      info.kind = ArgumentInfo::Pool;
+      if (pool.getValue().getSExtValue() < 0)
+        return entry->emitError("argument ")
+               << i << ": pool size " << pool.getValue().getSExtValue()
+               << " is negative";
+      info.poolBytes = pool.getValue().getZExtValue();
+    }
+    if (Attribute attr = entry.getArgAttr(i, "ktdp.layout")) {
+      auto layout = dyn_cast<ktdp::LayoutAttr>(attr);
+      if (!layout)
+        return entry->emitError("argument ")
+               << i << ": ktdp.layout is not a #ktdp.layout";
+      auto format = spyre::parseDataFormat(layout.getFormat().str());
+      auto dtype = spyre::parseHostDtype(layout.getHostDtype().str());
+      if (!format || !dtype)
+        return entry->emitError("argument ")
+               << i << ": unknown format or dtype in " << attr;
+      info.kind = ArgumentInfo::Array;
+      info.dtype = *dtype;
+      info.shape.assign(layout.getShape().begin(), layout.getShape().end());
+      info.strides.assign(layout.getStrides().begin(),
+                          layout.getStrides().end());
+      spyre::ElementArrangement arrangement =
+          spyre::ElementArrangement::STANDARD;
+      if (layout.getArrangement() == "DL16_TO_FP32")
+        arrangement = spyre::ElementArrangement::DL16_TO_FP32;
+      else if (layout.getArrangement() == "QFP8CH")
+        arrangement = spyre::ElementArrangement::QFP8CH;
+      else if (layout.getArrangement() == "EXX2")
+        arrangement = spyre::ElementArrangement::EXX2;
+      try {
+        info.layout = spyre::TensorLayout(layout.getDeviceSize().vec(),
+                                          layout.getStrideMap().vec(), *format,
+                                          arrangement);
+      } catch (const std::exception &e) {
+        return entry->emitError("argument ") << i << ": " << e.what();
+      }
+      info.elementSizeInBytes = spyre::storageBytes(*format);
+      auto reach = entry.getArgAttrOfType<DenseI64ArrayAttr>(
+          i, ktdp::KTDPDialect::kReachAttr);
+      llvm::append_range(info.reach,
+                         reach ? reach.asArrayRef() : layout.getShape());
+    }
+    plan.argumentLocations.push_back(locations.get(arg.getLoc()));
+    info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);
+    plan.arguments.push_back(std::move(info));
+  }
+  return success();
+}
+
+// Program images come in blocks of this size (spec/runtime.md, init.txt).
+static constexpr int64_t kProgramBlockBytes = 128;
+
+/// Model of the program memory that a function takes: for each of its cores a
+/// block per operation (loops are not unrolled), and the constant tiles that
+/// are not of one value, in whole blocks.
+static int64_t getProgramBytes(const Function &function) {
+  int64_t blocks = function.numOperations;
+  for (const ConstantTensor &constant : function.tensors) {
+    if (constant.isSplat)
+      continue;
+    int64_t bytes = deviceSize(constant.elem);
+    for (int64_t size : constant.shape)
+      bytes *= size;
+    blocks += llvm::divideCeil(bytes, kProgramBlockBytes);
+  }
+  return blocks * kProgramBlockBytes * function.numCores();
+}
+
+/// The functions that a program can begin with, for errors: "; it has @a, @b".
+static std::string listEntries(ModuleOp module) {
+  std::string names;
+  int count = 0;
+  constexpr int kMost = 16;
+  for (auto f : module.getOps<func::FuncOp>())
+    if (!f.isExternal() && ++count <= kMost)
+      names += (names.empty() ? "@" : ", @") + f.getName().str();
+  if (count == 0)
+    return "; it has none with a body";
+  if (count > kMost)
+    names += " and " + std::to_string(count - kMost) + " more";
+  return "; it has " + names;
+}
+
+/// Where the module begins, which is 0:0 if the text does not say `module`.
+static Location startOf(ModuleOp module) {
+  auto start = dyn_cast<FileLineColLoc>(module.getLoc());
+  if (!start || start.getLine() != 0)
+    return module.getLoc();
+  return FileLineColLoc::get(start.getFilename(), 1, 1);
+}
+
+static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
+  if (!name.empty()) {
+    auto entry = module.lookupSymbol<func::FuncOp>(name);
+    if (!entry)
+      emitError(startOf(module), "the module has no function @")
+          << name << listEntries(module);
+    else if (entry.isExternal())
+      entry->emitError("entry function has no body");
+    else
+      return entry;
+    return {};
+  }
+  llvm::SmallPtrSet<Operation *, 8> called;
+  module.walk([&](func::CallOp call) {
+    if (auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee()))
+      called.insert(callee);
+  });
+  SmallVector<func::FuncOp> sequences, roots;
+  for (auto f : module.getOps<func::FuncOp>()) {
+    if (f.isExternal())
+      continue;
+    if (called.contains(f))
+      continue;
+    roots.push_back(f);
+    if (!f->hasAttr(ktdp::kGridAttr))
+      sequences.push_back(f);
+  }
+  if (sequences.size() == 1)
+    return sequences.front();
+  if (roots.size() == 1)
+    return roots.front();
+  if (sequences.empty())
+    emitError(startOf(module),
+              "the module has no sequence function (one without a grid that "
+              "nothing calls): name an entry")
+        << listEntries(module);
+  else
+    emitError(startOf(module), "found ")
+        << sequences.size() << " sequence functions, starting with @"
+        << sequences[0].getName() << " and @" << sequences[1].getName()
+        << ": name an entry" << listEntries(module);
+  return {};
+}
+
+std::shared_ptr<Program>
+spyre::runtime::loadProgram(ModuleOp module, const LoadOptions &options) {
+  return loadProgramWithNames(module, options,
+                              [](Location) { return std::string(); });
+}
+
+std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
+    ModuleOp module, const LoadOptions &options, const NameOfArgument &nameOf) {
+  func::FuncOp entry = findEntry(module, options.entry);
+  if (!entry)
+    return nullptr;
+  auto impl = std::make_unique<Program::Impl>();
+  Plan &plan = impl->plan;
+  plan.name = entry.getName().str();
+  LocationTable locations(plan);
+
+  // Only what the entry reaches; callees before callers, no recursion.
+  llvm::StringMap<Function *> functions;
+  llvm::SetVector<func::FuncOp> order;
+  // Alone, as a helper of a sequence, and of a kernel. 1: open, 2: done.
+  llvm::DenseMap<std::pair<Operation *, int>, int> state;
+  bool hasHelpers = false;
+  std::function<LogicalResult(func::FuncOp, bool, bool)> visit =
+      [&](func::FuncOp f, bool isHelper, bool isInKernel) -> LogicalResult {
+    isInKernel |= f->hasAttr(ktdp::kGridAttr);
+    auto key = std::make_pair(f.getOperation(), isHelper + isInKernel);
+    if (state[key] == 2)
+      return success();
+    if (state[key] == 1)
+      return f->emitError("recursive calls are not supported");
+    state[key] = 1;
+    WalkResult result = f.walk([&](func::CallOp call) {
+      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      if (!callee || callee.isExternal()) {
+        call->emitError("called function @")
+            << call.getCallee() << " has no body";
+        return WalkResult::interrupt();
+      }
+      LogicalResult visited =
+          visit(callee, isInlined(call, isInKernel), isInKernel);
+      return failed(visited) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    state[key] = 2;
+    hasHelpers |= isHelper;
+    if (!isHelper)
+      order.insert(f);
+    return success();
+  };
+  if (failed(visit(entry, false, false)))
+    return nullptr;
+
+  // The caller's module stays as it is.
+  OwningOpRef<ModuleOp> copy;
+  if (hasHelpers) {
+    copy = module.clone();
+    llvm::SetVector<func::FuncOp> inlined;
+    SymbolTable symbols(*copy);
+    int64_t numOperations = 0;
+    for (func::FuncOp f : order) {
+      auto same = symbols.lookup<func::FuncOp>(f.getName());
+      if (failed(inlineHelpers(same, symbols, numOperations)))
+        return nullptr;
+      inlined.insert(same);
+    }
+    order = std::move(inlined);
+    entry = symbols.lookup<func::FuncOp>(entry.getName());
+  }
+
+  int64_t programBytes = 0;
+  for (func::FuncOp f : order) {
+    auto function = std::make_unique<Function>();
+    function->name = f.getName().str();
+    function->location = locations.get(f->getLoc());
+    function->index = static_cast<int>(plan.functions.size());
+    FailureOr<std::optional<SmallVector<int64_t>>> grid = ktdp::getGrid(f);
+    if (failed(grid))
+      return nullptr;
+    if (grid->has_value()) {
+      function->hasGrid = true;
+      int64_t product = 1;
+      for (auto [d, size] : llvm::enumerate(**grid)) {
+        if (d >= 3 || size > DeviceMemory::kMaxCores ||
+            (product *= size) > DeviceMemory::kMaxCores) {
+          f->emitError("grid is too large: the device model has ")
+              << int64_t(DeviceMemory::kMaxCores) << " cores in 3 dimensions";
+          return nullptr;
+        }
+        function->grid[d] = size;
+      }
+    }
+    FunctionLoader loader(plan, locations, *function, functions);
+    if (failed(loader.load(f)))
+      return nullptr;
+    int64_t bytes = getProgramBytes(*function);
+    programBytes += bytes;
+    if (programBytes > options.programBytes) {
+      f->emitError("program memory is full: the ")
+          << function->numCores() << " cores of @" << f.getName() << " need "
+          << bytes << " bytes, and with what comes before the program takes "
+          << programBytes << " of " << options.programBytes << " bytes";
+      return nullptr;
+    }
+    if (function->hasCalls && function->accessesMemory) {
+      f->emitError("a sequence function cannot access memory itself");
+      return nullptr;
+    }
+    functions[f.getName()] = function.get();
+    plan.entry = function.get();
+    plan.functions.push_back(std::move(function));
+  }
+  if (failed(loadArguments(entry, plan, locations, nameOf)))
+    return nullptr;
+  return std::make_shared<Program>(std::move(impl));
+}
+
+std::shared_ptr<Program> spyre::runtime::loadProgram(ModuleOp module,
+                                                     llvm::StringRef entry,
+                                                     LoadOptions options) {
+  if (!entry.empty())
+    options.entry = entry.str();
+  return loadProgram(module, options);
+}
+
+void spyre::runtime::registerProgramDialects(DialectRegistry &registry) {
+  registry
+      .insert<affine::AffineDialect, arith::ArithDialect, func::FuncDialect,
+              ktdp::KTDPDialect, linalg::LinalgDialect, math::MathDialect,
+              memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
+}

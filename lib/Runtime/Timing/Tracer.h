@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Tracer.h - What the cores of a kernel do, without data ---*- C++ -*-===//
+//
+// The timing engine walks the same plan as the functional engine, one core
+// after another: scalars, views and the shapes of tiles are computed, data is
+// not touched. Every transfer and every pass over tiles becomes a step that
+// knows which earlier steps of its core it needs; Simulator.h says when each
+// happens.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_TIMING_TRACER_H
+#define SPYRE_LIB_RUNTIME_TIMING_TRACER_H
+
+#include "../Engine/Plan.h"
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace spyre::runtime {
+
+/// What works on a step. A core's units work side by side, each on one step
+/// after another in program order.
+enum class Unit : uint8_t {
+  PT,
+  SFU,
+  Load,  ///< device memory to LX
+  Store, ///< LX to device memory
+  Ring,  ///< tiles of other cores
+  None   ///< takes no time: hands tiles on
+};
+constexpr int kNumUnits = int(Unit::None) + 1;
+const char *toString(Unit unit);
+
+struct Step {
+  Unit unit = Unit::None;
+  int location = 0;
+  const char *name = "";
+  /// PT, SFU: time of the pass. Load, Store: time before bytes flow.
+  double seconds = 0;
+  /// PT, SFU: whether LX bandwidth decides that time.
+  bool isLXBound = false;
+  /// Load, Store: bytes in whole sticks. Ring: bytes that arrive.
+  uint64_t bytes = 0;
+  /// Loads of cores with equal keys read the same bytes. 0: of none.
+  uint64_t key = 0;
+  /// Load, Store: argument of the entry, or -1.
+  int argument = -1;
+  /// Ring: the core it comes from (or goes to), and the message of that core
+  /// (-1: what lies in its LX anyway).
+  int peer = -1, message = -1;
+  bool isPart = false; ///< Ring: of the peer's tile, for this core alone
+  /// Produced tile: message number for others, or -1.
+  int sends = -1;
+  /// Steps of this core that must end first: CoreTrace::needs [begin, end).
+  int needsBegin = 0, needsEnd = 0;
+  /// Bytes of the resulting tile in LX and the last step that needs it.
+  uint64_t tileBytes = 0;
+  int lastUse = -1;
+};
+
+/// Totals of one core.
+struct WorkTotals {
+  uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
+  uint64_t lxBytesRead = 0, lxBytesWritten = 0; ///< in buffers of the plan
+  uint64_t lxTileBytes = 0; ///< busier direction, of passes over tiles
+  uint64_t ringBytes = 0, sfuElementOps = 0, ptMacs = 0;
+  double sfuElements = 0; ///< weighted
+  int64_t ptRows = 0;     ///< fewest rows of M of any product, 0: none
+  int numStreams = 0;     ///< operands in device memory
+};
+
+/// Steps of one core in one call of a kernel.
+class CoreTrace {
+public:
+  std::vector<Step> steps;
+  std::vector<int> needs;
+  WorkTotals totals;
+
+  /// Sticks of one access tile.
+  struct Sticks {
+    uint64_t data = 0, indices = 0;
+  };
+  /// Shared by the cores of a call: tiles that lie alike on sticks.
+  std::unordered_map<uint64_t, Sticks> *knownSticks = nullptr;
+  const DeviceSpec *spec = nullptr;
+  const Plan *plan = nullptr;
+  /// Entry arguments by address: (first byte, argument), ascending.
+  const std::vector<std::pair<int64_t, int>> *arguments = nullptr;
+  /// Location of a value that only data could tell, or -1.
+  int dataLocation = -1;
+
+  /// A step that needs the tiles in `tensors` (steps; -1 is ignored). With a
+  /// result it also waits until the tile that the same instruction made two
+  /// rounds before is no longer needed: every tile has two buffers.
+  int add(const Instr *instr, Unit unit, const char *name,
+          std::initializer_list<int> required = {});
+  void addNeed(int step) {
+    if (step >= 0)
+      pending.push_back(step);
+  }
+
+  /// Whether `instr` has made no step yet.
+  bool isFirst(const Instr *instr) const { return !history.count(instr); }
+
+  /// Steps that last wrote into [low, high) of LX or device memory.
+  void noteWrite(bool isLX, int64_t low, int64_t high, int step);
+  /// Adds them as needs of the next step; returns one of them, or -1.
+  int needWrites(bool isLX, int64_t low, int64_t high);
+
+private:
+  struct Write {
+    int64_t low, high;
+    int step;
+  };
+  struct Writes {
+    int64_t low = 0, high = 0;
+    std::vector<Write> list;
+  };
+  Writes writes[2];
+  std::vector<int> pending;
+  std::unordered_map<const Instr *, std::pair<int, int>> history;
+};
+
+/// Forgets the data of a slot that takes a new value, which `step` makes (-1:
+/// none); the shape stays.
+void beginTensor(Core &core, int slot, int step);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_TIMING_TRACER_H

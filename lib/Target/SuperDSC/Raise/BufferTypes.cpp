@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- BufferTypes.cpp - Types and maps of SuperDSC's tensors ---*- C++ -*-===//
+
+#include "BufferTypes.h"
+#include "../Mapping/Lanes.h"
+
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using namespace spyre::superdsc;
+using spyre::DataFormat;
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+/// The element type of a format, where nothing says the host's.
+static Type getElementType(DataFormat format, MLIRContext *context) {
+  Builder b(context);
+  switch (format) {
+  case DataFormat::SEN169_FP16:
+    return b.getF16Type();
+  case DataFormat::IEEE_FP32:
+    return b.getF32Type();
+  case DataFormat::IEEE_INT32:
+  case DataFormat::SENUINT32:
+    return b.getI32Type();
+  case DataFormat::SENINT16:
+    return b.getIntegerType(16);
+  case DataFormat::SENINT8:
+    return b.getI8Type();
+  default:
+    return nullptr;
+  }
+}
+
+/// Gives a shape the order of dimensions of a tensor of default layout: its
+/// first is the innermost, the stick's tiles come next and the others follow
+/// outwards. Where the tiles are innermost, the first has extent 1 and is not
+/// there.
+static void orderByLayout(BufferShape &shape) {
+  std::vector<unsigned> dims(shape.order.rbegin(), shape.order.rend());
+  unsigned stick = shape.stick;
+  if (shape.stick < 0 || dims.size() < 2)
+    return;
+  if (dims.back() != stick) {
+    if (dims[dims.size() - 2] != stick)
+      return;
+    std::rotate(dims.begin(), dims.end() - 1, dims.end());
+  }
+  BufferShape old = shape;
+  std::vector<unsigned> position(dims.size());
+  for (auto [to, from] : llvm::enumerate(dims)) {
+    shape.shape[to] = old.shape[from];
+    position[from] = to;
+  }
+  for (unsigned &dim : shape.order)
+    dim = position[dim];
+  shape.stick = position[stick];
+}
+
+FailureOr<BufferShape>
+spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
+                                ArrayRef<int64_t> extents, Location loc,
+                                bool isDefault) {
+  const Tensor &tensor = sdsc.tensors[number];
+  BufferShape result;
+  result.format = tensor.format;
+  if (sdsc.labels[tensor.label].sticks.size() != 1) {
+    emitError(loc) << "Tensor" << number
+                   << " has sticks over several dimensions, which nothing "
+                      "here executes";
+    return failure();
+  }
+  Geometry geometry = *getGeometry(sdsc, tensor);
+  std::vector<unsigned> positions(sdsc.dims.size(), ~0u);
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
+    for (const TensorDim &own : geometry.dims) {
+      if (own.dim != dim || own.scale != Scale::Present)
+        continue;
+      positions[dim] = result.shape.size();
+      int64_t extent = own.extent;
+      if (tensor.inLX)
+        extent = extents[dim];
+      else if (own.stick > 1 && llvm::alignTo(extents[dim], own.stick) ==
+                                    static_cast<uint64_t>(extent))
+        extent = extents[dim];
+      result.shape.push_back(extent);
+      if (own.stick > 1)
+        result.stick = positions[dim];
+    }
+  for (const TensorDim &own : geometry.dims)
+    if (own.scale == Scale::Present)
+      result.order.push_back(positions[own.dim]);
+  if (isDefault)
+    orderByLayout(result);
+  if (holdsLanes(sdsc, number)) {
+    if (result.stick < 0) {
+      result.stick = result.shape.size();
+      result.shape.push_back(kNumLanes);
+      bool isOnly = result.order.empty();
+      result.order.insert(result.order.begin() + (isOnly ? 0 : 1),
+                          result.stick);
+    }
+    result.shape[result.stick] = kNumLanes;
+  }
+  // Of one tile the place does not matter: that of generic-stick layouts.
+  if (result.stick >= 0 && result.order.size() > 1 &&
+      result.shape[result.stick] <= ::spyre::elemsPerStick(result.format)) {
+    llvm::erase(result.order, static_cast<unsigned>(result.stick));
+    result.order.insert(result.order.begin() + 1, result.stick);
+  }
+  return result;
+}
+
+/// Where the stick's tiles come in the order of dimensions from inner to outer.
+static size_t getStickPosition(const BufferShape &shape) {
+  return llvm::find(shape.order, static_cast<unsigned>(shape.stick)) -
+         shape.order.begin();
+}
+
+BufferShape spyre::superdsc::makeGeneric(const BufferShape &shape) {
+  size_t rank = shape.order.size();
+  if (shape.stick < 0 || rank == 1)
+    return shape;
+  size_t position = getStickPosition(shape);
+  if (position == 1)
+    return shape;
+  // The dimensions inside of the stick's tiles follow each other in memory, so
+  // that they are one, perhaps of extent 1.
+  BufferShape result;
+  result.format = shape.format;
+  result.shape.push_back(1);
+  result.order.push_back(0);
+  for (size_t i = 0; i < position; ++i)
+    result.shape[0] *= shape.shape[shape.order[i]];
+  result.stick = 1;
+  for (size_t i = position; i < rank; ++i) {
+    result.order.push_back(result.shape.size());
+    result.shape.push_back(shape.shape[shape.order[i]]);
+  }
+  return result;
+}
+
+FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
+                                                     MLIRContext *context,
+                                                     Location loc) {
+  Type element = getElementType(shape.format, context);
+  if (!element) {
+    emitError(loc) << "nothing here executes tensors of "
+                   << ::spyre::toString(shape.format);
+    return failure();
+  }
+  std::optional<DataFormat> format = getDeviceFormat(element);
+  // The generic-stick order: the innermost device dimension is the first, the
+  // tiles of the stick come next, the others follow outwards.
+  size_t rank = shape.order.size();
+  SmallVector<int64_t> order;
+  bool isGeneric = shape.stick < 0 || rank == 1 || getStickPosition(shape) == 1;
+  if (isGeneric) {
+    if (rank > 0)
+      order.push_back(shape.order[0]);
+    bool hasStick = shape.stick >= 0 && rank > 1;
+    for (size_t i = rank; i-- > (hasStick ? 2u : 1u);)
+      order.push_back(shape.order[i]);
+    if (hasStick)
+      order.push_back(shape.stick);
+    return MemRefType::get(
+        shape.shape, element, MemRefLayoutAttrInterface(),
+        LayoutAttr::get(context, order, shape.stick < 0, *format));
+  }
+  // Device dimensions outer to inner, then the lane.
+  SmallVector<int64_t> strides(rank, 1), deviceSize, strideMap;
+  for (size_t dim = rank; dim-- > 1;)
+    strides[dim - 1] = strides[dim] * shape.shape[dim];
+  int64_t stick = ::spyre::elemsPerStick(*format);
+  for (unsigned dim : llvm::reverse(shape.order)) {
+    bool isStick = static_cast<int>(dim) == shape.stick;
+    deviceSize.push_back(isStick
+                             ? llvm::divideCeilSigned(shape.shape[dim], stick)
+                             : shape.shape[dim]);
+    strideMap.push_back(
+        shape.shape[dim] == 1 ? -1 : strides[dim] * (isStick ? stick : 1));
+  }
+  deviceSize.push_back(stick);
+  strideMap.push_back(shape.shape[shape.stick] == 1 ? -1
+                                                    : strides[shape.stick]);
+  auto layout =
+      ExplicitLayoutAttr::get(context, deviceSize, strideMap, strides, *format);
+  auto fail = [&] { return emitError(loc); };
+  if (failed(layout.verifyEncoding(shape.shape, element, fail)))
+    return failure();
+  return MemRefType::get(shape.shape, element, MemRefLayoutAttrInterface(),
+                         layout);
+}
+
+FailureOr<MemRefType>
+spyre::superdsc::getBufferType(const ManifestTensor &tensor, Location loc) {
+  MLIRContext *context = loc.getContext();
+  Type element = getElementType(context, tensor.dtype);
+  auto fail = [&] { return emitError(loc) << "manifest.json: "; };
+  Attribute space;
+  if (tensor.order) {
+    auto layout = LayoutAttr::get(context, *tensor.order, tensor.sparse,
+                                  ::spyre::deviceFormat(tensor.dtype));
+    if (failed(layout.verifyEncoding(tensor.shape, element, fail)))
+      return failure();
+    space = layout;
+  } else {
+    auto layout = ExplicitLayoutAttr::get(context, tensor.deviceSize,
+                                          tensor.strideMap, tensor.strides,
+                                          ::spyre::deviceFormat(tensor.dtype));
+    if (failed(layout.verifyEncoding(tensor.shape, element, fail)))
+      return failure();
+    space = layout;
+  }
+  return MemRefType::get(tensor.shape, element, MemRefLayoutAttrInterface(),
+                         space);
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// An address in sticks as coordinates of a buffer.
+struct Coordinates {
+  /// In dimensions: those of the iteration space, then the number of the
+  /// stick along the stick dimension.
+  SmallVector<AffineExpr> results;
+  SmallVector<int64_t> ranges;
+  /// Dimension along the stick, or -1.
+  int lane = -1;
+  std::optional<int64_t> axis;
+};
+} // namespace
+
+/// Reads the tensor's address in the device dimensions of a layout for `shape`;
+/// `sizes` are the iterations of each dimension.
+static FailureOr<Coordinates>
+getCoordinates(const Sdsc &sdsc, unsigned number, int64_t offset,
+               LayoutAttrInterface layout, ArrayRef<int64_t> shape,
+               ArrayRef<int64_t> sizes, Location loc) {
+  MLIRContext *context = loc.getContext();
+  const Tensor &tensor = sdsc.tensors[number];
+  Geometry geometry = *getGeometry(sdsc, tensor);
+  unsigned numDims = sizes.size();
+  Coordinates result;
+  result.ranges.assign(sizes.begin(), sizes.end());
+  result.ranges.push_back(1);
+  int64_t elements = ::spyre::elemsPerStick(layout.getDataFormat());
+  AffineExpr index =
+      getAffineConstantExpr(offset / ::spyre::kStickBytes, context);
+  const TensorDim *gathered = nullptr;
+  for (const TensorDim &own : geometry.dims) {
+    if (own.scale != Scale::Present)
+      continue;
+    if (own.isGathered) {
+      gathered = &own;
+      continue;
+    }
+    if (own.stick == 1) {
+      index = index + getAffineDimExpr(own.dim, context) * own.stride;
+      continue;
+    }
+    if (own.stick != elements) {
+      emitError(loc) << "Tensor" << number << " has sticks of " << own.stick
+                     << " elements, its buffer of " << elements;
+      return failure();
+    }
+    result.lane = own.dim;
+    result.ranges[own.dim] = std::min(sizes[own.dim], elements);
+    result.ranges[numDims] = llvm::divideCeilSigned(sizes[own.dim], elements);
+    index = index + getAffineDimExpr(numDims, context) * own.stride;
+  }
+  SmallVector<::spyre::DeviceDim> device = layout.getDeviceDims(shape);
+  result.results.assign(shape.size(), getAffineConstantExpr(0, context));
+  int64_t stride = 1;
+  for (unsigned dim = device.size() - 1; dim-- > 0;) {
+    const ::spyre::DeviceDim &own = device[dim];
+    AffineExpr coordinate = index.floorDiv(stride);
+    if (dim > 0)
+      coordinate = coordinate % std::max<int64_t>(own.extent, 1);
+    if (gathered && own.hostDim >= 0 && own.step == 1 &&
+        stride == gathered->stride &&
+        (!result.axis || own.extent == gathered->extent))
+      result.axis = own.hostDim;
+    if (own.hostDim >= 0)
+      result.results[own.hostDim] =
+          result.results[own.hostDim] + coordinate * own.step;
+    else if (auto [low, high] = getRange(
+                 simplifyWithRanges(coordinate, result.ranges), result.ranges);
+             high != 0) {
+      emitError(loc) << "Tensor" << number
+                     << " leaves the sticks of its buffer";
+      return failure();
+    }
+    stride *= std::max<int64_t>(own.extent, 1);
+  }
+  if (result.lane >= 0) {
+    int hostDim = device.back().hostDim;
+    if (hostDim >= 0)
+      result.results[hostDim] =
+          result.results[hostDim] + getAffineDimExpr(result.lane, context);
+    else if (result.ranges[result.lane] > 1) {
+      emitError(loc) << "Tensor" << number
+                     << " walks lanes of a buffer with one element per stick";
+      return failure();
+    }
+  }
+  for (auto [dim, expr] : llvm::enumerate(result.results)) {
+    expr = simplifyWithRanges(expr, result.ranges);
+    auto [low, high] = getRange(expr, result.ranges);
+    bool isLast =
+        result.lane >= 0 && device.back().hostDim == static_cast<int>(dim);
+    // The last stick may be padded.
+    int64_t limit = isLast ? llvm::alignTo(shape[dim], elements) : shape[dim];
+    if (low < 0 || high >= limit) {
+      emitError(loc) << "Tensor" << number << " accesses coordinates " << low
+                     << " to " << high << " of dimension " << dim
+                     << " of its buffer, whose extent is " << shape[dim];
+      return failure();
+    }
+  }
+  return result;
+}
+
+/// For each dimension of a buffer in LX, the dimension of the iteration space
+/// that runs along it, or -1: there each core holds its own slice.
+static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
+                                               unsigned number,
+                                               ArrayRef<int64_t> extents,
+                                               MemRefType type, Location loc) {
+  auto layout = cast<LayoutAttrInterface>(type.getMemorySpace());
+  Geometry geometry = *getGeometry(sdsc, sdsc.tensors[number]);
+  SmallVector<const TensorDim *> dims;
+  // The stick's, if it is one tile: its place among the others does not matter.
+  const TensorDim *tile = nullptr;
+  for (const TensorDim &own : geometry.dims)
+    if (own.scale == Scale::Present && extents[own.dim] > 1)
+      (own.stick > 1 && extents[own.dim] <= own.stick ? tile
+                                                      : dims.emplace_back()) =
+          &own;
+  SmallVector<int> match(type.getRank(), -1);
+  auto *next = dims.begin();
+  int64_t stride = 1;
+  SmallVector<::spyre::DeviceDim> device =
+      layout.getDeviceDims(type.getShape());
+  for (unsigned position = device.size() - 1; position-- > 0;) {
+    int hostDim = device[position].hostDim;
+    bool isLanes = holdsLanes(sdsc, number) && hostDim + 1 == type.getRank();
+    if (hostDim < 0 || type.getDimSize(hostDim) == 1 || isLanes)
+      continue;
+    if (tile && device[position].step > 1 &&
+        extents[tile->dim] == type.getDimSize(hostDim)) {
+      match[hostDim] = tile->dim;
+      tile = nullptr;
+      continue;
+    }
+    bool fits = next != dims.end() &&
+                extents[(*next)->dim] == type.getDimSize(hostDim) &&
+                ((*next)->stick > 1) == (device[position].step > 1);
+    int64_t steps = 1;
+    if (fits) {
+      const TensorDim &own = **next;
+      steps = llvm::divideCeilSigned(
+          std::min(extents[own.dim], sdsc.dims[own.dim].perCore()), own.stick);
+      fits = own.stride == stride || steps == 1;
+    }
+    if (!fits) {
+      emitError(loc) << "Tensor" << number
+                     << " does not have the dimensions of its buffer in LX";
+      return failure();
+    }
+    match[hostDim] = (*next)->dim;
+    stride *= steps;
+    ++next;
+  }
+  if (next != dims.end() || tile) {
+    emitError(loc) << "Tensor" << number
+                   << " has more dimensions than its buffer in LX";
+    return failure();
+  }
+  return match;
+}
+
+FailureOr<AccessMap>
+spyre::superdsc::getAccessMap(const Sdsc &sdsc, unsigned number, int64_t offset,
+                              Value buffer, ArrayRef<int64_t> extents,
+                              ArrayRef<unsigned> loopOf, Location loc) {
+  MLIRContext *context = loc.getContext();
+  auto type = cast<MemRefType>(buffer.getType());
+  auto layout = cast<LayoutAttrInterface>(type.getMemorySpace());
+  SmallVector<int64_t> shape(type.getShape());
+  ArrayRef<int64_t> sizes = extents;
+  if (llvm::is_contained(shape, 0)) {
+    emitError(loc) << "Tensor" << number << " accesses an empty buffer";
+    return failure();
+  }
+  if (sdsc.tensors[number].inLX) {
+    FailureOr<SmallVector<int>> match =
+        matchLXDims(sdsc, number, extents, type, loc);
+    if (failed(match))
+      return failure();
+    SmallVector<AffineExpr> results;
+    for (int dim : *match)
+      results.push_back(dim < 0 ? getAffineConstantExpr(0, context)
+                                : getAffineDimExpr(loopOf[dim], context));
+    return AccessMap{AffineMap::get(sizes.size(), 0, results, context), {}};
+  }
+  FailureOr<Coordinates> coordinates =
+      getCoordinates(sdsc, number, offset, layout, shape, sizes, loc);
+  if (failed(coordinates))
+    return failure();
+  unsigned numDims = sizes.size();
+  int64_t elements = ::spyre::elemsPerStick(layout.getDataFormat());
+  SmallVector<AffineExpr> loops, split;
+  SmallVector<int64_t> loopExtents(numDims);
+  for (unsigned dim = 0; dim < numDims; ++dim) {
+    loops.push_back(getAffineDimExpr(loopOf[dim], context));
+    loopExtents[loopOf[dim]] = extents[dim];
+  }
+  // Number of the stick and lane in it are quotient and remainder of one loop;
+  // together they are the loop.
+  split = loops;
+  split.push_back(getAffineConstantExpr(0, context));
+  int lane = coordinates->lane;
+  if (lane >= 0) {
+    split[lane] = loops[lane] % elements;
+    split[numDims] = loops[lane].floorDiv(elements);
+  }
+  SmallVector<AffineExpr> results;
+  for (AffineExpr expr : coordinates->results) {
+    auto form = getLinearForm(expr, numDims + 1);
+    bool isWhole = form && lane >= 0 &&
+                   ((*form)[numDims] == (*form)[lane] * elements ||
+                    coordinates->ranges[numDims] == 1);
+    if (!form || (lane >= 0 && !isWhole)) {
+      results.push_back(
+          simplifyWithRanges(expr.replaceDims(split), loopExtents));
+      continue;
+    }
+    AffineExpr sum = getAffineConstantExpr(form->back(), context);
+    for (unsigned dim = 0; dim < numDims; ++dim)
+      sum = sum + loops[dim] * (*form)[dim];
+    results.push_back(simplifyWithRanges(sum, loopExtents));
+  }
+  AccessMap access;
+  access.axis = coordinates->axis;
+  if (access.axis)
+    results[*access.axis] = getAffineConstantExpr(0, context);
+  access.map = AffineMap::get(numDims, 0, results, context);
+  return access;
+}
+
+FailureOr<SmallVector<int64_t>>
+spyre::superdsc::getLocalShape(const Sdsc &sdsc, unsigned number,
+                               ArrayRef<int64_t> extents, MemRefType type,
+                               Location loc) {
+  FailureOr<SmallVector<int>> match =
+      matchLXDims(sdsc, number, extents, type, loc);
+  if (failed(match))
+    return failure();
+  SmallVector<int64_t> local(type.getShape());
+  for (auto [size, dim] : llvm::zip(local, *match))
+    if (dim >= 0)
+      size = std::min(extents[dim], sdsc.dims[dim].perCore());
+  return local;
+}

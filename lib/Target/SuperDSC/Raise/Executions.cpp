@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Executions.cpp - What a program executes, and where ------*- C++ -*-===//
+
+#include "Executions.h"
+#include "../Mapping/OpNames.h"
+
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Model/Geometry.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace spyre::superdsc;
+
+/// Executions that loops may unroll to.
+static constexpr int64_t kMaxExecutions = 1 << 18;
+
+/// Whether some tensor's stick lies along a dimension.
+static bool isStick(const Sdsc &sdsc, unsigned dim) {
+  return llvm::any_of(sdsc.labels, [&](const Label &label) {
+    return llvm::any_of(label.sticks,
+                        [&](StickDim stick) { return stick.dim == dim; });
+  });
+}
+
+SmallVector<int64_t> ExecutionCollector::getExtents(const Sdsc &sdsc,
+                                                    const ManifestFile *said) {
+  SmallVector<int64_t> extents;
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim) {
+    const Dim &own = sdsc.dims[dim];
+    int64_t extent = own.size - own.masked;
+    // A tensor shorter than the padded iterations says what is not padding.
+    for (const Tensor &tensor : sdsc.tensors) {
+      Geometry geometry = *getGeometry(sdsc, tensor);
+      for (const TensorDim &position : geometry.dims)
+        if (position.dim == dim && position.scale == Scale::Present &&
+            !position.isGathered && (!tensor.inLX || own.slices == 1))
+          extent = std::min(extent, position.extent);
+    }
+    if (said)
+      if (auto found = said->extents.find(own.name);
+          found != said->extents.end())
+        extent = found->second;
+    // Its lanes are a loop of their own.
+    if (sdsc.op == "layernormscale" && isStick(sdsc, dim))
+      extent = 1;
+    extents.push_back(extent);
+  }
+  return extents;
+}
+
+FailureOr<Place> ExecutionCollector::findPlace(
+    const std::optional<std::vector<int64_t>> &segments, const Step &step,
+    const Sdsc &sdsc, unsigned number, ArrayRef<Iteration> loops,
+    Location loc) {
+  const Tensor &tensor = sdsc.tensors[number];
+  Place place;
+  if (tensor.inLX) {
+    place.kind = Place::LX;
+    place.offset = tensor.addresses[0];
+    return place;
+  }
+  auto fail = [&](const Twine &message) -> FailureOr<Place> {
+    emitError(loc) << "Tensor" << number << " " << message;
+    return failure();
+  };
+  int64_t unrolled = 0;
+  auto addressOf = [&](int64_t core) -> std::optional<Address> {
+    unrolled = 0;
+    Address address;
+    address.offset = tensor.addresses[core];
+    if (!tensor.symbolic)
+      return address;
+    auto symbol = llvm::find(step.symbols, address.offset);
+    if (symbol == step.symbols.end())
+      return std::nullopt;
+    address = step.operands[symbol - step.symbols.begin()];
+    std::vector<int64_t> kept;
+    for (auto [stride, loop] : llvm::zip(address.strides, loops)) {
+      int64_t product;
+      if (loop.isKept)
+        kept.push_back(stride);
+      else if (llvm::MulOverflow(stride, loop.number, product) ||
+               llvm::AddOverflow(address.offset, product, address.offset))
+        return std::nullopt;
+      else
+        unrolled += product;
+    }
+    address.strides = std::move(kept);
+    return address;
+  };
+  std::optional<Address> first = addressOf(0);
+  place.unrolled = unrolled;
+  Geometry geometry = *getGeometry(sdsc, tensor);
+  for (int64_t core = 0; core < sdsc.numCores(); ++core) {
+    std::optional<Address> own = addressOf(core);
+    if (!first || !own)
+      return fail("has a symbol without a value");
+    Address expected = *first;
+    expected.offset += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
+    if (!(*own == expected))
+      return fail("does not start on core " + Twine(core) +
+                  " where its slice does");
+  }
+  int64_t offset = first->offset;
+  if (offset < 0 || offset % ::spyre::kStickBytes != 0)
+    return fail("starts at " + Twine(offset) +
+                ", which is not a multiple of 128");
+  place.offset = offset;
+  place.strides = first->strides;
+  if (first->base == Address::Pool) {
+    place.kind = Place::Pool;
+    return place;
+  }
+  if (first->base == Address::Argument) {
+    place.argument = first->argument;
+    return place;
+  }
+  int64_t segment = offset / kSegmentBytes;
+  place.offset = offset % kSegmentBytes;
+  place.argument = options.hasPool ? segment - 1 : segment;
+  if (segments) {
+    if (segment >= static_cast<int64_t>(segments->size()))
+      return fail("lies in segment " + Twine(segment) + " of " +
+                  Twine(segments->size()));
+    place.argument = (*segments)[segment];
+  }
+  if (place.argument == kPoolSegment)
+    place.kind = Place::Pool;
+  return place;
+}
+
+std::optional<std::vector<int64_t>>
+ExecutionCollector::getSegments(const LoadedBundle &bundle,
+                                const ManifestBundle *said) {
+  if (said)
+    return superdsc::getSegments(*said);
+  return bundle.bundle.segments;
+}
+
+const std::map<std::string, const ManifestFile *> &
+ExecutionCollector::getFiles(const ManifestBundle &said) {
+  auto [entry, isNew] = files.try_emplace(&said);
+  if (isNew)
+    for (const ManifestFile &file : said.files)
+      entry->second[file.file] = &file;
+  return entry->second;
+}
+
+FailureOr<Execution>
+ExecutionCollector::getExecution(const LoadedBundle &bundle,
+                                 const ManifestBundle *said, const Step &step,
+                                 ArrayRef<Iteration> loops) {
+  std::string name =
+      (bundle.folder == "." ? "" : bundle.folder + "/") + step.file;
+  Execution execution{&bundle.files.at(step.file),
+                      nullptr,
+                      {},
+                      {},
+                      FileLineColLoc::get(context, name, 1, 1)};
+  if (said) {
+    auto file = getFiles(*said).find(step.file);
+    if (file != getFiles(*said).end())
+      execution.said = file->second;
+  }
+  const Sdsc &sdsc = *execution.sdsc;
+  if (!isExecuted(sdsc.op)) {
+    emitError(execution.loc) << "the device operation '" << sdsc.opFunc()
+                             << "' is known but nothing here executes it";
+    return failure();
+  }
+  std::optional<std::vector<int64_t>> segments = getSegments(bundle, said);
+  for (unsigned number = 0; number < sdsc.tensors.size(); ++number) {
+    auto place = findPlace(segments, step, sdsc, number, loops, execution.loc);
+    if (failed(place))
+      return failure();
+    execution.places.push_back(*place);
+  }
+  execution.extents = getExtents(sdsc, execution.said);
+  return execution;
+}
+
+/// `loops`: those around the steps. Loops in the steps are kept if those around
+/// are.
+LogicalResult ExecutionCollector::collectSteps(
+    const LoadedBundle &bundle, const ManifestBundle *said,
+    ArrayRef<Step> steps, SmallVectorImpl<Iteration> &loops,
+    std::vector<ExecutionNode> &nodes) {
+  for (const Step &step : steps) {
+    if (!step.isLoop()) {
+      FailureOr<Execution> execution = getExecution(bundle, said, step, loops);
+      if (failed(execution))
+        return failure();
+      nodes.emplace_back();
+      nodes.back().execution = std::move(*execution);
+      continue;
+    }
+    if (step.body.empty() || step.count < 1)
+      continue;
+    bool isKept = llvm::all_of(loops, [](Iteration own) { return own.isKept; });
+    ExecutionNode node;
+    node.count = step.count;
+    node.bundle = &bundle;
+    node.said = said;
+    node.step = &step;
+    std::vector<ExecutionNode> &body = isKept ? node.body : nodes;
+    loops.push_back({0, isKept});
+    do {
+      if (failed(collectSteps(bundle, said, step.body, loops, body)))
+        return failure();
+    } while (!isKept && ++loops.back().number < step.count);
+    loops.pop_back();
+    if (isKept && !node.body.empty())
+      nodes.push_back(std::move(node));
+  }
+  return success();
+}
+
+/// Executions of steps, those in loops as often as they run; more than the
+/// limit if there are too many.
+static int64_t countExecutions(ArrayRef<Step> steps) {
+  int64_t sum = 0;
+  for (const Step &step : steps) {
+    int64_t own = 1;
+    if (step.isLoop())
+      own = std::min(countExecutions(step.body), kMaxExecutions + 1) *
+            std::min(step.count, kMaxExecutions + 1);
+    sum = std::min(sum + own, kMaxExecutions + 1);
+  }
+  return sum;
+}
+
+FailureOr<std::vector<ExecutionNode>> ExecutionCollector::collect() {
+  const Manifest *manifest = program.manifest ? &*program.manifest : nullptr;
+  if (!manifest && program.bundles.size() > 1)
+    for (const LoadedBundle &bundle : program.bundles)
+      if (!bundle.bundle.segments) {
+        auto file = bundle.folder + "/" + kBundleFile;
+        return FailureOr<std::vector<ExecutionNode>>(
+            emitError(FileLineColLoc::get(context, file, 1, 1))
+            << "several bundles share arguments in a way that a manifest.json "
+               "or each function's "
+            << kSegmentsAttribute << " says, and here there is neither");
+      }
+  std::vector<ExecutionNode> nodes;
+  int64_t numExecutions = 0;
+  for (auto [number, bundle] : llvm::enumerate(program.bundles)) {
+    const ManifestBundle *said =
+        manifest ? &manifest->bundles[number] : nullptr;
+    numExecutions += countExecutions(bundle.bundle.steps);
+    if (numExecutions > kMaxExecutions)
+      return FailureOr<std::vector<ExecutionNode>>(
+          emitError(UnknownLoc::get(context))
+          << "the loops of bundle.mlir make more than " << kMaxExecutions
+          << " executions");
+    SmallVector<Iteration> loops;
+    if (failed(collectSteps(bundle, said, bundle.bundle.steps, loops, nodes)))
+      return failure();
+  }
+  return nodes;
+}
+
+FailureOr<std::vector<ExecutionNode>>
+ExecutionCollector::unroll(const ExecutionNode &loop) {
+  std::vector<ExecutionNode> iterations;
+  SmallVector<Iteration> own(1);
+  for (; own[0].number < loop.count; ++own[0].number)
+    if (failed(collectSteps(*loop.bundle, loop.said, loop.step->body, own,
+                            iterations)))
+      return failure();
+  return iterations;
+}

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- BundleParser.cpp - bundle.mlir as the model --------------*- C++ -*-===//
+
+#include "Spyre/Target/SuperDSC/Reader/BundleParser.h"
+#include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Model/Geometry.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace spyre::superdsc;
+
+//===----------------------------------------------------------------------===//
+// The text, before MLIR sees it
+//===----------------------------------------------------------------------===//
+
+/// MLIR's parser recurses, and prints types that it complains about, so text
+/// from outside is held to what a bundle needs.
+static bool checkText(StringRef text, const std::string &file, Report &report) {
+  constexpr size_t kMaxBytes = size_t(64) << 20, kMaxDepth = 64,
+                   kMaxExpression = 4096;
+  auto violate = [&](size_t line, std::string message) {
+    // SDSC-BUNDLE-C1
+    report.add(file, "", "SDSC-BUNDLE-C1", std::move(message), line, 1);
+    return false;
+  };
+  if (text.size() > kMaxBytes)
+    return violate(1, "the file has " + std::to_string(text.size()) +
+                          " bytes, at most " + std::to_string(kMaxBytes) +
+                          " are read");
+  size_t depth = 0, line = 0;
+  for (StringRef rest = text; !rest.empty();) {
+    ++line;
+    auto [own, next] = rest.split('\n');
+    rest = next;
+    StringRef trimmed = own.trim();
+    if (trimmed.starts_with("!") ||
+        (trimmed.starts_with("#") && !trimmed.contains("affine_map<")))
+      return violate(line, "aliases other than those of affine maps are not "
+                           "part of a bundle");
+    if (trimmed.contains("affine_map") && trimmed.size() > kMaxExpression)
+      return violate(line, "an affine map of " +
+                               std::to_string(trimmed.size()) + " characters");
+    bool isString = false;
+    for (size_t i = 0; i < own.size(); ++i) {
+      char c = own[i];
+      if (isString) {
+        if (c == '\\')
+          ++i;
+        isString = c != '"';
+        continue;
+      }
+      if (c == '/' && own.substr(i).starts_with("//"))
+        break;
+      if (c == '\0')
+        return violate(line, "a null character");
+      isString = c == '"';
+      if (c == '(' || c == '[' || c == '{' || c == '<')
+        ++depth;
+      else if ((c == ')' || c == ']' || c == '}' ||
+                (c == '>' && (i == 0 || own[i - 1] != '-'))) &&
+               depth > 0)
+        --depth;
+      if (depth > kMaxDepth)
+        return violate(line, "nested deeper than " + std::to_string(kMaxDepth) +
+                                 " levels");
+    }
+  }
+  return true;
+}
+
+/// The parameter list of the function: the text between its parentheses.
+static StringRef getParameters(StringRef text) {
+  size_t start = text.find("func.func");
+  if (start == StringRef::npos)
+    return {};
+  size_t open = text.find('(', start);
+  size_t close = text.find(')', open);
+  if (open == StringRef::npos || close == StringRef::npos)
+    return {};
+  return text.slice(open + 1, close);
+}
+
+/// Drops parameters, and the extractions of their values, that occur a second
+/// time.
+static std::string dropRepeatedParameters(const std::string &text) {
+  StringRef parameters = getParameters(text);
+  if (parameters.empty())
+    return text;
+  llvm::StringSet<> seen;
+  std::string kept;
+  SmallVector<StringRef> parts;
+  parameters.split(parts, ',');
+  for (StringRef part : parts)
+    if (seen.insert(part.trim()).second)
+      kept += (kept.empty() ? "" : ", ") + part.trim().str();
+  size_t offset = parameters.data() - text.data();
+  std::string result = text.substr(0, offset) + kept;
+  llvm::StringSet<> extractions;
+  StringRef rest = StringRef(text).drop_front(offset + parameters.size());
+  while (!rest.empty()) {
+    auto [line, next] = rest.split('\n');
+    bool hadNewline = line.size() < rest.size();
+    rest = next;
+    if (line.contains("sdscbundle.input_arg_extract") &&
+        !extractions.insert(line.trim()).second)
+      continue;
+    result += line.str() + (hadNewline ? "\n" : "");
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// The module
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The largest number of an argument.
+constexpr int64_t kMaxArgument = 1000000;
+
+class Interpreter {
+public:
+  Interpreter(StringRef text, const std::string &file, Report &report)
+      : text(text), file(file), report(report) {}
+
+  std::optional<Bundle> run(ModuleOp module) {
+    func::FuncOp function;
+    for (Operation &op : *module.getBody()) {
+      if (auto own = dyn_cast<func::FuncOp>(op); own && !function)
+        function = own;
+      else
+        violate(&op, "expected one function, found another '" +
+                         op.getName().getStringRef().str() + "'");
+    }
+    if (!function || function.isExternal() ||
+        !function.getBody().hasOneBlock() || function.getNumResults() != 0) {
+      violate(module, "expected one function with one block and no results");
+      return std::nullopt;
+    }
+    readParameters(function);
+    readSegments(function);
+    if (!failed)
+      readBlock(function.front(), bundle.steps, 0);
+    if (failed)
+      return std::nullopt;
+    return std::move(bundle);
+  }
+
+private:
+  void violate(Operation *op, std::string message,
+               const char *rule = "SDSC-BUNDLE-C1") {
+    failed = true;
+    size_t line = 0, column = 0;
+    if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc())) {
+      line = loc.getLine();
+      column = loc.getColumn();
+    }
+    report.add(file, "", rule, std::move(message), line, column);
+  }
+
+  void readSegments(func::FuncOp function) {
+    Attribute attribute = function->getAttr(kSegmentsAttribute);
+    if (!attribute)
+      return;
+    // SDSC-BUNDLE-C6
+    auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute);
+    std::vector<int64_t> segments;
+    bool isValid = numbers && numbers.size() <= kNumSegments;
+    for (unsigned at = 0; isValid && at < numbers.size(); ++at) {
+      isValid = numbers[at] >= (at == 0 ? kPoolSegment : 0) &&
+                numbers[at] <= kMaxArgument &&
+                !llvm::is_contained(segments, numbers[at]);
+      segments.push_back(numbers[at]);
+    }
+    if (!isValid)
+      violate(function,
+              std::string(kSegmentsAttribute) +
+                  " is an array<i64> of at most " +
+                  std::to_string(kNumSegments) +
+                  " distinct arguments' numbers, before them -1 for a pool",
+              "SDSC-BUNDLE-C6");
+    bundle.segments = std::move(segments);
+  }
+
+  void readParameters(func::FuncOp function) {
+    // MLIR forgets the names, which hold the arguments' numbers.
+    SmallVector<StringRef> names;
+    StringRef parameters = getParameters(text);
+    for (size_t at = parameters.find('%'); at != StringRef::npos;
+         at = parameters.find('%', at + 1)) {
+      StringRef name = parameters.drop_front(at + 1).take_while([](char c) {
+        return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.';
+      });
+      names.push_back(name);
+    }
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      if (!isa<sdscbundle::InputArgType>(argument.getType())) {
+        violate(function, "parameter " + std::to_string(number) +
+                              " must be an !sdscbundle.input_arg<index>");
+        return;
+      }
+      Address address;
+      int64_t value = number;
+      StringRef name = number < names.size() ? names[number] : StringRef();
+      if (name == "pool_base_addr") {
+        if (number != 0) {
+          violate(function, "the pool is the first parameter");
+          return;
+        }
+        address.base = Address::Pool;
+        bundle.hasPoolParameter = true;
+      } else {
+        if (name.consume_front("arg_") && name.consume_back("_base_addr"))
+          name.getAsInteger(10, value);
+        if (value < 0 || value > kMaxArgument ||
+            llvm::is_contained(bundle.arguments, value)) {
+          violate(function, "parameter " + std::to_string(number) +
+                                " has an argument's number twice or out of "
+                                "range");
+          return;
+        }
+        address.base = Address::Argument;
+        address.argument = value;
+        bundle.arguments.push_back(value);
+      }
+      values[argument] = address;
+    }
+  }
+
+  /// factor x source added to target, or false on overflow or two bases.
+  static bool accumulate(Address &target, const Address &source,
+                         int64_t factor) {
+    if (source.base != Address::None) {
+      if (factor != 1 || target.base != Address::None)
+        return false;
+      target.base = source.base;
+      target.argument = source.argument;
+    }
+    auto addTo = [&](int64_t &sum, int64_t value) {
+      int64_t product;
+      return !llvm::MulOverflow(value, factor, product) &&
+             !llvm::AddOverflow(sum, product, sum);
+    };
+    if (!addTo(target.offset, source.offset))
+      return false;
+    if (target.strides.size() < source.strides.size())
+      target.strides.resize(source.strides.size());
+    for (size_t i = 0; i < source.strides.size(); ++i)
+      if (!addTo(target.strides[i], source.strides[i]))
+        return false;
+    return true;
+  }
+
+  static bool isConstant(const Address &address) {
+    return address.base == Address::None &&
+           llvm::all_of(address.strides, [](int64_t s) { return s == 0; });
+  }
+
+  std::optional<Address> evaluate(AffineExpr expr, ArrayRef<Address> dims,
+                                  ArrayRef<Address> symbols) {
+    if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
+      Address result;
+      result.offset = number.getValue();
+      return result;
+    }
+    if (auto dim = dyn_cast<AffineDimExpr>(expr))
+      return dims[dim.getPosition()];
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+      return symbols[symbol.getPosition()];
+    auto binary = cast<AffineBinaryOpExpr>(expr);
+    std::optional<Address> left = evaluate(binary.getLHS(), dims, symbols);
+    std::optional<Address> right = evaluate(binary.getRHS(), dims, symbols);
+    if (!left || !right)
+      return std::nullopt;
+    Address result;
+    if (binary.getKind() == AffineExprKind::Add) {
+      if (accumulate(result, *left, 1) && accumulate(result, *right, 1))
+        return result;
+      return std::nullopt;
+    }
+    if (binary.getKind() != AffineExprKind::Mul)
+      return std::nullopt;
+    if (isConstant(*left))
+      std::swap(*left, *right);
+    if (isConstant(*right) && accumulate(result, *left, right->offset))
+      return result;
+    return std::nullopt;
+  }
+
+  std::optional<int64_t> constantOf(Value value) {
+    auto found = values.find(value);
+    if (found == values.end() || !isConstant(found->second))
+      return std::nullopt;
+    return found->second.offset;
+  }
+
+  /// The operand's address, or nothing after a violation.
+  std::optional<Address> addressOf(Operation *op, Value value) {
+    auto found = values.find(value);
+    if (found != values.end())
+      return found->second;
+    violate(op, "an operand is not a constant, argument or loop counter");
+    return std::nullopt;
+  }
+
+  void readLoop(scf::ForOp loop, std::vector<Step> &steps, unsigned depth) {
+    std::optional<int64_t> low = constantOf(loop.getLowerBound()),
+                           high = constantOf(loop.getUpperBound()),
+                           step = constantOf(loop.getStep());
+    constexpr int64_t kMax = int64_t(1) << 31;
+    if (!low || !high || !step || *step < 1 || *low < -kMax || *high > kMax ||
+        *low > kMax || *high < -kMax || !loop.getInitArgs().empty()) {
+      violate(loop, "a loop needs constant bounds, a positive step and no "
+                    "iter_args");
+      return;
+    }
+    Step own;
+    own.count = *high <= *low ? 0 : llvm::divideCeilSigned(*high - *low, *step);
+    own.line = lineOf(loop);
+    Address counter;
+    counter.offset = *low;
+    counter.strides.assign(depth + 1, 0);
+    counter.strides[depth] = *step;
+    values[loop.getInductionVar()] = counter;
+    readBlock(*loop.getBody(), own.body, depth + 1);
+    steps.push_back(std::move(own));
+  }
+
+  static unsigned lineOf(Operation *op) {
+    auto loc = dyn_cast<FileLineColLoc>(op->getLoc());
+    return loc ? loc.getLine() : 0;
+  }
+
+  void readExecute(sdscbundle::SdscExecuteOp op, std::vector<Step> &steps,
+                   unsigned depth) {
+    Step step;
+    step.file = op.getSdscFilename().str();
+    step.line = lineOf(op);
+    if (op.getSymbolIds())
+      for (Attribute id : op.getSymbolIdsAttr())
+        step.symbols.push_back(cast<IntegerAttr>(id).getInt());
+    for (Value operand : op.getAddresses()) {
+      std::optional<Address> address = addressOf(op, operand);
+      if (!address)
+        return;
+      address->strides.resize(depth);
+      step.operands.push_back(std::move(*address));
+    }
+    steps.push_back(std::move(step));
+  }
+
+  void readBlock(Block &block, std::vector<Step> &steps, unsigned depth) {
+    for (Operation &op : block) {
+      if (report.isFull())
+        return;
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        readLoop(loop, steps, depth);
+      } else if (auto execute = dyn_cast<sdscbundle::SdscExecuteOp>(op)) {
+        readExecute(execute, steps, depth);
+      } else if (auto extract = dyn_cast<sdscbundle::InputArgExtractOp>(op)) {
+        if (auto address = addressOf(&op, extract.getArgument()))
+          values[extract.getValue()] = *address;
+      } else if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+        auto number = dyn_cast<IntegerAttr>(constant.getValue());
+        if (!number || !number.getType().isIndex()) {
+          violate(&op, "constants of a bundle have type index");
+          continue;
+        }
+        Address address;
+        address.offset = number.getInt();
+        values[constant.getResult()] = address;
+      } else if (auto add = dyn_cast<arith::AddIOp>(op)) {
+        auto left = addressOf(&op, add.getLhs()),
+             right = addressOf(&op, add.getRhs());
+        Address sum;
+        if (!left || !right)
+          continue;
+        if (!accumulate(sum, *left, 1) || !accumulate(sum, *right, 1))
+          violate(&op, "the sum of two arguments, or one that overflows, is "
+                       "not an address");
+        values[add.getResult()] = sum;
+      } else if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
+        SmallVector<Address> dims, symbols;
+        AffineMap map = apply.getAffineMap();
+        for (auto [number, operand] : llvm::enumerate(apply.getMapOperands())) {
+          auto address = addressOf(&op, operand);
+          if (!address)
+            return;
+          (number < map.getNumDims() ? dims : symbols).push_back(*address);
+        }
+        auto result = evaluate(map.getResult(0), dims, symbols);
+        if (!result)
+          violate(&op, "the map must be a sum of one base and multiples of "
+                       "loop counters that does not overflow");
+        values[apply.getResult()] = result.value_or(Address());
+      } else if (!isa<func::ReturnOp, scf::YieldOp>(op)) {
+        violate(&op, "'" + op.getName().getStringRef().str() +
+                         "' is not part of a bundle");
+      }
+    }
+  }
+
+  StringRef text;
+  const std::string &file;
+  Report &report;
+  Bundle bundle;
+  bool failed = false;
+  llvm::DenseMap<Value, Address> values;
+};
+
+} // namespace
+
+std::optional<Bundle> spyre::superdsc::parseBundle(const std::string &given,
+                                                   const std::string &file,
+                                                   Report &report,
+                                                   bool lenient) {
+  if (!checkText(given, file, report))
+    return std::nullopt;
+  std::string text = lenient ? dropRepeatedParameters(given) : given;
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  context.loadDialect<affine::AffineDialect, arith::ArithDialect,
+                      func::FuncDialect, scf::SCFDialect,
+                      sdscbundle::SDSCBundleDialect>();
+  context.printOpOnDiagnostic(false);
+  bool complained = false;
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    complained = true;
+    size_t line = 0, column = 0;
+    if (auto loc = dyn_cast<FileLineColLoc>(diagnostic.getLocation())) {
+      line = loc.getLine();
+      column = loc.getColumn();
+    }
+    // SDSC-BUNDLE-C1
+    report.add(file, "", "SDSC-BUNDLE-C1", diagnostic.str().substr(0, 500),
+               line, column);
+    return success();
+  });
+  OwningOpRef<ModuleOp> module =
+      parseSourceString<ModuleOp>(text, ParserConfig(&context), file);
+  if (!module) {
+    if (!complained)
+      report.add(file, "", "SDSC-BUNDLE-C1", "cannot be parsed", 1, 1);
+    return std::nullopt;
+  }
+  return Interpreter(text, file, report).run(*module);
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Load.cpp - Reading and validating a folder ---------------*- C++ -*-===//
+
+#include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Model/Folder.h"
+#include "Spyre/Target/SuperDSC/Model/SdscRules.h"
+#include "Spyre/Target/SuperDSC/Reader/BundleParser.h"
+#include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace spyre::superdsc;
+
+/// Reads and parses a JSON file; `display` is its name in reports.
+static std::optional<Json> readJson(const Folder &folder,
+                                    const std::string &name,
+                                    const std::string &display,
+                                    Report &report) {
+  std::string message;
+  JsonLimits limits;
+  std::optional<std::string> text = folder.read(name, limits.bytes, message);
+  if (!text) {
+    // SDSC-FILE-C1
+    report.add(display, "", "SDSC-FILE-C1", message);
+    return std::nullopt;
+  }
+  JsonError error;
+  std::optional<Json> json = parseJson(*text, error, limits);
+  if (!json)
+    // SDSC-FILE-C2
+    report.add(display, error.path, "SDSC-FILE-C2", error.message, error.line,
+               error.column);
+  return json;
+}
+
+namespace {
+
+/// Reads the bundle in one folder.
+class BundleLoader {
+public:
+  BundleLoader(const Folder &folder, std::string name, Report &report,
+               const LoadOptions &options)
+      : folder(folder), prefix(getPrefix(name)), report(report),
+        options(options) {
+    loaded.folder = std::move(name);
+  }
+
+  std::optional<LoadedBundle> run() {
+    std::string message;
+    std::string display = prefix + kBundleFile;
+    std::optional<std::string> text =
+        folder.read(kBundleFile, JsonLimits().bytes, message);
+    if (!text) {
+      report.add(display, "", "SDSC-FILE-C1", message);
+    } else if (auto bundle =
+                   parseBundle(*text, display, report, options.lenient)) {
+      loaded.bundle = std::move(*bundle);
+      isParsed = true;
+      checkSteps(loaded.bundle.steps);
+    }
+    // Files that nothing executes are validated all the same.
+    for (const std::string &name : folder.list()) {
+      bool isSdsc = name.rfind("sdsc", 0) == 0 && name.size() > 5 &&
+                    name.compare(name.size() - 5, 5, ".json") == 0;
+      if (!isSdsc || loadFile(name) == nullptr || !isParsed)
+        continue;
+      // SDSC-BUNDLE-C5
+      if (!executed.count(name))
+        report.add(prefix + name, "", "SDSC-BUNDLE-C5",
+                   "bundle.mlir does not execute this file");
+    }
+    if (!isParsed)
+      return std::nullopt;
+    return std::move(loaded);
+  }
+
+private:
+  const Sdsc *loadFile(const std::string &name) {
+    auto [entry, isNew] = known.try_emplace(name, false);
+    if (!isNew)
+      return entry->second ? &loaded.files.at(name) : nullptr;
+    std::string display = prefix + name;
+    std::optional<Json> json = readJson(folder, name, display, report);
+    if (!json)
+      return nullptr;
+    std::optional<Sdsc> sdsc = readSdsc(*json, display, report);
+    if (!sdsc)
+      return nullptr;
+    validateSdsc(*sdsc, display, report);
+    entry->second = true;
+    return &(loaded.files[name] = std::move(*sdsc));
+  }
+
+  void checkSteps(const std::vector<Step> &steps) {
+    for (const Step &step : steps) {
+      if (report.isFull())
+        return;
+      if (step.isLoop()) {
+        checkSteps(step.body);
+        continue;
+      }
+      executed.insert(step.file);
+      // SDSC-BUNDLE-C2
+      if (!isPlainName(step.file) || !folder.exists(step.file)) {
+        report.add(prefix + kBundleFile, "", "SDSC-BUNDLE-C2",
+                   "'" + step.file.substr(0, 80) +
+                       "' is not the plain name of a file in the folder",
+                   step.line);
+        continue;
+      }
+      if (const Sdsc *sdsc = loadFile(step.file))
+        checkSymbols(step, *sdsc);
+    }
+  }
+
+  void checkSymbols(const Step &step, const Sdsc &sdsc) {
+    std::set<int64_t> used, bound(step.symbols.begin(), step.symbols.end());
+    for (const Tensor &tensor : sdsc.tensors)
+      if (tensor.symbolic)
+        used.insert(tensor.addresses.begin(), tensor.addresses.end());
+    // SDSC-BUNDLE-C3
+    for (int64_t id : used)
+      if (!bound.count(id))
+        report.add(prefix + kBundleFile, "", "SDSC-BUNDLE-C3",
+                   "the symbol " + std::to_string(id) + " of " + step.file +
+                       " is not bound",
+                   step.line);
+    for (int64_t id : bound)
+      if (!used.count(id))
+        report.add(prefix + kBundleFile, "", "SDSC-BUNDLE-C3",
+                   "the symbol " + std::to_string(id) + " does not occur in " +
+                       step.file,
+                   step.line);
+    // SDSC-BUNDLE-C4
+    for (int64_t id : used) {
+      auto [owner, isNew] = owners.try_emplace(id, step.file);
+      if (!isNew && owner->second != step.file)
+        report.add(prefix + step.file, "", "SDSC-BUNDLE-C4",
+                   "the symbol " + std::to_string(id) + " belongs to " +
+                       owner->second);
+    }
+  }
+
+  const Folder &folder;
+  std::string prefix;
+  Report &report;
+  const LoadOptions &options;
+  LoadedBundle loaded;
+  bool isParsed = false;
+  /// Whether each file that was looked at could be read.
+  std::map<std::string, bool> known;
+  std::set<std::string> executed;
+  std::map<int64_t, std::string> owners;
+};
+
+} // namespace
+
+/// Folders bundle_<k> in the order of k, where no manifest lists them.
+static std::vector<std::string> listBundles(const Folder &folder,
+                                            Report &report) {
+  const std::string prefix = "bundle_";
+  size_t count = 0;
+  for (const std::string &name : folder.list())
+    count += name.rfind(prefix, 0) == 0 && name.size() > prefix.size() &&
+             name.find_first_not_of("0123456789", prefix.size()) ==
+                 std::string::npos;
+  std::vector<std::string> names;
+  for (size_t number = 0; number < count; ++number) {
+    std::string name = prefix + std::to_string(number);
+    // SDSC-BUNDLE-C7
+    if (folder.exists(name))
+      names.push_back(name);
+    else
+      report.add(name, "", "SDSC-BUNDLE-C7",
+                 "is not there, but the folder has " + std::to_string(count) +
+                     " bundles " + prefix + "<k> and no manifest.json");
+  }
+  return names;
+}
+
+/// Whether the manifest describes the bundles that are there.
+static void checkManifest(const BundleProgram &program, Report &report) {
+  const Manifest &manifest = *program.manifest;
+  // SDSC-MANIFEST-C2
+  auto violate = [&](const std::string &path, std::string message) {
+    report.add(kManifestFile, path, "SDSC-MANIFEST-C2", std::move(message));
+  };
+  for (size_t i = 0; i < program.bundles.size(); ++i) {
+    const LoadedBundle &bundle = program.bundles[i];
+    const ManifestBundle &said = manifest.bundles[i];
+    std::string path = appendPath("/bundles", i);
+    // SDSC-BUNDLE-C6
+    const auto &segments = bundle.bundle.segments;
+    if (segments && !segments->empty() && *segments != getSegments(said))
+      report.add(getPrefix(bundle.folder) + kBundleFile, "", "SDSC-BUNDLE-C6",
+                 "the segments are not the arguments at " + path +
+                     "/arguments of " + kManifestFile);
+    for (size_t f = 0; f < said.files.size(); ++f) {
+      const ManifestFile &file = said.files[f];
+      std::string own = appendPath(path + "/files", f);
+      auto found = bundle.files.find(file.file);
+      if (found == bundle.files.end()) {
+        violate(own + "/file", "'" + file.file.substr(0, 80) +
+                                   "' is not a file of the bundle");
+        continue;
+      }
+      const Sdsc &sdsc = found->second;
+      if (file.tensors.size() != sdsc.tensors.size())
+        violate(own + "/tensors", "expected " +
+                                      std::to_string(sdsc.tensors.size()) +
+                                      " entries, one per tensor");
+      for (const auto &[name, extent] : file.extents) {
+        auto dim = std::find_if(
+            sdsc.dims.begin(), sdsc.dims.end(),
+            [&, &name = name](const Dim &dim) { return dim.name == name; });
+        if (dim == sdsc.dims.end() || extent > dim->size)
+          violate(appendPath(own + "/extents", name),
+                  "is not a dimension of at least " + std::to_string(extent) +
+                      " iterations");
+      }
+    }
+  }
+}
+
+std::optional<BundleProgram>
+spyre::superdsc::loadProgram(const std::string &path, Report &report,
+                             const LoadOptions &options) {
+  std::string message;
+  std::optional<Folder> folder = Folder::open(path, message);
+  if (!folder) {
+    report.add(path, "", "SDSC-FILE-C1", message);
+    return std::nullopt;
+  }
+  BundleProgram program;
+  if (folder->exists(kManifestFile))
+    if (auto json = readJson(*folder, kManifestFile, kManifestFile, report))
+      program.manifest = readManifest(*json, report);
+
+  std::vector<std::string> names;
+  if (program.manifest)
+    for (const ManifestBundle &bundle : program.manifest->bundles)
+      names.push_back(bundle.folder);
+  else if (!folder->exists(kBundleFile))
+    names = listBundles(*folder, report);
+  if (names.empty())
+    names.push_back(".");
+  bool complete = true;
+  for (const std::string &name : names) {
+    std::optional<Folder> inner;
+    if (name != ".") {
+      inner = folder->openInner(name, message);
+      if (!inner) {
+        report.add(name, "", "SDSC-FILE-C1", message);
+        complete = false;
+        continue;
+      }
+    }
+    auto bundle =
+        BundleLoader(inner ? *inner : *folder, name, report, options).run();
+    if (bundle)
+      program.bundles.push_back(std::move(*bundle));
+    else
+      complete = false;
+  }
+  if (!complete)
+    return std::nullopt;
+  if (program.manifest)
+    checkManifest(program, report);
+  return program;
+}
