@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies between pinned host memory and the device that do not wait: work of
 // the current stream, as a launch is.
+#include "AsyncCopy.h"
+#include "StorageImage.h"
 #include "Trace.h"
-#include "Transfer.h"
 
 #include "Spyre/Device/HostTransfer.h"
 

@@ -3,6 +3,7 @@
 // it to _scaled_dot_product_fused_attention_overrideable, which graphs keep.
 // The kernels here are for what has no program: they compute on the CPU in fp32
 // and count as fallbacks.
+#include "Copy.h"
 #include "Fallback.h"
 #include "Storage.h"
 #include "Transfer.h"

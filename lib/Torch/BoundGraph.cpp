@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 #include "RuntimeLog.h"
+#include "StorageFormatting.h"
 
 #include "Spyre/Runtime/Launch/LaunchGrid.h"
 

@@ -2,6 +2,7 @@
 // Operators that PyTorch gives to every backend but the CPU: the boxed
 // fallback finds no CPU kernel for them, so what has no program is computed
 // here, on the host, and counts as a fallback.
+#include "Copy.h"
 #include "Eager.h"
 #include "Fallback.h"
 #include "Transfer.h"

@@ -1,12 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operators that move values: copies, fills and reading a scalar.
+#include "Copy.h"
+#include "AsyncCopy.h"
+#include "Eager.h"
+#include "StorageImage.h"
 #include "Transfer.h"
 
+#include "Spyre/Device/HostTransfer.h"
+
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/NativeFunctions.h>
 #include <torch/library.h>
 
+#include <cstring>
+
 namespace spyre::device {
+
+/// Whether two tensors may share elements.
+static bool overlaps(const at::Tensor &a, const at::Tensor &b) {
+  // PyTorch finds views that are not dense too hard, wherever they lie.
+  if (!a.is_alias_of(b))
+    return false;
+  at::MemOverlapStatus status = at::get_overlap_status(a, b);
+  return status != at::MemOverlapStatus::No;
+}
+
+void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
+  if (destination.numel() == 0)
+    return;
+  SpyreStorageImpl &from = storageOf(source);
+  SpyreStorageImpl &to = storageOf(destination);
+  checkBacked(source, from);
+  checkBacked(destination, to);
+  TransferKind kind = from.deviceIndex() == to.deviceIndex()
+                          ? TransferKind::DeviceToDevice
+                          : TransferKind::CardToCard;
+
+  // Copies of whole storages (deepcopy, save) come as uint8 tensors over
+  // them: the copy takes the format with the bytes.
+  if (source.scalar_type() == c10::kByte &&
+      destination.scalar_type() == c10::kByte && &from != &to && from.format &&
+      !to.format && from.nbytes() == to.nbytes() &&
+      static_cast<size_t>(source.numel()) == from.nbytes() &&
+      static_cast<size_t>(destination.numel()) == to.nbytes() &&
+      source.is_contiguous() && destination.is_contiguous()) {
+    TransferScope scope = traceTransfer(kind, source);
+    to.beginOverwrite();
+    c10::DataPtr block = allocate(to.deviceIndex(), from.deviceSizeInBytes());
+    const Allocation *allocation = allocationOf(block);
+    std::memcpy(allocation->card->memory.at(allocation->address),
+                from.deviceBytes(), from.deviceSizeInBytes());
+    to.set_data_ptr_noswap(std::move(block));
+    to.format = from.format;
+    return;
+  }
+
+  bool native = isNative(source) && isNative(destination);
+  if (native && isWholeHome(destination) && to.failure())
+    to.beginOverwrite();
+  if (native && from.deviceIndex() == to.deviceIndex() &&
+      !overlaps(source, destination)) {
+    static const c10::OperatorHandle op =
+        c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+    if (callNative(op, {destination, source, false}))
+      return;
+  }
+  bool sameBits = native &&
+                  from.format->layout.format == to.format->layout.format &&
+                  (destination.scalar_type() != c10::kBool ||
+                   source.scalar_type() == c10::kBool);
+  if (sameBits) {
+    TransferScope scope = traceTransfer(kind, destination);
+    if (isWholeHome(source) && isWholeHome(destination) &&
+        source.strides() == destination.strides()) {
+      if (from.format->layout == to.format->layout)
+        std::memmove(to.deviceBytes(), from.deviceBytes(),
+                     from.format->layout.sizeInBytes());
+      else
+        writeCodes(readCodes(from).data(), to);
+      return;
+    }
+    std::vector<uint8_t> packed =
+        gather(source.expand(destination.sizes()), from);
+    if (isWholeHome(destination))
+      std::memset(to.deviceBytes(), 0, to.deviceSizeInBytes()); // padding
+    scatter(packed, destination, to);
+    return;
+  }
+  fromHost(widen(source.expand(destination.sizes())), destination);
+}
+
+void copyTensor(const at::Tensor &source, const at::Tensor &destination,
+                bool nonBlocking) {
+  at::assert_no_internal_overlap(destination);
+  if (destination.numel() == 0)
+    return;
+  if (nonBlocking && copyAsynchronously(source, destination))
+    return;
+  at::Tensor expanded = source.sizes() == destination.sizes()
+                            ? source
+                            : source.expand(destination.sizes());
+  bool fromSpyre = source.device().type() == kSpyre;
+  bool toSpyre = destination.device().type() == kSpyre;
+  TORCH_CHECK((fromSpyre || source.device().is_cpu()) &&
+                  (toSpyre || destination.device().is_cpu()),
+              "cannot copy from device ", source.device(), " to device ",
+              destination.device());
+  if (fromSpyre && toSpyre) {
+    copyOnDevice(expanded, destination);
+    return;
+  }
+  if (toSpyre) {
+    fromHost(expanded, destination);
+    return;
+  }
+  SpyreStorageImpl &storage = storageOf(source);
+  if (isNative(source) && isWholeHome(source) &&
+      destination.scalar_type() == source.scalar_type() &&
+      destination.sizes() == source.sizes() &&
+      destination.strides() == source.strides()) {
+    checkBacked(source, storage);
+    TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+    deviceToHost(storage.deviceBytes(), storage.format->layout,
+                 storage.format->sizes, storage.format->strides,
+                 storage.format->dtype, destination.mutable_data_ptr());
+    return;
+  }
+  destination.copy_(destination.scalar_type() == source.scalar_type()
+                        ? toHost(expanded)
+                        : widen(expanded));
+}
+
+void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
+  if (tensor.numel() == 0)
+    return;
+  SpyreStorageImpl &storage = storageOf(tensor);
+  at::assert_no_internal_overlap(tensor);
+  checkBacked(tensor, storage);
+  static const c10::OperatorHandle op =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::fill_", "Scalar");
+  // The transfer says at once what does not fit.
+  bool fits = !value.isIntegral(false) ||
+              value.toLong() == static_cast<int32_t>(value.toLong());
+  if (isNative(tensor) && isWholeHome(tensor) && storage.failure())
+    storage.beginOverwrite();
+  if (fits && isNative(tensor) && callNative(op, {tensor, value}))
+    return;
+  // Zero is all-zero bits in every device format.
+  bool isZero = value.isBoolean() ? !value.toBool()
+                : value.isIntegral(false)
+                    ? value.toLong() == 0
+                    : value.isFloatingPoint() && value.toDouble() == 0.0 &&
+                          !std::signbit(value.toDouble());
+  if (isZero && isNative(tensor) && isWholeHome(tensor)) {
+    TransferScope scope = traceTransfer(TransferKind::Fill, tensor);
+    std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+    return;
+  }
+  fromHost(at::full({}, value, at::TensorOptions().dtype(tensor.dtype()))
+               .expand(tensor.sizes()),
+           tensor);
+}
 
 namespace {
 

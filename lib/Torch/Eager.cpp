@@ -3,10 +3,8 @@
 // in C++; only the first call of a kind goes to Python (torch_spyre._eager),
 // which imports the operator through the ATen table and compiles it.
 #include "Eager.h"
-#include "Bindings.h"
 #include "BoundGraph.h"
 #include "EagerCall.h"
-#include "Fallback.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
@@ -18,7 +16,6 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <atomic>
-#include <map>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -402,90 +399,32 @@ std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
   return results;
 }
 
-/// Whether an operator may get the boxed kernel as its own: it is no view, has
-/// no decomposition that autograd needs, and its results belong where its
-/// tensors are.
-static bool takesBoxedKernel(const c10::OperatorHandle &op) {
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) ||
-      op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
-    return false;
-  bool takesTensor = false;
-  for (const c10::Argument &argument : op.schema().arguments()) {
-    takesTensor |=
-        argument.type()->annotation_str().find("Tensor") != std::string::npos;
-    if (argument.name() == "device" ||
-        (argument.alias_info() && !argument.alias_info()->isWrite()))
-      return false;
-  }
-  return takesTensor;
+void setEagerCompiler(py::object isCandidate, py::object compileCall) {
+  State &s = state();
+  std::unique_lock<std::shared_mutex> lock(s.mutex);
+  s.isCandidate = new py::object(std::move(isCandidate));
+  s.compileCall = new py::object(std::move(compileCall));
 }
 
-/// Gives the operators of the ATen table, and their in-place variants, the
-/// boxed kernel. Without it those with a composite kernel would run as what
-/// that one calls: other programs, other roundings than in a compiled graph.
-static void registerTableOperators() {
-  static auto *library =
-      new torch::Library(torch::Library::IMPL, "aten",
-                         c10::DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  auto add = [](const std::string &name, const std::string &overload) {
-    auto op =
-        c10::Dispatcher::singleton().findSchema({"aten::" + name, overload});
-    if (op && takesBoxedKernel(*op))
-      library->impl((overload.empty() ? name : name + "." + overload).c_str(),
-                    torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
-  };
-  // No row, but a decomposition that rounds less than the composite kernel.
-  add("native_group_norm", "");
-  for (const std::string &row : listSupportedOps()) {
-    if (row.rfind("aten.", 0) != 0)
-      continue;
-    size_t dot = row.rfind('.');
-    std::string name = row.substr(5, dot - 5), overload = row.substr(dot + 1);
-    if (overload == "default")
-      overload.clear();
-    add(name, overload);
-    if (name != "copy") // crosses devices; PyTorch's asks _copy_from
-      add(name + "_", overload);
-  }
+std::map<std::string, std::pair<int64_t, int64_t>> nativeReport() {
+  std::shared_lock<std::shared_mutex> lock(state().mutex);
+  std::map<std::string, std::pair<int64_t, int64_t>> report;
+  for (const auto &[schema, info] : state().operators)
+    if (info->numRuns)
+      report[info->name] = {info->numRuns, info->numBytes};
+  return report;
 }
 
-void initEagerBindings(py::module &m) {
-  m.def(
-      "_set_eager_compiler",
-      [](py::object isCandidate, py::object compile) {
-        State &s = state();
-        std::unique_lock<std::shared_mutex> lock(s.mutex);
-        s.isCandidate = new py::object(std::move(isCandidate));
-        s.compileCall = new py::object(std::move(compile));
-        lock.unlock();
-        static std::once_flag registered;
-        std::call_once(registered, &registerTableOperators);
-      },
-      py::arg("is_candidate"), py::arg("compile_call"));
-  m.def(
-      "native_report",
-      [] {
-        withoutGIL([] { drainAll(); });
-        std::shared_lock<std::shared_mutex> lock(state().mutex);
-        std::map<std::string, std::pair<int64_t, int64_t>> report;
-        for (const auto &[schema, info] : state().operators)
-          if (info->numRuns)
-            report[info->name] = {info->numRuns, info->numBytes};
-        return report;
-      },
-      "ATen operator -> (times it ran eagerly as a compiled program, bytes of "
-      "device memory that these runs read and wrote).");
-  m.def("reset_native_report", [] {
-    withoutGIL([] { drainAll(); });
-    std::shared_lock<std::shared_mutex> lock(state().mutex);
-    for (const auto &[schema, info] : state().operators)
-      info->numRuns = info->numBytes = 0;
-  });
-  m.def("_forget_eager_programs", [] {
-    std::unique_lock<std::shared_mutex> lock(state().mutex);
-    state().entries.clear();
-    state().generic.clear();
-  });
+void resetNativeReport() {
+  std::shared_lock<std::shared_mutex> lock(state().mutex);
+  for (const auto &[schema, info] : state().operators)
+    info->numRuns = info->numBytes = 0;
+}
+
+void forgetEagerPrograms() {
+  std::unique_lock<std::shared_mutex> lock(state().mutex);
+  state().entries.clear();
+  state().generic.clear();
 }
 
 } // namespace spyre::device

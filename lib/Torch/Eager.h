@@ -6,6 +6,11 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <map>
+#include <string>
+#include <utility>
 
 namespace spyre::device {
 
@@ -24,6 +29,19 @@ std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
 /// A number as the fp32 tensor without dimensions that programs for any numbers
 /// take.
 at::Tensor makeNumber(double number, c10::DeviceIndex device);
+
+/// Python's part of the compiler of eager operators: whether a schema is one to
+/// compile, and the program of a call.
+void setEagerCompiler(pybind11::object isCandidate,
+                      pybind11::object compileCall);
+
+/// ATen operator -> (times it ran eagerly as a compiled program, bytes of
+/// device memory that these runs read and wrote).
+std::map<std::string, std::pair<int64_t, int64_t>> nativeReport();
+void resetNativeReport();
+
+/// The next call of each operator asks Python again.
+void forgetEagerPrograms();
 
 } // namespace spyre::device
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "EagerCall.h"
+#include "StorageFormatting.h"
 
 #include <algorithm>
 

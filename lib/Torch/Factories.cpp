@@ -2,6 +2,7 @@
 // Making tensors and changing which storage and sizes they have.
 #include "Eager.h"
 #include "Storage.h"
+#include "StorageFormatting.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>

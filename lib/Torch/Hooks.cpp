@@ -3,6 +3,7 @@
 #include "Card.h"
 #include "Generator.h"
 #include "Storage.h"
+#include "StorageFormatting.h"
 
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>

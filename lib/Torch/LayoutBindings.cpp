@@ -3,6 +3,8 @@
 #include "Bindings.h"
 #include "Eager.h"
 #include "Storage.h"
+#include "StorageFormatting.h"
+#include "StorageImage.h"
 #include "Transfer.h"
 #include "ViewShift.h"
 

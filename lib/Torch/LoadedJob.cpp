@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "LoadedJob.h"
 #include "BoundGraph.h"
+#include "StorageFormatting.h"
 
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 

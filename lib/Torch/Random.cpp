@@ -3,6 +3,7 @@
 // logical order is a function of seed, offset and i alone, so layouts, strides
 // and cores do not matter, and compiled graphs, which call these operators, see
 // the same numbers.
+#include "Copy.h"
 #include "Generator.h"
 #include "Transfer.h"
 

@@ -4,6 +4,8 @@
 // elsewhere ignores; values are saved as host images. PyTorch does not verify
 // the checksums of the files that it reads.
 #include "Storage.h"
+#include "StorageFormatting.h"
+#include "StorageImage.h"
 #include "Transfer.h"
 
 #include "Spyre/Support/Error.h"

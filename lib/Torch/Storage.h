@@ -122,14 +122,8 @@ c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
 SpyreStorageImpl &storageOf(const at::Tensor &tensor);
 SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage);
 
-/// Puts a format on a raw storage and converts its bytes: done when a tensor
-/// is put on a storage. No-op for a formatted storage, and for uint8 unless
-/// `force` is set.
-void formatFor(const at::Tensor &tensor, bool force = false);
-
-/// The storage under a spyre tensor, with a format: raw storages get one.
-/// Throws if there is none because the storage is empty.
-SpyreStorageImpl &formattedStorage(const at::Tensor &tensor);
+/// Bytes of the device block for a format and its host image.
+uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes);
 
 /// Whether the tensor's elements are what its storage is formatted for.
 bool isNative(const at::Tensor &tensor);
@@ -140,12 +134,6 @@ bool isWholeHome(const at::Tensor &tensor);
 /// The layout in the same dimension order for another dtype, if there is one.
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,
                                       HostDtype dtype);
-
-/// Changes the size of a storage, keeping the leading host bytes. A format
-/// stays if the size returns to what it describes; `tensor`, where given, is
-/// the tensor that grows the storage and may become its home.
-void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
-                   const at::Tensor *tensor = nullptr);
 
 } // namespace spyre::device
 
