@@ -73,7 +73,7 @@ struct Options {
   std::vector<std::string> args;
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
-  Check check = Check::Bounds;
+  CheckLevel check = CheckLevel::Bounds;
   int threads = 0, repeat = 1;
   bool timing = false, overlap = true, predictOnly = false;
   BundleOptions bundle;
@@ -174,11 +174,11 @@ static Options parseOptions(int argc, char **argv) {
     } else if (flag == "--check") {
       std::string mode = value();
       if (mode == "none")
-        o.check = Check::None;
+        o.check = CheckLevel::None;
       else if (mode == "bounds")
-        o.check = Check::Bounds;
+        o.check = CheckLevel::Bounds;
       else if (mode == "full")
-        o.check = Check::Full;
+        o.check = CheckLevel::Full;
       else
         usageError("--check expects none, bounds or full, found '" + mode +
                    "'");

@@ -27,7 +27,7 @@ int64_t floorDiv(int64_t a, int64_t b) {
   return q * b > a ? q - 1 : q;
 }
 
-int64_t evaluate(const AccessPlan &plan, const LinearForm &form,
+int64_t evaluate(const AccessTilePlan &plan, const LinearForm &form,
                  const std::vector<int64_t> &vars,
                  const std::vector<int64_t> &captured) {
   int64_t value = form.constant;
@@ -45,7 +45,8 @@ int64_t evaluate(const AccessPlan &plan, const LinearForm &form,
   return value;
 }
 
-LinearForm randomForm(Random &random, AccessPlan &plan, int rank, int depth) {
+LinearForm randomForm(Random &random, AccessTilePlan &plan, int rank,
+                      int depth) {
   LinearForm form;
   form.constant = random.in(-3, 20);
   if (random.in(0, 1))
@@ -112,7 +113,7 @@ private:
   std::vector<int64_t> coordinateOf(int64_t point);
 
   Random random;
-  AccessPlan plan;
+  AccessTilePlan plan;
   std::vector<int64_t> extents, captured;
   int numDims = 0;
   std::vector<LinearForm> subscripts; ///< or of indices
@@ -154,7 +155,7 @@ void RandomTile::makeSubscripts() {
   indexView.strides[0] = 1;
   indexView.checked = true;
   for (int d = 0; d < numDims; ++d) {
-    AccessPlan::BaseDim dim;
+    AccessTilePlan::BaseDim dim;
     int form = plan.addForm(randomForm(random, plan, plan.rank, 2));
     if (hasIndirect && d == 0) {
       dim.isIndirect = true;
@@ -165,7 +166,7 @@ void RandomTile::makeSubscripts() {
     }
     plan.dims.push_back(dim);
   }
-  for (const AccessPlan::BaseDim &dim : plan.dims)
+  for (const AccessTilePlan::BaseDim &dim : plan.dims)
     subscripts.push_back(
         plan.forms[dim.isIndirect ? dim.indexForms[0] : dim.form]);
   plan.finish();
@@ -320,7 +321,7 @@ TEST(AccessTile, MatchesPointwiseEvaluation) {
 }
 
 TEST(AccessTile, KeepsRunsAndSeesNewIndices) {
-  AccessPlan plan;
+  AccessTilePlan plan;
   plan.rank = 1;
   plan.staticSizes = {4};
   LinearForm zero, three, var;
@@ -328,7 +329,7 @@ TEST(AccessTile, KeepsRunsAndSeesNewIndices) {
   var.vars = {{0, 1}};
   plan.lowerForms = {plan.addForm(zero)};
   plan.upperForms = {plan.addForm(three)};
-  AccessPlan::BaseDim dim;
+  AccessTilePlan::BaseDim dim;
   dim.isIndirect = true;
   dim.indexView = 0;
   dim.indexForms = {plan.addForm(var)};

@@ -244,7 +244,7 @@ TEST(DistributedView, MatchesAWalkOverItsPoints) {
     for (const Part &part : c.parts)
       arguments.push_back(part.element);
     arguments.push_back(static_cast<int64_t>(address / 4));
-    for (Check check : {Check::None, Check::Bounds}) {
+    for (CheckLevel check : {CheckLevel::None, CheckLevel::Bounds}) {
       RunOptions options;
       options.check = check;
       auto load = loadProgramBytes(program(c, false));

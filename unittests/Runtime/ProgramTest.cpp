@@ -137,7 +137,7 @@ func.func @f(%x: index {ktdp.name = "x", ktdp.layout = #ktdp.layout<device_size 
   auto pool = static_cast<int64_t>(memory.allocate(256));
   program->run(memory, {x / 2, pool});
   RunOptions trusting;
-  trusting.check = Check::None;
+  trusting.check = CheckLevel::None;
   auto message = [&](std::vector<int64_t> values) -> std::string {
     program->run(memory, values, trusting);
     try {

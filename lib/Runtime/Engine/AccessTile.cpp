@@ -61,7 +61,7 @@ TileVal::Piece TileVal::evalAtom(const Atom &atom, int inner) const {
 }
 
 std::string TileVal::setExtents() {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   formBase.resize(p.forms.size());
   for (size_t i = 0; i < p.forms.size(); ++i) {
     const LinearForm &form = p.forms[i];
@@ -173,7 +173,7 @@ void TileVal::makeTableOfRuns(GroupState &state, const GroupRows &rows) {
     }
 }
 
-bool TileVal::updateKey(const AccessPlan::Group &group, GroupState &state,
+bool TileVal::updateKey(const AccessTilePlan::Group &group, GroupState &state,
                         bool wantTable) const {
   std::vector<int64_t> &key = state.key;
   size_t at = 0;
@@ -200,7 +200,7 @@ bool TileVal::updateKey(const AccessPlan::Group &group, GroupState &state,
   return same;
 }
 
-TileVal::GroupRows TileVal::rowsOf(const AccessPlan::Group &group) const {
+TileVal::GroupRows TileVal::rowsOf(const AccessTilePlan::Group &group) const {
   GroupRows rows;
   if (!group.vars.empty()) {
     rows.inner = group.vars.back();
@@ -211,7 +211,7 @@ TileVal::GroupRows TileVal::rowsOf(const AccessPlan::Group &group) const {
   return rows;
 }
 
-void TileVal::enterRow(const AccessPlan::Group &group, int64_t row) const {
+void TileVal::enterRow(const AccessTilePlan::Group &group, int64_t row) const {
   int64_t rest = row;
   for (int i = static_cast<int>(group.vars.size()) - 2; i >= 0; --i) {
     int v = group.vars[i];
@@ -237,8 +237,9 @@ void TileVal::addToRuns(GroupState &state, const Run &piece) {
   state.runs.push_back(piece);
 }
 
-void TileVal::addDirectDims(const AccessPlan::Group &group, GroupState &state,
-                            const GroupRows &rows, int64_t row) const {
+void TileVal::addDirectDims(const AccessTilePlan::Group &group,
+                            GroupState &state, const GroupRows &rows,
+                            int64_t row) const {
   bool isIndirect = !group.indirect.empty();
   for (int64_t start = 0; start < rows.length;) {
     if (rows.inner >= 0)
@@ -275,7 +276,7 @@ void TileVal::addDirectDims(const AccessPlan::Group &group, GroupState &state,
 std::string TileVal::addIndirectDim(int d, GroupState &state,
                                     const GroupRows &rows, int64_t row,
                                     bool zeroOutside) const {
-  const AccessPlan::BaseDim &dim = plan->dims[d];
+  const AccessTilePlan::BaseDim &dim = plan->dims[d];
   const ViewVal &index = *indexViews[dim.indexView];
   int64_t elemSize = deviceSize(index.elem);
   for (int64_t start = 0; start < rows.length;) {
@@ -330,7 +331,7 @@ std::string TileVal::addIndirectDim(int d, GroupState &state,
 }
 
 std::string TileVal::prepareGroup(int g, bool wantTable, bool zeroOutside) {
-  const AccessPlan::Group &group = plan->groups[g];
+  const AccessTilePlan::Group &group = plan->groups[g];
   GroupState &state = states[g];
   bool isIndirect = !group.indirect.empty();
   if (updateKey(group, state, wantTable))
@@ -391,7 +392,7 @@ std::pair<int64_t, int64_t> TileVal::offsetRange() const {
 }
 
 std::string TileVal::prepare(bool zeroOutside) {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   isPartlyOutside = false;
   if (numElements == 0)
     return "";

@@ -13,7 +13,7 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_ACCESSTILE_H
 #define SPYRE_LIB_RUNTIME_ENGINE_ACCESSTILE_H
 
-#include "PointSet.h"
+#include "../Program/AccessTilePlan.h"
 #include "Values.h"
 
 #include <algorithm>
@@ -26,87 +26,12 @@
 
 namespace spyre::runtime {
 
-/// constant + sum of coefficient x {tile variable, captured value, atom}.
-struct LinearForm {
-  int64_t constant = 0;
-  std::vector<std::pair<int, int64_t>> vars, captured, atoms;
-};
-
-/// floordiv, ceildiv or mod of a linear form by a positive constant.
-struct Atom {
-  enum Kind : uint8_t { FloorDiv, CeilDiv, Mod } kind = FloorDiv;
-  int64_t divisor = 1;
-  int shift = -1;        ///< log2(divisor) or -1
-  int inner = 0;         ///< index into AccessPlan::forms
-  std::vector<int> vars; ///< all variables below, sorted
-};
-
-/// What the loader knows about an access-tile op.
-struct AccessPlan {
-  int rank = 0;
-  std::vector<LinearForm> forms; ///< inner forms come before their users
-  std::vector<Atom> atoms;
-  /// Bounds of each tile dimension's variable: forms over symbols, inclusive.
-  std::vector<int> lowerForms, upperForms;
-  /// Result type's static sizes, or -1.
-  std::vector<int64_t> staticSizes;
-  struct BaseDim {
-    bool isIndirect = false;
-    int form = -1;
-    int indexView = -1;          ///< position in indexViewSlots
-    std::vector<int> indexForms; ///< one per index view dimension
-  };
-  std::vector<BaseDim> dims;
-
-  int viewSlot = 0;
-  /// Base is a distributed view: the views of its partitions instead.
-  std::vector<int> partitionSlots;
-  std::vector<int> indexViewSlots;
-  std::vector<int> capturedSlots; ///< captured values, then symbols
-  int location = 0;
-
-  struct Group {
-    std::vector<int> vars; ///< sorted tile dims
-    /// (base dim, form restricted to the group's terms, constant 0)
-    std::vector<std::pair<int, int>> direct;
-    std::vector<int> indirect;    ///< base dims
-    std::vector<int> keyCaptured; ///< captured values the group depends on
-  };
-  std::vector<Group> groups;
-  std::vector<int> groupOfVar; ///< -1: the variable occurs linearly only
-  /// Linear terms of ungrouped variables: per var (base dim, coefficient).
-  std::vector<std::vector<std::pair<int, int64_t>>> linearTerms;
-  /// The variable along which memory is dense (coefficient 1 in the last base
-  /// dim, directly or below a mod), or -1.
-  int denseVar = -1;
-  /// That variable becomes the innermost of loaded tiles in host memory.
-  bool denseInnermost = false;
-  /// Base dims whose constant part is a form without variables.
-  std::vector<int> constantForms; ///< per base dim, -1 for indirect
-
-  /// Points are written out one by one: the set is no box, the order no
-  /// permutation, the view's coordinates are no box, or the view is distributed
-  /// and subscripts are more than a base plus one variable each.
-  bool isEnumerated = false;
-  /// Then, unless tile dimensions are ranges of their own: the variables' set,
-  /// and the map whose lexicographic order the points have. Variables are the
-  /// set's dimensions; its symbols are captured values.
-  std::unique_ptr<PointSet> pointSet;
-  AffineExprs pointOrder;
-  std::vector<int> pointSymbols; ///< into captured
-
-  int addForm(LinearForm form);
-  /// Fills everything from `groups` on. Call once when dims are complete.
-  void finish();
-};
-
 /// `length` elements from tile position `start`, memory at
 /// `offset + i * stride` (elements).
 struct Run {
   int64_t start, length, offset, stride;
 };
 
-/// Messages about coordinates that a view does not have.
 /// Whether addresses of this coordinate might wrap around, so that not even
 /// OutOfBounds::Zero can tell where it lies.
 inline bool isFar(int64_t coordinate, int64_t stride) {
@@ -117,6 +42,7 @@ inline bool isFar(int64_t coordinate, int64_t stride) {
          offset >= kLimit;
 }
 
+/// Messages about coordinates that a view does not have.
 std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
                         const char *what);
 std::string outsideIndices(const ViewVal &view, int dim, int64_t value);
@@ -130,7 +56,7 @@ int64_t readIndex(const uint8_t *p, int64_t sizeInBytes);
 /// the values they depend on come again.
 class TileVal {
 public:
-  const AccessPlan *plan = nullptr;
+  const AccessTilePlan *plan = nullptr;
   ViewVal view;
   std::vector<const ViewVal *> indexViews;
   std::vector<int64_t> captured;
@@ -236,14 +162,14 @@ private:
   /// Notes what the group's runs depend on: captured values, box and strides.
   /// Returns whether it is what they were made of. Never with index memory,
   /// which may have changed.
-  bool updateKey(const AccessPlan::Group &group, GroupState &state,
+  bool updateKey(const AccessTilePlan::Group &group, GroupState &state,
                  bool wantTable) const;
-  GroupRows rowsOf(const AccessPlan::Group &group) const;
+  GroupRows rowsOf(const AccessTilePlan::Group &group) const;
   /// Sets all variables but the last to those of a row.
-  void enterRow(const AccessPlan::Group &group, int64_t row) const;
+  void enterRow(const AccessTilePlan::Group &group, int64_t row) const;
   /// A row's part of the base dimensions without gather indices, piece by
   /// piece: to the runs, or to the table that its indices add to.
-  void addDirectDims(const AccessPlan::Group &group, GroupState &state,
+  void addDirectDims(const AccessTilePlan::Group &group, GroupState &state,
                      const GroupRows &rows, int64_t row) const;
   /// A row's indices of base dimension `dim`, one per point, to the table.
   /// Returns "" or what is wrong.

@@ -9,17 +9,17 @@ using namespace spyre::runtime;
 
 template <typename Visit>
 void TileVal::forEachBlock(Visit &&visit) const {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   if (primary < 0) {
     visit(baseOffset, int64_t(0), nullptr);
     return;
   }
-  const AccessPlan::Group &main = p.groups[primary];
+  const AccessTilePlan::Group &main = p.groups[primary];
   const GroupState &mainState = states[primary];
   int64_t mainStride = main.vars.empty() ? 0 : tileStrides[main.vars.back()];
   int64_t mainRows = static_cast<int64_t>(mainState.rowStart.size()) - 1;
 
-  auto tileOffset = [&](const AccessPlan::Group &group, int64_t point,
+  auto tileOffset = [&](const AccessTilePlan::Group &group, int64_t point,
                         int numVars) {
     int64_t offset = 0;
     for (int i = numVars - 1; i >= 0; --i) {
@@ -54,7 +54,7 @@ void TileVal::forEachBlock(Visit &&visit) const {
   while (true) {
     int64_t memory = baseOffset, tile = 0;
     for (int i = 0; i < numOthers; ++i) {
-      const AccessPlan::Group &group = p.groups[others[i]];
+      const AccessTilePlan::Group &group = p.groups[others[i]];
       memory += states[others[i]].table[point[i]];
       tile += tileOffset(group, point[i], static_cast<int>(group.vars.size()));
     }
@@ -122,7 +122,7 @@ std::vector<std::pair<int64_t, int64_t>> TileVal::indexRanges() const {
 
 void TileVal::loadInside(void *tile, bool ieee) const {
   const KernelTable &table = kernels();
-  StorageFormat format = storageFormat(view.elem, ieee);
+  ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
   std::memset(tile, 0, size_t(numElements) * size);
   forEachElement([&](int64_t memory, int64_t offset) {
@@ -145,7 +145,7 @@ void TileVal::loadInside(void *tile, bool ieee) const {
 
 void TileVal::storeInside(const void *tile, bool ieee) const {
   const KernelTable &table = kernels();
-  StorageFormat format = storageFormat(view.elem, ieee);
+  ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem), size = hostSize(view.elem);
   forEachElement([&](int64_t memory, int64_t offset) {
     int64_t byte = memory * memorySize;
@@ -185,7 +185,7 @@ void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
   if (isPartlyOutside)
     return loadInside(tile, ieee);
   const KernelTable &table = kernels();
-  StorageFormat format = storageFormat(view.elem, ieee);
+  ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
   size_t shape[kMaxRank + 1];
@@ -236,7 +236,7 @@ void TileVal::store(const void *tile, bool ieee) const {
   if (isPartlyOutside)
     return storeInside(tile, ieee);
   const KernelTable &table = kernels();
-  StorageFormat format = storageFormat(view.elem, ieee);
+  ElementFormat format = elementFormat(view.elem, ieee);
   int64_t memorySize = deviceSize(view.elem);
   size_t tileSize = hostSize(view.elem);
   size_t shape[kMaxRank + 1];
@@ -345,7 +345,7 @@ void TileVal::appendSticks(
 std::string
 TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
                          void *tile, bool isStore, bool ieee) {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   if (numElements == 0)
     return "";
   if (p.isEnumerated)
@@ -357,7 +357,7 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
   }
   const KernelTable &table = kernels();
   Elem elem = partitions.front()->elem;
-  StorageFormat format = storageFormat(elem, ieee);
+  ElementFormat format = elementFormat(elem, ieee);
   int64_t memorySize = deviceSize(elem), size = hostSize(elem);
   if (!isStore)
     std::memset(tile, 0, size_t(numElements) * size);

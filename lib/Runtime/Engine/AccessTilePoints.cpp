@@ -59,7 +59,7 @@ static int64_t countCandidates(const int64_t *lo, const int64_t *hi, int rank) {
 }
 
 std::string TileVal::enumeratePoints() {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   const PointSet &set = *p.pointSet;
   int rank = p.rank;
   std::vector<int64_t> operands(rank);
@@ -142,9 +142,9 @@ std::string TileVal::coordinateOf(int64_t number, int64_t *coordinate,
                                   bool zeroOutside, const int64_t *low,
                                   const int64_t *high,
                                   GroupState &state) const {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   for (size_t d = 0; d < p.dims.size(); ++d) {
-    const AccessPlan::BaseDim &dim = p.dims[d];
+    const AccessTilePlan::BaseDim &dim = p.dims[d];
     if (!dim.isIndirect) {
       coordinate[d] = evalForm(dim.form, -1).value;
       continue;
@@ -181,7 +181,7 @@ std::string TileVal::coordinateOf(int64_t number, int64_t *coordinate,
 /// Calls visit(k) with `variables` set to the k-th point.
 template <typename Visit>
 static std::string
-forEachTilePoint(const AccessPlan &plan, const std::vector<int64_t> &points,
+forEachTilePoint(const AccessTilePlan &plan, const std::vector<int64_t> &points,
                  const int64_t *lo, const int64_t *sizes, int64_t numElements,
                  int64_t *variables, Visit &&visit) {
   std::string error;
@@ -203,7 +203,7 @@ forEachTilePoint(const AccessPlan &plan, const std::vector<int64_t> &points,
 }
 
 std::string TileVal::prepareEnumerated(bool zeroOutside) {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   GroupState &state = states[0];
   state.table.assign(numElements, 0);
   state.indexBytes.clear();
@@ -299,12 +299,12 @@ TileVal::countEnumerated(const std::vector<const ViewVal *> &partitions) const {
 std::string
 TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
                         void *tile, bool isStore, bool ieee) {
-  const AccessPlan &p = *plan;
+  const AccessTilePlan &p = *plan;
   states.resize(1);
   states[0].indexBytes.clear();
   const KernelTable &table = kernels();
   Elem elem = partitions.front()->elem;
-  StorageFormat format = storageFormat(elem, ieee);
+  ElementFormat format = elementFormat(elem, ieee);
   int64_t memorySize = deviceSize(elem), size = hostSize(elem);
   if (!isStore)
     std::memset(tile, 0, size_t(numElements) * size);

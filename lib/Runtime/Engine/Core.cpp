@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Core.cpp - One core of a running program ---------------------------===//
 
-#include "Plan.h"
+#include "Core.h"
 
 #include <algorithm>
 #include <limits>
@@ -140,8 +140,8 @@ std::pair<uint64_t, uint64_t> Core::blockOf(uint64_t address) {
 
 void Block::run(Core &core) const {
   for (const std::unique_ptr<Instr> &instr : instrs) {
-    if (core.tracer)
-      instr->trace(core);
+    if (core.steps)
+      instr->walk(core);
     else
       instr->run(core);
     for (int slot : instr->frees)
@@ -185,7 +185,8 @@ void Core::countTiles(const Instr &instr) {
     tileBytes[slot] = 0;
   }
   int64_t capacity = memory->lxSizeInBytes();
-  if (needed + viewBytes > capacity && check != Check::None && function.hasGrid)
+  if (needed + viewBytes > capacity && check != CheckLevel::None &&
+      function.hasGrid)
     fail(instr.location, "LX scratchpad overflow: live data tiles need " +
                              std::to_string(needed) + " bytes, available " +
                              std::to_string(capacity - viewBytes) +

@@ -2,8 +2,8 @@
 //===- Engine.cpp - Running decoded programs ------------------------------===//
 
 #include "Engine.h"
-#include "Check.h"
 #include "InterTile.h"
+#include "MemoryCheck.h"
 #include "ThreadPool.h"
 
 #include <algorithm>

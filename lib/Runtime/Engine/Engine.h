@@ -4,7 +4,7 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
 #define SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
 
-#include "Plan.h"
+#include "Core.h"
 
 #include <chrono>
 #include <memory>
@@ -31,7 +31,7 @@ struct RunState {
 
   const Plan &plan;
   const bool ieee;
-  std::unique_ptr<MemoryCheck> shadow; ///< Check::Full, during a run
+  std::unique_ptr<MemoryCheck> shadow; ///< CheckLevel::Full, during a run
 
 private:
   struct Worker {
@@ -52,7 +52,7 @@ private:
 
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false;
-  Check check = Check::Bounds;
+  CheckLevel check = CheckLevel::Bounds;
   int threads = 1;
   uint64_t epoch = 0;
   std::vector<std::unique_ptr<Worker>> workers;

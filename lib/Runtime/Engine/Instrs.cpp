@@ -201,10 +201,10 @@ void RuntimeArgInstr::run(Core &core) const {
   core.scalars[dst] = value;
 }
 
-void ScalarBody::run(Core &core) const {
-  BodyFrame frame;
-  enterBody(core, body, frame);
-  runBody(core, body, frame, 1);
+void ScalarProgramInstr::run(Core &core) const {
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
+  runProgram(core, body, frame, 1);
   for (size_t r = 0; r < results.size(); ++r) {
     int reg = body.yields[r];
     core.scalars[results[r]] = readElement(frame.ptr[reg], body.regElem[reg]);

@@ -4,8 +4,8 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H
 #define SPYRE_LIB_RUNTIME_ENGINE_INSTRS_H
 
-#include "Body.h"
-#include "PointSet.h"
+#include "../Program/PointSet.h"
+#include "ScalarRun.h"
 
 namespace spyre::runtime {
 
@@ -51,7 +51,7 @@ public:
   Elem source = Elem::Index; ///< Compare, Cast: of the operand
   int dst = 0, a = 0, b = 0, c = 0;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 /// The value of a run-time argument, which keeps what its type promises.
@@ -62,16 +62,16 @@ public:
   int64_t granularity = 1;
   int64_t upperbound = -1; ///< -1: none
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 /// Anything else on scalars: a body of one point.
-class ScalarBody : public Instr {
+class ScalarProgramInstr : public Instr {
 public:
-  BodyProgram body;
+  ScalarProgram body;
   std::vector<int> results; ///< scalar slots
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 /// affine.apply / min / max.
@@ -84,7 +84,7 @@ public:
   std::vector<int> operands; ///< scalar slots
   int dst = 0;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 
 private:
   /// Divisors may be values here: fails on one that is not positive.
@@ -115,13 +115,13 @@ public:
   bool isPartition = false;
   std::vector<SizeSource> strides;
   /// Legal coordinates: forms over `symbols`, inclusive.
-  AccessPlan bounds; ///< forms only
+  AccessTilePlan bounds; ///< forms only
   std::vector<int> lowerForms, upperForms;
   /// Of these, only the points of this set; null: all of them.
   std::unique_ptr<PointSet> set;
   std::vector<int> symbolSlots;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 
 private:
   struct CheckedArithmetic;
@@ -149,15 +149,15 @@ public:
   std::vector<SizeSource> offsets, sizes, strides;
   std::vector<bool> dropped; ///< dimension absent from the result
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 class AccessTileInstr : public Instr {
 public:
   int dst = 0;
-  AccessPlan plan;
+  AccessTilePlan plan;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 class LoadInstr : public Instr {
@@ -168,7 +168,7 @@ public:
   /// piece, so that it stays in the first-level cache.
   bool isDeferred = false;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
 };
 
@@ -178,7 +178,7 @@ public:
   int tile = 0;
   Elem elem = Elem::F16;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 
 private:
   /// Fails unless the data tile has the access tile's sizes.
@@ -205,7 +205,7 @@ public:
   Transfer leave; ///< iteration arguments to results
   Block body;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
   void runGang(Core *const *cores, int numCores) const override;
 
 private:
@@ -226,7 +226,7 @@ public:
   };
   std::vector<Reduction> reductions;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 /// scf.forall, likewise. Its inserts go to the results; what the body reads of
@@ -240,7 +240,7 @@ public:
   Block body;                 ///< with the inserts at its end
   std::vector<int> arguments; ///< tensor slots, given back at the end
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 class IfInstr : public Instr {
@@ -249,7 +249,7 @@ public:
   Block thenBlock, elseBlock;
   Transfer thenResults, elseResults;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 class WhileInstr : public Instr {
@@ -262,7 +262,7 @@ public:
   Block after;
   Transfer next; ///< after's yields to before's arguments
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 class CallInstr : public Instr {
@@ -270,7 +270,7 @@ public:
   const Function *callee = nullptr;
   std::vector<int> args; ///< scalar slots
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 //===----------------------------------------------------------------------===//
@@ -289,7 +289,7 @@ public:
   int dst = 0;
   std::vector<SizeSource> sizes;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 /// tensor.splat, tensor.from_elements, linalg.fill: one value, or one each.
@@ -301,7 +301,7 @@ public:
   int shapeOf = -1;        ///< tensor slot instead of sizes
   std::vector<int> values; ///< scalar slots
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 /// The same elements under another shape: collapse, expand, reshape, cast,
@@ -318,7 +318,7 @@ public:
   std::vector<std::vector<int>> groups;
   bool isExpand = false, isCollapse = false;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 class ExtractInstr : public Instr {
@@ -328,7 +328,7 @@ public:
   Elem elem = Elem::F32;
   std::vector<int> indices;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 class InsertInstr : public Instr {
@@ -339,7 +339,7 @@ public:
   int value = 0; ///< scalar slot
   std::vector<int> indices;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 /// tensor.extract_slice and tensor.insert_slice.
@@ -353,7 +353,7 @@ public:
   std::vector<SizeSource> offsets, sizes, strides;
   std::vector<bool> dropped; ///< extract: dimension absent from the result
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 
 private:
   /// Fails if the slice leaves dimension `d` of `size`.
@@ -372,14 +372,14 @@ public:
   std::vector<SizeSource> low, high;
   std::vector<int64_t> staticSizes; ///< of the result, -1: any
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 class DimInstr : public Instr {
 public:
   int dst = 0, source = 0, index = 0;
   void run(Core &core) const override;
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 
 } // namespace spyre::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- InstrsMemory.cpp - Views, access tiles, loads and stores -----------===//
 
-#include "Check.h"
 #include "Instrs.h"
+#include "MemoryCheck.h"
 
 #include <algorithm>
 
@@ -114,7 +114,8 @@ std::pair<int64_t, int64_t> MemoryViewInstr::enterMemory(Core &core, ViewVal &v,
   if (isLX) {
     int64_t owner = lxCore < 0 ? core.coreId : lxCore;
     v.base = core.memory->lx(owner);
-    if (!bytes.isEmpty && owner == core.coreId && core.check != Check::None)
+    if (!bytes.isEmpty && owner == core.coreId &&
+        core.check != CheckLevel::None)
       core.noteViewInLX(bytes.first, bytes.end);
     return {0, core.memory->lxSizeInBytes()};
   }
@@ -145,7 +146,7 @@ void MemoryViewInstr::run(Core &core) const {
     core.fail(location, "memory view at element " +
                             std::to_string(core.scalars[offsetSlot].i) +
                             " overflows 63-bit addresses");
-  bool isTrusted = core.check == Check::None && !core.zeroOutside;
+  bool isTrusted = core.check == CheckLevel::None && !core.zeroOutside;
   auto [blockStart, blockEnd] = enterMemory(core, v, bytes, isTrusted);
   v.isWide = !isLX && !isTrusted &&
              bytes.end - bytes.first > core.memory->spanInBytes();
@@ -189,8 +190,8 @@ void SubViewInstr::run(Core &core) const {
       offset += first * from.strides[d];
     if (dropped[d])
       continue;
-    v.lo[v.rank] = core.check == Check::None ? from.lo[d] : 0;
-    v.hi[v.rank] = core.check == Check::None ? from.hi[d] : count - 1;
+    v.lo[v.rank] = core.check == CheckLevel::None ? from.lo[d] : 0;
+    v.hi[v.rank] = core.check == CheckLevel::None ? from.hi[d] : count - 1;
     v.strides[v.rank++] = step * from.strides[d];
   }
   int64_t bytes = offset * deviceSize(v.elem);
@@ -216,26 +217,6 @@ void AccessTileInstr::run(Core &core) const {
   std::string error = tile.setExtents();
   if (!error.empty())
     core.fail(location, error);
-}
-
-uint64_t spyre::runtime::mergeSticks(Sticks &sticks) {
-  std::sort(sticks.begin(), sticks.end());
-  uint64_t count = 0;
-  size_t kept = 0;
-  for (auto [first, last] : sticks) {
-    if (kept > 0 && first <= sticks[kept - 1].second + 1) {
-      int64_t &end = sticks[kept - 1].second;
-      if (last > end) {
-        count += last - end;
-        end = last;
-      }
-      continue;
-    }
-    count += last - first + 1;
-    sticks[kept++] = {first, last};
-  }
-  sticks.resize(kept);
-  return count;
 }
 
 // Smaller tiles fit the first-level cache as they are.

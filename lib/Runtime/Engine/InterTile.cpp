@@ -2,7 +2,7 @@
 //===- InterTile.cpp - Communication between cores ------------------------===//
 
 #include "InterTile.h"
-#include "Check.h"
+#include "MemoryCheck.h"
 
 #include <algorithm>
 

@@ -10,7 +10,8 @@
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_INTERTILE_H
 #define SPYRE_LIB_RUNTIME_ENGINE_INTERTILE_H
 
-#include "Plan.h"
+#include "../Program/Plan.h"
+#include "Core.h"
 #include "ResumableTasks.h"
 
 #include <map>
@@ -84,7 +85,7 @@ public:
   int value = 0; ///< tensor slot of what the region yields
   Elem elem = Elem::F32;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 /// reduce, reduce_scatter, consume, gather, scatter and all_to_all.
@@ -111,7 +112,7 @@ public:
   /// Of the result on a core that consumes nothing.
   std::vector<int64_t> shapeWithoutValue(Core &core) const;
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 };
 
 } // namespace spyre::runtime

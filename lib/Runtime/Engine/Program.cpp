@@ -2,8 +2,9 @@
 //===- Program.cpp - What callers do with a program -----------------------===//
 
 #include "Spyre/Runtime/Program/Program.h"
-#include "Check.h"
 #include "Engine.h"
+#include "MemoryCheck.h"
+#include "ProgramImpl.h"
 
 #include <algorithm>
 
@@ -100,10 +101,10 @@ RunReport Program::run(DeviceMemory &memory,
   }
   if (!state)
     state = std::make_unique<RunState>(plan, ieee);
-  if (options.check != Check::None)
+  if (options.check != CheckLevel::None)
     impl->checkAlignment(argValues);
   state->start(memory, options);
-  if (options.check == Check::Full)
+  if (options.check == CheckLevel::Full)
     state->shadow =
         std::make_unique<MemoryCheck>(plan, impl->getPools(argValues));
   std::vector<Scalar> args = impl->makeArguments(argValues);

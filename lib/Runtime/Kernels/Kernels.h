@@ -78,26 +78,26 @@ void copyInt32(int32_t *dst, const ptrdiff_t *dstStrides, const int32_t *src,
                const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
 void copyInt64(int64_t *dst, const ptrdiff_t *dstStrides, const int64_t *src,
                const ptrdiff_t *srcStrides, const size_t *shape, unsigned rank);
-void loadFloat(StorageFormat format, float *dst, const ptrdiff_t *dstStrides,
+void loadFloat(ElementFormat format, float *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank);
-void loadInt32(StorageFormat format, int32_t *dst, const ptrdiff_t *dstStrides,
+void loadInt32(ElementFormat format, int32_t *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank);
-void loadInt64(StorageFormat format, int64_t *dst, const ptrdiff_t *dstStrides,
+void loadInt64(ElementFormat format, int64_t *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank);
-void storeFloat(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeFloat(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const float *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank);
-void storeInt32(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeInt32(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const int32_t *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank);
-void storeInt64(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeInt64(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const int64_t *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank);
-void loadFloatRun(StorageFormat format, const void *src, float *dst, size_t n);
-void storeFloatRun(StorageFormat format, const float *src, void *dst, size_t n);
+void loadFloatRun(ElementFormat format, const void *src, float *dst, size_t n);
+void storeFloatRun(ElementFormat format, const float *src, void *dst, size_t n);
 
 } // namespace spyre::runtime::SPYRE_KERNEL_ISA
 

@@ -374,23 +374,23 @@ using EncodeE5M2 = Encode<FormatE5M2, uint8_t, VB>;
 /// A format of the wrong kind moves nothing; callers check types when they
 /// plan.
 template <class T>
-static SPYRE_INLINE void loadInt(StorageFormat format, T *dst,
+static SPYRE_INLINE void loadInt(ElementFormat format, T *dst,
                                  const ptrdiff_t *dstStrides, const void *src,
                                  const ptrdiff_t *srcStrides,
                                  const size_t *shape, unsigned rank) {
   switch (format) {
-  case StorageFormat::I1:
+  case ElementFormat::I1:
     return move<LoadBool<T>>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::I8:
+  case ElementFormat::I8:
     return move<Resize<int8_t, T>>(dst, dstStrides, src, srcStrides, shape,
                                    rank);
-  case StorageFormat::I16:
+  case ElementFormat::I16:
     return move<Resize<int16_t, T>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
-  case StorageFormat::I32:
+  case ElementFormat::I32:
     return move<Resize<int32_t, T>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
-  case StorageFormat::I64:
+  case ElementFormat::I64:
     return move<Resize<int64_t, T>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
   default:
@@ -399,23 +399,23 @@ static SPYRE_INLINE void loadInt(StorageFormat format, T *dst,
 }
 
 template <class S>
-static SPYRE_INLINE void storeInt(StorageFormat format, void *dst,
+static SPYRE_INLINE void storeInt(ElementFormat format, void *dst,
                                   const ptrdiff_t *dstStrides, const S *src,
                                   const ptrdiff_t *srcStrides,
                                   const size_t *shape, unsigned rank) {
   switch (format) {
-  case StorageFormat::I1:
+  case ElementFormat::I1:
     return move<StoreBool<S>>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::I8:
+  case ElementFormat::I8:
     return move<Resize<S, int8_t>>(dst, dstStrides, src, srcStrides, shape,
                                    rank);
-  case StorageFormat::I16:
+  case ElementFormat::I16:
     return move<Resize<S, int16_t>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
-  case StorageFormat::I32:
+  case ElementFormat::I32:
     return move<Resize<S, int32_t>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
-  case StorageFormat::I64:
+  case ElementFormat::I64:
     return move<Resize<S, int64_t>>(dst, dstStrides, src, srcStrides, shape,
                                     rank);
   default:
@@ -441,78 +441,78 @@ void copyInt64(int64_t *dst, const ptrdiff_t *dstStrides, const int64_t *src,
   move<Copy<int64_t>>(dst, dstStrides, src, srcStrides, shape, rank);
 }
 
-void loadFloat(StorageFormat format, float *dst, const ptrdiff_t *dstStrides,
+void loadFloat(ElementFormat format, float *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank) {
   switch (format) {
-  case StorageFormat::DL16:
+  case ElementFormat::DL16:
     return move<DecodeDL16>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::IEEEHalf:
+  case ElementFormat::IEEEHalf:
     return move<DecodeHalf>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::BF16:
+  case ElementFormat::BF16:
     return move<DecodeBF16>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F32:
+  case ElementFormat::F32:
     return move<Copy<float>>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F8E4M3FN:
+  case ElementFormat::F8E4M3FN:
     return move<DecodeE4M3>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F8E5M2:
+  case ElementFormat::F8E5M2:
     return move<DecodeE5M2>(dst, dstStrides, src, srcStrides, shape, rank);
   default:
     __builtin_trap();
   }
 }
 
-void storeFloat(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeFloat(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const float *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank) {
   switch (format) {
-  case StorageFormat::DL16:
+  case ElementFormat::DL16:
     return move<EncodeDL16>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::IEEEHalf:
+  case ElementFormat::IEEEHalf:
     return move<EncodeHalf>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::BF16:
+  case ElementFormat::BF16:
     return move<EncodeBF16>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F32:
+  case ElementFormat::F32:
     return move<Copy<float>>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F8E4M3FN:
+  case ElementFormat::F8E4M3FN:
     return move<EncodeE4M3>(dst, dstStrides, src, srcStrides, shape, rank);
-  case StorageFormat::F8E5M2:
+  case ElementFormat::F8E5M2:
     return move<EncodeE5M2>(dst, dstStrides, src, srcStrides, shape, rank);
   default:
     __builtin_trap();
   }
 }
 
-void loadInt32(StorageFormat format, int32_t *dst, const ptrdiff_t *dstStrides,
+void loadInt32(ElementFormat format, int32_t *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank) {
   loadInt(format, dst, dstStrides, src, srcStrides, shape, rank);
 }
 
-void loadInt64(StorageFormat format, int64_t *dst, const ptrdiff_t *dstStrides,
+void loadInt64(ElementFormat format, int64_t *dst, const ptrdiff_t *dstStrides,
                const void *src, const ptrdiff_t *srcStrides,
                const size_t *shape, unsigned rank) {
   loadInt(format, dst, dstStrides, src, srcStrides, shape, rank);
 }
 
-void storeInt32(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeInt32(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const int32_t *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank) {
   storeInt(format, dst, dstStrides, src, srcStrides, shape, rank);
 }
 
-void storeInt64(StorageFormat format, void *dst, const ptrdiff_t *dstStrides,
+void storeInt64(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const int64_t *src, const ptrdiff_t *srcStrides,
                 const size_t *shape, unsigned rank) {
   storeInt(format, dst, dstStrides, src, srcStrides, shape, rank);
 }
 
-void loadFloatRun(StorageFormat format, const void *src, float *dst, size_t n) {
+void loadFloatRun(ElementFormat format, const void *src, float *dst, size_t n) {
   const ptrdiff_t stride = 1;
   loadFloat(format, dst, &stride, src, &stride, &n, 1);
 }
 
-void storeFloatRun(StorageFormat format, const float *src, void *dst,
+void storeFloatRun(ElementFormat format, const float *src, void *dst,
                    size_t n) {
   const ptrdiff_t stride = 1;
   storeFloat(format, dst, &stride, src, &stride, &n, 1);

@@ -3,6 +3,7 @@
 
 #include "Spyre/Runtime/Loader/Loader.h"
 #include "../Engine/Engine.h"
+#include "../Engine/ProgramImpl.h"
 #include "LoaderImpl.h"
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"

@@ -11,7 +11,7 @@ using namespace spyre::runtime;
 /// Decodes one ktdp.construct_access_tile or construct_indirect_access_tile.
 class FunctionLoader::AccessTileLoader {
 public:
-  AccessTileLoader(FunctionLoader &loader, Operation *op, AccessPlan &plan)
+  AccessTileLoader(FunctionLoader &loader, Operation *op, AccessTilePlan &plan)
       : loader(loader), op(op), plan(plan),
         direct(dyn_cast<ktdp::ConstructAccessTileOp>(op)),
         indirect(dyn_cast<ktdp::ConstructIndirectAccessTileOp>(op)),
@@ -31,11 +31,11 @@ private:
   LogicalResult loadDirectSubscripts();
   LogicalResult loadIndirectSubscripts();
   LogicalResult loadIndices(int64_t baseDim, ArrayRef<Leaf> mapDims,
-                            AccessPlan::BaseDim &dim);
+                            AccessTilePlan::BaseDim &dim);
 
   FunctionLoader &loader;
   Operation *op;
-  AccessPlan &plan;
+  AccessTilePlan &plan;
   ktdp::ConstructAccessTileOp direct;           ///< or null
   ktdp::ConstructIndirectAccessTileOp indirect; ///< or null
   Value base;
@@ -177,7 +177,7 @@ LogicalResult FunctionLoader::AccessTileLoader::loadDirectSubscripts() {
                                mapSymbols, form)))
       return failure();
     form.vars.push_back({variables[d].second, 1});
-    AccessPlan::BaseDim dim;
+    AccessTilePlan::BaseDim dim;
     dim.form = plan.addForm(std::move(form));
     plan.dims.push_back(std::move(dim));
   }
@@ -196,7 +196,7 @@ LogicalResult FunctionLoader::AccessTileLoader::loadIndirectSubscripts() {
   SmallVector<Leaf> mapDims = capturedLeaves;
   mapDims.append(variables.begin(), variables.end());
   for (int64_t d = 0; d < baseRank; ++d) {
-    AccessPlan::BaseDim dim;
+    AccessTilePlan::BaseDim dim;
     if (indirect.isIndirect(d)) {
       if (failed(loadIndices(d, mapDims, dim)))
         return failure();
@@ -212,7 +212,7 @@ LogicalResult FunctionLoader::AccessTileLoader::loadIndirectSubscripts() {
 }
 
 LogicalResult FunctionLoader::AccessTileLoader::loadIndices(
-    int64_t baseDim, ArrayRef<Leaf> mapDims, AccessPlan::BaseDim &dim) {
+    int64_t baseDim, ArrayRef<Leaf> mapDims, AccessTilePlan::BaseDim &dim) {
   dim.isIndirect = true;
   Value index = indirect.getIndexMemRef(baseDim);
   auto indexType = dyn_cast<MemRefType>(index.getType());

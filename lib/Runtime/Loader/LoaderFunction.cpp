@@ -202,7 +202,7 @@ static SmallVector<Value> getReplaceable(Operation *op) {
         if (loops.getMatchingIndexingMap(input) ==
             loops.getMatchingIndexingMap(loops.getDpsInitOperand(0)))
           addAlike(input->get(), op->getResult(0));
-  } else if (isBodyOp(op)) {
+  } else if (isScalarOp(op)) {
     for (Value operand : op->getOperands())
       addAlike(operand, op->getResult(0));
   } else if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp,
@@ -239,7 +239,7 @@ LogicalResult FunctionLoader::loadBlock(mlir::Block &block,
         if (isa<RankedTensorType>(v.getType()))
           current->back()->defines.push_back(
               {tensorSlot(v), *elemOf(v.getType())});
-    if (auto *loop = dynamic_cast<GenericInstr *>(current->back().get()))
+    if (auto *loop = dynamic_cast<StructuredLoop *>(current->back().get()))
       loop->isReadOnce = isReadOnce(&op);
     // Tensors that nobody reads after this op.
     llvm::SmallPtrSet<Value, 8> seen;
@@ -348,7 +348,7 @@ LogicalResult FunctionLoader::loadOp(Operation *op) {
     return loadSubView(op);
   if (isa<tensor::TensorDialect>(op->getDialect()))
     return loadTensorOp(op);
-  if (isBodyOp(op)) {
+  if (isScalarOp(op)) {
     if (isa<RankedTensorType>(op->getResult(0).getType()))
       return loadElementwise(op);
     if (isScalar(op->getResult(0).getType()))

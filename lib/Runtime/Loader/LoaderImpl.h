@@ -4,11 +4,12 @@
 #ifndef SPYRE_LIB_RUNTIME_LOADER_LOADERIMPL_H
 #define SPYRE_LIB_RUNTIME_LOADER_LOADERIMPL_H
 
-#include "../Engine/Generic.h"
 #include "../Engine/Instrs.h"
 #include "../Engine/InterTile.h"
-#include "../Engine/Plan.h"
-#include "Spyre/Runtime/Loader/LoaderFile.h"
+#include "../Engine/StructuredLoop.h"
+#include "../Program/Plan.h"
+#include "Spyre/Runtime/Loader/LoadOptions.h"
+#include "Spyre/Runtime/Program/Program.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -121,10 +122,10 @@ private:
 
   /// Adds a linear form of `expr`; dims and symbols are numbered by the
   /// callbacks as (kind, index). Returns -1 and emits if it is not affine.
-  int addForm(mlir::Operation *op, AccessPlan &accessPlan,
+  int addForm(mlir::Operation *op, AccessTilePlan &tilePlan,
               mlir::AffineExpr expr, llvm::ArrayRef<std::pair<char, int>> dims,
               llvm::ArrayRef<std::pair<char, int>> symbols);
-  mlir::LogicalResult addTerms(mlir::Operation *op, AccessPlan &accessPlan,
+  mlir::LogicalResult addTerms(mlir::Operation *op, AccessTilePlan &tilePlan,
                                mlir::AffineExpr expr, int64_t factor,
                                llvm::ArrayRef<std::pair<char, int>> dims,
                                llvm::ArrayRef<std::pair<char, int>> symbols,
@@ -133,21 +134,21 @@ private:
   // Bodies.
   /// Appends `op`'s operations; `reg` finds operands. Returns the register of
   /// the (only) result or -1 after emitting an error.
-  int emitExtract(mlir::tensor::ExtractOp extract, BodyProgram &body,
+  int emitExtract(mlir::tensor::ExtractOp extract, ScalarProgram &body,
                   llvm::function_ref<int(mlir::Value)> reg);
-  int emitBodyOp(mlir::Operation *op, BodyProgram &body,
-                 llvm::function_ref<int(mlir::Value)> reg);
+  int emitScalarOp(mlir::Operation *op, ScalarProgram &body,
+                   llvm::function_ref<int(mlir::Value)> reg);
   /// Appends all of `block`; `regs` knows its arguments.
   mlir::LogicalResult emitBody(mlir::Operation *op, mlir::Block &block,
-                               BodyProgram &body,
+                               ScalarProgram &body,
                                llvm::SmallDenseMap<mlir::Value, int> &regs,
                                const OpSet &skipped, bool &hasIndex);
   /// The register of a value inside or outside `block`; -1 after an error.
   int bodyRegister(mlir::Operation *op, mlir::Block &block, mlir::Value value,
-                   BodyProgram &body,
+                   ScalarProgram &body,
                    llvm::SmallDenseMap<mlir::Value, int> &regs);
   int constantRegister(mlir::Attribute value, mlir::Type type,
-                       BodyProgram &body);
+                       ScalarProgram &body);
 
   SizeSource sizeOf(mlir::OpFoldResult size);
 
@@ -193,11 +194,11 @@ mlir::LogicalResult inlineHelpers(mlir::func::FuncOp function,
                                   int64_t &numOperations);
 
 /// Whether a body keeps the value and index of a maximum or minimum, in the
-/// order of isBetter() in Generic.cpp.
+/// order of isBetter() in LoopNest.cpp.
 bool isArgReduction(mlir::Block &block, unsigned numOutputs, bool &isMax);
 
-/// Whether emitBodyOp knows `op`.
-bool isBodyOp(mlir::Operation *op);
+/// Whether emitScalarOp knows `op`.
+bool isScalarOp(mlir::Operation *op);
 
 } // namespace spyre::runtime
 

@@ -74,7 +74,7 @@ static LogicalResult decodeMap(Operation *op, AffineMap map,
 }
 
 int FunctionLoader::bodyRegister(Operation *op, mlir::Block &block, Value v,
-                                 BodyProgram &body,
+                                 ScalarProgram &body,
                                  llvm::SmallDenseMap<Value, int> &regs) {
   auto it = regs.find(v);
   if (it != regs.end())
@@ -96,7 +96,7 @@ int FunctionLoader::bodyRegister(Operation *op, mlir::Block &block, Value v,
 }
 
 LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
-                                       BodyProgram &body,
+                                       ScalarProgram &body,
                                        llvm::SmallDenseMap<Value, int> &regs,
                                        const OpSet &skipped, bool &hasIndex) {
   for (Operation &bodyOp : block.without_terminator()) {
@@ -105,8 +105,8 @@ LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
     if (isa<arith::ConstantOp>(bodyOp))
       continue; // made where it is used
     if (auto index = dyn_cast<linalg::IndexOp>(bodyOp)) {
-      BodyOp o;
-      o.kind = BodyOp::LoopIndex;
+      ScalarOp o;
+      o.kind = ScalarOp::LoopIndex;
       o.op = static_cast<uint8_t>(index.getDim());
       o.elem = Elem::Index;
       o.dst = body.addReg(Elem::Index);
@@ -119,16 +119,16 @@ LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
     if (bodyOp.getNumRegions() != 0 || bodyOp.getNumResults() != 1)
       return bodyOp.emitError("operation '")
              << bodyOp.getName() << "' is not supported in a body";
-    int result = emitBodyOp(&bodyOp, body, [&](Value v) {
+    int result = emitScalarOp(&bodyOp, body, [&](Value v) {
       return bodyRegister(op, block, v, body, regs);
     });
     if (result < 0)
       return failure();
     regs[bodyOp.getResult(0)] = result;
   }
-  if (body.regElem.size() > BodyFrame::kMaxRegs)
+  if (body.regElem.size() > ScalarFrame::kMaxRegs)
     return op->emitError("body needs more than ")
-           << int(BodyFrame::kMaxRegs) << " values";
+           << int(ScalarFrame::kMaxRegs) << " values";
   return success();
 }
 
@@ -143,11 +143,11 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
     empty.dst = shape;
     empty.sizes = std::move(sizes);
   }
-  auto &instr = add<GenericInstr>(op);
+  auto &instr = add<StructuredLoop>(op);
   instr.name = op->getName().getStringRef().str();
   instr.numLoops = rank;
   instr.isReduction.assign(rank, false);
-  GenericOperand output;
+  LoopOperand output;
   output.use = {shape, false};
   output.elem = *elemOf(op->getResult(0).getType());
   output.map.resize(rank);
@@ -155,13 +155,13 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
     output.map[d].terms = {{d, 1}};
     instr.extentSource.push_back({0, d});
   }
-  BodyProgram &body = instr.body;
+  ScalarProgram &body = instr.body;
   mlir::Block &block = op->getRegion(0).front();
   llvm::SmallDenseMap<Value, int> regs;
   body.inputs.push_back(body.addReg(output.elem));
   for (int d = 0; d < rank; ++d) {
-    BodyOp o;
-    o.kind = BodyOp::LoopIndex;
+    ScalarOp o;
+    o.kind = ScalarOp::LoopIndex;
     o.op = static_cast<uint8_t>(d);
     o.elem = Elem::Index;
     o.dst = body.addReg(Elem::Index);
@@ -189,7 +189,7 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
 class FunctionLoader::LinalgOpLoader {
 public:
   LinalgOpLoader(FunctionLoader &loader, linalg::LinalgOp op,
-                 GenericInstr &instr)
+                 StructuredLoop &instr)
       : loader(loader), op(op), instr(instr), body(instr.body),
         block(*op.getBlock()),
         yield(cast<linalg::YieldOp>(block.getTerminator())),
@@ -201,7 +201,7 @@ private:
   LogicalResult loadInput(OpOperand &input);
   LogicalResult loadOutput(OpOperand &init);
   LogicalResult findExtents();
-  void noteExtents(const GenericOperand &operand, int number);
+  void noteExtents(const LoopOperand &operand, int number);
 
   // How to run it.
   void chooseStrategy();
@@ -224,8 +224,8 @@ private:
 
   FunctionLoader &loader;
   linalg::LinalgOp op;
-  GenericInstr &instr;
-  BodyProgram &body;
+  StructuredLoop &instr;
+  ScalarProgram &body;
   mlir::Block &block;
   linalg::YieldOp yield;
   SmallVector<AffineMap> maps;
@@ -251,10 +251,10 @@ LogicalResult FunctionLoader::LinalgOpLoader::load() {
     return failure();
   chooseStrategy();
   // A contraction keeps no body.
-  if (instr.strategy != GenericInstr::Contraction && failed(loadBody()))
+  if (instr.strategy != StructuredLoop::Contraction && failed(loadBody()))
     return failure();
   body.finish();
-  instr.isInPlaceSafe = instr.strategy == GenericInstr::Parallel &&
+  instr.isInPlaceSafe = instr.strategy == StructuredLoop::Parallel &&
                         body.yields.size() == 1 && !body.ops.empty() &&
                         body.ops.back().dst == body.yields[0];
   return success();
@@ -280,7 +280,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadInput(OpOperand &input) {
     regs[arg] = reg;
     return success();
   }
-  GenericOperand operand;
+  LoopOperand operand;
   operand.use = loader.use(value, op);
   operand.elem = *elem;
   if (failed(decodeMap(op, maps[input.getOperandNumber()], operand.map)))
@@ -299,7 +299,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadOutput(OpOperand &init) {
   if (!elem || !isa<RankedTensorType>(value.getType()))
     return unsupportedOperand(value);
   AffineMap map = maps[init.getOperandNumber()];
-  GenericOperand operand;
+  LoopOperand operand;
   operand.use = loader.use(value, op);
   operand.elem = *elem;
   if (failed(decodeMap(op, map, operand.map)))
@@ -329,7 +329,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::findExtents() {
   return success();
 }
 
-void FunctionLoader::LinalgOpLoader::noteExtents(const GenericOperand &operand,
+void FunctionLoader::LinalgOpLoader::noteExtents(const LoopOperand &operand,
                                                  int number) {
   for (size_t d = 0; d < operand.map.size(); ++d) {
     const MapResult &result = operand.map[d];
@@ -343,18 +343,18 @@ void FunctionLoader::LinalgOpLoader::noteExtents(const GenericOperand &operand,
 void FunctionLoader::LinalgOpLoader::chooseStrategy() {
   if (!llvm::is_contained(instr.isReduction, true))
     return;
-  instr.strategy = GenericInstr::General;
+  instr.strategy = StructuredLoop::General;
   // Scans have outputs that vary with a reduction loop.
   if (outputsVaryWithReduction())
     return;
   matchSingleCombiner();
   if (!instr.inputs.empty() &&
       isArgReduction(block, op.getNumDpsInits(), instr.isArgMax))
-    instr.strategy = GenericInstr::ArgReduction;
+    instr.strategy = StructuredLoop::ArgReduction;
 }
 
 bool FunctionLoader::LinalgOpLoader::outputsVaryWithReduction() const {
-  for (const GenericOperand &operand : instr.outputs)
+  for (const LoopOperand &operand : instr.outputs)
     for (const MapResult &result : operand.map)
       for (auto [l, coefficient] : result.terms)
         if (instr.isReduction[l])
@@ -382,13 +382,13 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     return;
   combined = last->getOperand(last->getOperand(0) == out ? 1 : 0);
   combiner = last;
-  instr.strategy = GenericInstr::Reduction;
+  instr.strategy = StructuredLoop::Reduction;
   if (floatCombiner)
     instr.combiner = *floatCombiner;
   else
     instr.intCombiner = *intCombiner;
   if (floatCombiner == ReduceOp::Sum && isContraction()) {
-    instr.strategy = GenericInstr::Contraction;
+    instr.strategy = StructuredLoop::Contraction;
     loader.function.hasContraction = true;
   }
 }
@@ -418,9 +418,9 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadBody() {
     return failure();
   if (failed(combiner ? yieldCombined() : yieldResults()))
     return failure();
-  if (body.regElem.size() > BodyFrame::kMaxRegs)
+  if (body.regElem.size() > ScalarFrame::kMaxRegs)
     return op->emitError("body needs more than ")
-           << int(BodyFrame::kMaxRegs) << " values";
+           << int(ScalarFrame::kMaxRegs) << " values";
   return success();
 }
 
@@ -428,7 +428,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadBody() {
 /// what makes the candidates stays.
 FunctionLoader::OpSet FunctionLoader::LinalgOpLoader::skippedOps() const {
   OpSet skipped;
-  if (instr.strategy != GenericInstr::ArgReduction) {
+  if (instr.strategy != StructuredLoop::ArgReduction) {
     if (combiner)
       skipped.insert(combiner);
     return skipped;
@@ -449,7 +449,7 @@ FunctionLoader::OpSet FunctionLoader::LinalgOpLoader::skippedOps() const {
 
 LogicalResult FunctionLoader::LinalgOpLoader::yieldResults() {
   for (Value v : yield->getOperands()) {
-    if (instr.strategy == GenericInstr::ArgReduction)
+    if (instr.strategy == StructuredLoop::ArgReduction)
       v = v.getDefiningOp<arith::SelectOp>().getTrueValue();
     int r = registerOf(v);
     if (r < 0)
@@ -467,9 +467,9 @@ LogicalResult FunctionLoader::LinalgOpLoader::yieldCombined() {
   if (!instr.hasIndex)
     return success();
   // The index of a point is only known to the other strategies.
-  instr.strategy = GenericInstr::General;
-  int result =
-      loader.emitBodyOp(combiner, body, [&](Value v) { return registerOf(v); });
+  instr.strategy = StructuredLoop::General;
+  int result = loader.emitScalarOp(combiner, body,
+                                   [&](Value v) { return registerOf(v); });
   if (result < 0)
     return failure();
   body.yields[0] = result;
@@ -479,11 +479,11 @@ LogicalResult FunctionLoader::LinalgOpLoader::yieldCombined() {
 LogicalResult FunctionLoader::loadLinalg(linalg::LinalgOp op) {
   if (op.getNumDpsInits() != op->getNumResults())
     return op->emitError("linalg on buffers is not supported");
-  if (op.getNumLoops() > GenericInstr::kMaxLoops)
+  if (op.getNumLoops() > StructuredLoop::kMaxLoops)
     return op->emitError("more than ")
-           << int(GenericInstr::kMaxLoops) << " loops";
-  if (op->getNumOperands() > GenericInstr::kMaxOperands)
+           << int(StructuredLoop::kMaxLoops) << " loops";
+  if (op->getNumOperands() > StructuredLoop::kMaxOperands)
     return op->emitError("more than ")
-           << int(GenericInstr::kMaxOperands) << " operands";
-  return LinalgOpLoader(*this, op, add<GenericInstr>(op)).load();
+           << int(StructuredLoop::kMaxOperands) << " operands";
+  return LinalgOpLoader(*this, op, add<StructuredLoop>(op)).load();
 }

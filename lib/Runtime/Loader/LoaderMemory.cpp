@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace spyre::runtime;
 
 LogicalResult FunctionLoader::addTerms(
-    Operation *op, AccessPlan &accessPlan, AffineExpr expr, int64_t factor,
+    Operation *op, AccessTilePlan &tilePlan, AffineExpr expr, int64_t factor,
     llvm::ArrayRef<std::pair<char, int>> dims,
     llvm::ArrayRef<std::pair<char, int>> symbols, LinearForm &form) {
   auto addLeaf = [&](std::pair<char, int> leaf) {
@@ -41,11 +41,10 @@ LogicalResult FunctionLoader::addTerms(
   }
   auto binary = cast<AffineBinaryOpExpr>(expr);
   if (binary.getKind() == AffineExprKind::Add) {
-    if (failed(addTerms(op, accessPlan, binary.getLHS(), factor, dims, symbols,
+    if (failed(addTerms(op, tilePlan, binary.getLHS(), factor, dims, symbols,
                         form)))
       return failure();
-    return addTerms(op, accessPlan, binary.getRHS(), factor, dims, symbols,
-                    form);
+    return addTerms(op, tilePlan, binary.getRHS(), factor, dims, symbols, form);
   }
   auto constant = dyn_cast<AffineConstantExpr>(binary.getRHS());
   AffineExpr other = binary.getLHS();
@@ -57,7 +56,7 @@ LogicalResult FunctionLoader::addTerms(
     return op->emitError("subscript multiplies or divides by a value that is "
                          "not a constant");
   if (binary.getKind() == AffineExprKind::Mul)
-    return addTerms(op, accessPlan, other, factor * constant.getValue(), dims,
+    return addTerms(op, tilePlan, other, factor * constant.getValue(), dims,
                     symbols, form);
   if (constant.getValue() <= 0)
     return op->emitError("subscript divides by ")
@@ -70,30 +69,30 @@ LogicalResult FunctionLoader::addTerms(
   if (llvm::isPowerOf2_64(static_cast<uint64_t>(atom.divisor)))
     atom.shift = static_cast<int>(llvm::Log2_64(atom.divisor));
   LinearForm inner;
-  if (failed(addTerms(op, accessPlan, other, 1, dims, symbols, inner)))
+  if (failed(addTerms(op, tilePlan, other, 1, dims, symbols, inner)))
     return failure();
   for (auto [v, coefficient] : inner.vars)
     atom.vars.push_back(v);
   for (auto [a, coefficient] : inner.atoms)
-    atom.vars.insert(atom.vars.end(), accessPlan.atoms[a].vars.begin(),
-                     accessPlan.atoms[a].vars.end());
+    atom.vars.insert(atom.vars.end(), tilePlan.atoms[a].vars.begin(),
+                     tilePlan.atoms[a].vars.end());
   llvm::sort(atom.vars);
   atom.vars.erase(std::unique(atom.vars.begin(), atom.vars.end()),
                   atom.vars.end());
-  atom.inner = accessPlan.addForm(std::move(inner));
-  accessPlan.atoms.push_back(std::move(atom));
-  form.atoms.push_back({static_cast<int>(accessPlan.atoms.size()) - 1, factor});
+  atom.inner = tilePlan.addForm(std::move(inner));
+  tilePlan.atoms.push_back(std::move(atom));
+  form.atoms.push_back({static_cast<int>(tilePlan.atoms.size()) - 1, factor});
   return success();
 }
 
-int FunctionLoader::addForm(Operation *op, AccessPlan &accessPlan,
+int FunctionLoader::addForm(Operation *op, AccessTilePlan &tilePlan,
                             AffineExpr expr,
                             llvm::ArrayRef<std::pair<char, int>> dims,
                             llvm::ArrayRef<std::pair<char, int>> symbols) {
   LinearForm form;
-  if (failed(addTerms(op, accessPlan, expr, 1, dims, symbols, form)))
+  if (failed(addTerms(op, tilePlan, expr, 1, dims, symbols, form)))
     return -1;
-  return accessPlan.addForm(std::move(form));
+  return tilePlan.addForm(std::move(form));
 }
 
 /// Whether the one user of a loaded tile may read it piece by piece: a
@@ -355,7 +354,7 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
     auto user = dyn_cast<linalg::LinalgOp>(operand.getOwner());
     return user && user.isDpsInput(&operand);
   };
-  AccessPlan &p = accessTiles.lookup(load.getTile())->plan;
+  AccessTilePlan &p = accessTiles.lookup(load.getTile())->plan;
   if (!p.partitionSlots.empty())
     return success();
   instr.isDeferred = canDefer(load);

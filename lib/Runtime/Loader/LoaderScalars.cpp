@@ -140,13 +140,13 @@ LogicalResult FunctionLoader::loadScalarOp(Operation *op) {
     instr.isSigned = !isa<arith::ExtUIOp, arith::IndexCastUIOp>(op);
     return success();
   }
-  auto &instr = add<ScalarBody>(op);
+  auto &instr = add<ScalarProgramInstr>(op);
   auto reg = [&](Value v) {
     int r = instr.body.addReg(*elemOf(v.getType()));
     instr.body.captured.push_back({r, scalarSlot(v)});
     return r;
   };
-  int r = emitBodyOp(op, instr.body, reg);
+  int r = emitScalarOp(op, instr.body, reg);
   if (r < 0)
     return failure();
   instr.body.yields.push_back(r);

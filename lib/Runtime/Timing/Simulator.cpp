@@ -32,8 +32,8 @@ struct Event {
 
 class Simulator {
 public:
-  Simulator(std::vector<CoreTrace> &cores, const DeviceSpec &spec, bool overlap)
-      : traces(cores), spec(spec), overlap(overlap) {}
+  Simulator(std::vector<CoreSteps> &cores, const DeviceSpec &spec, bool overlap)
+      : coreSteps(cores), spec(spec), overlap(overlap) {}
   KernelTimes run();
 
 private:
@@ -69,7 +69,7 @@ private:
                   uint64_t bytes);
   int distance(int from, int to, int &direction) const;
 
-  std::vector<CoreTrace> &traces;
+  std::vector<CoreSteps> &coreSteps;
   const DeviceSpec &spec;
   const bool overlap;
   std::vector<CoreState> cores;
@@ -94,17 +94,17 @@ private:
 } // namespace
 
 void Simulator::prepare(int core) {
-  CoreTrace &trace = traces[core];
+  CoreSteps &steps = coreSteps[core];
   CoreState &state = cores[core];
-  int count = static_cast<int>(trace.steps.size());
+  int count = static_cast<int>(steps.list.size());
   state.waiting.assign(count, 0);
   state.followAt.assign(count + 1, 0);
   std::fill(state.lastOf, state.lastOf + kNumUnits, -1);
   result.steps[core].resize(count);
   auto forEachNeed = [&](int s, auto &&visit) {
-    const Step &step = trace.steps[s];
+    const Step &step = steps.list[s];
     for (int n = step.needsBegin; n < step.needsEnd; ++n)
-      visit(trace.needs[n]);
+      visit(steps.needs[n]);
     // One step after another: also the one before.
     if (!overlap && s > 0)
       visit(s - 1);
@@ -121,7 +121,7 @@ void Simulator::prepare(int core) {
   for (int s = 0; s < count; ++s)
     forEachNeed(s, [&](int other) { state.followers[at[other]++] = s; });
   for (int s = 0; s < count; ++s) {
-    const Step &step = trace.steps[s];
+    const Step &step = steps.list[s];
     if (step.unit != Unit::None)
       state.lanes[int(step.unit)].push_back(s);
     if (step.unit == Unit::Ring && step.message >= 0 && step.peer != core) {
@@ -136,7 +136,7 @@ void Simulator::prepare(int core) {
 /// Whether the step's unit has nothing before it.
 bool Simulator::isFirst(int core, int step) const {
   const CoreState &state = cores[core];
-  int unit = int(traces[core].steps[step].unit);
+  int unit = int(coreSteps[core].list[step].unit);
   return unit == int(Unit::None) || state.lanes[unit][state.head[unit]] == step;
 }
 
@@ -153,7 +153,7 @@ void Simulator::waitFor(int core, int step, double time, int otherCore,
 }
 
 void Simulator::issue(int core, int s) {
-  const Step &step = traces[core].steps[s];
+  const Step &step = coreSteps[core].list[s];
   CoreState &state = cores[core];
   StepTime &t = result.steps[core][s];
   int unit = int(step.unit);
@@ -187,7 +187,7 @@ void Simulator::issue(int core, int s) {
 }
 
 void Simulator::finish(int core, int s, double end) {
-  const Step &step = traces[core].steps[s];
+  const Step &step = coreSteps[core].list[s];
   CoreState &state = cores[core];
   result.steps[core][s].end = end;
   result.seconds = std::max(result.seconds, end);
@@ -228,7 +228,7 @@ void Simulator::advance(double time) {
 
 void Simulator::beginFlow(const Event &event) {
   advance(event.time);
-  const Step &step = traces[event.core].steps[event.step];
+  const Step &step = coreSteps[event.core].list[event.step];
   result.steps[event.core][event.step].flow = event.time;
   if (step.key) {
     auto it = shareable.find(step.key);
@@ -306,7 +306,7 @@ double Simulator::sendOver(int from, const std::vector<int> &targets,
 
 void Simulator::sendMessage(const Event &event) {
   if (event.kind == Event::Remote) {
-    const Step &step = traces[event.core].steps[event.step];
+    const Step &step = coreSteps[event.core].list[event.step];
     int direction, hops = distance(step.peer, event.core, direction);
     // Reads come from the other core, writes (needing a tile) go there.
     bool isWrite = step.tileBytes == 0;
@@ -319,7 +319,7 @@ void Simulator::sendMessage(const Event &event) {
                double(step.bytes) / spec.ringBytesPerSecond());
     return;
   }
-  int message = traces[event.core].steps[event.step].sends;
+  int message = coreSteps[event.core].list[event.step].sends;
   auto it = listeners.find({message, event.core});
   if (it == listeners.end())
     return;
@@ -328,10 +328,11 @@ void Simulator::sendMessage(const Event &event) {
   uint64_t bytes = 0;
   for (auto [core, step] : it->second) {
     targets.push_back(core);
-    bytes = std::max(bytes, traces[core].steps[step].bytes);
+    bytes = std::max(bytes, coreSteps[core].list[step].bytes);
   }
-  bool isWhole =
-      !traces[it->second.front().first].steps[it->second.front().second].isPart;
+  bool isWhole = !coreSteps[it->second.front().first]
+                      .list[it->second.front().second]
+                      .isPart;
   double start = event.time;
   if (isWhole)
     start = sendOver(event.core, targets, event.time, bytes);
@@ -350,7 +351,7 @@ void Simulator::sendMessage(const Event &event) {
 //===----------------------------------------------------------------------===//
 
 KernelTimes Simulator::run() {
-  int numCores = static_cast<int>(traces.size());
+  int numCores = static_cast<int>(coreSteps.size());
   ringSize = std::max<int>(numCores, static_cast<int>(spec.numCores));
   for (std::vector<double> &links : linkFree)
     links.assign(ringSize, 0);
@@ -359,7 +360,7 @@ KernelTimes Simulator::run() {
   for (int core = 0; core < numCores; ++core)
     prepare(core);
   for (int core = 0; core < numCores; ++core)
-    for (size_t s = 0; s < traces[core].steps.size(); ++s)
+    for (size_t s = 0; s < coreSteps[core].list.size(); ++s)
       if (cores[core].waiting[s] == 0 && isFirst(core, static_cast<int>(s)))
         ready.push_back({core, static_cast<int>(s)});
   settle();
@@ -382,15 +383,15 @@ KernelTimes Simulator::run() {
     settle();
   }
   for (int core = 0; core < numCores; ++core)
-    for (size_t s = 0; s < traces[core].steps.size(); ++s)
+    for (size_t s = 0; s < coreSteps[core].list.size(); ++s)
       if (cores[core].waiting[s] != 0)
         throw Error(
             "core " + std::to_string(core) + " waits for a tile of core " +
-            std::to_string(traces[core].steps[s].peer) + " that never comes");
+            std::to_string(coreSteps[core].list[s].peer) + " that never comes");
   return std::move(result);
 }
 
-KernelTimes spyre::runtime::simulateKernel(std::vector<CoreTrace> &cores,
+KernelTimes spyre::runtime::simulateKernel(std::vector<CoreSteps> &cores,
                                            const DeviceSpec &spec,
                                            bool overlap) {
   return Simulator(cores, spec, overlap).run();

@@ -11,7 +11,7 @@
 #ifndef SPYRE_LIB_RUNTIME_TIMING_SIMULATOR_H
 #define SPYRE_LIB_RUNTIME_TIMING_SIMULATOR_H
 
-#include "Tracer.h"
+#include "CoreSteps.h"
 
 #include "Spyre/Device/DeviceSpec.h"
 
@@ -51,7 +51,7 @@ struct KernelTimes {
 };
 
 /// `overlap` false: every core does one step after another.
-KernelTimes simulateKernel(std::vector<CoreTrace> &cores,
+KernelTimes simulateKernel(std::vector<CoreSteps> &cores,
                            const DeviceSpec &spec, bool overlap);
 
 } // namespace spyre::runtime

@@ -2,6 +2,7 @@
 //===- Timing.cpp - A program in time, without data -----------------------===//
 
 #include "Timing.h"
+#include "../Engine/ProgramImpl.h"
 
 #include "Spyre/Device/CostModel.h"
 
@@ -62,48 +63,48 @@ Core &TimingRun::core(const Function &function) {
   return *core;
 }
 
-void TimingRun::begin(CoreTrace &trace) {
-  trace.spec = &timing.spec;
-  trace.plan = &plan;
-  trace.arguments = &arguments;
-  trace.knownSticks = &knownSticks;
+void TimingRun::begin(CoreSteps &steps) {
+  steps.spec = &timing.spec;
+  steps.plan = &plan;
+  steps.arguments = &arguments;
+  steps.knownSticks = &knownSticks;
 }
 
 void TimingRun::call(const Function &callee, const Scalar *args, int location) {
   if (!callee.hasCalls && (callee.hasGrid || callee.accessesMemory))
     return runKernel(callee, args, location);
-  CoreTrace trace;
-  begin(trace);
+  CoreSteps steps;
+  begin(steps);
   Core &core = this->core(callee);
-  core.tracer = &trace;
+  core.steps = &steps;
   core.execute(0, args);
 }
 
 void TimingRun::runKernel(const Function &callee, const Scalar *args,
                           int location) {
   int64_t numCores = callee.numCores();
-  std::vector<CoreTrace> traces(numCores);
+  std::vector<CoreSteps> coreSteps(numCores);
   messages.clear();
   Core &core = this->core(callee);
   for (int64_t index = 0; index < numCores; ++index) {
-    begin(traces[index]);
-    core.tracer = &traces[index];
+    begin(coreSteps[index]);
+    core.steps = &coreSteps[index];
     core.produced.assign(callee.numProduceOps, 0);
     core.producedShapes.assign(callee.numProduceOps, {});
     core.producedSteps.assign(callee.numProduceOps, -1);
     core.execute(index, args);
-    if (int at = traces[index].dataLocation; at >= 0)
+    if (int at = coreSteps[index].dataLocation; at >= 0)
       report.dataDependent.push_back(plan.locations[at]);
   }
   KernelTimes times;
   try {
-    times = simulateKernel(traces, timing.spec, timing.overlap);
+    times = simulateKernel(coreSteps, timing.spec, timing.overlap);
   } catch (const Error &error) {
     throw Error(plan.locations[callee.location] + ": error: " + error.what());
   }
   if (timing.events)
-    addEvents(callee, location, traces, times);
-  addReport(callee, location, traces, times);
+    addEvents(callee, location, coreSteps, times);
+  addReport(callee, location, coreSteps, times);
   now += times.seconds;
 }
 
@@ -132,21 +133,21 @@ static bool isGuessed(const char *parameter) {
   return findParameter(parameter)->basis == Basis::Guessed;
 }
 
-void TimingRun::findCriticalPath(const std::vector<CoreTrace> &traces,
+void TimingRun::findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                                  const KernelTimes &times,
                                  KernelReport &kernel) const {
   double shares[kNumShares] = {};
   int core = -1, step = -1;
   double end = -1;
-  for (size_t c = 0; c < traces.size(); ++c)
-    for (size_t s = 0; s < traces[c].steps.size(); ++s)
+  for (size_t c = 0; c < coreSteps.size(); ++c)
+    for (size_t s = 0; s < coreSteps[c].list.size(); ++s)
       if (times.steps[c][s].end > end) {
         end = times.steps[c][s].end;
         core = static_cast<int>(c);
         step = static_cast<int>(s);
       }
   while (core >= 0 && step >= 0) {
-    const Step &s = traces[core].steps[step];
+    const Step &s = coreSteps[core].list[step];
     const StepTime &t = times.steps[core][step];
     double seconds = t.end - t.start;
     switch (s.unit) {
@@ -190,14 +191,14 @@ void TimingRun::findCriticalPath(const std::vector<CoreTrace> &traces,
 }
 
 /// Adds up the cores; returns what the cost model asks for.
-static OpWork sumWork(const std::vector<CoreTrace> &traces,
+static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
                       KernelReport &kernel) {
   OpWork work;
   work.numCores = kernel.numCores;
   double distinctRead = 0;
   std::unordered_set<uint64_t> seen;
-  for (const CoreTrace &trace : traces) {
-    const WorkTotals &t = trace.totals;
+  for (const CoreSteps &steps : coreSteps) {
+    const WorkTotals &t = steps.totals;
     kernel.deviceBytesDemanded += t.deviceBytesRead;
     kernel.deviceBytesWritten += t.deviceBytesWritten;
     kernel.lxBytesRead += t.lxBytesRead;
@@ -213,7 +214,7 @@ static OpWork sumWork(const std::vector<CoreTrace> &traces,
       work.ptRowsPerCore = double(t.ptRows);
     work.numExposedTransfers =
         std::max<int64_t>(work.numExposedTransfers, t.numStreams);
-    for (const Step &step : trace.steps)
+    for (const Step &step : steps.list)
       if (step.unit == Unit::Load &&
           (step.key == 0 || seen.insert(step.key).second))
         distinctRead += double(step.bytes);
@@ -227,10 +228,10 @@ static OpWork sumWork(const std::vector<CoreTrace> &traces,
   return work;
 }
 
-void TimingRun::addTraffic(const std::vector<CoreTrace> &traces,
+void TimingRun::addTraffic(const std::vector<CoreSteps> &coreSteps,
                            const KernelTimes &times, KernelReport &kernel) {
   for (const TransferTime &transfer : times.transfers) {
-    const Step &step = traces[transfer.core].steps[transfer.step];
+    const Step &step = coreSteps[transfer.core].list[transfer.step];
     TensorTraffic &tensor =
         traffic[step.argument < 0 ? traffic.size() - 1 : step.argument];
     if (step.unit == Unit::Load) {
@@ -242,13 +243,13 @@ void TimingRun::addTraffic(const std::vector<CoreTrace> &traces,
   }
 }
 
-void TimingRun::addUtilisation(const std::vector<CoreTrace> &traces,
+void TimingRun::addUtilisation(const std::vector<CoreSteps> &coreSteps,
                                const KernelTimes &times, KernelReport &kernel) {
   double busy[kNumTimedUnits] = {};
-  for (size_t c = 0; c < traces.size(); ++c)
-    for (size_t s = 0; s < traces[c].steps.size(); ++s) {
+  for (size_t c = 0; c < coreSteps.size(); ++c)
+    for (size_t s = 0; s < coreSteps[c].list.size(); ++s) {
       const StepTime &t = times.steps[c][s];
-      Unit unit = traces[c].steps[s].unit;
+      Unit unit = coreSteps[c].list[s].unit;
       if (unit != Unit::None)
         busy[int(unit)] += (t.end - t.start) / double(kernel.numCores);
     }
@@ -293,7 +294,7 @@ static void setRoofline(const DeviceSpec &spec, KernelReport &kernel) {
 }
 
 void TimingRun::addReport(const Function &callee, int location,
-                          std::vector<CoreTrace> &traces,
+                          std::vector<CoreSteps> &coreSteps,
                           const KernelTimes &times) {
   KernelReport kernel;
   kernel.name = callee.name;
@@ -301,11 +302,11 @@ void TimingRun::addReport(const Function &callee, int location,
   kernel.numCores = callee.numCores();
   kernel.startSeconds = now;
   kernel.predictedSeconds = times.seconds;
-  OpWork work = sumWork(traces, kernel);
+  OpWork work = sumWork(coreSteps, kernel);
   kernel.costModelSeconds = estimateOp(work, timing.spec).seconds;
-  addTraffic(traces, times, kernel);
-  findCriticalPath(traces, times, kernel);
-  addUtilisation(traces, times, kernel);
+  addTraffic(coreSteps, times, kernel);
+  findCriticalPath(coreSteps, times, kernel);
+  addUtilisation(coreSteps, times, kernel);
   setRoofline(timing.spec, kernel);
 
   bottlenecks[kernel.bottleneck] += kernel.predictedSeconds;
@@ -356,11 +357,11 @@ TimingReport TimingRun::run(const Scalar *args) {
 }
 
 //===----------------------------------------------------------------------===//
-// Events of the trace
+// Events of the steps
 //===----------------------------------------------------------------------===//
 
 void TimingRun::addEvents(const Function &callee, int location,
-                          const std::vector<CoreTrace> &traces,
+                          const std::vector<CoreSteps> &coreSteps,
                           const KernelTimes &times) {
   auto lane = [&](int process, int number, const std::string &name) {
     report.lanes.try_emplace({process, number}, name);
@@ -384,7 +385,7 @@ void TimingRun::addEvents(const Function &callee, int location,
             });
   std::vector<double> laneEnd;
   for (const TransferTime &transfer : transfers) {
-    const Step &step = traces[transfer.core].steps[transfer.step];
+    const Step &step = coreSteps[transfer.core].list[transfer.step];
     size_t number = 0;
     while (number < laneEnd.size() && laneEnd[number] > transfer.start)
       ++number;
@@ -409,11 +410,11 @@ void TimingRun::addEvents(const Function &callee, int location,
     slice(2, number, nameNumber("tile"), where, link.start, link.end,
           link.bytes);
   }
-  for (size_t c = 0; c < traces.size(); ++c) {
+  for (size_t c = 0; c < coreSteps.size(); ++c) {
     int process = 3 + static_cast<int>(c);
     std::vector<std::pair<double, int64_t>> changes;
-    for (size_t s = 0; s < traces[c].steps.size(); ++s) {
-      const Step &step = traces[c].steps[s];
+    for (size_t s = 0; s < coreSteps[c].list.size(); ++s) {
+      const Step &step = coreSteps[c].list[s];
       const StepTime &t = times.steps[c][s];
       if (step.unit != Unit::None) {
         lane(process, int(step.unit), toString(step.unit));

@@ -4,8 +4,9 @@
 #ifndef SPYRE_LIB_RUNTIME_TIMING_TIMING_H
 #define SPYRE_LIB_RUNTIME_TIMING_TIMING_H
 
+#include "../Engine/Core.h"
+#include "CoreSteps.h"
 #include "Simulator.h"
-#include "Tracer.h"
 
 #include "Spyre/Runtime/Report/TimingReport.h"
 
@@ -36,21 +37,21 @@ private:
   Core &core(const Function &function);
   void runKernel(const Function &callee, const Scalar *args, int location);
   void addReport(const Function &callee, int location,
-                 std::vector<CoreTrace> &traces, const KernelTimes &times);
+                 std::vector<CoreSteps> &coreSteps, const KernelTimes &times);
   /// Bytes that moved, per kernel and argument.
-  void addTraffic(const std::vector<CoreTrace> &traces,
+  void addTraffic(const std::vector<CoreSteps> &coreSteps,
                   const KernelTimes &times, KernelReport &kernel);
   /// How busy each unit was, of the kernel and of the run.
-  void addUtilisation(const std::vector<CoreTrace> &traces,
+  void addUtilisation(const std::vector<CoreSteps> &coreSteps,
                       const KernelTimes &times, KernelReport &kernel);
   void addEvents(const Function &callee, int location,
-                 const std::vector<CoreTrace> &traces,
+                 const std::vector<CoreSteps> &coreSteps,
                  const KernelTimes &times);
-  void findCriticalPath(const std::vector<CoreTrace> &traces,
+  void findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                         const KernelTimes &times, KernelReport &kernel) const;
   void finishReport();
   int nameNumber(const std::string &name);
-  void begin(CoreTrace &trace);
+  void begin(CoreSteps &steps);
 
   const Plan &plan;
   DeviceMemory &memory;
@@ -61,7 +62,7 @@ private:
   BufferPool pool;
   std::vector<std::unique_ptr<Core>> cores; ///< per function
   std::vector<std::pair<int64_t, int>> arguments;
-  std::unordered_map<uint64_t, CoreTrace::Sticks> knownSticks;
+  std::unordered_map<uint64_t, CoreSteps::Sticks> knownSticks;
   std::map<std::pair<int, int64_t>, int> messages;
   std::map<std::string, int> names;
   std::vector<TensorTraffic> traffic; ///< per argument, then others

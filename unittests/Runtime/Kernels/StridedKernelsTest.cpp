@@ -168,29 +168,29 @@ TEST_P(StridedKernels, ReversedAndManyDimensions) {
 }
 
 struct FloatFormat {
-  StorageFormat format;
+  ElementFormat format;
   Rounding rounding;
 };
 const FloatFormat kFloatFormats[] = {
-    {StorageFormat::DL16, Rounding::DL16},
-    {StorageFormat::IEEEHalf, Rounding::IEEEHalf},
-    {StorageFormat::BF16, Rounding::BF16},
-    {StorageFormat::F8E4M3FN, Rounding::F8E4M3FN},
-    {StorageFormat::F8E5M2, Rounding::F8E5M2}};
+    {ElementFormat::DL16, Rounding::DL16},
+    {ElementFormat::IEEEHalf, Rounding::IEEEHalf},
+    {ElementFormat::BF16, Rounding::BF16},
+    {ElementFormat::F8E4M3FN, Rounding::F8E4M3FN},
+    {ElementFormat::F8E5M2, Rounding::F8E5M2}};
 
 /// The value of a code by its definition.
-float decodeReference(StorageFormat format, uint32_t code) {
+float decodeReference(ElementFormat format, uint32_t code) {
   int exponentBits = 0, fraction = 0;
   switch (format) {
-  case StorageFormat::DL16:
+  case ElementFormat::DL16:
     return spyre::decodeDL16(uint16_t(code));
-  case StorageFormat::IEEEHalf:
+  case ElementFormat::IEEEHalf:
     exponentBits = 5, fraction = 10;
     break;
-  case StorageFormat::BF16:
+  case ElementFormat::BF16:
     exponentBits = 8, fraction = 7;
     break;
-  case StorageFormat::F8E4M3FN:
+  case ElementFormat::F8E4M3FN:
     exponentBits = 4, fraction = 3;
     break;
   default:
@@ -203,9 +203,9 @@ float decodeReference(StorageFormat format, uint32_t code) {
   bool isTop = exponent == (1u << exponentBits) - 1;
   int bias = (1 << (exponentBits - 1)) - 1;
   float value;
-  if (format == StorageFormat::F8E4M3FN && isTop && bits == 7)
+  if (format == ElementFormat::F8E4M3FN && isTop && bits == 7)
     value = NAN;
-  else if (format != StorageFormat::F8E4M3FN && isTop)
+  else if (format != ElementFormat::F8E4M3FN && isTop)
     value = bits ? NAN : INFINITY;
   else
     value = float(std::ldexp(double(bits) + (exponent ? 1 << fraction : 0),
@@ -264,7 +264,7 @@ TEST_P(StridedKernels, DISABLED_AllFloatsStoreAndRoundAsTheDeviceLibraryDoes) {
       uint32_t bits = static_cast<uint32_t>(first + i);
       std::memcpy(&values[i], &bits, sizeof(bits));
     }
-    k.storeFloatRun(StorageFormat::DL16, values.data(), codes.data(), block);
+    k.storeFloatRun(ElementFormat::DL16, values.data(), codes.data(), block);
     k.round(values.data(), rounded.data(), block, Rounding::DL16);
     for (uint64_t i = 0; i < block; ++i) {
       expected[i] = spyre::encodeDL16(values[i]);
@@ -278,7 +278,7 @@ TEST_P(StridedKernels, DISABLED_AllFloatsStoreAndRoundAsTheDeviceLibraryDoes) {
 TEST_P(StridedKernels, StoresNaNAndOverflowOfDL16AsTheDeviceLibraryDoes) {
   std::vector<float> x = sampleFloats(100000);
   std::vector<uint16_t> codes(x.size());
-  k.storeFloatRun(StorageFormat::DL16, x.data(), codes.data(), x.size());
+  k.storeFloatRun(ElementFormat::DL16, x.data(), codes.data(), x.size());
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_EQ(codes[i], spyre::encodeDL16(x[i])) << x[i];
 }
@@ -286,16 +286,16 @@ TEST_P(StridedKernels, StoresNaNAndOverflowOfDL16AsTheDeviceLibraryDoes) {
 TEST_P(StridedKernels, StridedFloatConversions) {
   std::vector<float> values = randomFloats(997, -400, 400);
   std::vector<uint16_t> codes(997);
-  k.storeFloatRun(StorageFormat::DL16, values.data(), codes.data(), 997);
+  k.storeFloatRun(ElementFormat::DL16, values.data(), codes.data(), 997);
   check<float, uint16_t>(
       [&](float *dst, const uint16_t *src, const Case &c) {
-        k.loadFloat(StorageFormat::DL16, dst, c.dst.data(), src, c.src.data(),
+        k.loadFloat(ElementFormat::DL16, dst, c.dst.data(), src, c.src.data(),
                     c.shape.data(), unsigned(c.shape.size()));
       },
       [](uint16_t code) { return spyre::decodeDL16(code); }, codes);
   check<uint16_t, float>(
       [&](uint16_t *dst, const float *src, const Case &c) {
-        k.storeFloat(StorageFormat::DL16, dst, c.dst.data(), src, c.src.data(),
+        k.storeFloat(ElementFormat::DL16, dst, c.dst.data(), src, c.src.data(),
                      c.shape.data(), unsigned(c.shape.size()));
       },
       [](float x) { return spyre::encodeDL16(x); }, values);
@@ -303,30 +303,30 @@ TEST_P(StridedKernels, StridedFloatConversions) {
   std::iota(bytes.begin(), bytes.end(), uint8_t(0));
   check<float, uint8_t>(
       [&](float *dst, const uint8_t *src, const Case &c) {
-        k.loadFloat(StorageFormat::F8E4M3FN, dst, c.dst.data(), src,
+        k.loadFloat(ElementFormat::F8E4M3FN, dst, c.dst.data(), src,
                     c.src.data(), c.shape.data(), unsigned(c.shape.size()));
       },
       [](uint8_t code) {
-        return decodeReference(StorageFormat::F8E4M3FN, code);
+        return decodeReference(ElementFormat::F8E4M3FN, code);
       },
       bytes);
   check<float, float>(
       [&](float *dst, const float *src, const Case &c) {
-        k.storeFloat(StorageFormat::F32, dst, c.dst.data(), src, c.src.data(),
+        k.storeFloat(ElementFormat::F32, dst, c.dst.data(), src, c.src.data(),
                      c.shape.data(), unsigned(c.shape.size()));
       },
       [](float x) { return x; }, values);
 }
 
 template <class Stored, class Held>
-void checkIntegers(const KernelTable &k, StorageFormat format) {
+void checkIntegers(const KernelTable &k, ElementFormat format) {
   std::vector<Stored> stored(997);
   std::vector<Held> held(997);
   std::mt19937_64 generator(3);
   for (size_t i = 0; i < stored.size(); ++i) {
     stored[i] = Stored(generator());
     held[i] = Held(generator());
-    if (format == StorageFormat::I1)
+    if (format == ElementFormat::I1)
       stored[i] &= 1;
   }
   check<Held, Stored>(
@@ -348,20 +348,20 @@ void checkIntegers(const KernelTable &k, StorageFormat format) {
           k.storeInt32(format, dst, c.dst.data(), src, c.src.data(),
                        c.shape.data(), unsigned(c.shape.size()));
       },
-      [&](Held x) { return Stored(format == StorageFormat::I1 ? x & 1 : x); },
+      [&](Held x) { return Stored(format == ElementFormat::I1 ? x & 1 : x); },
       held);
 }
 
 TEST_P(StridedKernels, StridedIntegerConversions) {
-  checkIntegers<uint8_t, int32_t>(k, StorageFormat::I1);
-  checkIntegers<int8_t, int32_t>(k, StorageFormat::I8);
-  checkIntegers<int16_t, int32_t>(k, StorageFormat::I16);
-  checkIntegers<int32_t, int32_t>(k, StorageFormat::I32);
-  checkIntegers<uint8_t, int64_t>(k, StorageFormat::I1);
-  checkIntegers<int8_t, int64_t>(k, StorageFormat::I8);
-  checkIntegers<int16_t, int64_t>(k, StorageFormat::I16);
-  checkIntegers<int32_t, int64_t>(k, StorageFormat::I32);
-  checkIntegers<int64_t, int64_t>(k, StorageFormat::I64);
+  checkIntegers<uint8_t, int32_t>(k, ElementFormat::I1);
+  checkIntegers<int8_t, int32_t>(k, ElementFormat::I8);
+  checkIntegers<int16_t, int32_t>(k, ElementFormat::I16);
+  checkIntegers<int32_t, int32_t>(k, ElementFormat::I32);
+  checkIntegers<uint8_t, int64_t>(k, ElementFormat::I1);
+  checkIntegers<int8_t, int64_t>(k, ElementFormat::I8);
+  checkIntegers<int16_t, int64_t>(k, ElementFormat::I16);
+  checkIntegers<int32_t, int64_t>(k, ElementFormat::I32);
+  checkIntegers<int64_t, int64_t>(k, ElementFormat::I64);
 }
 
 SPYRE_INSTANTIATE_KERNEL_TEST(StridedKernels);

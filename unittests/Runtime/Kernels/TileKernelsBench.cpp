@@ -114,15 +114,15 @@ int main() {
     const size_t shape[] = {64, 64};
     const ptrdiff_t dense[] = {64, 1}, transposed[] = {1, 64};
     report("store DL16", bestSeconds([&] {
-             k.storeFloat(StorageFormat::DL16, codes.data(), dense, x.data(),
+             k.storeFloat(ElementFormat::DL16, codes.data(), dense, x.data(),
                           dense, shape, 2);
            }));
     report("load DL16", bestSeconds([&] {
-             k.loadFloat(StorageFormat::DL16, y.data(), dense, codes.data(),
+             k.loadFloat(ElementFormat::DL16, y.data(), dense, codes.data(),
                          dense, shape, 2);
            }));
     report("load DL16 transposed", bestSeconds([&] {
-             k.loadFloat(StorageFormat::DL16, y.data(), dense, codes.data(),
+             k.loadFloat(ElementFormat::DL16, y.data(), dense, codes.data(),
                          transposed, shape, 2);
            }));
     report("copy transposed", bestSeconds([&] {

@@ -188,7 +188,7 @@ enum class ReduceOp : uint8_t { Sum, Mul, Max, Min, MaxNum, MinNum };
 float reduceIdentity(ReduceOp op);
 
 /// How elements sit in device memory. I1 takes one byte (0 or 1).
-enum class StorageFormat : uint8_t {
+enum class ElementFormat : uint8_t {
   DL16,
   IEEEHalf,
   BF16,
@@ -202,22 +202,22 @@ enum class StorageFormat : uint8_t {
   I64
 };
 
-constexpr unsigned storageBytes(StorageFormat format) {
+constexpr unsigned storageBytes(ElementFormat format) {
   switch (format) {
-  case StorageFormat::DL16:
-  case StorageFormat::IEEEHalf:
-  case StorageFormat::BF16:
-  case StorageFormat::I16:
+  case ElementFormat::DL16:
+  case ElementFormat::IEEEHalf:
+  case ElementFormat::BF16:
+  case ElementFormat::I16:
     return 2;
-  case StorageFormat::F32:
-  case StorageFormat::I32:
+  case ElementFormat::F32:
+  case ElementFormat::I32:
     return 4;
-  case StorageFormat::I64:
+  case ElementFormat::I64:
     return 8;
-  case StorageFormat::F8E4M3FN:
-  case StorageFormat::F8E5M2:
-  case StorageFormat::I1:
-  case StorageFormat::I8:
+  case ElementFormat::F8E4M3FN:
+  case ElementFormat::F8E5M2:
+  case ElementFormat::I1:
+  case ElementFormat::I8:
     return 1;
   }
   return 0;
@@ -339,37 +339,37 @@ struct KernelTable {
   /// Device memory to tile. `format` is a float format for loadFloat and an
   /// integer format for loadInt32 (not I64) and loadInt64 (any). `src` need
   /// only be aligned to its element.
-  void (*loadFloat)(StorageFormat format, float *dst,
+  void (*loadFloat)(ElementFormat format, float *dst,
                     const ptrdiff_t *dstStrides, const void *src,
                     const ptrdiff_t *srcStrides, const size_t *shape,
                     unsigned rank);
-  void (*loadInt32)(StorageFormat format, int32_t *dst,
+  void (*loadInt32)(ElementFormat format, int32_t *dst,
                     const ptrdiff_t *dstStrides, const void *src,
                     const ptrdiff_t *srcStrides, const size_t *shape,
                     unsigned rank);
-  void (*loadInt64)(StorageFormat format, int64_t *dst,
+  void (*loadInt64)(ElementFormat format, int64_t *dst,
                     const ptrdiff_t *dstStrides, const void *src,
                     const ptrdiff_t *srcStrides, const size_t *shape,
                     unsigned rank);
   /// Tile to device memory; floats are rounded to the format, integers keep
   /// their low bits.
-  void (*storeFloat)(StorageFormat format, void *dst,
+  void (*storeFloat)(ElementFormat format, void *dst,
                      const ptrdiff_t *dstStrides, const float *src,
                      const ptrdiff_t *srcStrides, const size_t *shape,
                      unsigned rank);
-  void (*storeInt32)(StorageFormat format, void *dst,
+  void (*storeInt32)(ElementFormat format, void *dst,
                      const ptrdiff_t *dstStrides, const int32_t *src,
                      const ptrdiff_t *srcStrides, const size_t *shape,
                      unsigned rank);
-  void (*storeInt64)(StorageFormat format, void *dst,
+  void (*storeInt64)(ElementFormat format, void *dst,
                      const ptrdiff_t *dstStrides, const int64_t *src,
                      const ptrdiff_t *srcStrides, const size_t *shape,
                      unsigned rank);
 
   /// The same for contiguous runs of n elements.
-  void (*loadFloatRun)(StorageFormat format, const void *src, float *dst,
+  void (*loadFloatRun)(ElementFormat format, const void *src, float *dst,
                        size_t n);
-  void (*storeFloatRun)(StorageFormat format, const float *src, void *dst,
+  void (*storeFloatRun)(ElementFormat format, const float *src, void *dst,
                         size_t n);
 };
 

@@ -4,7 +4,8 @@
 #ifndef SPYRE_RUNTIME_LOADER_LOADER_H
 #define SPYRE_RUNTIME_LOADER_LOADER_H
 
-#include "Spyre/Runtime/Loader/LoaderFile.h"
+#include "Spyre/Runtime/Loader/LoadOptions.h"
+#include "Spyre/Runtime/Program/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

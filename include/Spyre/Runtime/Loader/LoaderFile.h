@@ -4,19 +4,13 @@
 #ifndef SPYRE_RUNTIME_LOADER_LOADERFILE_H
 #define SPYRE_RUNTIME_LOADER_LOADERFILE_H
 
+#include "Spyre/Runtime/Loader/LoadOptions.h"
 #include "Spyre/Runtime/Program/Program.h"
 
 #include <memory>
 #include <string>
 
 namespace spyre::runtime {
-
-struct LoadOptions {
-  /// Entry function; empty: the only function without a caller.
-  std::string entry;
-  /// Device memory for the programs of all cores (DeviceSpec::segmentBytes).
-  int64_t programBytes = DeviceSpec().segmentBytes;
-};
 
 /// Loads textual or bytecode KTIR. Both throw Error; its text holds every
 /// located diagnostic. Nothing runs before the whole module was understood.

@@ -65,7 +65,7 @@ enum class OutOfBounds {
   Zero   ///< reads past an allocation give zeros, writes are dropped
 };
 
-enum class Check {
+enum class CheckLevel {
   None,   ///< trusts the program: a wrong address is undefined behaviour
   Bounds, ///< accesses, LX capacity, alignment and spans
   Full    ///< also reads of undefined memory, overlaps in LX, races, NaN
@@ -78,7 +78,7 @@ struct RunOptions {
   Numerics numerics = Numerics::DL16;
   OutOfBounds oob = OutOfBounds::Error;
   /// Full runs on one thread.
-  Check check = Check::Bounds;
+  CheckLevel check = CheckLevel::Bounds;
   /// Fill the report of the timing engine (simulated the first time only).
   bool report = false;
   /// Numbers of the device for the report; null: the defaults.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Check.cpp - What --check=full watches ------------------------------===//
+//===- MemoryCheck.cpp - What --check=full watches of memory --------------===//
 
-#include "Check.h"
-#include "Body.h"
+#include "MemoryCheck.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -201,38 +200,4 @@ void MemoryCheck::access(Core &core, int location, const TileVal &tile,
                           touch(core, made[partition], spaceOf(core, view),
                                 address, deviceSize(view.elem), isStore);
                         });
-}
-
-//===----------------------------------------------------------------------===//
-// NaN
-//===----------------------------------------------------------------------===//
-
-bool spyre::runtime::hasNaN(const float *values, int64_t n) {
-  bool found = false;
-  for (int64_t i = 0; i < n; ++i)
-    found |= values[i] != values[i];
-  return found;
-}
-
-void spyre::runtime::checkForNaN(Core &core, const BodyOp &op,
-                                 const float *values, size_t n,
-                                 const float *const *operands,
-                                 const size_t *steps, int numOperands) {
-  if (!hasNaN(values, static_cast<int64_t>(n)))
-    return;
-  for (size_t i = 0; i < n; ++i) {
-    if (values[i] == values[i])
-      continue;
-    bool isPassedOn = false;
-    std::string from;
-    for (int k = 0; k < numOperands; ++k) {
-      float x = operands[k][i * steps[k]];
-      isPassedOn |= x != x;
-      char text[32];
-      std::snprintf(text, sizeof(text), "%s%g", k ? " and " : "", double(x));
-      from += text;
-    }
-    if (!isPassedOn)
-      core.failWithNaN(op.location, from);
-  }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Engine/Generic.h"
+#include "Engine/StructuredLoop.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 
 #include "gtest/gtest.h"
@@ -198,14 +198,14 @@ TEST_F(Fuse, BroadcastTilesAreComputedOnce) {
 TEST(FuseLoops, TakesElementwiseLoopsIn) {
   // Three operations on registers of one loop, as the loader makes them.
   auto make = [](std::vector<int> inputs, int result, BinaryOp op) {
-    auto loop = std::make_unique<GenericInstr>();
+    auto loop = std::make_unique<StructuredLoop>();
     loop->numLoops = 1;
     loop->isReduction = {false};
     loop->extentSource = {{0, 0}};
     MapResult identity;
     identity.terms = {{0, 1}};
-    BodyOp body;
-    body.kind = BodyOp::Binary;
+    ScalarOp body;
+    body.kind = ScalarOp::Binary;
     body.op = uint8_t(op);
     for (int slot : inputs) {
       loop->inputs.push_back({{slot, false}, Elem::F32, {identity}});
@@ -231,8 +231,8 @@ TEST(FuseLoops, TakesElementwiseLoopsIn) {
   block.instrs.push_back(make({3, 1}, 4, BinaryOp::Sub));
   block.instrs[0]->releases = {7};
   fuseLoops(block);
-  auto at = [&](int i) -> GenericInstr & {
-    return static_cast<GenericInstr &>(*block.instrs[i]);
+  auto at = [&](int i) -> StructuredLoop & {
+    return static_cast<StructuredLoop &>(*block.instrs[i]);
   };
   EXPECT_TRUE(at(0).isFusedAway);
   EXPECT_TRUE(at(1).isFusedAway);

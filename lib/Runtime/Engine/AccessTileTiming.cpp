@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- AccessTileTrace.cpp - What the timing engine asks of a tile --------===//
+//===- AccessTileTiming.cpp - What the timing engine asks of a tile -------===//
 
 #include "AccessTile.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Body.cpp - Scalar bodies as vector programs ------------------------===//
+//===- ScalarRun.cpp - Running scalar programs ----------------------------===//
 
-#include "Body.h"
-#include "Check.h"
+#include "ScalarRun.h"
+#include "NaNCheck.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -15,8 +15,8 @@ void *spyre::runtime::scratchBuffer(Core &core, int index) {
   return core.registers[index]->data();
 }
 
-void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
-                               BodyFrame &frame) {
+void spyre::runtime::enterProgram(Core &core, const ScalarProgram &program,
+                                  ScalarFrame &frame) {
   for (size_t r = 0; r < program.regElem.size(); ++r) {
     frame.step[r] = 1;
     frame.ptr[r] = program.scratch[r] >= 0
@@ -37,7 +37,7 @@ void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
     frame.ptr[reg] = &s;
     frame.step[reg] = 0;
   };
-  for (const BodyConstant &c : program.constants) {
+  for (const ScalarConstant &c : program.constants) {
     Scalar value = c.value;
     if (isFloat(c.elem))
       value.f = c.rounded[core.ieee];
@@ -47,7 +47,7 @@ void spyre::runtime::enterBody(Core &core, const BodyProgram &program,
     setScalar(reg, program.regElem[reg], core.scalars[slot]);
 }
 
-static void checkStatus(Core &core, const BodyOp &op, unsigned status) {
+static void checkStatus(Core &core, const ScalarOp &op, unsigned status) {
   if (status & kIntDivideByZero)
     core.fail(op.location, "integer division by zero");
   if ((status & kIntOverflow) && op.noWrap)
@@ -57,7 +57,7 @@ static void checkStatus(Core &core, const BodyOp &op, unsigned status) {
 }
 
 /// A trunci that must not lose anything.
-static void checkTruncation(Core &core, const BodyOp &op, const void *x,
+static void checkTruncation(Core &core, const ScalarOp &op, const void *x,
                             size_t n) {
   int shift = 64 - bitWidth(op.elem);
   auto check = [&](const auto *values) {
@@ -113,8 +113,8 @@ static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
   const KernelTable &k = kernels();
   const ptrdiff_t one = 1;
   uint8_t codes[kBlock * sizeof(int64_t)];
-  StorageFormat source = storageFormat(from, ieee);
-  StorageFormat target = storageFormat(to, ieee);
+  ElementFormat source = elementFormat(from, ieee);
+  ElementFormat target = elementFormat(to, ieee);
   if (isFloat(from))
     k.storeFloat(source, codes, &one, static_cast<const float *>(a), &one, &n,
                  1);
@@ -135,7 +135,7 @@ static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
 }
 
 /// tensor.extract at n points, whose indices are in up to three registers.
-static void extract(Core &core, const BodyOp &op, const BodyFrame &frame,
+static void extract(Core &core, const ScalarOp &op, const ScalarFrame &frame,
                     void *result, size_t n) {
   core.materialize(op.slot, op.elem);
   const TensorVal &t = core.tensors[op.slot];
@@ -161,7 +161,7 @@ static void extract(Core &core, const BodyOp &op, const BodyFrame &frame,
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
-void spyre::runtime::makeChain(const BodyOp *op, const BodyFrame &frame,
+void spyre::runtime::makeChain(const ScalarOp *op, const ScalarFrame &frame,
                                ChainStep *steps) {
   for (unsigned s = 0; s < op->chain; ++s) {
     bool isReversed = s > 0 && op[s].b == op[s - 1].dst;
@@ -174,7 +174,8 @@ void spyre::runtime::makeChain(const BodyOp *op, const BodyFrame &frame,
 
 /// Runs `op` and the rest of its chain; frame.ptr of the last result says
 /// where to.
-static void runChain(Core &core, const BodyOp *op, BodyFrame &frame, size_t n) {
+static void runChain(Core &core, const ScalarOp *op, ScalarFrame &frame,
+                     size_t n) {
   ChainStep steps[kMaxChain];
   makeChain(op, frame, steps);
   int last = op[op->chain - 1].dst;
@@ -189,7 +190,7 @@ namespace {
 /// One operation over the points of a block: where its operands are, and where
 /// its result goes.
 struct OpOnBlock {
-  OpOnBlock(Core &core, const BodyOp &op, BodyFrame &frame)
+  OpOnBlock(Core &core, const ScalarOp &op, ScalarFrame &frame)
       : core(core), op(op), frame(frame),
         a(op.a >= 0 ? frame.ptr[op.a] : nullptr),
         b(op.b >= 0 ? frame.ptr[op.b] : nullptr),
@@ -200,13 +201,13 @@ struct OpOnBlock {
 
   /// All operands are uniform: so is the result.
   bool isUniform() const {
-    return !stepA && !stepB && !stepC && op.kind != BodyOp::LoopIndex;
+    return !stepA && !stepB && !stepC && op.kind != ScalarOp::LoopIndex;
   }
   /// A NaN has to be seen before it is rounded: DL16 has none.
   bool isWatched() const {
     return core.shadow && isFloat(op.elem) &&
-           (op.kind == BodyOp::Unary || op.kind == BodyOp::Binary ||
-            op.kind == BodyOp::Fma || op.kind == BodyOp::IntToFloat);
+           (op.kind == ScalarOp::Unary || op.kind == ScalarOp::Binary ||
+            op.kind == ScalarOp::Fma || op.kind == ScalarOp::IntToFloat);
   }
   /// Fills the result.
   void compute(Rounding rounding) const;
@@ -214,8 +215,8 @@ struct OpOnBlock {
   void checkAndRound() const;
 
   Core &core;
-  const BodyOp &op;
-  const BodyFrame &frame;
+  const ScalarOp &op;
+  const ScalarFrame &frame;
   const void *a, *b, *c;
   size_t stepA, stepB, stepC;
   void *result = nullptr;
@@ -246,28 +247,28 @@ private:
 
 void OpOnBlock::compute(Rounding rounding) const {
   switch (op.kind) {
-  case BodyOp::Unary:
-  case BodyOp::Binary:
-  case BodyOp::Fma:
-  case BodyOp::Round:
-  case BodyOp::CompareF:
+  case ScalarOp::Unary:
+  case ScalarOp::Binary:
+  case ScalarOp::Fma:
+  case ScalarOp::Round:
+  case ScalarOp::CompareF:
     return computeFloat(rounding);
-  case BodyOp::Select:
+  case ScalarOp::Select:
     return computeSelect();
-  case BodyOp::IntUnary:
-  case BodyOp::IntBinary:
-  case BodyOp::CompareI:
+  case ScalarOp::IntUnary:
+  case ScalarOp::IntBinary:
+  case ScalarOp::CompareI:
     return computeInteger();
-  case BodyOp::IntPower:
+  case ScalarOp::IntPower:
     return computePower();
-  case BodyOp::CastInt:
-  case BodyOp::IntToFloat:
-  case BodyOp::FloatToInt:
-  case BodyOp::Bitcast:
+  case ScalarOp::CastInt:
+  case ScalarOp::IntToFloat:
+  case ScalarOp::FloatToInt:
+  case ScalarOp::Bitcast:
     return computeConversion(rounding);
-  case BodyOp::Extract:
+  case ScalarOp::Extract:
     return extract(core, op, frame, result, count);
-  case BodyOp::LoopIndex:
+  case ScalarOp::LoopIndex:
     return computeLoopIndex();
   }
 }
@@ -275,15 +276,15 @@ void OpOnBlock::compute(Rounding rounding) const {
 void OpOnBlock::computeFloat(Rounding rounding) const {
   const KernelTable &k = kernels();
   switch (op.kind) {
-  case BodyOp::Unary:
+  case ScalarOp::Unary:
     return k.unary(UnaryOp(op.op), floats(a), floatResult(), count, rounding);
-  case BodyOp::Binary:
+  case ScalarOp::Binary:
     return k.binary(BinaryOp(op.op), floats(a), stepA, floats(b), stepB,
                     floatResult(), count, rounding);
-  case BodyOp::Fma:
+  case ScalarOp::Fma:
     return k.fma(floats(a), stepA, floats(b), stepB, floats(c), stepC,
                  floatResult(), count, rounding);
-  case BodyOp::Round:
+  case ScalarOp::Round:
     return k.round(floats(a), floatResult(), count, rounding);
   default:
     return k.compareFloat(FloatPredicate(op.op), floats(a), stepA, floats(b),
@@ -307,14 +308,14 @@ void OpOnBlock::computeSelect() const {
 void OpOnBlock::computeInteger() const {
   const KernelTable &k = kernels();
   switch (op.kind) {
-  case BodyOp::IntUnary:
+  case ScalarOp::IntUnary:
     if (isWide(op.elem))
       k.unaryInt64(IntUnaryOp(op.op), longs(a), longResult(), count);
     else
       k.unaryInt32(IntUnaryOp(op.op), ints(a), intResult(), count,
                    width(op.elem));
     return;
-  case BodyOp::IntBinary:
+  case ScalarOp::IntBinary:
     if (isWide(op.elem))
       checkStatus(core, op,
                   k.binaryInt64(IntBinaryOp(op.op), longs(a), stepA, longs(b),
@@ -348,15 +349,15 @@ void OpOnBlock::computePower() const {
 void OpOnBlock::computeConversion(Rounding rounding) const {
   const KernelTable &k = kernels();
   switch (op.kind) {
-  case BodyOp::CastInt:
+  case ScalarOp::CastInt:
     if (op.noWrap)
       checkTruncation(core, op, a, count);
     return k.castInt(a, width(op.source), op.isSigned, result, width(op.elem),
                      count);
-  case BodyOp::IntToFloat:
+  case ScalarOp::IntToFloat:
     return k.intToFloat(a, width(op.source), op.isSigned, floatResult(), count,
                         rounding);
-  case BodyOp::FloatToInt:
+  case ScalarOp::FloatToInt:
     k.floatToInt(floats(a), result, width(op.elem), op.isSigned, count);
     return;
   default:
@@ -384,19 +385,20 @@ void OpOnBlock::computeLoopIndex() const {
 void OpOnBlock::checkAndRound() const {
   const float *operands[3] = {floats(a), floats(b), floats(c)};
   size_t steps[3] = {stepA, stepB, stepC};
-  int numOperands = op.kind == BodyOp::IntToFloat ? 0
-                    : op.c >= 0                   ? 3
-                    : op.b >= 0                   ? 2
-                                                  : 1;
+  int numOperands = op.kind == ScalarOp::IntToFloat ? 0
+                    : op.c >= 0                     ? 3
+                    : op.b >= 0                     ? 2
+                                                    : 1;
   checkForNaN(core, op, floatResult(), count, operands, steps, numOperands);
   if (Rounding last = roundingOf(op.elem, core.ieee); last != Rounding::None)
     kernels().round(floatResult(), floatResult(), count, last);
 }
 
-void spyre::runtime::runBody(Core &core, const BodyProgram &program,
-                             BodyFrame &frame, size_t n, bool keepUniform) {
+void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
+                                ScalarFrame &frame, size_t n,
+                                bool keepUniform) {
   for (size_t at = 0; at < program.ops.size(); ++at) {
-    const BodyOp &op = program.ops[at];
+    const ScalarOp &op = program.ops[at];
     OpOnBlock step(core, op, frame);
     step.count = n;
     bool uniform = step.isUniform();

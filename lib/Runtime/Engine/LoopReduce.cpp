@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- GenericReduce.cpp - Reductions and matrix products -----------------===//
+//===- LoopReduce.cpp - Reductions and matrix products --------------------===//
 
-#include "GenericBlocks.h"
+#include "LoopBlocks.h"
 
 #include <type_traits>
 
@@ -80,7 +80,7 @@ void accumulateIntRows(IntBinaryOp op, const T *x, int64_t rows,
 
 /// Folds a dense block of registers into the accumulators: its rows one by
 /// one (`acc` per row), or column by column.
-static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
+static void foldBlock(const StructuredLoop &instr, Elem elem, bool rowWise,
                       const void *x, BlockShape shape, void *acc) {
   const KernelTable &k = kernels();
   if (isFloat(elem)) {
@@ -104,13 +104,14 @@ static void foldBlock(const GenericInstr &instr, Elem elem, bool rowWise,
 
 /// Sums the rows of a block whose body is one chain of operations, without
 /// writing the values down. False if it is not that.
-static bool sumChainRows(Core &core, const GenericInstr &instr,
-                         const BodyFrame &frame, BlockShape shape, float *acc) {
-  const BodyProgram &body = instr.body;
+static bool sumChainRows(Core &core, const StructuredLoop &instr,
+                         const ScalarFrame &frame, BlockShape shape,
+                         float *acc) {
+  const ScalarProgram &body = instr.body;
   if (body.ops.empty() || body.ops[0].chain != body.ops.size() ||
       body.yields[0] != body.ops.back().dst)
     return false;
-  const BodyOp &op = body.ops[0];
+  const ScalarOp &op = body.ops[0];
   if (!frame.step[op.a] && !frame.step[op.b])
     return false;
   ChainStep steps[kMaxChain];
@@ -127,7 +128,7 @@ static bool sumChainRows(Core &core, const GenericInstr &instr,
   return true;
 }
 
-void GenericInstr::runReduction(Core &core, Nest &nest) const {
+void StructuredLoop::runReduction(Core &core, Nest &nest) const {
   const KernelTable &k = kernels();
   simplify(nest);
   int out = nest.numInputs;
@@ -170,8 +171,8 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
                  isFloat(nest.elem[0]);
   bool isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
                      combiner == ReduceOp::Sum && !core.shadow;
-  BodyFrame frame;
-  enterBody(core, body, frame);
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
   UniformInputs uniform(body);
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
@@ -206,8 +207,8 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
         if (isSumOfRows && sumChainRows(core, *this, frame, shape,
                                         reinterpret_cast<float *>(acc) + row))
           continue;
-        runBody(core, body, frame, size_t(shape.rows * shape.columns),
-                uniform.areAsBefore(frame, nest.numInputs));
+        runProgram(core, body, frame, size_t(shape.rows * shape.columns),
+                   uniform.areAsBefore(frame, nest.numInputs));
         int reg = body.yields[0];
         const void *x = frame.ptr[reg];
         if (frame.step[reg] == 0) {
@@ -229,7 +230,7 @@ void GenericInstr::runReduction(Core &core, Nest &nest) const {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-GenericInstr::MatrixLoops GenericInstr::takeMatrixLoops(Nest &nest) const {
+StructuredLoop::MatrixLoops StructuredLoop::takeMatrixLoops(Nest &nest) const {
   simplify(nest);
   constexpr int a = 0, b = 1, c = 2;
   // Pick one loop each for m, n and k; the others go around. C's dense loop
@@ -274,7 +275,7 @@ GenericInstr::MatrixLoops GenericInstr::takeMatrixLoops(Nest &nest) const {
   return {m, n, k, left, right};
 }
 
-void GenericInstr::runContraction(Core &, Nest &nest) const {
+void StructuredLoop::runContraction(Core &, Nest &nest) const {
   auto [m, n, k, left, right] = takeMatrixLoops(nest);
   constexpr int c = 2;
   const KernelTable &table = kernels();

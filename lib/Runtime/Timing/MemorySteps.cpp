@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- TraceMemory.cpp - Loads and stores without data --------------------===//
+//===- MemorySteps.cpp - Loads and stores without data --------------------===//
 
 #include "../Engine/Instrs.h"
-#include "Tracer.h"
+#include "CoreSteps.h"
 
 #include "Spyre/Device/CostModel.h"
 
@@ -11,9 +11,33 @@
 using namespace spyre;
 using namespace spyre::runtime;
 
-static int argumentOf(const CoreTrace &trace, int64_t address) {
+/// Intervals of 128-byte sticks, inclusive.
+using Sticks = std::vector<std::pair<int64_t, int64_t>>;
+
+/// Sorts and joins; returns how many sticks there are.
+static uint64_t mergeSticks(Sticks &sticks) {
+  std::sort(sticks.begin(), sticks.end());
+  uint64_t count = 0;
+  size_t kept = 0;
+  for (auto [first, last] : sticks) {
+    if (kept > 0 && first <= sticks[kept - 1].second + 1) {
+      int64_t &end = sticks[kept - 1].second;
+      if (last > end) {
+        count += last - end;
+        end = last;
+      }
+      continue;
+    }
+    count += last - first + 1;
+    sticks[kept++] = {first, last};
+  }
+  sticks.resize(kept);
+  return count;
+}
+
+static int argumentOf(const CoreSteps &steps, int64_t address) {
   int result = -1;
-  for (auto [first, argument] : *trace.arguments) {
+  for (auto [first, argument] : *steps.arguments) {
     if (first > address)
       break;
     result = argument;
@@ -21,8 +45,8 @@ static int argumentOf(const CoreTrace &trace, int64_t address) {
   return result;
 }
 
-static CoreTrace::Sticks sticksOf(CoreTrace &trace, const TileVal &tile) {
-  auto [it, isNew] = trace.knownSticks->try_emplace(tile.shapeKey());
+static CoreSteps::Sticks sticksOf(CoreSteps &steps, const TileVal &tile) {
+  auto [it, isNew] = steps.knownSticks->try_emplace(tile.shapeKey());
   if (isNew) {
     Sticks data, indices;
     tile.appendSticks(data, indices);
@@ -32,23 +56,23 @@ static CoreTrace::Sticks sticksOf(CoreTrace &trace, const TileVal &tile) {
 }
 
 /// A transfer is set up once for all tiles that an instruction moves.
-static double transferSetup(CoreTrace &trace, const Instr *instr) {
-  if (!trace.isFirst(instr))
+static double transferSetup(CoreSteps &steps, const Instr *instr) {
+  if (!steps.isFirst(instr))
     return 0;
-  ++trace.totals.numStreams;
-  return trace.spec->transferSetupSeconds;
+  ++steps.totals.numStreams;
+  return steps.spec->transferSetupSeconds;
 }
 
 /// The step that reads a tile of plain (not distributed) memory into LX, or
 /// the one that left it there; -1: it lies there since before the kernel.
 static int readTile(Core &core, const Instr *instr, const TileVal &t) {
-  CoreTrace &trace = *core.tracer;
-  WorkTotals &totals = trace.totals;
+  CoreSteps &steps = *core.steps;
+  WorkTotals &totals = steps.totals;
   if (t.numElements == 0)
     return -1;
-  CoreTrace::Sticks sticks = sticksOf(trace, t);
-  uint64_t bytes = sticks.data * trace.spec->stickBytes;
-  uint64_t indexBytes = sticks.indices * trace.spec->stickBytes;
+  CoreSteps::Sticks sticks = sticksOf(steps, t);
+  uint64_t bytes = sticks.data * steps.spec->stickBytes;
+  uint64_t indexBytes = sticks.indices * steps.spec->stickBytes;
   bool indexInLX = !t.indexViews.empty() && t.indexViews.front()->isLX;
   if (indexInLX)
     totals.lxBytesRead += indexBytes;
@@ -59,29 +83,29 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
     int owner = t.view.lxCore;
     if (owner >= 0 && owner != core.coreId) {
       totals.ringBytes += bytes;
-      int step = trace.add(instr, Unit::Ring, "read LX of another core");
-      trace.steps[step].bytes = bytes;
-      trace.steps[step].peer = owner;
-      trace.steps[step].tileBytes = tileBytes;
+      int step = steps.add(instr, Unit::Ring, "read LX of another core");
+      steps.list[step].bytes = bytes;
+      steps.list[step].peer = owner;
+      steps.list[step].tileBytes = tileBytes;
       return step;
     }
     // Passes read buffers where they are.
-    int writer = trace.needWrites(true, low, high);
+    int writer = steps.needWrites(true, low, high);
     if (indexBytes == 0 || indexInLX)
-      return writer < 0 ? -1 : trace.add(instr, Unit::None, "in LX");
+      return writer < 0 ? -1 : steps.add(instr, Unit::None, "in LX");
   } else {
-    trace.needWrites(false, low, high);
+    steps.needWrites(false, low, high);
     totals.deviceBytesRead += bytes;
   }
   if (!indexInLX)
     totals.deviceBytesRead += indexBytes;
-  double setup = transferSetup(trace, instr);
-  int step = trace.add(instr, Unit::Load, "load");
-  Step &s = trace.steps[step];
+  double setup = transferSetup(steps, instr);
+  int step = steps.add(instr, Unit::Load, "load");
+  Step &s = steps.list[step];
   s.seconds = setup;
   s.bytes = (t.view.isLX ? 0 : bytes) + (indexInLX ? 0 : indexBytes);
   s.key = t.identityKey();
-  s.argument = argumentOf(trace, t.view.isLX ? 0 : low);
+  s.argument = argumentOf(steps, t.view.isLX ? 0 : low);
   s.tileBytes = t.view.isLX ? 0 : tileBytes;
   return step;
 }
@@ -89,13 +113,13 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
 /// The step that writes the tile made by `source`.
 static void writeTile(Core &core, const Instr *instr, const TileVal &t,
                       const TensorVal &value) {
-  CoreTrace &trace = *core.tracer;
-  WorkTotals &totals = trace.totals;
+  CoreSteps &steps = *core.steps;
+  WorkTotals &totals = steps.totals;
   if (t.numElements == 0)
     return;
-  CoreTrace::Sticks sticks = sticksOf(trace, t);
-  uint64_t bytes = sticks.data * trace.spec->stickBytes;
-  uint64_t indexBytes = sticks.indices * trace.spec->stickBytes;
+  CoreSteps::Sticks sticks = sticksOf(steps, t);
+  uint64_t bytes = sticks.data * steps.spec->stickBytes;
+  uint64_t indexBytes = sticks.indices * steps.spec->stickBytes;
   bool indexInLX = !t.indexViews.empty() && t.indexViews.front()->isLX;
   (indexInLX ? totals.lxBytesRead : totals.deviceBytesRead) += indexBytes;
   auto [low, high] = t.byteRange();
@@ -104,10 +128,10 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
     int owner = t.view.lxCore;
     if (owner >= 0 && owner != core.coreId) {
       totals.ringBytes += bytes;
-      int step = trace.add(instr, Unit::Ring, "write LX of another core",
+      int step = steps.add(instr, Unit::Ring, "write LX of another core",
                            {value.step});
-      trace.steps[step].bytes = bytes;
-      trace.steps[step].peer = owner;
+      steps.list[step].bytes = bytes;
+      steps.list[step].peer = owner;
       return;
     }
     // The pass that makes a tile writes it where it belongs; a buffer or a
@@ -116,38 +140,38 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
     if (value.isBuffer || value.isUniform || writer < 0) {
       double tileBytes =
           double(t.numElements) * double(deviceSize(t.view.elem));
-      writer = trace.add(instr, Unit::SFU, "copy in LX", {value.step});
-      trace.steps[writer].seconds = lxSeconds(tileBytes, *trace.spec);
-      trace.steps[writer].isLXBound = true;
+      writer = steps.add(instr, Unit::SFU, "copy in LX", {value.step});
+      steps.list[writer].seconds = lxSeconds(tileBytes, *steps.spec);
+      steps.list[writer].isLXBound = true;
       totals.lxTileBytes += uint64_t(tileBytes);
     }
-    trace.noteWrite(true, low, high, writer);
+    steps.noteWrite(true, low, high, writer);
     return;
   }
   totals.deviceBytesWritten += bytes;
-  double setup = transferSetup(trace, instr);
-  int step = trace.add(instr, Unit::Store, "store", {value.step});
-  Step &s = trace.steps[step];
+  double setup = transferSetup(steps, instr);
+  int step = steps.add(instr, Unit::Store, "store", {value.step});
+  Step &s = steps.list[step];
   s.seconds = setup;
   s.bytes = bytes + (indexInLX ? 0 : indexBytes);
-  s.argument = argumentOf(trace, low);
-  trace.noteWrite(false, low, high, step);
+  s.argument = argumentOf(steps, low);
+  steps.noteWrite(false, low, high, step);
 }
 
 /// A tile of a distributed view: one transfer per partition that it meets.
 static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
                      bool isStore) {
-  CoreTrace &trace = *core.tracer;
+  CoreSteps &steps = *core.steps;
   std::vector<const ViewVal *> partitions;
   for (int slot : t.plan->partitionSlots)
     partitions.push_back(&core.views[slot]);
   std::vector<int> parts;
   for (auto [partition, count] : t.countDistributed(partitions)) {
     const ViewVal &view = *partitions[partition];
-    int64_t stick = trace.spec->stickBytes;
+    int64_t stick = steps.spec->stickBytes;
     uint64_t bytes =
         uint64_t((count * deviceSize(view.elem) + stick - 1) / stick * stick);
-    WorkTotals &totals = trace.totals;
+    WorkTotals &totals = steps.totals;
     bool isRemote = view.isLX && view.lxCore >= 0 && view.lxCore != core.coreId;
     if (view.isLX)
       (isStore ? totals.lxBytesWritten : totals.lxBytesRead) += bytes;
@@ -155,14 +179,14 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
       (isStore ? totals.deviceBytesWritten : totals.deviceBytesRead) += bytes;
     if (view.isLX && !isRemote) {
       if (isStore)
-        trace.noteWrite(true, 0, core.memory->lxSizeInBytes(), source);
+        steps.noteWrite(true, 0, core.memory->lxSizeInBytes(), source);
       else
         parts.push_back(
-            trace.needWrites(true, 0, core.memory->lxSizeInBytes()));
+            steps.needWrites(true, 0, core.memory->lxSizeInBytes()));
       continue;
     }
-    double setup = isRemote ? 0 : transferSetup(trace, instr);
-    int step = trace.add(instr,
+    double setup = isRemote ? 0 : transferSetup(steps, instr);
+    int step = steps.add(instr,
                          isRemote  ? Unit::Ring
                          : isStore ? Unit::Store
                                    : Unit::Load,
@@ -170,14 +194,14 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
                          : isStore ? "store"
                                    : "load",
                          {isStore ? source : -1});
-    Step &s = trace.steps[step];
+    Step &s = steps.list[step];
     s.bytes = bytes;
     if (isRemote) {
       s.peer = view.lxCore;
       totals.ringBytes += bytes;
     } else {
       s.seconds = setup;
-      s.argument = argumentOf(trace, view.byteAddress);
+      s.argument = argumentOf(steps, view.byteAddress);
     }
     s.tileBytes = isStore ? 0 : bytes;
     parts.push_back(step);
@@ -185,11 +209,11 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
   if (isStore || parts.empty())
     return -1;
   for (int part : parts)
-    trace.addNeed(part);
-  return trace.add(instr, Unit::None, "distributed tile");
+    steps.addNeed(part);
+  return steps.add(instr, Unit::None, "distributed tile");
 }
 
-void LoadInstr::trace(Core &core) const {
+void LoadInstr::walk(Core &core) const {
   TileVal &t = core.tiles[tile];
   TensorVal &result = core.tensors[dst];
   beginTensor(core, dst, -1);
@@ -208,7 +232,7 @@ void LoadInstr::trace(Core &core) const {
   result.isBuffer = t.view.isLX && t.view.lxCore < 0;
 }
 
-void StoreInstr::trace(Core &core) const {
+void StoreInstr::walk(Core &core) const {
   TileVal &t = core.tiles[tile];
   const TensorVal &value = core.tensors[data.slot];
   checkSizes(core);

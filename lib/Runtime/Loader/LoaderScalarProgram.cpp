@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- LoaderBody.cpp - Decoding bodies, linalg and elementwise ops -------===//
+//===- LoaderScalarProgram.cpp - Bodies, and elementwise operations -------===//
 
 #include "LoaderImpl.h"
 
@@ -19,19 +19,19 @@ using namespace spyre::runtime;
 
 namespace {
 struct Decoded {
-  BodyOp::Kind kind;
+  ScalarOp::Kind kind;
   uint8_t code;
   bool isSigned = true;
 };
 } // namespace
 
-static Decoded unary(UnaryOp op) { return {BodyOp::Unary, uint8_t(op)}; }
-static Decoded binary(BinaryOp op) { return {BodyOp::Binary, uint8_t(op)}; }
+static Decoded unary(UnaryOp op) { return {ScalarOp::Unary, uint8_t(op)}; }
+static Decoded binary(BinaryOp op) { return {ScalarOp::Binary, uint8_t(op)}; }
 static Decoded integer(IntBinaryOp op) {
-  return {BodyOp::IntBinary, uint8_t(op)};
+  return {ScalarOp::IntBinary, uint8_t(op)};
 }
 static Decoded intUnary(IntUnaryOp op) {
-  return {BodyOp::IntUnary, uint8_t(op)};
+  return {ScalarOp::IntUnary, uint8_t(op)};
 }
 
 /// Arithmetic and rounding of floats.
@@ -57,7 +57,7 @@ static std::optional<Decoded> decodeFloatArithmetic(Operation *op) {
       .Case([](math::RoundOp) { return unary(UnaryOp::Round); })
       .Case([](math::RoundEvenOp) { return unary(UnaryOp::RoundEven); })
       .Case([](math::TruncOp) { return unary(UnaryOp::Trunc); })
-      .Case([](math::FmaOp) { return Decoded{BodyOp::Fma, 0}; })
+      .Case([](math::FmaOp) { return Decoded{ScalarOp::Fma, 0}; })
       .Case([](math::ClampFOp) { return binary(BinaryOp::Minimum); })
       .Default([](Operation *) { return Result(); });
 }
@@ -117,7 +117,7 @@ static std::optional<Decoded> decodeInteger(Operation *op) {
       .Case([](arith::MaxSIOp) { return integer(IntBinaryOp::MaxS); })
       .Case([](arith::MinUIOp) { return integer(IntBinaryOp::MinU); })
       .Case([](arith::MaxUIOp) { return integer(IntBinaryOp::MaxU); })
-      .Case([](math::IPowIOp) { return Decoded{BodyOp::IntPower, 0}; })
+      .Case([](math::IPowIOp) { return Decoded{ScalarOp::IntPower, 0}; })
       .Case([](math::AbsIOp) { return intUnary(IntUnaryOp::Abs); })
       .Case([](math::CtPopOp) { return intUnary(IntUnaryOp::CtPop); })
       .Case(
@@ -132,20 +132,20 @@ static std::optional<Decoded> decodeComparison(Operation *op) {
   using Result = std::optional<Decoded>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](arith::CmpFOp cmp) {
-        return Decoded{BodyOp::CompareF, uint8_t(cmp.getPredicate())};
+        return Decoded{ScalarOp::CompareF, uint8_t(cmp.getPredicate())};
       })
       .Case([](arith::CmpIOp cmp) {
-        return Decoded{BodyOp::CompareI, uint8_t(cmp.getPredicate())};
+        return Decoded{ScalarOp::CompareI, uint8_t(cmp.getPredicate())};
       })
-      .Case([](arith::SelectOp) { return Decoded{BodyOp::Select, 0}; })
+      .Case([](arith::SelectOp) { return Decoded{ScalarOp::Select, 0}; })
       .Case([](math::IsNaNOp) {
-        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::UNO)};
+        return Decoded{ScalarOp::CompareF, uint8_t(FloatPredicate::UNO)};
       })
       .Case([](math::IsInfOp) {
-        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::OEQ)};
+        return Decoded{ScalarOp::CompareF, uint8_t(FloatPredicate::OEQ)};
       })
       .Case([](math::IsFiniteOp) {
-        return Decoded{BodyOp::CompareF, uint8_t(FloatPredicate::OLT)};
+        return Decoded{ScalarOp::CompareF, uint8_t(FloatPredicate::OLT)};
       })
       .Default([](Operation *) { return Result(); });
 }
@@ -154,23 +154,27 @@ static std::optional<Decoded> decodeComparison(Operation *op) {
 static std::optional<Decoded> decodeConversion(Operation *op) {
   using Result = std::optional<Decoded>;
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case([](arith::TruncFOp) { return Decoded{BodyOp::Round, 0}; })
+      .Case([](arith::TruncFOp) { return Decoded{ScalarOp::Round, 0}; })
       .Case([](arith::ExtFOp) {
-        return Decoded{BodyOp::Unary, uint8_t(UnaryOp::Copy)};
+        return Decoded{ScalarOp::Unary, uint8_t(UnaryOp::Copy)};
       })
       .Case<arith::ExtSIOp, arith::TruncIOp, arith::IndexCastOp>(
-          [](auto) { return Decoded{BodyOp::CastInt, 0, true}; })
+          [](auto) { return Decoded{ScalarOp::CastInt, 0, true}; })
       .Case<arith::ExtUIOp, arith::IndexCastUIOp>(
-          [](auto) { return Decoded{BodyOp::CastInt, 0, false}; })
-      .Case(
-          [](arith::SIToFPOp) { return Decoded{BodyOp::IntToFloat, 0, true}; })
-      .Case(
-          [](arith::UIToFPOp) { return Decoded{BodyOp::IntToFloat, 0, false}; })
-      .Case(
-          [](arith::FPToSIOp) { return Decoded{BodyOp::FloatToInt, 0, true}; })
-      .Case(
-          [](arith::FPToUIOp) { return Decoded{BodyOp::FloatToInt, 0, false}; })
-      .Case([](arith::BitcastOp) { return Decoded{BodyOp::Bitcast, 0}; })
+          [](auto) { return Decoded{ScalarOp::CastInt, 0, false}; })
+      .Case([](arith::SIToFPOp) {
+        return Decoded{ScalarOp::IntToFloat, 0, true};
+      })
+      .Case([](arith::UIToFPOp) {
+        return Decoded{ScalarOp::IntToFloat, 0, false};
+      })
+      .Case([](arith::FPToSIOp) {
+        return Decoded{ScalarOp::FloatToInt, 0, true};
+      })
+      .Case([](arith::FPToUIOp) {
+        return Decoded{ScalarOp::FloatToInt, 0, false};
+      })
+      .Case([](arith::BitcastOp) { return Decoded{ScalarOp::Bitcast, 0}; })
       .Default([](Operation *) { return Result(); });
 }
 
@@ -182,20 +186,20 @@ static std::optional<Decoded> decode(Operation *op) {
   return std::nullopt;
 }
 
-bool spyre::runtime::isBodyOp(Operation *op) {
+bool spyre::runtime::isScalarOp(Operation *op) {
   return decode(op).has_value() && op->getNumResults() == 1;
 }
 
 /// An element of a tensor from outside of the body.
-int FunctionLoader::emitExtract(tensor::ExtractOp extract, BodyProgram &body,
+int FunctionLoader::emitExtract(tensor::ExtractOp extract, ScalarProgram &body,
                                 llvm::function_ref<int(Value)> reg) {
   std::optional<Elem> elem = elemOf(extract.getType());
   if (!elem) {
     extract.emitError("element type is not supported: ") << extract.getType();
     return -1;
   }
-  BodyOp op;
-  op.kind = BodyOp::Extract;
+  ScalarOp op;
+  op.kind = ScalarOp::Extract;
   op.elem = *elem;
   op.source = Elem::Index;
   op.slot = tensorSlot(extract.getTensor());
@@ -211,17 +215,17 @@ int FunctionLoader::emitExtract(tensor::ExtractOp extract, BodyProgram &body,
     if ((*to = reg(index)) < 0)
       return -1;
   op.dst = body.addReg(*elem);
-  if (body.regElem.size() > BodyFrame::kMaxRegs) {
+  if (body.regElem.size() > ScalarFrame::kMaxRegs) {
     extract.emitError("body needs more than ")
-        << int(BodyFrame::kMaxRegs) << " values";
+        << int(ScalarFrame::kMaxRegs) << " values";
     return -1;
   }
   body.ops.push_back(op);
   return op.dst;
 }
 
-int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
-                               llvm::function_ref<int(Value)> reg) {
+int FunctionLoader::emitScalarOp(Operation *op, ScalarProgram &body,
+                                 llvm::function_ref<int(Value)> reg) {
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return emitExtract(extract, body, reg);
   std::optional<Decoded> decoded = decode(op);
@@ -250,8 +254,8 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
   if (isa<arith::BitcastOp>(op) && *elem == *source)
     return operands[0];
   // Operations of several steps: all but the last.
-  auto addStep = [&](BodyOp::Kind kind, uint8_t code, int a, int b) {
-    BodyOp step;
+  auto addStep = [&](ScalarOp::Kind kind, uint8_t code, int a, int b) {
+    ScalarOp step;
     step.kind = kind;
     step.op = code;
     step.elem = step.source = *source;
@@ -266,8 +270,8 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
     operands[1] = operands[0];
   } else if (isa<math::IsInfOp, math::IsFiniteOp>(op)) {
     operands[0] =
-        addStep(BodyOp::Unary, uint8_t(UnaryOp::Abs), operands[0], -1);
-    BodyConstant infinity;
+        addStep(ScalarOp::Unary, uint8_t(UnaryOp::Abs), operands[0], -1);
+    ScalarConstant infinity;
     infinity.elem = Elem::F32;
     infinity.value.i = 0;
     infinity.value.f = std::numeric_limits<float>::infinity();
@@ -275,12 +279,12 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
     body.constants.push_back(infinity);
     operands[1] = infinity.reg;
   } else if (isa<math::ClampFOp>(op)) {
-    operands[0] = addStep(BodyOp::Binary, uint8_t(BinaryOp::Maximum),
+    operands[0] = addStep(ScalarOp::Binary, uint8_t(BinaryOp::Maximum),
                           operands[0], operands[1]);
     operands[1] = operands[2];
     operands[2] = -1;
   }
-  BodyOp bodyOp;
+  ScalarOp bodyOp;
   bodyOp.kind = decoded->kind;
   bodyOp.op = decoded->code;
   bodyOp.isSigned = decoded->isSigned;
@@ -293,9 +297,9 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
     bodyOp.noWrap = flags.hasNoSignedWrap();
   bodyOp.dst = body.addReg(*elem);
   bodyOp.location = locations.get(op->getLoc());
-  if (body.regElem.size() > BodyFrame::kMaxRegs) {
+  if (body.regElem.size() > ScalarFrame::kMaxRegs) {
     op->emitError("body needs more than ")
-        << int(BodyFrame::kMaxRegs) << " values";
+        << int(ScalarFrame::kMaxRegs) << " values";
     return -1;
   }
   body.ops.push_back(bodyOp);
@@ -303,7 +307,7 @@ int FunctionLoader::emitBodyOp(Operation *op, BodyProgram &body,
 }
 
 int FunctionLoader::constantRegister(Attribute value, Type type,
-                                     BodyProgram &body) {
+                                     ScalarProgram &body) {
   std::optional<Elem> elem = elemOf(type);
   if (!elem)
     return -1;
@@ -312,7 +316,7 @@ int FunctionLoader::constantRegister(Attribute value, Type type,
       return -1;
     value = dense.getSplatValue<Attribute>();
   }
-  BodyConstant constant;
+  ScalarConstant constant;
   constant.elem = *elem;
   constant.value.i = 0;
   if (auto f = dyn_cast<FloatAttr>(value)) {
@@ -347,7 +351,7 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
     instr.elem = *elemOf(type);
     return success();
   }
-  auto &instr = add<GenericInstr>(op);
+  auto &instr = add<StructuredLoop>(op);
   instr.name = op->getName().getStringRef().str();
   instr.numLoops = static_cast<int>(type.getRank());
   instr.isReduction.assign(type.getRank(), false);
@@ -357,7 +361,7 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
     instr.extentSource.push_back({0, d});
   }
 
-  BodyProgram &body = instr.body;
+  ScalarProgram &body = instr.body;
   llvm::SmallDenseMap<Value, int> regs;
   Value shapeOf;
   // At least one operand has to be a tensor in memory: it gives the shape.
@@ -402,7 +406,7 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
     if (!elem)
       return op->emitError("element type is not supported: ")
              << operand.getType();
-    GenericOperand input;
+    LoopOperand input;
     input.use = use(operand, op);
     input.elem = *elem;
     input.map = identity;
@@ -413,10 +417,10 @@ LogicalResult FunctionLoader::loadElementwise(Operation *op) {
     if (!shapeOf)
       shapeOf = operand;
   }
-  int result = emitBodyOp(op, body, [&](Value v) { return regs.lookup(v); });
+  int result = emitScalarOp(op, body, [&](Value v) { return regs.lookup(v); });
   if (result < 0)
     return failure();
-  GenericOperand output;
+  LoopOperand output;
   output.use = {tensorSlot(shapeOf), false};
   output.elem = *elemOf(type);
   output.map = identity;

@@ -1,139 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Plan.h - Decoded programs --------------------------------*- C++ -*-===//
-//
-// A loaded program: functions decoded into blocks of instructions whose
-// operands are slots of the executing core. No MLIR types.
-//
-//===----------------------------------------------------------------------===//
+//===- Core.h - One core of a running program -------------------*- C++ -*-===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_PLAN_H
-#define SPYRE_LIB_RUNTIME_ENGINE_PLAN_H
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_CORE_H
+#define SPYRE_LIB_RUNTIME_ENGINE_CORE_H
 
+#include "../Program/Plan.h"
 #include "AccessTile.h"
-#include "Spyre/Runtime/Kernels/TileKernels.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 #include "Spyre/Runtime/Program/Program.h"
 #include "Values.h"
 
-#include <memory>
-#include <mutex>
+#include <cstring>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace spyre::runtime {
 
-class Core;
-class CoreTrace;
+class CoreSteps;
 class Exchange;
 class MemoryCheck;
 class TimingRun;
-struct Function;
 struct RunState;
 
 /// Thrown where a core ends because another one has failed.
 struct CoreStopped {};
-
-/// One decoded operation.
-class Instr {
-public:
-  virtual ~Instr() = default;
-  virtual void run(Core &core) const = 0;
-  /// The same for several cores of one kernel, none of which waits for
-  /// another. Instructions that can share work among them override this.
-  virtual void runGang(Core *const *cores, int numCores) const;
-  /// Without data, for the timing engine. The default fails.
-  virtual void trace(Core &core) const;
-  int location = 0;          ///< into Plan::locations
-  std::vector<int> releases; ///< tensor slots whose last use this is
-  /// Of those (and of loops fused into this one), the slots whose buffers are
-  /// given back afterwards. fuseLoops() sets it.
-  std::vector<int> frees;
-  /// Tensor slots whose values it makes: data tiles that take room in LX.
-  std::vector<std::pair<int, Elem>> defines;
-  /// Released slots whose room in LX its results can take over.
-  std::vector<int> replaces;
-};
-
-struct Block {
-  std::vector<std::unique_ptr<Instr>> instrs;
-  void run(Core &core) const;
-  /// Instruction by instruction, each for all cores.
-  void runGang(Core *const *cores, int numCores) const;
-};
-
-/// A tensor operand: its slot, and whether this is the value's last use, so
-/// that its buffer may be overwritten.
-struct TensorUse {
-  int slot = -1;
-  bool dies = false;
-};
-
-/// A constant tile; one buffer per numerics.
-struct ConstantTensor {
-  int slot;
-  Elem elem;
-  std::vector<int64_t> shape;
-  std::vector<float> floats;  ///< float types, before rounding
-  std::vector<int32_t> ints;  ///< up to 32 bits
-  std::vector<int64_t> longs; ///< i64, index
-  bool isSplat = false;       ///< one value in the vector
-};
-
-struct ConstantScalar {
-  int slot;
-  Elem elem;
-  Scalar value; ///< floats before rounding
-};
-
-struct Function {
-  std::string name;
-  int location = 0;
-  int64_t grid[3] = {1, 1, 1};
-  bool hasGrid = false;
-  int64_t numCores() const { return grid[0] * grid[1] * grid[2]; }
-  int index = 0;
-  int numScalars = 0, numTensors = 0, numViews = 0, numTiles = 0;
-  std::vector<int> argSlots; ///< scalar slots of the arguments
-  std::vector<ConstantScalar> scalars;
-  std::vector<ConstantTensor> tensors;
-  Block body;
-  int64_t numOperations = 0; ///< those in bodies included
-  bool hasCalls = false;
-  bool accessesMemory = false;
-  /// Holds a matrix product: neighbouring cores read the same tiles.
-  bool hasContraction = false;
-  /// Inter-tile produce ops; with any, the cores are resumable tasks.
-  int numProduceOps = 0;
-};
-
-/// What --check=full says of a float operation that makes a NaN.
-struct FloatOp {
-  std::string name;           ///< "" if operations of several names lie there
-  std::vector<int> producers; ///< locations of its operands
-};
-
-struct Plan {
-  std::string name; ///< entry
-  std::vector<std::string> locations;
-  std::unordered_map<int, FloatOp> floatOps; ///< by location
-  std::vector<int> argumentLocations;
-  std::vector<std::unique_ptr<Function>> functions;
-  Function *entry = nullptr;
-  std::vector<ArgumentInfo> arguments;
-};
-
-/// Bytes [first, end) of device memory that the host has not written.
-struct UndefinedRange {
-  int64_t first, end;
-  std::string note; ///< where they were allocated
-};
-
-/// Intervals of 128-byte sticks, inclusive.
-using Sticks = std::vector<std::pair<int64_t, int64_t>>;
-
-/// Sorts and joins; returns how many sticks there are.
-uint64_t mergeSticks(Sticks &sticks);
 
 /// Slots of one function on one worker; reused from core to core.
 class Core {
@@ -149,9 +40,9 @@ public:
   uint64_t epoch = 0; ///< of the run whose memory this core sees
   DeviceMemory *memory = nullptr;
   bool zeroOutside = false; ///< OutOfBounds::Zero
-  Check check = Check::Bounds;
-  MemoryCheck *shadow = nullptr; ///< Check::Full
-  CoreTrace *tracer = nullptr;   ///< timing engine: no data
+  CheckLevel check = CheckLevel::Bounds;
+  MemoryCheck *shadow = nullptr; ///< CheckLevel::Full
+  CoreSteps *steps = nullptr;    ///< timing engine: no data
   TimingRun *timing = nullptr;
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
@@ -268,25 +159,6 @@ private:
 /// A call of `callee` from a sequence (runs it over its grid).
 void callFunction(Core &caller, const Function &callee, const Scalar *args);
 
-struct Program::Impl {
-  Plan plan;
-  mutable std::mutex mutex;
-  mutable std::vector<std::unique_ptr<RunState>> idle;
-  mutable bool hasReport = false;
-  mutable TimingReport report;
-  mutable DeviceSpec reportSpec;
-  mutable std::vector<int64_t> reportKey;
-  std::vector<Scalar>
-  makeArguments(const std::vector<int64_t> &argValues) const;
-  Impl();
-  ~Impl();
-  /// Throws Error if an array with a layout or a pool is not on a stick.
-  void checkAlignment(const std::vector<int64_t> &argValues) const;
-  /// The pools: scratch that nobody has written.
-  std::vector<UndefinedRange>
-  getPools(const std::vector<int64_t> &argValues) const;
-};
-
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_PLAN_H
+#endif // SPYRE_LIB_RUNTIME_ENGINE_CORE_H

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Trace.cpp - Instructions without data ------------------------------===//
+//===- CoreSteps.cpp - Instructions without data --------------------------===//
 
-#include "../Engine/GenericNest.h"
+#include "CoreSteps.h"
 #include "../Engine/Instrs.h"
 #include "../Engine/InterTile.h"
+#include "../Engine/LoopNest.h"
 #include "Timing.h"
-#include "Tracer.h"
 
 #include "Spyre/Device/CostModel.h"
 
@@ -24,9 +24,9 @@ const char *spyre::runtime::toString(Unit unit) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-int CoreTrace::add(const Instr *instr, Unit unit, const char *name,
+int CoreSteps::add(const Instr *instr, Unit unit, const char *name,
                    std::initializer_list<int> required) {
-  int index = static_cast<int>(steps.size());
+  int index = static_cast<int>(list.size());
   Step step;
   step.unit = unit;
   step.location = instr->location;
@@ -36,7 +36,7 @@ int CoreTrace::add(const Instr *instr, Unit unit, const char *name,
     if (other < 0)
       return;
     needs.push_back(other);
-    steps[other].lastUse = index;
+    list[other].lastUse = index;
   };
   for (int other : required)
     need(other);
@@ -47,20 +47,20 @@ int CoreTrace::add(const Instr *instr, Unit unit, const char *name,
   auto [it, isNew] = history.try_emplace(instr, -1, -1);
   auto &[last, beforeLast] = it->second;
   // What the step itself needs, as the parts of one tile, it does not wait for.
-  if (beforeLast >= 0 && steps[beforeLast].lastUse >= 0 &&
-      steps[beforeLast].lastUse != index)
-    needs.push_back(steps[beforeLast].lastUse);
+  if (beforeLast >= 0 && list[beforeLast].lastUse >= 0 &&
+      list[beforeLast].lastUse != index)
+    needs.push_back(list[beforeLast].lastUse);
   beforeLast = last;
   last = index;
   std::sort(needs.begin() + step.needsBegin, needs.end());
   needs.erase(std::unique(needs.begin() + step.needsBegin, needs.end()),
               needs.end());
   step.needsEnd = static_cast<int>(needs.size());
-  steps.push_back(step);
+  list.push_back(step);
   return index;
 }
 
-void CoreTrace::noteWrite(bool isLX, int64_t low, int64_t high, int step) {
+void CoreSteps::noteWrite(bool isLX, int64_t low, int64_t high, int step) {
   if (step < 0)
     return;
   Writes &w = writes[isLX];
@@ -69,7 +69,7 @@ void CoreTrace::noteWrite(bool isLX, int64_t low, int64_t high, int step) {
   w.list.push_back({low, high, step});
 }
 
-int CoreTrace::needWrites(bool isLX, int64_t low, int64_t high) {
+int CoreSteps::needWrites(bool isLX, int64_t low, int64_t high) {
   // Of many overlapping writes the last ones are enough: each unit works in
   // order.
   constexpr int kMaxLooks = 256;
@@ -95,7 +95,7 @@ void spyre::runtime::beginTensor(Core &core, int slot, int step) {
   t.isUniform = t.isBuffer = false;
 }
 
-void Instr::trace(Core &core) const {
+void Instr::walk(Core &core) const {
   core.fail(location, "the timing engine does not know this operation");
 }
 
@@ -103,7 +103,7 @@ void Instr::trace(Core &core) const {
 // Control flow
 //===----------------------------------------------------------------------===//
 
-void WhileInstr::trace(Core &core) const {
+void WhileInstr::walk(Core &core) const {
   constexpr int64_t kMaxTrips = 1 << 20;
   enter.run(core);
   for (int64_t trip = 0; trip < kMaxTrips; ++trip) {
@@ -121,7 +121,7 @@ void WhileInstr::trace(Core &core) const {
                           " times: its end may depend on data");
 }
 
-void CallInstr::trace(Core &core) const {
+void CallInstr::walk(Core &core) const {
   std::vector<Scalar> values;
   for (int slot : args)
     values.push_back(core.scalars[slot]);
@@ -132,13 +132,13 @@ void CallInstr::trace(Core &core) const {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-void EmptyInstr::trace(Core &core) const {
+void EmptyInstr::walk(Core &core) const {
   run(core);
   beginTensor(core, dst, -1);
   core.tensors[dst].isUniform = true;
 }
 
-void SplatInstr::trace(Core &core) const {
+void SplatInstr::walk(Core &core) const {
   beginTensor(core, dst, -1);
   TensorVal &t = core.tensors[dst];
   if (shapeOf >= 0)
@@ -148,15 +148,15 @@ void SplatInstr::trace(Core &core) const {
   t.isUniform = values.size() == 1;
 }
 
-void ExtractInstr::trace(Core &core) const {
+void ExtractInstr::walk(Core &core) const {
   if (core.tensors[source].data) // a constant
     return run(core);
   getElementOffset(core, location, core.tensors[source], indices);
   core.scalars[dst].i = 0;
-  core.tracer->dataLocation = location;
+  core.steps->dataLocation = location;
 }
 
-void InsertInstr::trace(Core &core) const {
+void InsertInstr::walk(Core &core) const {
   TensorVal before = core.tensors[dest.slot];
   getElementOffset(core, location, before, indices);
   beginTensor(core, dst, before.step);
@@ -164,20 +164,20 @@ void InsertInstr::trace(Core &core) const {
   core.tensors[dst].isBuffer = before.isBuffer;
 }
 
-void PadInstr::trace(Core &core) const {
+void PadInstr::walk(Core &core) const {
   if (!isCopy) {
     run(core); // a shape
     core.tensors[dst].step = core.tensors[source.slot].step;
     return;
   }
   TensorVal shape = core.tensors[padded.slot];
-  int step = core.tracer->add(this, Unit::SFU, "pad",
-                              {core.tensors[source.slot].step, shape.step});
+  int step = core.steps->add(this, Unit::SFU, "pad",
+                             {core.tensors[source.slot].step, shape.step});
   beginTensor(core, dst, step);
   core.tensors[dst].setShape(shape);
 }
 
-void SliceInstr::trace(Core &core) const {
+void SliceInstr::walk(Core &core) const {
   // Addresses only: whoever uses the slice reads the large tensor.
   TensorVal from = core.tensors[source.slot];
   TensorVal whole = isInsert ? core.tensors[dest.slot] : from;
@@ -201,8 +201,8 @@ void SliceInstr::trace(Core &core) const {
   checkInserted(core, from.numElements, part.numElements);
   int step = whole.step;
   if (from.step >= 0 && from.step != whole.step)
-    step = core.tracer->add(this, Unit::None, "insert_slice",
-                            {whole.step, from.step});
+    step = core.steps->add(this, Unit::None, "insert_slice",
+                           {whole.step, from.step});
   beginTensor(core, dst, step);
   core.tensors[dst].setShape(whole);
 }
@@ -211,7 +211,7 @@ void SliceInstr::trace(Core &core) const {
 // Structured loops
 //===----------------------------------------------------------------------===//
 
-GenericInstr::Work GenericInstr::measure(Core &core) const {
+StructuredLoop::Work StructuredLoop::measure(Core &core) const {
   Nest nest;
   makeNest(core, nest);
   Work work;
@@ -229,19 +229,19 @@ GenericInstr::Work GenericInstr::measure(Core &core) const {
   work.sfuElements = double(nest.points) *
                      (double(opsPerPoint) +
                       double(body.transcendentalsPerPoint) *
-                          (core.tracer->spec->sfuTranscendentalWeight - 1));
+                          (core.steps->spec->sfuTranscendentalWeight - 1));
   return work;
 }
 
-void GenericInstr::trace(Core &core) const {
-  CoreTrace &trace = *core.tracer;
-  const DeviceSpec &spec = *trace.spec;
+void StructuredLoop::walk(Core &core) const {
+  CoreSteps &steps = *core.steps;
+  const DeviceSpec &spec = *steps.spec;
   Work work = measure(core);
   uint64_t bytesRead = 0, bytesWritten = 0;
   bool readsBuffer = false;
-  for (const GenericOperand &in : inputs) {
+  for (const LoopOperand &in : inputs) {
     const TensorVal &t = core.tensors[in.use.slot];
-    trace.addNeed(t.step);
+    steps.addNeed(t.step);
     readsBuffer |= t.isBuffer || t.isUniform;
     // Constants and splats are made on the way.
     if (t.step >= 0 || !t.isUniform)
@@ -253,7 +253,7 @@ void GenericInstr::trace(Core &core) const {
     bytesWritten += bytes;
     if (!readsOutput[r] && coversOutput[r] && strategy == Parallel)
       continue;
-    trace.addNeed(t.step);
+    steps.addNeed(t.step);
     if (t.step >= 0)
       bytesRead += bytes;
   }
@@ -265,12 +265,12 @@ void GenericInstr::trace(Core &core) const {
                     ? ptSeconds(double(work.macs), double(work.rows), spec)
                     : sfuSeconds(work.sfuElements, spec);
   Unit unit = isFree ? Unit::None : work.macs > 0 ? Unit::PT : Unit::SFU;
-  int step = trace.add(this, unit, name.c_str());
-  Step &s = trace.steps[step];
+  int step = steps.add(this, unit, name.c_str());
+  Step &s = steps.list[step];
   s.seconds = std::max(busy, lx);
   s.isLXBound = lx > busy;
   s.tileBytes = bytesWritten;
-  WorkTotals &totals = trace.totals;
+  WorkTotals &totals = steps.totals;
   totals.ptMacs += uint64_t(work.macs);
   totals.sfuElementOps += uint64_t(work.elementOps);
   totals.sfuElements += work.sfuElements;
@@ -290,8 +290,8 @@ void GenericInstr::trace(Core &core) const {
 // Between cores
 //===----------------------------------------------------------------------===//
 
-void ProduceInstr::trace(Core &core) const {
-  CoreTrace &trace = *core.tracer;
+void ProduceInstr::walk(Core &core) const {
+  CoreSteps &steps = *core.steps;
   int64_t instance = core.produced[op]++;
   int group = producers.groupOf[core.coreId];
   if (group < 0)
@@ -300,13 +300,13 @@ void ProduceInstr::trace(Core &core) const {
   body.run(core);
   const TensorVal &t = core.tensors[value];
   core.producedShapes[op].assign(t.sizes, t.sizes + t.rank);
-  int step = trace.add(this, Unit::None, "produce", {t.step});
+  int step = steps.add(this, Unit::None, "produce", {t.step});
   core.producedSteps[op] = step;
-  trace.steps[step].sends = core.timing->messageNumber(op, instance);
+  steps.list[step].sends = core.timing->messageNumber(op, instance);
 }
 
-void ReceiveInstr::trace(Core &core) const {
-  CoreTrace &trace = *core.tracer;
+void ReceiveInstr::walk(Core &core) const {
+  CoreSteps &steps = *core.steps;
   TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
   auto setShapeTo = [](TensorVal &t, const std::vector<int64_t> &shape) {
@@ -353,15 +353,15 @@ void ReceiveInstr::trace(Core &core) const {
   std::vector<int> received;
   for (int producer : heard[core.coreId]) {
     bool isOwn = producer == core.coreId;
-    int step = trace.add(this, Unit::Ring, name.c_str(),
+    int step = steps.add(this, Unit::Ring, name.c_str(),
                          {isOwn ? core.producedSteps[op] : -1});
-    Step &s = trace.steps[step];
+    Step &s = steps.list[step];
     s.bytes = isOwn ? 0 : bytes;
     s.isPart = splitDim >= 0;
     s.peer = producer;
     s.message = static_cast<int>(message);
     s.tileBytes = bytes;
-    trace.totals.ringBytes += s.bytes;
+    steps.totals.ringBytes += s.bytes;
     received.push_back(step);
     if (kind != Reduce)
       continue;
@@ -382,7 +382,7 @@ void ReceiveInstr::trace(Core &core) const {
   if (kind == Concatenate)
     shape[concatDim] *= static_cast<int64_t>(received.size());
   for (int step : received)
-    trace.addNeed(step);
-  beginTensor(core, dst, trace.add(this, Unit::None, name.c_str()));
+    steps.addNeed(step);
+  beginTensor(core, dst, steps.add(this, Unit::None, name.c_str()));
   setShapeTo(result, shape);
 }

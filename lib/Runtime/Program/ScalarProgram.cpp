@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- BodyProgram.cpp - Preparing decoded bodies for many runs -----------===//
+//===- ScalarProgram.cpp - Preparing decoded bodies for many runs ---------===//
 
-#include "Body.h"
+#include "ScalarProgram.h"
 
 #include <algorithm>
 
 using namespace spyre::runtime;
 
-void BodyProgram::fuseRounding() {
+void ScalarProgram::fuseRounding() {
   std::vector<int> uses(regElem.size(), 0), definition(regElem.size(), -1);
   for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
     definition[ops[i].dst] = i;
@@ -19,13 +19,13 @@ void BodyProgram::fuseRounding() {
     ++uses[r];
   std::vector<bool> dropped(ops.size(), false);
   for (size_t i = 0; i < ops.size(); ++i) {
-    if (ops[i].kind != BodyOp::Round || definition[ops[i].a] < 0 ||
+    if (ops[i].kind != ScalarOp::Round || definition[ops[i].a] < 0 ||
         uses[ops[i].a] != 1)
       continue;
-    BodyOp &source = ops[definition[ops[i].a]];
+    ScalarOp &source = ops[definition[ops[i].a]];
     bool computes =
-        source.kind == BodyOp::Unary || source.kind == BodyOp::Binary ||
-        source.kind == BodyOp::Fma || source.kind == BodyOp::IntToFloat;
+        source.kind == ScalarOp::Unary || source.kind == ScalarOp::Binary ||
+        source.kind == ScalarOp::Fma || source.kind == ScalarOp::IntToFloat;
     if (!computes || source.elem != Elem::F32)
       continue;
     // The result in fp32, rounded as it is written: the same one rounding.
@@ -41,47 +41,47 @@ void BodyProgram::fuseRounding() {
   ops.resize(kept);
 }
 
-void BodyProgram::findChains() {
+void ScalarProgram::findChains() {
   std::vector<int> uses(regElem.size(), 0);
-  for (const BodyOp &op : ops)
+  for (const ScalarOp &op : ops)
     for (int r : {op.a, op.b, op.c})
       if (r >= 0)
         ++uses[r];
   for (int r : yields)
     ++uses[r];
-  auto canChain = [](const BodyOp &op) {
-    return op.kind == BodyOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
-                                         BinaryOp(op.op) == BinaryOp::Sub ||
-                                         BinaryOp(op.op) == BinaryOp::Mul);
+  auto canChain = [](const ScalarOp &op) {
+    return op.kind == ScalarOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
+                                           BinaryOp(op.op) == BinaryOp::Sub ||
+                                           BinaryOp(op.op) == BinaryOp::Mul);
   };
   for (size_t i = ops.size(); i-- > 0;) {
-    BodyOp &op = ops[i];
+    ScalarOp &op = ops[i];
     if (!canChain(op))
       continue;
     op.chain = 1;
     if (i + 1 == ops.size())
       continue;
-    const BodyOp &next = ops[i + 1];
+    const ScalarOp &next = ops[i + 1];
     if (next.chain != 0 && next.elem == op.elem && uses[op.dst] == 1 &&
         (next.a == op.dst || next.b == op.dst))
       op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
   }
 }
 
-bool BodyProgram::extracts() const {
-  return std::any_of(ops.begin(), ops.end(), [](const BodyOp &op) {
-    return op.kind == BodyOp::Extract;
+bool ScalarProgram::extracts() const {
+  return std::any_of(ops.begin(), ops.end(), [](const ScalarOp &op) {
+    return op.kind == ScalarOp::Extract;
   });
 }
 
-bool BodyProgram::runsWithoutScratch(const bool *varies,
-                                     const bool *isDirect) const {
-  bool registerVaries[BodyFrame::kMaxRegs] = {};
+bool ScalarProgram::runsWithoutScratch(const bool *varies,
+                                       const bool *isDirect) const {
+  bool registerVaries[kMaxRegs] = {};
   for (size_t i = 0; i < inputs.size(); ++i)
     registerVaries[inputs[i]] = varies[i];
   for (size_t at = 0; at < ops.size(); ++at) {
-    const BodyOp *op = &ops[at];
-    bool any = op->kind == BodyOp::LoopIndex;
+    const ScalarOp *op = &ops[at];
+    bool any = op->kind == ScalarOp::LoopIndex;
     for (int r : {op->a, op->b, op->c})
       any |= r >= 0 && registerVaries[r];
     if (!any)
@@ -98,11 +98,11 @@ bool BodyProgram::runsWithoutScratch(const bool *varies,
   return true;
 }
 
-static bool isTranscendental(const BodyOp &op) {
-  if (op.kind == BodyOp::Binary)
+static bool isTranscendental(const ScalarOp &op) {
+  if (op.kind == ScalarOp::Binary)
     return BinaryOp(op.op) == BinaryOp::Pow ||
            BinaryOp(op.op) == BinaryOp::Atan2;
-  if (op.kind != BodyOp::Unary)
+  if (op.kind != ScalarOp::Unary)
     return false;
   switch (UnaryOp(op.op)) {
   case UnaryOp::Neg:
@@ -122,10 +122,10 @@ static bool isTranscendental(const BodyOp &op) {
   }
 }
 
-void BodyProgram::finish() {
+void ScalarProgram::finish() {
   fuseRounding();
   findChains();
-  for (BodyConstant &c : constants)
+  for (ScalarConstant &c : constants)
     for (bool ieee : {false, true}) {
       float &rounded = c.rounded[ieee];
       rounded = c.value.f;
@@ -162,13 +162,13 @@ void BodyProgram::finish() {
       freeScratch.push_back(scratch[ops[i].dst]);
   }
   opsPerPoint = transcendentalsPerPoint = 0;
-  for (const BodyOp &op : ops)
+  for (const ScalarOp &op : ops)
     switch (op.kind) {
-    case BodyOp::Round:
-    case BodyOp::CastInt:
-    case BodyOp::Bitcast:
-    case BodyOp::LoopIndex:
-    case BodyOp::Extract:
+    case ScalarOp::Round:
+    case ScalarOp::CastInt:
+    case ScalarOp::Bitcast:
+    case ScalarOp::LoopIndex:
+    case ScalarOp::Extract:
       break;
     default:
       ++opsPerPoint;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- AccessPlan.cpp - What the loader knows about an access tile --------===//
+//===- AccessTilePlan.cpp - What is known of an access tile ---------------===//
 
-#include "AccessTile.h"
+#include "AccessTilePlan.h"
 
 #include <algorithm>
 #include <numeric>
 
 using namespace spyre::runtime;
 
-int AccessPlan::addForm(LinearForm form) {
+int AccessTilePlan::addForm(LinearForm form) {
   forms.push_back(std::move(form));
   return static_cast<int>(forms.size()) - 1;
 }
@@ -19,7 +19,7 @@ namespace {
 /// meet in one atom or in one gather index.
 class VariableGrouping {
 public:
-  explicit VariableGrouping(AccessPlan &plan)
+  explicit VariableGrouping(AccessTilePlan &plan)
       : plan(plan), parent(plan.rank), isGrouped(plan.rank, false) {
     std::iota(parent.begin(), parent.end(), 0);
   }
@@ -52,7 +52,7 @@ private:
   }
 
   /// All variables below the indices of a gather; those of one index sorted.
-  std::vector<int> varsOfIndices(const AccessPlan::BaseDim &dim) const {
+  std::vector<int> varsOfIndices(const AccessTilePlan::BaseDim &dim) const {
     std::vector<int> all;
     for (int form : dim.indexForms) {
       std::vector<int> vars = varsOfForm(plan.forms[form]);
@@ -74,7 +74,7 @@ private:
 
   /// An atom or an indirect dimension joins all variables below it.
   void joinVariables() {
-    for (const AccessPlan::BaseDim &dim : plan.dims)
+    for (const AccessTilePlan::BaseDim &dim : plan.dims)
       if (dim.isIndirect)
         join(varsOfIndices(dim));
       else
@@ -134,15 +134,15 @@ private:
             {d, plan.addForm(std::move(perGroup[g]))});
   }
 
-  AccessPlan &plan;
+  AccessTilePlan &plan;
   std::vector<int> parent;
   std::vector<bool> isGrouped;
 };
 
 } // namespace
 
-/// AccessPlan::denseVar.
-static int findDenseVar(const AccessPlan &plan) {
+/// AccessTilePlan::denseVar.
+static int findDenseVar(const AccessTilePlan &plan) {
   int denseVar = -1;
   if (plan.dims.empty() || plan.dims.back().isIndirect)
     return denseVar;
@@ -159,8 +159,8 @@ static int findDenseVar(const AccessPlan &plan) {
 }
 
 /// Captured values that a group's table depends on, sorted.
-static std::vector<int> findKeyCaptured(const AccessPlan &plan,
-                                        const AccessPlan::Group &group) {
+static std::vector<int> findKeyCaptured(const AccessTilePlan &plan,
+                                        const AccessTilePlan::Group &group) {
   std::vector<int> key, work;
   for (auto [d, form] : group.direct)
     work.push_back(form);
@@ -177,7 +177,7 @@ static std::vector<int> findKeyCaptured(const AccessPlan &plan,
   return key;
 }
 
-void AccessPlan::finish() {
+void AccessTilePlan::finish() {
   if (isEnumerated) {
     // One group whose only row is all of the tile.
     groups.resize(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Generic.h - Structured loops over tiles ------------------*- C++ -*-===//
+//===- StructuredLoop.h - Structured loops over tiles -----------*- C++ -*-===//
 //
 // linalg ops and elementwise arith / math ops on tiles: a loop nest, one
 // affine map per operand, a body. Five ways to run one:
@@ -11,10 +11,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H
-#define SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
+#define SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H
 
-#include "Body.h"
+#include "ScalarRun.h"
 
 #include <memory>
 #include <utility>
@@ -27,13 +27,13 @@ struct MapResult {
   std::vector<std::pair<int, int64_t>> terms; ///< (loop, coefficient)
 };
 
-struct GenericOperand {
+struct LoopOperand {
   TensorUse use;
   Elem elem = Elem::F32;
   std::vector<MapResult> map;
 };
 
-class GenericInstr : public Instr {
+class StructuredLoop : public Instr {
 public:
   enum Strategy { Parallel, Reduction, Contraction, ArgReduction, General };
   static constexpr int kMaxLoops = 2 * kMaxRank;
@@ -44,12 +44,12 @@ public:
   std::vector<bool> isReduction;
   /// Where a loop's extent comes from: (operand, dim); inputs first.
   std::vector<std::pair<int, int>> extentSource;
-  std::vector<GenericOperand> inputs; ///< tensors only
-  std::vector<GenericOperand> outputs;
+  std::vector<LoopOperand> inputs; ///< tensors only
+  std::vector<LoopOperand> outputs;
   std::vector<int> results;       ///< tensor slot per output
   std::vector<bool> readsOutput;  ///< the body uses the output argument
   std::vector<bool> coversOutput; ///< every output element is written
-  BodyProgram body;
+  ScalarProgram body;
   bool hasIndex = false;
   ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
@@ -58,13 +58,14 @@ public:
   std::string name;           ///< for messages
   /// One instruction of the same block reads the result, and nothing else.
   bool isReadOnce = false;
-  /// Fuse.cpp: another loop computes the result where it needs it.
+  /// LoopFusion.cpp: another loop computes the result where it needs it.
   bool isFusedAway = false;
-  /// Fuse.cpp: what runs instead, with the loops that were fused into this.
-  std::shared_ptr<const GenericInstr> fused;
+  /// LoopFusion.cpp: what runs instead, with the loops that were fused into
+  /// this.
+  std::shared_ptr<const StructuredLoop> fused;
 
   void run(Core &core) const override;
-  void trace(Core &core) const override;
+  void walk(Core &core) const override;
 
 private:
   struct Loop {
@@ -89,10 +90,10 @@ private:
   void runNest(Core &core, Nest &nest) const;
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
-  void loadDeferred(Core &core, const GenericOperand &operand) const;
+  void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The operand's dimension that is just loop `loop`; -1: the operand does not
   /// vary along it, -2: it does otherwise.
-  int dimOf(const GenericOperand &operand, int loop) const;
+  int dimOf(const LoopOperand &operand, int loop) const;
   class BlockwiseRun;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
@@ -106,4 +107,4 @@ void fuseLoops(Block &block);
 
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERIC_H
+#endif // SPYRE_LIB_RUNTIME_ENGINE_STRUCTUREDLOOP_H

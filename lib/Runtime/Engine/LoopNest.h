@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- GenericNest.h - A structured loop nest, ready to run -----*- C++ -*-===//
+//===- LoopNest.h - A structured loop nest, ready to run --------*- C++ -*-===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H
-#define SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_LOOPNEST_H
+#define SPYRE_LIB_RUNTIME_ENGINE_LOOPNEST_H
 
-#include "Generic.h"
+#include "StructuredLoop.h"
 
 #include <algorithm>
 
 namespace spyre::runtime {
 
-struct GenericInstr::Nest {
+struct StructuredLoop::Nest {
   Loop loops[kMaxLoops];
   int numLoops = 0;
   int numInputs = 0, numOperands = 0;
@@ -44,7 +44,7 @@ struct GenericInstr::Nest {
   }
 };
 
-struct GenericInstr::MatrixLoops {
+struct StructuredLoop::MatrixLoops {
   Loop m, n, k;
   int left, right; ///< operands
 };
@@ -72,8 +72,8 @@ public:
     }
     return false;
   }
-  int64_t offset[GenericInstr::kMaxOperands];
-  int64_t index[GenericInstr::kMaxLoops];
+  int64_t offset[StructuredLoop::kMaxOperands];
+  int64_t index[StructuredLoop::kMaxLoops];
 
 private:
   const LoopT *loops;
@@ -104,4 +104,4 @@ void simplify(NestT &nest) {
 
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERICNEST_H
+#endif // SPYRE_LIB_RUNTIME_ENGINE_LOOPNEST_H

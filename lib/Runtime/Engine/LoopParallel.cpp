@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- GenericParallel.cpp - Parallel loops, blocks of points -------------===//
+//===- LoopParallel.cpp - Parallel loops, blocks of points ----------------===//
 
-#include "GenericBlocks.h"
+#include "LoopBlocks.h"
 
 using namespace spyre::runtime;
 
@@ -20,8 +20,8 @@ void spyre::runtime::copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides,
                 static_cast<const int32_t *>(src), srcStrides, shape, rank);
 }
 
-void spyre::runtime::bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
-                               uint8_t *address, BlockShape shape,
+void spyre::runtime::bindInput(Core &core, ScalarFrame &frame, int reg,
+                               Elem elem, uint8_t *address, BlockShape shape,
                                int64_t rowStride, int64_t columnStride,
                                int scratch) {
   bool rowsMatter = shape.rows > 1, columnsMatter = shape.columns > 1;
@@ -45,7 +45,7 @@ void spyre::runtime::bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
   frame.ptr[reg] = buffer;
 }
 
-void spyre::runtime::writeOutput(BodyFrame &frame, int reg, Elem elem,
+void spyre::runtime::writeOutput(ScalarFrame &frame, int reg, Elem elem,
                                  uint8_t *address, BlockShape shape,
                                  int64_t rowStride, int64_t columnStride) {
   if (frame.ptr[reg] == address)
@@ -64,9 +64,9 @@ static bool isDense(BlockShape shape, int64_t rowStride, int64_t columnStride) {
 
 /// A parallel nest, block by block of its two innermost loops ("rows" and
 /// "columns").
-class GenericInstr::BlockwiseRun {
+class StructuredLoop::BlockwiseRun {
 public:
-  BlockwiseRun(const GenericInstr &instr, Core &core, const Nest &nest);
+  BlockwiseRun(const StructuredLoop &instr, Core &core, const Nest &nest);
   void run();
 
 private:
@@ -89,8 +89,8 @@ private:
     return unit;
   }
 
-  const GenericInstr &instr;
-  const BodyProgram &body;
+  const StructuredLoop &instr;
+  const ScalarProgram &body;
   Core &core;
   const Nest &nest;
   const Loop unit = unitLoop(); ///< in place of loops that the nest lacks
@@ -102,20 +102,20 @@ private:
   bool isDirect[kMaxOperands];
   /// An output that the body reads changes where it is.
   bool readsAnyOutput;
-  BodyFrame frame;
+  ScalarFrame frame;
   UniformInputs uniform;
   Odometer<Loop> odometer; ///< of the loops around the blocks
 };
 
-GenericInstr::BlockwiseRun::BlockwiseRun(const GenericInstr &instr, Core &core,
-                                         const Nest &nest)
+StructuredLoop::BlockwiseRun::BlockwiseRun(const StructuredLoop &instr,
+                                           Core &core, const Nest &nest)
     : instr(instr), body(instr.body), core(core), nest(nest),
       columns(nest.numLoops > 0 ? nest.loops[nest.numLoops - 1] : unit),
       rows(nest.numLoops > 1 ? nest.loops[nest.numLoops - 2] : unit),
       numOuter(std::max(nest.numLoops - 2, 0)), out0(nest.numInputs),
       numYields(static_cast<int>(body.yields.size())), uniform(body),
       odometer(nest.loops, numOuter, nest.numOperands) {
-  enterBody(core, body, frame);
+  enterProgram(core, body, frame);
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y];
     isDirect[y] = body.scratch[reg] >= 0 &&
@@ -126,7 +126,7 @@ GenericInstr::BlockwiseRun::BlockwiseRun(const GenericInstr &instr, Core &core,
   chooseBlocks();
 }
 
-void GenericInstr::BlockwiseRun::chooseBlocks() {
+void StructuredLoop::BlockwiseRun::chooseBlocks() {
   blockColumns = std::min(columns.extent, kBlock);
   // Many columns: one row at a time leaves rows and columns unmaterialised.
   blockRows = columns.extent >= kBlock / 4
@@ -138,7 +138,7 @@ void GenericInstr::BlockwiseRun::chooseBlocks() {
 }
 
 /// Whether nothing of a row has to be put aside.
-bool GenericInstr::BlockwiseRun::canTakeWholeRows() const {
+bool StructuredLoop::BlockwiseRun::canTakeWholeRows() const {
   if (instr.hasIndex || core.shadow)
     return false;
   bool varies[kMaxOperands], isContiguous = true, toPlace[kMaxOperands];
@@ -151,7 +151,7 @@ bool GenericInstr::BlockwiseRun::canTakeWholeRows() const {
   return isContiguous && body.runsWithoutScratch(varies, toPlace);
 }
 
-void GenericInstr::BlockwiseRun::run() {
+void StructuredLoop::BlockwiseRun::run() {
   do {
     for (int64_t row = 0; row < rows.extent; row += blockRows)
       for (int64_t column = 0; column < columns.extent; column += blockColumns)
@@ -159,19 +159,20 @@ void GenericInstr::BlockwiseRun::run() {
   } while (odometer.next());
 }
 
-void GenericInstr::BlockwiseRun::runBlock(int64_t row, int64_t column) {
+void StructuredLoop::BlockwiseRun::runBlock(int64_t row, int64_t column) {
   BlockShape shape{std::min(blockRows, rows.extent - row),
                    std::min(blockColumns, columns.extent - column)};
   bindOperands(row, column, shape);
   if (instr.hasIndex)
     setIndices(row, column, shape);
   bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
-  runBody(core, body, frame, size_t(shape.rows * shape.columns), keepUniform);
+  runProgram(core, body, frame, size_t(shape.rows * shape.columns),
+             keepUniform);
   writeOutputs(row, column, shape);
 }
 
-void GenericInstr::BlockwiseRun::bindOperands(int64_t row, int64_t column,
-                                              BlockShape shape) {
+void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
+                                                BlockShape shape) {
   for (int k = 0; k < nest.numOperands; ++k) {
     int reg = body.inputs[k];
     if (k >= out0 && !instr.readsOutput[k - out0])
@@ -185,8 +186,8 @@ void GenericInstr::BlockwiseRun::bindOperands(int64_t row, int64_t column,
       frame.ptr[body.yields[y]] = address(out0 + y, row, column);
 }
 
-void GenericInstr::BlockwiseRun::setIndices(int64_t row, int64_t column,
-                                            BlockShape shape) {
+void StructuredLoop::BlockwiseRun::setIndices(int64_t row, int64_t column,
+                                              BlockShape shape) {
   for (int l = 0; l < instr.numLoops; ++l) {
     frame.indexBase[l] = 0;
     frame.indexDivisor[l] = 0;
@@ -205,8 +206,8 @@ void GenericInstr::BlockwiseRun::setIndices(int64_t row, int64_t column,
   }
 }
 
-void GenericInstr::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
-                                              BlockShape shape) {
+void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
+                                                BlockShape shape) {
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y], k = out0 + y;
     // A uniform result is one value: it has to be spread, from a copy, as it
@@ -248,7 +249,7 @@ static void putDenseLoopsLast(NestT &nest, int k) {
     }
 }
 
-void GenericInstr::runParallel(Core &core, Nest &nest) const {
+void StructuredLoop::runParallel(Core &core, Nest &nest) const {
   if (!hasIndex)
     simplify(nest);
   putDenseLoopsLast(nest, nest.numInputs);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Generic.cpp - Structured loops over tiles --------------------------===//
+//===- LoopNest.cpp - Structured loops over tiles -------------------------===//
 
-#include "Check.h"
-#include "GenericNest.h"
+#include "LoopNest.h"
+#include "MemoryCheck.h"
+#include "NaNCheck.h"
 
 using namespace spyre::runtime;
 
@@ -10,10 +11,10 @@ using namespace spyre::runtime;
 // Setting up
 //===----------------------------------------------------------------------===//
 
-void GenericInstr::makeNest(Core &core, Nest &nest) const {
+void StructuredLoop::makeNest(Core &core, Nest &nest) const {
   nest.numInputs = static_cast<int>(inputs.size());
   nest.numOperands = nest.numInputs + static_cast<int>(outputs.size());
-  auto operand = [&](int k) -> const GenericOperand & {
+  auto operand = [&](int k) -> const LoopOperand & {
     return k < nest.numInputs ? inputs[k] : outputs[k - nest.numInputs];
   };
   nest.numLoops = numLoops;
@@ -28,7 +29,7 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
     nest.points *= loop.extent;
   }
   for (int k = 0; k < nest.numOperands; ++k) {
-    const GenericOperand &o = operand(k);
+    const LoopOperand &o = operand(k);
     const TensorVal &t = core.tensors[o.use.slot];
     nest.elem[k] = o.elem;
     // Outputs become row-major.
@@ -68,9 +69,9 @@ void GenericInstr::makeNest(Core &core, Nest &nest) const {
   }
 }
 
-void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
+void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
   for (size_t r = 0; r < outputs.size(); ++r) {
-    const GenericOperand &out = outputs[r];
+    const LoopOperand &out = outputs[r];
     TensorVal &init = core.tensors[out.use.slot];
     bool needsInit = readsOutput[r] || !coversOutput[r] || nest.points == 0;
     if (needsInit) {
@@ -94,7 +95,7 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
     }
     bool reused = false;
     if (isInPlaceSafe && outputs.size() == 1 && !core.shadow)
-      for (const GenericOperand &in : inputs) {
+      for (const LoopOperand &in : inputs) {
         TensorVal &t = core.tensors[in.use.slot];
         if (!in.use.dies || !t.buffer || t.isPermuted ||
             t.buffer->references != 1 ||
@@ -124,7 +125,7 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
   // Addresses, now that every buffer stands.
   for (int k = 0; k < nest.numOperands; ++k) {
     bool isInput = k < nest.numInputs;
-    const GenericOperand &o = isInput ? inputs[k] : outputs[k - nest.numInputs];
+    const LoopOperand &o = isInput ? inputs[k] : outputs[k - nest.numInputs];
     if (isInput && core.tensors[o.use.slot].deferredTile >= 0) {
       nest.base[k] = nullptr; // each strip has its own
       continue;
@@ -143,7 +144,7 @@ void GenericInstr::prepareOutputs(Core &core, Nest &nest) const {
   }
 }
 
-void GenericInstr::runNest(Core &core, Nest &nest) const {
+void StructuredLoop::runNest(Core &core, Nest &nest) const {
   switch (strategy) {
   case Parallel:
     return runParallel(core, nest);
@@ -158,7 +159,7 @@ void GenericInstr::runNest(Core &core, Nest &nest) const {
   }
 }
 
-void GenericInstr::run(Core &core) const {
+void StructuredLoop::run(Core &core) const {
   if (fused)
     return fused->run(core);
   if (isFusedAway) {
@@ -171,12 +172,12 @@ void GenericInstr::run(Core &core) const {
   Nest nest;
   int strip = -1;
   bool hasDeferred = false;
-  for (const GenericOperand &in : inputs)
+  for (const LoopOperand &in : inputs)
     hasDeferred |= core.tensors[in.use.slot].deferredTile >= 0;
   if (hasDeferred) {
     strip = chooseStrip(core);
     if (strip < 0)
-      for (const GenericOperand &in : inputs)
+      for (const LoopOperand &in : inputs)
         loadDeferred(core, in);
   }
   makeNest(core, nest);
@@ -189,7 +190,7 @@ void GenericInstr::run(Core &core) const {
       const TensorVal &t = core.tensors[slot];
       return isFloat(elem) && t.data && hasNaN(t.f(), t.numElements);
     };
-    for (const GenericOperand &in : inputs)
+    for (const LoopOperand &in : inputs)
       isWatched &= !holdsNaN(in.use.slot, in.elem);
     isWatched &= !holdsNaN(results[0], outputs[0].elem);
   }
@@ -216,7 +217,7 @@ void GenericInstr::run(Core &core) const {
 // Reading tiles piece by piece
 //===----------------------------------------------------------------------===//
 
-int GenericInstr::dimOf(const GenericOperand &operand, int loop) const {
+int StructuredLoop::dimOf(const LoopOperand &operand, int loop) const {
   int found = -1;
   for (int d = 0; d < static_cast<int>(operand.map.size()); ++d)
     for (auto [l, coefficient] : operand.map[d].terms)
@@ -229,8 +230,8 @@ int GenericInstr::dimOf(const GenericOperand &operand, int loop) const {
   return found;
 }
 
-void GenericInstr::loadDeferred(Core &core,
-                                const GenericOperand &operand) const {
+void StructuredLoop::loadDeferred(Core &core,
+                                  const LoopOperand &operand) const {
   TensorVal &t = core.tensors[operand.use.slot];
   if (t.deferredTile < 0)
     return;
@@ -245,14 +246,14 @@ void GenericInstr::loadDeferred(Core &core,
 
 /// A parallel loop along which every deferred input can be read in pieces.
 /// Those that do not vary along it are read now. -1: there is none.
-int GenericInstr::chooseStrip(Core &core) const {
+int StructuredLoop::chooseStrip(Core &core) const {
   if (hasIndex || (strategy != Parallel && strategy != Reduction))
     return -1;
   for (int loop = 0; loop < numLoops; ++loop) {
     if (isReduction[loop])
       continue;
     bool fits = true, helps = false;
-    for (const GenericOperand &in : inputs) {
+    for (const LoopOperand &in : inputs) {
       const TensorVal &t = core.tensors[in.use.slot];
       if (t.deferredTile < 0)
         continue;
@@ -265,7 +266,7 @@ int GenericInstr::chooseStrip(Core &core) const {
     }
     if (!fits || !helps)
       continue;
-    for (const GenericOperand &in : inputs)
+    for (const LoopOperand &in : inputs)
       if (core.tensors[in.use.slot].deferredTile >= 0 && dimOf(in, loop) == -1)
         loadDeferred(core, in);
     return loop;
@@ -273,7 +274,7 @@ int GenericInstr::chooseStrip(Core &core) const {
   return -1;
 }
 
-void GenericInstr::runStrips(Core &core, const Nest &whole, int strip) const {
+void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {
   // Bytes of all pieces together: about the first-level cache and a bit.
   constexpr int64_t kStripBytes = 64 << 10;
   int64_t extent = whole.loops[strip].extent;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- GenericOrdered.cpp - Index reductions, and loops in order ----------===//
+//===- LoopOrdered.cpp - Index reductions, and loops in order -------------===//
 
-#include "GenericBlocks.h"
+#include "LoopBlocks.h"
 
 using namespace spyre::runtime;
 
@@ -21,7 +21,7 @@ static bool isBetter(bool isMax, float value, int64_t index, float best,
   return index < bestIndex;
 }
 
-void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
+void StructuredLoop::runArgReduction(Core &core, Nest &nest) const {
   const KernelTable &k = kernels();
   int out = nest.numInputs;
   bool isWideIndex = isWide(nest.elem[out + 1]);
@@ -34,8 +34,8 @@ void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
       vector = l;
   Loop columns = nest.loops[vector];
   nest.erase(vector);
-  BodyFrame frame;
-  enterBody(core, body, frame);
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
   int valueReg = body.yields[0], indexReg = body.yields[1];
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
@@ -53,7 +53,7 @@ void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
         frame.indexBase[nest.loops[l].original] = odometer.index[l];
       frame.indexBase[columns.original] = column;
       frame.indexDivisor[columns.original] = 1;
-      runBody(core, body, frame, size_t(shape.columns));
+      runProgram(core, body, frame, size_t(shape.columns));
 
       const float *values = static_cast<const float *>(frame.ptr[valueReg]);
       int64_t valueStep = frame.step[valueReg];
@@ -91,7 +91,7 @@ void GenericInstr::runArgReduction(Core &core, Nest &nest) const {
 // Everything else
 //===----------------------------------------------------------------------===//
 
-void GenericInstr::runGeneral(Core &core, Nest &nest) const {
+void StructuredLoop::runGeneral(Core &core, Nest &nest) const {
   int out0 = nest.numInputs;
   // Parallel loops outside in order, reductions inside in order, and one
   // parallel loop as the vector.
@@ -108,8 +108,8 @@ void GenericInstr::runGeneral(Core &core, Nest &nest) const {
     columns = nest.loops[vector];
     nest.erase(vector);
   }
-  BodyFrame frame;
-  enterBody(core, body, frame);
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
   int numYields = static_cast<int>(body.yields.size());
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
@@ -131,7 +131,7 @@ void GenericInstr::runGeneral(Core &core, Nest &nest) const {
           frame.indexDivisor[columns.original] = 1;
         }
       }
-      runBody(core, body, frame, size_t(shape.columns));
+      runProgram(core, body, frame, size_t(shape.columns));
       // A yield may be another output's argument: all values first.
       for (int y = 0; y < numYields; ++y) {
         int reg = body.yields[y];

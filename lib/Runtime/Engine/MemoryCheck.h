@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Check.h - What --check=full watches ----------------------*- C++ -*-===//
+//===- MemoryCheck.h - What --check=full watches of memory ------*- C++ -*-===//
 //
 // A shadow of every byte that kernels touch: who wrote it last, who has read it
 // since. With it are found reads of memory that nobody wrote, buffers in LX
@@ -8,10 +8,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_CHECK_H
-#define SPYRE_LIB_RUNTIME_ENGINE_CHECK_H
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_MEMORYCHECK_H
+#define SPYRE_LIB_RUNTIME_ENGINE_MEMORYCHECK_H
 
-#include "Plan.h"
+#include "Core.h"
 
 #include <map>
 #include <memory>
@@ -21,6 +21,12 @@
 #include <vector>
 
 namespace spyre::runtime {
+
+/// Bytes [first, end) of device memory that the host has not written.
+struct UndefinedRange {
+  int64_t first, end;
+  std::string note; ///< where they were allocated
+};
 
 class MemoryCheck {
 public:
@@ -88,14 +94,6 @@ private:
   std::vector<std::vector<uint32_t>> clocks;
 };
 
-/// Fails where `values` holds a NaN that no operand at the same place has.
-void checkForNaN(Core &core, const struct BodyOp &op, const float *values,
-                 size_t n, const float *const *operands, const size_t *steps,
-                 int numOperands);
-
-/// Whether any of n values is NaN.
-bool hasNaN(const float *values, int64_t n);
-
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_CHECK_H
+#endif // SPYRE_LIB_RUNTIME_ENGINE_MEMORYCHECK_H

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- GenericBlocks.h - Blocks of points in registers ----------*- C++ -*-===//
+//===- LoopBlocks.h - Blocks of points in registers -------------*- C++ -*-===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H
-#define SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_LOOPBLOCKS_H
+#define SPYRE_LIB_RUNTIME_ENGINE_LOOPBLOCKS_H
 
-#include "GenericNest.h"
+#include "LoopNest.h"
 
 namespace spyre::runtime {
 
@@ -19,17 +19,17 @@ void copyBox(Elem elem, void *dst, const ptrdiff_t *dstStrides, const void *src,
 
 /// Points register `reg` at the block's values of one operand, copying them
 /// to `scratch` if they are neither dense nor uniform.
-void bindInput(Core &core, BodyFrame &frame, int reg, Elem elem,
+void bindInput(Core &core, ScalarFrame &frame, int reg, Elem elem,
                uint8_t *address, BlockShape shape, int64_t rowStride,
                int64_t columnStride, int scratch);
 
 /// What a body's uniform inputs were in the last block.
 class UniformInputs {
 public:
-  explicit UniformInputs(const BodyProgram &body) : body(body) {}
+  explicit UniformInputs(const ScalarProgram &body) : body(body) {}
   /// Whether the uniform ones of the first `count` inputs are those of the
   /// last block, and so all that the body computes from them alone.
-  bool areAsBefore(const BodyFrame &frame, int count) {
+  bool areAsBefore(const ScalarFrame &frame, int count) {
     bool same = !isFirst;
     isFirst = false;
     for (int i = 0; i < count; ++i) {
@@ -42,15 +42,15 @@ public:
   }
 
 private:
-  const BodyProgram &body;
+  const ScalarProgram &body;
   bool isFirst = true;
-  const void *last[GenericInstr::kMaxOperands] = {};
+  const void *last[StructuredLoop::kMaxOperands] = {};
 };
 
 /// Writes a register to the block's place in an output.
-void writeOutput(BodyFrame &frame, int reg, Elem elem, uint8_t *address,
+void writeOutput(ScalarFrame &frame, int reg, Elem elem, uint8_t *address,
                  BlockShape shape, int64_t rowStride, int64_t columnStride);
 
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_GENERICBLOCKS_H
+#endif // SPYRE_LIB_RUNTIME_ENGINE_LOOPBLOCKS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_POINTSET_H
-#define SPYRE_LIB_RUNTIME_ENGINE_POINTSET_H
+#ifndef SPYRE_LIB_RUNTIME_PROGRAM_POINTSET_H
+#define SPYRE_LIB_RUNTIME_PROGRAM_POINTSET_H
 
 #include <cstdint>
 #include <string>
@@ -52,4 +52,4 @@ struct PointSet {
 
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_POINTSET_H
+#endif // SPYRE_LIB_RUNTIME_PROGRAM_POINTSET_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Fuse.cpp - Elementwise loops inside the loops that use them --------===//
+//===- LoopFusion.cpp - Elementwise loops inside the loops that use them --===//
 //
 // The tile between two structured loops costs the host two passes over memory.
 // If the second loop is the only one that reads it, point by point, it computes
@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Generic.h"
 #include "Instrs.h"
+#include "StructuredLoop.h"
 
 #include <algorithm>
 
@@ -17,8 +17,8 @@ using namespace spyre::runtime;
 
 /// Whether the loop's result is a function of points that another loop may
 /// evaluate instead.
-static bool canMoveInto(const GenericInstr &a) {
-  if (!a.isReadOnce || a.strategy != GenericInstr::Parallel || a.hasIndex ||
+static bool canMoveInto(const StructuredLoop &a) {
+  if (!a.isReadOnce || a.strategy != StructuredLoop::Parallel || a.hasIndex ||
       a.body.extracts() || a.outputs.size() != 1 || a.inputs.empty() ||
       a.readsOutput[0] || !a.coversOutput[0])
     return false;
@@ -36,8 +36,8 @@ static bool canMoveInto(const GenericInstr &a) {
 /// For each loop of `a` the loop of `b` that goes over the same dimension of
 /// a's result, which is b's input number `input`. Empty if b has other loops
 /// or reads the tile otherwise.
-static std::vector<int> matchLoops(const GenericInstr &a, const GenericInstr &b,
-                                   size_t input) {
+static std::vector<int> matchLoops(const StructuredLoop &a,
+                                   const StructuredLoop &b, size_t input) {
   if (a.numLoops != b.numLoops)
     return {};
   const std::vector<MapResult> &reads = b.inputs[input].map;
@@ -54,9 +54,9 @@ static std::vector<int> matchLoops(const GenericInstr &a, const GenericInstr &b,
 }
 
 /// a's body before b's, whose input number `input` becomes a's result.
-static BodyProgram joinBodies(const BodyProgram &a, const BodyProgram &b,
-                              size_t numInputsA, size_t input) {
-  BodyProgram body;
+static ScalarProgram joinBodies(const ScalarProgram &a, const ScalarProgram &b,
+                                size_t numInputsA, size_t input) {
+  ScalarProgram body;
   body.regElem = a.regElem;
   int result = a.yields[0], replaced = b.inputs[input];
   std::vector<int> moved(b.regElem.size());
@@ -65,7 +65,7 @@ static BodyProgram joinBodies(const BodyProgram &a, const BodyProgram &b,
         static_cast<int>(r) == replaced ? result : body.addReg(b.regElem[r]);
   auto at = [&](int reg) { return reg < 0 ? reg : moved[reg]; };
   body.constants = a.constants;
-  for (BodyConstant constant : b.constants) {
+  for (ScalarConstant constant : b.constants) {
     constant.reg = at(constant.reg);
     body.constants.push_back(constant);
   }
@@ -79,7 +79,7 @@ static BodyProgram joinBodies(const BodyProgram &a, const BodyProgram &b,
     else
       body.inputs.push_back(at(b.inputs[i]));
   body.ops = a.ops;
-  for (BodyOp op : b.ops) {
+  for (ScalarOp op : b.ops) {
     op.dst = at(op.dst);
     op.a = at(op.a);
     op.b = at(op.b);
@@ -93,28 +93,27 @@ static BodyProgram joinBodies(const BodyProgram &a, const BodyProgram &b,
 }
 
 /// Whether `b` reads the tile in `slot` as one input and in no other way.
-static bool readsAsOneInput(const GenericInstr &b, int slot) {
+static bool readsAsOneInput(const StructuredLoop &b, int slot) {
   for (size_t o = 0; o < b.outputs.size(); ++o)
     if (b.outputs[o].use.slot == slot &&
-        (b.strategy != GenericInstr::Parallel || b.readsOutput[o] ||
+        (b.strategy != StructuredLoop::Parallel || b.readsOutput[o] ||
          !b.coversOutput[o]))
       return false;
-  return std::count_if(b.inputs.begin(), b.inputs.end(),
-                       [&](const GenericOperand &in) {
-                         return in.use.slot == slot;
-                       }) == 1;
+  return std::count_if(
+             b.inputs.begin(), b.inputs.end(),
+             [&](const LoopOperand &in) { return in.use.slot == slot; }) == 1;
 }
 
 /// One loop for both; null if that is not possible.
-static std::shared_ptr<GenericInstr> fuse(const GenericInstr &a,
-                                          const GenericInstr &b, size_t input) {
+static std::shared_ptr<StructuredLoop>
+fuse(const StructuredLoop &a, const StructuredLoop &b, size_t input) {
   std::vector<int> loops = matchLoops(a, b, input);
   if (loops.empty() || a.inputs.size() + b.inputs.size() + b.outputs.size() >
-                           GenericInstr::kMaxOperands)
+                           StructuredLoop::kMaxOperands)
     return nullptr;
-  if (a.body.regElem.size() + b.body.regElem.size() > BodyFrame::kMaxRegs)
+  if (a.body.regElem.size() + b.body.regElem.size() > ScalarFrame::kMaxRegs)
     return nullptr;
-  auto result = std::make_shared<GenericInstr>();
+  auto result = std::make_shared<StructuredLoop>();
   result->location = b.location;
   result->strategy = b.strategy;
   result->numLoops = b.numLoops;
@@ -136,9 +135,9 @@ static std::shared_ptr<GenericInstr> fuse(const GenericInstr &a,
       result->inputs.push_back(b.inputs[i]);
       continue;
     }
-    for (const GenericOperand &source : a.inputs) {
+    for (const LoopOperand &source : a.inputs) {
       positionA.push_back(static_cast<int>(result->inputs.size()));
-      GenericOperand operand = source;
+      LoopOperand operand = source;
       for (MapResult &r : operand.map)
         for (auto &[loop, coefficient] : r.terms)
           loop = loops[loop];
@@ -165,9 +164,9 @@ static std::shared_ptr<GenericInstr> fuse(const GenericInstr &a,
     result->extentSource[l] = {positionA[source], sourceDim};
   }
   // A tile that is read in two ways must not be overwritten.
-  for (GenericOperand &operand : result->inputs)
+  for (LoopOperand &operand : result->inputs)
     if (std::count_if(result->inputs.begin(), result->inputs.end(),
-                      [&](const GenericOperand &other) {
+                      [&](const LoopOperand &other) {
                         return other.use.slot == operand.use.slot;
                       }) > 1)
       operand.use.dies = false;
@@ -177,21 +176,21 @@ static std::shared_ptr<GenericInstr> fuse(const GenericInstr &a,
 
 /// Whether the inputs of `a` are what they were at position `from` until `to`.
 static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
-                       const GenericInstr &a, size_t from, size_t to) {
+                       const StructuredLoop &a, size_t from, size_t to) {
   auto isInput = [&](int slot) {
     return std::any_of(
         a.inputs.begin(), a.inputs.end(),
-        [&](const GenericOperand &in) { return in.use.slot == slot; });
+        [&](const LoopOperand &in) { return in.use.slot == slot; });
   };
   for (size_t i = from + 1; i < to; ++i) {
     const Instr *instr = instrs[i].get();
     if (std::any_of(instr->frees.begin(), instr->frees.end(), isInput))
       return false;
-    if (auto *generic = dynamic_cast<const GenericInstr *>(instr)) {
+    if (auto *generic = dynamic_cast<const StructuredLoop *>(instr)) {
       if (generic->isFusedAway)
         continue;
       for (const auto *operands : {&generic->inputs, &generic->outputs})
-        for (const GenericOperand &operand : *operands)
+        for (const LoopOperand &operand : *operands)
           if (operand.use.dies && isInput(operand.use.slot))
             return false;
       continue;
@@ -200,7 +199,7 @@ static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
     if (!dynamic_cast<const EmptyInstr *>(instr) &&
         !dynamic_cast<const SplatInstr *>(instr) &&
         !dynamic_cast<const ScalarInt *>(instr) &&
-        !dynamic_cast<const ScalarBody *>(instr) &&
+        !dynamic_cast<const ScalarProgramInstr *>(instr) &&
         !dynamic_cast<const AffineInstr *>(instr) &&
         !dynamic_cast<const MemoryViewInstr *>(instr) &&
         !dynamic_cast<const AccessTileInstr *>(instr) &&
@@ -216,27 +215,27 @@ void spyre::runtime::fuseLoops(Block &block) {
   for (std::unique_ptr<Instr> &instr : instrs)
     instr->frees = instr->releases;
   for (size_t at = 0; at < instrs.size(); ++at) {
-    auto *b = dynamic_cast<GenericInstr *>(instrs[at].get());
+    auto *b = dynamic_cast<StructuredLoop *>(instrs[at].get());
     if (!b)
       continue;
-    bool takes = (b->strategy == GenericInstr::Parallel ||
-                  b->strategy == GenericInstr::Reduction) &&
+    bool takes = (b->strategy == StructuredLoop::Parallel ||
+                  b->strategy == StructuredLoop::Reduction) &&
                  !b->hasIndex;
     // The latest tile first: what is between then has been taken in already.
     for (size_t m = makers.size(); takes && m-- > 0;) {
       auto [slot, from] = makers[m];
-      const GenericInstr &current = b->fused ? *b->fused : *b;
+      const StructuredLoop &current = b->fused ? *b->fused : *b;
       auto input = std::find_if(current.inputs.begin(), current.inputs.end(),
-                                [&, slot = slot](const GenericOperand &in) {
+                                [&, slot = slot](const LoopOperand &in) {
                                   return in.use.slot == slot;
                                 });
       if (input == current.inputs.end() || !readsAsOneInput(current, slot))
         continue;
-      auto &a = static_cast<GenericInstr &>(*instrs[from]);
-      const GenericInstr &source = a.fused ? *a.fused : a;
+      auto &a = static_cast<StructuredLoop &>(*instrs[from]);
+      const StructuredLoop &source = a.fused ? *a.fused : a;
       if (!inputsLast(instrs, source, from, at))
         continue;
-      std::shared_ptr<GenericInstr> fused =
+      std::shared_ptr<StructuredLoop> fused =
           fuse(source, current, size_t(input - current.inputs.begin()));
       if (!fused)
         continue;

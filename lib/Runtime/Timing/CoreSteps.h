@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Tracer.h - What the cores of a kernel do, without data ---*- C++ -*-===//
+//===- CoreSteps.h - What the cores of a kernel do, without data *- C++ -*-===//
 //
 // The timing engine walks the same plan as the functional engine, one core
 // after another: scalars, views and the shapes of tiles are computed, data is
@@ -9,10 +9,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_TIMING_TRACER_H
-#define SPYRE_LIB_RUNTIME_TIMING_TRACER_H
+#ifndef SPYRE_LIB_RUNTIME_TIMING_CORESTEPS_H
+#define SPYRE_LIB_RUNTIME_TIMING_CORESTEPS_H
 
-#include "../Engine/Plan.h"
+#include "../Engine/Core.h"
+#include "../Program/Plan.h"
 
 #include <cstdint>
 #include <unordered_map>
@@ -53,7 +54,7 @@ struct Step {
   bool isPart = false; ///< Ring: of the peer's tile, for this core alone
   /// Produced tile: message number for others, or -1.
   int sends = -1;
-  /// Steps of this core that must end first: CoreTrace::needs [begin, end).
+  /// Steps of this core that must end first: CoreSteps::needs [begin, end).
   int needsBegin = 0, needsEnd = 0;
   /// Bytes of the resulting tile in LX and the last step that needs it.
   uint64_t tileBytes = 0;
@@ -72,9 +73,9 @@ struct WorkTotals {
 };
 
 /// Steps of one core in one call of a kernel.
-class CoreTrace {
+class CoreSteps {
 public:
-  std::vector<Step> steps;
+  std::vector<Step> list;
   std::vector<int> needs;
   WorkTotals totals;
 
@@ -129,4 +130,4 @@ void beginTensor(Core &core, int slot, int step);
 
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_TIMING_TRACER_H
+#endif // SPYRE_LIB_RUNTIME_TIMING_CORESTEPS_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Body.h - Scalar bodies as vector programs ----------------*- C++ -*-===//
+//===- ScalarProgram.h - Scalar bodies as vector programs -------*- C++ -*-===//
 //
 // The scalar body of a linalg op (or one elementwise op) decoded into
 // operations on registers. A register is an array of up to kBlock values, or
@@ -7,19 +7,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_RUNTIME_ENGINE_BODY_H
-#define SPYRE_LIB_RUNTIME_ENGINE_BODY_H
+#ifndef SPYRE_LIB_RUNTIME_PROGRAM_SCALARPROGRAM_H
+#define SPYRE_LIB_RUNTIME_PROGRAM_SCALARPROGRAM_H
 
-#include "Plan.h"
+#include "Elements.h"
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace spyre::runtime {
 
-constexpr int64_t kBlock = 2048;
-
-struct BodyOp {
+struct ScalarOp {
   enum Kind : uint8_t {
     Unary,
     Binary,
@@ -52,7 +51,7 @@ struct BodyOp {
   uint8_t chain = 0;
 };
 
-struct BodyConstant {
+struct ScalarConstant {
   int reg;
   Elem elem;
   Scalar value; ///< float types: before rounding
@@ -60,12 +59,14 @@ struct BodyConstant {
   float rounded[2] = {0, 0};
 };
 
-struct BodyProgram {
+struct ScalarProgram {
+  static constexpr int kMaxRegs = 128;
+
   std::vector<Elem> regElem; ///< element type of every register
-  std::vector<BodyConstant> constants;
+  std::vector<ScalarConstant> constants;
   std::vector<std::pair<int, int>> captured; ///< (register, scalar slot)
   std::vector<int> inputs;                   ///< register of each argument
-  std::vector<BodyOp> ops;
+  std::vector<ScalarOp> ops;
   std::vector<int> yields;
   std::vector<int> scratch; ///< per register: scratch buffer or -1
   int numScratch = 0;
@@ -91,33 +92,6 @@ struct BodyProgram {
   void finish();
 };
 
-/// Registers of one executing body.
-struct BodyFrame {
-  static constexpr int kMaxRegs = 128;
-  void *ptr[kMaxRegs];
-  uint8_t step[kMaxRegs];
-  Scalar constant[kMaxRegs]; ///< storage of step-0 registers that ops make
-  /// linalg.index: value of loop d at point i of the block is
-  /// base[d] + (i / divisor[d]) % extent[d] (extent 0: no modulus).
-  int64_t indexBase[kMaxRank * 2];
-  int64_t indexDivisor[kMaxRank * 2];
-  int64_t indexExtent[kMaxRank * 2];
-};
-
-/// Points temporaries at scratch buffers and fills constants.
-void enterBody(Core &core, const BodyProgram &program, BodyFrame &frame);
-/// Runs all operations over n points, at most kBlock unless
-/// runsWithoutScratch(). With `keepUniform` the frame's
-/// uniform inputs are those of the last run, and so are uniform results.
-void runBody(Core &core, const BodyProgram &program, BodyFrame &frame, size_t n,
-             bool keepUniform = false);
-
-/// The steps of the chain that `op` begins, over the frame's operands.
-void makeChain(const BodyOp *op, const BodyFrame &frame, ChainStep *steps);
-
-/// Scratch buffer number `index`, at least kBlock 8-byte values.
-void *scratchBuffer(Core &core, int index);
-
 } // namespace spyre::runtime
 
-#endif // SPYRE_LIB_RUNTIME_ENGINE_BODY_H
+#endif // SPYRE_LIB_RUNTIME_PROGRAM_SCALARPROGRAM_H

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ScalarRun.h - Running scalar programs --------------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_SCALARRUN_H
+#define SPYRE_LIB_RUNTIME_ENGINE_SCALARRUN_H
+
+#include "../Program/ScalarProgram.h"
+#include "Core.h"
+
+#include <cstdint>
+
+namespace spyre::runtime {
+
+constexpr int64_t kBlock = 2048;
+
+/// Registers of one executing body.
+struct ScalarFrame {
+  static constexpr int kMaxRegs = ScalarProgram::kMaxRegs;
+  void *ptr[kMaxRegs];
+  uint8_t step[kMaxRegs];
+  Scalar constant[kMaxRegs]; ///< storage of step-0 registers that ops make
+  /// linalg.index: value of loop d at point i of the block is
+  /// base[d] + (i / divisor[d]) % extent[d] (extent 0: no modulus).
+  int64_t indexBase[kMaxRank * 2];
+  int64_t indexDivisor[kMaxRank * 2];
+  int64_t indexExtent[kMaxRank * 2];
+};
+
+/// Points temporaries at scratch buffers and fills constants.
+void enterProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame);
+/// Runs all operations over n points, at most kBlock unless
+/// runsWithoutScratch(). With `keepUniform` the frame's
+/// uniform inputs are those of the last run, and so are uniform results.
+void runProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame,
+                size_t n, bool keepUniform = false);
+
+/// The steps of the chain that `op` begins, over the frame's operands.
+void makeChain(const ScalarOp *op, const ScalarFrame &frame, ChainStep *steps);
+
+/// Scratch buffer number `index`, at least kBlock 8-byte values.
+void *scratchBuffer(Core &core, int index);
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_SCALARRUN_H

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Plan.h - Decoded programs --------------------------------*- C++ -*-===//
+//
+// A loaded program: functions decoded into blocks of instructions whose
+// operands are slots of the executing core. No MLIR types.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_PROGRAM_PLAN_H
+#define SPYRE_LIB_RUNTIME_PROGRAM_PLAN_H
+
+#include "Elements.h"
+#include "Spyre/Runtime/Program/Program.h"
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace spyre::runtime {
+
+class Core;
+
+/// One decoded operation.
+class Instr {
+public:
+  virtual ~Instr() = default;
+  virtual void run(Core &core) const = 0;
+  /// The same for several cores of one kernel, none of which waits for
+  /// another. Instructions that can share work among them override this.
+  virtual void runGang(Core *const *cores, int numCores) const;
+  /// Without data, for the timing engine. The default fails.
+  virtual void walk(Core &core) const;
+  int location = 0;          ///< into Plan::locations
+  std::vector<int> releases; ///< tensor slots whose last use this is
+  /// Of those (and of loops fused into this one), the slots whose buffers are
+  /// given back afterwards. fuseLoops() sets it.
+  std::vector<int> frees;
+  /// Tensor slots whose values it makes: data tiles that take room in LX.
+  std::vector<std::pair<int, Elem>> defines;
+  /// Released slots whose room in LX its results can take over.
+  std::vector<int> replaces;
+};
+
+struct Block {
+  std::vector<std::unique_ptr<Instr>> instrs;
+  void run(Core &core) const;
+  /// Instruction by instruction, each for all cores.
+  void runGang(Core *const *cores, int numCores) const;
+};
+
+/// A tensor operand: its slot, and whether this is the value's last use, so
+/// that its buffer may be overwritten.
+struct TensorUse {
+  int slot = -1;
+  bool dies = false;
+};
+
+/// A constant tile; one buffer per numerics.
+struct ConstantTensor {
+  int slot;
+  Elem elem;
+  std::vector<int64_t> shape;
+  std::vector<float> floats;  ///< float types, before rounding
+  std::vector<int32_t> ints;  ///< up to 32 bits
+  std::vector<int64_t> longs; ///< i64, index
+  bool isSplat = false;       ///< one value in the vector
+};
+
+struct ConstantScalar {
+  int slot;
+  Elem elem;
+  Scalar value; ///< floats before rounding
+};
+
+struct Function {
+  std::string name;
+  int location = 0;
+  int64_t grid[3] = {1, 1, 1};
+  bool hasGrid = false;
+  int64_t numCores() const { return grid[0] * grid[1] * grid[2]; }
+  int index = 0;
+  int numScalars = 0, numTensors = 0, numViews = 0, numTiles = 0;
+  std::vector<int> argSlots; ///< scalar slots of the arguments
+  std::vector<ConstantScalar> scalars;
+  std::vector<ConstantTensor> tensors;
+  Block body;
+  int64_t numOperations = 0; ///< those in bodies included
+  bool hasCalls = false;
+  bool accessesMemory = false;
+  /// Holds a matrix product: neighbouring cores read the same tiles.
+  bool hasContraction = false;
+  /// Inter-tile produce ops; with any, the cores are resumable tasks.
+  int numProduceOps = 0;
+};
+
+/// What --check=full says of a float operation that makes a NaN.
+struct FloatOp {
+  std::string name;           ///< "" if operations of several names lie there
+  std::vector<int> producers; ///< locations of its operands
+};
+
+struct Plan {
+  std::string name; ///< entry
+  std::vector<std::string> locations;
+  std::unordered_map<int, FloatOp> floatOps; ///< by location
+  std::vector<int> argumentLocations;
+  std::vector<std::unique_ptr<Function>> functions;
+  Function *entry = nullptr;
+  std::vector<ArgumentInfo> arguments;
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_PROGRAM_PLAN_H
