@@ -3,8 +3,8 @@
 
 #include "Spyre/Compiler/Compiler.h"
 #include "BundleLowering.h"
+#include "CompilerImpl.h"
 #include "GraphBuilderImpl.h"
-#include "Identity.h"
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"

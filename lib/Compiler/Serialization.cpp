@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Identity.h"
+#include "CompilerImpl.h"
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Runtime/Loader/LoaderFile.h"

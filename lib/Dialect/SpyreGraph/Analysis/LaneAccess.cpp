@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
-#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 

@@ -3,48 +3,12 @@
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-std::optional<SmallVector<int64_t>>
-spyre_graph::getLinearForm(AffineExpr expr, unsigned numDims) {
-  SmallVector<int64_t> form(numDims + 1, 0);
-  if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
-    form.back() = number.getValue();
-    return form;
-  }
-  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    form[dim.getPosition()] = 1;
-    return form;
-  }
-  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
-  if (!binary || (binary.getKind() != AffineExprKind::Add &&
-                  binary.getKind() != AffineExprKind::Mul))
-    return std::nullopt;
-  auto left = getLinearForm(binary.getLHS(), numDims);
-  auto right = getLinearForm(binary.getRHS(), numDims);
-  if (!left || !right)
-    return std::nullopt;
-  if (binary.getKind() == AffineExprKind::Add) {
-    for (auto [sum, other] : llvm::zip(*left, *right))
-      sum += other;
-    return left;
-  }
-  // A product with a constant.
-  auto isConstant = [](ArrayRef<int64_t> form) {
-    return llvm::all_of(form.drop_back(), [](int64_t c) { return c == 0; });
-  };
-  if (!isConstant(*right))
-    std::swap(left, right);
-  if (!isConstant(*right))
-    return std::nullopt;
-  for (int64_t &coefficient : *left)
-    coefficient *= right->back();
-  return left;
-}
 
 int64_t StickAccess::getInnermostStride() const {
   int64_t smallest = 0;

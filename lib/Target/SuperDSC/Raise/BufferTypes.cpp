@@ -4,6 +4,7 @@
 #include "BufferTypes.h"
 #include "../Mapping/Lanes.h"
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 

@@ -5,7 +5,7 @@
 #define SPYRE_LIB_TARGET_SUPERDSC_RAISE_EXECUTIONS_H
 
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
-#include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseOptions.h"
 
 #include "mlir/IR/Location.h"
 #include "mlir/Support/LLVM.h"

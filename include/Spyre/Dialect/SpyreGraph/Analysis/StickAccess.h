@@ -47,11 +47,6 @@ std::optional<StickAccess> getStickAccess(AffineMap map,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> extents);
 
-/// Coefficients of an expression that is linear in its dimensions, the constant
-/// last; nothing if it is not.
-std::optional<SmallVector<int64_t>> getLinearForm(AffineExpr expr,
-                                                  unsigned numDims);
-
 /// The row-major index of the element that a map gives of a tensor of `shape`.
 AffineMap getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
                          ArrayRef<int64_t> extents);

@@ -5,16 +5,12 @@
 #define SPYRE_TARGET_SUPERDSC_RAISE_RAISEGRAPH_H
 
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
+#include "Spyre/Target/SuperDSC/Raise/RaiseOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace spyre::superdsc {
-
-struct RaiseOptions {
-  /// Segment 0 is a pool. Only without a manifest, which says so.
-  bool hasPool = false;
-};
 
 /// A planned function that does what valid bundles say: `main`, with the
 /// manifest's arguments, or else one per segment. Errors are at locations that

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Identity.h - Helpers of the façade -----------------------*- C++ -*-===//
+//===- CompilerImpl.h - Helpers of the façade -------------------*- C++ -*-===//
 
-#ifndef SPYRE_LIB_COMPILER_IDENTITY_H
-#define SPYRE_LIB_COMPILER_IDENTITY_H
+#ifndef SPYRE_LIB_COMPILER_COMPILERIMPL_H
+#define SPYRE_LIB_COMPILER_COMPILERIMPL_H
 
 #include "Spyre/Compiler/Compiler.h"
 
@@ -27,4 +27,4 @@ void dumpModule(const std::string &folder, const std::string &name,
 
 } // namespace spyre
 
-#endif // SPYRE_LIB_COMPILER_IDENTITY_H
+#endif // SPYRE_LIB_COMPILER_COMPILERIMPL_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Bundle.cpp - SuperDSC bundles as programs ----------------*- C++ -*-===//
+//===- BundleLowering.cpp - SuperDSC bundles as programs --------*- C++ -*-===//
 
 #include "BundleLowering.h"
 

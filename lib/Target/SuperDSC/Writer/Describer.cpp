@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- OpDescription.cpp - One planned operation as SuperDSC ----*- C++ -*-===//
+//===- Describer.cpp - One planned operation as SuperDSC --------*- C++ -*-===//
 //
 // Loops become dimensions (here), accesses become orders, gaps and scales
 // (DescribeTensors.cpp). The rules are those of spec/superdsc.md, "SuperDSC
@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Mapping/OpNames.h"
 #include "Describer.h"
+#include "../Mapping/OpNames.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
