@@ -12,7 +12,7 @@ from pathlib import Path
 HEADER = """\
 # Device operations of `spyre_graph`
 
-Made from `SpyreGraphOps.td` and `SpyreGraphVendorOps.td`. *Cost* counts SFU lane
+Made from `SpyreGraphOps.td` and `SpyreGraphBundleOps.td`. *Cost* counts SFU lane
 operations per iteration, as the planners do; *combiner* is how iterations that write
 the same element combine; *layouts* names the rule by which layouts are propagated.
 

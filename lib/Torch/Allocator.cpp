@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -28,7 +28,7 @@ void freeAllocation(void *context) {
 class SpyreAllocator final : public c10::DeviceAllocator {
 public:
   c10::DataPtr allocate(size_t sizeInBytes) override {
-    return device::allocate(currentDevice(), sizeInBytes);
+    return pytorch::allocate(currentDevice(), sizeInBytes);
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void *destination, const void *source,
@@ -133,4 +133,4 @@ const Allocation *allocationOf(const c10::DataPtr &pointer) {
 
 c10::Allocator *allocator() { return &theAllocator; }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -7,7 +7,7 @@
 
 #include "Spyre/Device/HostTransfer.h"
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Whether a CPU tensor holds exactly the host image of a spyre tensor, in
 /// memory that the host's allocator keeps for devices.
@@ -73,4 +73,4 @@ bool copyAsynchronously(const at::Tensor &source,
   return true;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -6,13 +6,13 @@
 
 #include "Storage.h"
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Queues a copy between pinned host memory and the device; false if it is none
 /// that can be.
 bool copyAsynchronously(const at::Tensor &source,
                         const at::Tensor &destination);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_ASYNCCOPY_H

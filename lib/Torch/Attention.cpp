@@ -16,7 +16,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -220,11 +220,11 @@ TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 namespace at::native {
 
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub,
-                              &spyre::device::chooseAttention)
+                              &spyre::pytorch::chooseAttention)
 
 } // namespace at::native

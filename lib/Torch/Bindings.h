@@ -4,13 +4,13 @@
 
 #include <torch/csrc/utils/pybind.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 void initLayoutBindings(pybind11::module &m);
 void initEagerBindings(pybind11::module &m);
 void initJobBindings(pybind11::module &m);
 void initRuntimeLogBindings(pybind11::module &m);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_BINDINGS_H

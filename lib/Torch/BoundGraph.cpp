@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -216,4 +216,4 @@ runtime::RunReport BoundGraph::report() const {
   return result;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

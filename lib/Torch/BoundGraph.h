@@ -16,7 +16,7 @@
 #include <mutex>
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// A compiled graph and the report of its first run. Thread-safe; owned by a
 /// shared_ptr, because work in a stream keeps it.
@@ -70,6 +70,6 @@ bool isLaunchBlocking();
 std::shared_ptr<const std::vector<c10::Storage>>
 holdStorages(const std::vector<c10::Storage> &storages);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_BOUNDGRAPH_H

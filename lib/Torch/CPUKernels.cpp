@@ -10,7 +10,7 @@
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -218,4 +218,4 @@ TORCH_LIBRARY_IMPL(aten, kHostKernels, m) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

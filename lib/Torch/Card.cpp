@@ -19,7 +19,7 @@
 #include <string>
 #include <sys/mman.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -224,4 +224,4 @@ void withoutGIL(const std::function<void()> &function) {
   }
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -24,7 +24,7 @@
 #include <memory>
 #include <mutex>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 inline constexpr c10::DeviceType kSpyre = c10::DeviceType::PrivateUse1;
 
@@ -121,6 +121,6 @@ const Allocation *allocationOf(const c10::DataPtr &pointer);
 /// The allocator registered with PyTorch.
 c10::Allocator *allocator();
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_CARD_H

@@ -13,7 +13,7 @@
 
 namespace py = pybind11;
 using namespace spyre;
-using namespace spyre::device;
+using namespace spyre::pytorch;
 
 void initCompilerBindings(py::module &m);
 

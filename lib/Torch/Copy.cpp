@@ -15,7 +15,7 @@
 
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Whether two tensors may share elements.
 static bool overlaps(const at::Tensor &a, const at::Tensor &b) {
@@ -293,4 +293,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -6,7 +6,7 @@
 
 #include "Storage.h"
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Copies between spyre tensors of the same sizes. Equal device formats copy
 /// bits; otherwise values convert without a detour over a narrower format.
@@ -21,6 +21,6 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
 /// Sets every element of a spyre tensor.
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_COPY_H

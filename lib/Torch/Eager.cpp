@@ -21,7 +21,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -427,4 +427,4 @@ void forgetEagerPrograms() {
   state().generic.clear();
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

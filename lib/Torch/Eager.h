@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Runs one ATen operator as a program of the compiler, which is made at the
 /// first call of a kind (operator, numbers, sizes, strides, offsets, aliasing
@@ -43,6 +43,6 @@ void resetNativeReport();
 /// The next call of each operator asks Python again.
 void forgetEagerPrograms();
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_EAGER_H

@@ -13,7 +13,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Whether an operator may get the boxed kernel as its own: it is no view, has
 /// no decomposition that autograd needs, and its results belong where its
@@ -86,4 +86,4 @@ void initEagerBindings(py::module &m) {
   m.def("_forget_eager_programs", &forgetEagerPrograms);
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

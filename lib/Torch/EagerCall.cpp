@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 bool Call::add(const c10::IValue &value) {
   if (value.isNone()) {
@@ -100,4 +100,4 @@ bool Call::addTensor(const at::Tensor &tensor) {
   return true;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

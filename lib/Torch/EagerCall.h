@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// A call taken apart.
 class Call {
@@ -69,6 +69,6 @@ private:
   size_t placeStart = 0, kindSize = 0;
 };
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_EAGERCALL_H

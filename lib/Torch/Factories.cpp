@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -168,4 +168,4 @@ at::Tensor makeNumber(double number, c10::DeviceIndex device) {
   return tensor;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <set>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -179,4 +179,4 @@ void resetFallbackReport() {
   report().warned.clear();
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

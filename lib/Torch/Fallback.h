@@ -11,7 +11,7 @@
 #include <map>
 #include <string>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Where our own kernels for operators without a CPU kernel are registered; the
 /// boxed fallback calls them. A slot of the dispatcher that no tensor selects.
@@ -36,6 +36,6 @@ std::map<std::string, int64_t> fallbackReport();
 /// Forgets counts and which operators have warned.
 void resetFallbackReport();
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_FALLBACK_H

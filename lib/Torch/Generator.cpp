@@ -8,7 +8,7 @@
 
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -84,4 +84,4 @@ const at::Generator &defaultGenerator(c10::DeviceIndex index) {
   return (*generators)[resolved];
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

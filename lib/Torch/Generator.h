@@ -5,7 +5,7 @@
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Random state of a card: a seed and an offset that every draw advances.
 /// get_state / set_state: 16 bytes, seed then offset.
@@ -37,6 +37,6 @@ private:
 /// The default generator of a card.
 const at::Generator &defaultGenerator(c10::DeviceIndex index);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_GENERATOR_H

@@ -4,7 +4,7 @@
 
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -132,4 +132,4 @@ C10_REGISTER_GUARD_IMPL(PrivateUse1, SpyreGuardImpl);
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

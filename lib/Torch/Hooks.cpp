@@ -12,7 +12,7 @@
 #include <map>
 #include <mutex>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -101,15 +101,15 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   void init() const override {}
 
   c10::DeviceIndex deviceCount() const override {
-    return device::deviceCount();
+    return pytorch::deviceCount();
   }
   void setCurrentDevice(c10::DeviceIndex index) const override {
-    device::setCurrentDevice(index);
+    pytorch::setCurrentDevice(index);
   }
   c10::DeviceIndex getCurrentDevice() const override { return currentDevice(); }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override {
     c10::DeviceIndex old = currentDevice();
-    device::setCurrentDevice(index);
+    pytorch::setCurrentDevice(index);
     return old;
   }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override {
@@ -127,7 +127,7 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
   }
 
   at::Device getDeviceFromPtr(void *pointer) const override {
-    for (c10::DeviceIndex i = 0; i < device::deviceCount(); ++i)
+    for (c10::DeviceIndex i = 0; i < pytorch::deviceCount(); ++i)
       if (card(i).ownsPointer(pointer))
         return at::Device(kSpyre, i);
     TORCH_CHECK(false, "address ", pointer, " belongs to no spyre device");
@@ -153,4 +153,4 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -14,7 +14,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -142,4 +142,4 @@ void initJobBindings(py::module &m) {
         "Bits of a constant in IEEE_FP32 or SEN169_FP16.");
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -16,7 +16,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -255,4 +255,4 @@ void initLayoutBindings(py::module &m) {
   m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -5,7 +5,7 @@
 
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
                                            c10::DeviceIndex index) {
@@ -108,4 +108,4 @@ void LoadedJob::execute(const runtime::Launch &launch, double enqueued,
   }
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

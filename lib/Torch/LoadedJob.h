@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// A job in the memory of a card. Thread-safe; owned by a shared_ptr, because
 /// work in a stream keeps it.
@@ -48,6 +48,6 @@ private:
   const std::vector<runtime::ArgumentInfo> arguments;
 };
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_LOADEDJOB_H

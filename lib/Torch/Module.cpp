@@ -17,7 +17,7 @@ namespace py = pybind11;
 void initCompilerBindings(py::module &m);
 
 using namespace spyre;
-using namespace spyre::device;
+using namespace spyre::pytorch;
 
 static SpyreGeneratorImpl *generatorOf(int64_t index) {
   TORCH_CHECK_INDEX(index >= -1 && index < deviceCount(), "spyre device index ",

@@ -15,7 +15,7 @@
 #include <string>
 #include <utility>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -242,4 +242,4 @@ REGISTER_PRIVATEUSE1_PROFILER(ActivityProfiler);
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

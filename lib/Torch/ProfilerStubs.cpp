@@ -6,7 +6,7 @@
 #include <c10/util/ApproximateClock.h>
 #include <torch/csrc/profiler/stubs/base.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -56,4 +56,4 @@ public:
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -19,7 +19,7 @@
 #include <numbers>
 #include <numeric>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -296,4 +296,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

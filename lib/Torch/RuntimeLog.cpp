@@ -6,7 +6,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 static std::atomic<bool> isLogged = false;
 
@@ -45,4 +45,4 @@ void initRuntimeLogBindings(py::module &m) {
       "Calls this with every message of the runtime; None: with none.");
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

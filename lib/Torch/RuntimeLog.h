@@ -6,7 +6,7 @@
 
 #include <string>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Whether the component spyre.runtime shows its messages: build none
 /// otherwise.
@@ -16,6 +16,6 @@ bool isRuntimeLogged() noexcept;
 /// Python's may wait for.
 void logRuntime(const std::string &message);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_RUNTIMELOG_H

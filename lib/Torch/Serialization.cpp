@@ -16,7 +16,7 @@
 
 #include <sstream>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -216,4 +216,4 @@ void load(const at::Tensor &tensor, Metadata &metadata) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

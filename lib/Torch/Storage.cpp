@@ -14,7 +14,7 @@
 #include <string>
 #include <unordered_set>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -426,4 +426,4 @@ std::optional<TensorLayout> layoutFor(const StorageFormat &format,
   return std::nullopt;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

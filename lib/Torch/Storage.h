@@ -29,7 +29,7 @@
 #include <optional>
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// How a storage holds elements.
 struct StorageFormat {
@@ -135,6 +135,6 @@ bool isWholeHome(const at::Tensor &tensor);
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,
                                       HostDtype dtype);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_STORAGE_H

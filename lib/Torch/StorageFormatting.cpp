@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Format of a storage of `sizeInBytes` under `tensor`.
 static StorageFormat formatUnder(const at::Tensor &tensor,
@@ -118,4 +118,4 @@ void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
   storage.format = std::move(format);
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -6,7 +6,7 @@
 
 #include "Storage.h"
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Puts a format on a raw storage and converts its bytes: done when a tensor
 /// is put on a storage. No-op for a formatted storage, and for uint8 unless
@@ -23,6 +23,6 @@ SpyreStorageImpl &formattedStorage(const at::Tensor &tensor);
 void resizeStorage(SpyreStorageImpl &storage, uint64_t sizeInBytes,
                    const at::Tensor *tensor = nullptr);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_STORAGEFORMATTING_H

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -209,4 +209,4 @@ void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
     std::memcpy(storage.deviceBytes(), image, storage.nbytes());
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Where the elements of a formatted storage live on the device.
 class ElementMap {
@@ -65,6 +65,6 @@ void warnAboutInt64();
 bool downcastWarning();
 void setDowncastWarning(bool enabled);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_STORAGEIMAGE_H

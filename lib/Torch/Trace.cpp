@@ -10,7 +10,7 @@
 #include <tuple>
 #include <unistd.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -166,4 +166,4 @@ void popCorrelation() {
     correlations.pop_back();
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -21,7 +21,7 @@
 #include <optional>
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// The host's side of a run; times in seconds of runtime::hostSeconds().
 struct LaunchRecord {
@@ -117,6 +117,6 @@ private:
 void pushCorrelation(uint64_t id);
 void popCorrelation();
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_TRACE_H

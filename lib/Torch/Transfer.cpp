@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -326,4 +326,4 @@ bool describes(const TensorLayout &layout, const at::Tensor &view) {
   return agree;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -9,7 +9,7 @@
 
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// Fails unless the storage holds all that the tensor addresses.
 void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage);
@@ -43,6 +43,6 @@ void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout);
 /// counted from the view's first element.
 bool describes(const TensorLayout &layout, const at::Tensor &view);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_TRANSFER_H

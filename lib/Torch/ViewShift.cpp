@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -155,4 +155,4 @@ std::vector<ViewShift> shiftViews(const std::vector<at::Tensor> &tensors) {
   return shifts;
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

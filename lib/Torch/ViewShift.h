@@ -18,7 +18,7 @@
 
 #include <vector>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 /// How far the views of one storage can be moved towards its start together.
 struct ViewShift {
@@ -37,6 +37,6 @@ bool staysInStorage(const runtime::ArgumentInfo &argument,
 /// tensors of formatted storages or empty.
 std::vector<ViewShift> shiftViews(const std::vector<at::Tensor> &tensors);
 
-} // namespace spyre::device
+} // namespace spyre::pytorch
 
 #endif // SPYRE_LIB_TORCH_VIEWSHIFT_H

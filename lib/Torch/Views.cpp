@@ -7,7 +7,7 @@
 #include <ATen/NativeFunctions.h>
 #include <torch/library.h>
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 namespace {
 
@@ -57,4 +57,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 } // namespace
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

@@ -5,8 +5,8 @@
 
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SpyreCode/Translate.h"
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -47,7 +47,7 @@ static void writeCode(const SpyreCodeRequest &request, bool &ok) {
   if (mlir::failed(files))
     return;
   for (const auto &[name, content] : *files)
-    superdsc::writeFile(request.output, name, content);
+    spyre::writeFile(request.output, name, content);
   ok = true;
 }
 

@@ -2,7 +2,7 @@
 //===- KernelReduction.cpp - Reductions and scans -*- C++ -*-===//
 
 #include "KernelBuilder.h"
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Load.cpp - Reading a folder with spyrecode.json --------------------===//
 
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
 
 using namespace spyre;
 using namespace spyre::spyrecode;
-using superdsc::Folder;
 using superdsc::Report;
 
 std::optional<runtime::Job>
 spyre::spyrecode::loadSpyreCode(const std::string &path, Report &report) {
   std::string message;
-  std::optional<Folder> folder = Folder::open(path, message);
+  std::optional<OpenDirectory> folder = OpenDirectory::open(path, message);
   // SPYRECODE-FILE-C1
   if (!folder) {
     report.add(path, "", "SPYRECODE-FILE-C1", message);
@@ -34,6 +33,6 @@ spyre::spyrecode::loadSpyreCode(const std::string &path, Report &report) {
 
 bool spyre::spyrecode::isSpyreCode(const std::string &path) {
   std::string message;
-  std::optional<Folder> folder = Folder::open(path, message);
+  std::optional<OpenDirectory> folder = OpenDirectory::open(path, message);
   return folder && folder->exists(kCodeFile);
 }

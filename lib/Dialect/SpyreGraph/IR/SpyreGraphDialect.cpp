@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -24,7 +24,7 @@ void SpyreGraphDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphVendorOps.cpp.inc"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphBundleOps.cpp.inc"
       >();
   registerSpyreAttributes();
 }

@@ -4,7 +4,7 @@
 #include "OpNames.h"
 
 #include "Spyre/Device/DL16.h"
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 
 #include "mlir/IR/Builders.h"

@@ -2,7 +2,7 @@
 //===- Manifest.cpp - What SuperDSC leaves out ------------------*- C++ -*-===//
 
 #include "Spyre/Target/SuperDSC/Model/Manifest.h"
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SuperDSC/Model/Model.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -2,7 +2,7 @@
 //===- BufferTypes.cpp - Types and maps of SuperDSC's tensors ---*- C++ -*-===//
 
 #include "BufferTypes.h"
-#include "../Mapping/Lanes.h"
+#include "../Mapping/StatisticsLanes.h"
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"

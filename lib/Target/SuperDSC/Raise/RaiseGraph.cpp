@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Mapping/Lanes.h"
 #include "../Mapping/OpNames.h"
+#include "../Mapping/StatisticsLanes.h"
 #include "../Mapping/Tiles.h"
 #include "BufferTypes.h"
 #include "Executions.h"

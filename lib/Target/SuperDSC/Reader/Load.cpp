@@ -2,8 +2,8 @@
 //===- Load.cpp - Reading and validating a folder ---------------*- C++ -*-===//
 
 #include "Spyre/Target/SuperDSC/Reader/Load.h"
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
 #include "Spyre/Target/SuperDSC/Model/SdscRules.h"
 #include "Spyre/Target/SuperDSC/Reader/BundleParser.h"
 #include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
@@ -14,7 +14,7 @@
 using namespace spyre::superdsc;
 
 /// Reads and parses a JSON file; `display` is its name in reports.
-static std::optional<Json> readJson(const Folder &folder,
+static std::optional<Json> readJson(const OpenDirectory &folder,
                                     const std::string &name,
                                     const std::string &display,
                                     Report &report) {
@@ -40,7 +40,7 @@ namespace {
 /// Reads the bundle in one folder.
 class BundleLoader {
 public:
-  BundleLoader(const Folder &folder, std::string name, Report &report,
+  BundleLoader(const OpenDirectory &folder, std::string name, Report &report,
                const LoadOptions &options)
       : folder(folder), prefix(getPrefix(name)), report(report),
         options(options) {
@@ -143,7 +143,7 @@ private:
     }
   }
 
-  const Folder &folder;
+  const OpenDirectory &folder;
   std::string prefix;
   Report &report;
   const LoadOptions &options;
@@ -158,7 +158,7 @@ private:
 } // namespace
 
 /// Folders bundle_<k> in the order of k, where no manifest lists them.
-static std::vector<std::string> listBundles(const Folder &folder,
+static std::vector<std::string> listBundles(const OpenDirectory &folder,
                                             Report &report) {
   const std::string prefix = "bundle_";
   size_t count = 0;
@@ -228,7 +228,7 @@ std::optional<BundleProgram>
 spyre::superdsc::loadProgram(const std::string &path, Report &report,
                              const LoadOptions &options) {
   std::string message;
-  std::optional<Folder> folder = Folder::open(path, message);
+  std::optional<OpenDirectory> folder = OpenDirectory::open(path, message);
   if (!folder) {
     report.add(path, "", "SDSC-FILE-C1", message);
     return std::nullopt;
@@ -248,7 +248,7 @@ spyre::superdsc::loadProgram(const std::string &path, Report &report,
     names.push_back(".");
   bool complete = true;
   for (const std::string &name : names) {
-    std::optional<Folder> inner;
+    std::optional<OpenDirectory> inner;
     if (name != ".") {
       inner = folder->openInner(name, message);
       if (!inner) {

@@ -4,11 +4,11 @@
 #ifndef SPYRE_LIB_TARGET_SUPERDSC_WRITER_DESCRIBER_H
 #define SPYRE_LIB_TARGET_SUPERDSC_WRITER_DESCRIBER_H
 
-#include "../Mapping/Lanes.h"
+#include "../Mapping/StatisticsLanes.h"
 #include "OpDescription.h"
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 
 #include "mlir/IR/TypeUtilities.h"
 

@@ -2,7 +2,7 @@
 //===- ProgramPrinter.cpp - The files of a program --------------*- C++ -*-===//
 
 #include "Spyre/Target/SuperDSC/Writer/ProgramPrinter.h"
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Target/SuperDSC/Writer/BundlePrinter.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 

@@ -3,4 +3,4 @@
 // Every operation: what the documentation is made from.
 //
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.td"
-include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphVendorOps.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphBundleOps.td"

@@ -12,7 +12,6 @@
 #include "PlanDivisions.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
-#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"

@@ -2,8 +2,8 @@
 //
 // Operations that come from SuperDSC bundles: no ATen operator becomes one.
 //
-#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD
-#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHBUNDLEOPS_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHBUNDLEOPS_TD
 
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
 
@@ -105,4 +105,4 @@ def SpyreGraph_ScaleShiftOp : SpyreGraph_MappedOp<"scale_shift"> {
   }];
 }
 
-#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHVENDOROPS_TD
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHBUNDLEOPS_TD

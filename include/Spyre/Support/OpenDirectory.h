@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Folder.h - Files of a bundle -----------------------------*- C++ -*-===//
+//===- OpenDirectory.h - Files of a folder that may be hostile --*- C++ -*-===//
 //
 // A bundle's folder comes from outside: no name in it may lead out of it, and
 // no link is followed.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_TARGET_SUPERDSC_MODEL_FOLDER_H
-#define SPYRE_TARGET_SUPERDSC_MODEL_FOLDER_H
+#ifndef SPYRE_SUPPORT_OPENDIRECTORY_H
+#define SPYRE_SUPPORT_OPENDIRECTORY_H
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace spyre::superdsc {
+namespace spyre {
 
 /// An open folder. Files are read relative to it, whatever happens to paths
 /// in the meantime.
-class Folder {
+class OpenDirectory {
 public:
   /// Nothing, and a message, if `path` is not a readable folder.
-  static std::optional<Folder> open(const std::string &path,
-                                    std::string &message);
+  static std::optional<OpenDirectory> open(const std::string &path,
+                                           std::string &message);
   /// A folder inside this one, not through a link.
-  std::optional<Folder> openInner(const std::string &name,
-                                  std::string &message) const;
-  Folder(Folder &&other);
-  Folder &operator=(Folder &&other);
-  Folder(const Folder &) = delete;
-  ~Folder();
+  std::optional<OpenDirectory> openInner(const std::string &name,
+                                         std::string &message) const;
+  OpenDirectory(OpenDirectory &&other);
+  OpenDirectory &operator=(OpenDirectory &&other);
+  OpenDirectory(const OpenDirectory &) = delete;
+  ~OpenDirectory();
 
   /// Names in the folder, sorted.
   std::vector<std::string> list() const;
@@ -40,7 +40,7 @@ public:
                                   std::string &message) const;
 
 private:
-  explicit Folder(int descriptor) : descriptor(descriptor) {}
+  explicit OpenDirectory(int descriptor) : descriptor(descriptor) {}
   int descriptor;
 };
 
@@ -53,6 +53,6 @@ bool isPlainName(const std::string &name);
 void writeFile(const std::string &folder, const std::string &name,
                const std::string &content);
 
-} // namespace spyre::superdsc
+} // namespace spyre
 
-#endif // SPYRE_TARGET_SUPERDSC_MODEL_FOLDER_H
+#endif // SPYRE_SUPPORT_OPENDIRECTORY_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Lanes.h - Statistics in two lanes of a stick -------------*- C++ -*-===//
+//===- StatisticsLanes.h - Statistics in two lanes of a stick ---*- C++ -*-===//
 //
 // exx2, layernormscale and layernormnorm hand on two values per stick
 // (arrangement EXX2, spec/layouts.md). SuperDSC shows such a tensor as one that
@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_TARGET_SUPERDSC_MAPPING_LANES_H
-#define SPYRE_LIB_TARGET_SUPERDSC_MAPPING_LANES_H
+#ifndef SPYRE_LIB_TARGET_SUPERDSC_MAPPING_STATISTICSLANES_H
+#define SPYRE_LIB_TARGET_SUPERDSC_MAPPING_STATISTICSLANES_H
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Target/SuperDSC/Model/Model.h"
@@ -35,4 +35,4 @@ bool countsLanes(llvm::StringRef graphOp);
 
 } // namespace spyre::superdsc
 
-#endif // SPYRE_LIB_TARGET_SUPERDSC_MAPPING_LANES_H
+#endif // SPYRE_LIB_TARGET_SUPERDSC_MAPPING_STATISTICSLANES_H

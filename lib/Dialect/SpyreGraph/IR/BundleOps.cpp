@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- VendorOps.cpp - Operations from SuperDSC bundles ---------*- C++ -*-===//
+//===- BundleOps.cpp - Operations from SuperDSC bundles ---------*- C++ -*-===//
 
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,4 +17,4 @@ static Value isFirst(OpBuilder &b, Location loc, Value index) {
 }
 
 #define GET_OP_CLASSES
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphVendorOps.cpp.inc"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphBundleOps.cpp.inc"

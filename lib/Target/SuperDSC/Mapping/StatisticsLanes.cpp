@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Lanes.cpp - Statistics in two lanes of a stick -----------*- C++ -*-===//
+//===- StatisticsLanes.cpp - Statistics in two lanes of a stick -*- C++ -*-===//
 
-#include "Lanes.h"
+#include "StatisticsLanes.h"
 
-#include "Spyre/Dialect/SpyreGraph/IR/VendorOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Folder.cpp - Files of a bundle ---------------------------*- C++ -*-===//
+//===- OpenDirectory.cpp - Files of a folder that may be hostile
+//-------------===//
 
-#include "Spyre/Target/SuperDSC/Model/Folder.h"
+#include "Spyre/Support/OpenDirectory.h"
 #include "Spyre/Support/Error.h"
 
 #include <algorithm>
@@ -14,27 +15,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-using namespace spyre::superdsc;
+using namespace spyre;
 
-bool spyre::superdsc::isPlainName(const std::string &name) {
+bool spyre::isPlainName(const std::string &name) {
   return !name.empty() && name != "." && name != ".." && name.size() < 256 &&
          name.find('/') == std::string::npos &&
          name.find('\\') == std::string::npos &&
          name.find('\0') == std::string::npos;
 }
 
-std::optional<Folder> Folder::open(const std::string &path,
-                                   std::string &message) {
+std::optional<OpenDirectory> OpenDirectory::open(const std::string &path,
+                                                 std::string &message) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) {
     message = "cannot open the folder '" + path + "': " + std::strerror(errno);
     return std::nullopt;
   }
-  return Folder(descriptor);
+  return OpenDirectory(descriptor);
 }
 
-std::optional<Folder> Folder::openInner(const std::string &name,
-                                        std::string &message) const {
+std::optional<OpenDirectory>
+OpenDirectory::openInner(const std::string &name, std::string &message) const {
   int inner = isPlainName(name)
                   ? ::openat(descriptor, name.c_str(),
                              O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
@@ -43,24 +44,25 @@ std::optional<Folder> Folder::openInner(const std::string &name,
     message = "'" + name + "' is not a folder inside the bundle";
     return std::nullopt;
   }
-  return Folder(inner);
+  return OpenDirectory(inner);
 }
 
-Folder::Folder(Folder &&other) : descriptor(other.descriptor) {
+OpenDirectory::OpenDirectory(OpenDirectory &&other)
+    : descriptor(other.descriptor) {
   other.descriptor = -1;
 }
 
-Folder &Folder::operator=(Folder &&other) {
+OpenDirectory &OpenDirectory::operator=(OpenDirectory &&other) {
   std::swap(descriptor, other.descriptor);
   return *this;
 }
 
-Folder::~Folder() {
+OpenDirectory::~OpenDirectory() {
   if (descriptor >= 0)
     ::close(descriptor);
 }
 
-std::vector<std::string> Folder::list() const {
+std::vector<std::string> OpenDirectory::list() const {
   std::vector<std::string> names;
   int copy = ::openat(descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR *stream = copy < 0 ? nullptr : ::fdopendir(copy);
@@ -79,14 +81,15 @@ std::vector<std::string> Folder::list() const {
   return names;
 }
 
-bool Folder::exists(const std::string &name) const {
+bool OpenDirectory::exists(const std::string &name) const {
   struct stat status;
   return isPlainName(name) &&
          ::fstatat(descriptor, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-std::optional<std::string> Folder::read(const std::string &name, size_t limit,
-                                        std::string &message) const {
+std::optional<std::string> OpenDirectory::read(const std::string &name,
+                                               size_t limit,
+                                               std::string &message) const {
   if (!isPlainName(name)) {
     message = "'" + name.substr(0, 80) + "' is not the plain name of a file";
     return std::nullopt;
@@ -125,9 +128,8 @@ std::optional<std::string> Folder::read(const std::string &name, size_t limit,
   return content;
 }
 
-void spyre::superdsc::writeFile(const std::string &folder,
-                                const std::string &name,
-                                const std::string &content) {
+void spyre::writeFile(const std::string &folder, const std::string &name,
+                      const std::string &content) {
   std::filesystem::path path = std::filesystem::path(folder) / name;
   std::error_code code;
   std::filesystem::create_directories(path.parent_path(), code);
