@@ -4,7 +4,12 @@
 // The tile between two structured loops costs the host two passes over memory.
 // If the second loop is the only one that reads it, point by point, it computes
 // the values where it needs them: the same operations with the same roundings
-// in the same order. The timing engine still sees both passes.
+// in the same order.
+//
+// This is the host's business and no pass on KTIR: there the tile is a value
+// that takes room in LX, and both loops are passes over tiles that take time.
+// Memory limits, reports and the timing engine go on seeing what the program
+// says.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,6 +7,7 @@
 #include "LoaderImpl.h"
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/KTIR/Transforms/InlineHelpers.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -15,7 +16,6 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -279,60 +279,25 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
   plan.name = entry.getName().str();
   LocationTable locations(plan);
 
-  // Only what the entry reaches; callees before callers, no recursion.
-  llvm::StringMap<Function *> functions;
-  llvm::SetVector<func::FuncOp> order;
-  // Alone, as a helper of a sequence, and of a kernel. 1: open, 2: done.
-  llvm::DenseMap<std::pair<Operation *, int>, int> state;
-  bool hasHelpers = false;
-  std::function<LogicalResult(func::FuncOp, bool, bool)> visit =
-      [&](func::FuncOp f, bool isHelper, bool isInKernel) -> LogicalResult {
-    isInKernel |= f->hasAttr(ktdp::kGridAttr);
-    auto key = std::make_pair(f.getOperation(), isHelper + isInKernel);
-    if (state[key] == 2)
-      return success();
-    if (state[key] == 1)
-      return f->emitError("recursive calls are not supported");
-    state[key] = 1;
-    WalkResult result = f.walk([&](func::CallOp call) {
-      auto callee = module.lookupSymbol<func::FuncOp>(call.getCallee());
-      if (!callee || callee.isExternal()) {
-        call->emitError("called function @")
-            << call.getCallee() << " has no body";
-        return WalkResult::interrupt();
-      }
-      LogicalResult visited =
-          visit(callee, isInlined(call, isInKernel), isInKernel);
-      return failed(visited) ? WalkResult::interrupt() : WalkResult::advance();
-    });
-    if (result.wasInterrupted())
-      return failure();
-    state[key] = 2;
-    hasHelpers |= isHelper;
-    if (!isHelper)
-      order.insert(f);
-    return success();
-  };
-  if (failed(visit(entry, false, false)))
+  // Only what the entry reaches.
+  FailureOr<ktdp::CalledFunctions> called =
+      ktdp::collectCalledFunctions(module, entry);
+  if (failed(called))
     return nullptr;
-
+  SmallVector<func::FuncOp> order = std::move(called->functions);
   // The caller's module stays as it is.
   OwningOpRef<ModuleOp> copy;
-  if (hasHelpers) {
+  if (!called->helpers.empty()) {
     copy = module.clone();
-    llvm::SetVector<func::FuncOp> inlined;
     SymbolTable symbols(*copy);
-    int64_t numOperations = 0;
-    for (func::FuncOp f : order) {
-      auto same = symbols.lookup<func::FuncOp>(f.getName());
-      if (failed(inlineHelpers(same, symbols, numOperations)))
-        return nullptr;
-      inlined.insert(same);
-    }
-    order = std::move(inlined);
-    entry = symbols.lookup<func::FuncOp>(entry.getName());
+    for (func::FuncOp &f : order)
+      f = symbols.lookup<func::FuncOp>(f.getName());
+    if (failed(ktdp::inlineHelpers(*copy, order)))
+      return nullptr;
+    entry = order.back();
   }
 
+  llvm::StringMap<Function *> functions;
   int64_t programBytes = 0;
   for (func::FuncOp f : order) {
     auto function = std::make_unique<Function>();

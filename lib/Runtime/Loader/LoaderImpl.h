@@ -17,7 +17,6 @@
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Operation.h"
-#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringMap.h"
@@ -181,17 +180,6 @@ bool hasPositiveDivisors(mlir::AffineExpr expr);
 bool isPlainView(mlir::Value memref);
 /// Whether only some coordinates of the view's box are legal.
 bool isIrregularView(mlir::Value memref);
-
-/// Whether a call of a function without a grid becomes the function's body:
-/// it has results, is handed tiles or views, or is (perhaps indirectly) made by
-/// a kernel.
-bool isInlined(mlir::func::CallOp call, bool isInKernel);
-
-/// Puts such bodies in place of their calls in `function`, whose callees all
-/// have a body and do not recurse. Adds to `numOperations` what that makes.
-mlir::LogicalResult inlineHelpers(mlir::func::FuncOp function,
-                                  const mlir::SymbolTable &symbols,
-                                  int64_t &numOperations);
 
 /// Whether a body keeps the value and index of a maximum or minimum, in the
 /// order of isBetter() in LoopNest.cpp.

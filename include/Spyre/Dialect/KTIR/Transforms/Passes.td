@@ -61,4 +61,21 @@ def KTDPStrict : Pass<"ktdp-strict", "::mlir::func::FuncOp"> {
   }];
 }
 
+def KTDPInlineHelpers : Pass<"ktdp-inline-helpers", "::mlir::ModuleOp"> {
+  let summary = "put helper functions in place of their calls";
+  let description = [{
+    A function without a grid is a sequence of kernels, or a helper that stands
+    for its body. A call is one of a helper if it has results, hands over tiles
+    or views, or is made by a kernel or by a helper of one. Such calls become the
+    helper's operations, at their own locations, and helpers that nothing else
+    calls go away. The loader does the same to what it loads.
+
+    - `KTDP-INLINE-C1`: no function calls itself, directly or through others.
+    - `KTDP-INLINE-C2`: functions that are called have a body.
+    - `KTDP-INLINE-C3`: the body of a helper is one block.
+    - `KTDP-INLINE-C4`: all helpers in place of their calls are at most 2^20
+      operations.
+  }];
+}
+
 #endif // SPYRE_DIALECT_KTIR_TRANSFORMS_PASSES_TD
