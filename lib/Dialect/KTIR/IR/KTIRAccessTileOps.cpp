@@ -336,6 +336,28 @@ Value ConstructIndirectAccessTileOp::getIndexMemRef(unsigned dim) {
   return getIndexMemrefs()[llvm::count(kinds.take_front(dim), true)];
 }
 
+/// The subscripts as maps of captured values, which are their symbols, and then
+/// variables, their dimensions.
+static SmallVector<AffineMap>
+makeSubscriptMaps(ArrayRef<SmallVector<AffineExpr>> subscripts,
+                  unsigned numCaptured, unsigned numVariables,
+                  MLIRContext *context) {
+  SmallVector<AffineExpr> symbolToDim, dimToDim;
+  for (unsigned i = 0; i < numCaptured; ++i)
+    symbolToDim.push_back(getAffineDimExpr(i, context));
+  for (unsigned i = 0; i < numVariables; ++i)
+    dimToDim.push_back(getAffineDimExpr(numCaptured + i, context));
+  SmallVector<AffineMap> maps;
+  for (ArrayRef<AffineExpr> exprs : subscripts) {
+    SmallVector<AffineExpr> results;
+    for (AffineExpr expr : exprs)
+      results.push_back(expr.replaceDimsAndSymbols(dimToDim, symbolToDim));
+    maps.push_back(AffineMap::get(numCaptured + numVariables,
+                                  /*symbolCount=*/0, results, context));
+  }
+  return maps;
+}
+
 // `intermediate_variables` `(` %var, ... `)` %base
 // `[` (`ind` `(` %idx `[` affine, ... `]` `)` | affine), ... `]`
 // (`symbols` `(` ... `)`)? attr-dict `:` base-type, idx-type... `->` tile
@@ -408,19 +430,8 @@ ParseResult ConstructIndirectAccessTileOp::parse(OpAsmParser &parser,
   if (parseArrowTileType(parser, result))
     return failure();
 
-  SmallVector<AffineExpr> symbolToDim, dimToDim;
-  for (unsigned i = 0; i < captured.size(); ++i)
-    symbolToDim.push_back(getAffineDimExpr(i, context));
-  for (unsigned i = 0; i < variables.size(); ++i)
-    dimToDim.push_back(getAffineDimExpr(captured.size() + i, context));
-  SmallVector<AffineMap> maps;
-  for (ArrayRef<AffineExpr> exprs : subscripts) {
-    SmallVector<AffineExpr> results;
-    for (AffineExpr expr : exprs)
-      results.push_back(expr.replaceDimsAndSymbols(dimToDim, symbolToDim));
-    maps.push_back(AffineMap::get(captured.size() + variables.size(),
-                                  /*symbolCount=*/0, results, context));
-  }
+  SmallVector<AffineMap> maps =
+      makeSubscriptMaps(subscripts, captured.size(), variables.size(), context);
 
   Builder &builder = parser.getBuilder();
   result.addAttribute(getPerDimSubscriptKindsAttrName(result.name),

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Arrays.h - Arrays of a run, on host and device -----------*- C++ -*-===//
+
+#ifndef SPYRE_TOOLS_SPYRE_RUN_ARRAYS_H
+#define SPYRE_TOOLS_SPYRE_RUN_ARRAYS_H
+
+#include "Npy.h"
+
+#include "Spyre/Runtime/Program/Program.h"
+
+#include <cstring>
+
+namespace spyre {
+
+/// One array argument of the run.
+struct Array {
+  size_t argument;
+  NpyArray host;
+  /// If not empty: what is stored at first, in place of `host`.
+  std::vector<uint8_t> deviceImage;
+  uint64_t address = 0;
+  uint64_t sizeInBytes = 0;
+
+  void keepImage(runtime::DeviceMemory &memory) {
+    const uint8_t *device = memory.at(address);
+    deviceImage.assign(device, device + sizeInBytes);
+  }
+  /// Writes only what a run has changed: the caches keep what it reads.
+  void restore(runtime::DeviceMemory &memory) const {
+    uint8_t *device = memory.at(address);
+    if (std::memcmp(device, deviceImage.data(), sizeInBytes) != 0)
+      std::memcpy(device, deviceImage.data(), sizeInBytes);
+  }
+};
+
+/// The layout of a plain array: dense row-major, as elements of the type that
+/// its views have. Nothing if the bytes move as they are.
+std::optional<TensorLayout> plainLayout(const runtime::ArgumentInfo &info,
+                                        const NpyArray &array,
+                                        runtime::Numerics numerics);
+
+int64_t elementSize(const runtime::ArgumentInfo &info, const NpyArray &array);
+
+uint64_t deviceBytes(const runtime::ArgumentInfo &info, const NpyArray &array);
+
+/// A host array of zeros for an argument whose layout says the shape. A
+/// prediction takes no data: tensors may be larger than the host's memory.
+NpyArray zerosOf(const runtime::ArgumentInfo &info, bool hasData = true);
+
+/// Whether an array holds the stored bytes of an argument, which say more than
+/// its host type can: DL16 has smaller subnormals and larger values than f16.
+bool isDeviceImage(const runtime::ArgumentInfo &info, const NpyArray &array);
+
+void upload(const runtime::ArgumentInfo &info, Array &array,
+            runtime::Numerics numerics, runtime::DeviceMemory &memory);
+
+NpyArray download(const runtime::ArgumentInfo &info, const Array &array,
+                  runtime::Numerics numerics, runtime::DeviceMemory &memory);
+
+} // namespace spyre
+
+#endif // SPYRE_TOOLS_SPYRE_RUN_ARRAYS_H
