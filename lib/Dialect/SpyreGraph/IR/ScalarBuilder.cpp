@@ -3,7 +3,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -13,6 +12,15 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+
+Type spyre_graph::getComputeType(Type type) {
+  MLIRContext *context = type.getContext();
+  if (isa<FloatType>(type))
+    return Float32Type::get(context);
+  if (type.isInteger(1) || type.isInteger(64))
+    return type;
+  return IntegerType::get(context, 32);
+}
 
 static bool isFloat(Value x) { return isa<FloatType>(x.getType()); }
 static bool isBool(Value x) { return x.getType().isInteger(1); }

@@ -63,15 +63,6 @@ Type spyre_graph::getDeviceElementType(Type type) {
   return type;
 }
 
-Type spyre_graph::getComputeType(Type type) {
-  MLIRContext *context = type.getContext();
-  if (isa<FloatType>(type))
-    return Float32Type::get(context);
-  if (type.isInteger(1) || type.isInteger(64))
-    return type;
-  return IntegerType::get(context, 32);
-}
-
 LayoutAttrInterface spyre_graph::getLayout(Type type) {
   if (auto tensor = dyn_cast<RankedTensorType>(type))
     return dyn_cast_or_null<LayoutAttrInterface>(tensor.getEncoding());

@@ -18,6 +18,9 @@ namespace mlir::spyre_graph {
 /// converts.
 int64_t saturateToInt64(double value);
 
+/// The type in which scalar bodies compute: f32, i1, i32 or i64.
+Type getComputeType(Type type);
+
 class ScalarBuilder {
 public:
   ScalarBuilder(OpBuilder &builder, Location loc) : b(builder), loc(loc) {}

@@ -77,9 +77,6 @@ std::optional<::spyre::DataFormat> getDeviceFormat(Type type);
 /// i32 for i64, i32 and ui8 (spec/numerics.md, "In KTIR").
 Type getDeviceElementType(Type type);
 
-/// The type in which scalar bodies compute: f32, i1, i32 or i64.
-Type getComputeType(Type type);
-
 /// The layout in the encoding or memory space of a shaped type, or null.
 LayoutAttrInterface getLayout(Type type);
 
