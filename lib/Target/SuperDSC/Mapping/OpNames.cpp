@@ -78,15 +78,6 @@ static std::string getName(SpyreOpInterface op) {
   return llvm::TypeSwitch<Operation *, std::string>(operation)
       .Case<IdentityOp, RestickifyOp>([&](auto) { return getCopyName(op); })
       .Case<GatherOp>([](auto) { return "identity"; })
-      // The interface's name is that of a published operation that means
-      // something else.
-      .Case<GeluTanhOp>([](auto) { return "gelutanhfwd"; })
-      .Case<GeluTanhBackwardOp>([](auto) { return "gelutanhbwd"; })
-      .Case<LeakyReluOp>([](auto) { return "leakyrelufwd"; })
-      .Case<LayerNormNormOp>([](auto) { return "normalize"; })
-      .Case<SumSquaresOp>([](auto) { return "sumsquares"; })
-      .Case<SumProductsOp>([](auto) { return "sumproducts"; })
-      .Case<ScaleShiftOp>([](auto) { return "layernormnorm"; })
       .Case<TopKOp>([](TopKOp own) {
         return own.getIndices() ? "topkindex" : "topkvalue";
       })

@@ -130,13 +130,13 @@ def SpyreGraph_SiluOp : SpyreGraph_Unary<"silu", "silu", 4,
     "b.mul(x[0], b.sigmoid(x[0]))">;
 def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu", "gelufwd", 4,
     "b.geluErf(x[0])"> { let summary = "gelu by the error function"; }
-def SpyreGraph_GeluTanhOp : SpyreGraph_Unary<"gelu_tanh", "gelufwd", 4,
+def SpyreGraph_GeluTanhOp : SpyreGraph_Unary<"gelu_tanh", "gelutanhfwd", 4,
     "b.geluTanh(x[0])"> { let summary = "gelu by the tanh approximation"; }
 def SpyreGraph_SoftplusOp : SpyreGraph_Pointwise<"softplus", "softplus", 4,
     "return b.softplus(x[0], getBeta().convertToDouble(), "
     "getThreshold().convertToDouble());",
     (ins F64Attr:$beta, F64Attr:$threshold)>;
-def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu", "leakyrelu", 1, [{
+def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu", "leakyrelufwd", 1, [{
     return b.select(b.lt(b.zeroLike(x[0]), x[0]), x[0],
                     b.scale(x[0], getSlope().convertToDouble()));
   }], (ins F64Attr:$slope)>;
@@ -238,7 +238,7 @@ def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, 
 }
 
 def SpyreGraph_LayerNormNormOp
-    : SpyreGraph_Pointwise<"layernormnorm", "layernormnorm", 4, [{
+    : SpyreGraph_Pointwise<"layernormnorm", "normalize", 4, [{
     ::mlir::Value y = b.mul(b.sub(x[0], x[1]), x[2]);
     return b.add(b.mul(y, x[3]), x[4]);
   }]> { let minOperands = 5; let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
@@ -279,7 +279,7 @@ def SpyreGraph_GeluBackwardOp
     return b.mul(x[0], b.add(cdf, b.mul(x[1], density)));
   }]> { let minOperands = 2; let summary = "gradient of gelu at x1"; }
 def SpyreGraph_GeluTanhBackwardOp
-    : SpyreGraph_Pointwise<"gelu_tanh_backward", "gelubwd", 8, [{
+    : SpyreGraph_Pointwise<"gelu_tanh_backward", "gelutanhbwd", 8, [{
     // gelu is x s(w) with w = 2 k (x + c x^3), s the sigmoid.
     ::mlir::Value one = b.constantF32(1.0);
     ::mlir::Value square = b.mul(x[1], x[1]);
@@ -328,7 +328,7 @@ def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean", "mean", "Combiner::Add"> {
 /// Sum of squared distances from a mean, times `scale`: var without rounding
 /// the squares. Inputs: x, mean (broadcast).
 def SpyreGraph_SumSquaresOp
-    : SpyreGraph_Reduction<"sum_squares", "exx2", "Combiner::Add", [{
+    : SpyreGraph_Reduction<"sum_squares", "sumsquares", "Combiner::Add", [{
     ::mlir::Value d = ins.size() == 2 ? b.sub(ins[0], ins[1]) : ins[0];
     return b.mul(d, d);
   }], (ins F64Attr:$scale)> {
@@ -341,7 +341,7 @@ def SpyreGraph_SumSquaresOp
 /// A contraction without a second output dimension, which the systolic array
 /// has no use for.
 def SpyreGraph_SumProductsOp
-    : SpyreGraph_Reduction<"sum_products", "sum_products", "Combiner::Add", [{
+    : SpyreGraph_Reduction<"sum_products", "sumproducts", "Combiner::Add", [{
     return b.product(ins[0], ins[1]);
   }], (ins F64Attr:$scale)> {
   let minOperands = 2; let summary = "scale x the sum of x0 x x1";
