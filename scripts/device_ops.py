@@ -12,11 +12,14 @@ from pathlib import Path
 HEADER = """\
 # Device operations of `spyre_graph`
 
-Made from `SpyreGraphOps.td` and `SpyreGraphBundleOps.td`. *Cost* counts SFU lane
-operations per iteration, as the planners do; *combiner* is how iterations that write
-the same element combine; *layouts* names the rule by which layouts are propagated.
+Made from the definitions of `include/Spyre/Dialect/SpyreGraph/IR`. *Device operations*
+are the names that it executes in SuperDSC bundles, with their constants (`?`: may be
+absent), those of this project in italics; in parentheses, the name that it is written
+under where it has none of its own. *Cost* counts SFU lane operations per iteration, as
+the planners do; *combiner* is how iterations that write the same element combine;
+*layouts* names the rule by which layouts are propagated.
 
-| `spyre_graph.` | what it does | device operation | unit | combiner | layouts | cost |
+| `spyre_graph.` | what it does | device operations | unit | combiner | layouts | cost |
 |---|---|---|---|---|---|---|
 """
 
@@ -26,12 +29,30 @@ def case_of(expression: str) -> str:
     return expression.split("::")[-1]
 
 
+def device_operations(op: dict, records: dict) -> str:
+    """Its names in bundles."""
+
+    def text(name: dict) -> str:
+        constants = ", ".join(
+            constant["name"] + "?" * constant["isOptional"]
+            for constant in (records[init["def"]] for init in name["constants"])
+        )
+        shown = f"`{name['name']}`" if name["isPublished"] else f"*`{name['name']}`*"
+        return shown + (f" {{{constants}}}" if constants else "")
+
+    names = [text(records[init["def"]]) for init in op["deviceNames"]]
+    written = op["deviceOpName"].strip('"')
+    if not names:
+        return "none" if written == op["opName"] else f"(`{written}`)"
+    return ", ".join(names)
+
+
 def table(records: dict) -> str:
     """Return the page for the records of the dialect's operations."""
     instances = records["!instanceof"]
     ops = [records[name] for name in instances["SpyreGraph_DeviceOp"]]
     lines = [
-        f"| `{op['opName']}` | {op['summary']} | `{op['deviceOpName']}` "
+        f"| `{op['opName']}` | {op['summary']} | {device_operations(op, records)} "
         f"| {case_of(op['unit'])} | {case_of(op['combiner'])} "
         f"| {case_of(op['layoutRule'])} | {op['elementCost']} |\n"
         for op in sorted(ops, key=lambda op: op["opName"])

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "DeviceNames.h"
+
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"

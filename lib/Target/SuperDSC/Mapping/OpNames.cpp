@@ -7,10 +7,10 @@
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
 #include <cstring>
@@ -51,57 +51,13 @@ static DataFormat getFormat(Value operand) {
   return getLayout(operand.getType()).getDataFormat();
 }
 
-/// The name of a copy: a change of stick, a change of format, or neither.
-static std::string getCopyName(SpyreOpInterface op) {
-  Type from = getElementTypeOrSelf(op.getSpyreInputs()[0].getType());
-  Type to = getElementTypeOrSelf(op.getSpyreInit().getType());
-  DataFormat in = getFormat(op.getSpyreInputs()[0]),
-             out = getFormat(op.getSpyreInit());
-  if (in == DataFormat::SEN169_FP16 && out == DataFormat::IEEE_FP32)
-    return "dl16tofp32";
-  if (in == DataFormat::IEEE_FP32 && out == DataFormat::SEN169_FP16 &&
-      !to.isInteger(1))
-    return "fp32todl16";
-  if (to.isInteger(1) && !from.isInteger(1))
-    return "notequal";
-  return in == out ? "identity" : "convert";
-}
-
-/// The device operation's name, where it is not the interface's.
-static std::string getName(SpyreOpInterface op) {
-  auto allBool = [&] {
-    return llvm::all_of(op->getOperands(), [](Value operand) {
-      return getElementTypeOrSelf(operand.getType()).isInteger(1);
-    });
-  };
-  Operation *operation = op;
-  return llvm::TypeSwitch<Operation *, std::string>(operation)
-      .Case<IdentityOp, RestickifyOp>([&](auto) { return getCopyName(op); })
-      .Case<GatherOp>([](auto) { return "identity"; })
-      .Case<TopKOp>([](TopKOp own) {
-        return own.getIndices() ? "topkindex" : "topkvalue";
-      })
-      .Case<AbsMaxOp>([](AbsMaxOp own) {
-        if (own.getLow() && own.getHigh() && own.getFactor())
-          return "quantscalepertokenfp8";
-        return own.getLow() || own.getHigh() || own.getFactor()
-                   ? "quantscalepertoken"
-                   : "absmax";
-      })
-      // On booleans these combine bits, which fp16 arithmetic does not.
-      .Case<AddOp>([&](auto) { return allBool() ? "logical_or" : "add"; })
-      .Case<SubOp>([&](auto) { return allBool() ? "logical_xor" : "sub"; })
-      .Case<AndOp>([&](auto) { return allBool() ? "mul" : "logical_and"; })
-      .Default([&](Operation *) { return op.getDeviceOpName().str(); });
-}
-
-static double toDouble(const APFloat &value) { return value.convertToDouble(); }
-
 namespace {
 /// Appends the constants of an operation.
 class ConstantWriter {
 public:
-  ConstantWriter(SpyreOpInterface op, Sdsc &sdsc) : op(op), sdsc(sdsc) {}
+  ConstantWriter(SpyreOpInterface op, const DeviceOp &device,
+                 ArrayRef<int> dimOfLoop, Sdsc &sdsc)
+      : op(op), device(device), dimOfLoop(dimOfLoop), sdsc(sdsc) {}
 
   void add(std::string name, double value) {
     sdsc.constants.push_back(makeConstant(std::move(name), value, sdsc.format));
@@ -123,7 +79,7 @@ public:
                                     : value.getSExtValue());
   }
 
-  /// The operation's `immediates`, by position, or as clip's bounds.
+  /// The operation's `immediates`, by position or by the name that says it.
   void addImmediates() {
     auto immediates = op->getAttrOfType<ArrayAttr>("immediates");
     if (!immediates)
@@ -132,13 +88,55 @@ public:
       if (isa<UnitAttr>(attribute))
         continue;
       std::string name = getImmediateName(position);
-      if (sdsc.op == "clip")
-        name = position == 1 ? "clipMin" : "clipMax";
+      for (const DeviceOpConstant &own : device.getConstants())
+        if (own.kind == ConstantKind::Bound &&
+            own.number == static_cast<int>(position))
+          name = own.name;
       addNumber(name, attribute);
     }
   }
 
+  /// Those of its attributes.
+  void addAttributes() {
+    for (const DeviceOpConstant &own : device.getConstants())
+      addAttribute(own);
+  }
+
+private:
+  void addAttribute(const DeviceOpConstant &own) {
+    std::string name(own.name);
+    Attribute attribute = op->getAttr(StringRef(own.attribute));
+    auto getInteger = [&] { return cast<IntegerAttr>(attribute).getInt(); };
+    switch (own.kind) {
+    case ConstantKind::Float: {
+      std::optional<double> value;
+      if (auto number = dyn_cast_if_present<FloatAttr>(attribute))
+        value = number.getValueAsDouble();
+      else if (isa<MeanOp>(op.getOperation()))
+        value = spyre_graph::detail::getMeanScale(op);
+      if (value && value != own.omitted)
+        add(std::move(name), *value);
+      return;
+    }
+    case ConstantKind::FloatFlag:
+      return add(std::move(name), attribute ? 1 : 0);
+    case ConstantKind::Flag:
+      return addInteger(name, attribute ? 1 : 0);
+    case ConstantKind::Integer:
+      return addInteger(name, getInteger());
+    case ConstantKind::Number:
+      return addNumber(std::move(name), attribute);
+    case ConstantKind::LoopDim:
+      return addInteger(name, dimOfLoop[getInteger()]);
+    case ConstantKind::Bound:
+    case ConstantKind::Unread:
+      return;
+    }
+  }
+
   SpyreOpInterface op;
+  const DeviceOp &device;
+  ArrayRef<int> dimOfLoop;
   Sdsc &sdsc;
 };
 } // namespace
@@ -146,27 +144,22 @@ public:
 LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
                                                  ArrayRef<int> dimOfLoop,
                                                  Sdsc &sdsc) {
-  sdsc.op = getName(op);
-  Operation *operation = op;
-  auto immediates = op->getAttrOfType<ArrayAttr>("immediates");
-  // Bounds that are not both numbers are operands.
-  if (sdsc.op == "clip" && (!immediates || op.getSpyreInputs().size() != 1 ||
-                            !isa<UnitAttr>(immediates[0])))
-    sdsc.op = "clip3";
+  sdsc.op = op.getDeviceOpName().str();
   bool nonstick;
   const DeviceOp *device = findDeviceOp(sdsc.op, nonstick);
   if (!device)
     return op->emitOpError() << "SuperDSC has no operation '" << sdsc.op << "'";
   sdsc.unit = device->kind == OpKind::Matmul ? "pt" : "sfp";
+  Operation *operation = op;
   if (isa<GatherOp>(operation))
     sdsc.format = getFormat(op.getSpyreInputs()[0]);
   else
     sdsc.format = getFormat(op->getOperand(0));
 
-  ConstantWriter constants(op, sdsc);
+  ConstantWriter constants(op, *device, dimOfLoop, sdsc);
   if (llvm::any_of(sdsc.dims, [](const Dim &dim) { return dim.masked != 0; })) {
     sdsc.maskConstant = 0;
-    constants.add(std::string(kMaskConstant), getMaskValue(sdsc.op));
+    constants.add(std::string(kMaskConstant), device->maskValue);
   }
   if (!isa<IdentityOp, RestickifyOp>(operation) || sdsc.op != "notequal")
     constants.addImmediates();
@@ -175,61 +168,7 @@ LogicalResult spyre::superdsc::describeOperation(SpyreOpInterface op,
     constants.add(getImmediateName(1), 0);
   else
     constants.addInteger(getImmediateName(1), 0);
-  llvm::TypeSwitch<Operation *>(operation)
-      .Case<SoftplusOp, SoftplusBackwardOp>([&](auto own) {
-        constants.add("softplusBeta", toDouble(own.getBeta()));
-        constants.add("softplusThresh", toDouble(own.getThreshold()));
-      })
-      .Case<LeakyReluOp, LeakyReluBackwardOp>(
-          [&](auto own) { constants.add("slope", toDouble(own.getSlope())); })
-      .Case<ThresholdBackwardOp>([&](auto own) {
-        constants.add("threshold", toDouble(own.getThreshold()));
-      })
-      .Case<SumSquaresOp, SumProductsOp>(
-          [&](auto own) { constants.add("scale", toDouble(own.getScale())); })
-      .Case<MeanOp>([&](MeanOp own) {
-        constants.add("scaling_factor", spyre_graph::detail::getMeanScale(own));
-      })
-      .Case<ScaledSumOp>([&](ScaledSumOp own) {
-        constants.add("scaling_factor", toDouble(own.getFactor()));
-      })
-      .Case<AbsMaxOp>([&](AbsMaxOp own) {
-        if (own.getLow())
-          constants.add("clipMin", toDouble(*own.getLow()));
-        if (own.getHigh())
-          constants.add("clipMax", toDouble(*own.getHigh()));
-        if (own.getFactor())
-          constants.add("mulConst", toDouble(*own.getFactor()));
-      })
-      .Case<Exx2Op>([&](Exx2Op own) {
-        constants.add("exx2scale", toDouble(own.getScale()));
-        constants.add("useZeroMean", own.getZeroMean());
-      })
-      .Case<LayerNormScaleOp>([&](LayerNormScaleOp own) {
-        constants.add("eps", toDouble(own.getEps()));
-      })
-      .Case<WrapIndexOp>(
-          [&](auto own) { constants.addInteger("size", own.getSize()); })
-      .Case<IotaOp>([&](IotaOp own) {
-        constants.addInteger("dim", dimOfLoop[own.getDim()]);
-        constants.addNumber("start", own.getStart());
-        constants.addNumber("step", own.getStep());
-      })
-      .Case<TriOp>([&](auto own) {
-        constants.addInteger("diagonal", own.getDiagonal());
-        constants.addInteger("upper", own.getUpper());
-      })
-      .Case<CumSumOp>([&](auto own) {
-        constants.addInteger("dim", dimOfLoop[own.getDim()]);
-      })
-      .Case<MatmulOp>([&](MatmulOp own) {
-        double alpha = toDouble(own.getAlpha()), beta = toDouble(own.getBeta());
-        if (alpha != 1)
-          constants.add("alpha", alpha);
-        if (own.getHasBias() && beta != 1)
-          constants.add("beta", beta);
-      })
-      .Default([](Operation *) {});
+  constants.addAttributes();
   return success();
 }
 
@@ -311,7 +250,9 @@ private:
         return &constant;
     return nullptr;
   }
+  bool isCountsReciprocal();
   void setImmediates(const DeviceOp &device);
+  void setAttribute(const DeviceOpConstant &own);
   void setAttributes(const DeviceOp &device);
 
   const Sdsc &sdsc;
@@ -323,107 +264,94 @@ private:
 };
 } // namespace
 
+/// Whether the factor of a mean is one over the number of elements, as the
+/// factor's format has it.
+bool OperationReader::isCountsReciprocal() {
+  const Constant *factor = findConstant("scaling_factor");
+  if (!factor)
+    return true;
+  double count = 1;
+  for (int64_t dim : reduced)
+    count *= extents[dim];
+  if (factor->format == DataFormat::SEN169_FP16)
+    return factor->bits == ::spyre::encodeDL16(static_cast<float>(1 / count));
+  Constant usual = makeConstant("", 1 / count, factor->format);
+  return factor->format == usual.format && factor->bits == usual.bits;
+}
+
 void OperationReader::setImmediates(const DeviceOp &device) {
-  auto number = [&](double value) -> Attribute {
-    return builder.getF32FloatAttr(value);
-  };
-  SmallVector<Attribute> immediates;
-  if (sdsc.op == "relu6fwd") {
-    immediates = {builder.getUnitAttr(), number(0), number(6)};
-  } else if (sdsc.op == "clip") {
-    const Constant *low = findConstant("clipMin"),
-                   *high = findConstant("clipMax");
-    if (!low || !high)
-      return fail("clip needs the constants clipMin and clipMax");
-    immediates = {builder.getUnitAttr(), getImmediate(*low),
-                  getImmediate(*high)};
-  } else {
-    size_t numInputs = sdsc.inputs.size();
-    for (const Constant &constant : sdsc.constants)
-      numInputs += getImmediatePosition(constant.name) >= 0;
-    immediates.assign(numInputs, builder.getUnitAttr());
-    bool any = false;
-    for (const Constant &constant : sdsc.constants) {
-      int position = getImmediatePosition(constant.name);
-      if (position < 0)
-        continue;
-      if (position >= static_cast<int>(immediates.size()))
-        return fail("the constant '" + Twine(constant.name) +
-                    "' is no operand's");
-      immediates[position] = getImmediate(constant);
-      any = true;
+  // Constants that stand for operands, by position.
+  SmallVector<std::pair<int, const Constant *>> operands;
+  for (const DeviceOpConstant &own : device.getConstants())
+    if (own.kind == ConstantKind::Bound) {
+      const Constant *constant = findConstant(own.name);
+      if (!constant)
+        return fail("'" + Twine(sdsc.op) + "' needs the constant '" +
+                    StringRef(own.name) + "'");
+      operands.emplace_back(own.number, constant);
     }
-    if (!any)
-      return;
+  for (const Constant &constant : sdsc.constants)
+    if (int position = getImmediatePosition(constant.name); position >= 0)
+      operands.emplace_back(position, &constant);
+  if (operands.empty())
+    return;
+  SmallVector<Attribute> immediates(sdsc.inputs.size() + operands.size(),
+                                    builder.getUnitAttr());
+  for (auto [position, constant] : operands) {
+    if (position >= static_cast<int>(immediates.size()))
+      return fail("the constant '" + Twine(constant->name) +
+                  "' is no operand's");
+    immediates[position] = getImmediate(*constant);
   }
-  (void)device;
   result.attributes.set("immediates", builder.getArrayAttr(immediates));
 }
 
-void OperationReader::setAttributes(const DeviceOp &device) {
+void OperationReader::setAttribute(const DeviceOpConstant &own) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
-  StringRef name = device.graphOp;
-  if (name == "softplus" || name == "softplus_backward") {
-    setFloat("beta", "softplusBeta");
-    setFloat("threshold", "softplusThresh");
-  } else if (name == "leaky_relu" || name == "leaky_relu_backward") {
-    setFloat("slope", "slope");
-  } else if (name == "threshold_backward") {
-    setFloat("threshold", "threshold");
-  } else if (name == "sum_squares" || name == "sum_products") {
-    setFloat("scale", "scale");
-  } else if (name == "mean") {
-    double count = 1;
-    for (int64_t dim : reduced)
-      count *= extents[dim];
-    // Usually the reciprocal of the number of elements, as its format has it.
-    const Constant *factor = findConstant("scaling_factor");
-    Constant usual = makeConstant(
-        "", 1 / count, factor ? factor->format : DataFormat::IEEE_FP32);
-    bool isUsual = !factor || (factor->format == usual.format &&
-                               factor->bits == usual.bits);
-    if (factor && factor->format == DataFormat::SEN169_FP16)
-      isUsual =
-          factor->bits == ::spyre::encodeDL16(static_cast<float>(1 / count));
-    if (!isUsual) {
-      result.name = "spyre_graph.scaled_sum";
-      setFloat("factor", "scaling_factor");
-    }
-  } else if (name == "absmax") {
-    setFloat("low", "clipMin");
-    setFloat("high", "clipMax");
-    setFloat("factor", "mulConst");
-  } else if (name == "exx2") {
-    setFloat("scale", "exx2scale");
-    if (sdsc.op == "exx2_zeromean" || find("useZeroMean").value_or(0) != 0)
-      result.attributes.set("zero_mean", builder.getUnitAttr());
-  } else if (name == "layernormscale") {
-    setFloat("eps", "eps");
-  } else if (name == "topk") {
-    if (sdsc.op == "topkindex")
-      result.attributes.set("indices", builder.getUnitAttr());
-  } else if (name == "wrap_index") {
-    setInteger("size", "size", 0, kMax);
-  } else if (name == "iota") {
-    setInteger("dim", "dim", 0, static_cast<int64_t>(extents.size()) - 1);
-    for (StringRef own : {"start", "step"})
-      if (const Constant *constant = findConstant(own))
-        result.attributes.set(own, getImmediate(*constant));
-  } else if (name == "tri") {
-    if (extents.size() < 2)
-      fail("tri needs two dimensions");
-    setInteger("diagonal", "diagonal", -kMax, kMax);
-    if (getInteger("upper", 0, 1).value_or(0) == 1)
-      result.attributes.set("upper", builder.getUnitAttr());
-  } else if (name == "cumsum") {
-    setInteger("dim", "dim", 0, static_cast<int64_t>(extents.size()) - 1);
-  } else if (name == "matmul") {
-    setFloat("alpha", "alpha");
-    setFloat("beta", "beta");
-    if (sdsc.inputs.size() == 3)
-      result.attributes.set("has_bias", builder.getUnitAttr());
+  switch (own.kind) {
+  case ConstantKind::Float:
+    return setFloat(own.attribute, own.name);
+  case ConstantKind::FloatFlag:
+    if (find(own.name).value_or(0) != 0)
+      result.attributes.set(own.attribute, builder.getUnitAttr());
+    return;
+  case ConstantKind::Flag:
+    if (getInteger(own.name, 0, 1).value_or(0) == 1)
+      result.attributes.set(own.attribute, builder.getUnitAttr());
+    return;
+  case ConstantKind::Integer:
+    return setInteger(own.attribute, own.name, own.number, kMax);
+  case ConstantKind::Number:
+    if (const Constant *constant = findConstant(own.name))
+      result.attributes.set(own.attribute, getImmediate(*constant));
+    return;
+  case ConstantKind::LoopDim:
+    return setInteger(own.attribute, own.name, 0,
+                      static_cast<int64_t>(extents.size()) - 1);
+  case ConstantKind::Bound:
+  case ConstantKind::Unread:
+    return;
   }
-  if (device.kind == OpKind::Reduction && name != "exx2")
+}
+
+void OperationReader::setAttributes(const DeviceOp &device) {
+  bool isMean = device.graphOp == "mean" && isCountsReciprocal();
+  if (device.graphOp == "mean" && !isMean)
+    result.name = ScaledSumOp::getOperationName();
+  if (!isMean)
+    for (const DeviceOpConstant &own : device.getConstants())
+      setAttribute(own);
+  if (!device.attributes.empty())
+    for (NamedAttribute attribute : cast<DictionaryAttr>(
+             parseAttribute(StringRef(device.attributes), loc.getContext())))
+      result.attributes.set(attribute.getName(), attribute.getValue());
+  if (device.graphOp == "tri" && extents.size() < 2)
+    fail("tri needs two dimensions");
+  if (device.graphOp == "matmul" && sdsc.inputs.size() == 3)
+    result.attributes.set("has_bias", builder.getUnitAttr());
+  if (llvm::is_contained(
+          OperationName(result.name, loc.getContext()).getAttributeNames(),
+          "dims"))
     result.attributes.set("dims", builder.getDenseI64ArrayAttr(reduced));
 }
 
@@ -446,7 +374,7 @@ FailureOr<GraphOperation> OperationReader::run() {
   if (sdsc.op == "mul" && sdsc.inputs.size() == 2 &&
       sdsc.inputs[0] == sdsc.inputs[1])
     result.name = "spyre_graph.square";
-  result.swapsInputs = sdsc.op == "revsub";
+  result.swapsInputs = device->swapsInputs;
   if (sdsc.op == "batchnormfwd" && sdsc.inputs.size() != 3)
     fail("'batchnormfwd' of " + Twine(sdsc.inputs.size()) +
          " inputs is known but nothing here executes it, only x, scale and "

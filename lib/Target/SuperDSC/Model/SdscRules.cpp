@@ -224,10 +224,8 @@ void Rules::checkConstants() {
         (constant.name == kMaskConstant && isMasked) ||
         ((op->kind == OpKind::Pointwise || op->kind == OpKind::Other) &&
          position >= 0 && position < static_cast<int>(arity));
-    for (std::string_view name : op->constants)
-      known |= constant.name == name ||
-               (name.back() == '?' &&
-                constant.name == name.substr(0, name.size() - 1));
+    for (const DeviceOpConstant &own : op->getConstants())
+      known |= constant.name == own.name;
     if (number > 0) {
       const Constant &low = sdsc.constants[number - 1];
       known |= constant.name == low.name + kHighWord &&
@@ -244,11 +242,11 @@ void Rules::checkConstants() {
               "the word " + std::to_string(constant.bits) +
                   " is more than the 16 bits of its format");
   }
-  for (std::string_view name : op->constants)
-    if (name.back() != '?' && !seen.count(std::string(name)))
+  for (const DeviceOpConstant &own : op->getConstants())
+    if (!own.isOptional && !seen.count(std::string(own.name)))
       violate(path, "SDSC-OP-C4",
-              "the constant '" + std::string(name) + "' of '" + sdsc.opFunc() +
-                  "' is missing");
+              "the constant '" + std::string(own.name) + "' of '" +
+                  sdsc.opFunc() + "' is missing");
   // SDSC-DIM-C4
   bool hasMask =
       sdsc.maskConstant >= 0 &&
@@ -259,12 +257,11 @@ void Rules::checkConstants() {
             isMasked ? "a mask needs the number of the constant '" +
                            std::string(kMaskConstant) + "'"
                      : "expected -1, because nothing is masked");
-  else if (isMasked && getNumber(sdsc.constants[sdsc.maskConstant]) !=
-                           getMaskValue(sdsc.op))
+  else if (isMasked &&
+           getNumber(sdsc.constants[sdsc.maskConstant]) != op->maskValue)
     violate(appendPath(path, sdsc.maskConstant), "SDSC-DIM-C4",
-            "padding must count as " + std::to_string(getMaskValue(sdsc.op)) +
-                " in '" + sdsc.opFunc() +
-                "', so that results are those of the rest");
+            "padding must count as " + std::to_string(op->maskValue) + " in '" +
+                sdsc.opFunc() + "', so that results are those of the rest");
 }
 
 void Rules::checkTensor(unsigned number) {

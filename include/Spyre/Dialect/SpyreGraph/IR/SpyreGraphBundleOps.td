@@ -7,17 +7,18 @@
 
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
 
-def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", "mish", 8,
+def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", [Published<"mish">], 8,
     "b.mul(x[0], b.tanh(b.softplus(x[0], 1.0, 20.0)))"> {
   let summary = "x tanh(log(1 + exp(x)))";
 }
-def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", "fnms", 1, [{
+def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", [Published<"fnms">], 1, [{
     return b.sub(x[2], b.mul(x[0], x[1]));
   }]> { let minOperands = 3; let summary = "x2 - x0 x x1, rounded once"; }
 
 def SpyreGraph_ScaledSumOp
-    : SpyreGraph_Reduction<"scaled_sum", "mean", "Combiner::Add",
+    : SpyreGraph_Reduction<"scaled_sum", [], "Combiner::Add",
                            "return ins[0];", (ins F64Attr:$factor)> {
+  let deviceOpName = [{"mean"}];
   let summary = "factor x the sum: a mean by another factor than the count's";
   let epilogue = [{
     (void)ins;
@@ -26,11 +27,26 @@ def SpyreGraph_ScaledSumOp
 }
 /// Bounded and scaled, the scale of a quantised token.
 def SpyreGraph_AbsMaxOp
-    : SpyreGraph_Reduction<"absmax", "absmax", "Combiner::Max", [{
+    : SpyreGraph_Reduction<"absmax",
+        [Published<"absmax">,
+         Published<"quantscalepertoken",
+                   [Float<"clipMin", "low", true>,
+                    Float<"clipMax", "high", true>,
+                    Float<"mulConst", "factor", true>], hasNonstick=false>,
+         Published<"quantscalepertokenfp8",
+                   [Float<"clipMin", "low">, Float<"clipMax", "high">,
+                    Float<"mulConst", "factor">], hasNonstick=false>],
+        "Combiner::Max", [{
     return b.abs(ins[0]);
   }], (ins OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high,
            OptionalAttr<F64Attr>:$factor)> {
   let summary = "the largest magnitude, clamped to [low, high], times factor";
+  let deviceOpName = [{
+    getLow() && getHigh() && getFactor()   ? "quantscalepertokenfp8"
+    : getLow() || getHigh() || getFactor() ? "quantscalepertoken"
+                                           : "absmax"
+  }];
+  let maskValue = "0.0"; // Of the magnitudes.
   let epilogue = [{
     (void)ins;
     ::mlir::Value r = accumulated;
@@ -53,6 +69,12 @@ def SpyreGraph_Exx2Op : SpyreGraph_MappedOp<"exx2"> {
     map leaves out.
   }];
   let opArguments = (ins F64Attr:$scale, UnitAttr:$zero_mean);
+  defvar constants = [Float<"exx2scale", "scale">,
+                      FloatFlag<"useZeroMean", "zero_mean">];
+  let deviceNames = [Published<"exx2", constants, hasNonstick=false>,
+                     Published<"exx2_zeromean", constants, hasNonstick=false,
+                               attributes="{zero_mean}">];
+  let deviceKind = "Reduction";
   let combiner = "Combiner::Add";
   let layoutRule = "LayoutRule::Reduction";
   let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
@@ -73,6 +95,7 @@ def SpyreGraph_LayerNormScaleOp : SpyreGraph_MappedOp<"layernormscale"> {
     The variance is lane 0 minus the square of lane 1, at least 0.
   }];
   let opArguments = (ins F64Attr:$eps);
+  let deviceNames = [Published<"layernormscale", [Float<"eps">], minInputs=1>];
   let elementCost = 4;
   let minOperands = 2;
   let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
@@ -92,7 +115,7 @@ def SpyreGraph_ScaleShiftOp : SpyreGraph_MappedOp<"scale_shift"> {
     Inputs: x, lanes 0 and 1 of what `layernormscale` gives, as two operands on
     one tensor, and optionally weight and bias.
   }];
-  let deviceOpName = "layernormnorm";
+  let deviceNames = [Published<"layernormnorm", minInputs=2, maxInputs=5>];
   let minOperands = 3;
   let maxOperands = 5;
   let body = [{

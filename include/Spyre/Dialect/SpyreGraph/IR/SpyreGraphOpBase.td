@@ -6,6 +6,7 @@ include "mlir/IR/OpBase.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "Spyre/Dialect/SpyreGraph/IR/DeviceNames.td"
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAttrs.td"
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphInterfaces.td"
@@ -39,7 +40,14 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?
   }];
 
-  string deviceOpName = mnemonic;
+  // The device operations that it executes. The first is written, unless
+  // `deviceOpName`, an expression, is another.
+  list<DeviceName> deviceNames = [];
+  code deviceOpName =
+      "\"" # !if(!empty(deviceNames), mnemonic, !head(deviceNames).name) # "\"";
+  string deviceKind = "Pointwise";
+  // What masked padding counts as; an expression.
+  string maskValue = "0.0";
   string unit = "Unit::SFU";
   string combiner = "Combiner::None";
   string layoutRule = "LayoutRule::Pointwise";
@@ -108,7 +116,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     void $cppClass::setWorkDivision(::mlir::spyre_graph::WorkDivisionAttr d) {
       setDivisionAttr(d);
     }
-    ::llvm::StringRef $cppClass::getDeviceOpName() { return "}] # deviceOpName # [{"; }
+    ::llvm::StringRef $cppClass::getDeviceOpName() { return }] # deviceOpName # [{; }
     ::mlir::spyre_graph::Unit $cppClass::getUnit() { return }] # unit # [{; }
     ::mlir::spyre_graph::Combiner $cppClass::getCombiner() { return }] # combiner # [{; }
     bool $cppClass::isLXEligibleInReference() {
@@ -163,12 +171,12 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
 /// Elementwise over the broadcast of its operands. `immediates`, where present,
 /// has one entry per logical operand: `unit` takes the next tensor input, a
 /// number is an fp32 (or integer) immediate, never a rounded tensor.
-class SpyreGraph_Pointwise<string mnemonic, string device, int cost, code expr,
-                           dag extra = (ins)>
+class SpyreGraph_Pointwise<string mnemonic, list<DeviceName> device, int cost,
+                           code expr, dag extra = (ins)>
     : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = !con((ins OptionalAttr<ArrayAttr>:$immediates), extra);
   let check = "return detail::verifyPointwise(*this);";
-  let deviceOpName = device;
+  let deviceNames = device;
   let elementCost = cost;
   let body = [{
       ::llvm::SmallVector<::mlir::Value> x =
@@ -177,9 +185,11 @@ class SpyreGraph_Pointwise<string mnemonic, string device, int cost, code expr,
   let summary = "elementwise " # mnemonic;
 }
 
-class SpyreGraph_Unary<string mnemonic, string device, int cost, code expr>
+class SpyreGraph_Unary<string mnemonic, list<DeviceName> device, int cost,
+                       code expr>
     : SpyreGraph_Pointwise<mnemonic, device, cost, "return " # expr # ";">;
-class SpyreGraph_Binary<string mnemonic, string device, int cost, code expr>
+class SpyreGraph_Binary<string mnemonic, list<DeviceName> device, int cost,
+                        code expr>
     : SpyreGraph_Pointwise<mnemonic, device, cost,
         "b.promote(x[0], x[1]); return " # expr # ";"> {
   let minOperands = 2;
@@ -187,12 +197,19 @@ class SpyreGraph_Binary<string mnemonic, string device, int cost, code expr>
 
 /// Reduces the input over `dims`. The init has the other dimensions in order,
 /// or all of them with extent 1 at the reduced ones (keepdim).
-class SpyreGraph_Reduction<string mnemonic, string device, string comb,
-                           code expr = "return ins[0];", dag extra = (ins)>
+class SpyreGraph_Reduction<string mnemonic, list<DeviceName> device,
+                           string comb, code expr = "return ins[0];", dag extra = (ins)>
     : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = !con((ins DenseI64ArrayAttr:$dims), extra);
-  let deviceOpName = device;
+  let deviceNames = device;
+  let deviceKind = "Reduction";
   let combiner = comb;
+  // What changes no result.
+  let maskValue = !cond(
+      !or(!eq(comb, "Combiner::Max"), !eq(comb, "Combiner::ArgMax")) : "-HUGE_VAL",
+      !or(!eq(comb, "Combiner::Min"), !eq(comb, "Combiner::ArgMin")) : "HUGE_VAL",
+      !or(!eq(comb, "Combiner::Mul"), !eq(comb, "Combiner::And")) : "1.0",
+      true : "0.0");
   let layoutRule = "LayoutRule::Reduction";
   let body = expr;
   let defaultLoops = "detail::getReductionLoops(*this, getDims())";

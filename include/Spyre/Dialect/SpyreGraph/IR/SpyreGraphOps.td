@@ -2,7 +2,9 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPS_TD
 #define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPS_TD
 
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphCompositeOps.td"
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphPointwiseOps.td"
 
 //===----------------------------------------------------------------------===//
 // Views
@@ -36,11 +38,19 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 // Data movement and conversion.
-def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity", "identity", 1, "x[0]"> {
+def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity",
+    [Published<"identity", kind="Identity">,
+     Published<"dl16tofp32", kind="Conversion">,
+     Published<"fp32todl16", kind="Conversion">,
+     Extension<"convert", kind="Conversion">], 1, "x[0]"> {
+  let deviceOpName = "detail::getCopyName(*this)";
   let summary = "copy, converting the element type where they differ";
 }
 def SpyreGraph_RestickifyOp
-    : SpyreGraph_Unary<"restickify", "ReStickifyOpHBM", 1, "x[0]"> {
+    : SpyreGraph_Unary<"restickify",
+        [Published<"ReStickifyOpHBM", kind="Restickify">], 1, "x[0]"> {
+  // A change of stick gets its name where sticks are known.
+  let deviceOpName = "detail::getCopyName(*this)";
   let summary = "copy into a layout with another stick dimension";
   let layoutRule = "LayoutRule::Any";
 }
@@ -67,10 +77,13 @@ def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
       "return operand == 0 ? getSourceDivisionAttr() : getDivisionAttr();";
   let check = "return detail::verifyReshard(*this, getSourceDivision());";
 }
-def SpyreGraph_FillOp : SpyreGraph_Unary<"fill", "constant", 1, "x[0]"> {
+def SpyreGraph_FillOp : SpyreGraph_Unary<"fill",
+    [Extension<"constant", kind="Other">], 1, "x[0]"> {
   let summary = "fill with an immediate";
 }
-def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota", "iota", 1, [{
+def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota",
+    [Extension<"iota", [LoopDim<"dim">, Number<"start">, Number<"step">],
+               "Other">], 1, [{
     return b.add(b.mul(b.fromIndex(loopIndex(getDim()), getInit()),
                        b.constantLike(getInit(), getStep())),
                  b.constantLike(getInit(), getStart()));
@@ -83,7 +96,8 @@ def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota", "iota", 1, [{
   let loopIndexUse = "return static_cast<int64_t>(dim) == getDim();";
   let minOperands = 0; let summary = "start + step x index along a loop dimension";
 }
-def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
+def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri",
+    [Extension<"tri", [Integer<"diagonal">, Flag<"upper">]>], 1, [{
     unsigned rank = getLoopExtents().size();
     ::mlir::Value row = loopIndex(rank - 2), column = loopIndex(rank - 1);
     ::mlir::Value keep = b.triangle(row, column, getDiagonal(), getUpper());
@@ -99,226 +113,18 @@ def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri", "tri", 1, [{
   let summary = "keep one triangle of the last two loop dimensions";
 }
 
-// Unary.
-def SpyreGraph_AbsOp : SpyreGraph_Unary<"abs", "abs", 1, "b.abs(x[0])">;
-def SpyreGraph_NegOp : SpyreGraph_Unary<"neg", "neg", 1, "b.neg(x[0])">;
-def SpyreGraph_ExpOp : SpyreGraph_Unary<"exp", "exp", 4, "b.exp(x[0])"> {
-  let isLXEligibleInReference = true;
-}
-def SpyreGraph_Expm1Op : SpyreGraph_Unary<"expm1", "expm1", 4, "b.expm1(x[0])">;
-def SpyreGraph_LogOp : SpyreGraph_Unary<"log", "log", 4, "b.log(x[0])">;
-def SpyreGraph_Log2Op : SpyreGraph_Unary<"log2", "log2", 4, "b.log2(x[0])">;
-def SpyreGraph_Log1pOp : SpyreGraph_Unary<"log1p", "log1p", 4, "b.log1p(x[0])">;
-def SpyreGraph_SqrtOp : SpyreGraph_Unary<"sqrt", "sqrt", 4, "b.sqrt(x[0])">;
-def SpyreGraph_RsqrtOp : SpyreGraph_Unary<"rsqrt", "rsqrt", 4, "b.rsqrt(x[0])"> {
-  let isLXEligibleInReference = true;
-}
-def SpyreGraph_ReciprocalOp
-    : SpyreGraph_Unary<"reciprocal", "reciprocal", 4, "b.reciprocal(x[0])">;
-def SpyreGraph_SquareOp
-    : SpyreGraph_Unary<"square", "mul", 1, "b.mul(x[0], x[0])">;
-def SpyreGraph_SinOp : SpyreGraph_Unary<"sin", "sin", 4, "b.sin(x[0])">;
-def SpyreGraph_CosOp : SpyreGraph_Unary<"cos", "cos", 4, "b.cos(x[0])">;
-def SpyreGraph_TanOp : SpyreGraph_Unary<"tan", "tan", 4, "b.tan(x[0])">;
-def SpyreGraph_TanhOp : SpyreGraph_Unary<"tanh", "tanh", 4, "b.tanh(x[0])">;
-def SpyreGraph_ErfOp : SpyreGraph_Unary<"erf", "erf", 4, "b.erf(x[0])">;
-def SpyreGraph_SigmoidOp
-    : SpyreGraph_Unary<"sigmoid", "sigmoid", 4, "b.sigmoid(x[0])">;
-def SpyreGraph_ReluOp : SpyreGraph_Unary<"relu", "relufwd", 1,
-    "b.maximum(x[0], b.zeroLike(x[0]))">;
-def SpyreGraph_SiluOp : SpyreGraph_Unary<"silu", "silu", 4,
-    "b.mul(x[0], b.sigmoid(x[0]))">;
-def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu", "gelufwd", 4,
-    "b.geluErf(x[0])"> { let summary = "gelu by the error function"; }
-def SpyreGraph_GeluTanhOp : SpyreGraph_Unary<"gelu_tanh", "gelutanhfwd", 4,
-    "b.geluTanh(x[0])"> { let summary = "gelu by the tanh approximation"; }
-def SpyreGraph_SoftplusOp : SpyreGraph_Pointwise<"softplus", "softplus", 4,
-    "return b.softplus(x[0], getBeta().convertToDouble(), "
-    "getThreshold().convertToDouble());",
-    (ins F64Attr:$beta, F64Attr:$threshold)>;
-def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu", "leakyrelufwd", 1, [{
-    return b.select(b.lt(b.zeroLike(x[0]), x[0]), x[0],
-                    b.scale(x[0], getSlope().convertToDouble()));
-  }], (ins F64Attr:$slope)>;
-def SpyreGraph_FloorOp : SpyreGraph_Unary<"floor", "floor", 1, "b.floor(x[0])">;
-def SpyreGraph_CeilOp : SpyreGraph_Unary<"ceil", "ceil", 1, "b.ceil(x[0])">;
-def SpyreGraph_RoundOp
-    : SpyreGraph_Unary<"round", "round", 1, "b.roundEven(x[0])">;
-def SpyreGraph_TruncOp : SpyreGraph_Unary<"trunc", "trunc", 1, "b.trunc(x[0])">;
-def SpyreGraph_SignOp : SpyreGraph_Unary<"sign", "sign", 1, "b.sign(x[0])">;
-def SpyreGraph_NotOp
-    : SpyreGraph_Unary<"logical_not", "logical_not", 1, "b.logicalNot(x[0])">;
-def SpyreGraph_IsNanOp : SpyreGraph_Unary<"isnan", "isnan", 1, "b.isNan(x[0])">;
-
-// Binary. The result of a comparison is i1.
-def SpyreGraph_AddOp : SpyreGraph_Binary<"add", "add", 1, "b.add(x[0], x[1])"> {
-  let isLXEligibleInReference = true;
-}
-def SpyreGraph_SubOp : SpyreGraph_Binary<"sub", "sub", 1, "b.sub(x[0], x[1])"> {
-  let isLXEligibleInReference = true;
-}
-def SpyreGraph_MulOp : SpyreGraph_Binary<"mul", "mul", 1, "b.mul(x[0], x[1])"> {
-  let isLXEligibleInReference = true;
-}
-def SpyreGraph_DivOp
-    : SpyreGraph_Binary<"div", "realdiv", 4, "b.div(x[0], x[1])"> {
-  let summary = "true division of floating-point values";
-}
-def SpyreGraph_FloorDivOp
-    : SpyreGraph_Binary<"floordiv", "floordiv", 4, "b.floorDiv(x[0], x[1])"> {
-  let summary = "quotient rounded towards minus infinity";
-}
-def SpyreGraph_TruncDivOp
-    : SpyreGraph_Binary<"truncdiv", "truncdiv", 4, "b.truncDiv(x[0], x[1])"> {
-  let summary = "quotient rounded towards zero";
-}
-def SpyreGraph_RemainderOp : SpyreGraph_Binary<"remainder", "remainder", 4,
-    "b.remainder(x[0], x[1])"> {
-  let summary = "Python's modulus: the sign is the divisor's";
-}
-def SpyreGraph_PowOp : SpyreGraph_Binary<"pow", "pow", 8, "b.pow(x[0], x[1])">;
-def SpyreGraph_MaximumOp
-    : SpyreGraph_Binary<"maximum", "maximum", 1, "b.maximum(x[0], x[1])">;
-def SpyreGraph_MinimumOp
-    : SpyreGraph_Binary<"minimum", "minimum", 1, "b.minimum(x[0], x[1])">;
-def SpyreGraph_EqOp : SpyreGraph_Binary<"eq", "equal", 1, "b.eq(x[0], x[1])">;
-def SpyreGraph_NeOp
-    : SpyreGraph_Binary<"ne", "notequal", 1, "b.ne(x[0], x[1])">;
-def SpyreGraph_LtOp
-    : SpyreGraph_Binary<"lt", "lesserthan", 1, "b.lt(x[0], x[1])">;
-def SpyreGraph_LeOp
-    : SpyreGraph_Binary<"le", "lesserequal", 1, "b.le(x[0], x[1])">;
-def SpyreGraph_GtOp
-    : SpyreGraph_Binary<"gt", "greaterthan", 1, "b.lt(x[1], x[0])">;
-def SpyreGraph_GeOp
-    : SpyreGraph_Binary<"ge", "greaterequal", 1, "b.le(x[1], x[0])">;
-def SpyreGraph_AndOp : SpyreGraph_Binary<"logical_and", "mul", 1,
-    "b.logicalAnd(x[0], x[1])">;
-def SpyreGraph_OrOp : SpyreGraph_Binary<"logical_or", "logical_or", 1,
-    "b.logicalOr(x[0], x[1])">;
-def SpyreGraph_XorOp : SpyreGraph_Binary<"logical_xor", "logical_xor", 1,
-    "b.logicalXor(x[0], x[1])">;
-def SpyreGraph_BitwiseAndOp : SpyreGraph_Binary<"bitwise_and", "bitwise_and", 1,
-    "b.bitAnd(x[0], x[1])">;
-def SpyreGraph_BitwiseOrOp : SpyreGraph_Binary<"bitwise_or", "bitwise_or", 1,
-    "b.bitOr(x[0], x[1])">;
-def SpyreGraph_BitwiseXorOp : SpyreGraph_Binary<"bitwise_xor", "bitwise_xor", 1,
-    "b.bitXor(x[0], x[1])">;
-
-// More operands.
-def SpyreGraph_WhereOp : SpyreGraph_Pointwise<"where", "where3", 1, [{
-    b.promote(x[1], x[2]);
-    return b.select(b.toBool(x[0]), x[1], x[2]);
-  }]> { let minOperands = 3; let summary = "condition, value if true, value if false"; }
-def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp", "clip", 1, [{
-    // NaN stays NaN; max wins where min > max, as in PyTorch.
-    b.promote(x[0], x[1]); b.promote(x[0], x[2]);
-    return b.minimum(b.maximum(x[0], x[1]), x[2]);
-  }]> { let minOperands = 3; let summary = "value, lower bound, upper bound"; }
-def SpyreGraph_FmaOp : SpyreGraph_Pointwise<"fma", "fma", 1, [{
-    b.promote(x[0], x[1]); b.promote(x[0], x[2]); b.promote(x[1], x[2]);
-    return b.add(b.mul(x[0], x[1]), x[2]);
-  }]> { let minOperands = 3; let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }
-def SpyreGraph_AddCDivOp : SpyreGraph_Pointwise<"addcdiv", "addcdiv", 4, [{
-    return b.add(x[0], b.mul(x[3], b.div(x[1], x[2])));
-  }]> { let minOperands = 4; let summary = "x0 + x3 x x1 / x2, rounded once"; }
-def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub", "expsub", 4, [{
-    return b.exp(b.sub(x[0], x[1]));
-  }]> {
-  let minOperands = 2;
-  let isLXEligibleInReference = true; // As sub and exp.
-  let shiftInput = "getImmediates() ? std::nullopt : std::optional(1u)";
-  let summary = "exp(x0 - x1), rounded once (softmax)";
-}
-def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index", "wrapindex", 1, [{
-    return b.select(b.lt(x[0], b.zeroLike(x[0])),
-                    b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
-  }], (ins I64Attr:$size)> {
-  let summary = "an index whose negative values count from the end";
-}
-
-def SpyreGraph_LayerNormNormOp
-    : SpyreGraph_Pointwise<"layernormnorm", "normalize", 4, [{
-    ::mlir::Value y = b.mul(b.sub(x[0], x[1]), x[2]);
-    return b.add(b.mul(y, x[3]), x[4]);
-  }]> { let minOperands = 5; let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
-
-// Backward of one-element functions, rounded once. The gradient comes first.
-def SpyreGraph_ThresholdBackwardOp
-    : SpyreGraph_Pointwise<"threshold_backward", "threshold_backward", 1, [{
-    ::mlir::Value zero = b.zeroLike(x[0]);
-    ::mlir::Value bound =
-        b.constantLike(x[1], getThreshold().convertToDouble());
-    return b.select(b.le(x[1], bound), zero, x[0]);
-  }], (ins F64Attr:$threshold)> {
-  let minOperands = 2; let summary = "gradient where the input exceeds the threshold, else 0";
-}
-def SpyreGraph_SigmoidBackwardOp
-    : SpyreGraph_Pointwise<"sigmoid_backward", "sigmoid_backward", 1, [{
-    return b.mul(x[0], b.mul(b.sub(b.constantF32(1.0), x[1]), x[1]));
-  }]> { let minOperands = 2; let summary = "gradient x (1 - y) x y"; }
-def SpyreGraph_TanhBackwardOp
-    : SpyreGraph_Pointwise<"tanh_backward", "tanh_backward", 1, [{
-    return b.mul(x[0], b.sub(b.constantF32(1.0), b.mul(x[1], x[1])));
-  }]> { let minOperands = 2; let summary = "gradient x (1 - y squared)"; }
-def SpyreGraph_SiluBackwardOp
-    : SpyreGraph_Pointwise<"silu_backward", "silu_backward", 4, [{
-    ::mlir::Value s = b.sigmoid(x[1]);
-    ::mlir::Value one = b.constantF32(1.0);
-    ::mlir::Value inner = b.add(one, b.mul(x[1], b.sub(one, s)));
-    return b.mul(x[0], b.mul(s, inner));
-  }]> { let minOperands = 2; let summary = "gradient of silu at x1"; }
-def SpyreGraph_GeluBackwardOp
-    : SpyreGraph_Pointwise<"gelu_backward", "gelubwd", 8, [{
-    // Phi(x) + x phi(x).
-    ::mlir::Value half = b.constantF32(0.5);
-    ::mlir::Value arg = b.mul(x[1], b.constantF32(0.70710678118654752440));
-    ::mlir::Value cdf = b.mul(half, b.add(b.constantF32(1.0), b.erf(arg)));
-    ::mlir::Value density = b.mul(b.exp(b.neg(b.mul(arg, arg))),
-                                  b.constantF32(0.39894228040143267794));
-    return b.mul(x[0], b.add(cdf, b.mul(x[1], density)));
-  }]> { let minOperands = 2; let summary = "gradient of gelu at x1"; }
-def SpyreGraph_GeluTanhBackwardOp
-    : SpyreGraph_Pointwise<"gelu_tanh_backward", "gelutanhbwd", 8, [{
-    // gelu is x s(w) with w = 2 k (x + c x^3), s the sigmoid.
-    ::mlir::Value one = b.constantF32(1.0);
-    ::mlir::Value square = b.mul(x[1], x[1]);
-    ::mlir::Value k = b.constantF32(1.5957691216057307117);
-    ::mlir::Value w = b.mul(k, b.mul(x[1],
-        b.add(one, b.mul(square, b.constantF32(0.044715)))));
-    ::mlir::Value slope = b.mul(k,
-        b.add(one, b.mul(square, b.constantF32(0.134145))));
-    ::mlir::Value s = b.sigmoid(w);
-    ::mlir::Value inner = b.mul(b.mul(x[1], b.sub(one, s)), slope);
-    return b.mul(x[0], b.mul(s, b.add(one, inner)));
-  }]> { let minOperands = 2; let summary = "gradient of gelu by the tanh approximation at x1"; }
-def SpyreGraph_SoftplusBackwardOp
-    : SpyreGraph_Pointwise<"softplus_backward", "softplus_backward", 4, [{
-    ::mlir::Value scaled = b.scale(x[1], getBeta().convertToDouble());
-    ::mlir::Value soft = b.mul(x[0], b.sigmoid(scaled));
-    return b.select(b.lt(b.constantF32(getThreshold().convertToDouble()), scaled),
-                    x[0], soft);
-  }], (ins F64Attr:$beta, F64Attr:$threshold)> {
-  let minOperands = 2; let summary = "gradient of softplus at x1";
-}
-def SpyreGraph_LeakyReluBackwardOp
-    : SpyreGraph_Pointwise<"leaky_relu_backward", "leaky_relu_backward", 1, [{
-    return b.select(b.lt(b.zeroLike(x[1]), x[1]), x[0],
-                    b.scale(x[0], getSlope().convertToDouble()));
-  }], (ins F64Attr:$slope)> {
-  let minOperands = 2; let summary = "gradient of leaky_relu at x1";
-}
-
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//
 
-def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum", "sum", "Combiner::Add"> {
+def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum",
+    [Published<"sum">], "Combiner::Add"> {
   let emptyResult = "0.0";
   let isRescalable = true;
   let isLXEligibleInReference = true;
 }
-def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean", "mean", "Combiner::Add"> {
+def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean",
+    [Published<"mean", [Float<"scaling_factor", "factor">]>], "Combiner::Add"> {
   let isLXEligibleInReference = true;
   let epilogue = [{
     (void)ins;
@@ -328,7 +134,8 @@ def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean", "mean", "Combiner::Add"> {
 /// Sum of squared distances from a mean, times `scale`: var without rounding
 /// the squares. Inputs: x, mean (broadcast).
 def SpyreGraph_SumSquaresOp
-    : SpyreGraph_Reduction<"sum_squares", "sumsquares", "Combiner::Add", [{
+    : SpyreGraph_Reduction<"sum_squares",
+        [Extension<"sumsquares", [Float<"scale">]>], "Combiner::Add", [{
     ::mlir::Value d = ins.size() == 2 ? b.sub(ins[0], ins[1]) : ins[0];
     return b.mul(d, d);
   }], (ins F64Attr:$scale)> {
@@ -341,7 +148,8 @@ def SpyreGraph_SumSquaresOp
 /// A contraction without a second output dimension, which the systolic array
 /// has no use for.
 def SpyreGraph_SumProductsOp
-    : SpyreGraph_Reduction<"sum_products", "sumproducts", "Combiner::Add", [{
+    : SpyreGraph_Reduction<"sum_products",
+        [Extension<"sumproducts", [Float<"scale">]>], "Combiner::Add", [{
     return b.product(ins[0], ins[1]);
   }], (ins F64Attr:$scale)> {
   let minOperands = 2; let summary = "scale x the sum of x0 x x1";
@@ -352,27 +160,34 @@ def SpyreGraph_SumProductsOp
     return b.scale(accumulated, getScale().convertToDouble());
   }];
 }
-def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod", "prod", "Combiner::Mul"> {
+def SpyreGraph_ProdOp : SpyreGraph_Reduction<"prod",
+    [Extension<"prod">], "Combiner::Mul"> {
   let emptyResult = "1.0";
 }
-def SpyreGraph_MaxOp : SpyreGraph_Reduction<"max", "max", "Combiner::Max"> {
+def SpyreGraph_MaxOp : SpyreGraph_Reduction<"max",
+    [Published<"max">], "Combiner::Max"> {
   let isLXEligibleInReference = true;
 }
-def SpyreGraph_MinOp : SpyreGraph_Reduction<"min", "min", "Combiner::Min">;
+def SpyreGraph_MinOp : SpyreGraph_Reduction<"min",
+    [Published<"min">], "Combiner::Min">;
 def SpyreGraph_AnyOp
-    : SpyreGraph_Reduction<"any", "any", "Combiner::Or", "return b.toBool(ins[0]);"> {
+    : SpyreGraph_Reduction<"any",
+        [Extension<"any">], "Combiner::Or", "return b.toBool(ins[0]);"> {
   let emptyResult = "0.0";
 }
 def SpyreGraph_AllOp
-    : SpyreGraph_Reduction<"all", "all", "Combiner::And", "return b.toBool(ins[0]);"> {
+    : SpyreGraph_Reduction<"all",
+        [Extension<"all">], "Combiner::And", "return b.toBool(ins[0]);"> {
   let emptyResult = "1.0";
 }
 def SpyreGraph_ArgMaxOp
-    : SpyreGraph_Reduction<"argmax", "argmax", "Combiner::ArgMax"> {
+    : SpyreGraph_Reduction<"argmax",
+        [Extension<"argmax">], "Combiner::ArgMax"> {
   let summary = "row-major index over the reduced dimensions of the first maximum";
 }
 def SpyreGraph_ArgMinOp
-    : SpyreGraph_Reduction<"argmin", "argmin", "Combiner::ArgMin"> {
+    : SpyreGraph_Reduction<"argmin",
+        [Extension<"argmin">], "Combiner::ArgMin"> {
   let summary = "row-major index over the reduced dimensions of the first minimum";
 }
 
@@ -384,7 +199,10 @@ def SpyreGraph_TopKOp : SpyreGraph_MappedOp<"topk"> {
     elements the first comes first, and NaN before all numbers.
   }];
   let opArguments = (ins UnitAttr:$indices);
-  let deviceOpName = "topkvalue";
+  let deviceNames = [Published<"topkvalue">,
+                     Published<"topkindex", attributes="{indices}">];
+  let deviceOpName = [{getIndices() ? "topkindex" : "topkvalue"}];
+  let deviceKind = "TopK";
   let combiner = "Combiner::ArgMax";
   let layoutRule = "LayoutRule::Reduction";
   let kinds = [{
@@ -417,7 +235,9 @@ class SpyreGraph_Scan<string mnemonic, string comb>
   }];
   let summary = "inclusive scan along the loop dimension `dim`";
 }
-def SpyreGraph_CumSumOp : SpyreGraph_Scan<"cumsum", "Combiner::ScanAdd">;
+def SpyreGraph_CumSumOp : SpyreGraph_Scan<"cumsum", "Combiner::ScanAdd"> {
+  let deviceNames = [Extension<"cumsum", [LoopDim<"dim">], "Other">];
+}
 
 //===----------------------------------------------------------------------===//
 // Contractions
@@ -437,7 +257,10 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
   let opArguments = (ins DefaultValuedAttr<F64Attr, "1.0">:$alpha,
                          DefaultValuedAttr<F64Attr, "1.0">:$beta,
                          UnitAttr:$has_bias);
-  let deviceOpName = "batchmatmul";
+  // The factors and a third input are extensions.
+  let deviceNames =
+      [Published<"batchmatmul", [Factor<"alpha">, Factor<"beta">]>];
+  let deviceKind = "Matmul";
   let emptyResult = "0.0";
   let isRescalable = true;
   let unit = "Unit::PT";
@@ -475,6 +298,7 @@ def SpyreGraph_GatherOp : SpyreGraph_DeviceOp<"gather"> {
       there is the constant 0.
   }];
   let opArguments = (ins I64Attr:$axis);
+  let deviceOpName = [{"identity"}];
   let layoutRule = "LayoutRule::Gather";
   let defaultLoops = "detail::getGatherLoops(*this, getAxis())";
   let minOperands = 2;
@@ -496,102 +320,14 @@ def SpyreGraph_ScatterOp : SpyreGraph_DeviceOp<"scatter"> {
       there is the constant 0.
   }];
   let opArguments = (ins I64Attr:$axis);
+  // An index is no input.
+  let deviceNames = [Extension<"scatter", kind="Other", minInputs=1>];
   let layoutRule = "LayoutRule::Scatter";
   let defaultLoops = "detail::getScatterLoops(*this, getAxis())";
   let minOperands = 2;
   let check = "return detail::verifyScatter(*this);";
   // The init is operand 2.
   let indirect = "return IndirectAccess{2, 1, getAxis()};";
-}
-
-//===----------------------------------------------------------------------===//
-// Composite operations: --spyre-decompose turns them into device operations
-//===----------------------------------------------------------------------===//
-
-class SpyreGraph_Composite<string mnemonic, list<Trait> traits = [Pure]>
-    : Op<SpyreGraph_Dialect, mnemonic, traits>;
-
-def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
-  let summary = "softmax or log_softmax along `dim`";
-  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$log);
-  let results = (outs AnyRankedTensor:$result);
-  let assemblyFormat =
-      "$input attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-}
-def SpyreGraph_LayerNormOp
-    : SpyreGraph_Composite<"layer_norm", [Pure, AttrSizedOperandSegments]> {
-  let summary = "layer norm over the last `num_dims` dimensions";
-  let description = [{
-    Results: the normalised tensor and, as f32 with the normalised dimensions
-    kept as 1, mean and reciprocal standard deviation.
-  }];
-  let arguments = (ins AnyRankedTensor:$input,
-                       Optional<AnyRankedTensor>:$weight,
-                       Optional<AnyRankedTensor>:$bias,
-                       I64Attr:$num_dims, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$mean,
-                      AnyRankedTensor:$rstd);
-  let assemblyFormat = [{
-    $input (`weight` `(` $weight^ `:` type($weight) `)`)?
-    (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
-    `:` type($input) `->` type($result) `,` type($mean) `,` type($rstd)
-  }];
-  let hasVerifier = 1;
-}
-def SpyreGraph_RmsNormOp : SpyreGraph_Composite<"rms_norm"> {
-  let summary = "rms norm over the last `num_dims` dimensions; rstd as f32";
-  let arguments = (ins AnyRankedTensor:$input,
-                       Optional<AnyRankedTensor>:$weight,
-                       I64Attr:$num_dims, F64Attr:$eps);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$rstd);
-  let assemblyFormat = [{
-    $input (`weight` `(` $weight^ `:` type($weight) `)`)? attr-dict
-    `:` type($input) `->` type($result) `,` type($rstd)
-  }];
-  let hasVerifier = 1;
-}
-def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
-  let summary = "scaled dot-product attention";
-  let description = [{
-    query [B, H, L, E], key [B, Hk, S, E], value [B, Hk, S, Ev], H a multiple of
-    Hk (grouped queries); `mask`, boolean (true: keep) or additive, broadcasts
-    to [B, H, L, S]; `causal` keeps s <= l. Results: output [B, H, L, Ev] and
-    the log-sum-exp of the scaled scores, f32 [B, H, L].
-  }];
-  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
-                       AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
-                       UnitAttr:$causal, F64Attr:$scale);
-  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$logsumexp);
-  let assemblyFormat = [{
-    $query `,` $key `,` $value (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
-    `:` type($query) `,` type($key) `,` type($value)
-    `->` type($result) `,` type($logsumexp)
-  }];
-  let hasVerifier = 1;
-}
-
-def SpyreGraph_AttentionBackwardOp : SpyreGraph_Composite<"attention_backward"> {
-  let summary = "gradients of attention";
-  let description = [{
-    Operands as in `attention`, its results `output` and `logsumexp`, and the
-    gradient of the output. Results: gradients of query, key and value.
-  }];
-  let arguments = (ins AnyRankedTensor:$grad_output, AnyRankedTensor:$query,
-                       AnyRankedTensor:$key, AnyRankedTensor:$value,
-                       AnyRankedTensor:$output, AnyRankedTensor:$logsumexp,
-                       Optional<AnyRankedTensor>:$mask,
-                       UnitAttr:$causal, F64Attr:$scale);
-  let results = (outs AnyRankedTensor:$grad_query, AnyRankedTensor:$grad_key,
-                      AnyRankedTensor:$grad_value);
-  let assemblyFormat = [{
-    $grad_output `,` $query `,` $key `,` $value `,` $output `,` $logsumexp
-    (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
-    `:` type($grad_output) `,` type($query) `,` type($key) `,` type($value) `,`
-    type($output) `,` type($logsumexp)
-    `->` type($grad_query) `,` type($grad_key) `,` type($grad_value)
-  }];
-  let hasVerifier = 1;
 }
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPS_TD

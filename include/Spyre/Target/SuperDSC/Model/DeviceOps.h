@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- DeviceOps.h - The operations that SuperDSC names ---------*- C++ -*-===//
+//
+// The table is made from DeviceOps.td.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SPYRE_TARGET_SUPERDSC_MODEL_DEVICEOPS_H
 #define SPYRE_TARGET_SUPERDSC_MODEL_DEVICEOPS_H
 
 #include "Spyre/Target/SuperDSC/Model/Model.h"
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace spyre::superdsc {
 
@@ -29,25 +34,60 @@ enum class OpKind {
   Other
 };
 
+/// What a constant is to the operation that executes: an attribute of that
+/// type, an immediate, or nothing.
+enum class ConstantKind {
+  Float,
+  FloatFlag,
+  Flag,
+  Integer,
+  Number,
+  LoopDim,
+  Bound,
+  Unread
+};
+
+/// A constant of a device operation.
+struct DeviceOpConstant {
+  std::string_view op;
+  /// Among the operation's constants.
+  unsigned position;
+  std::string_view name;
+  ConstantKind kind;
+  std::string_view attribute;
+  /// A bundle may lack it.
+  bool isOptional;
+  /// Integer: the least one. Bound: the operand's position.
+  int number;
+  /// A value that is not written.
+  std::optional<double> omitted;
+};
+
 /// One device operation.
 struct DeviceOp {
+  /// Not one of the 78 published names.
+  bool isExtension;
   std::string_view name;
   OpKind kind;
   /// Number of operands that are not the result; immediates count.
   unsigned minInputs, maxInputs;
-  /// Constants by name, in order; a trailing `?` marks one that may be absent.
-  std::vector<std::string_view> constants;
-  /// Not one of the 78 published names.
-  bool isExtension;
   /// The operation of spyre_graph that executes it, without the dialect's
   /// name; empty if none does.
   std::string_view graphOp;
   /// Reductions have a nonstick variant.
-  bool hasNonstick = false;
+  bool hasNonstick;
+  /// Attributes of that operation under this name, in MLIR's syntax.
+  std::string_view attributes;
+  /// That operation takes the two inputs the other way round.
+  bool swapsInputs;
+  /// What masked padding counts as.
+  double maskValue;
+
+  llvm::ArrayRef<DeviceOpConstant> getConstants() const;
 };
 
-/// Every operation, published ones first.
-const std::vector<DeviceOp> &getDeviceOps();
+/// Every operation, published ones first, each part sorted by name.
+llvm::ArrayRef<DeviceOp> getDeviceOps();
 
 /// By name with or without the suffix "nonstick"; null if unknown. `nonstick`
 /// is set if the suffix was one.
@@ -65,10 +105,6 @@ inline constexpr const char *kHighWord = "High";
 
 /// Name of the constant that masked padding counts as.
 inline constexpr std::string_view kMaskConstant = "samv-maskvalue";
-
-/// What masked padding counts as in a reduction, by its name without
-/// "nonstick".
-double getMaskValue(std::string_view op);
 
 /// The value of a constant, or nothing if its format holds no such number.
 std::optional<double> getNumber(const Constant &constant);

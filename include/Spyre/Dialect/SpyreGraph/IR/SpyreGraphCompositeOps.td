@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Composite operations: --spyre-decompose turns them into device operations.
+//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHCOMPOSITEOPS_TD
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHCOMPOSITEOPS_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphDialect.td"
+
+class SpyreGraph_Composite<string mnemonic, list<Trait> traits = [Pure]>
+    : Op<SpyreGraph_Dialect, mnemonic, traits>;
+
+def SpyreGraph_SoftmaxOp : SpyreGraph_Composite<"softmax"> {
+  let summary = "softmax or log_softmax along `dim`";
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$log);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat =
+      "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+def SpyreGraph_LayerNormOp
+    : SpyreGraph_Composite<"layer_norm", [Pure, AttrSizedOperandSegments]> {
+  let summary = "layer norm over the last `num_dims` dimensions";
+  let description = [{
+    Results: the normalised tensor and, as f32 with the normalised dimensions
+    kept as 1, mean and reciprocal standard deviation.
+  }];
+  let arguments = (ins AnyRankedTensor:$input,
+                       Optional<AnyRankedTensor>:$weight,
+                       Optional<AnyRankedTensor>:$bias,
+                       I64Attr:$num_dims, F64Attr:$eps);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$mean,
+                      AnyRankedTensor:$rstd);
+  let assemblyFormat = [{
+    $input (`weight` `(` $weight^ `:` type($weight) `)`)?
+    (`bias` `(` $bias^ `:` type($bias) `)`)? attr-dict
+    `:` type($input) `->` type($result) `,` type($mean) `,` type($rstd)
+  }];
+  let hasVerifier = 1;
+}
+def SpyreGraph_RmsNormOp : SpyreGraph_Composite<"rms_norm"> {
+  let summary = "rms norm over the last `num_dims` dimensions; rstd as f32";
+  let arguments = (ins AnyRankedTensor:$input,
+                       Optional<AnyRankedTensor>:$weight,
+                       I64Attr:$num_dims, F64Attr:$eps);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$rstd);
+  let assemblyFormat = [{
+    $input (`weight` `(` $weight^ `:` type($weight) `)`)? attr-dict
+    `:` type($input) `->` type($result) `,` type($rstd)
+  }];
+  let hasVerifier = 1;
+}
+def SpyreGraph_AttentionOp : SpyreGraph_Composite<"attention"> {
+  let summary = "scaled dot-product attention";
+  let description = [{
+    query [B, H, L, E], key [B, Hk, S, E], value [B, Hk, S, Ev], H a multiple of
+    Hk (grouped queries); `mask`, boolean (true: keep) or additive, broadcasts
+    to [B, H, L, S]; `causal` keeps s <= l. Results: output [B, H, L, Ev] and
+    the log-sum-exp of the scaled scores, f32 [B, H, L].
+  }];
+  let arguments = (ins AnyRankedTensor:$query, AnyRankedTensor:$key,
+                       AnyRankedTensor:$value, Optional<AnyRankedTensor>:$mask,
+                       UnitAttr:$causal, F64Attr:$scale);
+  let results = (outs AnyRankedTensor:$result, AnyRankedTensor:$logsumexp);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
+    `:` type($query) `,` type($key) `,` type($value)
+    `->` type($result) `,` type($logsumexp)
+  }];
+  let hasVerifier = 1;
+}
+
+def SpyreGraph_AttentionBackwardOp : SpyreGraph_Composite<"attention_backward"> {
+  let summary = "gradients of attention";
+  let description = [{
+    Operands as in `attention`, its results `output` and `logsumexp`, and the
+    gradient of the output. Results: gradients of query, key and value.
+  }];
+  let arguments = (ins AnyRankedTensor:$grad_output, AnyRankedTensor:$query,
+                       AnyRankedTensor:$key, AnyRankedTensor:$value,
+                       AnyRankedTensor:$output, AnyRankedTensor:$logsumexp,
+                       Optional<AnyRankedTensor>:$mask,
+                       UnitAttr:$causal, F64Attr:$scale);
+  let results = (outs AnyRankedTensor:$grad_query, AnyRankedTensor:$grad_key,
+                      AnyRankedTensor:$grad_value);
+  let assemblyFormat = [{
+    $grad_output `,` $query `,` $key `,` $value `,` $output `,` $logsumexp
+    (`mask` `(` $mask^ `:` type($mask) `)`)? attr-dict
+    `:` type($grad_output) `,` type($query) `,` type($key) `,` type($value) `,`
+    type($output) `,` type($logsumexp)
+    `->` type($grad_query) `,` type($grad_key) `,` type($grad_value)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHCOMPOSITEOPS_TD

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- DeviceNames.h - Names that depend on operands ------------*- C++ -*-===//
+//
+// What `deviceOpName` of the definitions asks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_IR_DEVICENAMES_H
+#define SPYRE_LIB_DIALECT_SPYREGRAPH_IR_DEVICENAMES_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph::detail {
+
+/// Whether all operands and the result are boolean.
+bool areBooleans(SpyreOpInterface op);
+
+/// Whether the first logical operand is the only tensor.
+bool hasNumbersAfterFirst(SpyreOpInterface op);
+
+/// The name of a copy: a change of format, or none.
+StringRef getCopyName(SpyreOpInterface op);
+
+} // namespace mlir::spyre_graph::detail
+
+#endif // SPYRE_LIB_DIALECT_SPYREGRAPH_IR_DEVICENAMES_H
