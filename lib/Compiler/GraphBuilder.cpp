@@ -125,10 +125,7 @@ Value GraphBuilder::Impl::buildCopy(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   Value init = tensor::EmptyOp::create(builder, value.getLoc(), type.getShape(),
                                        type.getElementType());
-  OperationState state(value.getLoc(), IdentityOp::getOperationName());
-  state.addOperands({value, init});
-  state.addTypes(init.getType());
-  return builder.create(state)->getResult(0);
+  return IdentityOp::create(builder, value.getLoc(), value, init).getResult();
 }
 
 int GraphBuilder::Impl::compact(int value) {
@@ -436,12 +433,9 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
     AffineMap map = ::spyre::getViewMap(&impl->context, to.sizes, to.strides,
                                         to.offset, home.sizes, home.strides);
     SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(to.sizes.size()), map};
-    OperationState state(location, IdentityOp::getOperationName());
-    state.addOperands({from.value, home.value});
-    state.addTypes(home.value.getType());
-    state.addAttribute("maps", b.getAffineMapArrayAttr(maps));
-    state.addAttribute("extents", b.getDenseI64ArrayAttr(to.sizes));
-    updated = impl->builder.create(state)->getResult(0);
+    updated = IdentityOp::create(impl->builder, location, from.value,
+                                 home.value, maps, to.sizes)
+                  .getResult();
   }
   home.value =
       bufferization::MaterializeInDestinationOp::create(

@@ -2,6 +2,7 @@
 //===- ATenTable.cpp - Looking up and running rows --------------*- C++ -*-===//
 
 #include "ATenCall.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
 
@@ -213,12 +214,7 @@ Value ATenCall::full(RankedTensorType type, TypedAttr value) const {
 
 Value ATenCall::create(StringRef opName, ValueRange ins, Value init,
                        ArrayRef<NamedAttribute> attrs) const {
-  OperationState state(loc, opName);
-  state.addOperands(ins);
-  state.addOperands(init);
-  state.addTypes(init.getType());
-  state.addAttributes(attrs);
-  return b.create(state)->getResult(0);
+  return createDeviceOp(b, loc, opName, ins, init, attrs)->getResult(0);
 }
 
 Value ATenCall::createPointwise(StringRef opName, ArrayRef<Operand> operands,

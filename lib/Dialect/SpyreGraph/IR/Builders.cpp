@@ -7,17 +7,27 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+Operation *spyre_graph::createDeviceOp(OpBuilder &builder, Location loc,
+                                       StringRef name, ValueRange inputs,
+                                       Value init,
+                                       ArrayRef<NamedAttribute> attributes) {
+  SmallVector<Value> operands = llvm::to_vector(inputs);
+  operands.push_back(init);
+  SmallVector<Type> types;
+  if (isa<TensorType>(init.getType()))
+    types.push_back(init.getType());
+  return builder.create(loc, builder.getStringAttr(name), operands, types,
+                        attributes);
+}
+
 SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
                                            StringRef name, Value from, Value to,
                                            AffineMap fromMap, AffineMap toMap,
                                            ArrayRef<int64_t> extents) {
-  OperationState state(loc, name);
-  state.addOperands({from, to});
-  if (isa<TensorType>(to.getType()))
-    state.addTypes(to.getType());
-  state.addAttribute("maps", builder.getAffineMapArrayAttr({fromMap, toMap}));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
-  return cast<SpyreOpInterface>(builder.create(state));
+  auto op =
+      cast<SpyreOpInterface>(createDeviceOp(builder, loc, name, from, to));
+  op.setLoopStructure({fromMap, toMap}, extents);
+  return op;
 }
 
 SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -17,13 +18,12 @@ Value spyre_graph::createElementwise(OpBuilder &b, Location loc, StringRef name,
                                      ArrayRef<Attribute> immediates,
                                      ArrayRef<AffineMap> maps) {
   auto type = cast<RankedTensorType>(init.getType());
-  OperationState state(loc, name);
-  state.addOperands(ins);
-  state.addOperands(init);
-  state.addTypes(type);
+  SmallVector<NamedAttribute> attributes;
   if (!immediates.empty())
-    state.addAttribute("immediates", b.getArrayAttr(immediates));
-  auto op = cast<SpyreOpInterface>(b.create(state));
+    attributes.push_back(
+        b.getNamedAttr("immediates", b.getArrayAttr(immediates)));
+  auto op = cast<SpyreOpInterface>(
+      createDeviceOp(b, loc, name, ins, init, attributes));
   SmallVector<AffineMap> all(maps);
   if (all.empty())
     all.assign(ins.size() + 1, b.getMultiDimIdentityMap(type.getRank()));
@@ -177,25 +177,23 @@ Value PartialReduction::createPartOf(OpBuilder &b, StringRef name,
                                      ArrayRef<int64_t> extents) {
   Location loc = op.getLoc();
   Operation *operation = op;
-  OperationState state(loc, name);
   unsigned numUsed = ins.size() - op.getNumEpilogueInputs();
-  state.addOperands(ins.take_front(numUsed));
-  state.addOperands(
-      tensor::EmptyOp::create(b, loc, type, ValueRange()).getResult());
-  state.addTypes(type);
+  SmallVector<NamedAttribute> attributes;
   // What the epilogue reads is left out.
   for (NamedAttribute attribute : op->getAttrs())
     if (attribute.getName() != "alpha" && attribute.getName() != "beta" &&
         attribute.getName() != "has_bias" && attribute.getName() != "scale" &&
         attribute.getName() != "maps" && attribute.getName() != "extents")
-      state.addAttribute(attribute.getName(), attribute.getValue());
+      attributes.push_back(attribute);
   if (isa<SumSquaresOp, SumProductsOp>(operation))
-    state.addAttribute("scale", b.getF64FloatAttr(1.0));
+    attributes.push_back(b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   maps.erase(maps.begin() + numUsed, maps.begin() + ins.size());
-  state.addAttribute("maps", b.getAffineMapArrayAttr(maps));
-  state.addAttribute("extents", b.getDenseI64ArrayAttr(extents));
-  return b.create(state)->getResult(0);
+  Value empty = tensor::EmptyOp::create(b, loc, type, ValueRange());
+  auto part = cast<SpyreOpInterface>(
+      createDeviceOp(b, loc, name, ins.take_front(numUsed), empty, attributes));
+  part.setLoopStructure(maps, extents);
+  return part->getResult(0);
 }
 
 /// The better extremum and its index: that of the part if it is better than

@@ -60,16 +60,12 @@ private:
     return RankedTensorType::get(shape, element);
   }
 
-  Value create(StringRef name, ValueRange ins, RankedTensorType type,
+  template <typename OpTy>
+  Value create(ValueRange ins, RankedTensorType type,
                ArrayRef<NamedAttribute> attrs) {
     Value init =
         tensor::EmptyOp::create(b, loc, type.getShape(), type.getElementType());
-    OperationState state(loc, name);
-    state.addOperands(ins);
-    state.addOperands(init);
-    state.addTypes(init.getType());
-    state.addAttributes(attrs);
-    return b.create(state)->getResult(0);
+    return OpTy::create(b, loc, ins, init, attrs).getResult();
   }
 
   template <typename OpTy>
@@ -86,7 +82,7 @@ private:
     SmallVector<NamedAttribute> all(attrs);
     if (ins.size() != operands.size())
       all.push_back(b.getNamedAttr("immediates", b.getArrayAttr(immediates)));
-    return create(OpTy::getOperationName(), ins, type, all);
+    return create<OpTy>(ins, type, all);
   }
 
   /// A reduction that keeps the reduced dimensions as 1.
@@ -98,7 +94,7 @@ private:
       shape[dim] = 1;
     SmallVector<NamedAttribute> all(attrs);
     all.push_back(b.getNamedAttr("dims", b.getDenseI64ArrayAttr(dims)));
-    return create(OpTy::getOperationName(), ins, tensor(shape, element), all);
+    return create<OpTy>(ins, tensor(shape, element), all);
   }
 
   /// alpha x (x . y) + bias with one map per operand, over loops `extents`.
@@ -114,7 +110,7 @@ private:
       ins.push_back(bias);
       attrs.push_back(b.getNamedAttr("has_bias", b.getUnitAttr()));
     }
-    return create(MatmulOp::getOperationName(), ins, type, attrs);
+    return create<MatmulOp>(ins, type, attrs);
   }
 
   AffineMap map(unsigned numLoops, ArrayRef<AffineExpr> results) {

@@ -15,6 +15,7 @@
 #include "Executions.h"
 #include "ScratchUse.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
@@ -508,19 +509,19 @@ LogicalResult Raiser::raise(const Execution &execution,
     for (AffineMap &map : maps)
       map = AffineMap::get(extents.size(), 0, map.getResults(), context);
   }
-  OperationState state(loc, operation->name);
-  state.addOperands(values);
-  state.addAttributes(operation->attributes);
+  NamedAttrList &attributes = operation->attributes;
   if (!sdsc.indices.empty()) {
     if (!axis)
       return emitError(loc) << "no tensor is accessed through the index";
-    state.addAttribute("axis", builder.getI64IntegerAttr(*axis));
+    attributes.set("axis", builder.getI64IntegerAttr(*axis));
   }
-  state.addAttribute("maps", builder.getAffineMapArrayAttr(maps));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(extents));
-  state.addAttribute("division",
-                     WorkDivisionAttr::get(context, splits, chunks, coreOrder));
-  return verify(builder.create(state));
+  attributes.set("maps", builder.getAffineMapArrayAttr(maps));
+  attributes.set("extents", builder.getDenseI64ArrayAttr(extents));
+  attributes.set("division",
+                 WorkDivisionAttr::get(context, splits, chunks, coreOrder));
+  return verify(createDeviceOp(builder, loc, operation->name,
+                               ArrayRef(values).drop_back(), values.back(),
+                               attributes));
 }
 
 OwningOpRef<ModuleOp> Raiser::run() {

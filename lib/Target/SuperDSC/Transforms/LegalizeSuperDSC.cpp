@@ -39,18 +39,14 @@ static void fillEmptyReductions(func::FuncOp function) {
   for (auto [op, value] : empty) {
     OpBuilder builder(op);
     auto type = cast<RankedTensorType>(op.getSpyreInit().getType());
-    OperationState state(op->getLoc(), FillOp::getOperationName());
-    state.addOperands(op.getSpyreInit());
-    state.addTypes(op->getResult(0).getType());
     TypedAttr number = builder.getF32FloatAttr(value);
     if (!isa<FloatType>(type.getElementType()))
       number = builder.getI64IntegerAttr(static_cast<int64_t>(value));
-    state.addAttribute("immediates", builder.getArrayAttr({number}));
-    auto fill = cast<SpyreOpInterface>(builder.create(state));
-    fill.setLoopStructure({AffineMap::getMultiDimIdentityMap(
-                              type.getRank(), builder.getContext())},
-                          type.getShape());
-    op->replaceAllUsesWith(fill->getResults());
+    auto fill = FillOp::create(
+        builder, op->getLoc(), ValueRange(), op.getSpyreInit(),
+        builder.getMultiDimIdentityMap(type.getRank()), type.getShape(),
+        builder.getNamedAttr("immediates", builder.getArrayAttr({number})));
+    op->replaceAllUsesWith(fill);
     op->erase();
   }
 }

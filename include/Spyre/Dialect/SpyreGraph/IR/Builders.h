@@ -8,6 +8,12 @@
 
 namespace mlir::spyre_graph {
 
+/// Makes a device operation whose class only its name tells, as the builder of
+/// the class does: with the type of a tensor `init` as the result's.
+Operation *createDeviceOp(OpBuilder &builder, Location loc, StringRef name,
+                          ValueRange inputs, Value init,
+                          ArrayRef<NamedAttribute> attributes = {});
+
 /// Makes the operation `name`, an identity or a change of stick, that copies
 /// `from`, read through `fromMap`, to `to`, written through `toMap`: tensors,
 /// of which it returns the new contents of `to`, or buffers.

@@ -35,6 +35,27 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
                             OptionalAttr<SpyreGraph_WorkDivisionAttr>:$division),
                        opArguments);
   let results = (outs Optional<AnyRankedTensor>:$result);
+  // In default form, and with loops. The result has a tensor init's type.
+  let builders = [
+    OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::Value":$init,
+                   CArg<"::llvm::ArrayRef<::mlir::NamedAttribute>",
+                        "{}">:$attributes), [{
+      $_state.addOperands(inputs);
+      $_state.addOperands(init);
+      if (::llvm::isa<::mlir::TensorType>(init.getType()))
+        $_state.addTypes(init.getType());
+      $_state.addAttributes(attributes);
+    }]>,
+    OpBuilder<(ins "::mlir::ValueRange":$inputs, "::mlir::Value":$init,
+                   "::llvm::ArrayRef<::mlir::AffineMap>":$maps,
+                   "::llvm::ArrayRef<int64_t>":$extents,
+                   CArg<"::llvm::ArrayRef<::mlir::NamedAttribute>",
+                        "{}">:$attributes), [{
+      build($_builder, $_state, inputs, init, attributes);
+      $_state.addAttribute("maps", $_builder.getAffineMapArrayAttr(maps));
+      $_state.addAttribute("extents", $_builder.getDenseI64ArrayAttr(extents));
+    }]>,
+  ];
   let assemblyFormat = [{
     (`ins` `(` $inputs^ `:` type($inputs) `)`)?
     `outs` `(` $init `:` type($init) `)` attr-dict (`->` type($result)^)?

@@ -130,12 +130,9 @@ SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
     held->chunks.push_back(wanted->extents[dim]);
     held->order.push_back(dim);
   }
-  OperationState state(loc, ReshardOp::getOperationName());
-  state.addOperands({source, target});
-  state.addAttribute("source_division", held->getDivision(context));
-  state.addAttribute("maps",
-                     builder.getAffineMapArrayAttr({wanted->map, wanted->map}));
-  state.addAttribute("extents", builder.getDenseI64ArrayAttr(wanted->extents));
-  state.addAttribute("division", wanted->getDivision(context));
-  return cast<SpyreOpInterface>(builder.create(state));
+  auto reshard = ReshardOp::create(
+      builder, loc, source, target, {wanted->map, wanted->map}, wanted->extents,
+      builder.getNamedAttr("source_division", held->getDivision(context)));
+  reshard.setWorkDivision(wanted->getDivision(context));
+  return reshard;
 }

@@ -187,15 +187,10 @@ private:
     Value result = info.op->getResult(0);
     result.setType(cast<RankedTensorType>(copy.getType()));
     builder.setInsertionPointAfter(info.op);
-    OperationState state(info.op->getLoc(), RestickifyOp::getOperationName());
-    state.addOperands({result, accessed});
-    state.addTypes(accessed.getType());
-    state.addAttribute("maps",
-                       builder.getAffineMapArrayAttr({identity, identity}));
-    state.addAttribute("extents",
-                       builder.getDenseI64ArrayAttr(type.getShape()));
-    Operation *back = builder.create(state);
-    result.replaceAllUsesExcept(back->getResult(0), back);
+    auto back =
+        RestickifyOp::create(builder, info.op->getLoc(), result, accessed,
+                             {identity, identity}, type.getShape());
+    result.replaceAllUsesExcept(back.getResult(), back);
     ++counters.restickify;
     counters.copiedBytes += getSizeInBytes(layout, type.getShape());
   }

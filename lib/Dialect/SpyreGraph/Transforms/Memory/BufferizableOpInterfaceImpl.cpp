@@ -55,25 +55,23 @@ struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
   LogicalResult bufferize(Operation *operation, RewriterBase &rewriter,
                           const bufferization::BufferizationOptions &options,
                           bufferization::BufferizationState &state) const {
-    auto op = cast<SpyreOpInterface>(operation);
     if (operation->getNumResults() == 0)
       return success();
     OpBuilder::InsertionGuard guard(rewriter);
     rewriter.setInsertionPoint(operation);
-    OperationState newOp(operation->getLoc(), operation->getName());
+    SmallVector<Value> buffers;
     for (Value operand : operation->getOperands()) {
       FailureOr<Value> buffer =
           bufferization::getBuffer(rewriter, operand, options, state);
       if (failed(buffer))
         return failure();
-      newOp.addOperands(*buffer);
+      buffers.push_back(*buffer);
     }
     // Tensor inputs change the default loops of an op no more than buffers do,
     // so the attributes, absent maps included, stay as they are.
-    newOp.addAttributes(operation->getAttrDictionary().getValue());
-    Value init = newOp.operands[op->getNumOperands() - 1];
-    rewriter.create(newOp);
-    bufferization::replaceOpWithBufferizedValues(rewriter, operation, init);
+    mlir::clone(rewriter, operation, TypeRange(), buffers);
+    bufferization::replaceOpWithBufferizedValues(rewriter, operation,
+                                                 buffers.back());
     return success();
   }
 };

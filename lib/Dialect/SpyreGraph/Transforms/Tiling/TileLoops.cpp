@@ -467,12 +467,12 @@ private:
 
   /// The operation on one tile: the same maps on shorter loops.
   Value createLike(SpyreOpInterface op, IRMapping &mapping, OpOperand &init) {
-    OperationState state(op.getLoc(), op->getName());
-    for (Value operand : op->getOperands())
-      state.addOperands(mapping.lookup(operand));
-    state.addTypes(mapping.lookup(init.get()).getType());
-    state.addAttributes(op->getAttrs());
-    auto tile = cast<SpyreOpInterface>(b.create(state));
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+          return mapping.lookup(operand);
+        });
+    SpyreOpInterface tile =
+        mlir::clone(b, op, mapping.lookup(init.get()).getType(), operands);
     tile.setLoopStructure(op.getIndexingMaps(), getExtents(op));
     return tile->getResult(0);
   }
