@@ -15,12 +15,11 @@ HEADER = """\
 Made from the definitions of `include/Spyre/Dialect/SpyreGraph/IR`. *Device operations*
 are the names that it executes in SuperDSC bundles, with their constants (`?`: may be
 absent), those of this project in italics; in parentheses, the name that it is written
-under where it has none of its own. *Cost* counts SFU lane operations per iteration, as
-the planners do; *combiner* is how iterations that write the same element combine;
-*layouts* names the rule by which layouts are propagated.
+under where it has none of its own. *Combiner* is how iterations that write the same
+element combine; *layouts* names the rule by which layouts are propagated.
 
-| `spyre_graph.` | what it does | device operations | unit | combiner | layouts | cost |
-|---|---|---|---|---|---|---|
+| `spyre_graph.` | what it does | device operations | unit | combiner | layouts |
+|---|---|---|---|---|---|
 """
 
 
@@ -54,7 +53,7 @@ def table(records: dict) -> str:
     lines = [
         f"| `{op['opName']}` | {op['summary']} | {device_operations(op, records)} "
         f"| {case_of(op['unit'])} | {case_of(op['combiner'])} "
-        f"| {case_of(op['layoutRule'])} | {op['elementCost']} |\n"
+        f"| {case_of(op['layoutRule'])} |\n"
         for op in sorted(ops, key=lambda op: op["opName"])
     ]
     composites = sorted(

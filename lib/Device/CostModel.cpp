@@ -28,6 +28,30 @@ const char *spyre::toString(Bottleneck bottleneck) {
               std::to_string(static_cast<int>(bottleneck)));
 }
 
+CostClass spyre::getCostClass(std::string_view operation) {
+  static constexpr std::string_view kFree[] = {
+      "arith.bitcast", "arith.constant",     "arith.extf",
+      "arith.extsi",   "arith.extui",        "arith.index_cast",
+      "arith.truncf",  "arith.index_castui", "arith.trunci",
+      "linalg.index",  "tensor.extract"};
+  // Of math, what no series computes.
+  static constexpr std::string_view kSimple[] = {
+      "math.absf",  "math.absi",     "math.ceil",     "math.clampf",
+      "math.ctlz",  "math.copysign", "math.ctpop",    "math.cttz",
+      "math.floor", "math.fma",      "math.ipowi",    "math.isfinite",
+      "math.isinf", "math.isnan",    "math.isnormal", "math.round",
+      "math.rsqrt", "math.sqrt",     "math.trunc",    "math.roundeven"};
+  auto contains = [&](auto &names) {
+    return std::find(std::begin(names), std::end(names), operation) !=
+           std::end(names);
+  };
+  if (contains(kFree))
+    return CostClass::Free;
+  bool isMath = operation.substr(0, 5) == "math.";
+  return isMath && !contains(kSimple) ? CostClass::Transcendental
+                                      : CostClass::Simple;
+}
+
 static double numPasses(double rows, const DeviceSpec &spec) {
   return std::max(1.0, rows / static_cast<double>(spec.numRowsPerPass));
 }

@@ -16,6 +16,25 @@ namespace {
 // One device op
 //===----------------------------------------------------------------------===//
 
+TEST(CostModel, ScalarOperationsHaveClasses) {
+  // What the device has a unit for, or what a step of Newton gives.
+  for (const char *name :
+       {"arith.addf", "arith.divf", "arith.cmpf", "arith.select",
+        "arith.sitofp", "math.rsqrt", "math.sqrt", "math.floor", "math.ipowi"})
+    EXPECT_EQ(getCostClass(name), CostClass::Simple) << name;
+  for (const char *name : {"math.exp", "math.log1p", "math.tanh", "math.erfc",
+                           "math.powf", "math.atan2", "math.cbrt"})
+    EXPECT_EQ(getCostClass(name), CostClass::Transcendental) << name;
+  for (const char *name : {"arith.constant", "arith.truncf", "arith.extsi",
+                           "linalg.index", "tensor.extract"})
+    EXPECT_EQ(getCostClass(name), CostClass::Free) << name;
+  DeviceSpec spec;
+  spec.sfuTranscendentalWeight = 3;
+  EXPECT_EQ(spec.getWeight(CostClass::Free), 0);
+  EXPECT_EQ(spec.getWeight(CostClass::Simple), 1);
+  EXPECT_EQ(spec.getWeight(CostClass::Transcendental), 3);
+}
+
 TEST(CostModel, Nothing) {
   OpCost cost = estimateOp({});
   EXPECT_EQ(cost.seconds, 0);

@@ -11,6 +11,7 @@
 #include "Spyre/Device/DeviceSpec.h"
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace spyre {
@@ -36,8 +37,7 @@ struct OpWork {
   /// Rows of M that stream through the matrix unit of a core; few do not fill
   /// its pipeline. 0: enough.
   double ptRowsPerCore = 0;
-  /// Element operations of the vector unit, transcendental ones times
-  /// DeviceSpec::sfuTranscendentalWeight.
+  /// Element operations of the vector unit, times DeviceSpec::getWeight().
   double sfuElementsPerCore = 0;
   std::vector<DeviceAccess> deviceAccesses;
   /// Of passes over tiles in LX, the busier of reading and writing.
@@ -81,6 +81,10 @@ double ringShuffleSeconds(double bytes, int64_t numCores,
 //===----------------------------------------------------------------------===//
 // One pass over tiles of a core
 //===----------------------------------------------------------------------===//
+
+/// Of a scalar operation, by its name in MLIR's arith, math, linalg or tensor.
+/// Casts, which loading and storing do, constants and indices are free.
+CostClass getCostClass(std::string_view operation);
 
 /// Of the matrix unit, with `rows` rows of M (0: enough).
 double ptSeconds(double macs, double rows, const DeviceSpec &spec);

@@ -32,6 +32,9 @@ enum class NonNumber : int64_t {
   NaN  ///< the strict zDNN reading
 };
 
+/// What a scalar operation costs the vector unit.
+enum class CostClass { Free, Simple, Transcendental };
+
 struct ParameterInfo;
 
 struct DeviceSpec {
@@ -93,6 +96,12 @@ struct DeviceSpec {
   /// SFU elements of weight 1 per second and core.
   double sfuElementsPerSecondPerCore() const {
     return static_cast<double>(numSFULanes * numCoreletsPerCore) * clockHertz;
+  }
+  /// Cycles per element and lane.
+  double getWeight(CostClass cost) const {
+    return cost == CostClass::Free     ? 0
+           : cost == CostClass::Simple ? 1
+                                       : sfuTranscendentalWeight;
   }
   /// Bytes per second of one link of the ring in one direction.
   double ringBytesPerSecond() const {

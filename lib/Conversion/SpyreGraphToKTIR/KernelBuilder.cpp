@@ -4,6 +4,7 @@
 
 #include "KernelBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,6 +17,7 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
     : op(op), operation(op), loc(op->getLoc()), storage(storage),
       lxBytes(lxBytes), maps(op.getIndexingMaps()),
       indirect(op.getIndirectAccess()), combiner(op.getCombiner()),
+      elementCost(getElementCost(op, ::spyre::DeviceSpec())),
       builder(op->getContext()) {
   WorkDivisionAttr division = op.getWorkDivision();
   SmallVector<int64_t> extents = op.getLoopExtents();

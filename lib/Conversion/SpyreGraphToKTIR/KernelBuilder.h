@@ -129,8 +129,6 @@ private:
   SmallVector<Value> combineArg(OpBuilder &b, Value bestValue, Value bestIndex,
                                 Value value, Value index) const;
 
-  Value toComputeType(OpBuilder &b, Value value, Type elementType) const;
-  Value toDeviceType(OpBuilder &b, Value value, Type elementType) const;
   Type getElementType(unsigned operand) const;
   unsigned getInit() const { return operation->getNumOperands() - 1; }
   bool isIndex(unsigned operand) const {
@@ -150,6 +148,8 @@ private:
   SmallVector<AffineMap> maps;
   std::optional<spyre_graph::IndirectAccess> indirect;
   spyre_graph::Combiner combiner;
+  /// SFU element operations per iteration.
+  double elementCost;
   /// Cores in a row that share the iterations of a split reduction.
   int64_t numPartners = 1;
   /// Number of the core, if there are several.

@@ -2,51 +2,12 @@
 //===- KernelCompute.cpp - Tile computations -*- C++ -*-===//
 
 #include "KernelBuilder.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-Value KernelBuilder::toComputeType(OpBuilder &b, Value value,
-                                   Type elementType) const {
-  Type type = getComputeType(elementType);
-  if (value.getType() == type)
-    return value;
-  if (type.isInteger(1)) {
-    Value zero =
-        arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
-    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value,
-                                 zero);
-  }
-  if (isa<FloatType>(type))
-    return arith::ExtFOp::create(b, loc, type, value);
-  return arith::ExtSIOp::create(b, loc, type, value);
-}
-
-Value KernelBuilder::toDeviceType(OpBuilder &b, Value value,
-                                  Type elementType) const {
-  Type type = getDeviceElementType(elementType);
-  ScalarBuilder scalars(b, loc);
-  // A float becomes the 32 bits that are stored without a detour.
-  bool isFloatToInteger =
-      isa<FloatType>(value.getType()) && elementType.isInteger(64);
-  value = isFloatToInteger ? scalars.convert(value, type)
-                           : scalars.saturate(scalars.convert(
-                                 value, getComputeType(elementType)));
-  if (elementType.isUnsignedInteger(8))
-    return arith::AndIOp::create(
-        b, loc, value,
-        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(255)));
-  if (value.getType() == type)
-    return value;
-  if (value.getType().isInteger(1))
-    return arith::UIToFPOp::create(b, loc, type, value);
-  if (isa<FloatType>(type))
-    return arith::TruncFOp::create(b, loc, type, value);
-  // Integers wrap, int64 at 32 bits.
-  return arith::TruncIOp::create(b, loc, type, value);
-}
 
 Value KernelBuilder::buildEmpty(ArrayRef<unsigned> dims, Type elementType) {
   SmallVector<OpFoldResult> sizes;
@@ -165,12 +126,13 @@ LogicalResult KernelBuilder::buildPointwise() {
       [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
         SmallVector<Value> values;
         for (auto [operand, argument] : llvm::zip(inputOperands, arguments))
-          values.push_back(toComputeType(b, argument, getElementType(operand)));
+          values.push_back(
+              toComputeType(b, loc, argument, getElementType(operand)));
         Value result =
             op.buildElement(b, loc, values, [&](unsigned dim) -> Value {
               return loopIndexBody(b, dim);
             });
-        return {toDeviceType(b, result, resultType)};
+        return {toDeviceType(b, loc, result, resultType)};
       });
   if (failed(store(results.front(), getInit())))
     return failure();

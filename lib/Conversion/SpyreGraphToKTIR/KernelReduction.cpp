@@ -3,6 +3,7 @@
 
 #include "KernelBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -140,8 +141,8 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
       ins, outs, [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
         SmallVector<Value> values;
         for (unsigned operand = 0; operand < numInputs; ++operand)
-          values.push_back(
-              toComputeType(b, arguments[operand], getElementType(operand)));
+          values.push_back(toComputeType(b, loc, arguments[operand],
+                                         getElementType(operand)));
         Value element =
             op.buildElement(b, loc, values, [&](unsigned dim) -> Value {
               return loopIndex(b, dim);
@@ -242,10 +243,10 @@ LogicalResult KernelBuilder::buildReduction() {
         SmallVector<Value> epilogueIns;
         for (unsigned operand = firstEpilogue; operand < getInit(); ++operand)
           epilogueIns.push_back(
-              toComputeType(b, arguments[1 + operand - firstEpilogue],
+              toComputeType(b, loc, arguments[1 + operand - firstEpilogue],
                             getElementType(operand)));
         Value result = op.buildEpilogue(b, loc, arguments.front(), epilogueIns);
-        return {toDeviceType(b, result, resultType)};
+        return {toDeviceType(b, loc, result, resultType)};
       });
   if (failed(store(results.front(), getInit())))
     return failure();
@@ -286,7 +287,7 @@ LogicalResult KernelBuilder::buildScan() {
       {{*tile, getTileDims(0)}}, {{accumulators.front(), outDims}},
       [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
         Value element = op.buildElement(
-            b, loc, {toComputeType(b, arguments[0], getElementType(0))},
+            b, loc, {toComputeType(b, loc, arguments[0], getElementType(0))},
             [](unsigned) -> Value {
               llvm_unreachable("scans do not use loop indices");
             });
@@ -298,7 +299,7 @@ LogicalResult KernelBuilder::buildScan() {
   SmallVector<Value> results = buildGeneric(
       {{accumulators.front(), outDims}}, {{init, outDims}},
       [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
-        return {toDeviceType(b, arguments[0], resultType)};
+        return {toDeviceType(b, loc, arguments[0], resultType)};
       });
   if (failed(store(results.front(), getInit())))
     return failure();
@@ -357,7 +358,7 @@ LogicalResult KernelBuilder::buildTopK(bool wantsIndices) {
   SmallVector<Value> results = buildGeneric(
       {{(*best)[wantsIndices ? 1 : 0], outDims}}, {{init, outDims}},
       [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
-        return {toDeviceType(b, arguments[0], resultType)};
+        return {toDeviceType(b, loc, arguments[0], resultType)};
       });
   if (failed(store(results.front(), getInit())))
     return failure();

@@ -146,10 +146,8 @@ KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
     lxRead += lxWritten;
   double compute = std::max(
       ::spyre::lxSeconds(std::max(lxRead, lxWritten), spec),
-      isContraction
-          ? ::spyre::ptSeconds(iterations, rows, spec)
-          : ::spyre::sfuSeconds(
-                iterations * SpyreOpInterface(op).getElementCost(), spec));
+      isContraction ? ::spyre::ptSeconds(iterations, rows, spec)
+                    : ::spyre::sfuSeconds(iterations * elementCost, spec));
   // Memory is busy but for the last pass, or the unit but for the first loads
   // and the last store, or stores follow each other. One store waits for all.
   double busy = std::max(loaded + stored + compute / numPieces,

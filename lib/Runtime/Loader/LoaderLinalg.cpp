@@ -107,6 +107,7 @@ LogicalResult FunctionLoader::emitBody(Operation *op, mlir::Block &block,
     if (auto index = dyn_cast<linalg::IndexOp>(bodyOp)) {
       ScalarOp o;
       o.kind = ScalarOp::LoopIndex;
+      o.cost = ::spyre::CostClass::Free;
       o.op = static_cast<uint8_t>(index.getDim());
       o.elem = Elem::Index;
       o.dst = body.addReg(Elem::Index);
@@ -162,6 +163,7 @@ LogicalResult FunctionLoader::loadGenerate(Operation *op,
   for (int d = 0; d < rank; ++d) {
     ScalarOp o;
     o.kind = ScalarOp::LoopIndex;
+    o.cost = ::spyre::CostClass::Free;
     o.op = static_cast<uint8_t>(d);
     o.elem = Elem::Index;
     o.dst = body.addReg(Elem::Index);

@@ -200,6 +200,7 @@ int FunctionLoader::emitExtract(tensor::ExtractOp extract, ScalarProgram &body,
   }
   ScalarOp op;
   op.kind = ScalarOp::Extract;
+  op.cost = ::spyre::CostClass::Free;
   op.elem = *elem;
   op.source = Elem::Index;
   op.slot = tensorSlot(extract.getTensor());
@@ -286,6 +287,7 @@ int FunctionLoader::emitScalarOp(Operation *op, ScalarProgram &body,
   }
   ScalarOp bodyOp;
   bodyOp.kind = decoded->kind;
+  bodyOp.cost = ::spyre::getCostClass(op->getName().getStringRef());
   bodyOp.op = decoded->code;
   bodyOp.isSigned = decoded->isSigned;
   bodyOp.elem = *elem;

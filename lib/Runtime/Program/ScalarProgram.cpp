@@ -6,6 +6,7 @@
 #include <algorithm>
 
 using namespace spyre::runtime;
+using spyre::CostClass;
 
 void ScalarProgram::fuseRounding() {
   std::vector<int> uses(regElem.size(), 0), definition(regElem.size(), -1);
@@ -98,30 +99,6 @@ bool ScalarProgram::runsWithoutScratch(const bool *varies,
   return true;
 }
 
-static bool isTranscendental(const ScalarOp &op) {
-  if (op.kind == ScalarOp::Binary)
-    return BinaryOp(op.op) == BinaryOp::Pow ||
-           BinaryOp(op.op) == BinaryOp::Atan2;
-  if (op.kind != ScalarOp::Unary)
-    return false;
-  switch (UnaryOp(op.op)) {
-  case UnaryOp::Neg:
-  case UnaryOp::Abs:
-  case UnaryOp::Sqrt:
-  case UnaryOp::Rsqrt:
-  case UnaryOp::Reciprocal:
-  case UnaryOp::Floor:
-  case UnaryOp::Ceil:
-  case UnaryOp::Round:
-  case UnaryOp::RoundEven:
-  case UnaryOp::Trunc:
-  case UnaryOp::Copy:
-    return false;
-  default:
-    return true;
-  }
-}
-
 void ScalarProgram::finish() {
   fuseRounding();
   findChains();
@@ -162,16 +139,8 @@ void ScalarProgram::finish() {
       freeScratch.push_back(scratch[ops[i].dst]);
   }
   opsPerPoint = transcendentalsPerPoint = 0;
-  for (const ScalarOp &op : ops)
-    switch (op.kind) {
-    case ScalarOp::Round:
-    case ScalarOp::CastInt:
-    case ScalarOp::Bitcast:
-    case ScalarOp::LoopIndex:
-    case ScalarOp::Extract:
-      break;
-    default:
-      ++opsPerPoint;
-      transcendentalsPerPoint += isTranscendental(op);
-    }
+  for (const ScalarOp &op : ops) {
+    opsPerPoint += op.cost != CostClass::Free;
+    transcendentalsPerPoint += op.cost == CostClass::Transcendental;
+  }
 }

@@ -12,6 +12,8 @@
 
 #include "Elements.h"
 
+#include "Spyre/Device/CostModel.h"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -45,6 +47,7 @@ struct ScalarOp {
   Elem source = Elem::F32; ///< of the first operand (compare, casts)
   int dst = 0, a = -1, b = -1, c = -1;
   int slot = -1; ///< Extract
+  CostClass cost = CostClass::Simple;
   int location = 0;
   /// Operations from this one on of which each is all that uses the one
   /// before: one pass over the points can compute them (KernelTable::chain).

@@ -144,10 +144,12 @@ StructuredLoop::Work StructuredLoop::measure(Core &core) const {
   }
   uint64_t opsPerPoint = body.opsPerPoint + (strategy != Parallel);
   work.elementOps = nest.points * int64_t(opsPerPoint);
+  const DeviceSpec &spec = *core.steps->spec;
   work.sfuElements = double(nest.points) *
-                     (double(opsPerPoint) +
+                     (double(opsPerPoint - body.transcendentalsPerPoint) *
+                          spec.getWeight(CostClass::Simple) +
                       double(body.transcendentalsPerPoint) *
-                          (core.steps->spec->sfuTranscendentalWeight - 1));
+                          spec.getWeight(CostClass::Transcendental));
   return work;
 }
 

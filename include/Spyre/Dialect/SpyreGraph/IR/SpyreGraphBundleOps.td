@@ -7,11 +7,11 @@
 
 include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
 
-def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", [Published<"mish">], 8,
+def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", [Published<"mish">],
     "b.mul(x[0], b.tanh(b.softplus(x[0], 1.0, 20.0)))"> {
   let summary = "x tanh(log(1 + exp(x)))";
 }
-def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", [Published<"fnms">], 1, [{
+def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", [Published<"fnms">], [{
     return b.sub(x[2], b.mul(x[0], x[1]));
   }]> { let minOperands = 3; let summary = "x2 - x0 x x1, rounded once"; }
 
@@ -96,7 +96,6 @@ def SpyreGraph_LayerNormScaleOp : SpyreGraph_MappedOp<"layernormscale"> {
   }];
   let opArguments = (ins F64Attr:$eps);
   let deviceNames = [Published<"layernormscale", [Float<"eps">], minInputs=1>];
-  let elementCost = 4;
   let minOperands = 2;
   let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
   let body = [{

@@ -125,10 +125,6 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         former result times what it gives for the former y and the other one.}],
       "::std::optional<unsigned>", "getShiftInput", (ins)>,
     InterfaceMethod<[{
-        Relative cost of one iteration in SFU lane operations (1 for an add,
-        4 for a transcendental; spec/ktir.md, latency model).}],
-      "int64_t", "getElementCost", (ins)>,
-    InterfaceMethod<[{
         Whether the reference keeps the result in LX (spec/passes.md, "LX
         scratchpad planning", eligibility).}],
       "bool", "isLXEligibleInReference", (ins)>,

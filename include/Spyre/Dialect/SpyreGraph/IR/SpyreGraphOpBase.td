@@ -72,7 +72,6 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   string unit = "Unit::SFU";
   string combiner = "Combiner::None";
   string layoutRule = "LayoutRule::Pointwise";
-  int elementCost = 1;
   // The reference's lists (spec/passes.md, "LX scratchpad planning"). What it
   // calls pointwise works in place.
   bit isLXEligibleInReference = false;
@@ -147,7 +146,6 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
       return }] # !if(isInPlaceInReference, "true", "false") # [{;
     }
     ::mlir::spyre_graph::LayoutRule $cppClass::getLayoutRule() { return }] # layoutRule # [{; }
-    int64_t $cppClass::getElementCost() { return }] # elementCost # [{; }
     ::std::optional<double> $cppClass::getEmptyResult() {
       return }] # emptyResult # [{;
     }
@@ -192,13 +190,12 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
 /// Elementwise over the broadcast of its operands. `immediates`, where present,
 /// has one entry per logical operand: `unit` takes the next tensor input, a
 /// number is an fp32 (or integer) immediate, never a rounded tensor.
-class SpyreGraph_Pointwise<string mnemonic, list<DeviceName> device, int cost,
-                           code expr, dag extra = (ins)>
+class SpyreGraph_Pointwise<string mnemonic, list<DeviceName> device, code expr,
+                           dag extra = (ins)>
     : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = !con((ins OptionalAttr<ArrayAttr>:$immediates), extra);
   let check = "return detail::verifyPointwise(*this);";
   let deviceNames = device;
-  let elementCost = cost;
   let body = [{
       ::llvm::SmallVector<::mlir::Value> x =
           detail::getLogicalOperands(b, getImmediates(), ins, getInit());
@@ -206,12 +203,10 @@ class SpyreGraph_Pointwise<string mnemonic, list<DeviceName> device, int cost,
   let summary = "elementwise " # mnemonic;
 }
 
-class SpyreGraph_Unary<string mnemonic, list<DeviceName> device, int cost,
-                       code expr>
-    : SpyreGraph_Pointwise<mnemonic, device, cost, "return " # expr # ";">;
-class SpyreGraph_Binary<string mnemonic, list<DeviceName> device, int cost,
-                        code expr>
-    : SpyreGraph_Pointwise<mnemonic, device, cost,
+class SpyreGraph_Unary<string mnemonic, list<DeviceName> device, code expr>
+    : SpyreGraph_Pointwise<mnemonic, device, "return " # expr # ";">;
+class SpyreGraph_Binary<string mnemonic, list<DeviceName> device, code expr>
+    : SpyreGraph_Pointwise<mnemonic, device,
         "b.promote(x[0], x[1]); return " # expr # ";"> {
   let minOperands = 2;
 }

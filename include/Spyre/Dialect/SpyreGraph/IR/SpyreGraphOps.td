@@ -42,13 +42,13 @@ def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity",
     [Published<"identity", kind="Identity">,
      Published<"dl16tofp32", kind="Conversion">,
      Published<"fp32todl16", kind="Conversion">,
-     Extension<"convert", kind="Conversion">], 1, "x[0]"> {
+     Extension<"convert", kind="Conversion">], "x[0]"> {
   let deviceOpName = "detail::getCopyName(*this)";
   let summary = "copy, converting the element type where they differ";
 }
 def SpyreGraph_RestickifyOp
     : SpyreGraph_Unary<"restickify",
-        [Published<"ReStickifyOpHBM", kind="Restickify">], 1, "x[0]"> {
+        [Published<"ReStickifyOpHBM", kind="Restickify">], "x[0]"> {
   // A change of stick gets its name where sticks are known.
   let deviceOpName = "detail::getCopyName(*this)";
   let summary = "copy into a layout with another stick dimension";
@@ -78,12 +78,12 @@ def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
   let check = "return detail::verifyReshard(*this, getSourceDivision());";
 }
 def SpyreGraph_FillOp : SpyreGraph_Unary<"fill",
-    [Extension<"constant", kind="Other">], 1, "x[0]"> {
+    [Extension<"constant", kind="Other">], "x[0]"> {
   let summary = "fill with an immediate";
 }
 def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota",
     [Extension<"iota", [LoopDim<"dim">, Number<"start">, Number<"step">],
-               "Other">], 1, [{
+               "Other">], [{
     return b.add(b.mul(b.fromIndex(loopIndex(getDim()), getInit()),
                        b.constantLike(getInit(), getStep())),
                  b.constantLike(getInit(), getStart()));
@@ -97,7 +97,7 @@ def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota",
   let minOperands = 0; let summary = "start + step x index along a loop dimension";
 }
 def SpyreGraph_TriOp : SpyreGraph_Pointwise<"tri",
-    [Extension<"tri", [Integer<"diagonal">, Flag<"upper">]>], 1, [{
+    [Extension<"tri", [Integer<"diagonal">, Flag<"upper">]>], [{
     unsigned rank = getLoopExtents().size();
     ::mlir::Value row = loopIndex(rank - 2), column = loopIndex(rank - 1);
     ::mlir::Value keep = b.triangle(row, column, getDiagonal(), getUpper());

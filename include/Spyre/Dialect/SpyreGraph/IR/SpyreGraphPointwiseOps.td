@@ -9,164 +9,164 @@ include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOpBase.td"
 
 // Unary.
 def SpyreGraph_AbsOp : SpyreGraph_Unary<"abs",
-    [Published<"abs">], 1, "b.abs(x[0])">;
+    [Published<"abs">], "b.abs(x[0])">;
 def SpyreGraph_NegOp : SpyreGraph_Unary<"neg",
-    [Published<"neg">], 1, "b.neg(x[0])">;
+    [Published<"neg">], "b.neg(x[0])">;
 def SpyreGraph_ExpOp : SpyreGraph_Unary<"exp",
-    [Published<"exp">, Published<"fastexp">], 4, "b.exp(x[0])"> {
+    [Published<"exp">, Published<"fastexp">], "b.exp(x[0])"> {
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_Expm1Op : SpyreGraph_Unary<"expm1",
-    [Extension<"expm1">], 4, "b.expm1(x[0])">;
+    [Extension<"expm1">], "b.expm1(x[0])">;
 def SpyreGraph_LogOp : SpyreGraph_Unary<"log",
-    [Published<"log">], 4, "b.log(x[0])">;
+    [Published<"log">], "b.log(x[0])">;
 def SpyreGraph_Log2Op : SpyreGraph_Unary<"log2",
-    [Extension<"log2">], 4, "b.log2(x[0])">;
+    [Extension<"log2">], "b.log2(x[0])">;
 def SpyreGraph_Log1pOp : SpyreGraph_Unary<"log1p",
-    [Extension<"log1p">], 4, "b.log1p(x[0])">;
+    [Extension<"log1p">], "b.log1p(x[0])">;
 def SpyreGraph_SqrtOp : SpyreGraph_Unary<"sqrt",
-    [Published<"sqrt">], 4, "b.sqrt(x[0])">;
+    [Published<"sqrt">], "b.sqrt(x[0])">;
 def SpyreGraph_RsqrtOp : SpyreGraph_Unary<"rsqrt",
-    [Published<"rsqrt">], 4, "b.rsqrt(x[0])"> {
+    [Published<"rsqrt">], "b.rsqrt(x[0])"> {
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_ReciprocalOp
     : SpyreGraph_Unary<"reciprocal",
-        [Published<"reciprocal">], 4, "b.reciprocal(x[0])">;
+        [Published<"reciprocal">], "b.reciprocal(x[0])">;
 def SpyreGraph_SquareOp
-    : SpyreGraph_Unary<"square", [], 1, "b.mul(x[0], x[0])"> {
+    : SpyreGraph_Unary<"square", [], "b.mul(x[0], x[0])"> {
   let deviceOpName = [{"mul"}];
 }
 def SpyreGraph_SinOp : SpyreGraph_Unary<"sin",
-    [Extension<"sin">], 4, "b.sin(x[0])">;
+    [Extension<"sin">], "b.sin(x[0])">;
 def SpyreGraph_CosOp : SpyreGraph_Unary<"cos",
-    [Extension<"cos">], 4, "b.cos(x[0])">;
+    [Extension<"cos">], "b.cos(x[0])">;
 def SpyreGraph_TanOp : SpyreGraph_Unary<"tan",
-    [Extension<"tan">], 4, "b.tan(x[0])">;
+    [Extension<"tan">], "b.tan(x[0])">;
 def SpyreGraph_TanhOp : SpyreGraph_Unary<"tanh",
-    [Published<"tanh">], 4, "b.tanh(x[0])">;
+    [Published<"tanh">], "b.tanh(x[0])">;
 def SpyreGraph_ErfOp : SpyreGraph_Unary<"erf",
-    [Extension<"erf">], 4, "b.erf(x[0])">;
+    [Extension<"erf">], "b.erf(x[0])">;
 def SpyreGraph_SigmoidOp : SpyreGraph_Unary<"sigmoid",
-    [Published<"sigmoid">, Published<"fastsigmoid">], 4, "b.sigmoid(x[0])">;
-def SpyreGraph_ReluOp : SpyreGraph_Unary<"relu", [Published<"relufwd">], 1,
+    [Published<"sigmoid">, Published<"fastsigmoid">], "b.sigmoid(x[0])">;
+def SpyreGraph_ReluOp : SpyreGraph_Unary<"relu", [Published<"relufwd">],
     "b.maximum(x[0], b.zeroLike(x[0]))">;
-def SpyreGraph_SiluOp : SpyreGraph_Unary<"silu", [Published<"silu">], 4,
+def SpyreGraph_SiluOp : SpyreGraph_Unary<"silu", [Published<"silu">],
     "b.mul(x[0], b.sigmoid(x[0]))">;
-def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu", [Published<"gelufwd">], 4,
+def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu", [Published<"gelufwd">],
     "b.geluErf(x[0])"> { let summary = "gelu by the error function"; }
 def SpyreGraph_GeluTanhOp : SpyreGraph_Unary<"gelu_tanh",
-    [Extension<"gelutanhfwd">], 4,
+    [Extension<"gelutanhfwd">],
     "b.geluTanh(x[0])"> { let summary = "gelu by the tanh approximation"; }
 def SpyreGraph_SoftplusOp : SpyreGraph_Pointwise<"softplus",
     [Published<"softplus", [Float<"softplusBeta", "beta">,
-                            Float<"softplusThresh", "threshold">]>], 4,
+                            Float<"softplusThresh", "threshold">]>],
     "return b.softplus(x[0], getBeta().convertToDouble(), "
     "getThreshold().convertToDouble());",
     (ins F64Attr:$beta, F64Attr:$threshold)>;
 def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu",
-    [Published<"leakyrelufwd", [Float<"slope">]>], 1, [{
+    [Published<"leakyrelufwd", [Float<"slope">]>], [{
     return b.select(b.lt(b.zeroLike(x[0]), x[0]), x[0],
                     b.scale(x[0], getSlope().convertToDouble()));
   }], (ins F64Attr:$slope)>;
 def SpyreGraph_FloorOp : SpyreGraph_Unary<"floor",
-    [Extension<"floor">], 1, "b.floor(x[0])">;
+    [Extension<"floor">], "b.floor(x[0])">;
 def SpyreGraph_CeilOp : SpyreGraph_Unary<"ceil",
-    [Extension<"ceil">], 1, "b.ceil(x[0])">;
+    [Extension<"ceil">], "b.ceil(x[0])">;
 def SpyreGraph_RoundOp
-    : SpyreGraph_Unary<"round", [Extension<"round">], 1, "b.roundEven(x[0])">;
+    : SpyreGraph_Unary<"round", [Extension<"round">], "b.roundEven(x[0])">;
 def SpyreGraph_TruncOp : SpyreGraph_Unary<"trunc",
-    [Extension<"trunc">], 1, "b.trunc(x[0])">;
+    [Extension<"trunc">], "b.trunc(x[0])">;
 def SpyreGraph_SignOp : SpyreGraph_Unary<"sign",
-    [Extension<"sign">], 1, "b.sign(x[0])">;
+    [Extension<"sign">], "b.sign(x[0])">;
 def SpyreGraph_NotOp
     : SpyreGraph_Unary<"logical_not",
-        [Extension<"logical_not">], 1, "b.logicalNot(x[0])">;
+        [Extension<"logical_not">], "b.logicalNot(x[0])">;
 def SpyreGraph_IsNanOp : SpyreGraph_Unary<"isnan",
-    [Extension<"isnan">], 1, "b.isNan(x[0])">;
+    [Extension<"isnan">], "b.isNan(x[0])">;
 
 // Binary. The result of a comparison is i1.
 def SpyreGraph_AddOp : SpyreGraph_Binary<"add",
-    [Published<"add">, Published<"biasadd">], 1, "b.add(x[0], x[1])"> {
+    [Published<"add">, Published<"biasadd">], "b.add(x[0], x[1])"> {
   // On booleans this combines bits, which fp16 arithmetic does not.
   let deviceOpName = [{detail::areBooleans(*this) ? "logical_or" : "add"}];
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_SubOp : SpyreGraph_Binary<"sub",
-    [Published<"sub">, Published<"revsub", swapsInputs=true>], 1,
+    [Published<"sub">, Published<"revsub", swapsInputs=true>],
     "b.sub(x[0], x[1])"> {
   let deviceOpName = [{detail::areBooleans(*this) ? "logical_xor" : "sub"}];
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_MulOp : SpyreGraph_Binary<"mul",
-    [Published<"mul">], 1, "b.mul(x[0], x[1])"> {
+    [Published<"mul">], "b.mul(x[0], x[1])"> {
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_DivOp
-    : SpyreGraph_Binary<"div", [Published<"realdiv">], 4, "b.div(x[0], x[1])"> {
+    : SpyreGraph_Binary<"div", [Published<"realdiv">], "b.div(x[0], x[1])"> {
   let summary = "true division of floating-point values";
 }
 def SpyreGraph_FloorDivOp
     : SpyreGraph_Binary<"floordiv",
-        [Extension<"floordiv">], 4, "b.floorDiv(x[0], x[1])"> {
+        [Extension<"floordiv">], "b.floorDiv(x[0], x[1])"> {
   let summary = "quotient rounded towards minus infinity";
 }
 def SpyreGraph_TruncDivOp
     : SpyreGraph_Binary<"truncdiv",
-        [Extension<"truncdiv">], 4, "b.truncDiv(x[0], x[1])"> {
+        [Extension<"truncdiv">], "b.truncDiv(x[0], x[1])"> {
   let summary = "quotient rounded towards zero";
 }
 def SpyreGraph_RemainderOp : SpyreGraph_Binary<"remainder",
-    [Extension<"remainder">], 4,
+    [Extension<"remainder">],
     "b.remainder(x[0], x[1])"> {
   let summary = "Python's modulus: the sign is the divisor's";
 }
 def SpyreGraph_PowOp : SpyreGraph_Binary<"pow",
-    [Extension<"pow">], 8, "b.pow(x[0], x[1])">;
+    [Extension<"pow">], "b.pow(x[0], x[1])">;
 def SpyreGraph_MaximumOp
     : SpyreGraph_Binary<"maximum",
-        [Published<"maximum">], 1, "b.maximum(x[0], x[1])">;
+        [Published<"maximum">], "b.maximum(x[0], x[1])">;
 def SpyreGraph_MinimumOp
     : SpyreGraph_Binary<"minimum",
-        [Published<"minimum">], 1, "b.minimum(x[0], x[1])">;
+        [Published<"minimum">], "b.minimum(x[0], x[1])">;
 def SpyreGraph_EqOp : SpyreGraph_Binary<"eq",
-    [Published<"equal">], 1, "b.eq(x[0], x[1])">;
+    [Published<"equal">], "b.eq(x[0], x[1])">;
 def SpyreGraph_NeOp
-    : SpyreGraph_Binary<"ne", [Published<"notequal">], 1, "b.ne(x[0], x[1])">;
+    : SpyreGraph_Binary<"ne", [Published<"notequal">], "b.ne(x[0], x[1])">;
 def SpyreGraph_LtOp
-    : SpyreGraph_Binary<"lt", [Extension<"lesserthan">], 1, "b.lt(x[0], x[1])">;
+    : SpyreGraph_Binary<"lt", [Extension<"lesserthan">], "b.lt(x[0], x[1])">;
 def SpyreGraph_LeOp
     : SpyreGraph_Binary<"le",
-        [Published<"lesserequal">], 1, "b.le(x[0], x[1])">;
+        [Published<"lesserequal">], "b.le(x[0], x[1])">;
 def SpyreGraph_GtOp
     : SpyreGraph_Binary<"gt",
-        [Extension<"greaterthan">], 1, "b.lt(x[1], x[0])">;
+        [Extension<"greaterthan">], "b.lt(x[1], x[0])">;
 def SpyreGraph_GeOp
     : SpyreGraph_Binary<"ge",
-        [Published<"greaterequal">], 1, "b.le(x[1], x[0])">;
+        [Published<"greaterequal">], "b.le(x[1], x[0])">;
 def SpyreGraph_AndOp : SpyreGraph_Binary<"logical_and",
-    [Extension<"logical_and">], 1, "b.logicalAnd(x[0], x[1])"> {
+    [Extension<"logical_and">], "b.logicalAnd(x[0], x[1])"> {
   let deviceOpName = [{detail::areBooleans(*this) ? "mul" : "logical_and"}];
 }
 def SpyreGraph_OrOp : SpyreGraph_Binary<"logical_or",
-    [Extension<"logical_or">], 1,
+    [Extension<"logical_or">],
     "b.logicalOr(x[0], x[1])">;
 def SpyreGraph_XorOp : SpyreGraph_Binary<"logical_xor",
-    [Extension<"logical_xor">], 1,
+    [Extension<"logical_xor">],
     "b.logicalXor(x[0], x[1])">;
 def SpyreGraph_BitwiseAndOp : SpyreGraph_Binary<"bitwise_and",
-    [Extension<"bitwise_and">], 1,
+    [Extension<"bitwise_and">],
     "b.bitAnd(x[0], x[1])">;
 def SpyreGraph_BitwiseOrOp : SpyreGraph_Binary<"bitwise_or",
-    [Extension<"bitwise_or">], 1,
+    [Extension<"bitwise_or">],
     "b.bitOr(x[0], x[1])">;
 def SpyreGraph_BitwiseXorOp : SpyreGraph_Binary<"bitwise_xor",
-    [Extension<"bitwise_xor">], 1,
+    [Extension<"bitwise_xor">],
     "b.bitXor(x[0], x[1])">;
 
 // More operands.
 def SpyreGraph_WhereOp : SpyreGraph_Pointwise<"where",
-    [Published<"where3">], 1, [{
+    [Published<"where3">], [{
     b.promote(x[1], x[2]);
     return b.select(b.toBool(x[0]), x[1], x[2]);
   }]> { let minOperands = 3; let summary = "condition, value if true, value if false"; }
@@ -174,7 +174,7 @@ def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp",
     [Published<"clip", [Bound<"clipMin", 1>, Bound<"clipMax", 2>], minInputs=1>,
      Published<"relu6fwd", minInputs=1,
                attributes="{immediates = [unit, 0.0 : f32, 6.0 : f32]}">,
-     Extension<"clip3">], 1, [{
+     Extension<"clip3">], [{
     // NaN stays NaN; max wins where min > max, as in PyTorch.
     b.promote(x[0], x[1]); b.promote(x[0], x[2]);
     return b.minimum(b.maximum(x[0], x[1]), x[2]);
@@ -185,17 +185,16 @@ def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp",
   let summary = "value, lower bound, upper bound";
 }
 def SpyreGraph_FmaOp : SpyreGraph_Pointwise<"fma",
-    [Extension<"fma">, Published<"batchnormfwd", minInputs=3, maxInputs=5>],
-    1, [{
+    [Extension<"fma">, Published<"batchnormfwd", minInputs=3, maxInputs=5>], [{
     b.promote(x[0], x[1]); b.promote(x[0], x[2]); b.promote(x[1], x[2]);
     return b.add(b.mul(x[0], x[1]), x[2]);
   }]> { let minOperands = 3; let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }
 def SpyreGraph_AddCDivOp : SpyreGraph_Pointwise<"addcdiv",
-    [Extension<"addcdiv">], 4, [{
+    [Extension<"addcdiv">], [{
     return b.add(x[0], b.mul(x[3], b.div(x[1], x[2])));
   }]> { let minOperands = 4; let summary = "x0 + x3 x x1 / x2, rounded once"; }
 def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub",
-    [Extension<"expsub">], 4, [{
+    [Extension<"expsub">], [{
     return b.exp(b.sub(x[0], x[1]));
   }]> {
   let minOperands = 2;
@@ -204,7 +203,7 @@ def SpyreGraph_ExpSubOp : SpyreGraph_Pointwise<"exp_sub",
   let summary = "exp(x0 - x1), rounded once (softmax)";
 }
 def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index",
-    [Extension<"wrapindex", [Integer<"size", 0>]>], 1, [{
+    [Extension<"wrapindex", [Integer<"size", 0>]>], [{
     return b.select(b.lt(x[0], b.zeroLike(x[0])),
                     b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
   }], (ins I64Attr:$size)> {
@@ -212,7 +211,7 @@ def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index",
 }
 
 def SpyreGraph_LayerNormNormOp
-    : SpyreGraph_Pointwise<"layernormnorm", [Extension<"normalize">], 4, [{
+    : SpyreGraph_Pointwise<"layernormnorm", [Extension<"normalize">], [{
     ::mlir::Value y = b.mul(b.sub(x[0], x[1]), x[2]);
     return b.add(b.mul(y, x[3]), x[4]);
   }]> { let minOperands = 5; let summary = "(x - mean) x rstd x weight + bias, rounded once"; }
@@ -220,7 +219,7 @@ def SpyreGraph_LayerNormNormOp
 // Backward of one-element functions, rounded once. The gradient comes first.
 def SpyreGraph_ThresholdBackwardOp
     : SpyreGraph_Pointwise<"threshold_backward",
-        [Extension<"threshold_backward", [Float<"threshold">]>], 1, [{
+        [Extension<"threshold_backward", [Float<"threshold">]>], [{
     ::mlir::Value zero = b.zeroLike(x[0]);
     ::mlir::Value bound =
         b.constantLike(x[1], getThreshold().convertToDouble());
@@ -230,22 +229,22 @@ def SpyreGraph_ThresholdBackwardOp
 }
 def SpyreGraph_SigmoidBackwardOp
     : SpyreGraph_Pointwise<"sigmoid_backward",
-        [Extension<"sigmoid_backward">], 1, [{
+        [Extension<"sigmoid_backward">], [{
     return b.mul(x[0], b.mul(b.sub(b.constantF32(1.0), x[1]), x[1]));
   }]> { let minOperands = 2; let summary = "gradient x (1 - y) x y"; }
 def SpyreGraph_TanhBackwardOp
-    : SpyreGraph_Pointwise<"tanh_backward", [Extension<"tanh_backward">], 1, [{
+    : SpyreGraph_Pointwise<"tanh_backward", [Extension<"tanh_backward">], [{
     return b.mul(x[0], b.sub(b.constantF32(1.0), b.mul(x[1], x[1])));
   }]> { let minOperands = 2; let summary = "gradient x (1 - y squared)"; }
 def SpyreGraph_SiluBackwardOp
-    : SpyreGraph_Pointwise<"silu_backward", [Extension<"silu_backward">], 4, [{
+    : SpyreGraph_Pointwise<"silu_backward", [Extension<"silu_backward">], [{
     ::mlir::Value s = b.sigmoid(x[1]);
     ::mlir::Value one = b.constantF32(1.0);
     ::mlir::Value inner = b.add(one, b.mul(x[1], b.sub(one, s)));
     return b.mul(x[0], b.mul(s, inner));
   }]> { let minOperands = 2; let summary = "gradient of silu at x1"; }
 def SpyreGraph_GeluBackwardOp
-    : SpyreGraph_Pointwise<"gelu_backward", [Extension<"gelubwd">], 8, [{
+    : SpyreGraph_Pointwise<"gelu_backward", [Extension<"gelubwd">], [{
     // Phi(x) + x phi(x).
     ::mlir::Value half = b.constantF32(0.5);
     ::mlir::Value arg = b.mul(x[1], b.constantF32(0.70710678118654752440));
@@ -256,7 +255,7 @@ def SpyreGraph_GeluBackwardOp
   }]> { let minOperands = 2; let summary = "gradient of gelu at x1"; }
 def SpyreGraph_GeluTanhBackwardOp
     : SpyreGraph_Pointwise<"gelu_tanh_backward",
-        [Extension<"gelutanhbwd">], 8, [{
+        [Extension<"gelutanhbwd">], [{
     // gelu is x s(w) with w = 2 k (x + c x^3), s the sigmoid.
     ::mlir::Value one = b.constantF32(1.0);
     ::mlir::Value square = b.mul(x[1], x[1]);
@@ -272,8 +271,7 @@ def SpyreGraph_GeluTanhBackwardOp
 def SpyreGraph_SoftplusBackwardOp
     : SpyreGraph_Pointwise<"softplus_backward",
         [Extension<"softplus_backward", [Float<"softplusBeta", "beta">,
-                                         Float<"softplusThresh", "threshold">]>],
-        4, [{
+                                         Float<"softplusThresh", "threshold">]>], [{
     ::mlir::Value scaled = b.scale(x[1], getBeta().convertToDouble());
     ::mlir::Value soft = b.mul(x[0], b.sigmoid(scaled));
     return b.select(b.lt(b.constantF32(getThreshold().convertToDouble()), scaled),
@@ -283,7 +281,7 @@ def SpyreGraph_SoftplusBackwardOp
 }
 def SpyreGraph_LeakyReluBackwardOp
     : SpyreGraph_Pointwise<"leaky_relu_backward",
-        [Extension<"leaky_relu_backward", [Float<"slope">]>], 1, [{
+        [Extension<"leaky_relu_backward", [Float<"slope">]>], [{
     return b.select(b.lt(b.zeroLike(x[1]), x[1]), x[0],
                     b.scale(x[0], getSlope().convertToDouble()));
   }], (ins F64Attr:$slope)> {

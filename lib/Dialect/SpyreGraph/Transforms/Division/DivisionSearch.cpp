@@ -6,6 +6,7 @@
 #include "../Tiling/Spans.h"
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -67,6 +68,8 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
       indirect(op.getIndirectAccess()) {
   for (OpOperand &operand : op->getOpOperands())
     describeOperand(operand);
+  if (op.getUnit() == Unit::SFU)
+    elementCost = getElementCost(op, spec);
   result.numOperands = op->getNumOperands();
   result.setupSeconds = spec.transferSetupSeconds;
 }
@@ -359,8 +362,7 @@ void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
 
 double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
   if (op.getUnit() == Unit::SFU)
-    return candidate.largestSlice * op.getElementCost() /
-           spec.sfuElementsPerSecondPerCore();
+    return ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
   // Rows that stream through the array: what does not select the second
   // input, which the array holds.
   double rows = 1;

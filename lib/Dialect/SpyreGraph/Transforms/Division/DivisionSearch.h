@@ -123,6 +123,8 @@ private:
   SmallVector<utils::IteratorType> kinds;
   SmallVector<int64_t> granularity;
   std::optional<IndirectAccess> indirect;
+  /// Of the vector unit, SFU element operations per iteration.
+  double elementCost = 0;
   /// Loop dimensions that select the data of each operand.
   SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
   /// Of each operand, whether one stick may hold what several slices read.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ElementCost.h - What an iteration costs the vector unit --*- C++ -*-===//
+
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_ELEMENTCOST_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_ELEMENTCOST_H
+
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph {
+
+/// An element as kernels have it in memory, in the type that bodies compute in.
+Value toComputeType(OpBuilder &b, Location loc, Value value, Type elementType);
+/// What a body computes, as kernels store it.
+Value toDeviceType(OpBuilder &b, Location loc, Value value, Type elementType);
+
+/// SFU element operations of one iteration: what the timing engine counts in
+/// the kernel's body, which is made of the same scalar operations.
+double getElementCost(SpyreOpInterface op, const ::spyre::DeviceSpec &spec);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_ELEMENTCOST_H

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- ElementCost.cpp - What an iteration costs the vector unit -*- C++
+//-*-===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+
+#include "Spyre/Device/CostModel.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+Value spyre_graph::toComputeType(OpBuilder &b, Location loc, Value value,
+                                 Type elementType) {
+  Type type = getComputeType(elementType);
+  if (value.getType() == type)
+    return value;
+  if (type.isInteger(1)) {
+    Value zero =
+        arith::ConstantOp::create(b, loc, b.getZeroAttr(value.getType()));
+    return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, value,
+                                 zero);
+  }
+  if (isa<FloatType>(type))
+    return arith::ExtFOp::create(b, loc, type, value);
+  return arith::ExtSIOp::create(b, loc, type, value);
+}
+
+Value spyre_graph::toDeviceType(OpBuilder &b, Location loc, Value value,
+                                Type elementType) {
+  Type type = getDeviceElementType(elementType);
+  ScalarBuilder scalars(b, loc);
+  // A float becomes the 32 bits that are stored without a detour.
+  bool isFloatToInteger =
+      isa<FloatType>(value.getType()) && elementType.isInteger(64);
+  value = isFloatToInteger ? scalars.convert(value, type)
+                           : scalars.saturate(scalars.convert(
+                                 value, getComputeType(elementType)));
+  if (elementType.isUnsignedInteger(8))
+    return arith::AndIOp::create(
+        b, loc, value,
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(255)));
+  if (value.getType() == type)
+    return value;
+  if (value.getType().isInteger(1))
+    return arith::UIToFPOp::create(b, loc, type, value);
+  if (isa<FloatType>(type))
+    return arith::TruncFOp::create(b, loc, type, value);
+  // Integers wrap, int64 at 32 bits.
+  return arith::TruncIOp::create(b, loc, type, value);
+}
+
+double spyre_graph::getElementCost(SpyreOpInterface op,
+                                   const ::spyre::DeviceSpec &spec) {
+  Location loc = op.getLoc();
+  Block block;
+  OpBuilder b(op->getContext());
+  b.setInsertionPointToStart(&block);
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  SmallVector<Value> inputs = op.getSpyreInputs(), elements;
+  for (auto [number, input] :
+       llvm::enumerate(ArrayRef(inputs).drop_back(op.getNumEpilogueInputs()))) {
+    // Indices are read by the access itself.
+    if (indirect && indirect->index == number)
+      continue;
+    Type element = getElementTypeOrSelf(input.getType());
+    Value stored = block.addArgument(getDeviceElementType(element), loc);
+    elements.push_back(toComputeType(b, loc, stored, element));
+  }
+  Value start = block.addArgument(b.getIndexType(), loc);
+  Value result = op.buildElement(b, loc, elements, [&](unsigned) -> Value {
+    return arith::AddIOp::create(b, loc, start, start);
+  });
+  double cost = 0;
+  if (op.getCombiner() == Combiner::None)
+    toDeviceType(b, loc, result,
+                 getElementTypeOrSelf(op.getSpyreInit().getType()));
+  else
+    cost += spec.getWeight(::spyre::CostClass::Simple);
+  for (Operation &scalar : block)
+    cost +=
+        spec.getWeight(::spyre::getCostClass(scalar.getName().getStringRef()));
+  return cost;
+}
