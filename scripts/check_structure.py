@@ -77,7 +77,7 @@ ROOMS: dict[str, set[str]] = {
     },
     PASSES + "/Decisions": {GRAPH + "IR", PASSES},
     PASSES + "/Verify": {"Device", GRAPH + "Analysis", GRAPH + "IR", PASSES},
-    "Conversion": set(),
+    "Conversion": {"Device"},
     "Conversion/ATenToSpyreGraph": {"Device", GRAPH + "IR", "Support"},
     "Conversion/SpyreGraphToKTIR": {
         "Conversion",

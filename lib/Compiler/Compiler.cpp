@@ -148,9 +148,8 @@ std::string spyre::getCacheKey(const GraphBuilder &builder,
 }
 
 static void checkOptions(const CompileOptions &options) {
-  if (options.cores < 1 || options.cores > 32)
-    throw Error("option cores must be from 1 to 32, but is " +
-                std::to_string(options.cores));
+  if (std::string wrong = checkNumCores(options.cores); !wrong.empty())
+    throw Error("option cores: " + wrong);
   if (options.dumpDir.empty())
     return;
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))

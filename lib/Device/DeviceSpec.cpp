@@ -134,6 +134,13 @@ const ParameterInfo *spyre::findParameter(const std::string &name) {
   return nullptr;
 }
 
+std::string spyre::checkNumCores(int64_t cores) {
+  if (cores >= 1 && cores <= DeviceSpec::kMaxCores)
+    return "";
+  return "expected 1 to " + std::to_string(DeviceSpec::kMaxCores) +
+         " cores, found " + std::to_string(cores);
+}
+
 double DeviceSpec::hostLinkBytesPerSecond() const {
   auto generation = static_cast<double>(pcieGeneration);
   double bitsPerSecond = pcieGeneration <= 2
@@ -170,8 +177,9 @@ void DeviceSpec::verify() const {
         fail(info.name, "finite and positive", std::to_string(value));
     }
   }
-  if (numCores > 32)
-    fail("numCores", "at most 32", std::to_string(numCores));
+  if (numCores > kMaxCores)
+    fail("numCores", "at most " + std::to_string(kMaxCores),
+         std::to_string(numCores));
   if (lxReservedFraction >= 1)
     fail("lxReservedFraction", "below 1", std::to_string(lxReservedFraction));
   if (stickBytes != kStickBytes)

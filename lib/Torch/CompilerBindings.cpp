@@ -104,9 +104,8 @@ static CompileOptions toOptions(const py::dict &dict) {
                             "'; known are dump_dir, cores, lx_planning, "
                             "superdsc_compatible and through_superdsc");
   }
-  if (options.cores < 1 || options.cores > 32)
-    throw py::value_error("cores must be 1 to 32, but is " +
-                          std::to_string(options.cores));
+  if (std::string wrong = checkNumCores(options.cores); !wrong.empty())
+    throw py::value_error("option cores: " + wrong);
   return options;
 }
 

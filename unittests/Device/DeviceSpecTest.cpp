@@ -24,6 +24,14 @@ void expectError(const std::string &json, const std::string &part) {
   }
 }
 
+TEST(DeviceSpec, OneFunctionChecksNumbersOfCores) {
+  for (int64_t cores : {1, 7, 32})
+    EXPECT_EQ(checkNumCores(cores), "");
+  for (int64_t cores : {-1, 0, 33})
+    EXPECT_EQ(checkNumCores(cores),
+              "expected 1 to 32 cores, found " + std::to_string(cores));
+}
+
 TEST(DeviceSpec, NumbersOfTheSpec) {
   DeviceSpec spec;
   EXPECT_EQ(spec.numCores, 32);

@@ -9,6 +9,7 @@
 #define SPYRE_COMPILER_COMPILER_H
 
 #include "Spyre/Compiler/GraphBuilder.h"
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Runtime/Program/Program.h"
 
 #include <map>
@@ -24,7 +25,7 @@ struct CompileOptions {
   /// `ktir.mlir`; empty: none.
   std::string dumpDir;
   /// Cores to divide work over.
-  int64_t cores = 32;
+  int64_t cores = DeviceSpec::kMaxCores;
   /// Plan only what this target can express; empty: KTIR, which can all.
   std::string target;
   /// Execute what reading the graph's SuperDSC bundles back gives; implies

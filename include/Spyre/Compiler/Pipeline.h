@@ -4,6 +4,8 @@
 #ifndef SPYRE_COMPILER_PIPELINE_H
 #define SPYRE_COMPILER_PIPELINE_H
 
+#include "Spyre/Device/DeviceSpec.h"
+
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
@@ -14,7 +16,7 @@ namespace spyre {
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<int64_t> cores{*this, "cores",
                         llvm::cl::desc("Cores to divide work over"),
-                        llvm::cl::init(32)};
+                        llvm::cl::init(DeviceSpec::kMaxCores)};
   Option<bool> lxPlanning{
       *this, "lx-planning",
       llvm::cl::desc("Keep intermediate buffers in LX where they fit"),

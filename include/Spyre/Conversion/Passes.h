@@ -3,6 +3,7 @@
 #ifndef SPYRE_CONVERSION_PASSES_H
 #define SPYRE_CONVERSION_PASSES_H
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "mlir/Pass/Pass.h"
 
 namespace mlir {

@@ -36,7 +36,8 @@ def ConvertSpyreGraphToKTIR
       after.
   }];
   let options = [
-    Option<"lxBytes", "lx-bytes", "int64_t", /*default=*/"419431",
+    Option<"lxBytes", "lx-bytes", "int64_t",
+           "::spyre::DeviceSpec().reservedLXBytes()",
            "LX bytes per core for data tiles: what planning leaves over">
   ];
   let statistics = [

@@ -38,8 +38,11 @@ enum class CostClass { Free, Simple, Transcendental };
 struct ParameterInfo;
 
 struct DeviceSpec {
+  /// Of one card, at most.
+  static constexpr int64_t kMaxCores = 32;
+
   // The card.
-  int64_t numCores = 32;
+  int64_t numCores = kMaxCores;
   int64_t numCoreletsPerCore = 2;
   int64_t numPTRows = 8;    ///< of the systolic array of one corelet
   int64_t numPTColumns = 8; ///< likewise
@@ -144,6 +147,9 @@ struct ParameterInfo {
   Basis basis;
   const char *source;
 };
+
+/// What is wrong with dividing work over so many cores; empty if nothing is.
+std::string checkNumCores(int64_t cores);
 
 /// Never null for a name of DeviceSpec::parameters().
 const ParameterInfo *findParameter(const std::string &name);

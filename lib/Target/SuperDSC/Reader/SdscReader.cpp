@@ -9,6 +9,8 @@
 
 #include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
 #include "NodeReader.h"
+
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 
@@ -103,12 +105,11 @@ void Reader::readTop(const Json &json) {
               "'" + key + "' does not begin with a decimal index");
   }
   // SDSC-OP-C1
-  const DeviceOp *op = findDeviceOp(opFunc, sdsc.nonstick);
-  if (!op)
+  if (const DeviceOp *op = findDeviceOp(opFunc, sdsc.nonstick))
+    sdsc.op = op->name;
+  else
     violate(body.path, "SDSC-OP-C1",
             "'" + opFunc + "' is not the name of a device operation");
-  else
-    sdsc.op = op->name;
   Node list = member(body, "dscs_");
   if (!isArray(list, 1))
     return;
@@ -153,13 +154,13 @@ void Reader::readDims(const Node &body, const Node &dsc) {
   }
   if (sdsc.dims.empty())
     violate(sizes.path, "SDSC-DIM-C1", "there are no dimensions");
-  int64_t cores = 1;
+  int64_t cores = 1, most = spyre::DeviceSpec::kMaxCores;
   for (const Dim &dim : sdsc.dims)
-    cores = std::min<int64_t>(cores * std::min<int64_t>(dim.slices, 64), 64);
+    cores = std::min(cores * std::min<int64_t>(dim.slices, 2 * most), 2 * most);
   // SDSC-DIM-C2
-  if (cores > 32)
+  if (cores > most)
     violate(slices.path, "SDSC-DIM-C2",
-            "the slices need more than the 32 cores that there are");
+            "the slices need more than " + std::to_string(most) + " cores");
 }
 
 void Reader::readCoreOrder(const Node &body) {

@@ -4,6 +4,7 @@
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_H
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_H
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

@@ -208,10 +208,13 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
-    Option<"capacity", "capacity", "int64_t", "2097152",
+    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
+           "Cores of the card (1 to 32)">,
+    Option<"capacity", "capacity", "int64_t",
+           "::spyre::DeviceSpec().lxBytesPerCore",
            "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double", "0.2",
+    Option<"lxFraction", "lx-fraction", "double",
+           "::spyre::DeviceSpec().lxReservedFraction",
            "Share of LX kept for the kernels' own tiles">,
     Option<"fill", "fill", "double", "0.75",
            "Share of the rest that a group's live tiles may take">,
@@ -277,7 +280,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
       has no others, all are equal.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "32", "Cores of the card (1 to 32)">,
+    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
+           "Cores of the card (1 to 32)">,
     Option<"mode", "mode", "std::string", "\"default\"",
            "Rule of decision: default or reference">,
     Option<"reshard", "reshard", "bool", "true",
@@ -313,7 +317,7 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
     - SG-BUFFERIZE-C1: every tensor has a layout.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "32",
+    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
            "Cores over which inserted copies are divided">,
   ];
   let statistics = [
@@ -365,9 +369,11 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Copy arguments that are read repeatedly into LX">,
     Option<"reshard", "reshard", "bool", "true",
            "Move buffers over the ring where users disagree on slices">,
-    Option<"capacity", "capacity", "int64_t", "2097152",
+    Option<"capacity", "capacity", "int64_t",
+           "::spyre::DeviceSpec().lxBytesPerCore",
            "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double", "0.2",
+    Option<"lxFraction", "lx-fraction", "double",
+           "::spyre::DeviceSpec().lxReservedFraction",
            "Share of LX kept for the kernels' own tiles">,
   ];
   let statistics = [
@@ -440,10 +446,13 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       after, in memory of its own.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "32", "Cores of the card">,
-    Option<"capacity", "capacity", "int64_t", "2097152",
+    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
+           "Cores of the card">,
+    Option<"capacity", "capacity", "int64_t",
+           "::spyre::DeviceSpec().lxBytesPerCore",
            "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double", "0.2",
+    Option<"lxFraction", "lx-fraction", "double",
+           "::spyre::DeviceSpec().lxReservedFraction",
            "Share of LX kept for the kernels' own tiles">,
     Option<"partial", "partial", "bool", "false",
            "Between passes: check what has been decided so far">,

@@ -334,9 +334,8 @@ public:
   using SpyreWorkDivisionBase::SpyreWorkDivisionBase;
 
   void runOnOperation() override {
-    if (cores < 1 || cores > 32) {
-      getOperation().emitError()
-          << "expected 1 to 32 cores, found " << cores.getValue();
+    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+      getOperation().emitError() << wrong;
       return signalPassFailure();
     }
     if (sweeps < 1 || !(tolerance >= 0)) {

@@ -32,9 +32,8 @@ public:
   using SpyreBufferizeBase::SpyreBufferizeBase;
 
   void runOnOperation() override {
-    if (cores < 1 || cores > 32) {
-      getOperation().emitError()
-          << "expected 1 to 32 cores, found " << cores.getValue();
+    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+      getOperation().emitError() << wrong;
       return signalPassFailure();
     }
     target = getTarget(getOperation());

@@ -409,8 +409,8 @@ public:
     func::FuncOp func = getOperation();
     if (func.isExternal())
       return;
-    if (cores < 1 || cores > 32) {
-      func.emitError() << "expected 1 to 32 cores, found " << cores.getValue();
+    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+      func.emitError() << wrong;
       return signalPassFailure();
     }
     if (capacity < 0 || !(lxFraction >= 0 && lxFraction <= 1) ||
