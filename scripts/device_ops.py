@@ -2,7 +2,7 @@
 """Write the table of spyre_graph operations and their device operations.
 
 usage: device_ops.py RECORDS.json OUTPUT.md
-The records are what `llvm-tblgen --dump-json SpyreGraphAllOps.td` prints.
+The records are what `llvm-tblgen --dump-json DeviceOps.td` prints.
 """
 
 import json
@@ -22,24 +22,51 @@ element combine; *layouts* names the rule by which layouts are propagated.
 |---|---|---|---|---|---|
 """
 
+BY_NAME = """\
+
+## By name, in bundles
+
+*Basis* is where the meaning comes from: published (a name with one usual meaning),
+inferred (from the reference's lowering or the name), ours (of this project: an
+extension, or what a published name is taken to mean). Reductions marked "nonstick" also
+have a variant of that name with this suffix, which does not reduce the stick dimension.
+
+| device operation | meaning | executed by | basis |
+|---|---|---|---|
+"""
+
 
 def case_of(expression: str) -> str:
     """The last part of a C++ name: `Unit::SFU` -> `SFU`."""
     return expression.split("::")[-1]
 
 
+def constants(name: dict, records: dict) -> str:
+    """Those of a device operation, in braces."""
+    names = [
+        constant["name"] + "?" * constant["isOptional"]
+        for constant in (records[init["def"]] for init in name["constants"])
+    ]
+    return f" {{{', '.join(names)}}}" if names else ""
+
+
+def by_name(records: dict) -> str:
+    """Return a row per device operation, published ones first."""
+    ops = [records[name] for name in records["!instanceof"]["DeviceOp"]]
+    ops.sort(key=lambda op: (op["isExtension"], op["name"].lower()))
+    return "".join(
+        f"| `{op['name']}`{' nonstick' * op['hasNonstick']}{constants(op, records)} "
+        f"| {op['meaning']} | {op['graphOp'] or 'none'} | {op['basis']} |\n"
+        for op in ops
+    )
+
+
 def device_operations(op: dict, records: dict) -> str:
     """Its names in bundles."""
-
-    def text(name: dict) -> str:
-        constants = ", ".join(
-            constant["name"] + "?" * constant["isOptional"]
-            for constant in (records[init["def"]] for init in name["constants"])
-        )
+    names = []
+    for name in (records[init["def"]] for init in op["deviceNames"]):
         shown = f"`{name['name']}`" if name["isPublished"] else f"*`{name['name']}`*"
-        return shown + (f" {{{constants}}}" if constants else "")
-
-    names = [text(records[init["def"]]) for init in op["deviceNames"]]
+        names.append(shown + constants(name, records))
     written = op["deviceOpName"].strip('"')
     if not names:
         return "none" if written == op["opName"] else f"(`{written}`)"
@@ -64,6 +91,8 @@ def table(records: dict) -> str:
         HEADER
         + "".join(lines)
         + f"\n`--spyre-decompose` turns the others into these: {names}.\n"
+        + BY_NAME
+        + by_name(records)
     )
 
 

@@ -6,9 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <set>
-#include <sstream>
 
 using namespace spyre::superdsc;
 
@@ -46,27 +44,4 @@ TEST(DeviceOps, DimensionNamesArePositional) {
   EXPECT_EQ(*getDimNames(3, true), Names({"mb", "out", "in"}));
   EXPECT_EQ(*getDimNames(5, true), Names({"y", "x", "mb", "out", "in"}));
   EXPECT_FALSE(getDimNames(8, true));
-}
-
-TEST(DeviceOps, AllAreInTheDocumentedTable) {
-  std::set<std::string> known, documented;
-  for (const DeviceOp &op : getDeviceOps()) {
-    known.emplace(op.name);
-    if (op.hasNonstick)
-      known.insert(std::string(op.name) + "nonstick");
-  }
-  std::ifstream page(SPYRE_SUPERDSC_PAGE);
-  ASSERT_TRUE(page);
-  bool isTable = false;
-  for (std::string line; std::getline(page, line);) {
-    isTable |= line == "## Device operations";
-    if (!isTable || line.rfind("| ", 0) != 0 ||
-        line.rfind("| device operation", 0) == 0)
-      continue;
-    std::string names = line.substr(2, line.find(" |", 2) - 2);
-    std::istringstream list(names.substr(0, names.find(" {")));
-    for (std::string name; std::getline(list >> std::ws, name, ',');)
-      EXPECT_TRUE(documented.insert(name).second) << name;
-  }
-  EXPECT_EQ(documented, known);
 }

@@ -48,7 +48,8 @@ class Unread<string n, bit optional = false>
 /// A device operation's name. What is not said here is as the operation that
 /// lists it has it.
 class DeviceName<string n, bit published, list<DeviceConstant> c, string k,
-                 int least, int most, bit nonstick, string implied, bit swaps> {
+                 int least, int most, bit nonstick, string implied, bit swaps,
+                 string what, string source> {
   string name = n;
   /// Not an extension of this project.
   bit isPublished = published;
@@ -64,18 +65,25 @@ class DeviceName<string n, bit published, list<DeviceConstant> c, string k,
   string attributes = implied;
   /// The operation takes its two inputs the other way round.
   bit swapsInputs = swaps;
+  /// For the documentation: what it does, and where that is from: published (a
+  /// name with one usual meaning), inferred (from the reference's lowering or
+  /// the name), ours.
+  string meaning = what;
+  string basis = source;
 }
 /// A name of the public record.
 class Published<string n, list<DeviceConstant> constants = [], string kind = "",
                 int minInputs = -1, int maxInputs = minInputs,
                 bit hasNonstick = true, string attributes = "",
-                bit swapsInputs = false>
+                bit swapsInputs = false, string meaning = "",
+                string basis = "published">
     : DeviceName<n, true, constants, kind, minInputs, maxInputs, hasNonstick,
-                 attributes, swapsInputs>;
+                 attributes, swapsInputs, meaning, basis>;
 /// A name that this project adds.
 class Extension<string n, list<DeviceConstant> constants = [], string kind = "",
-                int minInputs = -1, int maxInputs = minInputs>
+                int minInputs = -1, int maxInputs = minInputs,
+                string meaning = "", string basis = "ours">
     : DeviceName<n, false, constants, kind, minInputs, maxInputs, true, "",
-                 false>;
+                 false, meaning, basis>;
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_DEVICENAMES_TD

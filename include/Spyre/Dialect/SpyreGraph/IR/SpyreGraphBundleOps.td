@@ -11,7 +11,8 @@ def SpyreGraph_MishOp : SpyreGraph_Unary<"mish", [Published<"mish">],
     "b.mul(x[0], b.tanh(b.softplus(x[0], 1.0, 20.0)))"> {
   let summary = "x tanh(log(1 + exp(x)))";
 }
-def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", [Published<"fnms">], [{
+def SpyreGraph_FnmsOp : SpyreGraph_Pointwise<"fnms", [Published<"fnms",
+                                                                basis="ours">], [{
     return b.sub(x[2], b.mul(x[0], x[1]));
   }]> { let minOperands = 3; let summary = "x2 - x0 x x1, rounded once"; }
 
@@ -28,14 +29,17 @@ def SpyreGraph_ScaledSumOp
 /// Bounded and scaled, the scale of a quantised token.
 def SpyreGraph_AbsMaxOp
     : SpyreGraph_Reduction<"absmax",
-        [Published<"absmax">,
+        [Published<"absmax",
+                   meaning="the largest magnitude">,
          Published<"quantscalepertoken",
                    [Float<"clipMin", "low", true>,
                     Float<"clipMax", "high", true>,
-                    Float<"mulConst", "factor", true>], hasNonstick=false>,
+                    Float<"mulConst", "factor", true>], hasNonstick=false,
+                   basis="ours">,
          Published<"quantscalepertokenfp8",
                    [Float<"clipMin", "low">, Float<"clipMax", "high">,
-                    Float<"mulConst", "factor">], hasNonstick=false>],
+                    Float<"mulConst", "factor">], hasNonstick=false,
+                   basis="inferred">],
         "Combiner::Max", [{
     return b.abs(ins[0]);
   }], (ins OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high,
@@ -71,9 +75,12 @@ def SpyreGraph_Exx2Op : SpyreGraph_MappedOp<"exx2"> {
   let opArguments = (ins F64Attr:$scale, UnitAttr:$zero_mean);
   defvar constants = [Float<"exx2scale", "scale">,
                       FloatFlag<"useZeroMean", "zero_mean">];
-  let deviceNames = [Published<"exx2", constants, hasNonstick=false>,
-                     Published<"exx2_zeromean", constants, hasNonstick=false,
-                               attributes="{zero_mean}">];
+  let deviceNames =
+      [Published<"exx2", constants, hasNonstick=false, basis="ours">,
+       Published<"exx2_zeromean", constants, hasNonstick=false,
+                 attributes="{zero_mean}",
+                 meaning="exx2scale x the sum of x squared (lane 0); 0 (lane 1)",
+                 basis="ours">];
   let deviceKind = "Reduction";
   let combiner = "Combiner::Add";
   let layoutRule = "LayoutRule::Reduction";
@@ -95,7 +102,8 @@ def SpyreGraph_LayerNormScaleOp : SpyreGraph_MappedOp<"layernormscale"> {
     The variance is lane 0 minus the square of lane 1, at least 0.
   }];
   let opArguments = (ins F64Attr:$eps);
-  let deviceNames = [Published<"layernormscale", [Float<"eps">], minInputs=1>];
+  let deviceNames = [Published<"layernormscale", [Float<"eps">], minInputs=1,
+                               basis="ours">];
   let minOperands = 2;
   let loopIndexUse = "return dim + 1 == getLoopExtents().size();";
   let body = [{
@@ -114,7 +122,13 @@ def SpyreGraph_ScaleShiftOp : SpyreGraph_MappedOp<"scale_shift"> {
     Inputs: x, lanes 0 and 1 of what `layernormscale` gives, as two operands on
     one tensor, and optionally weight and bias.
   }];
-  let deviceNames = [Published<"layernormnorm", minInputs=2, maxInputs=5>];
+  let deviceNames =
+      [Published<"layernormnorm", minInputs=2, maxInputs=5,
+                 meaning="x times lane 0 plus lane 1, then times weight and plus "
+                         "bias where there are such inputs, rounded once; of five "
+                         "inputs the second, what the lanes were made of, is not "
+                         "used",
+                 basis="ours">];
   let minOperands = 3;
   let maxOperands = 5;
   let body = [{

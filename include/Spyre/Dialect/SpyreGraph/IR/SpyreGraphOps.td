@@ -39,10 +39,14 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
 
 // Data movement and conversion.
 def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity",
-    [Published<"identity", kind="Identity">,
-     Published<"dl16tofp32", kind="Conversion">,
-     Published<"fp32todl16", kind="Conversion">,
-     Extension<"convert", kind="Conversion">], "x[0]"> {
+    [Published<"identity", kind="Identity",
+               meaning="a copy; with an index tensor a gather">,
+     Published<"dl16tofp32", kind="Conversion",
+               meaning="conversion">,
+     Published<"fp32todl16", kind="Conversion",
+               meaning="conversion, rounded to nearest, ties away from zero">,
+     Extension<"convert", kind="Conversion",
+               meaning="conversions that the published names leave out">], "x[0]"> {
   let deviceOpName = "detail::getCopyName(*this)";
   let summary = "copy, converting the element type where they differ";
 }
@@ -78,12 +82,14 @@ def SpyreGraph_ReshardOp : SpyreGraph_DeviceOp<"reshard"> {
   let check = "return detail::verifyReshard(*this, getSourceDivision());";
 }
 def SpyreGraph_FillOp : SpyreGraph_Unary<"fill",
-    [Extension<"constant", kind="Other">], "x[0]"> {
+    [Extension<"constant", kind="Other",
+               meaning="fill with the constant immediate0">], "x[0]"> {
   let summary = "fill with an immediate";
 }
 def SpyreGraph_IotaOp : SpyreGraph_Pointwise<"iota",
     [Extension<"iota", [LoopDim<"dim">, Number<"start">, Number<"step">],
-               "Other">], [{
+               "Other",
+               meaning="start + step x the index along dimension number dim">], [{
     return b.add(b.mul(b.fromIndex(loopIndex(getDim()), getInit()),
                        b.constantLike(getInit(), getStep())),
                  b.constantLike(getInit(), getStart()));
@@ -124,7 +130,9 @@ def SpyreGraph_SumOp : SpyreGraph_Reduction<"sum",
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean",
-    [Published<"mean", [Float<"scaling_factor", "factor">]>], "Combiner::Add"> {
+    [Published<"mean", [Float<"scaling_factor", "factor">],
+               meaning="scaling_factor (the reciprocal of the count, or another "
+                       "number) x the sum">], "Combiner::Add"> {
   let isLXEligibleInReference = true;
   let epilogue = [{
     (void)ins;
@@ -199,8 +207,10 @@ def SpyreGraph_TopKOp : SpyreGraph_MappedOp<"topk"> {
     elements the first comes first, and NaN before all numbers.
   }];
   let opArguments = (ins UnitAttr:$indices);
-  let deviceNames = [Published<"topkvalue">,
-                     Published<"topkindex", attributes="{indices}">];
+  let deviceNames = [Published<"topkvalue", basis="ours">,
+                     Published<"topkindex", attributes="{indices}",
+                               meaning="where the largest are, as integers",
+                               basis="ours">];
   let deviceOpName = [{getIndices() ? "topkindex" : "topkvalue"}];
   let deviceKind = "TopK";
   let combiner = "Combiner::ArgMax";
@@ -236,7 +246,9 @@ class SpyreGraph_Scan<string mnemonic, string comb>
   let summary = "inclusive scan along the loop dimension `dim`";
 }
 def SpyreGraph_CumSumOp : SpyreGraph_Scan<"cumsum", "Combiner::ScanAdd"> {
-  let deviceNames = [Extension<"cumsum", [LoopDim<"dim">], "Other">];
+  let deviceNames =
+      [Extension<"cumsum", [LoopDim<"dim">], "Other",
+                 meaning="inclusive sums along dimension number dim">];
 }
 
 //===----------------------------------------------------------------------===//
@@ -259,7 +271,9 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
                          UnitAttr:$has_bias);
   // The factors and a third input are extensions.
   let deviceNames =
-      [Published<"batchmatmul", [Factor<"alpha">, Factor<"beta">]>];
+      [Published<"batchmatmul", [Factor<"alpha">, Factor<"beta">],
+                 meaning="x . y in fp32, rounded once; alpha, beta and a third "
+                         "input, which is added, are ours">];
   let deviceKind = "Matmul";
   let emptyResult = "0.0";
   let isRescalable = true;

@@ -13,7 +13,10 @@ def SpyreGraph_AbsOp : SpyreGraph_Unary<"abs",
 def SpyreGraph_NegOp : SpyreGraph_Unary<"neg",
     [Published<"neg">], "b.neg(x[0])">;
 def SpyreGraph_ExpOp : SpyreGraph_Unary<"exp",
-    [Published<"exp">, Published<"fastexp">], "b.exp(x[0])"> {
+    [Published<"exp">, Published<"fastexp",
+                                 meaning="exp, no faster and no less exact",
+                                 basis="inferred">],
+    "b.exp(x[0])"> {
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_Expm1Op : SpyreGraph_Unary<"expm1",
@@ -48,29 +51,37 @@ def SpyreGraph_TanhOp : SpyreGraph_Unary<"tanh",
 def SpyreGraph_ErfOp : SpyreGraph_Unary<"erf",
     [Extension<"erf">], "b.erf(x[0])">;
 def SpyreGraph_SigmoidOp : SpyreGraph_Unary<"sigmoid",
-    [Published<"sigmoid">, Published<"fastsigmoid">], "b.sigmoid(x[0])">;
-def SpyreGraph_ReluOp : SpyreGraph_Unary<"relu", [Published<"relufwd">],
+    [Published<"sigmoid">, Published<"fastsigmoid",
+                                     meaning="sigmoid, no faster and no less exact",
+                                     basis="inferred">],
+    "b.sigmoid(x[0])">;
+def SpyreGraph_ReluOp : SpyreGraph_Unary<"relu",
+    [Published<"relufwd", meaning="max(x, 0)">],
     "b.maximum(x[0], b.zeroLike(x[0]))">;
 def SpyreGraph_SiluOp : SpyreGraph_Unary<"silu", [Published<"silu">],
     "b.mul(x[0], b.sigmoid(x[0]))">;
-def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu", [Published<"gelufwd">],
+def SpyreGraph_GeluOp : SpyreGraph_Unary<"gelu",
+    [Published<"gelufwd", basis="inferred">],
     "b.geluErf(x[0])"> { let summary = "gelu by the error function"; }
 def SpyreGraph_GeluTanhOp : SpyreGraph_Unary<"gelu_tanh",
     [Extension<"gelutanhfwd">],
     "b.geluTanh(x[0])"> { let summary = "gelu by the tanh approximation"; }
 def SpyreGraph_SoftplusOp : SpyreGraph_Pointwise<"softplus",
     [Published<"softplus", [Float<"softplusBeta", "beta">,
-                            Float<"softplusThresh", "threshold">]>],
+                            Float<"softplusThresh", "threshold">],
+               meaning="log(1 + exp(beta x)) / beta, x above the threshold">],
     "return b.softplus(x[0], getBeta().convertToDouble(), "
     "getThreshold().convertToDouble());",
     (ins F64Attr:$beta, F64Attr:$threshold)>;
 def SpyreGraph_LeakyReluOp : SpyreGraph_Pointwise<"leaky_relu",
-    [Published<"leakyrelufwd", [Float<"slope">]>], [{
+    [Published<"leakyrelufwd", [Float<"slope">],
+               meaning="x, or slope x for x <= 0; the constant's name is ours",
+               basis="inferred">], [{
     return b.select(b.lt(b.zeroLike(x[0]), x[0]), x[0],
                     b.scale(x[0], getSlope().convertToDouble()));
   }], (ins F64Attr:$slope)>;
 def SpyreGraph_FloorOp : SpyreGraph_Unary<"floor",
-    [Extension<"floor">], "b.floor(x[0])">;
+    [Extension<"floor", basis="inferred">], "b.floor(x[0])">;
 def SpyreGraph_CeilOp : SpyreGraph_Unary<"ceil",
     [Extension<"ceil">], "b.ceil(x[0])">;
 def SpyreGraph_RoundOp
@@ -93,7 +104,8 @@ def SpyreGraph_AddOp : SpyreGraph_Binary<"add",
   let isLXEligibleInReference = true;
 }
 def SpyreGraph_SubOp : SpyreGraph_Binary<"sub",
-    [Published<"sub">, Published<"revsub", swapsInputs=true>],
+    [Published<"sub">, Published<"revsub", swapsInputs=true,
+                                 meaning="x1 - x0", basis="ours">],
     "b.sub(x[0], x[1])"> {
   let deviceOpName = [{detail::areBooleans(*this) ? "logical_xor" : "sub"}];
   let isLXEligibleInReference = true;
@@ -130,20 +142,33 @@ def SpyreGraph_MinimumOp
     : SpyreGraph_Binary<"minimum",
         [Published<"minimum">], "b.minimum(x[0], x[1])">;
 def SpyreGraph_EqOp : SpyreGraph_Binary<"eq",
-    [Published<"equal">], "b.eq(x[0], x[1])">;
+    [Published<"equal",
+               meaning="1 or 0 in the operands' format">],
+    "b.eq(x[0], x[1])">;
 def SpyreGraph_NeOp
-    : SpyreGraph_Binary<"ne", [Published<"notequal">], "b.ne(x[0], x[1])">;
+    : SpyreGraph_Binary<"ne", [Published<"notequal",
+                                         meaning="1 or 0 in the operands' format">],
+    "b.ne(x[0], x[1])">;
 def SpyreGraph_LtOp
-    : SpyreGraph_Binary<"lt", [Extension<"lesserthan">], "b.lt(x[0], x[1])">;
+    : SpyreGraph_Binary<"lt", [Extension<"lesserthan",
+                                         meaning="1 or 0 in the operands' format",
+                                         basis="inferred">],
+    "b.lt(x[0], x[1])">;
 def SpyreGraph_LeOp
     : SpyreGraph_Binary<"le",
-        [Published<"lesserequal">], "b.le(x[0], x[1])">;
+        [Published<"lesserequal",
+                   meaning="1 or 0 in the operands' format">],
+    "b.le(x[0], x[1])">;
 def SpyreGraph_GtOp
     : SpyreGraph_Binary<"gt",
-        [Extension<"greaterthan">], "b.lt(x[1], x[0])">;
+        [Extension<"greaterthan",
+                   meaning="1 or 0 in the operands' format", basis="inferred">],
+    "b.lt(x[1], x[0])">;
 def SpyreGraph_GeOp
     : SpyreGraph_Binary<"ge",
-        [Published<"greaterequal">], "b.le(x[1], x[0])">;
+        [Published<"greaterequal",
+                   meaning="1 or 0 in the operands' format">],
+    "b.le(x[1], x[0])">;
 def SpyreGraph_AndOp : SpyreGraph_Binary<"logical_and",
     [Extension<"logical_and">], "b.logicalAnd(x[0], x[1])"> {
   let deviceOpName = [{detail::areBooleans(*this) ? "mul" : "logical_and"}];
@@ -171,10 +196,14 @@ def SpyreGraph_WhereOp : SpyreGraph_Pointwise<"where",
     return b.select(b.toBool(x[0]), x[1], x[2]);
   }]> { let minOperands = 3; let summary = "condition, value if true, value if false"; }
 def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp",
-    [Published<"clip", [Bound<"clipMin", 1>, Bound<"clipMax", 2>], minInputs=1>,
+    [Published<"clip", [Bound<"clipMin", 1>, Bound<"clipMax", 2>], minInputs=1,
+               meaning="min(max(x, clipMin), clipMax)">,
      Published<"relu6fwd", minInputs=1,
-               attributes="{immediates = [unit, 0.0 : f32, 6.0 : f32]}">,
-     Extension<"clip3">], [{
+               attributes="{immediates = [unit, 0.0 : f32, 6.0 : f32]}",
+               meaning="min(max(x, 0), 6)">,
+     Extension<"clip3",
+               meaning="clip by tensors">],
+    [{
     // NaN stays NaN; max wins where min > max, as in PyTorch.
     b.promote(x[0], x[1]); b.promote(x[0], x[2]);
     return b.minimum(b.maximum(x[0], x[1]), x[2]);
@@ -185,7 +214,10 @@ def SpyreGraph_ClampOp : SpyreGraph_Pointwise<"clamp",
   let summary = "value, lower bound, upper bound";
 }
 def SpyreGraph_FmaOp : SpyreGraph_Pointwise<"fma",
-    [Extension<"fma">, Published<"batchnormfwd", minInputs=3, maxInputs=5>], [{
+    [Extension<"fma">, Published<"batchnormfwd", minInputs=3, maxInputs=5,
+                                 meaning="x0 x x1 + x2, rounded once; with more inputs an error",
+                                 basis="ours">],
+    [{
     b.promote(x[0], x[1]); b.promote(x[0], x[2]); b.promote(x[1], x[2]);
     return b.add(b.mul(x[0], x[1]), x[2]);
   }]> { let minOperands = 3; let summary = "x0 x x1 + x2, rounded once (add and sub with alpha, addcmul)"; }

@@ -11,7 +11,7 @@ include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphAllOps.td"
 
 /// One device operation and what executes it.
 class DeviceOp<DeviceName device, string defaultKind, int minOperands,
-               int maxOperands, string op, string mask> {
+               int maxOperands, string op, string mask, string summary> {
   defvar own = !if(!empty(device.kind), defaultKind, device.kind);
   defvar least = !if(!lt(device.minInputs, 0), minOperands, device.minInputs);
   defvar most = !if(!lt(device.maxInputs, 0), maxOperands, device.maxInputs);
@@ -25,6 +25,10 @@ class DeviceOp<DeviceName device, string defaultKind, int minOperands,
   string attributes = device.attributes;
   bit swapsInputs = device.swapsInputs;
   string maskValue = mask;
+  // For the documentation.
+  string meaning = !if(!empty(device.meaning), summary, device.meaning);
+  string basis = device.basis;
+  list<DeviceConstant> constants = device.constants;
 }
 
 /// One of its constants.
@@ -42,7 +46,7 @@ class DeviceOpConstant<string name, int at, DeviceConstant constant> {
 foreach op = !instances<SpyreGraph_DeviceOp>() in
   foreach device = op.deviceNames in {
     def : DeviceOp<device, op.deviceKind, op.minOperands, op.maxOperands,
-                   op.opName, op.maskValue>;
+                   op.opName, op.maskValue, op.summary>;
     foreach at = !range(device.constants) in
       def : DeviceOpConstant<device.name, at, device.constants[at]>;
   }
@@ -72,8 +76,8 @@ def : Unexecuted<"Conversion", 1, 1, ["fp8todl16"]>;
 
 foreach family = !instances<Unexecuted>() in
   foreach name = family.names in {
-    def : DeviceOp<Published<name>, family.kind, family.minInputs,
-                   family.maxInputs, "", "0.0">;
+    def : DeviceOp<Published<name, family.constants, basis="">, family.kind,
+                   family.minInputs, family.maxInputs, "", "0.0", "">;
     foreach at = !range(family.constants) in
       def : DeviceOpConstant<name, at, family.constants[at]>;
   }
