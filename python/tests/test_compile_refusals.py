@@ -10,6 +10,7 @@ import torch_spyre
 from inputs import values
 from numerics import assert_exact, compiled
 from torch_spyre import _C, _cache, compile_backend
+from torch_spyre._importer import Importer
 
 
 def whole(shape, dtype=torch.float16, seed=0):
@@ -140,3 +141,50 @@ def test_what_the_user_asked_for_is_an_error(refuse):
     options = {"superdsc_compatible": True}
     with pytest.raises(Exception, match="no abs here"):
         torch.compile(lambda x: x.abs(), backend="spyre", options=options)(x)
+
+
+@pytest.fixture
+def imports(monkeypatch):
+    """Counts the graphs that are imported."""
+    made = []
+
+    class Counted(Importer):
+        def __init__(self):
+            super().__init__()
+            made.append(self)
+
+    monkeypatch.setattr(compile_backend, "Importer", Counted)
+    return made
+
+
+def test_a_graph_is_imported_once_for_each_kind_of_inputs(imports):
+    f = compiled(lambda x, y: ((x + 1) * y, x.t().sum(0)))
+    x, y = whole((5, 7)).to("spyre"), whole((7,)).to("spyre")
+    for arguments in ((x, y), (x, y), (x * 1, y + 0)):
+        f(*arguments)
+    assert len(imports) == 1
+    f(x, x[0])  # on one storage
+    assert len(imports) == 2
+
+
+def test_a_row_that_refuses_its_operands_cuts_the_part_once(imports):
+    """More than 64 results of topk are for the CPU."""
+
+    def function(x):
+        y = x * 2
+        values, indices = torch.topk(y, 65)
+        return values + 1, indices, y.t() - 3
+
+    x = torch.arange(5 * 127.0).roll(29).reshape(5, 127)
+    rows = x[2:].clone()
+    f = compiled(function)
+    torch_spyre.reset_fallback_report()
+    counts = []
+    # The last one lies on a larger storage.
+    for argument in (rows.to("spyre"), rows.to("spyre"), x.to("spyre")[2:]):
+        for actual, wanted in zip(f(argument), function(x[2:]), strict=True):
+            assert_exact(actual.cpu(), wanted)
+        counts.append(len(imports))
+    assert list(torch_spyre.fallback_report()) == ["aten::topk"]
+    # All of it, then what is before and after; of the other kind what is before.
+    assert counts == [3, 3, 4]

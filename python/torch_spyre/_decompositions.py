@@ -14,13 +14,13 @@ from typing import Any
 import torch
 
 from torch_spyre import (
-    _C,
     _elementary,
     _fused_ops,
     _histogram,
     _recurrent,
     _windows,
 )
+from torch_spyre._importer import table_operators
 
 _aten = torch.ops.aten
 #: What batch norm becomes in graphs; not among PyTorch's core decompositions.
@@ -32,12 +32,6 @@ _BATCH_NORMS = [
     _aten.batch_norm_backward.default,
     _aten.native_batch_norm_backward.default,
 ]
-
-
-@functools.cache
-def table_operators() -> frozenset[str]:
-    """Overloads that the compiler's ATen table has a row for."""
-    return frozenset(_C.list_supported_ops())
 
 
 @functools.cache

@@ -23,12 +23,17 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
 from torch_spyre import _C, _cache, _elementary, _histogram, _recurrent, _windows
-from torch_spyre._decompositions import (
-    all_decompositions,
-    decompositions,
+from torch_spyre._decompositions import all_decompositions, decompositions
+from torch_spyre._importer import (
+    Constant,
+    Importer,
+    RefusedNode,
+    StorageSpec,
+    TensorSpec,
+    is_on_device,
+    is_view,
     table_operators,
 )
-from torch_spyre._importer import Importer, StorageSpec, TensorSpec, is_view
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
@@ -255,18 +260,10 @@ def _compile(
         try:
             imported = _import_decomposed(call, arguments, tensors, specs, table)
             return _finish(call, arguments, *imported)
-        except _RefusedNode as error:
-            if error.target in table or error.target not in all_decompositions():
+        except RefusedNode as error:
+            target = error.node.target
+            if target in table or target not in all_decompositions():
                 raise
-            target = error.target
-
-
-class _RefusedNode(_C.UnsupportedOp):
-    """The ATen table refused an operator of a decomposition."""
-
-    def __init__(self, target: Any, reason: str) -> None:
-        super().__init__(reason)
-        self.target = target
 
 
 def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
@@ -365,13 +362,12 @@ def _import_row(
         )
     position = iter(range(len(tensors)))
 
-    def convert(value: Any) -> Any:
+    def operand(value: Any) -> Any:
         nonlocal numbers
-        if isinstance(value, list):
-            return [convert(v) for v in value]
         if _is_spyre(value):
             return _C.ValueId(views[next(position)])
-        if isinstance(value, torch.Tensor):
+        is_number = isinstance(value, torch.Tensor)
+        if is_number:
             value = value.item()
         if generic and isinstance(value, float):
             numbers += 1
@@ -379,31 +375,20 @@ def _import_row(
             spec = StorageSpec(torch.float32, (), (), layout)
             used.append(-numbers)
             return _C.ValueId(importer.add_storage(-numbers, f"number{numbers}", spec))
-        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
-            return str(value).removeprefix("torch.")
-        return str(value) if isinstance(value, torch.device) else value
+        return value if is_number else NotImplemented
 
-    converted = [convert(a) for a in arguments]
-    specs = []
-    for meta in metas:
-        if not isinstance(meta, torch.Tensor):
-            specs.append(None)
-            continue
-        spec = TensorSpec.of(meta)
-        specs.append((spec.dtype, list(spec.sizes), list(spec.strides)))
     positional, keywords = [], {}
     parameters = call.functional._schema.arguments[: len(call.inputs)]
     for parameter, index in zip(parameters, call.inputs, strict=True):
         if parameter.kwarg_only:
-            keywords[parameter.name] = converted[index]
+            keywords[parameter.name] = arguments[index]
         else:
-            positional.append(converted[index])
-    ids = builder.op(
-        str(call.functional), positional, keywords, specs, [("<eager>", 0, call.name)]
+            positional.append(arguments[index])
+    location = [("<eager>", 0, call.name)]
+    ids = importer.add_call(
+        str(call.functional), positional, keywords, metas, operand, location
     )
-    results = [
-        i if s is not None else m for i, s, m in zip(ids, specs, metas, strict=True)
-    ]
+    results = [i if is_on_device(m) else m for i, m in zip(ids, metas, strict=True)]
     if isinstance(call.functional._schema.returns[0].type, torch.ListType):
         results = [results]
     return importer, used, views, results
@@ -426,12 +411,9 @@ def _import_decomposed(
     output: Any = None
     for node in graph.nodes:
         if node.op == "call_function":
-            try:
-                importer.add_node(node, node.meta["val"])
-            except _C.UnsupportedOp as error:
-                raise _RefusedNode(node.target, str(error)) from error
+            importer.add_node(node, node.meta["val"])
         elif node.op == "get_attr":
-            importer.values[node] = _Number(_constant(graph.owning_module, node))
+            importer.values[node] = Constant(_constant(graph.owning_module, node))
         elif node.op == "output":
             output = node.args[0]
 
@@ -450,11 +432,6 @@ def _import_decomposed(
 def _is_tuple(call: _Call) -> bool:
     """Whether Python sees the results of the functional operator as a tuple."""
     return len(call.functional._schema.returns) != 1
-
-
-@dataclass(frozen=True)
-class _Number:
-    value: Any
 
 
 def _constant(module: Any, node: torch.fx.Node) -> Any:

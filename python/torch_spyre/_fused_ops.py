@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_spyre import _C
+from torch_spyre._importer import table_operators
 
 aten = torch.ops.aten
 
@@ -228,8 +228,7 @@ def register() -> None:
     if _library is not None:
         return
     _library = torch.library.Library("aten", "IMPL")
-    table = _C.list_supported_ops()
     for op, function in DECOMPOSITIONS.items():
         _library.impl(op, function, "Meta")
-        if str(op) not in table:
+        if str(op) not in table_operators():
             _library.impl(op, function, "PrivateUse1")

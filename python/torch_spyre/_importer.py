@@ -8,8 +8,10 @@ and makes every aliasing operator an explicit view of its storage.
 
 from __future__ import annotations
 
+import functools
 import operator
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +40,29 @@ def is_view(target: Any) -> bool:
     return bool(returns) and all(
         r.alias_info is not None and not r.alias_info.is_write for r in returns
     )
+
+
+@functools.cache
+def table_operators() -> frozenset[str]:
+    """Overloads that the compiler's ATen table has a row for."""
+    return frozenset(_C.list_supported_ops())
+
+
+def has_row(target: Any) -> bool:
+    """Whether a call can be imported, if its operands are what its row takes."""
+    return (
+        target is aten.copy_.default
+        or is_view(target)
+        or str(target) in table_operators()
+    )
+
+
+class RefusedNode(_C.UnsupportedOp):
+    """The compiler's ATen table has no row for a node, or its row refuses it."""
+
+    def __init__(self, node: Node, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
 
 
 def location_of(node: Node) -> list[tuple[str, int, str]]:
@@ -148,29 +173,50 @@ class Importer:
                 )
                 self.gaps[node] = _Gaps(dict(pairs), actual.offset)
 
-    def _argument(self, value: Any) -> Any:
+    def add_call(
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        results: Sequence[Any],
+        operand: Callable[[Any], Any],
+        location: list[tuple[str, int, str]],
+        hints: Sequence[Any] = (),
+    ) -> list[int]:
+        """Imports a call by its row; returns the values of its results.
+
+        ``results`` are the fake results. ``operand`` gives what stands for a tensor
+        to the builder, and NotImplemented for any other argument. Raises
+        ``_C.UnsupportedOp`` and changes nothing if the table lacks it.
+        """
+        return self.builder.op(
+            name,
+            [_convert(a, operand) for a in args],
+            {k: _convert(v, operand) for k, v in kwargs.items()},
+            [_result_spec(r) for r in results],
+            location,
+            list(hints),
+        )
+
+    def _operand(self, value: Any) -> Any:
         if isinstance(value, _Cast):
             return _C.ValueId(value.id)
         if isinstance(value, Node):
             bound = self.values[value]
             return _C.ValueId(bound) if isinstance(bound, int) else bound.value
-        if isinstance(value, (list, tuple)):
-            return [self._argument(v) for v in value]
-        if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
-            return str(value).removeprefix("torch.")
-        if isinstance(value, torch.device):
-            return str(value)
-        if isinstance(value, (torch.SymInt, torch.SymBool)):
-            return int(value)
-        if isinstance(value, torch.SymFloat):
-            return float(value)
-        return value
+        return NotImplemented
 
     def add_node(self, node: Node, meta: Any) -> None:
         """Imports one call; ``meta`` is its fake result (or a tuple of them).
 
-        Raises ``_C.UnsupportedOp`` and changes nothing if the table lacks it.
+        Raises :class:`RefusedNode` and changes nothing if the table lacks it.
         """
+        try:
+            self._add_node(node, meta)
+        except _C.UnsupportedOp as error:
+            raise RefusedNode(node, str(error)) from error
+
+    def _add_node(self, node: Node, meta: Any) -> None:
         target = node.target
         location = location_of(node)
         hints = self._hints.read(node)
@@ -191,34 +237,33 @@ class Importer:
             self.offset_delta[node] = self.offset_delta[destination]
             return
         results = meta if isinstance(meta, (tuple, list)) else (meta,)
-        specs = [_result_spec(r) for r in results]
         try:
-            ids = self._add_op(node, specs, hints)
+            ids = self._add_op(node, results, hints)
         except _C.UnsupportedOp:
             # Some rows want operands of the result's type.
-            dtype = results[0].dtype if specs[0] is not None else None
+            dtype = results[0].dtype if is_on_device(results[0]) else None
             if dtype is None or not dtype.is_floating_point:
                 raise
             if self.numbers.isdisjoint(node.all_input_nodes):
                 raise
-            ids = self._add_op(node, specs, hints, cast_numbers_to=dtype)
+            ids = self._add_op(node, results, hints, cast_numbers_to=dtype)
         if isinstance(meta, (tuple, list)):
             self.values[node] = [
-                i if s is not None else _Constant(r)
-                for i, s, r in zip(ids, specs, results, strict=True)
+                i if is_on_device(r) else Constant(r)
+                for i, r in zip(ids, results, strict=True)
             ]
             self.offset_delta[node] = [_begins_storage(r) for r in results]
         else:
             self.values[node] = ids[0]
             self.offset_delta[node] = _begins_storage(meta)
-            gaps = _Gaps.of(meta) if specs[0] is not None else None
+            gaps = _Gaps.of(meta) if is_on_device(meta) else None
             if gaps is not None:
                 self.gaps[node] = gaps
 
     def _add_op(
         self,
         node: Node,
-        specs: list,
+        results: Sequence[Any],
         hints: list,
         cast_numbers_to: torch.dtype | None = None,
     ) -> list[int]:
@@ -238,13 +283,8 @@ class Importer:
             )
 
         args, kwargs = torch.fx.map_arg((node.args, node.kwargs), cast)
-        return self.builder.op(
-            str(node.target),
-            [self._argument(a) for a in args],
-            {k: self._argument(v) for k, v in kwargs.items()},
-            specs,
-            location,
-            hints,
+        return self.add_call(
+            str(node.target), args, kwargs, results, self._operand, location, hints
         )
 
     def _add_view(self, node: Node, meta: Any, location: list) -> None:
@@ -287,10 +327,28 @@ class _Cast:
 
 
 @dataclass(frozen=True)
-class _Constant:
-    """A result that is no tensor (None, a number)."""
+class Constant:
+    """What a node stands for that is no tensor of the device (None, a number)."""
 
     value: Any
+
+
+def _convert(value: Any, operand: Callable[[Any], Any]) -> Any:
+    """An argument of a call as the builder takes it."""
+    found = operand(value)
+    if found is not NotImplemented:
+        return found
+    if isinstance(value, (list, tuple)):
+        return [_convert(v, operand) for v in value]
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return str(value).removeprefix("torch.")
+    if isinstance(value, torch.device):
+        return str(value)
+    if isinstance(value, (torch.SymInt, torch.SymBool)):
+        return int(value)
+    if isinstance(value, torch.SymFloat):
+        return float(value)
+    return value
 
 
 def _dtype_of(node: Node) -> torch.dtype:
@@ -348,8 +406,13 @@ class _Gaps:
         return result
 
 
+def is_on_device(result: Any) -> bool:
+    """Whether a fake result is on the device; those on meta stand for such."""
+    return isinstance(result, torch.Tensor) and result.device.type in ("spyre", "meta")
+
+
 def _result_spec(result: Any) -> tuple | None:
-    if not isinstance(result, torch.Tensor) or result.device.type != "spyre":
+    if not is_on_device(result):
         return None
     spec = TensorSpec.of(result)
     strides = list(spec.strides)

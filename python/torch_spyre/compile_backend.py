@@ -2,11 +2,12 @@
 """The ``torch.compile`` backend ``spyre``.
 
 Dynamo and AOTAutograd give an FX graph of ATen operators. It is cut into parts
-that the compiler's ATen table takes and operators between them that run
-eagerly (on the device's counted CPU fallback). Each part is compiled when it
-first meets inputs of a kind (sizes, strides, offsets, aliasing, layouts of
-their storages) and kept. A part that the compiler refuses is halved until only
-the operators that it refuses are left, which run eagerly too.
+whose operators have rows in the compiler's ATen table, and operators between them
+that run eagerly (on the device's counted CPU fallback). Each part is imported and
+compiled when it first meets inputs of a kind (sizes, strides, offsets, aliasing,
+layouts of their storages) and kept. A row may refuse particular operands: the part
+is cut in two there, for all kinds. A part that the compiler refuses is halved until
+only the operators that it refuses are left. Those run eagerly too.
 """
 
 from __future__ import annotations
@@ -29,9 +30,12 @@ from torch_spyre import _C, _cache, _dump, _hints, _numbers
 from torch_spyre._aliases import view_updated_arguments
 from torch_spyre._decompositions import decompositions
 from torch_spyre._importer import (
+    Constant,
     Importer,
+    RefusedNode,
     StorageSpec,
     TensorSpec,
+    has_row,
     is_view,
     location_of,
 )
@@ -154,6 +158,8 @@ class _CompiledStep:
     options: dict[str, Any] = field(default_factory=dict)
     name: str = "graph"
     parts: dict[tuple, CompiledPart | _Refused] = field(default_factory=dict)
+    #: In place of this step, once a row has refused one of its nodes.
+    cut: _Refused | None = None
 
     def connect(self) -> None:
         """Finds what the nodes take from others, and others from them."""
@@ -170,6 +176,8 @@ class _CompiledStep:
         self.inputs = list(inputs)
 
     def run(self, env: dict[Node, Any]) -> None:
+        if self.cut is not None:
+            return self.cut.run(env)
         inputs = _numbers.on_device([env[node] for node in self.inputs])
         # A dump runs on the storages that it keeps; what SuperDSC can say may
         # copy whole storages.
@@ -184,9 +192,7 @@ class _CompiledStep:
             moves = stay
             part = self._find_part(inputs, moves, is_moved)
         if isinstance(part, _Refused):
-            for step in part.steps:
-                step.run(env)
-            return
+            return part.run(env)
         env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
 
     def _find_part(
@@ -215,6 +221,10 @@ class _CompiledStep:
     ) -> CompiledPart | _Refused:
         try:
             return self._compile(specs, storages, owner)
+        except RefusedNode as error:
+            _lowering_log.info("%s: %s", error.node.target, error)
+            self.cut = self._cut_at(error.node)
+            return self.cut
         except _C.SpyreError as error:
             # What the user asked for in particular is done or an error.
             if (
@@ -245,14 +255,26 @@ class _CompiledStep:
             return _Refused([_EagerStep(n) for unit in units for n in unit])
         _log.info("%s is halved: %s", self.name, reason)
         cut = computing[len(computing) // 2]
-        halves = []
-        for number, half in enumerate((units[:cut], units[cut:])):
-            nodes = [node for unit in half for node in unit]
-            name = f"{self.name}_{number}"
-            step = _CompiledStep(nodes, self.metas, options=self.options, name=name)
-            step.connect()
-            halves.append(step)
-        return _Refused(halves)
+        return _Refused([self._part_of(units[:cut], 0), self._part_of(units[cut:], 1)])
+
+    def _cut_at(self, refused: Node) -> _Refused:
+        """What is before a node that its row refuses, the node, and what follows."""
+        units = _units(self.nodes)
+        position = next(i for i, unit in enumerate(units) if refused in unit)
+        before, after = units[:position], units[position + 1 :]
+        steps: list[Any] = [_EagerStep(node) for node in units[position]]
+        if before:
+            steps.insert(0, self._part_of(before, 0))
+        if after:
+            steps.append(self._part_of(after, 1))
+        return _Refused(steps)
+
+    def _part_of(self, units: Sequence[list[Node]], number: int) -> _CompiledStep:
+        nodes = [node for unit in units for node in unit]
+        name = f"{self.name}_{number}"
+        step = _CompiledStep(nodes, self.metas, options=self.options, name=name)
+        step.connect()
+        return step
 
     def _compile(
         self,
@@ -275,7 +297,7 @@ class _CompiledStep:
         for node in self.nodes:
             for source in node.all_input_nodes:
                 if _is_number(self.metas[source]):
-                    importer.values[source] = _Number(self.metas[source])
+                    importer.values[source] = Constant(self.metas[source])
             importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
@@ -297,6 +319,10 @@ class _Refused:
     """What runs in place of a part that the compiler refused."""
 
     steps: list[Any]
+
+    def run(self, env: dict[Node, Any]) -> None:
+        for step in self.steps:
+            step.run(env)
 
 
 def _units(nodes: Sequence[Node]) -> list[list[Node]]:
@@ -424,7 +450,7 @@ class CompiledFunction:
 
     def _make_plan(self, args: list[Any]) -> list[Any]:
         metas = self._concrete_metas(args)
-        kinds = self._classify(metas)
+        candidates = self._find_candidates(metas)
         steps: list[Any] = []
         current: dict[Node, None] = {}
 
@@ -439,7 +465,7 @@ class CompiledFunction:
         for node in self.nodes:
             if node.op in ("placeholder", "output") or node in sizes:
                 continue
-            if kinds[node]:
+            if node in candidates:
                 current[node] = None
             else:
                 # What the host computes by itself comes before the part it stands in.
@@ -479,61 +505,30 @@ class CompiledFunction:
             )
         )
 
-    def _classify(self, metas: dict[Node, Any]) -> dict[Node, bool]:
-        """Which nodes the compiler takes: found by importing the graph once."""
-        scratch = Importer()
-        supported: dict[Node, bool] = {}
-
-        def bind(node: Node) -> None:
-            """Makes the results of a node arguments of the scratch graph."""
-            meta = metas[node]
-            if isinstance(meta, (tuple, list)):
-                scratch.values[node] = [_scratch_argument(scratch, m) for m in meta]
-                scratch.offset_delta[node] = [0] * len(meta)
-                return
-            elif isinstance(meta, torch.Tensor):
-                scratch.values[node] = _scratch_argument(scratch, meta)
-                if _numbers.is_host_number(meta):
-                    scratch.numbers.add(node)
-            elif _is_number(meta) or meta is None:
-                scratch.values[node] = _Number(meta)
-            scratch.offset_delta[node] = 0
-
+    def _find_candidates(self, metas: dict[Node, Any]) -> set[Node]:
+        """The nodes that programs may compute; their rows may still refuse them."""
+        candidates: set[Node] = set()
         for node in self.nodes:
-            if node.op == "placeholder":
-                bind(node)
-                continue
-            if node.op == "output":
-                continue
-            supported[node] = False
             if node.op != "call_function":
-                bind(node)
                 continue
-            meta = metas[node]
             if node.target is operator.getitem:
-                supported[node] = supported.get(node.args[0], False)
-                if supported[node]:
-                    scratch.add_node(node, meta)
-                else:
-                    bind(node)
-                continue
-            on_device = _is_device_tensor(meta) and all(
-                not isinstance(metas[i], torch.Tensor)
-                or _numbers.may_meet_device(metas[i])
-                for i in node.all_input_nodes
-            )
-            if on_device:
-                try:
-                    scratch.add_node(node, meta)
-                    supported[node] = True
-                    continue
-                except _C.UnsupportedOp as error:
-                    _lowering_log.info("%s: %s", node.target, error)
-            bind(node)
-        # A part of nothing but views computes nothing.
-        if not any(s and not is_view(n.target) for n, s in supported.items()):
-            return dict.fromkeys(supported, False)
-        return supported
+                is_candidate = node.args[0] in candidates
+            else:
+                is_candidate = (
+                    has_row(node.target)
+                    and _is_device_tensor(metas[node])
+                    and all(
+                        not isinstance(metas[i], torch.Tensor)
+                        or _numbers.may_meet_device(metas[i])
+                        for i in node.all_input_nodes
+                    )
+                )
+            if is_candidate:
+                candidates.add(node)
+        # A graph of nothing but views computes nothing.
+        if all(is_view(n.target) for n in candidates):
+            return set()
+        return candidates
 
 
 @dataclass
@@ -571,33 +566,6 @@ _SIZES = {
 
 def _is_number(meta: Any) -> bool:
     return isinstance(meta, (bool, int, float))
-
-
-@dataclass(frozen=True)
-class _Number:
-    value: Any
-
-
-def _scratch_argument(importer: Importer, meta: Any) -> Any:
-    if not _numbers.may_meet_device(meta):
-        return _Number(meta)
-    if _numbers.is_host_number(meta):
-        meta = torch.empty((), dtype=torch.float32, device="meta")
-    sizes, strides = [int(s) for s in meta.shape], [int(s) for s in meta.stride()]
-    offset = int(meta.storage_offset())
-    span = 0
-    if 0 not in sizes:
-        span = (
-            offset + 1 + sum((n - 1) * t for n, t in zip(sizes, strides, strict=True))
-        )
-    # The home does not matter for what the table takes: any storage that
-    # holds the tensor and every view that the graph makes of it.
-    home = max(span, meta.untyped_storage().size() // meta.element_size())
-    layout = _C.SpyreTensorLayout([int(home)], meta.dtype)
-    argument = importer.builder.add_argument(
-        f"scratch{len(importer.values)}", meta.dtype, [int(home)], [1], layout
-    )
-    return importer.builder.view(argument, sizes, strides, offset, [])
 
 
 def _has_symbols(value: Any) -> bool:
