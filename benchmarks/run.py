@@ -22,6 +22,7 @@ import torch
 import torch_spyre
 from torch import nn
 from torch_spyre import compile_backend
+from torch_spyre.frontend import graph, parts
 
 OWN_LIMIT = 0.5
 GROWTH_LIMIT = 2.2
@@ -36,8 +37,8 @@ class OwnTime:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.seconds = 0.0
         self._clock = clock
-        self._make_plan = compile_backend.CompiledFunction._make_plan
-        self._compile = compile_backend._CompiledStep._compile
+        self._make_plan = graph.CompiledFunction._make_plan
+        self._compile = parts.CompiledStep._compile
 
     def __enter__(self) -> OwnTime:
         def timed(function: Callable) -> Callable:
@@ -50,13 +51,13 @@ class OwnTime:
 
             return call
 
-        compile_backend.CompiledFunction._make_plan = timed(self._make_plan)
-        compile_backend._CompiledStep._compile = timed(self._compile)
+        graph.CompiledFunction._make_plan = timed(self._make_plan)
+        parts.CompiledStep._compile = timed(self._compile)
         return self
 
     def __exit__(self, *_: object) -> None:
-        compile_backend.CompiledFunction._make_plan = self._make_plan
-        compile_backend._CompiledStep._compile = self._compile
+        graph.CompiledFunction._make_plan = self._make_plan
+        parts.CompiledStep._compile = self._compile
 
 
 def empty_caches() -> None:

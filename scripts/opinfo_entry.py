@@ -439,7 +439,7 @@ def run_entry(
 ) -> dict[str, Any]:
     """How an entry ran, and why; ``progress`` is called after each sample."""
     import torch
-    from torch_spyre import _eager
+    from torch_spyre.frontend import eager
 
     torch.manual_seed(1)
     try:
@@ -450,7 +450,7 @@ def run_entry(
     fallbacks: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     worst, why = "native", ""
-    before = set(_eager.refusals())
+    before = set(eager.refusals())
     for number, sample in enumerate(samples):
         progress()
         try:
@@ -479,7 +479,7 @@ def run_entry(
         if KINDS.index(kind) > KINDS.index(worst):
             worst = kind
             why = f"sample {number}: {' '.join(text.split())[:220]}"
-    refused = [f"{n}: {r}" for n, r in _eager.refusals() if (n, r) not in before]
+    refused = [f"{n}: {r}" for n, r in eager.refusals() if (n, r) not in before]
     return {
         "kind": worst,
         "why": why or ", ".join(sorted(fallbacks)),

@@ -59,9 +59,9 @@ def digest(text: str) -> str:
 def run_recording(corpus: Path, arguments: list[str]) -> None:
     """Run a script, or ``-m module``, with every compiled graph written to CORPUS."""
     import torch_spyre  # noqa: F401  (finds the device)
-    from torch_spyre import _cache
+    from torch_spyre.frontend import cache
 
-    original = _cache.load_or_compile
+    original = cache.load_or_compile
 
     def load_or_compile(builder, options):
         text = builder.print(True).replace(f"{ROOT}/", "")
@@ -77,7 +77,7 @@ def run_recording(corpus: Path, arguments: list[str]) -> None:
             aside.rename(path)
         return original(builder, options)
 
-    _cache.load_or_compile = load_or_compile
+    cache.load_or_compile = load_or_compile
     if arguments[0] == "-m":
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)

@@ -179,7 +179,7 @@ void setLayout(const at::Tensor &tensor, const std::string &text) {
 /// Whether the tensors that PyTorch is loading have their values already.
 bool hasValues() {
   pybind11::gil_scoped_acquire gil;
-  return pybind11::module_::import("torch_spyre._serialization")
+  return pybind11::module_::import("torch_spyre.device.serialization")
       .attr("has_values")()
       .cast<bool>();
 }

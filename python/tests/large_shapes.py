@@ -33,7 +33,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 import torch_spyre
-from torch_spyre import _C, _cache, compile_backend
+from torch_spyre import _C
+from torch_spyre.frontend import cache, parts
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
@@ -556,8 +557,8 @@ def refuse(step: Any, reason: str) -> Any:
 
 def compile_case(case: Case) -> Programs:
     programs = Programs()
-    compile_backend._CompiledStep._split = refuse
-    _cache.load_or_compile = programs.record
+    parts.CompiledStep._split = refuse
+    cache.load_or_compile = programs.record
     _C.CompiledGraph.run = lambda self, inputs, outputs, shifts=(): None
     # Device memory takes no memory of the host until it is written.
     arguments = [

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch_spyre import _C, _cache
+from torch_spyre import _C
+from torch_spyre.frontend import cache
 
 #: Before any test replaces it.
 _compile = _C.compile_graph
@@ -149,13 +150,13 @@ class Checker:
         #: Name of the test, graph and options.
         self.pending: list[tuple[str, Any, dict[str, Any]]] = []
         self.results: list[dict[str, Any]] = []
-        self.load_or_compile = _cache.load_or_compile
+        self.load_or_compile = cache.load_or_compile
 
     def install(self) -> None:
-        _cache.load_or_compile = self._checked
+        cache.load_or_compile = self._checked
 
     def uninstall(self) -> None:
-        _cache.load_or_compile = self.load_or_compile
+        cache.load_or_compile = self.load_or_compile
 
     def _checked(self, builder: Any, options: dict[str, Any]) -> Any:
         graph = self.load_or_compile(builder, options)

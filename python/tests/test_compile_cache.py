@@ -12,8 +12,9 @@ import torch
 import torch_spyre
 from inputs import values
 from numerics import assert_exact, compiled
-from torch_spyre import _C, _cache
+from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.frontend import cache
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = Path(os.environ.get("SPYRE_BUILD_DIR", ROOT / "build")) / "bin"
@@ -99,7 +100,7 @@ def test_every_damage_is_noticed(tmp_path, monkeypatch):
     """Truncations and flipped bytes raise SpyreError, never crash."""
     monkeypatch.setenv("SPYRE_CACHE_DIR", str(tmp_path))
     x = values((5, 70), torch.float16).to("spyre")
-    _cache._in_memory.clear()
+    cache._in_memory.clear()
     compiled(lambda x: x * 3 + 1)(x)
     (file,) = cached_files(tmp_path)
     good = file.read_bytes()

@@ -3,14 +3,16 @@
 
 import inspect
 import warnings
+from collections import Counter
 
 import pytest
 import torch
 import torch_spyre
 from inputs import values
 from numerics import assert_exact, compiled
-from torch_spyre import _C, _cache, compile_backend
-from torch_spyre._importer import Importer
+from torch_spyre import _C, compile_backend
+from torch_spyre.frontend import cache, parts
+from torch_spyre.frontend.importer import Importer
 
 
 def whole(shape, dtype=torch.float16, seed=0):
@@ -21,7 +23,7 @@ def whole(shape, dtype=torch.float16, seed=0):
 def refuse(monkeypatch):
     """Makes the compiler refuse whatever has an operation of the given name."""
     names = []
-    original = _cache.load_or_compile
+    original = cache.load_or_compile
 
     def load_or_compile(builder, options):
         for name in names:
@@ -29,8 +31,8 @@ def refuse(monkeypatch):
                 raise _C.SpyreError(f"compiling the graph failed:\nno {name} here")
         return original(builder, options)
 
-    monkeypatch.setattr(_cache, "load_or_compile", load_or_compile)
-    monkeypatch.setattr(compile_backend, "_refusals", compile_backend.Counter())
+    monkeypatch.setattr(cache, "load_or_compile", load_or_compile)
+    monkeypatch.setattr(parts, "_refusals", Counter())
     return names.append
 
 
@@ -153,7 +155,7 @@ def imports(monkeypatch):
             super().__init__()
             made.append(self)
 
-    monkeypatch.setattr(compile_backend, "Importer", Counted)
+    monkeypatch.setattr(parts, "Importer", Counted)
     return made
 
 

@@ -457,10 +457,10 @@ def test_pinned_memory():
 @pytest.mark.parametrize("has_programs", [True, False], ids=["programs", "none"])
 def test_operators_without_a_cpu_kernel(monkeypatch, name, has_programs):
     if not has_programs:
-        from torch_spyre import _eager
+        from torch_spyre.frontend import eager
 
         _C._forget_eager_programs()
-        monkeypatch.setattr(_eager, "compile_call", lambda *_: None)
+        monkeypatch.setattr(eager, "compile_call", lambda *_: None)
     torch.manual_seed(0)
     module, shape = {
         "conv": (lambda: torch.nn.Conv2d(4, 6, 3, padding=1, groups=2), (2, 4, 8, 7)),

@@ -11,7 +11,7 @@ import torch
 import torch_spyre
 import torch_spyre.compile_backend
 from torch._dynamo.convert_frame import register_bytecode_hook
-from torch_spyre import _router
+from torch_spyre.frontend import dynamo
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def chosen(monkeypatch):
 
 
 def test_router_is_the_default():
-    assert torch.compiler.get_default_backend() is _router.spyre_or_inductor
+    assert torch.compiler.get_default_backend() is dynamo.spyre_or_inductor
 
 
 def test_host_graphs_go_to_inductor(chosen):
@@ -142,7 +142,7 @@ def test_dynamo_traces_into_the_package_from_traced_functions():
 
 
 def test_dynamo_half_imported_by_another_thread(monkeypatch):
-    from torch_spyre import _device
+    from torch_spyre import device
 
     monkeypatch.setitem(sys.modules, "torch._dynamo", ModuleType("torch._dynamo"))
-    assert _device._untraced(len) is len
+    assert device._untraced(len) is len

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 import torch_spyre
 from numerics import assert_exact, unit
-from torch_spyre import _C, _eager
+from torch_spyre import _C
+from torch_spyre.frontend import eager
 
 aten = torch.ops.aten
 F16, F32 = torch.float16, torch.float32
@@ -295,13 +296,13 @@ def test_empty_tensors():
 
 def test_programs_are_kept(monkeypatch):
     asked = []
-    original = _eager.compile_call
+    original = eager.compile_call
 
     def counted(*call):
         asked.append(call[:2])
         return original(*call)
 
-    monkeypatch.setattr(_eager, "compile_call", counted)
+    monkeypatch.setattr(eager, "compile_call", counted)
     base = whole(8, 64).to("spyre")
     _C._forget_eager_programs()
     for _ in range(3):
@@ -394,13 +395,13 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
         "tensor": lambda s: x * torch.tensor(s),
     }
     kinds = []
-    compile_ = _eager._compile
+    compile_ = eager._compile
 
     def record(call, arguments, shifts, generic):
         kinds.append(generic)
         return compile_(call, arguments, shifts, generic)
 
-    monkeypatch.setattr(_eager, "_compile", record)
+    monkeypatch.setattr(eager, "_compile", record)
     for name, operation in operations.items():
         _C._forget_eager_programs()
         operation(0.5)
@@ -416,13 +417,13 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
 def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
     numbers = []
-    compile_ = _eager._compile
+    compile_ = eager._compile
 
     def record(call, arguments, shifts, generic):
         numbers[-1] += 1
         return compile_(call, arguments, shifts, generic)
 
-    monkeypatch.setattr(_eager, "_compile", record)
+    monkeypatch.setattr(eager, "_compile", record)
     parameter = torch.nn.Parameter(torch.ones(7, 65, dtype=torch.float16).to("spyre"))
     optimizer = kind([parameter], lr=1e-2, foreach=foreach)
     for step in range(5):

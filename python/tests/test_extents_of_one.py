@@ -16,7 +16,8 @@ import torch
 from extent_samples import BOOL, F16, F32, I64, SHAPES, make, samples
 from numerics import compiled, device_value, unit
 from torch.utils._pytree import tree_map
-from torch_spyre import _C, _cache
+from torch_spyre import _C
+from torch_spyre.frontend import cache
 
 aten = torch.ops.aten
 ALL = os.environ.get("SPYRE_EXTENTS") == "all"
@@ -112,7 +113,7 @@ class Program:
 
     def run(self, results: list[Value]) -> list[torch.Tensor]:
         infos = self.builder.set_outputs([v.held.id for v in results])
-        graph = _cache.load_or_compile(self.builder, self.options)
+        graph = cache.load_or_compile(self.builder, self.options)
         outputs = [
             _C.empty_with_layout(sizes, strides, dtype, layout)
             for dtype, sizes, strides, layout in graph.outputs

@@ -11,7 +11,8 @@ import random
 
 import pytest
 import torch
-from torch_spyre import _C, _eager, compile_backend
+from torch_spyre import _C, compile_backend
+from torch_spyre.frontend import eager
 
 
 def _values(sizes):
@@ -197,14 +198,14 @@ def test_superdsc_views_everywhere(name):
 def graphs(monkeypatch):
     """The programs that eager calls got."""
     found = []
-    finish = _eager._finish
+    finish = eager._finish
 
     def record(call, *rest):
         program = finish(call, *rest)
         found.append(program[0])
         return program
 
-    monkeypatch.setattr(_eager, "_finish", record)
+    monkeypatch.setattr(eager, "_finish", record)
     _C._forget_eager_programs()
     return found
 

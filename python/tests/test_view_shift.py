@@ -7,20 +7,21 @@ import random
 import numpy as np
 import pytest
 import torch
-from torch_spyre import _C, _eager, compile_backend
+from torch_spyre import _C, compile_backend
+from torch_spyre.frontend import eager
 
 
 @pytest.fixture
 def compiled(monkeypatch):
     """The names of the eager calls that got a program of their own."""
     names = []
-    finish = _eager._finish
+    finish = eager._finish
 
     def count(call, *rest):
         names.append(call.name)
         return finish(call, *rest)
 
-    monkeypatch.setattr(_eager, "_finish", count)
+    monkeypatch.setattr(eager, "_finish", count)
     _C._forget_eager_programs()
     return names
 

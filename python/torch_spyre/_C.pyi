@@ -5,7 +5,7 @@ from typing import Any, ClassVar, TypeAlias, overload
 
 import torch
 
-from torch_spyre._device import Device, Stream
+from torch_spyre.device import Device, Stream
 from torch_spyre.distributed import SpyreCCL
 
 _Results: TypeAlias = Sequence[tuple[torch.dtype, list[int], list[int]] | None]

@@ -18,9 +18,9 @@ def _autoload() -> None:
         return
     _loaded = True
     try:
-        from torch_spyre import _device
+        from torch_spyre import _registration
 
-        _device.register()
+        _registration.register()
     except BaseException:
         _loaded = False
         raise
@@ -43,13 +43,13 @@ from torch_spyre._C import (  # noqa: E402
 def __getattr__(name: str) -> object:
     # Not needed by `import torch`, which imports this package.
     if name == "clear_cache":
-        from torch_spyre._cache import clear_cache
+        from torch_spyre.frontend.cache import clear_cache
 
         return clear_cache
     if name in ("declare_tensor_dim", "name_tensor_dims", "spyre_hint"):
-        from torch_spyre import _hints
+        from torch_spyre.frontend import hints
 
-        return getattr(_hints, name)
+        return getattr(hints, name)
     raise AttributeError(f"module 'torch_spyre' has no attribute {name!r}")
 
 

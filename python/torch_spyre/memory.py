@@ -10,7 +10,7 @@ from torch.accelerator.memory import *  # noqa: F403
 from torch.accelerator.memory import memory_stats as accelerator_memory_stats
 
 from torch_spyre import _C
-from torch_spyre._device import (  # noqa: F401
+from torch_spyre.device import (  # noqa: F401
     Device,
     _index,
     device_count,

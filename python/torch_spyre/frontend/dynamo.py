@@ -65,7 +65,7 @@ def _set_default(registry: ModuleType) -> None:
 
 
 def _register_interface(device_interface: ModuleType) -> None:
-    from torch_spyre._interface import make_interface
+    from torch_spyre.device.interface import make_interface
 
     interface = make_interface(device_interface.DeviceInterface)
     device_interface.register_interface_for_device("spyre", interface)
@@ -81,7 +81,7 @@ def _skip_own_frames(trace_rules: ModuleType) -> None:
     (``spyre_hint``) is still traced with it.
     """
     trace_rules.add("torch_spyre")
-    trace_rules.BUILTIN_INLINE_WHEN_CALLED.add(str(Path(__file__).parent) + os.sep)
+    trace_rules.BUILTIN_INLINE_WHEN_CALLED.add(str(Path(__file__).parents[1]) + os.sep)
 
 
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {

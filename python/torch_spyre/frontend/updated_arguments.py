@@ -19,7 +19,7 @@ from torch._functorch._aot_autograd.schemas import OutputType
 from torch._guards import TracingContext, detect_fake_mode
 from torch.fx import GraphModule, Node
 
-from torch_spyre._importer import is_view
+from torch_spyre.frontend.importer import is_view
 
 aten = torch.ops.aten
 

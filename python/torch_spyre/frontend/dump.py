@@ -60,6 +60,7 @@ class PartDump:
     saved: bool = False
 
     def save_program(self, graph: Any) -> None:
+        """Saves the KTIR of the compiled part."""
         (self.folder / "ktir.mlir").write_text(graph.print_ktir())
 
     def save_inputs(

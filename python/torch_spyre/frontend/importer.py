@@ -8,7 +8,6 @@ and makes every aliasing operator an explicit view of its storage.
 
 from __future__ import annotations
 
-import functools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,8 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre._hints import HintReader
+from torch_spyre.frontend.aten_table import table_operators
+from torch_spyre.frontend.hints import HintReader
 
 aten = torch.ops.aten
 
@@ -40,12 +40,6 @@ def is_view(target: Any) -> bool:
     return bool(returns) and all(
         r.alias_info is not None and not r.alias_info.is_write for r in returns
     )
-
-
-@functools.cache
-def table_operators() -> frozenset[str]:
-    """Overloads that the compiler's ATen table has a row for."""
-    return frozenset(_C.list_supported_ops())
 
 
 def has_row(target: Any) -> bool:

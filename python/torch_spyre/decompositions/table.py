@@ -13,14 +13,8 @@ from typing import Any
 
 import torch
 
-from torch_spyre import (
-    _elementary,
-    _fused_ops,
-    _histogram,
-    _recurrent,
-    _windows,
-)
-from torch_spyre._importer import table_operators
+from torch_spyre.decompositions import elementary, fused, histogram, recurrent, windows
+from torch_spyre.frontend.aten_table import table_operators
 
 _aten = torch.ops.aten
 #: What batch norm becomes in graphs; not among PyTorch's core decompositions.
@@ -42,14 +36,14 @@ def decompositions() -> dict[Any, Callable]:
     table = {
         **core_aten_decompositions(),
         **get_decompositions(_BATCH_NORMS),
-        **_elementary.DECOMPOSITIONS,
-        **_windows.DECOMPOSITIONS,
-        **_recurrent.DECOMPOSITIONS,
-        **_histogram.DECOMPOSITIONS,
-        **_fused_ops.DECOMPOSITIONS,
-        **_fused_ops.GRAPH_DECOMPOSITIONS,
-        **_fused_ops.RANDOM_DECOMPOSITIONS,
-        **_fused_ops.foreach_decompositions(),
+        **elementary.DECOMPOSITIONS,
+        **windows.DECOMPOSITIONS,
+        **recurrent.DECOMPOSITIONS,
+        **histogram.DECOMPOSITIONS,
+        **fused.DECOMPOSITIONS,
+        **fused.GRAPH_DECOMPOSITIONS,
+        **fused.RANDOM_DECOMPOSITIONS,
+        **fused.foreach_decompositions(),
     }
     own = table_operators()
     return {op: fn for op, fn in table.items() if str(op) not in own}

@@ -22,9 +22,12 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
-from torch_spyre import _C, _cache, _elementary, _histogram, _recurrent, _windows
-from torch_spyre._decompositions import all_decompositions, decompositions
-from torch_spyre._importer import (
+from torch_spyre import _C
+from torch_spyre.decompositions import elementary, histogram, recurrent, windows
+from torch_spyre.decompositions.table import all_decompositions, decompositions
+from torch_spyre.frontend import cache
+from torch_spyre.frontend.aten_table import table_operators
+from torch_spyre.frontend.importer import (
     Constant,
     Importer,
     RefusedNode,
@@ -32,7 +35,6 @@ from torch_spyre._importer import (
     TensorSpec,
     is_on_device,
     is_view,
-    table_operators,
 )
 
 #: Answer to _C: an argument was resized, look the call up again.
@@ -40,10 +42,10 @@ RETRY = True
 
 #: Run as they are: PyTorch may see something else in the operator.
 OWN = {
-    **_elementary.DECOMPOSITIONS,
-    **_windows.DECOMPOSITIONS,
-    **_recurrent.DECOMPOSITIONS,
-    **_histogram.PROGRAMS,
+    **elementary.DECOMPOSITIONS,
+    **windows.DECOMPOSITIONS,
+    **recurrent.DECOMPOSITIONS,
+    **histogram.PROGRAMS,
 }
 
 _log = logging.getLogger("torch_spyre.execution")
@@ -539,7 +541,7 @@ def _finish(
     infos = builder.set_outputs(wanted)
     if any(info.root < 0 for info in infos):
         raise _C.UnsupportedOp("its result is an argument")
-    graph = _cache.load_or_compile(builder, {})
+    graph = cache.load_or_compile(builder, {})
     return graph, used, list(infos), specs
 
 

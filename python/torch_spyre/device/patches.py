@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from torch_spyre import _C
+from torch_spyre.device.devices import _index
 
 _tensor_to = torch.Tensor.to
 _module_to = torch.nn.Module.to
@@ -134,8 +135,6 @@ def module_to(self: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Modu
 
 def module_spyre(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
     """Move all parameters and buffers to a spyre device."""
-    from torch_spyre._device import _index
-
     return self.to(torch.device("spyre", _index(device)))
 
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import torch
 
-from torch_spyre import _C, _device
+from torch_spyre import _C, device
 
 
 def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
-    _device.set_stream(_device._stream_of(stream_id, device_index))
+    device.set_stream(device._stream_of(stream_id, device_index))
 
 
 def _exchange_device(index: int) -> int:
     previous = _C.current_device()
     if index >= 0:
-        _C.set_device(_device._index(index))
+        _C.set_device(device._index(index))
     return previous
 
 
@@ -35,34 +35,34 @@ class _Worker:
         return cls._current
 
     @staticmethod
-    def get_device_properties(device: _device.Device = None) -> Any:
-        return _device.get_device_properties(device)
+    def get_device_properties(device: device.Device = None) -> Any:
+        return device.get_device_properties(device)
 
 
 def make_interface(base: type) -> type:
     """The subclass of ``torch._dynamo.device_interface.DeviceInterface`` for spyre."""
     functions = {
-        "current_device": _device.current_device,
-        "set_device": _device.set_device,
+        "current_device": device.current_device,
+        "set_device": device.set_device,
         "exchange_device": _exchange_device,
         "maybe_exchange_device": _exchange_device,
-        "device_count": _device.device_count,
-        "is_available": _device.is_available,
-        "stream": _device.stream,
-        "current_stream": _device.current_stream,
-        "set_stream": _device.set_stream,
+        "device_count": device.device_count,
+        "is_available": device.is_available,
+        "stream": device.stream,
+        "current_stream": device.current_stream,
+        "set_stream": device.set_stream,
         "_set_stream_by_id": _set_stream_by_id,
-        "get_raw_stream": lambda index: _device.current_stream(index).stream_id,
-        "synchronize": _device.synchronize,
+        "get_raw_stream": lambda index: device.current_stream(index).stream_id,
+        "synchronize": device.synchronize,
         "get_compute_capability": lambda device=None: "",
-        "is_bf16_supported": _device.is_bf16_supported,
-        "memory_allocated": _device.memory_allocated,
+        "is_bf16_supported": device.is_bf16_supported,
+        "memory_allocated": device.memory_allocated,
     }
     members = {name: staticmethod(function) for name, function in functions.items()}
     members.update(
         device=torch.spyre.device,
-        Stream=_device.Stream,
-        Event=_device.Event,
+        Stream=device.Stream,
+        Event=device.Event,
         Worker=_Worker,
     )
     return type("SpyreInterface", (base,), members)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``import torch`` does to make ``spyre`` a device of PyTorch."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from typing import Any
+
+import torch
+
+from torch_spyre import _C, device, logging_config
+from torch_spyre.decompositions import fused, histogram
+from torch_spyre.device import patches
+from torch_spyre.frontend import dynamo
+
+
+def _untraced(function: Any) -> Any:
+    """A function that _C calls, hidden from Dynamo if there is one.
+
+    Dynamo follows an eager call of a compiled function's remainder into it.
+    """
+    # Another thread may be importing it.
+    disable = getattr(sys.modules.get("torch._dynamo"), "disable", None)
+    return function if disable is None else disable(function)
+
+
+def _is_candidate(qualified: str, overload: str) -> bool:
+    # Not needed by `import torch`, and slow to import.
+    from torch_spyre.frontend import eager
+
+    return _untraced(eager.is_candidate)(qualified, overload)
+
+
+def _compile_call(*call: Any) -> Any:
+    from torch_spyre.frontend import eager
+
+    return _untraced(eager.compile_call)(*call)
+
+
+def _exchange_stream(stream: torch.Stream) -> torch.Stream:
+    previous = device.current_stream(stream.device)
+    device.set_stream(stream)
+    return previous
+
+
+def _copy_tensor(
+    source: torch.Tensor, destination: torch.Tensor, non_blocking: bool = False
+) -> torch.Tensor:
+    return destination.copy_(source, non_blocking=non_blocking)
+
+
+def _get_stream_from_pool(index: Any = None, priority: int = 0) -> torch.Stream:
+    return device.Stream(index, priority)
+
+
+def _complete_bindings() -> None:
+    """The names of torch_spyre._C that need Python classes."""
+    _C.get_stream_from_pool = _get_stream_from_pool
+    _C.current_stream = device.current_stream
+    _C.default_stream = device.default_stream
+    _C.set_current_stream = _exchange_stream
+    _C.copy_tensor = _copy_tensor
+    _C._SpyreStreamBase = device.Stream
+    _C.createSpyreCCLBackend = _create_collectives
+
+
+def _create_collectives(*arguments: Any) -> Any:
+    from torch_spyre.distributed import SpyreCCL
+
+    return SpyreCCL(*arguments)
+
+
+def _register_collectives() -> None:
+    if not torch.distributed.is_available():
+        return
+    backends = torch.distributed.Backend
+    if "spyreccl" not in backends.backend_list:
+        backends.register_backend("spyreccl", _create_collectives, devices=["spyre"])
+
+
+def register() -> None:
+    """Name the device, give tensors and modules their methods, patch torch."""
+    logging_config.register()
+    torch.utils.rename_privateuse1_backend("spyre")
+    torch._register_device_module("spyre", device)
+    torch.utils.generate_methods_for_privateuse1_backend(
+        for_storage=True, unsupported_dtype=device.UNSUPPORTED_DTYPES
+    )
+    fused.register()
+    histogram.register()
+    patches.install()
+    dynamo.install()
+    _C._set_eager_compiler(_is_candidate, _compile_call)
+    _register_collectives()
+    _complete_bindings()
+    # Work must not outlive the interpreter.
+    atexit.register(device.synchronize_all)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled FX graph: which of its nodes are programs, and in which order all run."""
+
+from __future__ import annotations
+
+import logging
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import GraphModule, Node
+
+from torch_spyre.frontend import host_numbers
+from torch_spyre.frontend.importer import TensorSpec, has_row, is_view
+from torch_spyre.frontend.parts import (
+    CompiledStep,
+    EagerStep,
+    compiling,
+    is_device_tensor,
+    is_number,
+)
+
+aten = torch.ops.aten
+
+_log = logging.getLogger("torch_spyre.inductor")
+
+
+class CompiledFunction:
+    """A compiled FX graph; called with a list of inputs, as AOTAutograd does."""
+
+    def __init__(self, gm: GraphModule, options: dict[str, Any], name: str) -> None:
+        self.gm = gm
+        self.options = options
+        self.name = name
+        self.nodes = list(gm.graph.nodes)
+        self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
+        self.output = next(n for n in self.nodes if n.op == "output")
+        self.is_symbolic = any(_has_symbols(n.meta.get("val")) for n in self.nodes)
+        self.plans: dict[tuple, list[Any]] = {}
+
+    def __call__(self, args: list[Any]) -> list[Any]:
+        """Runs on the inputs of one call; empties the list, as boxed calls do."""
+        actual = list(args)
+        args.clear()
+        with torch.no_grad():
+            return self._run(actual)
+
+    def _run(self, args: list[Any]) -> list[Any]:
+        key = ()
+        if self.is_symbolic:
+            key = tuple(
+                TensorSpec.of(a) if isinstance(a, torch.Tensor) else a for a in args
+            )
+        plan = self.plans.get(key)
+        if plan is None:
+            with compiling:
+                plan = self.plans.get(key)
+                if plan is None:
+                    plan = self.plans[key] = self._make_plan(args)
+        env: dict[Node, Any] = dict(zip(self.placeholders, args, strict=True))
+        for step in plan:
+            step.run(env)
+        return list(torch.fx.map_arg(self.output.args[0], env.__getitem__))
+
+    def _concrete_metas(self, args: list[Any]) -> dict[Node, Any]:
+        """The fake value of every node, with concrete sizes."""
+        if not self.is_symbolic:
+            return {n: n.meta.get("val") for n in self.nodes}
+        from torch._subclasses.fake_tensor import FakeTensorMode
+
+        mode = FakeTensorMode(allow_non_fake_inputs=True)
+        metas: dict[Node, Any] = {}
+
+        class Recorder(torch.fx.Interpreter):
+            def run_node(self, n: Node) -> Any:
+                metas[n] = super().run_node(n)
+                return metas[n]
+
+        with mode:
+            fakes = [
+                mode.from_tensor(a, static_shapes=True)
+                if isinstance(a, torch.Tensor)
+                else a
+                for a in args
+            ]
+            Recorder(self.gm).run(*fakes)
+        return metas
+
+    def _make_plan(self, args: list[Any]) -> list[Any]:
+        metas = self._concrete_metas(args)
+        candidates = self._find_candidates(metas)
+        steps: list[Any] = []
+        current: dict[Node, None] = {}
+
+        def flush() -> None:
+            if current:
+                steps.append(CompiledStep(list(current), metas, options=self.options))
+                current.clear()
+
+        sizes = [n for n in self.nodes if self._is_size(n, metas)]
+        if sizes:
+            steps.append(_SizesStep({n: metas[n] for n in sizes}))
+        for node in self.nodes:
+            if node.op in ("placeholder", "output") or node in sizes:
+                continue
+            if node in candidates:
+                current[node] = None
+            else:
+                # What the host computes by itself comes before the part it stands in.
+                if not (
+                    host_numbers.runs_on_host(node, metas)
+                    and current.keys().isdisjoint(node.all_input_nodes)
+                ):
+                    flush()
+                steps.append(
+                    _AttributeStep(node, self.gm)
+                    if node.op == "get_attr"
+                    else EagerStep(node)
+                )
+        flush()
+        compiled = [s for s in steps if isinstance(s, CompiledStep)]
+        for number, step in enumerate(compiled):
+            step.name = self.name if len(compiled) == 1 else f"{self.name}_{number}"
+            step.connect()
+        _log.info(
+            "%s: %d operators, %d programs, %d steps outside them",
+            self.name,
+            sum(n.op == "call_function" for n in self.nodes),
+            len(compiled),
+            len(steps) - len(compiled),
+        )
+        return steps
+
+    @staticmethod
+    def _is_size(node: Node, metas: dict[Node, Any]) -> bool:
+        """Whether a node's value follows from the sizes a plan is made for."""
+        return (
+            node.op == "call_function"
+            and is_number(metas[node])
+            and (
+                node.target in _SIZES
+                or all(is_number(metas[i]) for i in node.all_input_nodes)
+            )
+        )
+
+    def _find_candidates(self, metas: dict[Node, Any]) -> set[Node]:
+        """The nodes that programs may compute; their rows may still refuse them."""
+        candidates: set[Node] = set()
+        for node in self.nodes:
+            if node.op != "call_function":
+                continue
+            if node.target is operator.getitem:
+                is_candidate = node.args[0] in candidates
+            else:
+                is_candidate = (
+                    has_row(node.target)
+                    and is_device_tensor(metas[node])
+                    and all(
+                        not isinstance(metas[i], torch.Tensor)
+                        or host_numbers.may_meet_device(metas[i])
+                        for i in node.all_input_nodes
+                    )
+                )
+            if is_candidate:
+                candidates.add(node)
+        # A graph of nothing but views computes nothing.
+        if all(is_view(n.target) for n in candidates):
+            return set()
+        return candidates
+
+
+@dataclass
+class _AttributeStep:
+    """Reads an attribute (a lifted constant) of the graph module."""
+
+    node: Node
+    gm: GraphModule
+
+    def run(self, env: dict[Node, Any]) -> None:
+        value: Any = self.gm
+        for part in self.node.target.split("."):
+            value = getattr(value, part)
+        env[self.node] = value
+
+
+@dataclass
+class _SizesStep:
+    """Numbers computed from sizes, known when the plan is made."""
+
+    values: dict[Node, Any]
+
+    def run(self, env: dict[Node, Any]) -> None:
+        env.update(self.values)
+
+
+#: Operators that read a size of a tensor, not its values.
+_SIZES = {
+    aten.sym_size.int,
+    aten.sym_stride.int,
+    aten.sym_storage_offset.default,
+    aten.sym_numel.default,
+}
+
+
+def _has_symbols(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_has_symbols(v) for v in value)
+    if isinstance(value, torch.Tensor):
+        return any(
+            isinstance(v, torch.SymInt)
+            for v in (*value.shape, *value.stride(), value.storage_offset())
+        )
+    return isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of a compiled FX graph: parts that are programs, and operators between.
+
+A part is imported and compiled when it first meets inputs of a kind (sizes, strides,
+offsets, aliasing, layouts of their storages) and kept. A row of the ATen table may
+refuse particular operands: the part is cut in two there, for all kinds. A part that the
+compiler refuses is halved until only the operators that it refuses are left. Those run
+eagerly.
+"""
+
+from __future__ import annotations
+
+import logging
+import operator
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.fx import Node
+
+from torch_spyre import _C
+from torch_spyre.frontend import cache, dump, hints, host_numbers
+from torch_spyre.frontend.importer import (
+    Constant,
+    Importer,
+    RefusedNode,
+    StorageSpec,
+    TensorSpec,
+    is_view,
+    location_of,
+)
+
+#: Held while a plan is made or a part is compiled.
+compiling = threading.RLock()
+
+_log = logging.getLogger("torch_spyre.inductor")
+_lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
+_programs: list[CompiledPart] = []
+_refusals: Counter[tuple[str, str]] = Counter()
+
+
+def refusals() -> dict[tuple[str, str], int]:
+    """(operator, reason) -> times that a part of it alone got no program."""
+    return dict(_refusals)
+
+
+def compiled_parts() -> list[CompiledPart]:
+    """Every part compiled or loaded in this process, in order."""
+    return list(_programs)
+
+
+@dataclass
+class CompiledPart:
+    """A compiled part for one kind of inputs."""
+
+    name: str
+    graph: Any  # _C.CompiledGraph
+    #: Which input (index) provides each program argument's storage.
+    arguments: list[int]
+    #: How each result is made: an _C.OutputInfo.
+    results: list[Any]
+    dump: dump.PartDump | None = None
+
+    def run(
+        self, inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
+    ) -> list[torch.Tensor]:
+        """Runs the program; returns its results as tensors.
+
+        ``moves`` says per input how far it was compiled from where it lies, as
+        ``_C.shift_views()`` does.
+        """
+        outputs = [
+            _C.empty_with_layout(sizes, strides, dtype, layout, device=inputs[0].device)
+            if inputs
+            else _C.empty_with_layout(sizes, strides, dtype, layout)
+            for dtype, sizes, strides, layout in self.graph.outputs
+        ]
+        storages = [inputs[i] for i in self.arguments]
+        if self.dump is not None:
+            self.dump.save_inputs(
+                self.graph.argument_names, storages, self.graph.outputs
+            )
+        shifts = [moves[i] for i in self.arguments]
+        self.graph.run(storages, outputs, [device for _, device in shifts])
+        if self.dump is not None:
+            self.dump.save_report(self.report())
+        results = []
+        for info in self.results:
+            if info.root >= 0:
+                root, offset = outputs[info.root], info.offset
+            else:
+                root = storages[-1 - info.root]
+                offset = info.offset + shifts[-1 - info.root][0]
+            spec = (tuple(info.sizes), tuple(info.strides), offset)
+            if spec == (tuple(root.shape), root.stride(), root.storage_offset()):
+                results.append(root)
+            else:
+                results.append(root.as_strided(*spec))
+        return results
+
+    def stays_in_storages(self, moves: Sequence[tuple[int, int]]) -> bool:
+        """Whether the program, moved so, accesses nothing outside its storages."""
+        return self.graph.stays_in_storages([moves[i][0] for i in self.arguments])
+
+    def report(self) -> list[dict[str, Any]]:
+        """Per kernel of the run: predicted seconds, bytes, bottleneck."""
+        return self.graph.report()
+
+
+def _input_key(
+    inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
+) -> tuple[tuple, list[StorageSpec], list[int]]:
+    """Key of a kind of inputs, their distinct storages, and each input's one.
+
+    Ends in a TensorSpec per input, moved as ``moves`` says.
+    """
+    groups: dict[int, int] = {}
+    storages: list[StorageSpec] = []
+    owner: list[int] = []
+    specs = []
+    for tensor, (shift, _) in zip(inputs, moves, strict=True):
+        identity, _, home_sizes, home_strides, layout, dtype = _C.tensor_info(tensor)
+        if identity not in groups:
+            groups[identity] = len(storages)
+            storages.append(
+                StorageSpec(
+                    dtype,
+                    tuple(home_sizes),
+                    tuple(home_strides),
+                    layout,
+                    hints.names_of(identity),
+                )
+            )
+        owner.append(groups[identity])
+        specs.append(TensorSpec.of(tensor, shift))
+    key = (tuple(storages), tuple(owner), tuple(specs))
+    return key, storages, owner
+
+
+@dataclass
+class CompiledStep:
+    """Consecutive nodes that run as one program."""
+
+    nodes: list[Node]
+    metas: dict[Node, Any]
+    inputs: list[Node] = field(default_factory=list)
+    outputs: list[Node] = field(default_factory=list)
+    options: dict[str, Any] = field(default_factory=dict)
+    name: str = "graph"
+    parts: dict[tuple, CompiledPart | _Refused] = field(default_factory=dict)
+    #: In place of this step, once a row has refused one of its nodes.
+    cut: _Refused | None = None
+
+    def connect(self) -> None:
+        """Finds what the nodes take from others, and others from them."""
+        inside = set(self.nodes)
+        inputs: dict[Node, None] = {}
+        for node in self.nodes:
+            for source in node.all_input_nodes:
+                if source not in inside and isinstance(
+                    self.metas[source], torch.Tensor
+                ):
+                    inputs[source] = None
+            if any(user not in inside for user in node.users):
+                self.outputs.append(node)
+        self.inputs = list(inputs)
+
+    def run(self, env: dict[Node, Any]) -> None:
+        """Runs on the values of ``env`` and adds the results to it."""
+        if self.cut is not None:
+            return self.cut.run(env)
+        inputs = host_numbers.on_device([env[node] for node in self.inputs])
+        # A dump runs on the storages that it keeps; what SuperDSC can say may
+        # copy whole storages.
+        is_moved = dump.dump_dir() is None and not (
+            self.options.get("superdsc_compatible")
+            or self.options.get("through_superdsc")
+        )
+        stay = [(0, 0)] * len(inputs)
+        moves = _C.shift_views(inputs) if is_moved else stay
+        part = self._find_part(inputs, moves, is_moved)
+        if isinstance(part, CompiledPart) and not part.stays_in_storages(moves):
+            moves = stay
+            part = self._find_part(inputs, moves, is_moved)
+        if isinstance(part, _Refused):
+            return part.run(env)
+        env.update(zip(self.outputs, part.run(inputs, moves), strict=True))
+
+    def _find_part(
+        self,
+        inputs: Sequence[torch.Tensor],
+        moves: Sequence[tuple[int, int]],
+        is_moved: bool,
+    ) -> CompiledPart | _Refused:
+        """The part for inputs moved so, compiled if there is none."""
+        kind, storages, owner = _input_key(inputs, moves)
+        key = (is_moved, *kind)
+        part = self.parts.get(key)
+        if part is None:
+            with compiling:
+                part = self.parts.get(key)
+                if part is None:
+                    part = self._compile_or_split(key[-1], storages, owner)
+                    self.parts[key] = part
+        return part
+
+    def _compile_or_split(
+        self,
+        specs: Sequence[TensorSpec],
+        storages: list[StorageSpec],
+        owner: list[int],
+    ) -> CompiledPart | _Refused:
+        try:
+            return self._compile(specs, storages, owner)
+        except RefusedNode as error:
+            _lowering_log.info("%s: %s", error.node.target, error)
+            self.cut = self._cut_at(error.node)
+            return self.cut
+        except _C.SpyreError as error:
+            # What the user asked for in particular is done or an error.
+            if (
+                self.options.get("superdsc_compatible")
+                or self.options.get("through_superdsc")
+                or dump.decisions_dir() is not None
+                or any(hints.HintReader().read(node) for node in self.nodes)
+            ):
+                raise
+            if self._exceeds_memory():
+                raise
+            return self._split(str(error))
+
+    def _exceeds_memory(self) -> bool:
+        """Whether a value is larger than a device, on which nothing can run it."""
+        limit = _C.mem_get_info()[1]
+        values = (m for n in self.nodes for m in _tensors(self.metas[n]))
+        return any(v.numel() * v.element_size() > limit for v in values)
+
+    def _split(self, reason: str) -> _Refused:
+        """The halves of a part that was refused, or its one operator."""
+        units = _units(self.nodes)
+        computing = [i for i, u in enumerate(units) if not is_view(u[0].target)]
+        if len(computing) <= 1:
+            for unit in units:
+                if not is_view(unit[0].target):
+                    _warn_of_refusal(unit[0], reason)
+            return _Refused([EagerStep(n) for unit in units for n in unit])
+        _log.info("%s is halved: %s", self.name, reason)
+        cut = computing[len(computing) // 2]
+        return _Refused([self._part_of(units[:cut], 0), self._part_of(units[cut:], 1)])
+
+    def _cut_at(self, refused: Node) -> _Refused:
+        """What is before a node that its row refuses, the node, and what follows."""
+        units = _units(self.nodes)
+        position = next(i for i, unit in enumerate(units) if refused in unit)
+        before, after = units[:position], units[position + 1 :]
+        steps: list[Any] = [EagerStep(node) for node in units[position]]
+        if before:
+            steps.insert(0, self._part_of(before, 0))
+        if after:
+            steps.append(self._part_of(after, 1))
+        return _Refused(steps)
+
+    def _part_of(self, units: Sequence[list[Node]], number: int) -> CompiledStep:
+        nodes = [node for unit in units for node in unit]
+        name = f"{self.name}_{number}"
+        step = CompiledStep(nodes, self.metas, options=self.options, name=name)
+        step.connect()
+        return step
+
+    def _compile(
+        self,
+        specs: Sequence[TensorSpec],
+        storages: list[StorageSpec],
+        owner: list[int],
+    ) -> CompiledPart:
+        importer = Importer()
+        # The first input of each storage.
+        first = {i: number for number, i in reversed(list(enumerate(owner)))}
+        arguments = [first[i] for i in range(len(storages))]
+        values = [
+            importer.add_storage(i, self.inputs[arguments[i]].name, spec)
+            for i, spec in enumerate(storages)
+        ]
+        for node, spec, index in zip(self.inputs, specs, owner, strict=True):
+            importer.add_input(node, values[index], spec, self.metas[node])
+            if host_numbers.is_host_number(self.metas[node]):
+                importer.numbers.add(node)
+        for node in self.nodes:
+            for source in node.all_input_nodes:
+                if is_number(self.metas[source]):
+                    importer.values[source] = Constant(self.metas[source])
+            importer.add_node(node, self.metas[node])
+        results = importer.builder.set_outputs(
+            [importer.values[n] for n in self.outputs]
+        )
+        kept = dump.begin(self.name, self.nodes)
+        options = dict(self.options)
+        if kept is not None:
+            options["dump_dir"] = str(kept.folder)
+        graph = cache.load_or_compile(importer.builder, options)
+        if kept is not None:
+            kept.save_program(graph)
+        part = CompiledPart(self.name, graph, arguments, list(results), dump=kept)
+        _programs.append(part)
+        return part
+
+
+@dataclass
+class _Refused:
+    """What runs in place of a part that the compiler refused."""
+
+    steps: list[Any]
+
+    def run(self, env: dict[Node, Any]) -> None:
+        for step in self.steps:
+            step.run(env)
+
+
+def _units(nodes: Sequence[Node]) -> list[list[Node]]:
+    """Nodes in order, each with those that take its results apart."""
+    units: dict[Node, list[Node]] = {}
+    for node in nodes:
+        if node.target is operator.getitem:
+            units[node] = units.get(node.args[0], [])
+            units[node].append(node)
+        else:
+            units[node] = [node]
+    return [unit for node, unit in units.items() if unit[0] is node]
+
+
+def _warn_of_refusal(node: Node, reason: str) -> None:
+    """Says at the user's line that an operator has no program."""
+    first = reason.split("\n")
+    # "compiling the graph failed:" is followed by what failed.
+    text = first[1] if first[0].endswith(":") and len(first) > 1 else first[0]
+    _refusals[str(node.target), text] += 1
+    file, line = _user_line(node)
+    warnings.warn_explicit(
+        f"{node.target} has no spyre program here and runs by itself: {text}",
+        UserWarning,
+        file,
+        line,
+    )
+
+
+def _user_line(node: Node) -> tuple[str, int]:
+    """File and line of the user's code that a node comes from."""
+    for file, line, _ in location_of(node):
+        return file, line
+    return "<graph>", 0
+
+
+@dataclass
+class EagerStep:
+    """One node that runs as the operator it is."""
+
+    node: Node
+
+    def run(self, env: dict[Node, Any]) -> None:
+        """Runs on the values of ``env`` and adds the result to it."""
+        node = self.node
+        args = torch.fx.map_arg(node.args, env.__getitem__)
+        kwargs = torch.fx.map_arg(node.kwargs, env.__getitem__)
+        _C.set_source_line(*_user_line(node))
+        try:
+            env[node] = node.target(*args, **kwargs)
+        finally:
+            _C.set_source_line("", 0)
+
+
+def _tensors(meta: Any) -> Iterator[torch.Tensor]:
+    """The tensors of a node's fake value."""
+    for value in meta if isinstance(meta, (tuple, list)) else [meta]:
+        if isinstance(value, torch.Tensor):
+            yield value
+
+
+def is_device_tensor(meta: Any) -> bool:
+    """Whether a node's fake value is on the device, or one of its results."""
+    return any(m.device.type == "spyre" for m in _tensors(meta))
+
+
+def is_number(meta: Any) -> bool:
+    """Whether a node's value is a number of the host."""
+    return isinstance(meta, (bool, int, float))
