@@ -11,6 +11,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 from torch_spyre import _C
 
+#: Whole numbers up to here are exact on the host and on the device: fp16 is
+#: DL16 there, with nine fraction bits; bf16 has seven here. Integers beyond
+#: 2^24 would not pass through fp32.
+LARGEST_EXACT = {
+    torch.float16: 1 << 10,
+    torch.bfloat16: 1 << 8,
+    torch.float32: 1 << 20,
+    torch.int32: 1 << 20,
+    torch.int64: 1 << 20,
+    torch.bool: 1,
+}
 #: Fraction bits of what the device stores for a torch dtype.
 FRACTION_BITS = {torch.float16: 9, torch.bfloat16: 9, torch.float32: 23}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import torch
+from numerics import LARGEST_EXACT
 from random_movement import (
     OPERATORS,
     computes,
@@ -12,7 +13,7 @@ from random_movement import (
     writable,
     written,
 )
-from random_programs import EXACT_SUM, LIMIT, Draw, Nothing
+from random_programs import EXACT_SUM, Draw, Nothing
 
 __all__ = ["OPERATORS"]
 
@@ -111,7 +112,7 @@ def addcmul(d: Draw) -> str:
     x = d.number_tensor()
     y, z = d.partner(x), d.partner(x)
     number = d.choice([-2, 1, 2, 3])
-    d.within(f"{y}.double() * {z} * {number}", LIMIT[d[x].dtype])
+    d.within(f"{y}.double() * {z} * {number}", LARGEST_EXACT[d[x].dtype])
     return f"torch.addcmul({x}, {y}, {z}, value={number})"
 
 
@@ -120,17 +121,17 @@ def lerp(d: Draw) -> str:
     x = d.value(lambda t: t.dtype.is_floating_point)
     y = d.partner(x)
     weight = float(d.choice([-1, 0, 1, 2, 3]))
-    d.within(f"({y}.double() - {x}) * {weight}", LIMIT[d[x].dtype])
-    d.within(f"({y}.double() - {x}) * {1 - weight}", LIMIT[d[x].dtype])
+    d.within(f"({y}.double() - {x}) * {weight}", LARGEST_EXACT[d[x].dtype])
+    d.within(f"({y}.double() - {x}) * {1 - weight}", LARGEST_EXACT[d[x].dtype])
     return f"torch.lerp({x}, {y}, {weight})"
 
 
 @computes
 def convert(d: Draw) -> str:
     x = d.value()
-    dtype = d.choice(list(LIMIT))
+    dtype = d.choice(list(LARGEST_EXACT))
     if dtype != torch.bool:
-        d.within(f"{x}.double()", LIMIT[dtype])
+        d.within(f"{x}.double()", LARGEST_EXACT[dtype])
     return f"{x}.to({dtype})"
 
 
@@ -154,7 +155,7 @@ def total(d: Draw) -> str:
 def cumsum(d: Draw) -> str:
     x = d.ranked()
     dim = d.dim(x)
-    d.within(f"{x}.double().abs().cumsum({dim})", LIMIT[d[x].dtype] * 4)
+    d.within(f"{x}.double().abs().cumsum({dim})", LARGEST_EXACT[d[x].dtype] * 4)
     return f"{x}.cumsum({dim})"
 
 
@@ -232,7 +233,7 @@ def bmm(d: Draw) -> str:
     d.within(f"{x}.double().abs() @ {y}.double().abs()", EXACT_SUM)
     if d.chance(0.4):
         z = d.argument((1, rows, columns), d[x].dtype)
-        d.within(f"{x}.double() @ {y}.double()", LIMIT[d[x].dtype])
+        d.within(f"{x}.double() @ {y}.double()", LARGEST_EXACT[d[x].dtype])
         return f"torch.baddbmm({z}, {x}, {y})"
     return f"torch.bmm({x}, {y})"
 
@@ -243,7 +244,7 @@ def addmm(d: Draw) -> str:
     columns = d.choice([1, 3, 64, 65])
     y = d.argument((columns, d[x].shape[1]), d[x].dtype)
     z = d.argument((columns,), d[x].dtype)
-    d.within(f"{x}.double().abs() @ {y}.double().abs().t()", LIMIT[d[x].dtype])
+    d.within(f"{x}.double().abs() @ {y}.double().abs().t()", LARGEST_EXACT[d[x].dtype])
     if d.chance(0.5):
         return f"torch.nn.functional.linear({x}, {y}, {z})"
     return f"torch.addmm({z}, {x}, {y}.t(), beta={d.choice([1, 2, -1])})"

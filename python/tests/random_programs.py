@@ -18,23 +18,13 @@ from math import gcd, prod
 from typing import Any
 
 import torch
+from numerics import LARGEST_EXACT
 
 SIZES = [1, 2, 3, 5, 7, 13, 31, 63, 64, 65, 127, 0]
 MOST = 1 << 13
-#: Whole numbers up to here are exact on the host and on the device: fp16 is
-#: DL16 there, with nine fraction bits; bf16 has seven here. Integers beyond
-#: 2^24 would not pass through fp32.
-LIMIT = {
-    torch.float16: 1 << 10,
-    torch.bfloat16: 1 << 8,
-    torch.float32: 1 << 20,
-    torch.int32: 1 << 20,
-    torch.int64: 1 << 20,
-    torch.bool: 1,
-}
 #: Sums of absolute values up to here are exact in fp32 in any order.
 EXACT_SUM = 1 << 24
-DTYPES = [torch.float16] * 4 + [torch.float32] * 2 + list(LIMIT)
+DTYPES = [torch.float16] * 4 + [torch.float32] * 2 + list(LARGEST_EXACT)
 #: Formulas of the values that are only moved: as many bits as the format has.
 WIDE = {
     torch.float16: (1021, 510, 8),
@@ -158,14 +148,16 @@ class Program:
 def exact(value: Any, is_whole: bool) -> bool:
     if not isinstance(value, torch.Tensor):
         return True
-    if value.dtype not in LIMIT or value.numel() > MOST or value.dim() > 6:
+    if value.dtype not in LARGEST_EXACT or value.numel() > MOST or value.dim() > 6:
         return False
     if not value.numel() or value.dtype == torch.bool:
         return True
     wide = value.double()
     if not is_whole and value.dtype in WIDE:
         return bool(wide.abs().max() <= WIDE[value.dtype][0])
-    return bool((wide == wide.round()).all() and wide.abs().max() <= LIMIT[value.dtype])
+    return bool(
+        (wide == wide.round()).all() and wide.abs().max() <= LARGEST_EXACT[value.dtype]
+    )
 
 
 class Draw:

@@ -145,7 +145,7 @@ def test_environment_variables_are_documented():
         # However it is read: a string that is a variable's name and nothing else.
         reads = r'"((?:SPYRE|TORCH_SPYRE|AIU|FLEX)_[A-Z_]+)"'
         used |= variables_in(path.read_text(), reads)
-    for path in (ROOT / "python" / "torch_spyre").glob("*.py"):
+    for path in (ROOT / "python" / "torch_spyre").rglob("*.py"):
         reads = r'environ(?:\.get\(|\[)"([A-Z][A-Z_]+)"'
         used |= variables_in(path.read_text(), reads)
     page = (DOCS / "reference" / "environment.md").read_text()

@@ -10,21 +10,12 @@ import random
 
 import pytest
 import torch
-from numerics import assert_exact, compiled
+from numerics import LARGEST_EXACT, assert_exact, compiled
 
 COUNT = int(os.environ.get("SPYRE_RANDOM_GRAPHS", 16))
 SEED = int(os.environ.get("SPYRE_RANDOM_SEED", 0))
 SIZES = [1, 2, 3, 5, 7, 16, 31, 63, 64, 65, 127, 130]
 MOST = 1 << 14
-#: Whole numbers up to here are exact; DL16 has nine fraction bits.
-LIMIT = {
-    torch.float16: 1 << 10,
-    torch.bfloat16: 1 << 8,
-    torch.float32: 1 << 20,
-    torch.int32: 1 << 20,
-    torch.int64: 1 << 20,
-    torch.bool: 1,
-}
 
 
 class Program:
@@ -141,8 +132,11 @@ class Program:
 
     def convert(self):
         x = self.pick()
-        dtype = self.random.choice(list(LIMIT))
-        if dtype != torch.bool and self.names[x].double().abs().max() > LIMIT[dtype]:
+        dtype = self.random.choice(list(LARGEST_EXACT))
+        if (
+            dtype != torch.bool
+            and self.names[x].double().abs().max() > LARGEST_EXACT[dtype]
+        ):
             return None  # PyTorch would round
         return f"{x}.to({dtype})"
 
@@ -286,9 +280,12 @@ class Program:
     # --- the program ---
 
     def fits(self, value):
-        if value.dtype not in LIMIT or value.numel() > MOST or value.dim() > 5:
+        if value.dtype not in LARGEST_EXACT or value.numel() > MOST or value.dim() > 5:
             return False
-        return value.numel() > 0 and value.double().abs().max() <= LIMIT[value.dtype]
+        return (
+            value.numel() > 0
+            and value.double().abs().max() <= LARGEST_EXACT[value.dtype]
+        )
 
     def step(self):
         kinds = [self.pointwise] * 4 + [self.view] * 3 + [self.movement] * 2
@@ -395,7 +392,7 @@ def run_gradient(seed):
     wanted = gradients(scope["program"], "cpu")
     if wanted is None:
         return
-    exact = LIMIT[torch.float32]
+    exact = LARGEST_EXACT[torch.float32]
     if any(g is not None and g.abs().max() > exact for g in wanted):
         return
     for way in "eager", "compiled":

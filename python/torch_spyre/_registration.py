@@ -12,6 +12,7 @@ import torch
 from torch_spyre import _C, device, logging_config
 from torch_spyre.decompositions import fused, histogram
 from torch_spyre.device import patches
+from torch_spyre.device.streams import Stream
 from torch_spyre.frontend import dynamo
 
 
@@ -50,8 +51,8 @@ def _copy_tensor(
     return destination.copy_(source, non_blocking=non_blocking)
 
 
-def _get_stream_from_pool(index: Any = None, priority: int = 0) -> torch.Stream:
-    return device.Stream(index, priority)
+def _get_stream_from_pool(device: Any = None, priority: int = 0) -> torch.Stream:
+    return Stream(device, priority)
 
 
 def _complete_bindings() -> None:
@@ -61,7 +62,7 @@ def _complete_bindings() -> None:
     _C.default_stream = device.default_stream
     _C.set_current_stream = _exchange_stream
     _C.copy_tensor = _copy_tensor
-    _C._SpyreStreamBase = device.Stream
+    _C._SpyreStreamBase = Stream
     _C.createSpyreCCLBackend = _create_collectives
 
 

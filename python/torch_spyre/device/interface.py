@@ -7,17 +7,18 @@ from typing import Any
 
 import torch
 
-from torch_spyre import _C, device
+from torch_spyre import _C
+from torch_spyre import device as spyre_device
 
 
 def _set_stream_by_id(stream_id: int, device_index: int, device_type: int) -> None:
-    device.set_stream(device._stream_of(stream_id, device_index))
+    spyre_device.set_stream(spyre_device._stream_of(stream_id, device_index))
 
 
 def _exchange_device(index: int) -> int:
     previous = _C.current_device()
     if index >= 0:
-        _C.set_device(device._index(index))
+        _C.set_device(spyre_device._index(index))
     return previous
 
 
@@ -35,34 +36,34 @@ class _Worker:
         return cls._current
 
     @staticmethod
-    def get_device_properties(device: device.Device = None) -> Any:
-        return device.get_device_properties(device)
+    def get_device_properties(device: spyre_device.Device = None) -> Any:
+        return spyre_device.get_device_properties(device)
 
 
 def make_interface(base: type) -> type:
     """The subclass of ``torch._dynamo.device_interface.DeviceInterface`` for spyre."""
     functions = {
-        "current_device": device.current_device,
-        "set_device": device.set_device,
+        "current_device": spyre_device.current_device,
+        "set_device": spyre_device.set_device,
         "exchange_device": _exchange_device,
         "maybe_exchange_device": _exchange_device,
-        "device_count": device.device_count,
-        "is_available": device.is_available,
-        "stream": device.stream,
-        "current_stream": device.current_stream,
-        "set_stream": device.set_stream,
+        "device_count": spyre_device.device_count,
+        "is_available": spyre_device.is_available,
+        "stream": spyre_device.stream,
+        "current_stream": spyre_device.current_stream,
+        "set_stream": spyre_device.set_stream,
         "_set_stream_by_id": _set_stream_by_id,
-        "get_raw_stream": lambda index: device.current_stream(index).stream_id,
-        "synchronize": device.synchronize,
+        "get_raw_stream": lambda index: spyre_device.current_stream(index).stream_id,
+        "synchronize": spyre_device.synchronize,
         "get_compute_capability": lambda device=None: "",
-        "is_bf16_supported": device.is_bf16_supported,
-        "memory_allocated": device.memory_allocated,
+        "is_bf16_supported": spyre_device.is_bf16_supported,
+        "memory_allocated": spyre_device.memory_allocated,
     }
     members = {name: staticmethod(function) for name, function in functions.items()}
     members.update(
         device=torch.spyre.device,
-        Stream=device.Stream,
-        Event=device.Event,
+        Stream=spyre_device.Stream,
+        Event=spyre_device.Event,
         Worker=_Worker,
     )
     return type("SpyreInterface", (base,), members)

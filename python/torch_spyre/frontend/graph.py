@@ -24,6 +24,7 @@ from torch_spyre.frontend.parts import (
 aten = torch.ops.aten
 
 _log = logging.getLogger("torch_spyre.inductor")
+_lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
 
 
 class CompiledFunction:
@@ -153,15 +154,16 @@ class CompiledFunction:
             if node.target is operator.getitem:
                 is_candidate = node.args[0] in candidates
             else:
-                is_candidate = (
-                    has_row(node.target)
-                    and is_device_tensor(metas[node])
-                    and all(
-                        not isinstance(metas[i], torch.Tensor)
-                        or host_numbers.may_meet_device(metas[i])
-                        for i in node.all_input_nodes
-                    )
+                is_candidate = is_device_tensor(metas[node]) and all(
+                    not isinstance(metas[i], torch.Tensor)
+                    or host_numbers.may_meet_device(metas[i])
+                    for i in node.all_input_nodes
                 )
+                if is_candidate and not has_row(node.target):
+                    _lowering_log.info(
+                        "%s: the compiler has no such operator", node.target
+                    )
+                    is_candidate = False
             if is_candidate:
                 candidates.add(node)
         # A graph of nothing but views computes nothing.
