@@ -72,6 +72,7 @@ public:
     SpyreVerifyPlanOptions verify;
     verify.cores = options.cores;
     verify.partial = partial;
+    verify.maxSpan = options.maxSpan;
     manager.addNestedPass<func::FuncOp>(createSpyreVerifyPlan(verify));
   }
 
@@ -110,12 +111,14 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
     passes.takeDecisions("tilings");
     SpyreCoarseTilingOptions tiling;
     tiling.cores = options.cores;
+    tiling.maxSpan = options.maxSpan;
     passes.addToFunctions(createSpyreCoarseTiling(tiling));
   }
   passes.takeDecisions("divisions");
   SpyreWorkDivisionOptions division;
   division.cores = options.cores;
   division.mode = options.mode;
+  division.maxSpan = options.maxSpan;
   passes.addToFunctions(createSpyreWorkDivision(division));
   SpyreBufferizeOptions bufferize;
   bufferize.cores = options.cores;

@@ -43,6 +43,11 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<bool> forSuperDSC{*this, "superdsc-compatible",
                            llvm::cl::desc("The same as target=superdsc"),
                            llvm::cl::init(false)};
+  Option<int64_t> maxSpan{
+      *this, "max-span",
+      llvm::cl::desc("Bytes of a tensor in device memory that a core can "
+                     "address"),
+      llvm::cl::init(int64_t{256} << 20)};
   Option<bool> verifyEach{
       *this, "verify-each",
       llvm::cl::desc("Run --spyre-verify-plan after every pass"),

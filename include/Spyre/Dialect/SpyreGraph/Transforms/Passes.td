@@ -220,6 +220,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
            "Share of the rest that a group's live tiles may take">,
     Option<"force", "force", "bool", "false",
            "Tile what can be tiled even if it saves no time">,
+    Option<"maxSpan", "max-span", "int64_t", "268435456",
+           "Bytes of a tensor in device memory that a core can address">,
   ];
   let statistics = [
     Statistic<"numGroups", "groups", "Groups of operations under tile loops">,
@@ -290,6 +292,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
            "Relative cost difference that counts as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
            "Passes over the operations, forward and backward in turn">,
+    Option<"maxSpan", "max-span", "int64_t", "268435456",
+           "Bytes of a tensor in device memory that a core can address">,
   ];
   let statistics = [
     Statistic<"numDivided", "ops-divided", "Operations on more than one core">,
@@ -456,6 +460,8 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
            "Share of LX kept for the kernels' own tiles">,
     Option<"partial", "partial", "bool", "false",
            "Between passes: check what has been decided so far">,
+    Option<"maxSpan", "max-span", "int64_t", "268435456",
+           "Bytes of a tensor in device memory that a core can address">,
   ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }

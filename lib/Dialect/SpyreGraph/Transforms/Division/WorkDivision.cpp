@@ -59,8 +59,9 @@ struct Node {
 class DivisionPlanner {
 public:
   DivisionPlanner(int64_t cores, double tolerance, const Target &target,
-                  bool reshard)
+                  bool reshard, const ::spyre::DeviceSpec &spec = {})
       : cores(cores), tolerance(tolerance), target(target), reshard(reshard),
+        spec(spec),
         moveSetupSeconds(::spyre::ringShuffleSeconds(0, cores, spec)),
         moveSecondsPerByte(
             (::spyre::ringShuffleSeconds(1e9, cores, spec) - moveSetupSeconds) /
@@ -352,6 +353,7 @@ public:
     target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
+    spec.maxSpanBytes = maxSpan;
     SmallVector<SpyreOpInterface> ops;
     getOperation().walk([&](SpyreOpInterface op) { ops.push_back(op); });
     for (SpyreOpInterface op : ops)
@@ -360,7 +362,7 @@ public:
         return signalPassFailure();
     if (mode == "default") {
       DivisionPlanner planner(cores, tolerance, *target,
-                              reshard && target->allowsReshard());
+                              reshard && target->allowsReshard(), spec);
       for (SpyreOpInterface op : ops)
         planner.addOp(op);
       planner.run(sweeps);

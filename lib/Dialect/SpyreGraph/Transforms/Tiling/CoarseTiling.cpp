@@ -37,9 +37,11 @@ remark::RemarkOpts named(StringRef name, Operation *op) {
 class TilingPlanner {
 public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
-                const Target &target)
+                int64_t maxSpan, const Target &target)
       : block(block), costs(cores, lxBytes), cores(cores), force(force),
-        target(target) {}
+        target(target) {
+    spec.maxSpanBytes = maxSpan;
+  }
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
@@ -427,7 +429,7 @@ public:
     double lxBytes = capacity * (1.0 - lxFraction) * fill;
     double savedBytes = 0; // negative where hints cost traffic
     for (Block &block : func.getBody()) {
-      TilingPlanner planner(block, cores, lxBytes, force, *target);
+      TilingPlanner planner(block, cores, lxBytes, force, maxSpan, *target);
       if (failed(planner.obeyHints()))
         return signalPassFailure();
       planner.run();

@@ -4,8 +4,11 @@
 
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/Support/MathExtras.h"
+#include <functional>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -23,10 +26,13 @@ ShapedType spyre_graph::getWholeType(Value value) {
 // Operands
 //===----------------------------------------------------------------------===//
 
-OperandSpans::OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec)
+OperandSpans::OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec,
+                           ShapedType accumulator)
     : maxSpanBytes(spec.maxSpanBytes) {
   for (OpOperand &use : op->getOpOperands()) {
-    ShapedType type = getWholeType(use.get());
+    ShapedType type = accumulator && op.isDpsInit(&use)
+                          ? accumulator
+                          : getWholeType(use.get());
     LayoutAttrInterface layout = getLayout(type);
     if (layout && layout.getSizeInBytes(type.getShape()) > maxSpanBytes)
       addOperand(op, use, type, layout);
@@ -54,7 +60,8 @@ void OperandSpans::addOperand(SpyreOpInterface op, OpOperand &use,
   if (std::optional<IndirectAccess> indirect = op.getIndirectAccess();
       indirect && indirect->operand == use.getOperandNumber()) {
     results[indirect->dim] = chosen;
-    ranges.back() = type.getDimSize(indirect->dim);
+    ranges.back() =
+        cast<ShapedType>(use.get().getType()).getDimSize(indirect->dim);
   }
   map = AffineMap::get(ranges.size(), 0, results, context);
   ArrayRef<int64_t> shape = type.getShape();
@@ -64,7 +71,7 @@ void OperandSpans::addOperand(SpyreOpInterface op, OpOperand &use,
   operands.push_back({&use,
                       SmallVector<AffineExpr>(device.getResults().drop_back()),
                       SmallVector<int64_t>(ArrayRef(sizes).drop_back()),
-                      layout.getSizeInBytes(shape), ranges.back()});
+                      layout.getSizeInBytes(shape), ranges});
 }
 
 void OperandSpans::keepOnly(function_ref<bool(OpOperand &)> counts) {
@@ -72,18 +79,70 @@ void OperandSpans::keepOnly(function_ref<bool(OpOperand &)> counts) {
                  [&](Operand &operand) { return !counts(*operand.use); });
 }
 
+/// The number of values from the least to the greatest that `expr` takes in one
+/// slice of `chunks` iterations, at most, of those at multiples of the chunks.
+static int64_t getReach(AffineExpr expr, ArrayRef<int64_t> extents,
+                        ArrayRef<int64_t> chunks) {
+  auto [low, high] = getRange(expr, chunks);
+  int64_t reach = high - low + 1;
+  SmallVector<AffineExpr> shifted;
+  SmallVector<unsigned> cut;
+  llvm::SmallBitVector used = getUsedDims(expr, extents);
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    shifted.push_back(getAffineDimExpr(dim, expr.getContext()));
+    if (used.test(dim) && chunks[dim] < extents[dim])
+      cut.push_back(dim);
+  }
+  // Where it is linear, or a part of what is linear that slices do not share,
+  // every slice reaches as far as the first one.
+  int64_t period = 1;
+  AffineExpr whole = expr;
+  if (auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+      binary && binary.getKind() != AffineExprKind::Add &&
+      binary.getKind() != AffineExprKind::Mul) {
+    period = cast<AffineConstantExpr>(binary.getRHS()).getValue();
+    whole = binary.getLHS();
+  }
+  std::optional<SmallVector<int64_t>> form =
+      getLinearForm(whole, extents.size());
+  if (form && llvm::all_of(cut, [&](unsigned dim) {
+        return (*form)[dim] * chunks[dim] % period == 0;
+      }))
+    return reach;
+  // All cores' slices, as far as there are any.
+  constexpr int64_t kMaxCores = 32;
+  std::function<void(unsigned, int64_t)> visit = [&](unsigned number,
+                                                     int64_t coresLeft) {
+    if (number == cut.size()) {
+      auto [low, high] = getRange(expr.replaceDims(shifted), chunks);
+      reach = std::max(reach, high - low + 1);
+      return;
+    }
+    unsigned dim = cut[number];
+    int64_t slices =
+        std::min(coresLeft, llvm::divideCeilSigned(extents[dim], chunks[dim]));
+    for (int64_t slice = 0; slice < slices; ++slice) {
+      shifted[dim] =
+          getAffineDimExpr(dim, expr.getContext()) + slice * chunks[dim];
+      visit(number + 1, coresLeft / slices);
+    }
+  };
+  visit(0, kMaxCores);
+  return reach;
+}
+
 bool OperandSpans::fit(ArrayRef<int64_t> chunks) const {
   SmallVector<int64_t> ranges(chunks);
   ranges.push_back(1);
   return llvm::all_of(operands, [&](const Operand &operand) {
-    ranges.back() = operand.indirectExtent;
+    ranges.back() = operand.ranges.back();
     int64_t innerBytes = operand.sizeInBytes;
     for (auto [coordinate, size] :
          llvm::zip_equal(operand.coordinates, operand.sizes)) {
       innerBytes /= size;
-      auto [low, high] = getRange(coordinate, ranges);
-      if (high > low)
-        return (high - low + 1) <= maxSpanBytes / innerBytes;
+      int64_t reach = getReach(coordinate, operand.ranges, ranges);
+      if (reach > 1)
+        return reach <= maxSpanBytes / innerBytes;
     }
     return true;
   });
@@ -161,7 +220,8 @@ class SpanCutter {
 public:
   SpanCutter(SpyreOpInterface op, int64_t cores, const Target &target,
              const ::spyre::DeviceSpec &spec)
-      : op(op), cores({cores, target, /*isInLoop=*/true}), spans(op, spec) {
+      : op(op), spec(spec), cores({cores, target, /*isInLoop=*/true}),
+        spans(op, spec) {
     group.insert(op);
   }
 
@@ -238,12 +298,27 @@ private:
   }
 
   bool fits(ArrayRef<TileLevel> nest) const {
-    return (cores.target.allowsRestickifyOfParts() ||
-            !findPartialRestickify(group, nest)) &&
-           spans.canFit(getTileExtents(op, nest), cores);
+    SmallVector<int64_t> extents = getTileExtents(op, nest);
+    if ((!cores.target.allowsRestickifyOfParts() &&
+         findPartialRestickify(group, nest)) ||
+        !spans.canFit(extents, cores))
+      return false;
+    // Parts of a reduction are written to accumulators of one tile, in fp32.
+    if (!isReduced(op, nest))
+      return true;
+    OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
+    RankedTensorType tile =
+        RankedTensorType::Builder(cast<RankedTensorType>(init.get().getType()))
+            .setShape(getTileShape(init, nest));
+    return llvm::all_of(
+        PartialReduction::get(op)->getAccumulatorTypes(tile),
+        [&](RankedTensorType type) {
+          return OperandSpans(op, spec, type).canFit(extents, cores);
+        });
   }
 
   SpyreOpInterface op;
+  const ::spyre::DeviceSpec &spec;
   OpGroup group;
   OperandSpans::Cores cores;
   OperandSpans spans;

@@ -23,7 +23,10 @@ ShapedType getWholeType(Value value);
 /// tile's sticks are as far apart as those of the tensor that it is cut from.
 class OperandSpans {
 public:
-  OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec);
+  /// `accumulator`: what the operation writes instead of its result, if it has
+  /// another type.
+  OperandSpans(SpyreOpInterface op, const ::spyre::DeviceSpec &spec,
+               ShapedType accumulator = {});
 
   /// Nothing but the operands for which `counts` holds from now on.
   void keepOnly(function_ref<bool(OpOperand &)> counts);
@@ -49,8 +52,9 @@ private:
     SmallVector<AffineExpr> coordinates;
     SmallVector<int64_t> sizes;
     int64_t sizeInBytes;
-    /// Of the dimension that indices choose: all of it is within reach.
-    int64_t indirectExtent;
+    /// Of the loops, and of the dimension that indices choose: all of it is
+    /// within reach.
+    SmallVector<int64_t> ranges;
   };
   void addOperand(SpyreOpInterface op, OpOperand &use, ShapedType type,
                   LayoutAttrInterface layout);

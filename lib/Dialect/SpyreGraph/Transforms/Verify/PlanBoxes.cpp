@@ -4,6 +4,7 @@
 
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -180,4 +181,75 @@ bool PlanBoxes::getBox(AffineMap map, ArrayRef<int64_t> extents,
       box.dims[number] = range;
   }
   return true;
+}
+
+/// The lengths of runs that a sum of loop dimensions, which count in mixed
+/// radix, consists of, innermost first, and how far apart they start; a third
+/// loop that belongs to neither makes it none.
+static std::optional<SmallVector<std::pair<int64_t, int64_t>>>
+getRuns(ArrayRef<int64_t> form, ArrayRef<int64_t> extents,
+        llvm::SmallBitVector &seen) {
+  SmallVector<std::pair<int64_t, unsigned>> terms;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (form[dim] == 0 || extents[dim] == 1)
+      continue;
+    if (seen.test(dim))
+      return std::nullopt;
+    seen.set(dim);
+    terms.push_back({form[dim], dim});
+  }
+  llvm::sort(terms);
+  SmallVector<std::pair<int64_t, int64_t>> runs{{1, 1}};
+  for (auto [coefficient, dim] : terms) {
+    auto &[count, step] = runs.back();
+    if (coefficient == count * step)
+      count *= extents[dim];
+    else if (runs.size() == 1 && coefficient > count)
+      runs.push_back({extents[dim], coefficient});
+    else
+      return std::nullopt;
+  }
+  return runs;
+}
+
+std::optional<Box> RowParts::add(AffineMap map, ArrayRef<int64_t> extents,
+                                 const Box &accessed, bool mayBePart) {
+  llvm::SmallBitVector seen(map.getNumDims());
+  Box whole = accessed;
+  std::optional<unsigned> cut;
+  int64_t period = 0, first = 0, width = 0;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    auto form = getLinearForm(expr, map.getNumDims());
+    if (!form)
+      return std::nullopt;
+    auto runs = getRuns(ArrayRef(*form).drop_back(), extents, seen);
+    if (!runs || (runs->size() > 1 && (cut || !mayBePart)))
+      return std::nullopt;
+    if (runs->size() == 1)
+      continue;
+    cut = dim;
+    auto [count, step] = runs->back();
+    period = step;
+    width = runs->front().first;
+    first = llvm::mod(form->back(), period);
+    if (first + width > period)
+      return std::nullopt;
+    int64_t start = form->back() - first;
+    whole.dims[dim] = {start, start + count * period};
+  }
+  if (!cut)
+    return accessed;
+  std::vector<int64_t> key{*cut, period};
+  for (auto [low, high] : whole.dims)
+    key.insert(key.end(), {low, high});
+  auto [rest, isNew] = missing.try_emplace(std::move(key));
+  if (isNew)
+    rest->second.push_back({{{0, period}}});
+  SmallVector<Box> still;
+  for (const Box &part : rest->second)
+    subtract(part, {{{first, first + width}}}, still);
+  rest->second = std::move(still);
+  if (!rest->second.empty())
+    return std::nullopt;
+  return whole;
 }

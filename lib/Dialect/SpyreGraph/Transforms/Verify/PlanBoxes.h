@@ -59,6 +59,22 @@ private:
       images;
 };
 
+/// What operations have written to a buffer part by part of its rows, where
+/// rows follow each other along one dimension: first + row x period + [0,
+/// width).
+class RowParts {
+public:
+  /// Takes in what one operation writes within `accessed`. Returns the box that
+  /// is written now, if it is one.
+  std::optional<Box> add(AffineMap map, ArrayRef<int64_t> extents,
+                         const Box &accessed, bool mayBePart);
+
+private:
+  /// The box of the rows, the dimension, and their period -> what of a row is
+  /// still missing.
+  std::map<std::vector<int64_t>, SmallVector<Box>> missing;
+};
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_VERIFY_PLANBOXES_H

@@ -20,6 +20,16 @@ int64_t spyre_graph::getPlannedSlice(WorkDivisionAttr division, int64_t core,
   llvm_unreachable("the order has all dimensions");
 }
 
+std::pair<int64_t, int64_t>
+spyre_graph::getPlannedRange(AffineExpr expr, WorkDivisionAttr division,
+                             int64_t core) {
+  SmallVector<AffineExpr> shifted;
+  for (auto [dim, chunk] : llvm::enumerate(division.getChunks()))
+    shifted.push_back(getAffineDimExpr(dim, expr.getContext()) +
+                      getPlannedSlice(division, core, dim) * chunk);
+  return getRange(expr.replaceDims(shifted), division.getChunks());
+}
+
 /// Whether the slices of a division cover the loops once.
 static LogicalResult verifyCovers(SpyreOpInterface op,
                                   WorkDivisionAttr division, int64_t cores) {

@@ -34,9 +34,9 @@ namespace {
 class PlanVerifier {
 public:
   PlanVerifier(func::FuncOp func, int64_t cores, int64_t scratchpadBytes,
-               bool isPartial)
+               bool isPartial, int64_t maxSpanBytes)
       : func(func), cores(cores), scratchpadBytes(scratchpadBytes),
-        isPartial(isPartial) {}
+        isPartial(isPartial), maxSpanBytes(maxSpanBytes) {}
 
   LogicalResult run() {
     for (BlockArgument argument : func.getArguments())
@@ -318,7 +318,7 @@ private:
   /// SG-PLAN-C10
   LogicalResult verifySpans(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
-    ArrayRef<int64_t> chunks = op.getWorkDivision().getChunks();
+    WorkDivisionAttr division = op.getWorkDivision();
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     for (OpOperand &operand : op->getOpOperands()) {
       // A tile's sticks are as far apart as those of its buffer.
@@ -328,12 +328,12 @@ private:
       auto type = cast<MemRefType>(buffer.getType());
       LayoutAttrInterface layout = getLayout(type);
       memref::AllocOp alloc = getAlloc(buffer);
-      if (layout.getSizeInBytes(type.getShape()) <= spec.maxSpanBytes ||
+      if (layout.getSizeInBytes(type.getShape()) <= maxSpanBytes ||
           (alloc && isInLX(alloc)))
         continue;
       unsigned number = operand.getOperandNumber();
-      // The first core has as much as any. From the outermost device dimension
-      // inwards, up to the first of which it touches more than one index.
+      // From the outermost device dimension inwards, up to the first of which a
+      // core touches more than one index.
       SmallVector<::spyre::DeviceDim> dims =
           layout.getDeviceDims(type.getShape());
       int64_t span = layout.getSizeInBytes(type.getShape());
@@ -341,23 +341,26 @@ private:
         span /= dim.extent;
         if (dim.hostDim < 0)
           continue;
-        auto [low, high] =
-            getRange(maps[number].getResult(dim.hostDim), chunks);
-        if (indirect && indirect->operand == number &&
-            indirect->dim == dim.hostDim)
-          high = low + type.getDimSize(dim.hostDim) - 1;
-        int64_t count =
-            std::min(high / dim.step - low / dim.step + 1, dim.extent);
+        bool isChosen = indirect && indirect->operand == number &&
+                        indirect->dim == dim.hostDim;
+        int64_t count = 1;
+        for (int64_t core = 0; core < division.getNumCores(); ++core) {
+          auto [low, high] = getPlannedRange(
+              maps[number].getResult(dim.hostDim), division, core);
+          if (isChosen)
+            high = low + getBufferShape(operand.get())[dim.hostDim] - 1;
+          count = std::max(count, std::min(high / dim.step - low / dim.step + 1,
+                                           dim.extent));
+        }
         if (count > 1) {
           span *= count;
           break;
         }
       }
-      if (span > spec.maxSpanBytes)
+      if (span > maxSpanBytes)
         return op->emitOpError()
                << "operand " << number << " has a span of " << span
-               << " bytes of device memory per core, of which "
-               << spec.maxSpanBytes
+               << " bytes of device memory per core, of which " << maxSpanBytes
                << " can be addressed; divide an outer dimension of its layout "
                   "over more cores, or the operation into several";
     }
@@ -448,42 +451,18 @@ private:
       }
       if (auto tile = operand.get().getDefiningOp<memref::SubViewOp>())
         writtenTiles[alloc].push_back(tile);
-      if (throughIndex || !isBox || !writesWholeBox(maps[number], extents))
+      std::optional<Box> written;
+      if (!throughIndex && isBox)
+        written = rowParts[alloc].add(maps[number], extents, accessed,
+                                      operand.get() == alloc.getResult());
+      if (!written)
         continue;
       SmallVector<Box> stillMissing;
       for (const Box &part : missing->second)
-        subtract(part, accessed, stillMissing);
+        subtract(part, *written, stillMissing);
       missing->second = std::move(stillMissing);
     }
     return success();
-  }
-
-  /// Whether the image of a map is a box: distinct dimensions plus constants,
-  /// or sums of dimensions that count in mixed radix.
-  static bool writesWholeBox(AffineMap map, ArrayRef<int64_t> extents) {
-    llvm::SmallBitVector seen(map.getNumDims());
-    for (AffineExpr expr : map.getResults()) {
-      auto form = getLinearForm(expr, map.getNumDims());
-      if (!form)
-        return false;
-      SmallVector<std::pair<int64_t, unsigned>> terms;
-      for (unsigned dim = 0; dim < map.getNumDims(); ++dim) {
-        if ((*form)[dim] == 0 || extents[dim] == 1)
-          continue;
-        if (seen.test(dim))
-          return false;
-        seen.set(dim);
-        terms.push_back({(*form)[dim], dim});
-      }
-      llvm::sort(terms);
-      int64_t next = 1;
-      for (auto [coefficient, dim] : terms) {
-        if (coefficient != next)
-          return false;
-        next *= extents[dim];
-      }
-    }
-    return true;
   }
 
   static bool sameVolume(ArrayRef<Box> a, ArrayRef<Box> b) {
@@ -584,12 +563,13 @@ private:
   func::FuncOp func;
   int64_t cores, scratchpadBytes;
   bool isPartial;
-  ::spyre::DeviceSpec spec;
+  int64_t maxSpanBytes;
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;
   PlanBoxes planBoxes;
   DenseMap<Operation *, SmallVector<Box>> missingParts;
+  DenseMap<Operation *, RowParts> rowParts;
   DenseMap<Operation *, SmallVector<memref::SubViewOp>> writtenTiles;
 };
 
@@ -602,7 +582,8 @@ public:
     if (getOperation().isExternal())
       return;
     int64_t usable = static_cast<double>(capacity) * (1.0 - lxFraction);
-    if (failed(PlanVerifier(getOperation(), cores, usable, partial).run()))
+    if (failed(PlanVerifier(getOperation(), cores, usable, partial, maxSpan)
+                   .run()))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }
