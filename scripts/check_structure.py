@@ -57,6 +57,7 @@ ROOMS: dict[str, set[str]] = {
         GRAPH + "Analysis",
         GRAPH + "IR",
         PASSES,
+        PASSES + "/Layout",
     },
     PASSES + "/Division": {
         "Device",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "SpanParts.h"
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -107,6 +108,10 @@ public:
       tilings.push_back({std::move(group), std::move(*tiling)});
     }
     size_t numSaving = tilings.size();
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+          spyreOp && !grouped.contains(&op) && !whole.contains(&op))
+        splitForSpans(spyreOp, cores, target, spec);
     for (Operation &op : block)
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
           spyreOp && !grouped.contains(&op) && !whole.contains(&op))
