@@ -62,9 +62,6 @@ DEVICE_BYTES = {
 #: apart. What can be cut into tiles is not among them.
 LIMIT = "bytes of device memory per core, of which 268435456 can be addressed"
 LIMITED = {
-    # Any row of the table may be asked for.
-    "move embedding",
-    "move embedding odd",
     # Along the outermost device dimension, so a core needs whole rows; a scan is cut
     # neither into slices nor into tiles (SG-DIVISION-HINT-C4, docs/internals/tiling.md).
     "reduce cumsum 1",

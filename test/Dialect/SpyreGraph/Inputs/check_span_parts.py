@@ -244,6 +244,7 @@ def main() -> int:
         joined,
         permuted,
         multiplied,
+        gathered,
     ]
     for maker in makers:
         for case, result in maker(rng):

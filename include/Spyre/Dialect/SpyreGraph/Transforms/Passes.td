@@ -191,7 +191,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     address its parts of all tensors (256 MiB per core and tensor) is cut alone,
     into the fewest tiles with which one does. It may also write a part of
     another's result. Where no tiles are enough, it becomes several operations:
-    parts of its iterations, copies to an order of dimensions that can be cut.
+    parts of its iterations, copies to an order of dimensions that can be cut,
+    gathers from parts of a table.
 
     Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
     hint a loop, before any group is chosen. Those that reduce the dimension and

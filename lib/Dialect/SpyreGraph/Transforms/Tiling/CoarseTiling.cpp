@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SpanParts.h"
+#include "SpanTables.h"
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -110,7 +111,8 @@ public:
     size_t numSaving = tilings.size();
     for (Operation &op : llvm::make_early_inc_range(block))
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
-          spyreOp && !grouped.contains(&op) && !whole.contains(&op))
+          spyreOp && !grouped.contains(&op) && !whole.contains(&op) &&
+          !splitTableForSpans(spyreOp, cores, target, spec))
         splitForSpans(spyreOp, cores, target, spec);
     for (Operation &op : block)
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);

@@ -351,6 +351,28 @@ private:
     SmallVector<OpFoldResult> offsets, sizes, strides;
     if (!getSlice(operand, offsets, sizes, strides))
       return whole;
+    // A part of a table has its tiles along other dimensions.
+    if (auto part = whole.getDefiningOp<tensor::ExtractSliceOp>();
+        part && part.getSourceType().getRank() == part.getType().getRank()) {
+      auto pairs = llvm::zip_equal(offsets, part.getMixedOffsets());
+      if (llvm::all_of(pairs, [](auto pair) {
+            auto [offset, before] = pair;
+            return isConstantIntValue(offset, 0) ||
+                   isConstantIntValue(before, 0);
+          })) {
+        for (auto [offset, before] : pairs)
+          if (isConstantIntValue(offset, 0))
+            offset = before;
+        whole = part.getSource();
+      }
+    }
+    return createSlice(operand, whole, offsets, sizes, strides);
+  }
+
+  Value createSlice(OpOperand &operand, Value whole,
+                    ArrayRef<OpFoldResult> offsets,
+                    ArrayRef<OpFoldResult> sizes,
+                    ArrayRef<OpFoldResult> strides) {
     return tensor::ExtractSliceOp::create(b, operand.getOwner()->getLoc(),
                                           getTileType(operand), whole, offsets,
                                           sizes, strides);

@@ -1,0 +1,177 @@
+//===- SpanTables.cpp - Gathers from tables in parts ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "SpanTables.h"
+#include "LayoutChoices.h"
+#include "Spans.h"
+#include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+namespace {
+
+/// More parts than this are no plan: each is asked for every index.
+constexpr int64_t kMaxParts = 64;
+
+/// Replaces a gather by gathers from parts of the table.
+class TableSplitter {
+public:
+  TableSplitter(GatherOp gather, int64_t rowsPerPart)
+      : gather(gather), op(cast<SpyreOpInterface>(gather.getOperation())),
+        b(gather), loc(gather.getLoc()), rowsPerPart(rowsPerPart) {}
+
+  void run() {
+    Value indices = gather.getInputs()[1];
+    auto table = cast<ShapedType>(gather.getInputs()[0].getType());
+    int64_t rows = table.getDimSize(gather.getAxis());
+    // A mask that every lane of a row reads: an index per stick.
+    auto type = cast<RankedTensorType>(indices.getType());
+    auto sparse =
+        getStickLayout(type.getElementType(), type.getRank(), /*stickDim=*/-1);
+    Value spread = createCopy(b, RestickifyOp::getOperationName(), loc, indices,
+                              b.getMultiDimIdentityMap(type.getRank()),
+                              type.getShape(), sparse);
+    Value result;
+    for (int64_t first = 0; first < rows; first += rowsPerPart) {
+      int64_t count = std::min(rowsPerPart, rows - first);
+      Value part =
+          createGather(first, count, createLocal(indices, first, count, rows));
+      result = first == 0 ? part : createChoice(spread, first, part, result);
+    }
+    gather.getResult().replaceAllUsesWith(result);
+    Operation *init = gather.getInit().getDefiningOp();
+    gather->erase();
+    if (init && init->use_empty())
+      init->erase();
+  }
+
+private:
+  Value createEmpty(Type type) {
+    return tensor::EmptyOp::create(b, loc, cast<RankedTensorType>(type),
+                                   ValueRange());
+  }
+  Value create(StringRef name, ValueRange ins, Type type,
+               ArrayRef<int64_t> numbers) {
+    SmallVector<Attribute> immediates(ins.size(), b.getUnitAttr());
+    for (int64_t number : numbers)
+      immediates.push_back(b.getI64IntegerAttr(number));
+    return createElementwise(b, loc, name, ins, createEmpty(type), immediates);
+  }
+
+  /// Indices into a part. Those of other parts give any row of this one, but
+  /// those outside of the table stay outside: the program reports them.
+  Value createLocal(Value indices, int64_t first, int64_t count, int64_t rows) {
+    Type type = indices.getType();
+    if (first > 0)
+      indices = create(SubOp::getOperationName(), indices, type, {first});
+    if (first == 0)
+      return create(MinimumOp::getOperationName(), indices, type, {count - 1});
+    if (first + count == rows)
+      return create(MaximumOp::getOperationName(), indices, type, {0});
+    return create(ClampOp::getOperationName(), indices, type, {0, count - 1});
+  }
+
+  Value createGather(int64_t first, int64_t count, Value indices) {
+    Value table = gather.getInputs()[0];
+    auto type = cast<RankedTensorType>(table.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
+        strides(shape.size(), b.getIndexAttr(1));
+    shape[gather.getAxis()] = count;
+    offsets[gather.getAxis()] = b.getIndexAttr(first);
+    Value part = tensor::ExtractSliceOp::create(
+        b, loc,
+        RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
+        table, offsets, getAsIndexOpFoldResult(b.getContext(), shape), strides);
+    auto own = cast<GatherOp>(b.clone(*gather));
+    own->setOperand(0, part);
+    own->setOperand(1, indices);
+    own->setOperand(2, createEmpty(gather.getResult().getType()));
+    own->moveAfter(own->getOperand(2).getDefiningOp());
+    return own.getResult();
+  }
+
+  /// `part` where the index is `first` or above, `others` elsewhere.
+  Value createChoice(Value spread, int64_t first, Value part, Value others) {
+    auto type = cast<RankedTensorType>(spread.getType());
+    Type element = b.getI1Type();
+    auto maskType = RankedTensorType::get(
+        type.getShape(), element,
+        getStickLayout(element, type.getRank(), /*stickDim=*/-1));
+    Value mask = create(GeOp::getOperationName(), spread, maskType, {first});
+    SmallVector<AffineMap> maps(4, op.getIndexingMaps().back());
+    maps[0] = op.getIndexingMaps()[1];
+    return createElementwise(b, loc, WhereOp::getOperationName(),
+                             {mask, part, others}, createEmpty(part.getType()),
+                             {}, maps);
+  }
+
+  GatherOp gather;
+  SpyreOpInterface op;
+  OpBuilder b;
+  Location loc;
+  int64_t rowsPerPart;
+};
+
+/// A gather from a part of the table of so many rows.
+bool fits(GatherOp gather, int64_t rows, int64_t cores, const Target &target,
+          const ::spyre::DeviceSpec &spec) {
+  OpBuilder b(gather);
+  Value table = gather.getInputs()[0];
+  auto type = cast<RankedTensorType>(table.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[gather.getAxis()] = rows;
+  SmallVector<OpFoldResult> zeros(shape.size(), b.getIndexAttr(0)),
+      ones(shape.size(), b.getIndexAttr(1));
+  auto part = tensor::ExtractSliceOp::create(
+      b, gather.getLoc(),
+      RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
+      table, zeros, getAsIndexOpFoldResult(b.getContext(), shape), ones);
+  auto trial = cast<SpyreOpInterface>(b.clone(*gather));
+  trial->setOperand(0, part);
+  OperandSpans spans(trial, spec);
+  bool isSmall = !spans.isAnyLimited() ||
+                 spans.canFit(trial.getLoopExtents(), {cores, target, false}) ||
+                 cutForSpans(trial, cores, target, spec);
+  trial->erase();
+  part->erase();
+  return isSmall;
+}
+} // namespace
+
+bool spyre_graph::splitTableForSpans(SpyreOpInterface op, int64_t cores,
+                                     const Target &target,
+                                     const ::spyre::DeviceSpec &spec) {
+  auto gather = dyn_cast<GatherOp>(op.getOperation());
+  // The mask is of another type than what it chooses from.
+  if (!gather || op->getNumResults() != 1 || op.getWorkDivision() ||
+      !target.allowsMixedElementTypes())
+    return false;
+  Value table = gather.getInputs()[0];
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  auto isPlain = [](Value value) {
+    return isa_and_nonnull<LayoutAttr>(getLayout(value.getType())) &&
+           getWholeType(value) == value.getType();
+  };
+  if (!llvm::all_of(op->getOperands(), isPlain) ||
+      !gather.getInit().getDefiningOp<tensor::EmptyOp>() ||
+      !op.getIndexingMaps().back().isIdentity() ||
+      extents != cast<ShapedType>(gather.getInit().getType()).getShape() ||
+      llvm::is_contained(extents, 0))
+    return false;
+  int64_t rows = cast<ShapedType>(table.getType()).getDimSize(gather.getAxis());
+  if (fits(gather, rows, cores, target, spec))
+    return false;
+  for (int64_t parts = 2; parts <= std::min(kMaxParts, rows); ++parts) {
+    int64_t rowsPerPart = llvm::divideCeilSigned(rows, parts);
+    if (!fits(gather, rowsPerPart, cores, target, spec))
+      continue;
+    TableSplitter(gather, rowsPerPart).run();
+    return true;
+  }
+  return false;
+}
