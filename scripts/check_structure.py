@@ -41,7 +41,7 @@ ROOMS: dict[str, set[str]] = {
     GRAPH + "IR": {"Device", "Support"},
     GRAPH + "Analysis": {"Device", GRAPH + "IR"},
     "Target/Interface": {GRAPH + "IR"},
-    PASSES: {"Target/Interface", GRAPH + "IR"},
+    PASSES: {"Device", "Target/Interface", GRAPH + "IR"},
     PASSES + "/Layout": {
         "Device",
         "Planning",
@@ -88,7 +88,8 @@ ROOMS: dict[str, set[str]] = {
     },
     "Target/KTIR": {"Target/Interface"},
     SDSC + "Transforms": {"Target/Interface", GRAPH + "Analysis", GRAPH + "IR"},
-    SDSC + "Model": {"Device", "Support"},
+    # The table of device operations is made from the dialect's definitions.
+    SDSC + "Model": {"Device", GRAPH + "IR", "Support"},
     SDSC + "Mapping": {"Device", GRAPH + "IR", SDSC + "Model"},
     SDSC + "Writer": {
         "Support",
@@ -208,7 +209,6 @@ STILL_LONG_FILES = {
     "lib/Target/SuperDSC/Reader/SdscReader.cpp": 619,
     "python/tests/large_shapes.py": 750,
     "python/tests/test_aten_table.py": 707,
-    "python/torch_spyre/compile_backend.py": 668,
 }
 STILL_LONG_FUNCTIONS = {
     "lib/Device/DeviceSpec.cpp": [101],

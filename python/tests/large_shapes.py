@@ -544,7 +544,7 @@ def refuse(step: Any, reason: str) -> Any:
 
 def compile_case(case: Case) -> Programs:
     programs = Programs()
-    parts.CompiledStep._split = refuse
+    parts.CompiledStep._split = parts.CompiledStep._cut_at = refuse
     cache.load_or_compile = programs.record
     _C.CompiledGraph.run = lambda self, inputs, outputs, shifts=(): None
     # Device memory takes no memory of the host until it is written.

@@ -9,7 +9,6 @@
 
 #include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
 #include "NodeReader.h"
-
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"

@@ -238,24 +238,15 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
     enumerate(dim + 1, coresUsed, candidate);
   if (!canSplit(dim))
     return;
-  int64_t units = llvm::divideCeil(extents[dim], granularity[dim]);
-  int64_t previous = 1;
-  for (int64_t wanted = 2; wanted <= std::min(units, cores / coresUsed);
-       ++wanted) {
-    // Equal slices but for the last: fewer may be enough to cover.
-    int64_t unitsPerSlice = llvm::divideCeil(units, wanted);
-    int64_t splits = llvm::divideCeil(units, unitsPerSlice);
-    if (splits == previous ||
-        (!target.allowsUnequalSlices() && splits * unitsPerSlice != units))
-      continue;
-    if (!target.allowsDividedPadding() &&
-        extents[dim] % granularity[dim] != 0 &&
-        isa<IdentityOp, RestickifyOp>(*op))
-      continue;
-    previous = splits;
-    candidate.splits[dim] = splits;
-    candidate.chunks[dim] = unitsPerSlice * granularity[dim];
-    enumerate(dim + 1, coresUsed * splits, candidate);
+  bool dividesPadding = extents[dim] % granularity[dim] != 0;
+  if (dividesPadding && !target.allowsDividedPadding() &&
+      isa<IdentityOp, RestickifyOp>(*op))
+    return;
+  for (auto [numSlices, chunk] : getDivisions(extents[dim], granularity[dim],
+                                              cores / coresUsed, target)) {
+    candidate.splits[dim] = numSlices;
+    candidate.chunks[dim] = chunk;
+    enumerate(dim + 1, coresUsed * numSlices, candidate);
   }
   candidate.splits[dim] = 1;
   candidate.chunks[dim] = extents[dim];

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SpanTables.h"
-#include "LayoutChoices.h"
+#include "../Layout/LayoutChoices.h"
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -157,6 +157,25 @@ bool OperandSpans::canFit(ArrayRef<int64_t> extents, Cores cores) const {
   return canFitFrom(0, extents, cores, cores.number, canSplitReduction, chunks);
 }
 
+SmallVector<DimDivision> spyre_graph::getDivisions(int64_t extent,
+                                                   int64_t granularity,
+                                                   int64_t most,
+                                                   const Target &target) {
+  SmallVector<DimDivision> divisions;
+  int64_t units = llvm::divideCeilSigned(extent, granularity);
+  int64_t previous = 1;
+  for (int64_t wanted = 2; wanted <= std::min(units, most); ++wanted) {
+    int64_t unitsPerSlice = llvm::divideCeilSigned(units, wanted);
+    int64_t numSlices = llvm::divideCeilSigned(units, unitsPerSlice);
+    if (numSlices == previous ||
+        (!target.allowsUnequalSlices() && numSlices * unitsPerSlice != units))
+      continue;
+    previous = numSlices;
+    divisions.push_back({numSlices, unitsPerSlice * granularity});
+  }
+  return divisions;
+}
+
 /// Tries the numbers of slices of loop dimension `dim` and those after it, as
 /// DivisionSearch::enumerate().
 bool OperandSpans::canFitFrom(unsigned dim, ArrayRef<int64_t> extents,
@@ -171,17 +190,10 @@ bool OperandSpans::canFitFrom(unsigned dim, ArrayRef<int64_t> extents,
   bool isParallel = kinds[dim] == utils::IteratorType::parallel;
   if (isParallel ? !isWritten[dim] : !canSplitReduction)
     return false;
-  int64_t units = llvm::divideCeilSigned(extents[dim], granularity[dim]);
-  int64_t previous = 1;
-  for (int64_t wanted = 2; wanted <= std::min(units, coresLeft); ++wanted) {
-    int64_t unitsPerSlice = llvm::divideCeilSigned(units, wanted);
-    int64_t splits = llvm::divideCeilSigned(units, unitsPerSlice);
-    if (splits == previous || (!cores.target.allowsUnequalSlices() &&
-                               splits * unitsPerSlice != units))
-      continue;
-    previous = splits;
-    chunks[dim] = unitsPerSlice * granularity[dim];
-    if (canFitFrom(dim + 1, extents, cores, coresLeft / splits,
+  for (auto [numSlices, chunk] :
+       getDivisions(extents[dim], granularity[dim], coresLeft, cores.target)) {
+    chunks[dim] = chunk;
+    if (canFitFrom(dim + 1, extents, cores, coresLeft / numSlices,
                    canSplitReduction && isParallel, chunks))
       return true;
   }

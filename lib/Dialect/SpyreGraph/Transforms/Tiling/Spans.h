@@ -19,6 +19,20 @@ namespace mlir::spyre_graph {
 /// The type of the tensor that `value` is a tile of, or its own.
 ShapedType getWholeType(Value value);
 
+/// A division of one loop dimension.
+struct DimDivision {
+  int64_t numSlices;
+  /// Iterations of a slice; the last may have fewer.
+  int64_t chunk;
+};
+
+/// The divisions of `extent` iterations into two to `most` slices of whole
+/// multiples of `granularity`, by increasing number. More slices than another
+/// division needs for the same chunk are not listed, nor slices of different
+/// sizes where the target wants equal ones.
+SmallVector<DimDivision> getDivisions(int64_t extent, int64_t granularity,
+                                      int64_t most, const Target &target);
+
 /// Where an operation's operands lie that are larger than a core can address. A
 /// tile's sticks are as far apart as those of the tensor that it is cut from.
 class OperandSpans {
