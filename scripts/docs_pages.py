@@ -60,6 +60,9 @@ API: dict[str, tuple[str, tuple[str, ...] | None]] = {
     "torch_spyre.logging_config": ("logging_config.py", None),
 }
 
+#: Characters of a signature that a line of the site shows.
+WIDTH = 76
+
 CONSTRAINT = re.compile(
     r"(?:///)?\s*- `?([A-Z][A-Z0-9_]*(?:-[A-Z0-9_]+)+-C[0-9]+)`?(?: \([^)]*\))?: (.*)"
 )
@@ -123,7 +126,7 @@ def _prose(docstring: str) -> str:
     section = code = False
     for line in docstring.split("\n"):
         if line.endswith("::"):
-            line = line.removesuffix("::")
+            line = line.removesuffix(":") if line != "::" else ""
             lines += [line, "```python"] if line.strip() else ["```python"]
             code = True
             continue
@@ -153,7 +156,12 @@ def _signature(node: ast.FunctionDef) -> str:
     returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     arguments = ast.unparse(node.args)
     arguments = re.sub(r"^(self|cls)(, |$)", "", arguments)
-    return f"{node.name}({arguments}){returns}"
+    line = f"{node.name}({arguments}){returns}"
+    if len(line) <= WIDTH:
+        return line
+    # A comma inside of brackets belongs to a type.
+    lines = re.sub(r", (?![^\[\]]*\])", ",\n    ", arguments)
+    return f"{node.name}(\n    {lines}\n){returns}"
 
 
 def _entry(node: ast.AST, level: int) -> list[str]:
@@ -245,10 +253,11 @@ def _constraints() -> str:
     lines = [
         "# Constraints",
         "",
-        "A rule of an operation, an attribute, a pass or a file has a number. Errors",
-        "and tests name it. TableGen states the rule, the code that checks it names",
-        "it in a comment, and a negative test breaks it;",
-        "`scripts/check_constraints.py` compares the three.",
+        "Each rule of an operation, an attribute, a pass or a file has a number.",
+        "TableGen states the rule. The code that checks it names the number in a",
+        "comment, and so does a test that breaks the rule;",
+        "`scripts/check_constraints.py` compares the three. Reports about bundles",
+        "and SpyreCode name the number of the rule that is broken.",
         "",
     ]
     areas: dict[str, list[str]] = {}

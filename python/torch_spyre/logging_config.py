@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the package logs, and how to see it.
 
-``TORCH_LOGS="+spyre"`` (debug), ``"spyre"`` (info) or ``"-spyre"`` (errors), or
-the name of a component. Without TORCH_LOGS, ``SPYRE_INDUCTOR_LOG=1`` turns the
-compiler's on, at ``SPYRE_INDUCTOR_LOG_LEVEL`` (by default INFO).
-``SPYRE_LOG_FILE`` sends everything to a file as well.
+Set ``TORCH_LOGS`` to ``"+spyre"`` (debug), ``"spyre"`` (info) or ``"-spyre"``
+(errors); the name of a component can take the place of ``spyre``. Without
+TORCH_LOGS, ``SPYRE_INDUCTOR_LOG=1`` turns the compiler's log on, at the level
+``SPYRE_INDUCTOR_LOG_LEVEL`` (by default INFO). ``SPYRE_LOG_FILE`` names a file that
+gets everything as well.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch.spyre.memory``: what ``torch.accelerator.memory`` has, and reports of it."""
+"""``torch.spyre.memory``: the names of ``torch.accelerator.memory``, and reports."""
 
 from __future__ import annotations
 
