@@ -6,19 +6,19 @@
 include "mlir/Pass/PassBase.td"
 
 def KTDPStrict : Pass<"ktdp-strict", "::mlir::func::FuncOp"> {
-  let summary = "check what the verifiers leave open";
+  let summary = "check KTIR more strictly than the verifiers";
   let description = [{
     The verifiers accept whatever the reference front end accepts, and that
     leaves much open: a tile may have another shape than its set, a load another
     element type than its view, and a group of cores may wait for a core of
-    another group. This pass checks all of it and changes nothing. Every
-    violation of a function is reported, not just the first one.
+    another group. This pass checks all of that and changes nothing. It reports
+    every violation of a function, not just the first one.
 
     Views and tiles:
     - `KTDP-STRICT-C1`: a static size of a view is the memref's size.
     - `KTDP-STRICT-C2`: a view's `coordinate_set` has one dimension per size and
       no more symbols than there are dynamic sizes.
-    - `KTDP-STRICT-C3`: a memory space that the memref has is the view's.
+    - `KTDP-STRICT-C3`: if the memref has a memory space, it is the view's.
     - `KTDP-STRICT-C4`: static strides are those of the memref's layout (row-major
       without one), apart from dimensions of one element.
     - `KTDP-STRICT-C5`: an access tile has one subscript per base dimension.
@@ -31,12 +31,12 @@ def KTDPStrict : Pass<"ktdp-strict", "::mlir::func::FuncOp"> {
     - `KTDP-STRICT-C11`: a static size of a distributed view is the largest upper
       bound of its partitions in that dimension.
     - `KTDP-STRICT-C12`: partitions that are boxes of constants are disjoint.
-    - `KTDP-STRICT-C13`: together they hold every coordinate of the view.
+    - `KTDP-STRICT-C13`: partitions together hold every coordinate of the view.
 
     Communication between cores. The numbers are those of the rules R1 to R14 of
     the published design; how far each one reaches is this project's reading. A
     core is one of the function's grid, a group one of the future's `groups`.
-    - `KTDP-INTER_TILE-C1`: no core produces, or consumes, for two groups.
+    - `KTDP-INTER_TILE-C1`: no core produces for two groups, or consumes for two.
     - `KTDP-INTER_TILE-C2`: a future has exactly one use.
     - `KTDP-INTER_TILE-C3`: the cores that a consumer depends on produce for its
       group.
@@ -44,8 +44,8 @@ def KTDPStrict : Pass<"ktdp-strict", "::mlir::func::FuncOp"> {
       depends on.
     - `KTDP-INTER_TILE-C5`: a reduction that declares dependencies uses each
       producer's tile once: they are disjoint within a group.
-    - `KTDP-INTER_TILE-C6`: every group has as many producers.
-    - `KTDP-INTER_TILE-C7`: every group has as many consumers.
+    - `KTDP-INTER_TILE-C6`: all groups have the same number of producers.
+    - `KTDP-INTER_TILE-C7`: all groups have the same number of consumers.
     - `KTDP-INTER_TILE-C8`: a consumer of `inter_tile_consume` and of
       `inter_tile_scatter` depends on exactly one producer.
     - `KTDP-INTER_TILE-C9`: a split dimension is a multiple of the number of
@@ -53,11 +53,12 @@ def KTDPStrict : Pass<"ktdp-strict", "::mlir::func::FuncOp"> {
     - `KTDP-INTER_TILE-C10`: a combiner has no side effect.
     - `KTDP-INTER_TILE-C11`: the identity has the partial type (checked by the
       operations' verifiers).
-    - `KTDP-INTER_TILE-C12`: a concatenated dimension is as often the tile's, or
-      its part's, as there are producers.
+    - `KTDP-INTER_TILE-C12`: the size of a concatenated dimension is the tile's,
+      or its part's, times the number of producers.
     - `KTDP-INTER_TILE-C13`: the consumers of a reduction are among its producers.
-    - `KTDP-INTER_TILE-C14`: the consumers of a group are its producers; of
-      `inter_tile_reduce` and `inter_tile_gather`, or exactly one core.
+    - `KTDP-INTER_TILE-C14`: the consumers of a group are its producers.
+      `inter_tile_reduce` and `inter_tile_gather` may have exactly one consumer
+      instead.
   }];
 }
 

@@ -27,19 +27,21 @@ def SDSCBundle_Dialect : Dialect {
       bounded nesting.
 
     Form of a JSON file:
-    - SDSC-FORM-C1: one top key, `<index>_<opfunc>` (as built) or `<opfunc>`
-      (as specified); one entry in `dscs_`, with the key `<opfunc>`.
-    - SDSC-FORM-C2: every key is there and has the type it must have.
+    - SDSC-FORM-C1: there is one top key, `<index>_<opfunc>` (as built) or
+      `<opfunc>` (as specified), and one entry in `dscs_`, with the key
+      `<opfunc>`.
+    - SDSC-FORM-C2: every required key is there, and its value has the right type.
     - SDSC-FORM-C3: there are no other keys.
-    - SDSC-FORM-C4: what is said more than once is said the same way (folds,
-      stages, core lists, references).
+    - SDSC-FORM-C4: a fact that stands in several places (folds, stages, core
+      lists, references) is the same in all of them.
 
     Operations:
     - SDSC-OP-C1: `opFuncName` is one of the published names or of the listed
       extensions.
     - SDSC-OP-C2: the operation has the inputs, outputs and indices it needs.
     - SDSC-OP-C3: `exUnit` is `pt` for matrix multiplications, else `sfp`.
-    - SDSC-OP-C4: constants are those that the operation takes, once each.
+    - SDSC-OP-C4: the file has each constant that the operation takes once, and
+      no others.
     - SDSC-OP-C5: the operation's data format has elements of the size of some
       operand's.
 
@@ -49,7 +51,7 @@ def SDSCBundle_Dialect : Dialect {
       cores, 1 to 32.
     - SDSC-DIM-C3: cores walk the slices in mixed radix, one core per slice.
     - SDSC-DIM-C4: a mask covers the end of a dimension that is not split, and
-      its constant is what changes no result of the operation.
+      its constant does not change the operation's result.
 
     Labels and tensors:
     - SDSC-LABEL-C1: labels are distinct and among OUTPUT, KERNEL, INPUT and
@@ -81,8 +83,8 @@ def SDSCBundle_Dialect : Dialect {
       input 1 and 2 x 64 of reduction and generated dimension in input 2.
     - SDSC-MATMUL-C3: int4 sticks are 16 x 2 x 8 in input 1 and 4 x 64 in input
       2.
-    - SDSC-MATMUL-C4: exactly one reduced and one generated dimension, at most
-      two preserved ones and two without reuse.
+    - SDSC-MATMUL-C4: there is exactly one reduced and one generated dimension,
+      and there are at most two preserved ones and two without reuse.
     - SDSC-REDUCE-C1: a stick reduction reduces the stick dimension.
     - SDSC-REDUCE-C2: a nonstick reduction does not reduce a stick dimension.
     - SDSC-POINTWISE-C1: tensors that vary along a stick have the same stick
@@ -102,14 +104,16 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-BUNDLE-C3: an execution binds exactly the symbols of its file.
     - SDSC-BUNDLE-C4: a symbol id belongs to one file.
     - SDSC-BUNDLE-C5: every `sdsc*.json` in the folder is executed.
-    - SDSC-BUNDLE-C6: `sdscbundle.segments` of the function says which arguments
-      of several bundles' program the segments are: at most seven distinct
-      numbers, the first may be -1 for a pool, and no others than the manifest's.
+    - SDSC-BUNDLE-C6: if several bundles are one program, `sdscbundle.segments`
+      of each function says which of the program's arguments its segments are: at
+      most seven distinct numbers, of which the first may be -1 for a pool, and
+      which a manifest, if there is one, has too.
     - SDSC-BUNDLE-C7: without a manifest, several bundles are folders `bundle_0`
       to `bundle_<n - 1>`, and none is missing.
     - SDSC-MANIFEST-C1: `manifest.json` has the form of
       docs/internals/superdsc.md.
-    - SDSC-MANIFEST-C2: what the manifest says fits the bundles.
+    - SDSC-MANIFEST-C2: the manifest's folders, arguments, buffers and files fit
+      the bundles.
 
   }] # kSpyreCodeRules;
   let useDefaultTypePrinterParser = 1;

@@ -58,11 +58,11 @@ defvar kSpyreCodeRules = [{
     SpyreCode, images:
     - SPYRECODE-IMAGE-C1: an image has the header and sizes of
       docs/internals/spyrecode.md.
-    - SPYRECODE-IMAGE-C2: its checksum is right.
-    - SPYRECODE-IMAGE-C3: its program can be loaded, and the header agrees with
-      its arguments.
-    - SPYRECODE-IMAGE-C4: its correction tensor and pool lie in the allocation,
-      apart from images and each other.
+    - SPYRECODE-IMAGE-C2: the checksum of an image is right.
+    - SPYRECODE-IMAGE-C3: the program of an image can be loaded, and the header
+      agrees with its arguments.
+    - SPYRECODE-IMAGE-C4: the correction tensor and the pool of an image lie in
+      the allocation, apart from images and each other.
     - SPYRECODE-IMAGE-C5: a program that takes a correction tensor runs after the
       tensor has been transferred, and its rows are the tag and the arguments.
 

@@ -7,15 +7,14 @@ include "mlir/Pass/PassBase.td"
 def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
   let summary = "turn composite operations into device operations";
   let description = [{
-    Softmax, norms and attention arrive as one operation each, so that there is
-    one place that decides how they are computed and rounded. What leaves this
-    pass rounds at most where the result of a device operation is stored: sums
-    and statistics are f32, the exponential is taken of the unrounded
-    difference, scale and additive masks belong to the matmul that makes the
-    scores. Grouped queries read key and value heads through index maps; keys
-    and values are never repeated in memory. Rows that a mask hides entirely
-    give zeros, as PyTorch's fused attention does. Operations without users are
-    dropped.
+    Softmax, norms and attention arrive as one operation each, so that one place
+    decides how they are computed and rounded. After this pass, a value is
+    rounded only where a device operation stores its result. Sums and statistics
+    are f32. The exponential takes the unrounded difference. Scale and additive
+    masks are part of the matmul that makes the scores. Grouped queries read key
+    and value heads through index maps, so keys and values are never repeated in
+    memory. A row that a mask hides entirely gives zeros, as PyTorch's fused
+    attention does. Operations without users are erased.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect",
@@ -23,14 +22,15 @@ def SpyreDecompose : Pass<"spyre-decompose", "::mlir::func::FuncOp"> {
 }
 
 def SpyreSetTarget : Pass<"spyre-set-target", "::mlir::ModuleOp"> {
-  let summary = "say what the module is planned for";
+  let summary = "set the target that the module is planned for";
   let description = [{
-    Gives the module the attribute `spyre_graph.target`, which the passes after
-    it read: they plan only what this target can express. A module that has
-    another target already is an error, as its plan would be for that one.
+    Gives the module the attribute `spyre_graph.target`. The passes after it
+    read the attribute and plan only what this target can express. If the module
+    already has another target, that is an error, because its plan may be for
+    the other one.
 
     Constraints:
-    - SG-TARGET-C3: the module has no other target.
+    - SG-TARGET-C3: the module has no other target already.
   }];
   let options = [
     Option<"target", "target", "std::string", "\"ktir\"",
@@ -43,10 +43,10 @@ def SpyreLegalizeForTarget
     : Pass<"spyre-legalize-for-target", "::mlir::func::FuncOp"> {
   let summary = "replace what the module's target cannot express";
   let description = [{
-    Runs the passes that the target adds (Target::addLegalizationPasses). They
-    come after layouts are chosen, because what can be expressed depends on
-    them, and before tiles and divisions, which see the operations that result.
-    Without a target nothing happens.
+    Runs the passes that the target adds (`Target::addLegalizationPasses`). They
+    run after layouts are chosen, because what can be expressed depends on
+    layouts, and before tiles and divisions, which are chosen for the operations
+    that result. Without a target the pass does nothing.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -68,37 +68,38 @@ def SpyrePropagateLayouts
     2. Each result gets a `#spyre_graph.layout` encoding. The candidates for the
        stick of an op are its result's loop dimensions and those that lie along
        the sticks of its inputs (spec/layouts.md, "Propagation rules"). Of all
-       ops together those are taken that move the fewest bytes: what ops read
-       and write, and what copies do, each copy once for all who need it. Bytes
-       of tensors inside the function count as a quarter: most of them stay in
-       LX. A result in another layout than its caller expects counts twice. The
-       search is exact unless more than 1024 states have to be kept, and then
-       no worse than the reference's beam (Spyre/Planning/LayoutAssignment.h);
-       a remark says which. Results that have a layout keep it, and ops that
-       update a tensor keep the tensor's.
+       ops together, the pass takes those that move the fewest bytes. It counts
+       what ops read and write, and what copies do, each copy once for all of
+       its users. Bytes of tensors inside the function count as a quarter,
+       because most of them stay in LX. A result in another layout than its
+       caller expects counts twice. The search is exact unless it has to keep
+       more than 1024 states; then it is no worse than the reference's beam
+       search (Spyre/Planning/LayoutAssignment.h). A remark says which of the two
+       happened. A result that has a layout keeps it, and an op that updates a
+       tensor keeps the tensor's.
     3. An input whose stick runs along another loop dimension than the op needs
-       is copied by `spyre_graph.restickify`; one whose lane is not 0, v or
-       v mod (elements per stick) for a loop dimension v by
+       is copied by `spyre_graph.restickify`. An input whose lane is not 0, v or
+       v mod (elements per stick) for a loop dimension v is copied by
        `spyre_graph.identity`. Equal copies are made once. A table that is
-       indexed along its stick is copied to another stick, because indices
-       cannot select lanes; an updated one is copied back.
+       indexed along its stick is copied to another stick, because an index
+       cannot select a lane; if it is updated, it is copied back.
 
     A contraction exchanges its factors where that moves less and the target
-    allows it. Each copy and each contraction that the matrix
-    unit holds up longer than its data counts as the bytes that device memory
-    moves meanwhile.
+    allows it. A copy, or a contraction that takes the matrix unit longer than
+    its data takes to arrive, counts as the bytes that device memory could move
+    in the meantime.
 
-    An operation's `spyre_graph.layout_hint` restricts the choice to ways that
-    give its result this layout.
+    An operation's `spyre_graph.layout_hint` asks for the layout of its result.
+    The pass then chooses only among ways to make this layout.
 
-    The pass never changes values: any index map can be executed, the copies
-    are there because the device's ops cannot read across sticks.
+    The pass never changes values. Any index map can be executed; the copies are
+    there because the device's ops cannot read across sticks.
 
     Constraints:
     - SG-PROPAGATE-C1: every function argument of tensor type has a layout.
-    - SG-PROPAGATE-C2: tensors are made by device operations, `tensor.empty`
-      or `bufferization.materialize_in_destination` only.
-    - SG-PROPAGATE-C3: an operation can give its result the layout of its hint.
+    - SG-PROPAGATE-C2: only device operations, `tensor.empty` and
+      `bufferization.materialize_in_destination` make tensors.
+    - SG-PROPAGATE-C3: an operation with a layout hint can make this layout.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];
@@ -119,28 +120,31 @@ def SpyrePropagateLayouts
 }
 
 def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
-  let summary = "turn named dimensions in users' hints into loop dimensions";
+  let summary = "turn the dimension names of hints into loop dimensions";
   let description = [{
-    Users name the dimensions of a function's arguments and ask for tiles and
-    work divisions by name. The names are followed through the operations: a
+    Users name the dimensions of a function's arguments, and ask for tiles and
+    work divisions by name. The pass follows the names through the operations. A
     loop dimension that runs over a named dimension of an operand, or over one
-    component of a flattened one, has its name, and hands it to the result.
+    component of a flattened one, gets this name and hands it to the result.
     Views have been folded into index maps before, so names pass through them.
-    Where a loop runs over a flattened dimension, the outermost component can
-    be cut: into tiles of the loop that are multiples of the others.
+    Where a loop runs over a flattened dimension, its outermost component can be
+    cut, into tiles that hold whole inner components.
+
     `spyre_graph.hints` of an operation becomes `spyre_graph.tile_hints` and
-    `spyre_graph.work_division_hint`, which the later passes obey or reject; an
-    operation that lacks a dimension ignores the hint.
+    `spyre_graph.work_division_hint`. The later passes follow these, or reject
+    them with an error. An operation that does not have the dimension ignores the
+    hint.
 
     Constraints:
-    - SG-HINT-C1: some operation under a hint has the dimension that it names,
-      not only inside of larger steps of a loop.
-    - SG-HINT-C2: `spyre_graph.dim_names` gives each dimension names whose sizes
-      multiply to its extent, or none.
+    - SG-HINT-C1: some operation under a hint has a loop over the dimension that
+      the hint names; it is not enough that a loop runs over a flattened
+      dimension of which this one is an inner component.
+    - SG-HINT-C2: `spyre_graph.dim_names` gives each dimension no names, or names
+      whose sizes multiply to its extent.
     - SG-HINT-C3: a hint is `{scope, dim, tiles}`, `{dim, work_div}` or
-      `{named_dims}`, its number positive.
-    - SG-HINT-C4: slices of a component of a flattened dimension, which a loop
-      runs over as a whole, are equal.
+      `{named_dims}`, and its number is positive.
+    - SG-HINT-C4: if a hint divides a component of a flattened dimension that a
+      loop runs over as a whole, the slices are equal.
   }];
   let statistics = [
     Statistic<"numResolved", "resolved", "Operations whose hints were resolved">,
@@ -149,65 +153,67 @@ def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
 }
 
 def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
-  let summary = "loop over tiles whose intermediates fit in LX";
+  let summary = "run operations tile by tile, so that intermediates fit in LX";
   let description = [{
     An intermediate that is larger than the LX of all cores together travels to
     device memory and back. Where its producer and its users can be cut along a
-    common parallel dimension, they are run tile by tile in an `scf.for`, so
-    that the intermediate is never materialised as a whole: attention keeps a
-    few heads' scores at a time, an MLP a few tokens' activations.
+    common parallel dimension, they run tile by tile in an `scf.for`. The
+    intermediate then never exists as a whole: attention keeps the scores of a
+    few heads at a time, an MLP the activations of a few tokens.
 
-    Operations that share large intermediates form a group. A loop dimension of
-    one of them is followed through the tensors that they hand on; every
+    Operations that share large intermediates form a group. The pass follows a
+    loop dimension of one of them through the tensors that they hand on. Every
     operation of the group must have it as a dimension that selects whole slices
-    of its operands. Updates of tensors in place, scans along it, and operations
-    that compute with its index are not cut. Of the
-    dimensions (or pairs of dimensions) that can be cut, and the numbers of
-    equal tiles of whole sticks for which all live intermediates fit and no core
-    idles, the one that saves most time under the device's cost model is taken,
-    if any saves time: tiles pay with reading again, for each, what is not cut.
-    If no number divides the extent into tiles that fit, the last tile is
-    smaller: it is computed after the loop over the others.
+    of its operands. Updates of tensors in place, scans along the dimension, and
+    operations that compute with its index are not cut.
+
+    Several dimensions, or pairs of dimensions, may be possible, each in several
+    numbers of equal tiles of whole sticks. The pass considers those for which
+    all live intermediates fit and no core idles. It takes the one that saves
+    most time under the device's cost model, and none if none saves time: what
+    is not cut has to be read again for each tile. If no number of tiles divides
+    the extent, the last tile is smaller and is computed after the loop.
 
     A view between two operations may flatten dimensions or take them apart. A
     loop over heads and one over heads x width are then cut together, at
     multiples of the width.
 
     Tiles are `tensor.extract_slice` and `tensor.insert_slice` whose offset is
-    the induction variable: after bufferization, address arithmetic on device
-    strides. A value used inside and outside the loop is computed into a
-    tile-sized buffer and copied out.
+    the induction variable. After bufferization they are address arithmetic on
+    device strides. A value that is used inside and outside the loop is computed
+    into a tile-sized buffer and copied out.
 
     A reduction along the dimension (the K of a matmul, a sum, a maximum)
-    accumulates from tile to tile, sums in fp32, and is rounded once at the end;
-    an argmax keeps the largest element so far beside its index. What needs the
-    result comes after the loop, which must be the innermost. An exponential of
-    x - max(x) along the dimension of which only sums are needed stays in the
-    loop: it subtracts the maximum so far, and each time that grows, the sums
-    are rescaled. Attention over many keys then never has all scores of a row.
-    Not all targets have such loops.
+    accumulates from tile to tile. Sums are kept in fp32 and rounded once at the
+    end; an argmax keeps the largest element so far beside its index. Operations
+    that need the result come after the loop, which must be the innermost one.
+    There is an exception for exp(x - max(x)) of which only sums are needed, as
+    in a softmax: it stays in the loop and subtracts the maximum so far, and when
+    that grows, the sums are rescaled. Attention over many keys then never has
+    all scores of a row at once. Not all targets support such loops.
 
-    An operation that no division over the cores makes small enough for each to
-    address its parts of all tensors (256 MiB per core and tensor) is cut alone,
-    into the fewest tiles with which one does. It may also write a part of
-    another's result. Where no tiles are enough, it becomes several operations:
-    parts of its iterations, copies to an order of dimensions that can be cut,
-    gathers from parts of a table.
+    A core can address 256 MiB of a tensor. If no division over the cores makes
+    the parts of an operation small enough, it is cut alone, into the fewest
+    tiles with which one does. It may also write a part of another's result. Where no
+    tiles are enough, it becomes several operations: parts of its iterations,
+    copies to an order of dimensions that can be cut, gathers from parts of a
+    table.
 
-    Operations with equal `spyre_graph.tile_hints` are tiled as these say, each
-    hint a loop, before any group is chosen. Those that reduce the dimension and
-    cannot accumulate run on the whole, outside the loops; a remark says why.
-    An operation with an empty list stays out of all loops. What is tiled has
-    the hints that would tile it so again as `spyre_graph.tiling`.
+    Operations with equal `spyre_graph.tile_hints` are tiled as the hints say,
+    one loop per hint, before any group is chosen. An operation that reduces the
+    dimension and cannot accumulate runs on the whole, outside the loops; a
+    remark says why. An operation with an empty list stays out of all loops. An
+    operation that was tiled carries, as `spyre_graph.tiling`, the hints that
+    would tile it like that again.
 
     Constraints:
-    - SG-TILE-HINT-C1: as many tiles of whole sticks, equal but for the last,
-      are filled.
+    - SG-TILE-HINT-C1: the dimension can be cut into as many tiles as the hint
+      says: whole sticks, equal but for the last one, and none empty.
     - SG-TILE-HINT-C2: every operation under the hint can be cut along the
-      dimension, once, or does not depend on it. Where the target does not change
-      the stick of parts, a change of stick can be cut only between operations of
-      the loop.
-    - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost.
+      dimension, once, or does not depend on it. If the target cannot change the
+      stick of a part of a tensor, a change of stick can be cut only between
+      operations of the loop.
+    - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost one.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
@@ -245,56 +251,60 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
   let summary = "divide the loops of every operation over the cores";
   let description = [{
     A kernel runs on all cores at once, each on its own slice of the loop
-    space. Which dimensions are sliced decides how evenly the work is spread,
-    how often an operand is read from device memory, and whether a core finds
-    in its own LX what it computed in the op before.
+    space. The choice of dimensions to slice decides how evenly the work is
+    spread, how often an operand is read from device memory, and whether a core
+    finds in its own LX what it computed in the op before.
 
-    Parallel dimensions are split, at multiples of a stick where the dimension
-    lies along one, so that no two cores write the same stick, and one reduction
-    if that makes the operation alone cheaper: then only that number of
-    slices of it is considered, so that sums are rounded alike wherever the
-    operation stands. Every combination of splits with a product of at most `cores` is priced with the
-    terms of the device's cost model: the compute time of the largest slice or
-    the time to move the operands, whichever is longer, and of the other what
-    kernels, which work on a slice in pieces, cannot overlap. An operand that its
-    producer leaves on the same core in the same slices needs no moving and no
-    waiting, one that it leaves in other slices moves over the ring or through
-    device memory, whichever is cheaper, so a choice depends on those of its neighbours: the first sweep
-    goes forward and knows the producers, the next ones go back and forth and
-    know the users too. Among combinations within `tolerance` of the cheapest,
-    the one with more bytes in agreement, then with the smaller slices, then
-    with outer dimensions split more, is taken.
+    Parallel dimensions are split. A dimension along a stick is split at whole
+    sticks, so that no two cores write the same one. One reduction is split too
+    if that makes the operation cheaper, taken by itself. Then only that number
+    of slices is considered, so that sums are rounded alike wherever the
+    operation stands.
+
+    Every combination of splits with a product of at most `cores` gets a price
+    from the device's cost model: the compute time of the largest slice or the
+    time to move the operands, whichever is longer, and the part of the shorter
+    one that a kernel cannot overlap. An operand that its producer leaves on the
+    same core in the same slices needs no moving and no waiting. One that it
+    leaves in other slices moves over the ring or through device memory,
+    whichever is cheaper. A choice therefore depends on those of its neighbours:
+    the first sweep goes forward and knows the producers; the next ones go back
+    and forth and know the users too. Among combinations within `tolerance` of
+    the cheapest, the pass takes the one with more bytes in agreement, then with
+    smaller slices, then with outer dimensions split more.
 
     `mode=reference` follows the reference instead (spec/passes.md, "Work
     division"): spans within 256 MiB, its matmul model, its default rule, all
-    per operation. A reduction whose parts cannot be combined stays whole where
-    the reference splits it, with a warning.
+    per operation. Where the reference splits a reduction whose parts cannot be
+    combined, the reduction stays whole, with a warning.
 
-    The attribute `spyre_graph.work_division_hint` of an operation, an array of
-    the number of slices per loop dimension, replaces the automatic choice, as
-    does a division that is there already.
+    `spyre_graph.work_division_hint` of an operation, an array with the number of
+    slices per loop dimension, replaces the automatic choice. So does a division
+    that is there already.
 
     Constraints: SG-DIVISION-C1 to C4 of the attribute.
-    - SG-DIVISION-HINT-C1: a hint has one number per loop dimension,
-    - SG-DIVISION-HINT-C2: all positive,
-    - SG-DIVISION-HINT-C3: whose product is at most `cores`;
-    - SG-DIVISION-HINT-C4: at most one reduction is split, of an operation
-      whose partial results can be combined;
-    - SG-DIVISION-HINT-C5: no slice is empty; in mode=reference, or if the target
-      has no others, all are equal.
+    - SG-DIVISION-HINT-C1: a hint has one number per loop dimension.
+    - SG-DIVISION-HINT-C2: the numbers of a hint are positive.
+    - SG-DIVISION-HINT-C3: the product of a hint's numbers is at most `cores`.
+    - SG-DIVISION-HINT-C4: a hint splits at most one reduction, of an operation
+      whose partial results can be combined.
+    - SG-DIVISION-HINT-C5: a hint leaves no slice empty. In `mode=reference`, and
+      if the target requires it, all slices are equal.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
            "Cores of the card (1 to 32)">,
     Option<"mode", "mode", "std::string", "\"default\"",
-           "Rule of decision: default or reference">,
+           "How to choose: default (by price) or reference (as the reference "
+           "does)">,
     Option<"reshard", "reshard", "bool", "true",
-           "Count on --spyre-lx-planning to move values over the ring">,
+           "Assume that --spyre-lx-planning moves values over the ring">,
     Option<"tolerance", "tolerance", "double", "1e-6",
-           "Relative cost difference that counts as equal">,
+           "Relative difference below which two prices count as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
-           "Passes over the operations, forward and backward in turn">,
-    Option<"maxSpan", "max-span", "int64_t", "268435456",
+           "How often to go over the operations, forward and backward in turn">,
+    Option<"maxSpan", "max-span", "int64_t",
+           "::spyre::DeviceSpec().maxSpanBytes",
            "Bytes of a tensor in device memory that a core can address">,
   ];
   let statistics = [
@@ -310,21 +320,21 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
 def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
   let summary = "turn tensors into buffers and results into out-parameters";
   let description = [{
-    Runs upstream's one-shot bufferization over function boundaries. A tensor's
+    Runs upstream's one-shot bufferization across function boundaries. A tensor's
     layout becomes the memory space of its buffer, so that the same device
-    operations live on buffers. Results become trailing out-parameters that
-    keep the results' attributes, and are written directly by the op that
-    computes them wherever nothing else forbids it. A function argument that
-    the graph updates is written in place, unless its old value is read
-    afterwards. The copies that remain are `spyre_graph.identity`, never
-    `memref.copy`, and get a work division like every op.
+    operations work on buffers. Results become trailing out-parameters that keep
+    the results' attributes. Wherever possible, the op that computes a result
+    writes it there directly. A function argument that the graph updates is
+    written in place, unless its old value is read afterwards. The copies that
+    remain are `spyre_graph.identity`, never `memref.copy`, and get a work
+    division like every op.
 
     Constraints:
     - SG-BUFFERIZE-C1: every tensor has a layout.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores over which inserted copies are divided">,
+           "Cores over which to divide inserted copies (1 to 32)">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Copies inserted">,
@@ -340,24 +350,26 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
 def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
   let summary = "keep intermediate buffers in the cores' scratchpads";
   let description = [{
-    Each core has an LX scratchpad that holds its contents for the whole
+    Each core has an LX scratchpad that keeps its contents for the whole
     sequence. A buffer that every op touches in the same per-core slices can
-    live there and never travels to device memory, at the same 128-byte aligned
-    offset on every core. A buffer is eligible if each of its users accesses
-    all of it through plain loop dimensions, and the box each core works on is
-    the same in all of them; which operations they are does not matter. The
-    result of an operation may take over the memory of an operand that dies
-    there, if each element is written after it was read, by the same core,
-    through the same map. An argument that several operations read in the same
-    slices is copied into LX first. If users disagree on the slices, a
-    `spyre_graph.reshard` before those that read others than the writer's moves
-    the parts over the ring, where the cost model says that this is faster than
-    device memory, and the target allows it.
+    live there, at the same 128-byte aligned offset on every core, and never
+    travels to device memory.
+
+    A buffer is eligible if each of its users accesses all of it through plain
+    loop dimensions, and each core works on the same box of it in all of them.
+    It does not matter which operations they are. The result of an operation may
+    take over the memory of an operand that dies there, if each element is
+    written after it was read, by the same core, through the same map. An
+    argument that several operations read in the same slices is copied into LX
+    first. If users disagree on the slices, a `spyre_graph.reshard` before those
+    that read other slices than the writer's moves the parts over the ring. This
+    happens only where the cost model says that it is faster than device memory,
+    and the target allows it.
 
     The aim is the least traffic with device memory. `optimal` places all
-    buffers if the solver (docs/internals/memory.md) finds a placement, else
-    those that save most, never less than the reference's heuristics would; the
-    others are left to --spyre-memory-planning.
+    buffers if the solver (docs/internals/memory.md) finds a placement.
+    Otherwise it places those that save most, never less than the reference's
+    heuristics would, and leaves the others to --spyre-memory-planning.
 
     `mode=reference` follows the reference's rule of eligibility: results of
     the operations that it keeps in LX (an interface method), of at least two
@@ -366,9 +378,10 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"solver", "solver", "std::string", "\"optimal\"",
-           "Placement: greedy, firstfit, bestfit (the reference's) or optimal">,
+           "How to place buffers: optimal, or a heuristic of the reference "
+           "(greedy, firstfit, bestfit)">,
     Option<"mode", "mode", "std::string", "\"default\"",
-           "Which buffers are eligible: default or reference">,
+           "Which buffers are eligible: default, or reference (its rule)">,
     Option<"inPlace", "in-place", "bool", "true",
            "Let results take over the memory of operands">,
     Option<"cloneInputs", "clone-inputs", "bool", "true",
@@ -402,12 +415,12 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
 
 def SpyreMemoryPlanning
     : Pass<"spyre-memory-planning", "::mlir::func::FuncOp"> {
-  let summary = "give intermediate buffers offsets in one pool";
+  let summary = "place the other intermediate buffers in one pool";
   let description = [{
-    The runtime allocates one block of device memory per call. Buffers without
-    a placement get a 128-byte aligned offset in it, so that those that are not
-    live together share memory and the block is as small as the solver
-    (docs/internals/memory.md) can make it; the function's
+    The runtime allocates one block of device memory per call, the pool. Each
+    buffer without a placement gets a 128-byte aligned offset in it. Buffers
+    that are not live at the same time share memory, so that the pool is as
+    small as the solver (docs/internals/memory.md) can make it. The function's
     `spyre_graph.pool_size` says how large it must be.
   }];
   let statistics = [
@@ -420,27 +433,27 @@ def SpyreMemoryPlanning
 }
 
 def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
-  let summary = "check a planned function independently of the planners";
+  let summary = "check a plan, with code that the planners do not share";
   let description = [{
-    A wrong plan gives wrong values without any error, so plans are checked by
-    code that shares nothing with the passes that make them.
+    A wrong plan would give wrong values without any error. So plans are checked
+    by code that shares nothing with the passes that make them.
 
     Constraints:
     - SG-PLAN-C1: every buffer's layout fits its type.
     - SG-PLAN-C2: every operation has maps, extents and a division that obeys
       SG-DIVISION-C1 to C3, on at most `cores` cores.
-    - SG-PLAN-C3: the cores' slices cover the loop space exactly once, and no
-      two cores write the same stick, but for partners in a split reduction,
-      which are neighbours.
+    - SG-PLAN-C3: the cores' slices cover the loop space exactly once. No two
+      cores write the same stick, except partners in a split reduction, which
+      are neighbours.
     - SG-PLAN-C4: no operation accesses an element outside a buffer.
     - SG-PLAN-C5: every allocation has a placement, aligned to 128 bytes, that
       lies inside LX or the pool.
     - SG-PLAN-C6: buffers whose lifetimes overlap do not overlap in space, unless
-      one takes over the other's memory in place: the operation at which they
-      meet reads and writes each element in one iteration.
+      one takes over the other's memory in place: then the operation at which
+      they meet reads and writes each element in one iteration.
     - SG-PLAN-C7: every core accesses only the slice of an LX buffer that it
-      holds, and all users agree on that slice; of a dimension that is not
-      divided, they may access other parts.
+      holds, and all users agree on that slice. In a dimension that is not
+      divided they may access different parts.
     - SG-PLAN-C8: no buffer, and no tile of one, is read before it is written.
     - SG-PLAN-C9: a tile is a dense part, inside its bounds and at whole sticks,
       of a buffer in device memory whose layout is relative to its shape.
@@ -448,12 +461,12 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       most 256 MiB.
     - SG-PLAN-C11: the operands of an elementwise operation with several inputs
       have their sticks along one loop dimension.
-    - SG-PLAN-C12: what moves between cores over the ring lies in LX before and
-      after, in memory of its own.
+    - SG-PLAN-C12: source and destination of a `spyre_graph.reshard` lie in LX,
+      in separate memory.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores of the card">,
+           "Cores of the card (1 to 32)">,
     Option<"capacity", "capacity", "int64_t",
            "::spyre::DeviceSpec().lxBytesPerCore",
            "Bytes of LX per core">,
@@ -461,8 +474,9 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
            "::spyre::DeviceSpec().lxReservedFraction",
            "Share of LX kept for the kernels' own tiles">,
     Option<"partial", "partial", "bool", "false",
-           "Between passes: check what has been decided so far">,
-    Option<"maxSpan", "max-span", "int64_t", "268435456",
+           "Check only what has been decided so far; for use between passes">,
+    Option<"maxSpan", "max-span", "int64_t",
+           "::spyre::DeviceSpec().maxSpanBytes",
            "Bytes of a tensor in device memory that a core can address">,
   ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
@@ -470,68 +484,69 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
 
 def SpyreNumberOperations
     : Pass<"spyre-number-operations", "::mlir::func::FuncOp"> {
-  let summary = "give every operation a number that passes leave alone";
+  let summary = "number the operations, so that a plan can refer to them";
   let description = [{
     Decisions about layouts and tiles are made for operations that later passes
-    cut, copy and bufferize. `spyre_graph.number` tells, in the plan, which one
-    it was. Operations that have a number keep it, so that the pass can run
-    again for what other passes inserted. The first time, the function gets
-    `spyre_graph.graph`, a hash of its text that tells it from other graphs.
+    cut, copy and bufferize. `spyre_graph.number` tells, in the plan, from which
+    operation one comes. Operations that have a number keep it, so the pass can
+    run again for operations that other passes inserted. The first time, the
+    function gets `spyre_graph.graph`, a hash of its text that tells it from
+    other graphs.
   }];
 }
 
 def SpyreDecisionsOut : Pass<"spyre-decisions-out", "::mlir::ModuleOp"> {
   let summary = "write the decisions of a plan to a JSON file";
   let description = [{
-    Decisions are worth reading, comparing and trying others. The file has per
-    function its operations in order (name, source line, loop extents, counts
-    of the loops around it, layout of its result, tiling, division), its buffers
-    (source line, shape, layout, placement) and the size of its pool; and for
-    each decision a hash, by which --spyre-decisions-in sees which were edited.
-    Layouts and tilings are those of operations that --spyre-number-operations
-    gave a number. `--spyre-decisions-out=f.json` is short for
+    A file of decisions can be read, compared, edited and read back. For each
+    function it lists the operations in order (name, source line, loop extents,
+    counts of the loops around it, layout of its result, tiling, division), the
+    buffers (source line, shape, layout, placement) and the size of the pool. A
+    hash of each decision tells --spyre-decisions-in which ones were edited.
+    Layouts and tilings are there for operations that --spyre-number-operations
+    has numbered. `--spyre-decisions-out=f.json` is short for
     `--spyre-decisions-out="file=f.json"`.
   }];
   let options = [
     Option<"file", "file", "std::string", "\"-\"",
-           "File to write; -: standard output">,
+           "File to write; - is standard output">,
   ];
 }
 
 def SpyreDecisionsIn : Pass<"spyre-decisions-in", "::mlir::ModuleOp"> {
-  let summary = "take the decisions of a plan from a JSON file";
+  let summary = "read the decisions of a plan from a JSON file";
   let description = [{
-    Reads what --spyre-decisions-out wrote, perhaps edited, for the same graph.
-    Decisions are taken where they are made, so the pass runs in up to four
-    places, each its `stage`:
+    Reads a file that --spyre-decisions-out wrote for the same graph and that you
+    may have edited. The pass runs before each pass that makes a decision of the
+    file, that is, in up to four places. The option `stage` says which:
 
     - `layouts`, before --spyre-propagate-layouts: each result gets the layout
       of the file;
     - `tilings`, before --spyre-coarse-tiling: the tilings of the file become
-      hints, and what it does not tile stays whole;
+      hints, and an operation that it does not tile stays whole;
     - `divisions`, before --spyre-work-division;
-    - `plan`, after --spyre-memory-planning: divisions (of what later passes
-      inserted, too), placements and the size of the pool.
+    - `plan`, after --spyre-memory-planning: divisions (also of operations that
+      later passes inserted), placements and the size of the pool.
 
-    Decisions depend on those before them: a layout on none, tilings on
-    layouts, divisions on both, placements on all. If some were edited, what is
-    in the file of later kinds is planned anew, unless it was edited too; then
-    it must still belong to something in the plan. Whether all together are a
-    plan, --spyre-verify-plan must say afterwards.
+    Decisions depend on those before them: tilings on layouts, divisions on
+    both, placements on all. If you edit one, those of later kinds are planned
+    anew, except the ones that you edited too; these must still belong to
+    something in the plan. Run --spyre-verify-plan afterwards: it says whether
+    the decisions together are a valid plan.
 
     Constraints:
-    - SG-DECISIONS-C1: the file is JSON of this version.
+    - SG-DECISIONS-C1: the file is JSON of the version that the compiler writes.
     - SG-DECISIONS-C2: its functions, operations and buffers are those of the
       module: same graph, names, extents and shapes, in the same order.
     - SG-DECISIONS-C3: every layout, tiling, division, placement and pool size
       is complete and not negative.
-    - SG-DECISIONS-C4: what was edited belongs to an operation or buffer of the
-      plan that the edited decisions of earlier kinds make.
+    - SG-DECISIONS-C4: an edited decision belongs to an operation or buffer of
+      the plan that the edited decisions of earlier kinds make.
   }];
   let options = [
     Option<"file", "file", "std::string", "\"\"", "File to read">,
     Option<"stage", "stage", "std::string", "\"plan\"",
-           "What to take: layouts, tilings, divisions, or plan">,
+           "Which decisions to read: layouts, tilings, divisions, or plan">,
   ];
   let statistics = [
     Statistic<"numChanged", "changed", "Decisions that the file changes">,
