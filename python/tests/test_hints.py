@@ -294,10 +294,10 @@ def test_names_must_cover_the_storage():
     x = torch.zeros(4, 6).to("spyre")
     with pytest.raises(ValueError, match="left over"):
         torch_spyre.name_tensor_dims(x, ["A1", "B1", "C1"])
-    with pytest.raises(ValueError, match="do not cover"):
+    with pytest.raises(ValueError, match="do not multiply"):
         torch_spyre.name_tensor_dims(x, ["A1"])
     torch_spyre.declare_tensor_dim("four", 4)
-    with pytest.raises(ValueError, match="do not cover"):
+    with pytest.raises(ValueError, match="do not multiply"):
         torch_spyre.name_tensor_dims(x, ["A1", "four"])
     with pytest.raises(TypeError):
         torch_spyre.name_tensor_dims(torch.zeros(4), ["A1"])

@@ -53,8 +53,8 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
     """``torch.compile(f, backend="spyre", options={...})``.
 
     Options are those of the compiler: ``cores`` (1 to 32), ``lx_planning``,
-    ``superdsc_compatible`` (plan only what SuperDSC can say) and
-    ``through_superdsc`` (execute what reading the SuperDSC bundles back gives),
+    ``superdsc_compatible`` (plan only what SuperDSC can express) and
+    ``through_superdsc`` (write SuperDSC bundles, read them back and run that),
     which ``SPYRE_EXECUTE=superdsc`` sets.
     """
     if "options" in options:

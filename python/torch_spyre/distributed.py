@@ -349,13 +349,14 @@ class SpyreCCL(dist.ProcessGroup):
             if splits:
                 if sum(splits) != tensor.shape[0] or len(splits) != self._size:
                     raise ValueError(
-                        f"splits {splits} do not fit {tensor.shape[0]} rows and "
-                        f"{self._size} ranks"
+                        f"expected {self._size} splits, one per rank, that add up to "
+                        f"the tensor's {tensor.shape[0]} rows, found {splits}"
                     )
                 return list(splits)
             if tensor.shape[0] % self._size:
                 raise ValueError(
-                    f"{tensor.shape[0]} rows do not divide among {self._size} ranks"
+                    f"{tensor.shape[0]} rows cannot be divided evenly among "
+                    f"{self._size} ranks: pass split sizes"
                 )
             return [tensor.shape[0] // self._size] * self._size
 

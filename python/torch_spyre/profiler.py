@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``torch.spyre.profiler``: which kernels ran and what they cost on the device.
 
-``torch.profiler`` with ``ProfilerActivity.PrivateUse1`` shows the same beside what
-the host did, and exports it as a Chrome trace. All times are those that the device
-model predicts, if nothing else is said.
+``torch.profiler`` with ``ProfilerActivity.PrivateUse1`` shows the same beside the
+work of the host, and exports it as a Chrome trace. Times are predictions of the
+device model, unless a name says ``host``.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ class profile:
     def start(self) -> None:
         """Start recording. Raises RuntimeError if it was started before."""
         if self._trace is not None:
-            raise RuntimeError("the profiler has been started")
+            raise RuntimeError("the profiler is running already: call stop() first")
         self._trace = _C.Trace()
 
     def stop(self) -> None:
         """Wait for all work and stop. Raises RuntimeError if it was not started."""
         if self._trace is None:
-            raise RuntimeError("the profiler has not been started")
+            raise RuntimeError("the profiler is not running: call start() first")
         self.kernels = [_kernel(r) for r in self._trace.stop()]
         self.transfers = [Transfer(**t) for t in self._trace.take_transfers()]
         self._trace = None

@@ -76,7 +76,7 @@ def _to_layout(
     else:
         device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
         if memory_format not in (None, torch.preserve_format):
-            raise ValueError("device_layout and memory_format exclude each other")
+            raise ValueError("device_layout and memory_format cannot be used together")
     device = device or self.device
     dtype = dtype or self.dtype
     if device.type != "spyre":

@@ -46,9 +46,9 @@ def decisions_dir() -> Path | None:
     if not folder:
         return None
     if not Path(folder).is_dir():
-        raise ValueError(f"SPYRE_DECISIONS_IN is {folder!r}, which is no folder")
+        raise ValueError(f"SPYRE_DECISIONS_IN is {folder!r}, which is not a folder")
     if dump_dir() is None:
-        raise ValueError("SPYRE_DECISIONS_IN needs SPYRE_DUMP_DIR as well")
+        raise ValueError("SPYRE_DECISIONS_IN needs SPYRE_DUMP_DIR to be set as well")
     return Path(folder)
 
 

@@ -237,7 +237,9 @@ def _compile(
         metas = _infer(call, arguments)
     except Exception as error:
         # The CPU says what is wrong with the call, or knows how to run it.
-        raise _C.UnsupportedOp(f"no meta function: {error}") from error
+        raise _C.UnsupportedOp(
+            f"PyTorch cannot say the shapes of its results: {error}"
+        ) from error
     if call.written:
         outs = [arguments[i] for i in call.written]
         _check_written(outs, metas)
@@ -246,7 +248,9 @@ def _compile(
     specs = [TensorSpec.of(t, s) for t, s in zip(tensors, shifts, strict=True)]
     try:
         if str(call.functional) not in table_operators():
-            raise _C.UnsupportedOp(f"{call.functional} is not in the ATen table")
+            raise _C.UnsupportedOp(
+                f"the compiler's table of operators has no row for {call.functional}"
+            )
         imported = _import_row(call, arguments, tensors, specs, metas, generic)
         return _finish(call, arguments, *imported)
     except _C.UnsupportedOp:
@@ -299,10 +303,12 @@ def _stored_dtype(call: _Call, arguments: list[Any]) -> torch.dtype | None:
 
 def _check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
     if len(outs) != len(metas) or not all(isinstance(m, torch.Tensor) for m in metas):
-        raise _C.UnsupportedOp("its results are not those that it stores")
+        raise _C.UnsupportedOp(
+            f"it stores into {len(outs)} arguments, but has {len(metas)} results"
+        )
     for out, meta in zip(outs, metas, strict=True):
         if not isinstance(out, torch.Tensor):
-            raise _C.UnsupportedOp("it stores in a list")
+            raise _C.UnsupportedOp("it stores into a list of tensors")
         if not torch.can_cast(meta.dtype, out.dtype):
             raise _C.UnsupportedOp(f"{meta.dtype} cannot be stored as {out.dtype}")
 
@@ -439,7 +445,9 @@ def _is_tuple(call: _Call) -> bool:
 def _constant(module: Any, node: torch.fx.Node) -> Any:
     value = getattr(module, node.target)
     if not isinstance(value, torch.Tensor) or value.dim() != 0:
-        raise _C.UnsupportedOp("its decomposition has a constant tensor")
+        raise _C.UnsupportedOp(
+            "its decomposition uses a constant tensor that has dimensions"
+        )
     return value.item()
 
 
@@ -479,7 +487,9 @@ def _trace(
         if own is not None:
             results = own(*inputs)
             if results is NotImplemented:
-                raise _C.UnsupportedOp("its decomposition is not for such a call")
+                raise _C.UnsupportedOp(
+                    "its decomposition does not support these arguments"
+                )
             return results
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
@@ -526,7 +536,7 @@ def _finish(
             return len(wanted) - 1
         if isinstance(value, int):
             return ("integer", value)
-        raise _C.UnsupportedOp("a result is no tensor")
+        raise _C.UnsupportedOp("a result is neither a tensor nor an integer")
 
     specs: list[Any] = []
     if call.written:
@@ -540,7 +550,7 @@ def _finish(
         specs = spec(_mark(call, results))
     infos = builder.set_outputs(wanted)
     if any(info.root < 0 for info in infos):
-        raise _C.UnsupportedOp("its result is an argument")
+        raise _C.UnsupportedOp("a result shares the storage of an argument")
     graph = cache.load_or_compile(builder, {})
     return graph, used, list(infos), specs
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hints by which users guide the planner.
+"""Hints with which users guide the planner.
 
-::
+This runs the operations of the block tile by tile, in eight parts of the dimension
+named M. Names follow the data through operators and views::
 
     torch_spyre.declare_tensor_dim("M", 8192)
     torch_spyre.name_tensor_dims(x, ["M", "K"])
@@ -10,9 +11,6 @@
     def mlp(x, up, down):
         with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 8}):
             return F.silu(x @ up) @ down
-
-runs the operations of the block tile by tile, in eight parts of the dimension
-named M. Names follow the data through operators and views.
 """
 
 from __future__ import annotations
@@ -55,7 +53,10 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
 
     """
     if not isinstance(tensor, torch.Tensor) or tensor.device.type != "spyre":
-        raise TypeError("only tensors on a spyre device have named dimensions")
+        raise TypeError(
+            "only tensors on a spyre device have named dimensions: move the tensor "
+            "with .to('spyre') first"
+        )
     identity, _, sizes, *_ = _C.tensor_info(tensor)
     remaining = list(names)
     dims = []
@@ -69,13 +70,15 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
             covered *= size
         if covered != extent:
             raise ValueError(
-                f"names {parts} do not cover a dimension of extent {extent}; "
-                f"the storage has sizes {tuple(sizes)}"
+                f"names {parts} do not multiply to a dimension of extent {extent}; "
+                f"the storage has sizes {tuple(sizes)}. declare_tensor_dim() says "
+                "the size of a name"
             )
         dims.append(tuple(parts))
     if remaining:
         raise ValueError(
-            f"names {remaining} are left over; the storage has sizes {tuple(sizes)}"
+            f"names {remaining} are left over; the storage has sizes {tuple(sizes)}: "
+            "give one name per dimension, or declare the sizes of its parts"
         )
     _names[identity] = tuple(dims)
 
@@ -93,7 +96,7 @@ def spyre_hint(
     work_div: Mapping[str, int] | None = None,
     named_dims: Iterable[str] | None = None,
 ) -> Any:
-    """A context under which operations are planned as asked.
+    """A context whose operations are planned as the hint says.
 
     Args:
         num_tiles_per_dim: dimension name -> number of tiles; several names, and
@@ -105,12 +108,15 @@ def spyre_hint(
         named_dims: names for the results of operations without named inputs.
 
     Raises:
-        ValueError: nothing or something nonsensical is asked for.
+        ValueError: no hint is given, or one that makes no sense.
 
     """
     given = [t for t in (num_tiles_per_dim, tiles, slices) if t is not None]
     if len(given) > 1:
-        raise ValueError("num_tiles_per_dim, tiles and slices are the same argument")
+        raise ValueError(
+            "num_tiles_per_dim, tiles and slices are names of the same argument: "
+            "give one of them"
+        )
     hints: list[dict[str, Any]] = []
     for name, count in (given[0] if given else {}).items():
         number = _positive(count, f"tiles of {name!r}")
@@ -121,7 +127,10 @@ def spyre_hint(
     if named_dims is not None:
         hints.append({"named_dims": [_name(name) for name in named_dims]})
     if not hints:
-        raise ValueError("spyre_hint asks for nothing")
+        raise ValueError(
+            "spyre_hint expects at least one of num_tiles_per_dim, work_div and "
+            "named_dims"
+        )
     return traceback.annotate({_PREFIX + str(hints): hints})
 
 

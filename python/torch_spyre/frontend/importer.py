@@ -284,7 +284,7 @@ class Importer:
     def _add_view(self, node: Node, meta: Any, location: list) -> None:
         base = node.args[0]
         if not isinstance(base, Node):
-            raise _C.UnsupportedOp(f"{node.target} of something that is no tensor")
+            raise _C.UnsupportedOp(f"{node.target}: its argument is not a tensor")
         delta = self.offset_delta[base]
         gaps = self.gaps.get(base)
         if gaps is not None:
@@ -292,7 +292,9 @@ class Importer:
 
         def add(result: torch.Tensor) -> int:
             if result.dtype != _dtype_of(base):
-                raise _C.UnsupportedOp("view with another dtype")
+                raise _C.UnsupportedOp(
+                    f"a view as {result.dtype} of a tensor of {_dtype_of(base)}"
+                )
             spec = TensorSpec.of(result)
             strides, offset = list(spec.strides), spec.offset + delta
             if gaps is not None:
@@ -396,7 +398,9 @@ class _Gaps:
                 result += distance // stride * self.strides[stride]
                 distance %= stride
         if distance != 0:
-            raise _C.UnsupportedOp("a view of what lies between computed elements")
+            raise _C.UnsupportedOp(
+                "a view of elements between those that were computed"
+            )
         return result
 
 

@@ -44,12 +44,12 @@ _refusals: Counter[tuple[str, str]] = Counter()
 
 
 def refusals() -> dict[tuple[str, str], int]:
-    """(operator, reason) -> times that a part of it alone got no program."""
+    """(operator, reason) -> how often the compiler refused the operator for it."""
     return dict(_refusals)
 
 
 def compiled_parts() -> list[CompiledPart]:
-    """Every part compiled or loaded in this process, in order."""
+    """Every part that this process has compiled, or loaded from disk, in order."""
     return list(_programs)
 
 
@@ -340,7 +340,8 @@ def _warn_of_refusal(node: Node, reason: str) -> None:
     _refusals[str(node.target), text] += 1
     file, line = _user_line(node)
     warnings.warn_explicit(
-        f"{node.target} has no spyre program here and runs by itself: {text}",
+        f"{node.target} is not compiled together with its graph and runs by itself, "
+        f"because the compiler refuses it here: {text}",
         UserWarning,
         file,
         line,

@@ -228,7 +228,8 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
            "Share of the rest that a group's live tiles may take">,
     Option<"force", "force", "bool", "false",
            "Tile what can be tiled even if it saves no time">,
-    Option<"maxSpan", "max-span", "int64_t", "268435456",
+    Option<"maxSpan", "max-span", "int64_t",
+           "::spyre::DeviceSpec().maxSpanBytes",
            "Bytes of a tensor in device memory that a core can address">,
   ];
   let statistics = [
