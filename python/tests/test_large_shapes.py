@@ -36,7 +36,10 @@ CASES = [
     "move transpose",
     "move permute 4-d",
     "move cat 0",
+    "move cat 1",
+    "move flatten",
     "move embedding",
+    "reduce cumsum 1",
 ]
 
 
