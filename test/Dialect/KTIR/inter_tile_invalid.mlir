@@ -3,13 +3,13 @@
 
 // Communication between cores that breaks a rule.
 
-// KTDP-INTER_TILE_PRODUCE-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_PRODUCE-C1
   // expected-error@+1 {{producer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #nosym : !tile -> !future {
     ^bb0(%group: index):
@@ -20,13 +20,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_PRODUCE-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_PRODUCE-C2
   // expected-error@+1 {{expected a region with one argument of type 'index' (the group), but got ()}}
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair : !tile -> !future {
       ktdp.yield_partial %z : !tile
@@ -36,13 +36,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_PRODUCE-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_PRODUCE-C3
   // expected-error@+1 {{expected its region to end in 'ktdp.yield_partial'}}
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair : !tile -> !future {
     ^bb0(%group: index):
@@ -53,13 +53,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_PRODUCE-C4
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_PRODUCE-C4
   // expected-error@+1 {{partial type 'tensor<1x64xf16>' differs from the future's tile type 'tensor<1x128xf16>'}}
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair : tensor<1x64xf16> -> !future {
     ^bb0(%group: index):
@@ -97,12 +97,12 @@ func.func @f(%z: tensor<1xf16>) {
 
 // -----
 
-// KTDP-YIELD_PARTIAL-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 func.func @f(%z: tensor<1xf32>) {
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair -> <(tensor<1xf16>), groups = #groups> {
     ^bb0(%group: index):
+      // KTDP-YIELD_PARTIAL-C2
       // expected-error@+1 {{expected a value of the future's tile type 'tensor<1xf16>', but got 'tensor<1xf32>'}}
       ktdp.yield_partial %z : tensor<1xf32>
   }
@@ -159,20 +159,19 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-YIELD_PARTIAL-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-YIELD_PARTIAL-C1
   // expected-error@+1 {{expects parent op 'ktdp.inter_tile_produce'}}
   ktdp.yield_partial %z : !tile
 }
 
 // -----
 
-// KTDP-YIELD_PARTIAL-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
@@ -181,6 +180,7 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 func.func @f(%h: tensor<1x64xf16>) {
   %0 = ktdp.inter_tile_produce producer_tiles_per_group = #pair : !tile -> !future {
     ^bb0(%group: index):
+      // KTDP-YIELD_PARTIAL-C2
       // expected-error@+1 {{expected a value of the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
       ktdp.yield_partial %h : tensor<1x64xf16>
   }
@@ -189,13 +189,13 @@ func.func @f(%h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #nosym, identity(%z : !tile) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -206,7 +206,6 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
@@ -214,6 +213,7 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
   // KTDP-INTER_TILE-C11
+  // KTDP-INTER_TILE_REDUCE-C3
   // expected-error@+1 {{identity must have the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%h : tensor<1x64xf16>) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -224,13 +224,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C5
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE-C5
   // expected-error@+1 {{expected a region with two arguments of type 'tensor<1x128xf16>', but got ('tensor<1x128xf16>')}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%z : !tile) : !future -> !tile {
     ^bb0(%lhs: !tile):
@@ -241,13 +241,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C6
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE-C6
   // expected-error@+1 {{expected its region to end in 'ktdp.yield_reduced'}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%z : !tile) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -258,13 +258,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE-C2
   // expected-error@+1 {{producer_dependency_per_consumer must have one dimension (producer) and one or two symbols ((group and) consumer), but got 1 and 0}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, producer_dependency_per_consumer = #nosym, identity(%z : !tile) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -275,13 +275,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE-C4
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE-C4
   // expected-error@+1 {{expected a result with the elements of 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%z : !tile) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -292,13 +292,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #nosym, scatter_dimension = 1, identity(%z : !tile) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -309,13 +309,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C3
   // expected-error@+1 {{identity must have the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 1, identity(%h : tensor<1x64xf16>) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -326,13 +326,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C5
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C5
   // expected-error@+1 {{expected a region with two arguments of type 'tensor<1x128xf16>', but got ('tensor<1x128xf16>')}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 1, identity(%z : !tile) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile):
@@ -343,13 +343,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C6
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C6
   // expected-error@+1 {{expected its region to end in 'ktdp.yield_reduced'}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 1, identity(%z : !tile) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -360,13 +360,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C2
   // expected-error@+1 {{scatter_dimension must be a dimension of 'tensor<1x128xf16>', but got 2}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 2, identity(%z : !tile) : !future -> tensor<1x64xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -377,13 +377,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_REDUCE_SCATTER-C4
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_REDUCE_SCATTER-C4
   // expected-error@+1 {{expected the result to be an equal part of 'tensor<1x128xf16>' along dimension 1, but got 'tensor<1x60xf16>'}}
   %0 = ktdp.inter_tile_reduce_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 1, identity(%z : !tile) : !future -> tensor<1x60xf16> {
     ^bb0(%lhs: !tile, %rhs: !tile):
@@ -394,20 +394,19 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-YIELD_REDUCED-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-YIELD_REDUCED-C1
   // expected-error@+1 {{expects parent op to be one of 'ktdp.inter_tile_reduce, ktdp.inter_tile_reduce_scatter'}}
   ktdp.yield_reduced %z : !tile
 }
 
 // -----
 
-// KTDP-YIELD_REDUCED-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
@@ -416,6 +415,7 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
   %0 = ktdp.inter_tile_reduce(%f) consumer_tiles_per_group = #pair, identity(%z : !tile) : !future -> !tile {
     ^bb0(%lhs: !tile, %rhs: !tile):
+      // KTDP-YIELD_REDUCED-C2
       // expected-error@+1 {{expected a value of the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
       ktdp.yield_reduced %h : tensor<1x64xf16>
   }
@@ -424,13 +424,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_CONSUME-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_CONSUME-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_consume(%f) consumer_tiles_per_group = #nosym : !future -> !tile
   return
@@ -438,13 +438,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_CONSUME-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_CONSUME-C2
   // expected-error@+1 {{producer_dependency_per_consumer must have one dimension (producer) and one or two symbols ((group and) consumer), but got 1 and 0}}
   %0 = ktdp.inter_tile_consume(%f) consumer_tiles_per_group = #pair, producer_dependency_per_consumer = #nosym : !future -> !tile
   return
@@ -452,13 +452,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_CONSUME-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_CONSUME-C3
   // expected-error@+1 {{expected a result of the future's tile type 'tensor<1x128xf16>', but got 'tensor<1x64xf16>'}}
   %0 = ktdp.inter_tile_consume(%f) consumer_tiles_per_group = #pair : !future -> tensor<1x64xf16>
   return
@@ -466,13 +466,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_GATHER-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_GATHER-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_gather(%f) consumer_tiles_per_group = #nosym, gather_dimension = 0 : !future -> tensor<2x128xf16>
   return
@@ -480,13 +480,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_GATHER-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_GATHER-C2
   // expected-error@+1 {{gather_dimension must be a dimension of 'tensor<1x128xf16>', but got -1}}
   %0 = ktdp.inter_tile_gather(%f) consumer_tiles_per_group = #pair, gather_dimension = -1 : !future -> tensor<2x128xf16>
   return
@@ -494,13 +494,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_GATHER-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_GATHER-C3
   // expected-error@+1 {{expected the result to be a multiple of 'tensor<1x128xf16>' along dimension 1, but got 'tensor<1x192xf16>'}}
   %0 = ktdp.inter_tile_gather(%f) consumer_tiles_per_group = #pair, gather_dimension = 1 : !future -> tensor<1x192xf16>
   return
@@ -508,13 +508,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_SCATTER-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_SCATTER-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_scatter(%f) consumer_tiles_per_group = #nosym, scatter_dimension = 1 : !future -> tensor<1x64xf16>
   return
@@ -522,13 +522,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_SCATTER-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_SCATTER-C2
   // expected-error@+1 {{scatter_dimension must be a dimension of 'tensor<1x128xf16>', but got 2}}
   %0 = ktdp.inter_tile_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 2 : !future -> tensor<1x64xf16>
   return
@@ -536,13 +536,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_SCATTER-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_SCATTER-C3
   // expected-error@+1 {{expected the result to be an equal part of 'tensor<1x128xf16>' along dimension 1, but got 'tensor<1x64xf32>'}}
   %0 = ktdp.inter_tile_scatter(%f) consumer_tiles_per_group = #pair, scatter_dimension = 1 : !future -> tensor<1x64xf32>
   return
@@ -550,13 +550,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_ALL_TO_ALL-C1
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_ALL_TO_ALL-C1
   // expected-error@+1 {{consumer_tiles_per_group must have one dimension (core) and one symbol (group), but got 1 and 0}}
   %0 = ktdp.inter_tile_all_to_all(%f) consumer_tiles_per_group = #nosym, split_dimension = 1, concat_dimension = 0 : !future -> tensor<2x64xf16>
   return
@@ -564,13 +564,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_ALL_TO_ALL-C2
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_ALL_TO_ALL-C2
   // expected-error@+1 {{concat_dimension must be a dimension of 'tensor<1x128xf16>', but got 7}}
   %0 = ktdp.inter_tile_all_to_all(%f) consumer_tiles_per_group = #pair, split_dimension = 1, concat_dimension = 7 : !future -> tensor<2x64xf16>
   return
@@ -578,13 +578,13 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 
 // -----
 
-// KTDP-INTER_TILE_ALL_TO_ALL-C3
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #nosym  = affine_set<(i) : (i >= 0, -i + 1 >= 0)>
 #groups = affine_set<(g) : (g >= 0, -g + 1 >= 0)>
 !tile   = tensor<1x128xf16>
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
+  // KTDP-INTER_TILE_ALL_TO_ALL-C3
   // expected-error@+1 {{expected the result to be an equal part of 'tensor<1x128xf16>' along dimension 1 and as often dimension 0, but got 'tensor<4x64xf16>'}}
   %0 = ktdp.inter_tile_all_to_all(%f) consumer_tiles_per_group = #pair, split_dimension = 1, concat_dimension = 0 : !future -> tensor<4x64xf16>
   return

@@ -71,12 +71,12 @@ func.func @index() -> tensor<8x64xi32> {
 
 // -----
 
-// SG-TILE-HINT-C3: the sum, which the hints do not name, lies between the two.
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #s = #spyre_graph.layout<order = [0], SEN169_FP16>
 func.func @outer_reduction(%x: tensor<256x128xf16, #l>) -> tensor<128xf16, #s> {
   %e = tensor.empty() : tensor<256x128xf16, #l>
   %o = tensor.empty() : tensor<128xf16, #s>
+  // SG-TILE-HINT-C3: the sum, which the hints do not name, lies between the two.
   // expected-error @below {{loop dimension 0 is reduced by spyre_graph.sum, so its loop must be the innermost}}
   %a = spyre_graph.exp ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16, #l>) {spyre_graph.tile_hints = [array<i64: 0, 0, 4>, array<i64: 1, 1, 2>]} -> tensor<256x128xf16, #l>
   %b = spyre_graph.sum ins(%a : tensor<256x128xf16, #l>) outs(%o : tensor<128xf16, #s>) {dims = array<i64: 0>} -> tensor<128xf16, #s>

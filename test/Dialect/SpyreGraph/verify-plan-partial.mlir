@@ -77,12 +77,12 @@ func.func @unwritten(%y: memref<4x64xf16, #l>) {
 #rows = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>
 #whole = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
 
-// SG-PLAN-C7, before there is a pool
 func.func @slices(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
   // expected-note @+1 {{the buffer is allocated here}}
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 64]>} : memref<4x64xf16, #l>
   %b = memref.alloc() : memref<4x64xf16, #l>
   spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #rows}
+  // SG-PLAN-C7, before there is a pool
   // expected-error @+1 {{core 0 accesses a slice of operand 0 that it does not hold in LX}}
   spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%b : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #whole}
   spyre_graph.neg ins(%b : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #rows}

@@ -30,7 +30,6 @@ func.func @good(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {
 #d = #spyre_graph.division<splits = [1, 1], chunks = [1, 64]>
 #whole = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
 
-// SG-PLAN-C8: tiles of one row in steps of two leave gaps.
 func.func @gaps(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -42,6 +41,7 @@ func.func @gaps(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {
     %t = memref.subview %a[%i, 0] [1, 64] [1, 1] : memref<4x64xf16, #l> to memref<1x64xf16, strided<[64, 1], offset: ?>, #l>
     spyre_graph.neg ins(%s : memref<1x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%t : memref<1x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id], extents = array<i64: 1, 64>, division = #d}
   }
+  // SG-PLAN-C8: tiles of one row in steps of two leave gaps.
   // expected-error @+1 {{reads parts of operand 0 that have not been written}}
   spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #whole}
   return
@@ -54,7 +54,6 @@ func.func @gaps(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {
 #d = #spyre_graph.division<splits = [1, 1], chunks = [2, 64]>
 #whole = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
 
-// SG-PLAN-C8: read as a whole inside the loop that writes it.
 func.func @too_early(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -64,6 +63,7 @@ func.func @too_early(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attribu
     %s = memref.subview %x[%i, 0] [2, 64] [1, 1] : memref<4x64xf16, #l> to memref<2x64xf16, strided<[64, 1], offset: ?>, #l>
     %t = memref.subview %a[%i, 0] [2, 64] [1, 1] : memref<4x64xf16, #l> to memref<2x64xf16, strided<[64, 1], offset: ?>, #l>
     spyre_graph.neg ins(%s : memref<2x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%t : memref<2x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id], extents = array<i64: 2, 64>, division = #d}
+    // SG-PLAN-C8: read as a whole inside the loop that writes it.
     // expected-error @+1 {{reads tiles of operand 0 that the loop around it may not have written}}
     spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #whole}
   }
@@ -74,12 +74,12 @@ func.func @too_early(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attribu
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
-// SG-PLAN-C9
 func.func @outside(%x: memref<4x64xf16, #l>) {
   %c0 = arith.constant 0 : index
   %c3 = arith.constant 3 : index
   %c4 = arith.constant 4 : index
   scf.for %i = %c0 to %c4 step %c3 {
+    // SG-PLAN-C9
     // expected-error @+1 {{takes coordinates 0 to 5 of dimension 0, whose extent is 4}}
     %t = memref.subview %x[%i, 0] [3, 64] [1, 1] : memref<4x64xf16, #l> to memref<3x64xf16, strided<[64, 1], offset: ?>, #l>
   }
@@ -126,8 +126,6 @@ func.func @in_lx(%x: memref<4x64xf16, #l>) {
 #id = affine_map<(i, j) -> (i, j)>
 #d = #spyre_graph.division<splits = [1, 1], chunks = [2, 64]>
 
-// SG-PLAN-C6: the second buffer is used during the whole loop, the first one in
-// each of its iterations.
 func.func @lifetimes(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
   %c0 = arith.constant 0 : index
   %c2 = arith.constant 2 : index
@@ -136,6 +134,8 @@ func.func @lifetimes(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attribu
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
   scf.for %i = %c0 to %c4 step %c2 {
     %s = memref.subview %x[%i, 0] [2, 64] [1, 1] : memref<4x64xf16, #l> to memref<2x64xf16, strided<[64, 1], offset: ?>, #l>
+    // SG-PLAN-C6: the second buffer is used during the whole loop, the first one in
+    // each of its iterations.
     // expected-error @+1 {{overlap those of another live buffer}}
     %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<2x64xf16, #l>
     spyre_graph.neg ins(%s : memref<2x64xf16, strided<[64, 1], offset: ?>, #l>) outs(%b : memref<2x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 2, 64>, division = #d}

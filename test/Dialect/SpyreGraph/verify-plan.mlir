@@ -215,11 +215,11 @@ func.func @overlap(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) attribute
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
 
-// SG-PLAN-C7
 func.func @other_slice(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
   // expected-note @+1 {{the buffer is allocated here}}
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 64]>} : memref<4x64xf16, #l>
   spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>}
+  // SG-PLAN-C7
   // expected-error @+1 {{core 0 accesses a slice of operand 0 that it does not hold in LX}}
   spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #spyre_graph.division<splits = [4, 1], chunks = [1, 64]>}
   return
@@ -246,12 +246,12 @@ func.func @too_small_locally(%x: memref<4x64xf16, #l>) {
 #d4 = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>
 #d1 = #spyre_graph.division<splits = [1, 1], chunks = [1, 64]>
 
-// SG-PLAN-C8: row 3 is never written.
 func.func @unwritten(%x: memref<4x64xf16, #l>, %z: memref<2x64xf16, #l>, %y: memref<4x64xf16, #l>) attributes {spyre_graph.pool_size = 512 : i64} {
   // expected-note @+1 {{the buffer is allocated here}}
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<4x64xf16, #l>
   spyre_graph.identity ins(%z : memref<2x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 2, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [2, 64]>}
   spyre_graph.identity ins(%z : memref<2x64xf16, #l>) outs(%a : memref<4x64xf16, #l>) {maps = [#id, #off], extents = array<i64: 1, 64>, division = #d1}
+  // SG-PLAN-C8: row 3 is never written.
   // expected-error @+1 {{reads parts of operand 0 that have not been written}}
   spyre_graph.neg ins(%a : memref<4x64xf16, #l>) outs(%y : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d4}
   return
