@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the structure of the C++ tree: rooms, targets, sizes.
+"""Check the structure of the tree: rooms, targets, sizes, names of tests.
 
 - A room (a folder, and the folder of its headers) includes only the rooms that ROOMS
   lists for it, and no two rooms stand on each other.
@@ -11,6 +11,7 @@
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
   that begins "Longer than 600 lines:".
 - No C++ function is longer than 100 lines.
+- Tests are named as docs/contributing/setup.md, "Names of tests", says.
 
 Prints a line per violation, and exits with 1 if there are any.
 """
@@ -216,6 +217,15 @@ STILL_LONG_FUNCTIONS = {
     "lib/Torch/LayoutBindings.cpp": [159],
     "lib/Torch/Module.cpp": [158],
 }
+#: Names of test files, by the beginning and the end of their paths. Files below Inputs
+#: are no tests.
+KEBAB = r"[a-z0-9]+(?:-[a-z0-9]+)*"
+TEST_NAMES = (
+    ("test/", ".mlir", re.compile(KEBAB), "in kebab-case"),
+    ("test/", ".test", re.compile(KEBAB), "in kebab-case"),
+    ("unittests/", ".cpp", re.compile(r"[A-Z]\w*(?:Test|Bench)"), "<Unit>Test.cpp"),
+    ("python/tests/", ".py", re.compile(r"[a-z][a-z0-9_]*"), "in snake_case"),
+)
 MLIR_INCLUDE = re.compile(r'^#include "mlir/', re.MULTILINE)
 INCLUDE = re.compile(r'^#?include "([^"]+)"', re.MULTILINE)
 #: What opens a block that is no function.
@@ -316,9 +326,33 @@ def check_sizes(path: str, text: str) -> Iterator[str]:
         yield f"{path}: take {allowed[len(long) :]} out of STILL_LONG_FUNCTIONS"
 
 
+def check_test_name(path: str, text: str) -> Iterator[str]:
+    """A test whose name does not say what it is."""
+    folder, _, name = path.rpartition("/")
+    if "Inputs" in folder.split("/"):
+        return
+    for start, suffix, pattern, how in TEST_NAMES:
+        if not path.startswith(start) or not name.endswith(suffix):
+            continue
+        stem = name.removesuffix(suffix)
+        if not pattern.fullmatch(stem):
+            yield f"{path}: name the test {how}"
+        if suffix == ".mlir":
+            refuses = "expected-error" in text
+            if stem.endswith("-invalid") and not refuses:
+                yield f"{path}: expects no error, so its name must not say invalid"
+            if not stem.endswith("-invalid") and refuses and "FileCheck" not in text:
+                yield f"{path}: expects errors only: name it <feature>-invalid.mlir"
+        if suffix == ".py":
+            is_test = re.search(r"^ *def test_", text, re.MULTILINE) is not None
+            if stem.startswith("test_") != is_test:
+                yield f"{path}: files with tests, and they alone, are test_<subject>.py"
+
+
 def check(path: str, text: str) -> Iterator[str]:
     """The violations of one file."""
     yield from check_sizes(path, text)
+    yield from check_test_name(path, text)
     if not path.endswith((".cpp", ".h", ".td")):
         return
     own = room_of(path)
@@ -401,7 +435,7 @@ def check_circles(texts: dict[str, str]) -> Iterator[str]:
 
 def main() -> int:
     """Check what git knows."""
-    suffixes = ("*.cpp", "*.h", "*.td", "*.py", "*.sh", "*.mlir")
+    suffixes = ("*.cpp", "*.h", "*.td", "*.py", "*.sh", "*.mlir", "*.test")
     listed = subprocess.run(
         ["git", "ls-files", "-z", *suffixes],
         cwd=ROOT,

@@ -2,7 +2,7 @@
 // RUN: spyre-opt %s --ktdp-strict --split-input-file --verify-diagnostics
 
 // Rules R1 to R14 of communication between cores. R11 (identity type = partial
-// type) is a rule of the operations' verifiers: inter_tile_invalid.mlir.
+// type) is a rule of the operations' verifiers: inter-tile-invalid.mlir.
 
 #pair   = affine_set<(i)[g] : (i - 2*g >= 0, -i + 2*g + 1 >= 0)>
 #first  = affine_set<(i)[g] : (i - 2*g == 0)>
