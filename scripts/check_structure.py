@@ -80,7 +80,12 @@ ROOMS: dict[str, set[str]] = {
     PASSES + "/Decisions": {GRAPH + "IR", PASSES},
     PASSES + "/Verify": {"Device", GRAPH + "Analysis", GRAPH + "IR", PASSES},
     "Conversion": {"Device"},
-    "Conversion/ATenToSpyreGraph": {"Device", GRAPH + "IR", "Support"},
+    "Conversion/ATenToSpyreGraph": {
+        "Conversion",
+        "Device",
+        GRAPH + "IR",
+        "Support",
+    },
     "Conversion/SpyreGraphToKTIR": {
         "Conversion",
         "Device",

@@ -50,4 +50,41 @@ def ConvertSpyreGraphToKTIR
   ];
 }
 
+def ConvertATenToSpyreGraph
+    : Pass<"convert-aten-to-spyre-graph", "::mlir::ModuleOp"> {
+  let summary = "import calls of ATen operators by the ATen table";
+  let description = [{
+    Graphs of PyTorch become spyre_graph call by call, through the ATen table.
+    This pass runs the same table on operations named as the overloads are, so
+    that what a row builds, or why it refuses, can be seen without PyTorch. An
+    operation is unregistered (`-allow-unregistered-dialect`), and its result
+    types are those that PyTorch gives the results; `none` stands for a result
+    that is no tensor. Attributes are arguments by name: numbers, strings, lists
+    of those, element types for dtypes, `unit` for None. Operands are the first
+    arguments, or those that `operands` names.
+
+    ```mlir
+    func.func @f(%x: tensor<4x65xf16>, %y: tensor<65xf16>)
+        -> (tensor<4x65xf16>, tensor<8x65xf16>) {
+      %0 = "aten.add.Tensor"(%x, %y) {alpha = 2}
+          : (tensor<4x65xf16>, tensor<65xf16>) -> tensor<4x65xf16>
+      %1 = "aten.cat.default"(%0, %x) {operands = ["tensors[0]", "tensors[1]"]}
+          : (tensor<4x65xf16>, tensor<4x65xf16>) -> tensor<8x65xf16>
+      return %0, %1 : tensor<4x65xf16>, tensor<8x65xf16>
+    }
+    ```
+
+    Constraints:
+    - ATEN-TO-SG-C1: the table has a row for the overload that takes these
+      arguments, and the results it gives have the types of the operation's.
+    - ATEN-TO-SG-C2: `operands` names one parameter, or an entry of one, for
+      each operand, and none twice.
+    - ATEN-TO-SG-C3: an attribute is of a kind that arguments have; a result is
+      a tensor of static shape, or `none`.
+  }];
+  let dependentDialects = [
+    "::mlir::spyre_graph::SpyreGraphDialect", "::mlir::tensor::TensorDialect"
+  ];
+}
+
 #endif // SPYRE_CONVERSION_PASSES_TD
