@@ -9,6 +9,7 @@
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Runtime/Loader/Loader.h"
+#include "Spyre/Support/Environment.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/Diagnostics.h"
@@ -24,7 +25,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <cstdlib>
 
 using namespace mlir;
 using spyre::CompiledGraph;
@@ -184,8 +184,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   pipeline.target = options.target;
   pipeline.forSuperDSC = options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
-  const char *verifyEach = std::getenv("SPYRE_VERIFY_EACH_PASS");
-  pipeline.verifyEach = verifyEach && StringRef(verifyEach) == "1";
+  pipeline.verifyEach = environment::verifyEachPass();
   if (!options.dumpDir.empty()) {
     auto inDump = [&](StringRef name) {
       SmallString<128> path(options.dumpDir);

@@ -8,6 +8,7 @@ namespace spyre::pytorch {
 
 void initLayoutBindings(pybind11::module &m);
 void initEagerBindings(pybind11::module &m);
+void initEnvironmentBindings(pybind11::module &m);
 void initJobBindings(pybind11::module &m);
 void initRuntimeLogBindings(pybind11::module &m);
 

@@ -4,11 +4,11 @@
 #include "StorageFormatting.h"
 
 #include "Spyre/Runtime/Launch/LaunchGrid.h"
+#include "Spyre/Support/Environment.h"
 
 #include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 
 namespace spyre::pytorch {
@@ -84,15 +84,7 @@ static SpyreStorageImpl &implOf(const c10::Storage &storage) {
 }
 
 bool isLaunchBlocking() {
-  static const bool isSet = [] {
-    const char *text = std::getenv("SPYRE_LAUNCH_BLOCKING");
-    std::string value = text ? text : "0";
-    if (value != "0" && value != "1")
-      throw Error("environment variable SPYRE_LAUNCH_BLOCKING: expected 0 or "
-                  "1, found '" +
-                  value + "'");
-    return value == "1";
-  }();
+  static const bool isSet = environment::launchBlocking();
   return isSet;
 }
 

@@ -2,6 +2,8 @@
 #include "Card.h"
 #include "RuntimeLog.h"
 
+#include "Spyre/Support/Environment.h"
+
 #include <c10/util/Exception.h>
 
 #include <torch/csrc/utils/pybind.h>
@@ -9,13 +11,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <pthread.h>
 #include <set>
-#include <sstream>
 #include <string>
 #include <sys/mman.h>
 
@@ -29,46 +29,16 @@ thread_local c10::DeviceIndex currentIndex = 0;
 thread_local std::array<c10::StreamId, kMaxCards> currentStreams{};
 std::atomic<bool> anyCard = false, badFork = false;
 
-std::string environment(const char *name) {
-  const char *text = std::getenv(name);
-  return text ? text : "";
-}
-
-/// A number from `low` to `high`, or an error that names the variable.
-long parseNumber(const char *name, const std::string &all,
-                 const std::string &text, long low, long high,
-                 const char *what) {
-  char *end = nullptr;
-  errno = 0;
-  long value = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end != '\0' || errno != 0 || value < low || value > high)
-    throw Error(std::string("environment variable ") + name + ": expected " +
-                what + " from " + std::to_string(low) + " to " +
-                std::to_string(high) + ", found '" + all + "'");
-  return value;
-}
-
 c10::DeviceIndex readDeviceCount() {
-  std::string kind = environment("FLEX_DEVICE");
-  if (!kind.empty() && kind != "PF" && kind != "VF" && kind != "MOCK")
-    throw Error("environment variable FLEX_DEVICE: expected PF, VF or MOCK, "
-                "found '" +
-                kind + "'");
-  std::string size = environment("AIU_WORLD_SIZE");
-  long count = size.empty() ? 1
-                            : parseNumber("AIU_WORLD_SIZE", size, size, 1,
-                                          kMaxCards, "a number of cards");
-  std::string chosen = environment("SPYRE_DEVICES");
+  // The same to the device model; a kind that is none is an error.
+  environment::flexDevice();
+  std::optional<int64_t> size = environment::worldSize();
+  std::vector<int64_t> chosen = environment::devices();
   if (chosen.empty())
-    return static_cast<c10::DeviceIndex>(count);
-  std::set<long> devices;
-  std::stringstream entries(chosen);
-  for (std::string entry; std::getline(entries, entry, ',');)
-    devices.insert(parseNumber("SPYRE_DEVICES", chosen, entry, 0, kMaxCards - 1,
-                               "numbers of cards"));
-  long limit = size.empty() ? kMaxCards : count;
-  return static_cast<c10::DeviceIndex>(
-      std::min<long>(limit, static_cast<long>(devices.size())));
+    return static_cast<c10::DeviceIndex>(size.value_or(1));
+  std::set<int64_t> devices(chosen.begin(), chosen.end());
+  return static_cast<c10::DeviceIndex>(std::min<int64_t>(
+      size.value_or(kMaxCards), static_cast<int64_t>(devices.size())));
 }
 
 } // namespace

@@ -183,7 +183,6 @@ PYBIND11_MODULE(_C, m) {
   m.def("reset_fallback_report", &resetFallbackReport);
   m.def("record_fallback", &recordFallback, py::arg("operator_name"),
         "Counts a CPU run of an operator; the first one warns.");
-
   m.def("set_source_line", &setSourceLine, py::arg("file"), py::arg("line"),
         "The user's line that warnings of fallbacks are about; \"\" for none.");
 
@@ -191,5 +190,6 @@ PYBIND11_MODULE(_C, m) {
   initCompilerBindings(m);
   initEagerBindings(m);
   initRuntimeLogBindings(m);
+  initEnvironmentBindings(m);
   initJobBindings(m);
 }

@@ -2,43 +2,29 @@
 #include "StorageImage.h"
 
 #include "Spyre/Device/HostTransfer.h"
+#include "Spyre/Support/Environment.h"
 #include "Spyre/Support/Error.h"
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 
 namespace spyre::pytorch {
 
 namespace {
 
-bool readSwitch(const char *variable, bool byDefault) {
-  const char *text = std::getenv(variable);
-  std::string value = text ? text : "";
-  if (value.empty())
-    return byDefault;
-  if (value == "1" || value == "true" || value == "on")
-    return true;
-  if (value == "0" || value == "false" || value == "off")
-    return false;
-  throw Error(std::string("environment variable ") + variable +
-              ": expected 1, true, on, 0, false or off, found '" + value + "'");
-}
-
 /// Read on first use, so that an error reaches the caller and the next use
 /// reports it again.
 std::atomic<bool> &warnDowncast() {
-  static std::atomic<bool> enabled{
-      readSwitch("TORCH_SPYRE_DOWNCAST_WARN", true)};
+  static std::atomic<bool> enabled{environment::downcastWarn()};
   return enabled;
 }
 
 /// Whether an int64 value that a transfer would lose is an error.
 bool isDowncastError() {
-  static const bool enabled = readSwitch("TORCH_SPYRE_DOWNCAST_ERROR", false);
+  static const bool enabled = environment::downcastError();
   return enabled;
 }
 

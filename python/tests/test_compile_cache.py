@@ -303,11 +303,11 @@ def test_dumping_does_not_change_results(tmp_path, monkeypatch):
     [{"TORCH_SPYRE_DEBUG": "maybe"}, {"SPYRE_DUMP_DIR": "/dev/null/here"}],
 )
 def test_nonsense_in_the_environment(environment, monkeypatch):
-    """A clear exception that names the variable or path; then all is well."""
+    """A clear exception that names the variable; then all is well."""
     x = values((5, 70), torch.float16).to("spyre")
     with monkeypatch.context() as patched:
         for name, value in environment.items():
             patched.setenv(name, value)
-        with pytest.raises(Exception, match=r"TORCH_SPYRE_DEBUG|/dev/null"):
+        with pytest.raises(Exception, match=next(iter(environment))):
             compiled(lambda x: x * 5)(x)
     compiled(lambda x: x * 5)(x)

@@ -134,26 +134,6 @@ def test_navigation_has_every_page():
     assert set(listed) == pages | set(makers())
 
 
-def variables_in(text, pattern):
-    return set(re.findall(pattern, text, flags=re.M))
-
-
-def test_environment_variables_are_documented():
-    used = set()
-    files = [p for d in ("lib", "tools", "include") for p in (ROOT / d).rglob("*.cpp")]
-    for path in files:
-        # However it is read: a string that is a variable's name and nothing else.
-        reads = r'"((?:SPYRE|TORCH_SPYRE|AIU|FLEX)_[A-Z_]+)"'
-        used |= variables_in(path.read_text(), reads)
-    for path in (ROOT / "python" / "torch_spyre").rglob("*.py"):
-        reads = r'environ(?:\.get\(|\[)"([A-Z][A-Z_]+)"'
-        used |= variables_in(path.read_text(), reads)
-    page = (DOCS / "reference" / "environment.md").read_text()
-    documented = variables_in(page, r"^\| `([A-Z][A-Z_]+)")
-    assert used - documented == set()
-    assert {v for v in documented - used if not v.startswith("TORCH_")} == set()
-
-
 def test_pipeline_options_are_documented():
     header = (ROOT / "include" / "Spyre" / "Compiler" / "Pipeline.h").read_text()
     options = set(re.findall(r'\*this,\s+"([a-z-]+)"', header))

@@ -339,7 +339,7 @@ def test_view_near_the_end_of_its_storage(option):
 
 def test_unknown_way_to_execute(monkeypatch):
     monkeypatch.setenv("SPYRE_EXECUTE", "magic")
-    with pytest.raises(Exception, match="SPYRE_EXECUTE must be ktir or superdsc"):
+    with pytest.raises(Exception, match="SPYRE_EXECUTE: expected ktir or superdsc"):
         compiled(torch.exp)(half(3).to("spyre"))
 
 

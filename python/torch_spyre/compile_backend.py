@@ -8,13 +8,13 @@ that run eagerly (on the device's counted CPU fallback).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
+from torch_spyre import _C
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.parts import (
@@ -59,10 +59,7 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
     """
     if "options" in options:
         options = options.pop("options") or {}
-    execute = os.environ.get("SPYRE_EXECUTE", "ktir")
-    if execute not in ("ktir", "superdsc"):
-        raise ValueError(f"SPYRE_EXECUTE must be ktir or superdsc, but is {execute!r}")
-    if execute == "superdsc":
+    if _C.read_environment("SPYRE_EXECUTE") == "superdsc":
         options = {**options, "through_superdsc": True}
     return aot_autograd(
         fw_compiler=_compiler("forward", options),

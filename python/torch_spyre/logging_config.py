@@ -95,19 +95,11 @@ def set_log_file(path: str | os.PathLike[str] | None) -> None:
 
 
 def _level_from_environment() -> int | None:
-    text = os.environ.get("SPYRE_INDUCTOR_LOG", "0")
-    if text not in ("", "0", "1"):
-        raise ValueError(
-            f"environment variable SPYRE_INDUCTOR_LOG: expected 0 or 1, found {text!r}"
-        )
-    name = os.environ.get("SPYRE_INDUCTOR_LOG_LEVEL", "INFO").upper()
-    level = logging.getLevelNamesMapping().get(name)
-    if level is None:
-        raise ValueError(
-            "environment variable SPYRE_INDUCTOR_LOG_LEVEL: expected the name of a "
-            f"level as DEBUG or INFO, found {name!r}"
-        )
-    return level if text == "1" else None
+    from torch_spyre import _C
+
+    is_on = _C.read_environment("SPYRE_INDUCTOR_LOG")
+    level = _C.read_environment("SPYRE_INDUCTOR_LOG_LEVEL")
+    return logging.getLevelNamesMapping()[level] if is_on else None
 
 
 class _Watched(logging.Logger):
@@ -136,12 +128,17 @@ def register() -> None:
     """Tell torch._logging the names; torch sets the levels after this."""
     from torch._logging import _internal
 
+    from torch_spyre import _C
+
     _watch()
     for component, logger in COMPONENTS.items():
         _internal.register_log(component, logger)
     level = _level_from_environment()
     if level is not None:
         _internal.log_state.enable_log([COMPONENTS["spyre.inductor"]], level)
-    path = os.environ.get("SPYRE_LOG_FILE")
+    path = _C.read_environment("SPYRE_LOG_FILE")
     if path:
-        set_log_file(path)
+        try:
+            set_log_file(path)
+        except OSError as error:
+            raise OSError(f"environment variable SPYRE_LOG_FILE: {error}") from error

@@ -2,16 +2,12 @@
 //===- ThreadPool.cpp - Host threads that run simulated cores -------------===//
 
 #include "ThreadPool.h"
-#include "Spyre/Support/Error.h"
+#include "Spyre/Support/Environment.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cstdlib>
-#include <cstring>
 #include <pthread.h>
 #include <sched.h>
-#include <string>
 
 using namespace spyre::runtime;
 
@@ -47,16 +43,8 @@ ThreadPool &ThreadPool::instance() {
 
 int ThreadPool::defaultThreads() {
   static int threads = [] {
-    if (const char *text = std::getenv("SPYRE_NUM_THREADS")) {
-      int value = 0;
-      const char *end = text + std::strlen(text);
-      auto [rest, error] = std::from_chars(text, end, value);
-      if (error != std::errc() || rest != end || value < 1 || value > 256)
-        throw spyre::Error(
-            "SPYRE_NUM_THREADS must be a number from 1 to 256, but is '" +
-            std::string(text) + "'");
-      return value;
-    }
+    if (std::optional<int64_t> number = environment::numThreads())
+      return static_cast<int>(*number);
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
       return std::max(1, CPU_COUNT(&set));

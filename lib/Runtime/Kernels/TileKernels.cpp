@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Runtime/Kernels/TileKernels.h"
-#include "Spyre/Support/Error.h"
+#include "Spyre/Support/Environment.h"
 
-#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -64,17 +63,17 @@ std::vector<const KernelTable *> kernelVariants() {
 
 static const KernelTable *chooseKernels() {
   std::vector<const KernelTable *> variants = kernelVariants();
-  const char *wanted = std::getenv("SPYRE_CPU_CAPABILITY");
-  if (!wanted)
+  std::string wanted = environment::cpuCapability();
+  if (wanted.empty())
     return variants.back();
   std::string names;
   for (const KernelTable *table : variants) {
-    if (table->name == std::string(wanted))
+    if (table->name == wanted)
       return table;
     names += std::string(names.empty() ? "" : ", ") + table->name;
   }
-  throw spyre::Error("SPYRE_CPU_CAPABILITY must be one of " + names +
-                     " on this host, but is '" + wanted + "'");
+  environment::fail("SPYRE_CPU_CAPABILITY", "on this host one of " + names,
+                    wanted);
 }
 
 const KernelTable &kernels() {

@@ -3,11 +3,11 @@
 
 #include "Spyre/Runtime/Launch/JobPlan.h"
 #include "Spyre/Support/BrokenRule.h"
+#include "Spyre/Support/Environment.h"
 
 #include "llvm/Support/Endian.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 using namespace spyre;
@@ -29,13 +29,7 @@ const char *spyre::runtime::toString(JobStep::Kind kind) {
 }
 
 bool spyre::runtime::allowsTiledLaunch() {
-  const char *text = std::getenv("SPYRE_ALLOW_TILED_LAUNCH");
-  std::string value = text ? text : "1";
-  if (value != "0" && value != "1")
-    throw Error("environment variable SPYRE_ALLOW_TILED_LAUNCH: expected 0 or "
-                "1, found '" +
-                value + "'");
-  return value == "1";
+  return environment::allowTiledLaunch();
 }
 
 JobPlan::JobPlan(Job given, DeviceMemory &memory)

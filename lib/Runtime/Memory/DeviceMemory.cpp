@@ -2,9 +2,9 @@
 //===- DeviceMemory.cpp - Sparse device memory and scratchpads ------------===//
 
 #include "Spyre/Runtime/Memory/DeviceMemory.h"
+#include "Spyre/Support/Environment.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <sys/mman.h>
@@ -27,12 +27,19 @@ static Error cannotReserve(uint64_t sizeInBytes, const char *what) {
                " bytes of host address space for " + what);
 }
 
+static bool poisonsFreed() {
+  static const bool isSet = environment::poisonFreed();
+  return isSet;
+}
+
 DeviceMemory::DeviceMemory(const DeviceSpec &spec)
     : DeviceMemory(uint64_t(spec.deviceMemoryBytes), spec) {}
 
 DeviceMemory::DeviceMemory(uint64_t capacityInBytes, const DeviceSpec &spec)
     : capacity(capacityInBytes), lxSize(spec.lxBytesPerCore),
       span(spec.maxSpanBytes) {
+  // What frees memory cannot throw: a value that means nothing throws here.
+  poisonsFreed();
   // Sizes around which sums of addresses stay far from overflow.
   constexpr uint64_t mostMemory = uint64_t(1) << 46;
   constexpr int64_t mostLX = int64_t(1) << 32;
@@ -129,14 +136,6 @@ uint64_t DeviceMemory::allocate(uint64_t sizeInBytes) {
   ++statistics.totalAllocations;
   statistics.totalAllocatedBytes += wanted;
   return start;
-}
-
-static bool poisonsFreed() {
-  static const bool isSet = [] {
-    const char *text = std::getenv("SPYRE_POISON_FREED");
-    return text && std::string(text) == "1";
-  }();
-  return isSet;
 }
 
 void DeviceMemory::free(uint64_t address) {

@@ -29,10 +29,10 @@ _stickify_log = logging.getLogger("torch_spyre.inductor.stickify")
 
 def cache_dir() -> Path:
     """``SPYRE_CACHE_DIR``, by default ``torch_spyre`` in the XDG cache folder."""
-    own = os.environ.get("SPYRE_CACHE_DIR")
+    own = _C.read_environment("SPYRE_CACHE_DIR")
     if own:
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME")
+    base = _C.read_environment("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "torch_spyre"
 
 
@@ -61,6 +61,9 @@ def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
 
 
 def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
+    # A wrong value is the user's error; the compiler's own would pass for a graph that
+    # it refuses.
+    _C.read_environment("SPYRE_VERIFY_EACH_PASS")
     started = time.perf_counter()
     graph = _C.compile_graph(builder, options)
     _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))

@@ -10,7 +10,6 @@ the decisions of each part from an earlier dump, where they may have been edited
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -23,18 +22,14 @@ from torch.fx import Node
 
 from torch_spyre import _C
 
-_BOOLEANS = {"0": False, "": False, "false": False, "1": True, "true": True}
-
 
 def dump_dir() -> Path | None:
     """Where to dump, or None. Raises ValueError for a nonsensical setting."""
-    folder = os.environ.get("SPYRE_DUMP_DIR")
-    debug = os.environ.get("TORCH_SPYRE_DEBUG", "0").lower()
-    if debug not in _BOOLEANS:
-        raise ValueError(f"TORCH_SPYRE_DEBUG must be 0 or 1, but is {debug!r}")
+    folder = _C.read_environment("SPYRE_DUMP_DIR")
+    debug = _C.read_environment("TORCH_SPYRE_DEBUG")
     if folder:
         return Path(folder)
-    return Path("spyre_debug") if _BOOLEANS[debug] else None
+    return Path("spyre_debug") if debug else None
 
 
 def decisions_dir() -> Path | None:
@@ -42,13 +37,18 @@ def decisions_dir() -> Path | None:
 
     Raises ValueError if it is no folder, or if nothing is dumped.
     """
-    folder = os.environ.get("SPYRE_DECISIONS_IN")
+    folder = _C.read_environment("SPYRE_DECISIONS_IN")
     if not folder:
         return None
     if not Path(folder).is_dir():
-        raise ValueError(f"SPYRE_DECISIONS_IN is {folder!r}, which is not a folder")
+        raise ValueError(
+            "environment variable SPYRE_DECISIONS_IN: expected a folder, found "
+            f"{folder!r}"
+        )
     if dump_dir() is None:
-        raise ValueError("SPYRE_DECISIONS_IN needs SPYRE_DUMP_DIR to be set as well")
+        raise ValueError(
+            "environment variable SPYRE_DECISIONS_IN: needs SPYRE_DUMP_DIR as well"
+        )
     return Path(folder)
 
 
@@ -130,7 +130,12 @@ def begin(name: str, nodes: list[Node]) -> PartDump | None:
     while folder.exists():
         folder = base / f"{name}_{number}"
         number += 1
-    folder.mkdir(parents=True)
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise OSError(
+            f"environment variable SPYRE_DUMP_DIR: cannot make this folder: {error}"
+        ) from error
     graph = nodes[0].graph if nodes else None
     (folder / "fx_graph.txt").write_text(f"{graph}\n")
     if decisions is not None and (decisions / folder.name / "decisions.json").exists():

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Environment variables: one table for C++, Python and the documentation."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from torch_spyre import _C
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import docs_tables  # noqa: E402
+
+TABLE = {row["name"]: row for row in _C.environment_variables()}
+PARSED = [n for n, row in TABLE.items() if row["kind"] not in ("text", "foreign")]
+
+#: What reads each variable, in a process of its own.
+USES = {
+    "AIU_WORLD_SIZE": "torch.spyre.device_count()",
+    "SPYRE_DEVICES": "torch.spyre.device_count()",
+    "FLEX_DEVICE": "torch.spyre.device_count()",
+    "SPYRE_LAUNCH_BLOCKING": "x + x",
+    "SPYRE_POISON_FREED": "x + x",
+    "SPYRE_ALLOW_TILED_LAUNCH": "_C.read_environment('SPYRE_ALLOW_TILED_LAUNCH')",
+    "TORCH_SPYRE_DOWNCAST_WARN": "torch.arange(65).to('spyre')",
+    "TORCH_SPYRE_DOWNCAST_ERROR": "torch.tensor([2**40]).to('spyre')",
+    "TORCH_SPYRE_DEBUG": "torch.compile(torch.exp, backend='spyre')(x)",
+    "SPYRE_DUMP_DIR": "torch.compile(torch.exp, backend='spyre')(x)",
+    "SPYRE_DECISIONS_IN": "torch.compile(torch.exp, backend='spyre')(x)",
+    "SPYRE_EXECUTE": "torch.compile(torch.exp, backend='spyre')(x)",
+    "SPYRE_VERIFY_EACH_PASS": "torch.compile(torch.exp, backend='spyre')(x)",
+    "SPYRE_NUM_THREADS": "x + x; torch.spyre.synchronize()",
+    "SPYRE_CPU_CAPABILITY": "x + x; torch.spyre.synchronize()",
+    "SPYRE_INDUCTOR_LOG": "",
+    "SPYRE_INDUCTOR_LOG_LEVEL": "",
+    "SPYRE_LOG_FILE": "",
+}
+#: A folder of the cache that cannot be made is a warning: nothing is kept.
+UNREFUSED = {"SPYRE_CACHE_DIR", "XDG_CACHE_HOME", "TORCH_LOGS"}
+
+
+def test_every_variable_is_tried():
+    assert set(USES) | UNREFUSED == set(TABLE)
+
+
+@pytest.mark.parametrize("name", USES)
+def test_a_bad_value_is_an_error_that_names_it(name, tmp_path):
+    code = f"""
+import torch
+from torch_spyre import _C
+x = torch.ones(5, 65, dtype=torch.float16).to("spyre")
+{USES[name]}
+"""
+    keep = {k: v for k, v in os.environ.items() if k not in TABLE}
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**keep, "SPYRE_CACHE_DIR": str(tmp_path), name: "/dev/null/maybe"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+    )
+    assert result.returncode == 1, result.stderr
+    assert f"environment variable {name}: " in result.stderr
+    assert "/dev/null/maybe" in result.stderr
+
+
+@pytest.mark.parametrize("name", PARSED)
+def test_errors_say_what_is_expected(name, monkeypatch):
+    monkeypatch.setenv(name, "maybe")
+    expected = re.escape(
+        f"environment variable {name}: expected {TABLE[name]['expected']}, found "
+    )
+    with pytest.raises(ValueError, match=expected + "'maybe'"):
+        _C.read_environment(name)
+    monkeypatch.setenv(name, "")
+    unset = _C.read_environment(name)
+    monkeypatch.delenv(name)
+    assert _C.read_environment(name) == unset
+
+
+def test_values_have_the_type_of_their_kind(monkeypatch):
+    for name, text, value in [
+        ("SPYRE_NUM_THREADS", "63", 63),
+        ("SPYRE_DEVICES", "0,3,3", [0, 3, 3]),
+        ("SPYRE_EXECUTE", "SuperDSC", "superdsc"),
+        ("TORCH_SPYRE_DEBUG", "True", True),
+        ("SPYRE_ALLOW_TILED_LAUNCH", "off", False),
+        ("SPYRE_DUMP_DIR", "a b", "a b"),
+        ("SPYRE_DUMP_DIR", "\udcff", "\udcff"),
+    ]:
+        monkeypatch.setenv(name, text)
+        assert _C.read_environment(name) == value
+    with pytest.raises(ValueError, match="SPYRE_NONE"):
+        _C.read_environment("SPYRE_NONE")
+
+
+def test_the_script_reads_the_table_as_the_compiler_does():
+    rows = [(r["group"], r["name"], r["kind"], r["help"]) for r in TABLE.values()]
+    assert docs_tables.variables() == rows
+
+
+@pytest.mark.parametrize("page", docs_tables.TABLES)
+def test_tables_are_written(page):
+    assert docs_tables.filled(page) == (ROOT / "docs" / page).read_text()
+
+
+def test_nothing_reads_the_environment_by_itself():
+    reading = re.compile(r"\b(?:secure_)?getenv\(|\bos\.environ\b")
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in ("lib", "include", "tools", "python/torch_spyre")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".cpp", ".h", ".py") and reading.search(path.read_text())
+    ]
+    assert found == ["lib/Support/Environment.cpp"]

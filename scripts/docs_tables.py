@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables in docs/reference that are made from tables in the code.
+
+usage: docs_tables.py [--check]
+Writes, between two comments of a page, what a .def file of include/ says:
+
+  <!-- made by scripts/docs_tables.py: NAME -->
+  <!-- end of NAME -->
+
+With --check it writes nothing; it prints the pages that are out of date, and exits
+with 1 if there are any.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+INCLUDE = ROOT / "include" / "Spyre"
+
+
+def entries(path: Path) -> list[tuple[str, list[Any]]]:
+    """(macro, arguments) of each entry of a .def file, in order.
+
+    An argument that is a literal is its value, another its text.
+    """
+    text = re.sub(r"^(?://|#).*$", "", path.read_text(encoding="utf-8"), flags=re.M)
+    literal = r'"(?:\\.|[^"\\])*"'
+    entry = re.compile(rf"^SPYRE_(\w+)\(((?:{literal}|[^\")])*)\)", re.M)
+    return [(m[1], [_value(a) for a in _split(m[2])]) for m in entry.finditer(text)]
+
+
+def _split(arguments: str) -> list[str]:
+    parts = re.findall(r'(?:"(?:\\.|[^"\\])*"|[^",])+', arguments)
+    return [part.strip() for part in parts]
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        # Literals beside each other are one, in Python too.
+        return ast.literal_eval(f"({text})")
+    except (ValueError, SyntaxError):
+        return text
+
+
+def variables() -> list[tuple[str, str, str, str]]:
+    """(group, name, kind, help) of each environment variable."""
+    group, rows = "", []
+    for kind, arguments in entries(INCLUDE / "Support" / "Environment.def"):
+        if kind == "GROUP":
+            group = arguments[0]
+        else:
+            rows.append((group, arguments[1], kind.lower(), arguments[-1]))
+    return rows
+
+
+def _environment() -> str:
+    lines: list[str] = []
+    last = ""
+    for group, name, _, text in variables():
+        if group != last:
+            lines += ["", f"## {group}", "", "| variable | |", "|---|---|"]
+        last = group
+        lines.append(f"| `{name}` | {text} |")
+    return "\n".join(lines).strip("\n")
+
+
+#: Page -> name of the table -> how it is made.
+TABLES: dict[str, dict[str, Callable[[], str]]] = {
+    "reference/environment.md": {"environment variables": _environment},
+}
+
+
+def filled(page: str) -> str:
+    """The text of a page with its tables as the code has them now.
+
+    Raises ValueError if the page has no place for one.
+    """
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for name, make in TABLES[page].items():
+        begin = f"<!-- made by scripts/docs_tables.py: {name} -->\n"
+        end = f"<!-- end of {name} -->\n"
+        before, found, rest = text.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not found or not closed:
+            raise ValueError(f"docs/{page} has no place for the table '{name}'")
+        text = f"{before}{begin}\n{make()}\n\n{end}{after}"
+    return text
+
+
+def main() -> int:
+    """Write the tables, or check that they are written."""
+    if sys.argv[1:] not in ([], ["--check"]):
+        print(__doc__, file=sys.stderr)
+        return 1
+    outdated = []
+    for page in TABLES:
+        path = ROOT / "docs" / page
+        text = filled(page)
+        if text == path.read_text(encoding="utf-8"):
+            continue
+        outdated.append(page)
+        if sys.argv[1:] == []:
+            path.write_text(text, encoding="utf-8")
+    for page in outdated:
+        print(f"docs/{page}: {'out of date' if sys.argv[1:] else 'written'}")
+    return 1 if outdated and sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
