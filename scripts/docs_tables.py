@@ -70,9 +70,22 @@ def _environment() -> str:
     return "\n".join(lines).strip("\n")
 
 
+def options() -> list[tuple[str, Any, str]]:
+    """(name, default, help) of each option of torch.compile."""
+    table = entries(INCLUDE / "Compiler" / "CompileOptions.def")
+    return [(arguments[1], arguments[2], arguments[-1]) for _, arguments in table]
+
+
+def _options() -> str:
+    lines = ["| option | default | |", "|---|---|---|"]
+    lines += [f"| `{name}` | {default} | {text} |" for name, default, text in options()]
+    return "\n".join(lines)
+
+
 #: Page -> name of the table -> how it is made.
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
     "reference/environment.md": {"environment variables": _environment},
+    "reference/options.md": {"options of torch.compile": _options},
 }
 
 

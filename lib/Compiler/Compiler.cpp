@@ -137,29 +137,25 @@ std::string spyre::getCacheKey(const GraphBuilder &builder,
                                const CompileOptions &options) {
   llvm::SHA256 hash;
   hash.update(StringRef(getCompilerIdentity()));
-  std::string text =
-      llvm::formatv("cores={0} target={1} through={2} lx={3}\n", options.cores,
-                    options.target, options.throughSuperDSC, options.lxPlanning)
-          .str();
+  std::string text = printCompileOptions(options);
   hash.update(StringRef(text));
   text = builder.print();
   hash.update(StringRef(text));
   return llvm::toHex(hash.result(), /*LowerCase=*/true);
 }
 
-static void checkOptions(const CompileOptions &options) {
-  if (std::string wrong = checkNumCores(options.cores); !wrong.empty())
-    throw Error("option cores: " + wrong);
-  if (options.dumpDir.empty())
+static void makeDumpFolder(const std::string &dumpDir) {
+  if (dumpDir.empty())
     return;
-  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
-    throw Error("cannot make the folder '" + options.dumpDir +
-                "': " + code.message());
+  if (std::error_code code = llvm::sys::fs::create_directories(dumpDir))
+    throw Error("cannot make the folder '" + dumpDir + "': " + code.message());
 }
 
 CompiledGraph spyre::compile(const GraphBuilder &builder,
-                             const CompileOptions &options) {
-  checkOptions(options);
+                             const CompileOptions &options,
+                             const std::string &dumpDir) {
+  checkCompileOptions(options);
+  makeDumpFolder(dumpDir);
   GraphBuilder::Impl &impl = builder.getImpl();
   if (!impl.finished)
     throw Error("the outputs of the graph are not set");
@@ -169,25 +165,24 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   DiagnosticText diagnostics(&impl.context);
   std::string dumpError;
   OwningOpRef<ModuleOp> module = impl.module->clone();
-  if (!options.dumpDir.empty())
-    dumpModule(options.dumpDir, "00-import.mlir", *module, dumpError);
+  if (!dumpDir.empty())
+    dumpModule(dumpDir, "00-import.mlir", *module, dumpError);
   if (failed(verify(*module)))
     throw Error("the imported graph is not valid:\n" + diagnostics.str());
 
   PassManager manager(&impl.context);
   manager.enableVerifier(true);
-  manager.addInstrumentation(std::make_unique<PassObserver>(
-      options.dumpDir, result.passSeconds, dumpError));
+  manager.addInstrumentation(
+      std::make_unique<PassObserver>(dumpDir, result.passSeconds, dumpError));
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   pipeline.lxPlanning = options.lxPlanning;
-  pipeline.target = options.target;
-  pipeline.forSuperDSC = options.throughSuperDSC;
+  pipeline.forSuperDSC = options.superdscCompatible || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
   pipeline.verifyEach = environment::verifyEachPass();
-  if (!options.dumpDir.empty()) {
+  if (!dumpDir.empty()) {
     auto inDump = [&](StringRef name) {
-      SmallString<128> path(options.dumpDir);
+      SmallString<128> path(dumpDir);
       llvm::sys::path::append(path, name);
       return path.str().str();
     };
@@ -198,7 +193,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   buildSpyrePipeline(manager, pipeline);
   bool compiled = succeeded(manager.run(*module));
   if (compiled && options.throughSuperDSC) {
-    SmallString<128> folder(options.dumpDir);
+    SmallString<128> folder(dumpDir);
     if (!folder.empty())
       llvm::sys::path::append(folder, "superdsc");
     module = lowerThroughBundles(*module, folder.str().str());

@@ -85,28 +85,71 @@ static Hint toHint(const py::dict &dict) {
   return hint;
 }
 
+/// The folder of a dump, which is no option of the compiler's: it does not
+/// belong in the cache key.
+static constexpr const char *kDumpDirKey = "dump_dir";
+
+static int64_t toValue(const CompileOption &option, const py::handle &value) {
+  try {
+    return option.isFlag ? value.cast<bool>() : value.cast<int64_t>();
+  } catch (const py::cast_error &) {
+    throw Error(std::string("option ") + option.name + ": expected " +
+                option.expected() + ", found " +
+                py::repr(value).cast<std::string>());
+  }
+}
+
 static CompileOptions toOptions(const py::dict &dict) {
   CompileOptions options;
-  for (auto [key, value] : dict) {
-    std::string name = py::str(key);
-    if (name == "dump_dir")
-      options.dumpDir = value.cast<std::string>();
-    else if (name == "cores")
-      options.cores = value.cast<int64_t>();
-    else if (name == "lx_planning")
-      options.lxPlanning = value.cast<bool>();
-    else if (name == "superdsc_compatible")
-      options.target = value.cast<bool>() ? "superdsc" : "";
-    else if (name == "through_superdsc")
-      options.throughSuperDSC = value.cast<bool>();
-    else
-      throw py::value_error("unknown compiler option '" + name +
-                            "'; known are dump_dir, cores, lx_planning, "
-                            "superdsc_compatible and through_superdsc");
+  try {
+    for (auto [key, value] : dict)
+      if (std::string name = py::str(key); name != kDumpDirKey)
+        setCompileOption(options, name,
+                         toValue(findCompileOption(name), value));
+  } catch (const Error &error) {
+    throw py::value_error(error.what());
   }
-  if (std::string wrong = checkNumCores(options.cores); !wrong.empty())
-    throw py::value_error("option cores: " + wrong);
   return options;
+}
+
+static py::list listOptions() {
+  py::list rows;
+  for (const CompileOption &option : compileOptions()) {
+    py::dict row;
+    row["name"] = option.name;
+    row["default"] = option.isFlag ? py::object(py::bool_(option.byDefault))
+                                   : py::object(py::int_(option.byDefault));
+    row["lowest"] = option.lowest;
+    row["highest"] = option.highest;
+    row["help"] = option.help;
+    rows.append(row);
+  }
+  return rows;
+}
+
+/// Compiling, and the options of it.
+static void initOptionBindings(py::module &m) {
+  m.def(
+      "get_cache_key",
+      [](const GraphBuilder &builder, const py::dict &options) {
+        return getCacheKey(builder, toOptions(options));
+      },
+      py::arg("builder"), py::arg("options"));
+  m.def(
+      "compile_graph",
+      [](const GraphBuilder &builder, const py::dict &dict) {
+        CompileOptions options = toOptions(dict);
+        std::string dumpDir;
+        if (dict.contains(kDumpDirKey))
+          dumpDir = dict[kDumpDirKey].cast<std::string>();
+        py::gil_scoped_release release;
+        return std::make_shared<BoundGraph>(compile(builder, options, dumpDir));
+      },
+      py::arg("builder"), py::arg("options"));
+  m.def("compile_options", &listOptions, "The table of options, a dict each.");
+  m.def(
+      "check_compile_options", [](const py::dict &dict) { toOptions(dict); },
+      py::arg("options"), "Raises ValueError for one that is wrong.");
 }
 
 static py::dict toDict(const runtime::KernelReport &kernel) {
@@ -354,20 +397,7 @@ void initCompilerBindings(py::module &m) {
       py::arg("folder"),
       "What the bundles in a folder become when they are read and written.");
 
-  m.def(
-      "get_cache_key",
-      [](const GraphBuilder &builder, const py::dict &options) {
-        return getCacheKey(builder, toOptions(options));
-      },
-      py::arg("builder"), py::arg("options"));
-  m.def(
-      "compile_graph",
-      [](const GraphBuilder &builder, const py::dict &dict) {
-        CompileOptions options = toOptions(dict);
-        py::gil_scoped_release release;
-        return std::make_shared<BoundGraph>(compile(builder, options));
-      },
-      py::arg("builder"), py::arg("options"));
+  initOptionBindings(m);
   m.def("list_supported_ops", &listSupportedOps,
         "ATen overloads that the compiler's table has a row for.");
 }

@@ -7,7 +7,7 @@
 
 namespace py = pybind11;
 
-namespace spyre::device {
+namespace spyre::pytorch {
 
 using environment::Value;
 using environment::Variable;
@@ -81,4 +81,4 @@ void initEnvironmentBindings(py::module &m) {
       "ValueError for a value that means nothing.");
 }
 
-} // namespace spyre::device
+} // namespace spyre::pytorch

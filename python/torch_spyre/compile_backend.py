@@ -52,13 +52,12 @@ def _compiler(kind: str, options: dict[str, Any]) -> Callable:
 def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Callable:
     """``torch.compile(f, backend="spyre", options={...})``.
 
-    Options are those of the compiler: ``cores`` (1 to 32), ``lx_planning``,
-    ``superdsc_compatible`` (plan only what SuperDSC can express) and
-    ``through_superdsc`` (write SuperDSC bundles, read them back and run that),
-    which ``SPYRE_EXECUTE=superdsc`` sets.
+    ``_C.compile_options()`` lists the options, docs/reference/options.md explains
+    them. Raises ValueError for one that does not exist or is out of range.
     """
     if "options" in options:
         options = options.pop("options") or {}
+    _C.check_compile_options(options)
     if _C.read_environment("SPYRE_EXECUTE") == "superdsc":
         options = {**options, "through_superdsc": True}
     return aot_autograd(

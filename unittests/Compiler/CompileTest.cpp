@@ -11,6 +11,7 @@
 #include <cmath>
 #include <filesystem>
 #include <numeric>
+#include <set>
 
 using namespace spyre;
 
@@ -169,6 +170,27 @@ TEST_F(CompileTest, KeysFollowWhatMatters) {
   EXPECT_THROW(compile(builder, options), Error);
 }
 
+TEST_F(CompileTest, EveryOptionIsInTheKey) {
+  std::set<std::string> keys = {getCacheKey(builder, {})};
+  ASSERT_FALSE(compileOptions().empty());
+  for (const CompileOption &option : compileOptions()) {
+    CompileOptions options;
+    setCompileOption(options, option.name, option.byDefault);
+    EXPECT_EQ(keys.count(getCacheKey(builder, options)), 1u) << option.name;
+    int64_t other =
+        option.byDefault == option.lowest ? option.highest : option.lowest;
+    setCompileOption(options, option.name, other);
+    EXPECT_TRUE(keys.insert(getCacheKey(builder, options)).second)
+        << option.name;
+    EXPECT_THROW(setCompileOption(options, option.name, option.lowest - 1),
+                 Error);
+    EXPECT_THROW(setCompileOption(options, option.name, option.highest + 1),
+                 Error);
+  }
+  CompileOptions options;
+  EXPECT_THROW(setCompileOption(options, "coers", 1), Error);
+}
+
 TEST_F(CompileTest, SerializesAndRefusesDamage) {
   int x = argument("x", {6, 70}, ramp(6 * 70, 0.5f));
   int y = op("aten.neg.default", {value(x)}, {6, 70});
@@ -202,13 +224,11 @@ TEST_F(CompileTest, DumpsEveryPass) {
   int x = argument("x", {6, 70}, ramp(6 * 70, 0.5f));
   builder.setOutputs({op("aten._softmax.default",
                          {value(x), Argument(1), Argument(false)}, {6, 70})});
-  CompileOptions options;
-  options.dumpDir =
-      (std::filesystem::path(::testing::TempDir()) / "spyre-dump").string();
-  compile(builder, options);
-  EXPECT_TRUE(std::filesystem::exists(std::filesystem::path(options.dumpDir) /
-                                      "01-spyre-decompose.mlir"));
-  std::filesystem::remove_all(options.dumpDir);
+  std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / "spyre-dump";
+  compile(builder, {}, folder.string());
+  EXPECT_TRUE(std::filesystem::exists(folder / "01-spyre-decompose.mlir"));
+  std::filesystem::remove_all(folder);
 }
 
 } // namespace

@@ -8,8 +8,8 @@
 #ifndef SPYRE_COMPILER_COMPILER_H
 #define SPYRE_COMPILER_COMPILER_H
 
+#include "Spyre/Compiler/CompileOptions.h"
 #include "Spyre/Compiler/GraphBuilder.h"
-#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Runtime/Program/Program.h"
 
 #include <map>
@@ -19,21 +19,6 @@
 #include <vector>
 
 namespace spyre {
-
-struct CompileOptions {
-  /// Folder (made if absent) that gets `<NN>-<pass>.mlir` after each pass and
-  /// `ktir.mlir`; empty: none.
-  std::string dumpDir;
-  /// Cores to divide work over.
-  int64_t cores = DeviceSpec::kMaxCores;
-  /// Plan only what this target can express; empty: KTIR, which can all.
-  std::string target;
-  /// Execute what reading the graph's SuperDSC bundles back gives; implies
-  /// target superdsc. The bundles stay in `dumpDir`/superdsc.
-  bool throughSuperDSC = false;
-  /// Keep intermediates in LX where they fit.
-  bool lxPlanning = true;
-};
 
 /// A tensor that the program writes and the caller allocates before each run.
 struct OutputRoot {
@@ -65,15 +50,19 @@ struct CompiledGraph {
 };
 
 /// Key of the compile cache: a hash of the import (without locations), the
-/// options that matter, and the compiler's version.
+/// options, and the compiler's version.
 std::string getCacheKey(const GraphBuilder &builder,
                         const CompileOptions &options);
 
 /// Compiles the builder's graph. The builder's module is left as imported.
-/// Throws Error whose text holds every diagnostic with its PyTorch source
-/// line.
+/// `dumpDir`, if not empty, is a folder (made if absent) that gets
+/// `<NN>-<pass>.mlir` after each pass, the plan's decisions, and the bundles if
+/// the options ask for some; decisions that lie there replace the planned ones,
+/// so what was compiled with a dump is not to be cached. Throws Error whose
+/// text holds every diagnostic with its PyTorch source line.
 CompiledGraph compile(const GraphBuilder &builder,
-                      const CompileOptions &options = {});
+                      const CompileOptions &options = {},
+                      const std::string &dumpDir = "");
 
 } // namespace spyre
 

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- CompileOptions.h - The options of torch.compile ----------*- C++ -*-===//
+#ifndef SPYRE_COMPILER_COMPILEOPTIONS_H
+#define SPYRE_COMPILER_COMPILEOPTIONS_H
+
+#include "Spyre/Device/DeviceSpec.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spyre {
+
+/// What decides, beside the graph, what is compiled. Its members are those of
+/// the table and no others: what is not in the table is not in the cache key.
+struct CompileOptions {
+#define SPYRE_OPTION_FLAG(member, name, byDefault, help)                       \
+  bool member = byDefault;
+#define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
+  int64_t member = byDefault;
+#include "Spyre/Compiler/CompileOptions.def"
+};
+
+/// A row of the table.
+struct CompileOption {
+  const char *name;
+  bool isFlag;
+  /// Of a flag, 0 and 1.
+  int64_t byDefault, lowest, highest;
+  const char *help;
+
+  /// What a value may be, for messages.
+  std::string expected() const;
+};
+
+/// The table, in order.
+const std::vector<CompileOption> &compileOptions();
+
+/// Sets an option by its name. Throws Error for a name that is not in the table
+/// (it says which are) and for a value out of range.
+void setCompileOption(CompileOptions &options, const std::string &name,
+                      int64_t value);
+
+/// The row of a name. Throws Error if there is none.
+const CompileOption &findCompileOption(const std::string &name);
+
+/// Throws Error for a value out of range.
+void checkCompileOptions(const CompileOptions &options);
+
+/// Every option's name and value, a line each; part of the cache key.
+std::string printCompileOptions(const CompileOptions &options);
+
+} // namespace spyre
+
+#endif // SPYRE_COMPILER_COMPILEOPTIONS_H

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- CompileOptions.cpp - The options of torch.compile --------*- C++ -*-===//
+
+#include "Spyre/Compiler/CompileOptions.h"
+
+#include "Spyre/Support/Error.h"
+
+using namespace spyre;
+
+const std::vector<CompileOption> &spyre::compileOptions() {
+  static const std::vector<CompileOption> table = {
+#define SPYRE_OPTION_FLAG(member, name, byDefault, help)                       \
+  {name, true, byDefault, 0, 1, help},
+#define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
+  {name, false, byDefault, lowest, highest, help},
+#include "Spyre/Compiler/CompileOptions.def"
+  };
+  return table;
+}
+
+std::string CompileOption::expected() const {
+  if (isFlag)
+    return "True or False";
+  return "a number from " + std::to_string(lowest) + " to " +
+         std::to_string(highest);
+}
+
+const CompileOption &spyre::findCompileOption(const std::string &name) {
+  std::string known;
+  for (const CompileOption &option : compileOptions()) {
+    if (option.name == name)
+      return option;
+    known += std::string(known.empty() ? "" : ", ") + option.name;
+  }
+  throw Error("unknown compiler option '" + name + "'; known are " + known);
+}
+
+static void checkValue(const char *name, int64_t value) {
+  const CompileOption &option = findCompileOption(name);
+  if (value < option.lowest || value > option.highest)
+    throw Error(std::string("option ") + name + ": expected " +
+                option.expected() + ", found " + std::to_string(value));
+}
+
+void spyre::setCompileOption(CompileOptions &options, const std::string &name,
+                             int64_t value) {
+  checkValue(findCompileOption(name).name, value);
+#define SPYRE_OPTION_FLAG(member, text, byDefault, help)                       \
+  if (name == text)                                                            \
+    options.member = value != 0;
+#define SPYRE_OPTION_NUMBER(member, text, byDefault, lowest, highest, help)    \
+  if (name == text)                                                            \
+    options.member = value;
+#include "Spyre/Compiler/CompileOptions.def"
+}
+
+void spyre::checkCompileOptions(const CompileOptions &options) {
+#define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
+  checkValue(name, options.member);
+#include "Spyre/Compiler/CompileOptions.def"
+}
+
+std::string spyre::printCompileOptions(const CompileOptions &options) {
+  std::string text;
+#define SPYRE_OPTION_FLAG(member, name, byDefault, help)                       \
+  text += std::string(name "=") + (options.member ? "1" : "0") + "\n";
+#define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
+  text += std::string(name "=") + std::to_string(options.member) + "\n";
+#include "Spyre/Compiler/CompileOptions.def"
+  return text;
+}

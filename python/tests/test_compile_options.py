@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of torch.compile: one table checks, keys and documents them."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch_spyre import _C
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+
+import docs_tables
+
+TABLE = {row["name"]: row for row in _C.compile_options()}
+
+
+def other_value(row):
+    """A value that an option does not have by default."""
+    if isinstance(row["default"], bool):
+        return not row["default"]
+    return row["lowest"] if row["default"] != row["lowest"] else row["highest"]
+
+
+def test_every_option_changes_the_key():
+    builder = _C.GraphBuilder()
+    plain = _C.get_cache_key(builder, {})
+    keys = {plain}
+    for name, row in TABLE.items():
+        assert _C.get_cache_key(builder, {name: row["default"]}) == plain
+        keys.add(_C.get_cache_key(builder, {name: other_value(row)}))
+    assert len(keys) == len(TABLE) + 1
+    # Where a dump goes changes no program.
+    assert _C.get_cache_key(builder, {"dump_dir": "here"}) == plain
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"coers": 4}, "unknown compiler option 'coers'; known are cores, "),
+        ({"cores": 0}, "option cores: expected a number from 1 to 32, found 0"),
+        ({"cores": 33}, "option cores: expected a number from 1 to 32, found 33"),
+        ({"cores": "4"}, "option cores: expected a number from 1 to 32, found '4'"),
+        ({"lx_planning": "no"}, "option lx_planning: expected True or False"),
+    ],
+    ids=str,
+)
+def test_wrong_options_are_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        _C.check_compile_options(options)
+    function = torch.compile(torch.exp, backend="spyre", options=options)
+    with pytest.raises(Exception, match=message):
+        function(torch.ones(1, 65, dtype=torch.float16).to("spyre"))
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_values_other_than_the_default_work(name):
+    torch.compiler.reset()
+    options = {name: other_value(TABLE[name])}
+    x = torch.arange(7 * 65).view(7, 65).remainder(5).half()
+    function = torch.compile(lambda x: x * 2 + 1, backend="spyre", options=options)
+    assert torch.equal(function(x.to("spyre")).cpu(), x * 2 + 1)
+
+
+def test_the_script_reads_the_table_as_the_compiler_does():
+    rows = [(r["name"], r["default"], r["help"]) for r in TABLE.values()]
+    assert docs_tables.options() == rows
