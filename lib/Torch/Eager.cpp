@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Eager operators as programs of the compiler. A call is taken apart into a key
-// in C++; only the first call of a kind goes to Python (torch_spyre.frontend.eager),
-// which imports the operator through the ATen table and compiles it.
+// in C++; only the first call of a kind goes to Python
+// (torch_spyre.frontend.eager), which imports the operator through the ATen
+// table and compiles it.
 #include "Eager.h"
 #include "BoundGraph.h"
 #include "EagerCall.h"
@@ -65,8 +66,8 @@ struct State {
   /// By Call::kind(): programs that take the numbers as arguments. Null after
   /// one call of the kind; then a second value of a number asks for one.
   std::unordered_map<std::string, std::shared_ptr<const Entry>> generic;
-  /// torch_spyre.frontend.eager: (is_candidate, compile_call); null before it is
-  /// loaded.
+  /// torch_spyre.frontend.eager: (is_candidate, compile_call); null before it
+  /// is loaded.
   py::object *isCandidate = nullptr;
   py::object *compileCall = nullptr;
 };

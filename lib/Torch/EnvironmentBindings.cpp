@@ -2,8 +2,8 @@
 // Python reads the environment through the table that C++ reads it through.
 #include "Bindings.h"
 
-#include "Spyre/Support/Error.h"
 #include "Spyre/Support/Environment.h"
+#include "Spyre/Support/Error.h"
 
 namespace py = pybind11;
 

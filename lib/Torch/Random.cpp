@@ -266,7 +266,8 @@ at::Tensor &randpermOut(int64_t n, OptionalGenerator generator,
   return out;
 }
 
-/// What torch_spyre.decompositions.fused decomposes it into for compiled graphs.
+/// What torch_spyre.decompositions.fused decomposes it into for compiled
+/// graphs.
 std::tuple<at::Tensor, at::Tensor>
 nativeDropout(const at::Tensor &input, double p, std::optional<bool> train) {
   if (!train.value_or(true) || p == 0.0)

@@ -258,7 +258,7 @@ private:
     ManifestBundle bundle;
     bundle.folder = string(json["folder"], path + "/folder");
     // SDSC-MANIFEST-C2
-    if (bundle.folder != "." && !isPlainName(bundle.folder))
+    if (bundle.folder != "." && !spyre::isPlainName(bundle.folder))
       violate(path + "/folder", "SDSC-MANIFEST-C2",
               "'" + bundle.folder.substr(0, 80) +
                   "' is not a folder inside this one");

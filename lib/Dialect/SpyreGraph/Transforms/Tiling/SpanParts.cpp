@@ -5,6 +5,7 @@
 #include "SpanParts.h"
 #include "../Layout/LayoutChoices.h"
 #include "Spans.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

@@ -4,6 +4,7 @@
 
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"

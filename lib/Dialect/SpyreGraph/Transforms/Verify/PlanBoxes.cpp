@@ -4,6 +4,7 @@
 
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/EquivalenceClasses.h"

@@ -11,7 +11,6 @@
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
 #include "Spyre/Device/DeviceSpec.h"
-#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
