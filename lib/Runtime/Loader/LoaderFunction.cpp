@@ -384,7 +384,7 @@ public:
     if (elem != Elem::I1 && value.i >= limit / 2)
       value.i -= limit;
   }
-  void trace(Core &core) const override { run(core); }
+  void walk(Core &core) const override { run(core); }
 };
 } // namespace
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <set>
 
+using namespace spyre;
 using namespace spyre::superdsc;
 
 /// Reads and parses a JSON file; `display` is its name in reports.
