@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "llvm/Support/MathExtras.h"
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -15,19 +16,26 @@ namespace {
 struct LinearForm {
   SmallVector<std::pair<AffineExpr, int64_t>> terms;
   int64_t constant = 0;
+  /// No coefficient left 64 bits. Else the form says nothing.
+  bool fits = true;
+
+  LinearForm() = default;
+  explicit LinearForm(AffineExpr expr) { add(expr, 1); }
 
   void addTerm(AffineExpr atom, int64_t coefficient) {
     for (auto &[other, sum] : terms)
       if (other == atom) {
-        sum += coefficient;
+        fits &= !llvm::AddOverflow(sum, coefficient, sum);
         return;
       }
     terms.emplace_back(atom, coefficient);
   }
 
   void add(AffineExpr expr, int64_t factor) {
+    int64_t product;
     if (auto number = dyn_cast<AffineConstantExpr>(expr)) {
-      constant += number.getValue() * factor;
+      fits &= !llvm::MulOverflow(number.getValue(), factor, product) &&
+              !llvm::AddOverflow(constant, product, constant);
       return;
     }
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -38,11 +46,15 @@ struct LinearForm {
     }
     if (binary && binary.getKind() == AffineExprKind::Mul) {
       if (auto number = dyn_cast<AffineConstantExpr>(binary.getRHS())) {
-        add(binary.getLHS(), factor * number.getValue());
+        fits &= !llvm::MulOverflow(factor, number.getValue(), product);
+        if (fits)
+          add(binary.getLHS(), product);
         return;
       }
       if (auto number = dyn_cast<AffineConstantExpr>(binary.getLHS())) {
-        add(binary.getRHS(), factor * number.getValue());
+        fits &= !llvm::MulOverflow(factor, number.getValue(), product);
+        if (fits)
+          add(binary.getRHS(), product);
         return;
       }
     }
@@ -82,8 +94,21 @@ int64_t spyre_graph::evaluate(AffineExpr expr, ArrayRef<int64_t> point) {
   }
 }
 
+/// Adds the smallest and largest value of `coefficient x atom`. False if they
+/// leave 64 bits.
+static bool addTerm(std::pair<int64_t, int64_t> atom, int64_t coefficient,
+                    int64_t &low, int64_t &high) {
+  int64_t first, last;
+  return !llvm::MulOverflow(coefficient, atom.first, first) &&
+         !llvm::MulOverflow(coefficient, atom.second, last) &&
+         !llvm::AddOverflow(low, std::min(first, last), low) &&
+         !llvm::AddOverflow(high, std::max(first, last), high);
+}
+
 std::pair<int64_t, int64_t> spyre_graph::getRange(AffineExpr expr,
                                                   ArrayRef<int64_t> extents) {
+  constexpr std::pair<int64_t, int64_t> anything = {
+      std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
   if (auto number = dyn_cast<AffineConstantExpr>(expr))
     return {number.getValue(), number.getValue()};
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -91,14 +116,14 @@ std::pair<int64_t, int64_t> spyre_graph::getRange(AffineExpr expr,
   auto binary = cast<AffineBinaryOpExpr>(expr);
   if (binary.getKind() == AffineExprKind::Add ||
       binary.getKind() == AffineExprKind::Mul) {
-    LinearForm form;
-    form.add(expr, 1);
+    LinearForm form(expr);
+    if (!form.fits)
+      return anything;
     int64_t low = form.constant, high = form.constant;
     for (auto [atom, coefficient] : form.terms) {
       assert(atom != expr && "product of two non-constants is not affine");
-      auto [atomLow, atomHigh] = getRange(atom, extents);
-      low += std::min(coefficient * atomLow, coefficient * atomHigh);
-      high += std::max(coefficient * atomLow, coefficient * atomHigh);
+      if (!addTerm(getRange(atom, extents), coefficient, low, high))
+        return anything;
     }
     return {low, high};
   }
@@ -131,9 +156,8 @@ AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
   AffineExpr lhs = simplifyWithRanges(binary.getLHS(), extents);
   AffineExpr rhs = simplifyWithRanges(binary.getRHS(), extents);
   auto normalize = [&](AffineExpr sum) {
-    LinearForm form;
-    form.add(sum, 1);
-    return form.build(context);
+    LinearForm form(sum);
+    return form.fits ? form.build(context) : sum;
   };
   switch (binary.getKind()) {
   case AffineExprKind::Add:
@@ -159,15 +183,19 @@ AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
   if (binary.getKind() == AffineExprKind::FloorDiv)
     if (auto inner = dyn_cast<AffineBinaryOpExpr>(lhs);
         inner && inner.getKind() == AffineExprKind::FloorDiv)
-      if (auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS()))
-        return simplifyWithRanges(
-            inner.getLHS().floorDiv(innerDivisor.getValue() * divisor),
-            extents);
+      if (auto innerDivisor = dyn_cast<AffineConstantExpr>(inner.getRHS())) {
+        int64_t product;
+        if (llvm::MulOverflow(innerDivisor.getValue(), divisor, product))
+          return lhs.floorDiv(divisor);
+        return simplifyWithRanges(inner.getLHS().floorDiv(product), extents);
+      }
 
   // Split the sum into multiples of the divisor and the rest; where the rest
   // stays inside one period, the floor division and modulus are decided.
-  LinearForm form, quotient, rest;
-  form.add(lhs, 1);
+  LinearForm form(lhs), quotient, rest;
+  if (!form.fits)
+    return binary.getKind() == AffineExprKind::FloorDiv ? lhs.floorDiv(divisor)
+                                                        : lhs % divisor;
   for (auto [atom, coefficient] : form.terms)
     if (coefficient % divisor == 0)
       quotient.addTerm(atom, coefficient / divisor);
@@ -177,16 +205,18 @@ AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
   rest.constant = llvm::mod(form.constant, divisor);
   AffineExpr restExpr = rest.build(context);
   auto [low, high] = getRange(restExpr, extents);
-  int64_t period = llvm::divideFloorSigned(low, divisor);
+  int64_t period = llvm::divideFloorSigned(low, divisor), start;
   bool decided = period == llvm::divideFloorSigned(high, divisor);
   if (binary.getKind() == AffineExprKind::FloorDiv) {
-    AffineExpr base = quotient.build(context);
-    if (decided)
-      return base + period;
-    return base + restExpr.floorDiv(divisor);
+    if (decided && !llvm::AddOverflow(quotient.constant, period, start)) {
+      quotient.constant = start;
+      return quotient.build(context);
+    }
+    return quotient.build(context) + restExpr.floorDiv(divisor);
   }
-  if (decided)
-    return restExpr - period * divisor;
+  if (decided && !llvm::MulOverflow(period, divisor, start) &&
+      !llvm::SubOverflow(rest.constant, start, rest.constant))
+    return rest.build(context);
   return restExpr % divisor;
 }
 
