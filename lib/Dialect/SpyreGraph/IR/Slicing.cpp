@@ -152,7 +152,7 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
         slice.stride = coreStrides[digit.loop];
         slice.split = split;
         slice.chunk *= chunk / digit.divisor;
-      } else if (chunk % digit.getPeriod() == 0) {
+      } else if (digit.count != 0 && chunk % digit.getPeriod() == 0) {
         slice.chunk *= digit.count;
       } else {
         return std::nullopt;
