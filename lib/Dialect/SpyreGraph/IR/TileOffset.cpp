@@ -42,9 +42,10 @@ std::optional<TileOffset::Range> TileOffset::getRange() const {
       llvm::MulOverflow(*low, factor, range.first) ||
       llvm::MulOverflow(*step, factor, range.step))
     return std::nullopt;
-  int64_t steps =
-      *high <= *low ? -1 : llvm::divideCeilSigned(*high - *low, *step) - 1;
-  int64_t distance;
+  int64_t length, distance;
+  if (llvm::SubOverflow(*high, *low, length))
+    return std::nullopt;
+  int64_t steps = length <= 0 ? -1 : llvm::divideCeilSigned(length, *step) - 1;
   if (llvm::MulOverflow(steps, range.step, distance) ||
       llvm::AddOverflow(range.first, distance, range.last))
     return std::nullopt;

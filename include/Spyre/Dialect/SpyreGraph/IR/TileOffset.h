@@ -21,7 +21,7 @@ struct TileOffset {
   };
   /// Its values over all iterations, `last` included; `last` is before `first`
   /// if there are none. `step` is 0 for a number. Nothing if the loop has no
-  /// constant bounds.
+  /// constant bounds, or values leave 64 bits.
   std::optional<Range> getRange() const;
 };
 
