@@ -131,6 +131,48 @@ static llvm::SmallBitVector getDimsSharingSticks(AffineExpr coordinate,
   return shared;
 }
 
+/// Whether a coordinate that loop dimensions `together` and others count says
+/// which of the others' iterations it is: each of their steps is larger than
+/// all that the former reach.
+static bool tellsApart(AffineExpr coordinate, ArrayRef<int64_t> extents,
+                       const llvm::SmallBitVector &together) {
+  // The coordinate without the one kind of dimensions and without the other.
+  SmallVector<int64_t> of(extents), ofOthers(extents);
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    (together.test(dim) ? ofOthers : of)[dim] = 1;
+  AffineExpr own = simplifyWithRanges(coordinate, of),
+             others = simplifyWithRanges(coordinate, ofOthers);
+  if (!isa<AffineConstantExpr>(
+          simplifyWithRanges(coordinate - own - others, extents)))
+    return false;
+  auto form = getLinearForm(others, extents.size());
+  int64_t step = 0;
+  if (form)
+    for (int64_t factor : ArrayRef(*form).drop_back())
+      step = std::gcd(step, factor);
+  auto [low, high] = getRange(own, extents);
+  return high - low < std::max<int64_t>(step, 1);
+}
+
+/// Adds to loop dimensions along which lanes of one stick are written those
+/// whose iterations meet theirs in a stick: another coordinate counts both, as
+/// in (2 x i + j, i) with lane i.
+static void addDimsMeetingInSticks(AffineMap map, int64_t stickDim,
+                                   ArrayRef<int64_t> extents,
+                                   llvm::SmallBitVector &together) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto [dim, coordinate] : llvm::enumerate(map.getResults())) {
+      llvm::SmallBitVector used = getUsedDims(coordinate, extents);
+      if (static_cast<int64_t>(dim) == stickDim || !used.anyCommon(together) ||
+          !used.test(together) || tellsApart(coordinate, extents, together))
+        continue;
+      together |= used;
+      changed = true;
+    }
+  }
+}
+
 SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<AffineMap> maps = op.getIndexingMaps();
@@ -147,6 +189,15 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     if (access.kind == LaneAccess::Variable) {
       granularity[access.dim] =
           std::lcm(granularity[access.dim], getStickElements(layout));
+      if (number != initNumber)
+        continue;
+      llvm::SmallBitVector together(extents.size());
+      together.set(access.dim);
+      addDimsMeetingInSticks(maps[number], layout.getStickDim(shape), extents,
+                             together);
+      for (unsigned dim : together.set_bits())
+        if (dim != access.dim)
+          granularity[dim] = extents[dim];
       continue;
     }
     // Where the lane written is not aligned with a loop dimension, a cut in any
@@ -158,6 +209,7 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
       if (stickDim >= 0)
         usedDims |= getDimsSharingSticks(maps[number].getResult(stickDim),
                                          extents, getStickElements(layout));
+      addDimsMeetingInSticks(maps[number], stickDim, extents, usedDims);
       for (unsigned dim : usedDims.set_bits())
         granularity[dim] = extents[dim];
     }
