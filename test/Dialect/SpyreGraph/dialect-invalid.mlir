@@ -66,6 +66,36 @@ func.func @view_map(%x: tensor<4x8xf16>) {
 
 // -----
 
+// Divisions that have no value, or whose ranges are not known.
+func.func @view_divisors(%x: tensor<4xf16>) {
+  // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 mod 0)>}}
+  %0 = spyre_graph.view %x, affine_map<(d0) -> (d0 mod 0)> : tensor<4xf16> -> tensor<4xf16>
+  // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 floordiv -2)>}}
+  %1 = spyre_graph.view %x, affine_map<(d0) -> (d0 floordiv -2)> : tensor<4xf16> -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @loop_divisors(%x: tensor<4xf16>) {
+  // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 ceildiv 0)>}}
+  %0 = spyre_graph.neg ins(%x : tensor<4xf16>) outs(%x : tensor<4xf16>)
+    {maps = [affine_map<(d0) -> (d0 ceildiv 0)>, affine_map<(d0) -> (d0)>], extents = array<i64: 4>} -> tensor<4xf16>
+  return
+}
+
+// -----
+
+// 2^41 elements past 64 bits are not element 0.
+func.func @view_overflow(%x: tensor<4xf16>) {
+  // SG-VIEW-C3
+  // expected-error@+1 {{reads coordinates -9223372036854775808 to 9223372036854775807 of source dimension 0, whose extent is 4}}
+  %0 = spyre_graph.view %x, affine_map<(d0) -> ((d0 * 4611686018427387904) floordiv 1 + d0 * 4611686018427387904)> : tensor<4xf16> -> tensor<8xf16>
+  return
+}
+
+// -----
+
 func.func @view_type(%x: tensor<4x8xf16>) {
   // SG-VIEW-C2
   // expected-error@+1 {{element type of the result, 'f32', must be the source's, 'f16'}}

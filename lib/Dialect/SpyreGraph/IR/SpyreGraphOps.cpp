@@ -64,6 +64,23 @@ spyre_graph::detail::getLogicalOperands(ScalarBuilder &b,
   return operands;
 }
 
+/// MLIR's parser takes divisions by any number; ranges need positive ones.
+static LogicalResult verifyDivisors(Operation *op, AffineMap map) {
+  bool arePositive = true;
+  map.walkExprs([&](AffineExpr expr) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary || binary.getKind() == AffineExprKind::Add ||
+        binary.getKind() == AffineExprKind::Mul)
+      return;
+    auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    arePositive &= divisor && divisor.getValue() > 0;
+  });
+  if (arePositive)
+    return success();
+  return op->emitOpError() << "maps divide by positive constants only, found "
+                           << AffineMapAttr::get(map);
+}
+
 /// The number of dimensions a map may have and the coordinates it gives.
 static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
                                  ArrayRef<int64_t> extents) {
@@ -78,6 +95,8 @@ static LogicalResult verifyLoops(SpyreOpInterface op, ArrayRef<AffineMap> maps,
              << "map of operand " << number << " must take " << extents.size()
              << " loop indices to " << type.getRank() << " coordinates, but is "
              << AffineMapAttr::get(map);
+    if (failed(verifyDivisors(op, map)))
+      return failure();
     if (empty)
       continue;
     for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
@@ -228,6 +247,8 @@ LogicalResult ViewOp::verify() {
     return emitOpError() << "map must take " << result.getRank()
                          << " coordinates to " << source.getRank()
                          << ", but is " << AffineMapAttr::get(map);
+  if (failed(verifyDivisors(*this, map)))
+    return failure();
   // SG-VIEW-C2
   if (source.getElementType() != result.getElementType())
     return emitOpError() << "element type of the result, "
