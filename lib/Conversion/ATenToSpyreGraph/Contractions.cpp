@@ -87,10 +87,16 @@ void aten::addContractionRows(ATenTable &table) {
                                       0, c.type());
             });
   table.add({"aten.addmv.default"}, "self mat vec beta alpha", [](ATenCall &c) {
+    double alpha = c.number("alpha", 1.0), beta = c.number("beta", 1.0);
+    auto product = [&](RankedTensorType type) {
+      return buildSumProducts(c, c.tensor("mat"), c.tensor("vec"), 1, type,
+                              alpha);
+    };
+    // What self holds does not matter then, not even a NaN.
+    if (beta == 0.0)
+      return product(c.type());
     auto exact = RankedTensorType::get(c.type().getShape(), c.b.getF32Type());
-    Value product = buildSumProducts(c, c.tensor("mat"), c.tensor("vec"), 1,
-                                     exact, c.number("alpha", 1.0));
-    return c.pointwise<FmaOp>(
-        c.type(), {c.tensor("self"), c.imm(c.number("beta", 1.0)), product});
+    return c.pointwise<FmaOp>(c.type(),
+                              {c.tensor("self"), c.imm(beta), product(exact)});
   });
 }

@@ -49,6 +49,20 @@ func.func @vectors(%m: tensor<3x65xf16>, %v: tensor<65xf16>) -> (tensor<3xf16>, 
 
 // -----
 
+// Rounded once: the product is f32. Where beta is 0, it is the result.
+// CHECK-LABEL: @addmv
+// CHECK: %[[PRODUCT:.*]] = spyre_graph.sum_products ins(%arg1, %arg2 : {{.*}} -> tensor<3xf32>
+// CHECK: spyre_graph.fma ins(%arg0, %[[PRODUCT]] : {{.*}} {immediates = [unit, 5.000000e-01 : f32, unit]} -> tensor<3xf16>
+// CHECK: spyre_graph.sum_products ins(%arg1, %arg2 : {{.*}} -> tensor<3xf16>
+// CHECK-NOT: spyre_graph.fma
+func.func @addmv(%b: tensor<3xf16>, %m: tensor<3x65xf16>, %v: tensor<65xf16>) -> (tensor<3xf16>, tensor<3xf16>) {
+  %0 = "aten.addmv.default"(%b, %m, %v) {beta = 0.5} : (tensor<3xf16>, tensor<3x65xf16>, tensor<65xf16>) -> tensor<3xf16>
+  %1 = "aten.addmv.default"(%b, %m, %v) {beta = 0} : (tensor<3xf16>, tensor<3x65xf16>, tensor<65xf16>) -> tensor<3xf16>
+  return %0, %1 : tensor<3xf16>, tensor<3xf16>
+}
+
+// -----
+
 func.func @sizes(%x: tensor<3x63xf16>, %y: tensor<64x65xf16>) -> tensor<3x65xf16> {
   // ATEN-TO-SG-C1
   // expected-error @+1 {{aten.mm.default: the operands are not matrices that can be multiplied}}
