@@ -66,8 +66,7 @@ test-asan:
 	@[ -f build-asan/build.ninja ] || cmake -G Ninja -B build-asan \
 	  -DSPYRE_SANITIZE=address,undefined -DSPYRE_BUILD_TORCH=OFF
 	@ninja -C build-asan
-	@for kind in lit unittests; do \
-	  $(ASAN) $(PY) scripts/run_tests.py --build $(CURDIR)/build-asan $$kind || exit 1; done
+	@$(ASAN) $(PY) scripts/run_tests.py --build $(CURDIR)/build-asan lit
 
 check-superdsc: build
 	@$(PY) scripts/superdsc_sweep.py
@@ -78,10 +77,8 @@ test-tsan:
 	@[ -f build-tsan/build.ninja ] || cmake -G Ninja -B build-tsan \
 	  -DSPYRE_SANITIZE=thread -DSPYRE_BUILD_TORCH=OFF
 	@ninja -C build-tsan SpyreRuntimeTests SpyreProgramTests spyre-run
-	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
-	  --build $(CURDIR)/build-tsan unittests SpyreRuntimeTests SpyreProgramTests
-	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py \
-	  --build $(CURDIR)/build-tsan lit --filter='Runtime/(contract-form|points|modes|classic)'
+	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py --build $(CURDIR)/build-tsan \
+	  lit --filter='Runtime/(contract-form|points|modes|classic)|SpyreRuntimeTests|SpyreProgramTests'
 
 docs: setup
 	@scripts/setup.sh docs

@@ -26,10 +26,8 @@ function(spyre_add_tool name)
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 
-# spyre_add_unittest(<name> <sources...> [LINK <libs...>]): a GoogleTest
-# executable. ctest runs it, and scripts/run_tests.py, which finds it in
-# build/unittests/unittests.txt. One process per executable, not per test:
-# loading libMLIR costs more than most tests.
+# spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]): a GoogleTest
+# executable in build/unittests, where lit finds it by the end of its name.
 function(spyre_add_unittest name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
@@ -39,8 +37,7 @@ function(spyre_add_unittest name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/unittests)
   add_test(NAME ${name} COMMAND ${name})
-  set_property(GLOBAL APPEND PROPERTY SPYRE_UNITTESTS
-               ${CMAKE_BINARY_DIR}/unittests/${name})
+  set_property(GLOBAL APPEND PROPERTY SPYRE_UNITTESTS ${name})
 endfunction()
 
 # spyre_add_doc(<file.td> <output name> <mlir-tblgen flags...>): a page

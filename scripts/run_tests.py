@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run lit, GoogleTest and pytest over a build and sum up what they counted.
+"""Run lit and pytest over a build and sum up what they counted.
+
+lit runs the GoogleTests too, through its own format: `ninja check-spyre` is its part.
 
 The last line is `N passed, N failed, N skipped`; the exit status is 1 when
 anything failed. A runner that ran no test, crashed or wrote no result counts as
@@ -19,9 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# No single GoogleTest executable takes longer than this, in seconds.
-UNITTEST_TIMEOUT = 900
-# No single pytest file does.
+# No single pytest file takes longer than this, in seconds.
 PYTEST_TIMEOUT = 3600
 
 
@@ -56,11 +56,11 @@ def failing(counts: Counts, status: int, what: str) -> Counts:
 
 
 def run_lit(build: Path, results: Path, extra: list[str]) -> Counts:
-    """Run lit over build/test; its report has one result code per test."""
+    """Run lit over a build's tests; its report has one result code per test."""
     report = results / "lit.json"
     lit = Path(sys.executable).with_name("lit")
-    command = [str(lit), "-v", "-o", str(report)]
-    status = subprocess.run([*command, *extra, str(build / "test")]).returncode
+    suites = [str(build / "test"), str(build / "unittests")]
+    status = subprocess.run([lit, "-v", "-o", report, *extra, *suites]).returncode
     counts = Counts()
     if report.exists():
         for test in json.loads(report.read_text(encoding="utf-8"))["tests"]:
@@ -71,42 +71,6 @@ def run_lit(build: Path, results: Path, extra: list[str]) -> Counts:
             else:
                 counts.failed += 1
     return failing(counts, status, "lit")
-
-
-def run_unittest(executable: Path, results: Path) -> Counts:
-    """Run one GoogleTest executable; only failures and a summary are shown."""
-    report = results / f"{executable.name}.json"
-    command = [str(executable), "--gtest_brief=1", f"--gtest_output=json:{report}"]
-    started = time.monotonic()
-    try:
-        status = subprocess.run(command, timeout=UNITTEST_TIMEOUT).returncode
-    except subprocess.TimeoutExpired:
-        print(f"{executable.name}: no end after {UNITTEST_TIMEOUT} s", flush=True)
-        return Counts(failed=1)
-    counts = Counts()
-    if report.exists():
-        for suite in json.loads(report.read_text(encoding="utf-8"))["testsuites"]:
-            for test in suite["testsuite"]:
-                if test.get("failures"):
-                    counts.failed += 1
-                elif test["result"] == "COMPLETED":
-                    counts.passed += 1
-                else:
-                    counts.skipped += 1
-    counts = failing(counts, status, executable.name)
-    seconds = time.monotonic() - started
-    print(f"{executable.name}: {counts} ({seconds:.1f} s)", flush=True)
-    return counts
-
-
-def run_unittests(build: Path, results: Path, extra: list[str]) -> Counts:
-    """Run every executable that spyre_add_unittest declared."""
-    names = (build / "unittests" / "unittests.txt").read_text(encoding="utf-8").split()
-    counts = Counts()
-    for name in names:
-        if not extra or Path(name).name in extra:
-            counts += run_unittest(Path(name), results)
-    return failing(counts, 0, "GoogleTest")
 
 
 def run_pytest_file(file: Path, results: Path) -> tuple[Counts, str]:
@@ -170,14 +134,14 @@ def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
     return failing(counts, 0, "pytest")
 
 
-RUNNERS = {"lit": run_lit, "unittests": run_unittests, "pytest": run_pytest}
+RUNNERS = {"lit": run_lit, "pytest": run_pytest}
 
 
 def main() -> int:
     """Run the runners asked for; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runner", nargs="?", choices=RUNNERS, help="default: all")
-    parser.add_argument("extra", nargs="*", help="lit arguments, executables, files")
+    parser.add_argument("extra", nargs="*", help="lit arguments, or files")
     parser.add_argument("--build", type=Path, default=ROOT / "build")
     arguments, unknown = parser.parse_known_args()
 
