@@ -3,6 +3,8 @@
 
 #include "Legalizer.h"
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>

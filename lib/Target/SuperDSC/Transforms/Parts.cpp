@@ -3,6 +3,8 @@
 
 #include "Legalizer.h"
 
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
+
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
