@@ -4,8 +4,8 @@
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 
 #include "Spyre/Compiler/Pipeline.h"
-#include "Spyre/Runtime/DeviceMemory.h"
-#include "Spyre/Runtime/Loader.h"
+#include "Spyre/Runtime/Loader/Loader.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"

@@ -2,6 +2,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Layouts.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
