@@ -3,9 +3,13 @@
 
 #include "Spyre/Compiler/CompileOptions.h"
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Support/Error.h"
 
 using namespace spyre;
+
+static_assert(CompileOptions{}.cores == DeviceSpec::kMaxCores,
+              "the table and the device disagree");
 
 const std::vector<CompileOption> &spyre::compileOptions() {
   static const std::vector<CompileOption> table = {

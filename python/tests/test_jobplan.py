@@ -156,7 +156,9 @@ def test_tiled_launches_can_be_refused(code, monkeypatch):
     with pytest.raises(_C.SpyreError, match="tiled launches are not allowed"):
         _C.launch_jobplan(plan, [wide, wide, torch.empty_like(wide)])
     monkeypatch.setenv("SPYRE_ALLOW_TILED_LAUNCH", "maybe")
-    with pytest.raises(_C.SpyreError, match="expected 0 or 1, found 'maybe'"):
+    with pytest.raises(
+        _C.SpyreError, match="expected 1, true, on, 0, false or off, found 'maybe'"
+    ):
         _C.launch_jobplan(plan, [wide, wide, torch.empty_like(wide)])
 
 

@@ -245,7 +245,7 @@ def test_summary(operands):
     assert table[-1].startswith("6 kernels, ")
     with pytest.raises(ValueError, match="expected sort_by one of"):
         prof.table(sort_by="nonsense")
-    with pytest.raises(RuntimeError, match="has not been started"):
+    with pytest.raises(RuntimeError, match="is not running"):
         prof.stop()
 
 

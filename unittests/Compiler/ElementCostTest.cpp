@@ -73,7 +73,7 @@ TEST_P(ElementCost, IsWhatTheTimingEngineCounts) {
   spyre::buildSpyrePipeline(manager, options);
   ASSERT_TRUE(succeeded(manager.run(*module)));
   auto program = spyre::runtime::loadProgram(*module);
-  spyre::DeviceMemory memory;
+  spyre::runtime::DeviceMemory memory;
   std::vector<int64_t> values;
   for (const spyre::runtime::ArgumentInfo &info : program->arguments())
     values.push_back(static_cast<int64_t>(memory.allocate(1 << 20)) /

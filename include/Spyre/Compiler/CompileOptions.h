@@ -3,8 +3,6 @@
 #ifndef SPYRE_COMPILER_COMPILEOPTIONS_H
 #define SPYRE_COMPILER_COMPILEOPTIONS_H
 
-#include "Spyre/Device/DeviceSpec.h"
-
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -42,7 +42,7 @@ func.func private @branches(%n: index) -> index {
 
 // -----
 
-// KTDP-INLINE-C4: every helper calls the next one eight times.
+// Every helper calls the next one eight times.
 func.func @kernel(%n: index) attributes {grid = [1]} {
   call @g0(%n) : (index) -> ()
   return
@@ -67,6 +67,7 @@ func.func private @g4(%n: index) {
   call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> () call @g5(%n) : (index) -> ()
   return
 }
+// KTDP-INLINE-C4
 // expected-error @+2 {{helper functions in place of their calls make more than 1048576 operations}}
 func.func private @g5(%n: index) {
   call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> () call @g6(%n) : (index) -> ()

@@ -70,6 +70,12 @@ func.func @view_map(%x: tensor<4x8xf16>) {
 func.func @view_divisors(%x: tensor<4xf16>) {
   // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 mod 0)>}}
   %0 = spyre_graph.view %x, affine_map<(d0) -> (d0 mod 0)> : tensor<4xf16> -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @view_negative_divisor(%x: tensor<4xf16>) {
   // expected-error@+1 {{maps divide by positive constants only, found affine_map<(d0) -> (d0 floordiv -2)>}}
   %1 = spyre_graph.view %x, affine_map<(d0) -> (d0 floordiv -2)> : tensor<4xf16> -> tensor<4xf16>
   return

@@ -11,6 +11,7 @@
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -109,6 +110,15 @@ public:
 
 LogicalResult ktdp::inlineHelpers(ModuleOp module,
                                   ArrayRef<func::FuncOp> functions) {
+  // The inliner asks the function's dialect. A pass has registered the answer
+  // (getDependentDialects); it must not change the context's registry.
+  MLIRContext *context = module.getContext();
+  if (!context->getOrLoadDialect<func::FuncDialect>()
+           ->getRegisteredInterface<DialectInlinerInterface>()) {
+    DialectRegistry registry;
+    func::registerInlinerExtension(registry);
+    context->appendDialectRegistry(registry);
+  }
   // Helpers that call helpers several times grow exponentially.
   constexpr int64_t kMaxOperations = int64_t(1) << 20;
   SymbolTable symbols(module);
@@ -148,6 +158,9 @@ LogicalResult ktdp::inlineHelpers(ModuleOp module,
 namespace {
 struct InlineHelpersPass
     : public ktdp::impl::KTDPInlineHelpersBase<InlineHelpersPass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    func::registerInlinerExtension(registry);
+  }
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::SetVector<func::FuncOp> functions, helpers;
