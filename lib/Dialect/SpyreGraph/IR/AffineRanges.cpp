@@ -155,15 +155,21 @@ AffineExpr spyre_graph::simplifyWithRanges(AffineExpr expr,
   auto binary = cast<AffineBinaryOpExpr>(expr);
   AffineExpr lhs = simplifyWithRanges(binary.getLHS(), extents);
   AffineExpr rhs = simplifyWithRanges(binary.getRHS(), extents);
-  auto normalize = [&](AffineExpr sum) {
-    LinearForm form(sum);
-    return form.fits ? form.build(context) : sum;
-  };
+  // MLIR's own folding of sums wraps where a constant leaves 64 bits.
+  LinearForm sum;
   switch (binary.getKind()) {
   case AffineExprKind::Add:
-    return normalize(lhs + rhs);
+    sum.add(lhs, 1);
+    sum.add(rhs, 1);
+    return sum.fits ? sum.build(context) : expr;
   case AffineExprKind::Mul:
-    return normalize(lhs * rhs);
+    if (!isa<AffineConstantExpr>(rhs))
+      std::swap(lhs, rhs);
+    if (auto factor = dyn_cast<AffineConstantExpr>(rhs))
+      sum.add(lhs, factor.getValue());
+    else
+      sum.addTerm(lhs * rhs, 1);
+    return sum.fits ? sum.build(context) : expr;
   case AffineExprKind::CeilDiv:
     return lhs.ceilDiv(rhs);
   default:
