@@ -35,29 +35,38 @@ ROOT_FILES = {
     "changelog.md": "CHANGELOG.md",
 }
 
-#: Heading of the Python API -> file, and the names to show (None: all that are
-#: public).
-API: dict[str, tuple[str, tuple[str, ...] | None]] = {
+#: Heading of the Python API -> files, the first of which says what they are, and the
+#: names to show (None: all that are public).
+API: dict[str, tuple[tuple[str, ...], tuple[str, ...] | None]] = {
     'torch.compile(backend="spyre")': (
-        "compile_backend.py",
+        ("compile_backend.py", "frontend/parts.py"),
         ("spyre", "compiled_parts", "refusals"),
     ),
     "torch_spyre: hints": (
-        "_hints.py",
+        ("frontend/hints.py",),
         ("spyre_hint", "declare_tensor_dim", "name_tensor_dims"),
     ),
-    "torch_spyre: the cache": ("_cache.py", ("clear_cache",)),
-    "torch.spyre": ("_device.py", None),
+    "torch_spyre: the cache": (("frontend/cache.py",), ("clear_cache",)),
+    "torch.spyre": (
+        (
+            "device/__init__.py",
+            "device/devices.py",
+            "device/streams.py",
+            "device/random.py",
+            "device/memory_use.py",
+        ),
+        None,
+    ),
     "torch.spyre.memory": (
-        "memory.py",
+        ("memory.py",),
         (
             "memory_snapshot",
             "memory_stats_as_nested_dict",
             "memory_summary",
         ),
     ),
-    "torch.spyre.profiler": ("profiler.py", None),
-    "torch_spyre.logging_config": ("logging_config.py", None),
+    "torch.spyre.profiler": (("profiler.py",), None),
+    "torch_spyre.logging_config": (("logging_config.py",), None),
 }
 
 #: Characters of a signature that a line of the site shows.
@@ -194,10 +203,15 @@ def _python_api() -> str:
         "device's module, as `torch.cuda` is CUDA's.",
         "",
     ]
-    for title, (file, names) in API.items():
-        tree = ast.parse((PACKAGE / file).read_text(encoding="utf-8"))
-        lines += [f"## {title}", "", _prose(ast.get_docstring(tree) or ""), ""]
-        nodes = [n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+    for title, (files, names) in API.items():
+        trees = [ast.parse((PACKAGE / f).read_text(encoding="utf-8")) for f in files]
+        lines += [f"## {title}", "", _prose(ast.get_docstring(trees[0]) or ""), ""]
+        nodes = [
+            n
+            for tree in trees
+            for n in tree.body
+            if isinstance(n, (ast.FunctionDef, ast.ClassDef))
+        ]
         if names is None:
             nodes = [
                 n
