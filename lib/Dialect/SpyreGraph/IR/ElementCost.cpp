@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- ElementCost.cpp - What an iteration costs the vector unit -*- C++
-//-*-===//
+//===- ElementCost.cpp - What an iteration costs ----------------*- C++ -*-===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 
