@@ -32,12 +32,11 @@ class SpanSplitter {
 public:
   SpanSplitter(SpyreOpInterface op, int64_t cores, const Target &target,
                const ::spyre::DeviceSpec &spec)
-      : op(op), b(op), target(target), spec(spec),
-        cores({cores, target, /*isInLoop=*/false}) {}
+      : op(op), b(op), spec(spec), cores({cores, target, /*isInLoop=*/false}) {}
 
   bool run() {
     if (op->getNumResults() != 1 || op.getWorkDivision() ||
-        op->hasAttr(kWorkDivisionHintAttrName) || !isSimple() || getPrice(op))
+        op->hasAttr(kWorkDivisionHintAttrName) || !isSimple() || countTiles(op))
       return false;
     return peel() || goThroughRow() || cutPeriods() || cutIntoParts() ||
            goInAnotherOrder();
@@ -53,20 +52,8 @@ private:
            });
   }
 
-  /// The number of tiles with which cores can address what an operation needs;
-  /// 0 if there is none.
-  int64_t getPrice(SpyreOpInterface part) const {
-    OperandSpans spans(part, spec);
-    if (!spans.isAnyLimited() || spans.canFit(part.getLoopExtents(), cores))
-      return 1;
-    std::optional<Tiling> tiling =
-        cutForSpans(part, cores.number, target, spec);
-    if (!tiling)
-      return 0;
-    int64_t price = 1;
-    for (const TileLevel &level : tiling->levels)
-      price *= level.getNumTiles();
-    return price;
+  int64_t countTiles(SpyreOpInterface part) const {
+    return countTilesForSpans(part, cores.number, cores.target, spec);
   }
 
   //===--------------------------------------------------------------------===//
@@ -314,7 +301,7 @@ private:
   /// A copy of an input whose dimensions lie in another order, the stick's as
   /// before, so that both the copy and the operation can be cut.
   bool goInAnotherOrder() {
-    int64_t leastPrice = 0;
+    int64_t leastTiles = 0;
     unsigned bestOperand = 0;
     LayoutAttr best;
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
@@ -334,17 +321,17 @@ private:
         if (other == layout)
           continue;
         auto [copy, result] = createOverCopy(operand, other);
-        int64_t price = 0;
-        if (int64_t copyPrice = getPrice(copy))
-          if (int64_t resultPrice = getPrice(result))
-            price = copyPrice + resultPrice;
+        int64_t numTiles = 0;
+        if (int64_t ofCopy = countTiles(copy))
+          if (int64_t ofResult = countTiles(result))
+            numTiles = ofCopy + ofResult;
         erase(result);
         erase(copy);
-        if (price == 0 || (best && price >= leastPrice))
+        if (numTiles == 0 || (best && numTiles >= leastTiles))
           continue;
         best = other;
         bestOperand = operand;
-        leastPrice = price;
+        leastTiles = numTiles;
       } while (std::next_permutation(outer.begin(), outer.end()));
     }
     if (!best)
@@ -420,7 +407,6 @@ public:
 private:
   SpyreOpInterface op;
   OpBuilder b;
-  const Target &target;
   const ::spyre::DeviceSpec &spec;
   OperandSpans::Cores cores;
 };

@@ -12,6 +12,22 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+/// Rows `first` to `first + count - 1` of the table.
+static Value createRows(OpBuilder &b, GatherOp gather, int64_t first,
+                        int64_t count) {
+  Value table = gather.getInputs()[0];
+  auto type = cast<RankedTensorType>(table.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
+      strides(shape.size(), b.getIndexAttr(1));
+  shape[gather.getAxis()] = count;
+  offsets[gather.getAxis()] = b.getIndexAttr(first);
+  return tensor::ExtractSliceOp::create(
+      b, gather.getLoc(),
+      RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
+      table, offsets, getAsIndexOpFoldResult(b.getContext(), shape), strides);
+}
+
 namespace {
 
 /// More parts than this are no plan: each is asked for every index.
@@ -45,7 +61,7 @@ public:
     gather.getResult().replaceAllUsesWith(result);
     Operation *init = gather.getInit().getDefiningOp();
     gather->erase();
-    if (init && init->use_empty())
+    if (init->use_empty())
       init->erase();
   }
 
@@ -76,22 +92,10 @@ private:
   }
 
   Value createGather(int64_t first, int64_t count, Value indices) {
-    Value table = gather.getInputs()[0];
-    auto type = cast<RankedTensorType>(table.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
-        strides(shape.size(), b.getIndexAttr(1));
-    shape[gather.getAxis()] = count;
-    offsets[gather.getAxis()] = b.getIndexAttr(first);
-    Value part = tensor::ExtractSliceOp::create(
-        b, loc,
-        RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
-        table, offsets, getAsIndexOpFoldResult(b.getContext(), shape), strides);
+    Value part = createRows(b, gather, first, count);
+    Value init = createEmpty(gather.getResult().getType());
     auto own = cast<GatherOp>(b.clone(*gather));
-    own->setOperand(0, part);
-    own->setOperand(1, indices);
-    own->setOperand(2, createEmpty(gather.getResult().getType()));
-    own->moveAfter(own->getOperand(2).getDefiningOp());
+    own->setOperands({part, indices, init});
     return own.getResult();
   }
 
@@ -117,28 +121,16 @@ private:
   int64_t rowsPerPart;
 };
 
-/// A gather from a part of the table of so many rows.
+/// Whether cores can address what a gather from so many rows needs.
 bool fits(GatherOp gather, int64_t rows, int64_t cores, const Target &target,
           const ::spyre::DeviceSpec &spec) {
   OpBuilder b(gather);
-  Value table = gather.getInputs()[0];
-  auto type = cast<RankedTensorType>(table.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape[gather.getAxis()] = rows;
-  SmallVector<OpFoldResult> zeros(shape.size(), b.getIndexAttr(0)),
-      ones(shape.size(), b.getIndexAttr(1));
-  auto part = tensor::ExtractSliceOp::create(
-      b, gather.getLoc(),
-      RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
-      table, zeros, getAsIndexOpFoldResult(b.getContext(), shape), ones);
+  Value part = createRows(b, gather, 0, rows);
   auto trial = cast<SpyreOpInterface>(b.clone(*gather));
   trial->setOperand(0, part);
-  OperandSpans spans(trial, spec);
-  bool isSmall = !spans.isAnyLimited() ||
-                 spans.canFit(trial.getLoopExtents(), {cores, target, false}) ||
-                 cutForSpans(trial, cores, target, spec);
+  bool isSmall = countTilesForSpans(trial, cores, target, spec) != 0;
   trial->erase();
-  part->erase();
+  part.getDefiningOp()->erase();
   return isSmall;
 }
 } // namespace

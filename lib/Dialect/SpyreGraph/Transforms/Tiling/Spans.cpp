@@ -238,11 +238,13 @@ public:
     group.insert(op);
   }
 
+  /// Whether no division of the whole operation is enough.
+  bool needsTiles() {
+    return !spans.canFit(op.getLoopExtents(),
+                         {cores.number, cores.target, /*isInLoop=*/false});
+  }
+
   std::optional<Tiling> run() {
-    if (!spans.isAnyLimited() ||
-        spans.canFit(op.getLoopExtents(),
-                     {cores.number, cores.target, /*isInLoop=*/false}))
-      return std::nullopt;
     std::vector<std::vector<TileLevel>> nests = getNests();
     for (int64_t numTiles = 2; numTiles <= kMaxTiles; numTiles *= 2)
       for (std::vector<TileLevel> &nest : nests) {
@@ -342,5 +344,21 @@ std::optional<Tiling>
 spyre_graph::cutForSpans(SpyreOpInterface op, int64_t cores,
                          const Target &target,
                          const ::spyre::DeviceSpec &spec) {
-  return SpanCutter(op, cores, target, spec).run();
+  SpanCutter cutter(op, cores, target, spec);
+  return cutter.needsTiles() ? cutter.run() : std::nullopt;
+}
+
+int64_t spyre_graph::countTilesForSpans(SpyreOpInterface op, int64_t cores,
+                                        const Target &target,
+                                        const ::spyre::DeviceSpec &spec) {
+  SpanCutter cutter(op, cores, target, spec);
+  if (!cutter.needsTiles())
+    return 1;
+  std::optional<Tiling> tiling = cutter.run();
+  if (!tiling)
+    return 0;
+  int64_t count = 1;
+  for (const TileLevel &level : tiling->levels)
+    count *= level.getNumTiles();
+  return count;
 }

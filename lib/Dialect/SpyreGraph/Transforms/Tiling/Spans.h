@@ -98,6 +98,12 @@ std::optional<Tiling> cutForSpans(SpyreOpInterface op, int64_t cores,
                                   const Target &target,
                                   const ::spyre::DeviceSpec &spec);
 
+/// The number of those tiles: 1 if the operation needs none, 0 if no number is
+/// enough.
+int64_t countTilesForSpans(SpyreOpInterface op, int64_t cores,
+                           const Target &target,
+                           const ::spyre::DeviceSpec &spec);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_TILING_SPANS_H
