@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +35,8 @@ void spyre::registerCompilerDialects(DialectRegistry &registry) {
                   memref::MemRefDialect, scf::SCFDialect, SpyreGraphDialect,
                   tensor::TensorDialect>();
   registerBufferizableOpInterfaceExternalModels(registry);
+  // Compiled programs are loaded in the compiler's context.
+  func::registerInlinerExtension(registry);
   // Without it, --spyre-bufferize copies results instead of writing them in
   // place.
   memref::registerAllocationOpInterfaceExternalModels(registry);

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/Extensions/InlinerExtension.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -358,4 +359,6 @@ void spyre::runtime::registerProgramDialects(DialectRegistry &registry) {
       .insert<affine::AffineDialect, arith::ArithDialect, func::FuncDialect,
               ktdp::KTDPDialect, linalg::LinalgDialect, math::MathDialect,
               memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect>();
+  // For helper functions, which take the place of their calls.
+  func::registerInlinerExtension(registry);
 }

@@ -110,15 +110,11 @@ public:
 
 LogicalResult ktdp::inlineHelpers(ModuleOp module,
                                   ArrayRef<func::FuncOp> functions) {
-  // The inliner asks the function's dialect. A pass has registered the answer
-  // (getDependentDialects); it must not change the context's registry.
-  MLIRContext *context = module.getContext();
-  if (!context->getOrLoadDialect<func::FuncDialect>()
-           ->getRegisteredInterface<DialectInlinerInterface>()) {
-    DialectRegistry registry;
-    func::registerInlinerExtension(registry);
-    context->appendDialectRegistry(registry);
-  }
+  // The inliner asks the dialect of the function around a call.
+  if (!module.getContext()
+           ->getLoadedDialect<func::FuncDialect>()
+           ->getRegisteredInterface<DialectInlinerInterface>())
+    return module.emitError("the inliner extension of func is not registered");
   // Helpers that call helpers several times grow exponentially.
   constexpr int64_t kMaxOperations = int64_t(1) << 20;
   SymbolTable symbols(module);

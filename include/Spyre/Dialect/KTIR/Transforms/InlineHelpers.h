@@ -29,7 +29,8 @@ FailureOr<CalledFunctions> collectCalledFunctions(ModuleOp module,
 
 /// Puts the bodies of helpers in place of their calls in `functions`, which
 /// collectCalledFunctions() found. Fails with a diagnostic on bodies of several
-/// blocks (KTDP-INLINE-C3) and if that makes too much (KTDP-INLINE-C4).
+/// blocks (KTDP-INLINE-C3) and if that makes too much (KTDP-INLINE-C4). The
+/// context needs func::registerInlinerExtension().
 LogicalResult inlineHelpers(ModuleOp module, ArrayRef<func::FuncOp> functions);
 
 } // namespace mlir::ktdp
