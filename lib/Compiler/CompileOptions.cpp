@@ -39,16 +39,15 @@ const CompileOption &spyre::findCompileOption(const std::string &name) {
   throw Error("unknown compiler option '" + name + "'; known are " + known);
 }
 
-static void checkValue(const char *name, int64_t value) {
-  const CompileOption &option = findCompileOption(name);
+static void checkValue(const CompileOption &option, int64_t value) {
   if (value < option.lowest || value > option.highest)
-    throw Error(std::string("option ") + name + ": expected " +
+    throw Error(std::string("option ") + option.name + ": expected " +
                 option.expected() + ", found " + std::to_string(value));
 }
 
 void spyre::setCompileOption(CompileOptions &options, const std::string &name,
                              int64_t value) {
-  checkValue(findCompileOption(name).name, value);
+  checkValue(findCompileOption(name), value);
 #define SPYRE_OPTION_FLAG(member, text, byDefault, help)                       \
   if (name == text)                                                            \
     options.member = value != 0;
@@ -60,7 +59,7 @@ void spyre::setCompileOption(CompileOptions &options, const std::string &name,
 
 void spyre::checkCompileOptions(const CompileOptions &options) {
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
-  checkValue(name, options.member);
+  checkValue(findCompileOption(name), options.member);
 #include "Spyre/Compiler/CompileOptions.def"
 }
 

@@ -153,7 +153,7 @@ static void makeDumpFolder(const std::string &dumpDir) {
 
 CompiledGraph spyre::compile(const GraphBuilder &builder,
                              const CompileOptions &options,
-                             const std::string &dumpDir) {
+                             const std::string &dumpDir, std::string cacheKey) {
   checkCompileOptions(options);
   makeDumpFolder(dumpDir);
   GraphBuilder::Impl &impl = builder.getImpl();
@@ -161,7 +161,8 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
     throw Error("the outputs of the graph are not set");
 
   CompiledGraph result;
-  result.cacheKey = getCacheKey(builder, options);
+  result.cacheKey =
+      cacheKey.empty() ? getCacheKey(builder, options) : std::move(cacheKey);
   DiagnosticText diagnostics(&impl.context);
   std::string dumpError;
   OwningOpRef<ModuleOp> module = impl.module->clone();

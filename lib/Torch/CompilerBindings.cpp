@@ -137,15 +137,18 @@ static void initOptionBindings(py::module &m) {
       py::arg("builder"), py::arg("options"));
   m.def(
       "compile_graph",
-      [](const GraphBuilder &builder, const py::dict &dict) {
+      [](const GraphBuilder &builder, const py::dict &dict, std::string key) {
         CompileOptions options = toOptions(dict);
         std::string dumpDir;
         if (dict.contains(kDumpDirKey))
           dumpDir = dict[kDumpDirKey].cast<std::string>();
         py::gil_scoped_release release;
-        return std::make_shared<BoundGraph>(compile(builder, options, dumpDir));
+        return std::make_shared<BoundGraph>(
+            compile(builder, options, dumpDir, std::move(key)));
       },
-      py::arg("builder"), py::arg("options"));
+      py::arg("builder"), py::arg("options"), py::arg("key") = "",
+      "Compiles an imported graph. `key` is what get_cache_key() says of both, "
+      "if the caller has it.");
   m.def("compile_options", &listOptions, "The table of options, a dict each.");
   m.def(
       "check_compile_options", [](const py::dict &dict) { toOptions(dict); },

@@ -58,11 +58,13 @@ std::string getCacheKey(const GraphBuilder &builder,
 /// `dumpDir`, if not empty, is a folder (made if absent) that gets
 /// `<NN>-<pass>.mlir` after each pass, the plan's decisions, and the bundles if
 /// the options ask for some; decisions that lie there replace the planned ones,
-/// so what was compiled with a dump is not to be cached. Throws Error whose
-/// text holds every diagnostic with its PyTorch source line.
+/// so what was compiled with a dump is not to be cached. `cacheKey`, if not
+/// empty, is what getCacheKey() says of both. Throws Error whose text holds
+/// every diagnostic with its PyTorch source line.
 CompiledGraph compile(const GraphBuilder &builder,
                       const CompileOptions &options = {},
-                      const std::string &dumpDir = "");
+                      const std::string &dumpDir = "",
+                      std::string cacheKey = "");
 
 } // namespace spyre
 

@@ -65,7 +65,7 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
     # it refuses.
     _C.read_environment("SPYRE_VERIFY_EACH_PASS")
     started = time.perf_counter()
-    graph = _C.compile_graph(builder, options)
+    graph = _C.compile_graph(builder, options, key)
     _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))
     if _passes_log.isEnabledFor(logging.DEBUG):
         times = [f"{name} {1e3 * t:.2f} ms" for name, t in graph.pass_seconds]
