@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples of the documentation: print them, or check those in MLIR.
 
-usage: doc_examples.py PAGE.md [NUMBER]
-       doc_examples.py --check FOLDER
-The first form prints the MLIR examples of a page, for a tool's
+PAGE [NUMBER] prints the MLIR examples of a page, for a tool's
 --split-input-file: all of them, or the one with this number, counted from 1. A
 comment above each names its page and line. Exit status 1 if the page has no
 such example or one is not closed.
@@ -23,6 +21,7 @@ block says more:
 python/tests/test_docs.py runs the other blocks.
 """
 
+import argparse
 import re
 import subprocess
 import sys
@@ -129,13 +128,23 @@ def check(pages: list[Path]) -> int:
 
 def main() -> int:
     """Print the examples of the page that the command line names."""
-    if sys.argv[1] == "--check":
-        return check(sorted(Path(sys.argv[2]).rglob("*.md")))
-    path = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("page", nargs="?", type=Path)
+    parser.add_argument("number", nargs="?", type=int)
+    parser.add_argument("--check", type=Path, metavar="FOLDER")
+    arguments = parser.parse_args()
+    if (arguments.check is None) == (arguments.page is None):
+        parser.error("expected a page, or --check and a folder")
+    if arguments.check:
+        return check(sorted(arguments.check.rglob("*.md")))
+    path = arguments.page
     examples = mlir_examples(path.read_text(encoding="utf-8"))
-    if len(sys.argv) > 2:
-        number = int(sys.argv[2])
-        examples = examples[number - 1 : number]
+    if arguments.number is not None:
+        number = arguments.number
+        # The first is 1; nothing precedes it.
+        examples = examples[number - 1 : number] if number > 0 else []
     if not examples:
         print(f"{path}: no such MLIR example", file=sys.stderr)
         return 1

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables in docs/reference that are made from tables in the code.
 
-usage: docs_tables.py [--check]
 Writes, between two comments of a page, what a .def file of include/ says:
 
   <!-- made by scripts/docs_tables.py: NAME -->
@@ -11,6 +10,7 @@ With --check it writes nothing; it prints the pages that are out of date, and ex
 with 1 if there are any.
 """
 
+import argparse
 import ast
 import re
 import sys
@@ -108,9 +108,11 @@ def filled(page: str) -> str:
 
 def main() -> int:
     """Write the tables, or check that they are written."""
-    if sys.argv[1:] not in ([], ["--check"]):
-        print(__doc__, file=sys.stderr)
-        return 1
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    arguments = parser.parse_args()
     outdated = []
     for page in TABLES:
         path = ROOT / "docs" / page
@@ -118,11 +120,11 @@ def main() -> int:
         if text == path.read_text(encoding="utf-8"):
             continue
         outdated.append(page)
-        if sys.argv[1:] == []:
+        if not arguments.check:
             path.write_text(text, encoding="utf-8")
     for page in outdated:
-        print(f"docs/{page}: {'out of date' if sys.argv[1:] else 'written'}")
-    return 1 if outdated and sys.argv[1:] else 0
+        print(f"docs/{page}: {'out of date' if arguments.check else 'written'}")
+    return 1 if outdated and arguments.check else 0
 
 
 if __name__ == "__main__":
