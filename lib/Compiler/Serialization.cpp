@@ -16,14 +16,16 @@
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <link.h>
+#include <nlohmann/json.hpp>
 
 using spyre::CompiledGraph;
 using spyre::Error;
+/// Keys are sorted.
+using Json = nlohmann::json;
 
 static constexpr llvm::StringLiteral magic = "spyre compiled graph 1\n";
 static constexpr size_t digestBytes = 32, lengthBytes = 8;
@@ -86,12 +88,10 @@ static std::string digest(llvm::StringRef bytes) {
 }
 
 std::string CompiledGraph::serialize() const {
-  llvm::json::Object metadata{
-      {"compiler", llvm::toHex(getCompilerIdentity())},
-      {"key", cacheKey},
-      {"inputs", static_cast<int64_t>(argumentNames.size())}};
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(metadata));
+  Json metadata{{"compiler", llvm::toHex(getCompilerIdentity())},
+                {"key", cacheKey},
+                {"inputs", argumentNames.size()}};
+  std::string text = metadata.dump();
   char length[lengthBytes];
   llvm::support::endian::write64le(length, text.size());
   std::string body(length, lengthBytes);
@@ -114,29 +114,28 @@ CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
   rest = rest.drop_front(lengthBytes);
   if (length > rest.size())
     throw Error("the compiled graph is cut short");
-  auto metadata = llvm::json::parse(rest.take_front(length));
-  if (!metadata) {
-    throw Error("the metadata of the compiled graph is not valid: " +
-                llvm::toString(metadata.takeError()));
-  }
-  const llvm::json::Object *object = metadata->getAsObject();
-  if (!object)
-    throw Error("the metadata of the compiled graph is not an object");
-  auto compiler = object->getString("compiler");
-  auto key = object->getString("key");
-  auto inputs = object->getInteger("inputs");
-  if (!compiler || !key || !inputs || *inputs < 0)
-    throw Error("the metadata of the compiled graph is incomplete");
-  if (*compiler != llvm::toHex(getCompilerIdentity()))
-    throw Error("the compiled graph was made by another compiler");
+  std::string compiler;
+  size_t inputs = 0;
   CompiledGraph graph;
-  graph.cacheKey = key->str();
+  try {
+    Json metadata =
+        Json::parse(rest.begin(), rest.begin() + static_cast<size_t>(length));
+    metadata.at("compiler").get_to(compiler);
+    metadata.at("key").get_to(graph.cacheKey);
+    metadata.at("inputs").get_to(inputs);
+  } catch (const Json::exception &error) {
+    throw Error(
+        std::string("the metadata of the compiled graph is not valid: ") +
+        error.what());
+  }
+  if (compiler != llvm::toHex(getCompilerIdentity()))
+    throw Error("the compiled graph was made by another compiler");
   graph.ktirBytecode = rest.drop_front(length).str();
   runtime::LoadOptions options;
   options.entry = "main";
   graph.program =
       runtime::loadProgramBytes(graph.ktirBytecode, options, "compiled graph");
-  describeArguments(graph, *inputs);
+  describeArguments(graph, inputs);
   return graph;
 }
 

@@ -45,7 +45,7 @@
 // NONE: error: cannot read decisions file '{{.*}}none.json': No such file or directory
 // RUN: echo '{"version": ' > %t/broken.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/broken.json 2>&1 | FileCheck %s --check-prefix=BROKEN
-// BROKEN: error: decisions file '{{.*}}broken.json': [2:0, byte=13]:
+// BROKEN: error: decisions file '{{.*}}broken.json': parse error at line 2, column 1: syntax error
 // RUN: sed 's/"version": 2/"version": 7/' %t/out.json > %t/version.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/version.json 2>&1 | FileCheck %s --check-prefix=VERSION
 // VERSION: error: decisions file '{{.*}}version.json': expected an object with version 2 and a list of functions

@@ -27,9 +27,13 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Pass/Pass.h"
-#include "llvm/Support/JSON.h"
+
+#include <nlohmann/json.hpp>
 
 namespace mlir::spyre_graph::decisions {
+
+/// Keys are sorted.
+using Json = nlohmann::json;
 
 /// Of the file's format.
 constexpr int64_t kVersion = 2;
@@ -45,33 +49,45 @@ struct Planned {
 /// The number that --spyre-number-operations gave an operation, if any.
 std::optional<int64_t> getNumber(Operation *op);
 
-llvm::json::Array toJson(ArrayRef<int64_t> values);
-llvm::json::Object toJson(WorkDivisionAttr division);
+Json toJson(ArrayRef<int64_t> values);
+Json toJson(WorkDivisionAttr division);
 /// `order` and `sparse`: the format follows from the element type.
-llvm::json::Object toJson(LayoutAttr layout);
+Json toJson(LayoutAttr layout);
 /// Of arrays as spyre_graph.tile_hints has them.
-llvm::json::Array toJson(ArrayAttr tiling);
+Json toJson(ArrayAttr tiling);
+
+// What an object has under a key; nothing if it has none of that type, or is no
+// object.
+const Json *find(const Json &object, const char *key);
+const Json *findArray(const Json &object, const char *key);
+const Json *findObject(const Json &object, const char *key);
+std::optional<StringRef> findString(const Json &object, const char *key);
+std::optional<int64_t> findInteger(const Json &object, const char *key);
+std::optional<bool> findBoolean(const Json &object, const char *key);
+
+/// A whole number, also one that is written with a fraction of 0.
+std::optional<int64_t> getInteger(const Json &value);
 
 /// The attribute's text.
 std::string print(Attribute attribute);
 
 /// The numbers of tiles of the loops around an operation, outermost first; -1
 /// where it is not known.
-llvm::json::Array describeLoops(Operation *op);
+Json describeLoops(Operation *op);
 
 /// Decisions in the order in which one depends on others.
 enum class Kind { Layout, Tiling, Division, Placement, Pool };
 constexpr unsigned kNumKinds = 5;
 
 /// The key of a kind in `written`.
-StringRef getWrittenKey(Kind kind);
+const char *getWrittenKey(Kind kind);
 
 /// A hash of what an entry says of one kind; of a function's entry for `Pool`.
-std::string hashDecision(const llvm::json::Object &entry, Kind kind);
+std::string hashDecision(const Json &entry, Kind kind);
 
-/// The entries of a function that have decisions of a kind.
-SmallVector<llvm::json::Object *> getEntries(llvm::json::Object &function,
-                                             Kind kind);
+/// The entries of a function that have decisions of a kind; null for one that
+/// is no object.
+SmallVector<const Json *> getEntries(const Json &function, Kind kind);
 
 /// A pass that takes the name of its file alone: --pass=f.json for
 /// --pass="file=f.json".

@@ -19,17 +19,16 @@ namespace mlir::spyre_graph {
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using namespace mlir::spyre_graph::decisions;
-namespace json = llvm::json;
 
 namespace {
 
 /// `count` numbers (any count if negative) of at least `least`.
-bool readNumbers(const json::Array *array, int64_t count,
+bool readNumbers(const Json *array, int64_t count,
                  SmallVectorImpl<int64_t> &numbers, int64_t least = 0) {
   if (!array || (count >= 0 && static_cast<int64_t>(array->size()) != count))
     return false;
-  for (const json::Value &value : *array) {
-    std::optional<int64_t> number = value.getAsInteger();
+  for (const Json &value : *array) {
+    std::optional<int64_t> number = getInteger(value);
     if (!number || *number < least)
       return false;
     numbers.push_back(*number);
@@ -39,22 +38,22 @@ bool readNumbers(const json::Array *array, int64_t count,
 
 /// One of a function's entries in the file.
 struct Entry {
-  json::Object *object;
+  const Json *object;
   std::array<bool, kNumKinds> edited = {};
 
   bool isEdited(Kind kind) const { return edited[static_cast<unsigned>(kind)]; }
-  StringRef getName() const { return object->getString("op").value_or(""); }
+  StringRef getName() const { return findString(*object, "op").value_or(""); }
   /// The source line, for messages.
   std::string getPlace() const {
-    StringRef line = object->getString("location").value_or("");
+    StringRef line = findString(*object, "location").value_or("");
     return line.empty() ? "" : (" at " + line).str();
   }
-  bool hasList(StringRef key, const json::Array &list) const {
-    const json::Array *own = object->getArray(key);
+  bool hasList(const char *key, const Json &list) const {
+    const Json *own = findArray(*object, key);
     return own && *own == list;
   }
   bool isTiled() const {
-    const json::Array *tiling = object->getArray("tiling");
+    const Json *tiling = findArray(*object, "tiling");
     return tiling && !tiling->empty();
   }
 };
@@ -62,11 +61,11 @@ struct Entry {
 /// What the file says of one function.
 class FunctionEntries {
 public:
-  explicit FunctionEntries(json::Object &function)
+  explicit FunctionEntries(const Json &function)
       : function(function), pool{&function} {
-    for (json::Object *entry : getEntries(function, Kind::Layout))
+    for (const Json *entry : getEntries(function, Kind::Layout))
       ops.push_back({entry});
-    for (json::Object *entry : getEntries(function, Kind::Placement))
+    for (const Json *entry : getEntries(function, Kind::Placement))
       buffers.push_back({entry});
     for (Kind kind : {Kind::Layout, Kind::Tiling, Kind::Division})
       markEdited(ops, kind);
@@ -74,13 +73,14 @@ public:
     markEdited(pool, Kind::Pool);
     for (auto [position, entry] : llvm::enumerate(ops))
       if (entry.object)
-        if (std::optional<int64_t> number = entry.object->getInteger("number"))
+        if (std::optional<int64_t> number =
+                findInteger(*entry.object, "number"))
           numbered[*number].push_back(position);
   }
 
   bool isWellFormed() const {
     auto isObject = [](const Entry &entry) { return entry.object; };
-    return function.getArray("ops") && function.getArray("buffers") &&
+    return findArray(function, "ops") && findArray(function, "buffers") &&
            llvm::all_of(ops, isObject) && llvm::all_of(buffers, isObject);
   }
 
@@ -124,7 +124,7 @@ public:
     return chosen;
   }
 
-  json::Object &function;
+  const Json &function;
   std::vector<Entry> ops, buffers;
   /// Of the function itself.
   Entry pool;
@@ -134,8 +134,8 @@ private:
   void markEdited(MutableArrayRef<Entry> entries, Kind kind) {
     unsigned number = static_cast<unsigned>(kind);
     SmallVector<StringRef> hashes;
-    if (json::Object *written = function.getObject("written"))
-      if (auto text = written->getString(getWrittenKey(kind)))
+    if (const Json *written = findObject(function, "written"))
+      if (auto text = findString(*written, getWrittenKey(kind)))
         text->split(hashes, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
     for (auto [position, entry] : llvm::enumerate(entries)) {
       entry.edited[number] =
@@ -176,14 +176,16 @@ private:
       return getOperation().emitError()
              << "cannot read decisions file '" << file.getValue()
              << "': " << buffer.getError().message();
-    llvm::Expected<json::Value> parsed = json::parse((*buffer)->getBuffer());
+    StringRef text = (*buffer)->getBuffer();
     // SG-DECISIONS-C1
-    if (!parsed)
-      return fail(llvm::toString(parsed.takeError()));
-    document = std::move(*parsed);
-    json::Object *object = document.getAsObject();
-    if (!object || object->getInteger("version") != kVersion ||
-        !object->getArray("functions"))
+    try {
+      document = Json::parse(text.begin(), text.end());
+    } catch (const Json::parse_error &error) {
+      // "[json.exception.parse_error.101] parse error at line 1, column 5: ..."
+      return fail(StringRef(error.what()).split("] ").second);
+    }
+    if (findInteger(document, "version") != kVersion ||
+        !findArray(document, "functions"))
       return fail("expected an object with version " + Twine(kVersion) +
                   " and a list of functions");
     return success();
@@ -202,16 +204,16 @@ private:
       return getOperation().emitError()
              << "expected stage layouts, tilings, divisions or plan, found '"
              << stage.getValue() << "'";
-    json::Array &functions = *document.getAsObject()->getArray("functions");
+    const Json &functions = *findArray(document, "functions");
     size_t number = 0;
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
       if (func.isExternal())
         continue;
-      json::Object *object =
-          number < functions.size() ? functions[number].getAsObject() : nullptr;
+      const Json *object =
+          number < functions.size() ? &functions[number] : nullptr;
       ++number;
       // SG-DECISIONS-C2
-      if (!object || object->getString("name") != func.getName())
+      if (!object || findString(*object, "name") != func.getName())
         return fail("has no decisions for function '" + func.getName() +
                     "'; they are those of another graph");
       FunctionEntries entries(*object);
@@ -249,7 +251,7 @@ private:
       return failure();
     // SG-DECISIONS-C2
     auto graph = func->getAttrOfType<StringAttr>(kGraphAttrName);
-    if (graph && entries.function.getString("graph") != graph.getValue())
+    if (graph && findString(entries.function, "graph") != graph.getValue())
       return fail("the operations of function '" + func.getName() +
                   "' are other ones than those that the decisions are for; "
                   "they are those of another graph");
@@ -261,7 +263,7 @@ private:
     FailureOr<Entry *> entry = choose(op, own, Kind::Layout, entries);
     if (failed(entry))
       return failure();
-    if (!*entry || !(*entry)->object->get("layout"))
+    if (!*entry || !find(*(*entry)->object, "layout"))
       return success();
     // SG-DECISIONS-C4. What is updated keeps its layout.
     if (!op.getSpyreInit().getDefiningOp<tensor::EmptyOp>()) {
@@ -272,11 +274,11 @@ private:
     }
     auto type = cast<ShapedType>(op.getSpyreInit().getType());
     SmallVector<int64_t> order;
-    json::Object *layout = (*entry)->object->getObject("layout");
+    const Json *layout = findObject(*(*entry)->object, "layout");
     std::optional<bool> sparse =
-        layout ? layout->getBoolean("sparse") : std::nullopt;
-    bool isPermutation =
-        layout && readNumbers(layout->getArray("order"), type.getRank(), order);
+        layout ? findBoolean(*layout, "sparse") : std::nullopt;
+    bool isPermutation = layout && readNumbers(findArray(*layout, "order"),
+                                               type.getRank(), order);
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       isPermutation = isPermutation && llvm::is_contained(order, dim);
     // SG-DECISIONS-C3
@@ -320,18 +322,16 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  FailureOr<ArrayAttr> readTiling(Operation *op, json::Object &entry) {
+  FailureOr<ArrayAttr> readTiling(Operation *op, const Json &entry) {
     Builder builder(&getContext());
     SmallVector<Attribute> levels;
-    json::Value *said = entry.get("tiling");
-    json::Array *array = entry.getArray("tiling");
+    const Json *array = findArray(entry, "tiling");
     // SG-DECISIONS-C3
-    if (said && !array)
+    if (!array && find(entry, "tiling"))
       return failAt(op) << "need for its tiling a list of levels";
-    for (json::Value &value : array ? *array : json::Array()) {
-      json::Object *level = value.getAsObject();
-      auto get = [&](StringRef key) {
-        return level ? level->getInteger(key).value_or(-2) : -2;
+    for (const Json &level : array ? *array : Json::array()) {
+      auto get = [&](const char *key) {
+        return findInteger(level, key).value_or(-2);
       };
       int64_t scope = get("scope"), dim = get("dim"), tiles = get("tiles");
       // SG-DECISIONS-C3
@@ -398,18 +398,18 @@ private:
 
   /// The division in an operation's entry; null if it has none.
   FailureOr<WorkDivisionAttr>
-  readDivision(SpyreOpInterface op, json::Object &entry, StringRef name) {
-    if (!entry.get(name))
+  readDivision(SpyreOpInterface op, const Json &entry, const char *name) {
+    if (!find(entry, name))
       return WorkDivisionAttr();
-    json::Object *division = entry.getObject(name);
+    const Json *division = findObject(entry, name);
     SmallVector<int64_t> splits, chunks, order;
     size_t numLoops = op.getLoopExtents().size();
     // SG-DECISIONS-C3
     if (!division ||
-        !readNumbers(division->getArray("splits"), numLoops, splits) ||
-        !readNumbers(division->getArray("chunks"), numLoops, chunks) ||
-        (division->get("order") &&
-         !readNumbers(division->getArray("order"), numLoops, order)))
+        !readNumbers(findArray(*division, "splits"), numLoops, splits) ||
+        !readNumbers(findArray(*division, "chunks"), numLoops, chunks) ||
+        (find(*division, "order") &&
+         !readNumbers(findArray(*division, "order"), numLoops, order)))
       return op->emitOpError()
              << "its " << name << " in '" << file.getValue()
              << "' needs splits and chunks, " << numLoops
@@ -450,9 +450,9 @@ private:
         numbered[*number].push_back(op);
     // SG-DECISIONS-C4
     for (Entry &entry : entries.ops) {
-      if (!entry.isEdited(Kind::Division) || !entry.object->get("division"))
+      if (!entry.isEdited(Kind::Division) || !find(*entry.object, "division"))
         continue;
-      std::optional<int64_t> number = entry.object->getInteger("number");
+      std::optional<int64_t> number = findInteger(*entry.object, "number");
       bool isTaken = number && llvm::any_of(numbered.lookup(*number),
                                             [&](SpyreOpInterface op) {
                                               return isSameOp(entry, op);
@@ -486,10 +486,10 @@ private:
     for (Entry &entry : entries.ops) {
       bool layout = entry.isEdited(Kind::Layout),
            tiling = entry.isEdited(Kind::Tiling);
-      if ((!layout || !entry.object->get("layout")) &&
-          (!tiling || !entry.object->get("tiling")))
+      if ((!layout || !find(*entry.object, "layout")) &&
+          (!tiling || !find(*entry.object, "tiling")))
         continue;
-      std::optional<int64_t> number = entry.object->getInteger("number");
+      std::optional<int64_t> number = findInteger(*entry.object, "number");
       SpyreOpInterface op = number ? numbered.lookup(*number) : nullptr;
       if (!op)
         return func.emitError()
@@ -513,13 +513,13 @@ private:
   static bool hasLayout(SpyreOpInterface op, const Entry &entry) {
     auto layout =
         dyn_cast_or_null<LayoutAttr>(getLayout(op.getSpyreInit().getType()));
-    json::Value *said = entry.object->get("layout");
-    return !said || (layout && *said == json::Value(toJson(layout)));
+    const Json *said = find(*entry.object, "layout");
+    return !said || (layout && *said == toJson(layout));
   }
 
   static bool hasTiling(SpyreOpInterface op, const Entry &entry) {
     auto tiling = op->getAttrOfType<ArrayAttr>(kTilingAttrName);
-    return entry.hasList("tiling", tiling ? toJson(tiling) : json::Array());
+    return entry.hasList("tiling", tiling ? toJson(tiling) : Json::array());
   }
 
   /// SG-DECISIONS-C2: whether the file's operations and buffers are the plan's.
@@ -538,7 +538,7 @@ private:
       return failure();
     for (auto [op, entry] : llvm::zip_equal(planned.ops, entries.ops)) {
       if (isSameOp(entry, op) && entry.hasList("loops", describeLoops(op)) &&
-          entry.object->getInteger("number") == getNumber(op))
+          findInteger(*entry.object, "number") == getNumber(op))
         continue;
       if (!isQuiet)
         failAt(op) << "are for another operation here, " << entry.getName();
@@ -548,7 +548,7 @@ private:
          llvm::zip_equal(planned.buffers, entries.buffers)) {
       MemRefType type = alloc.getType();
       if (entry.hasList("shape", toJson(type.getShape())) &&
-          entry.object->getString("layout") ==
+          findString(*entry.object, "layout") ==
               StringRef(print(type.getMemorySpace())))
         continue;
       if (!isQuiet)
@@ -559,20 +559,20 @@ private:
   }
 
   LogicalResult applyPlacement(memref::AllocOp alloc, Entry &entry) {
-    if (!entry.object->get("placement"))
+    if (!find(*entry.object, "placement"))
       return success();
-    json::Object *place = entry.object->getObject("placement");
+    const Json *place = findObject(*entry.object, "placement");
     MemRefType type = alloc.getType();
     // SG-DECISIONS-C3
     std::optional<StringRef> spaceName =
-        place ? place->getString("space") : std::nullopt;
+        place ? findString(*place, "space") : std::nullopt;
     std::optional<MemorySpace> space =
         spaceName ? symbolizeMemorySpace(*spaceName) : std::nullopt;
     std::optional<int64_t> offset =
-        place ? place->getInteger("offset") : std::nullopt;
+        place ? findInteger(*place, "offset") : std::nullopt;
     SmallVector<int64_t> local;
     bool hasLocal =
-        place && readNumbers(place->getArray("local"), type.getRank(), local);
+        place && readNumbers(findArray(*place, "local"), type.getRank(), local);
     if (!space || !offset || (*space == MemorySpace::lx && !hasLocal))
       return alloc->emitOpError()
              << "its placement in '" << file.getValue()
@@ -588,10 +588,10 @@ private:
   }
 
   LogicalResult applyPool(func::FuncOp func, FunctionEntries &entries) {
-    if (!entries.function.get("pool_size") ||
+    if (!find(entries.function, "pool_size") ||
         !entries.isTaken(entries.pool, Kind::Pool))
       return success();
-    std::optional<int64_t> size = entries.function.getInteger("pool_size");
+    std::optional<int64_t> size = findInteger(entries.function, "pool_size");
     // SG-DECISIONS-C3
     if (!size || *size < 0)
       return fail("pool_size of function '" + func.getName() +
@@ -601,7 +601,7 @@ private:
     return success();
   }
 
-  json::Value document = nullptr;
+  Json document;
 };
 
 } // namespace

@@ -10,9 +10,11 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/ToolOutputFile.h"
 #include "llvm/Support/xxhash.h"
+
+#include <cmath>
+#include <limits>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREDECISIONSOUT
@@ -22,7 +24,7 @@ namespace mlir::spyre_graph {
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-namespace json = llvm::json;
+using decisions::Json;
 
 //===----------------------------------------------------------------------===//
 // The format
@@ -43,36 +45,92 @@ std::optional<int64_t> decisions::getNumber(Operation *op) {
   return std::nullopt;
 }
 
-json::Array decisions::toJson(ArrayRef<int64_t> values) {
-  json::Array array;
+Json decisions::toJson(ArrayRef<int64_t> values) {
+  Json array = Json::array();
   for (int64_t value : values)
     array.push_back(value);
   return array;
 }
 
-json::Object decisions::toJson(WorkDivisionAttr division) {
-  json::Object object{{"splits", toJson(division.getSplits())},
-                      {"chunks", toJson(division.getChunks())}};
+Json decisions::toJson(WorkDivisionAttr division) {
+  Json object{{"splits", toJson(division.getSplits())},
+              {"chunks", toJson(division.getChunks())}};
   if (!division.getOrder().empty())
     object["order"] = toJson(division.getOrder());
   return object;
 }
 
-json::Object decisions::toJson(LayoutAttr layout) {
-  return json::Object{{"order", toJson(layout.getOrder())},
-                      {"sparse", layout.getSparse()}};
+Json decisions::toJson(LayoutAttr layout) {
+  return Json{{"order", toJson(layout.getOrder())},
+              {"sparse", layout.getSparse()}};
 }
 
-json::Array decisions::toJson(ArrayAttr tiling) {
-  json::Array array;
+Json decisions::toJson(ArrayAttr tiling) {
+  Json array = Json::array();
   for (auto level : tiling.getAsRange<DenseI64ArrayAttr>()) {
-    json::Object object{
-        {"scope", level[0]}, {"dim", level[1]}, {"tiles", level[2]}};
+    Json object{{"scope", level[0]}, {"dim", level[1]}, {"tiles", level[2]}};
     if (level.size() > 3)
       object["multiple"] = level[3];
     array.push_back(std::move(object));
   }
   return array;
+}
+
+const Json *decisions::find(const Json &object, const char *key) {
+  auto found = object.is_object() ? object.find(key) : object.end();
+  return found == object.end() ? nullptr : &*found;
+}
+
+const Json *decisions::findArray(const Json &object, const char *key) {
+  const Json *value = find(object, key);
+  return value && value->is_array() ? value : nullptr;
+}
+
+const Json *decisions::findObject(const Json &object, const char *key) {
+  const Json *value = find(object, key);
+  return value && value->is_object() ? value : nullptr;
+}
+
+std::optional<StringRef> decisions::findString(const Json &object,
+                                               const char *key) {
+  const Json *value = find(object, key);
+  if (!value || !value->is_string())
+    return std::nullopt;
+  return StringRef(value->get_ref<const std::string &>());
+}
+
+std::optional<int64_t> decisions::findInteger(const Json &object,
+                                              const char *key) {
+  const Json *value = find(object, key);
+  return value ? getInteger(*value) : std::nullopt;
+}
+
+std::optional<bool> decisions::findBoolean(const Json &object,
+                                           const char *key) {
+  const Json *value = find(object, key);
+  if (!value || !value->is_boolean())
+    return std::nullopt;
+  return value->get<bool>();
+}
+
+std::optional<int64_t> decisions::getInteger(const Json &value) {
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() > uint64_t(std::numeric_limits<int64_t>::max()))
+    return std::nullopt;
+  if (value.is_number_integer())
+    return value.get<int64_t>();
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (!value.is_number_float())
+    return std::nullopt;
+  double number = value.get<double>();
+  if (number != std::trunc(number) || number < -kTwoTo63 || number >= kTwoTo63)
+    return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
+/// Locations may hold any bytes.
+static std::string toText(const Json &json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string decisions::print(Attribute attribute) {
@@ -82,7 +140,7 @@ std::string decisions::print(Attribute attribute) {
   return text;
 }
 
-json::Array decisions::describeLoops(Operation *op) {
+Json decisions::describeLoops(Operation *op) {
   SmallVector<int64_t> loops;
   for (auto loop = op->getParentOfType<scf::ForOp>(); loop;
        loop = loop->getParentOfType<scf::ForOp>()) {
@@ -93,18 +151,18 @@ json::Array decisions::describeLoops(Operation *op) {
   return toJson(loops);
 }
 
-StringRef decisions::getWrittenKey(Kind kind) {
+const char *decisions::getWrittenKey(Kind kind) {
   constexpr const char *keys[kNumKinds] = {"layouts", "tilings", "divisions",
                                            "placements", "pool"};
   return keys[static_cast<unsigned>(kind)];
 }
 
-std::string decisions::hashDecision(const json::Object &entry, Kind kind) {
+std::string decisions::hashDecision(const Json &entry, Kind kind) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto add = [&](StringRef key) {
-    if (const json::Value *value = entry.get(key))
-      os << key << *value;
+  auto add = [&](const char *key) {
+    if (const Json *value = find(entry, key))
+      os << key << toText(*value, /*indent=*/-1);
   };
   switch (kind) {
   case Kind::Layout:
@@ -130,15 +188,15 @@ std::string decisions::hashDecision(const json::Object &entry, Kind kind) {
       .substr(0, kDigits);
 }
 
-SmallVector<json::Object *> decisions::getEntries(json::Object &function,
-                                                  Kind kind) {
+SmallVector<const Json *> decisions::getEntries(const Json &function,
+                                                Kind kind) {
   if (kind == Kind::Pool)
     return {&function};
-  SmallVector<json::Object *> entries;
-  if (json::Array *list =
-          function.getArray(kind == Kind::Placement ? "buffers" : "ops"))
-    for (json::Value &entry : *list)
-      entries.push_back(entry.getAsObject());
+  SmallVector<const Json *> entries;
+  if (const Json *list =
+          findArray(function, kind == Kind::Placement ? "buffers" : "ops"))
+    for (const Json &entry : *list)
+      entries.push_back(entry.is_object() ? &entry : nullptr);
   return entries;
 }
 
@@ -181,18 +239,18 @@ class NumberOperationsPass
 // Writing
 //===----------------------------------------------------------------------===//
 
-json::Object describeOp(SpyreOpInterface op) {
-  json::Object object{{"op", op->getName().getStringRef()},
-                      {"location", getSourceLine(op->getLoc())},
-                      {"extents", decisions::toJson(op.getLoopExtents())},
-                      {"loops", decisions::describeLoops(op)}};
+Json describeOp(SpyreOpInterface op) {
+  Json object{{"op", op->getName().getStringRef().str()},
+              {"location", getSourceLine(op->getLoc())},
+              {"extents", decisions::toJson(op.getLoopExtents())},
+              {"loops", decisions::describeLoops(op)}};
   if (std::optional<int64_t> number = decisions::getNumber(op)) {
     object["number"] = *number;
     if (auto layout = dyn_cast_or_null<LayoutAttr>(
             getLayout(op.getSpyreInit().getType())))
       object["layout"] = decisions::toJson(layout);
     auto tiling = op->getAttrOfType<ArrayAttr>(kTilingAttrName);
-    object["tiling"] = tiling ? decisions::toJson(tiling) : json::Array();
+    object["tiling"] = tiling ? decisions::toJson(tiling) : Json::array();
   }
   if (WorkDivisionAttr division = op.getWorkDivision())
     object["division"] = decisions::toJson(division);
@@ -201,15 +259,15 @@ json::Object describeOp(SpyreOpInterface op) {
   return object;
 }
 
-json::Object describeBuffer(memref::AllocOp alloc) {
+Json describeBuffer(memref::AllocOp alloc) {
   MemRefType type = alloc.getType();
-  json::Object object{{"location", getSourceLine(alloc.getLoc())},
-                      {"shape", decisions::toJson(type.getShape())},
-                      {"layout", decisions::print(type.getMemorySpace())}};
+  Json object{{"location", getSourceLine(alloc.getLoc())},
+              {"shape", decisions::toJson(type.getShape())},
+              {"layout", decisions::print(type.getMemorySpace())}};
   if (auto placement = alloc->getAttrOfType<PlacementAttr>(
           SpyreGraphDialect::getPlacementAttrName())) {
-    json::Object place{{"space", stringifyMemorySpace(placement.getSpace())},
-                       {"offset", placement.getOffset()}};
+    Json place{{"space", stringifyMemorySpace(placement.getSpace()).str()},
+               {"offset", placement.getOffset()}};
     if (placement.getSpace() == MemorySpace::lx)
       place["local"] = decisions::toJson(placement.getLocal());
     object["placement"] = std::move(place);
@@ -217,26 +275,26 @@ json::Object describeBuffer(memref::AllocOp alloc) {
   return object;
 }
 
-json::Object describeFunction(func::FuncOp func) {
+Json describeFunction(func::FuncOp func) {
   decisions::Planned planned(func);
-  json::Array ops, buffers;
+  Json ops = Json::array(), buffers = Json::array();
   for (SpyreOpInterface op : planned.ops)
     ops.push_back(describeOp(op));
   for (memref::AllocOp alloc : planned.buffers)
     buffers.push_back(describeBuffer(alloc));
-  json::Object object{{"name", func.getName()},
-                      {"ops", std::move(ops)},
-                      {"buffers", std::move(buffers)}};
+  Json object{{"name", func.getName().str()},
+              {"ops", std::move(ops)},
+              {"buffers", std::move(buffers)}};
   if (auto graph = func->getAttrOfType<StringAttr>(kGraphAttrName))
-    object["graph"] = graph.getValue();
+    object["graph"] = graph.getValue().str();
   if (auto size = func->getAttrOfType<IntegerAttr>(
           SpyreGraphDialect::getPoolSizeAttrName()))
     object["pool_size"] = size.getInt();
-  json::Object written;
+  Json written = Json::object();
   for (unsigned number = 0; number < decisions::kNumKinds; ++number) {
     auto kind = static_cast<decisions::Kind>(number);
     SmallVector<std::string> hashes;
-    for (json::Object *entry : decisions::getEntries(object, kind))
+    for (const Json *entry : decisions::getEntries(object, kind))
       hashes.push_back(decisions::hashDecision(*entry, kind));
     written[decisions::getWrittenKey(kind)] = llvm::join(hashes, " ");
   }
@@ -252,16 +310,16 @@ public:
 
   void runOnOperation() override {
     markAllAnalysesPreserved();
-    json::Array functions;
+    Json functions = Json::array();
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>())
       if (!func.isExternal())
         functions.push_back(describeFunction(func));
-    json::Value document = json::Object{{"version", decisions::kVersion},
-                                        {"functions", std::move(functions)}};
+    Json document{{"version", decisions::kVersion},
+                  {"functions", std::move(functions)}};
     std::error_code error;
     llvm::ToolOutputFile out(file, error, llvm::sys::fs::OF_None);
     if (!error) {
-      out.os() << llvm::formatv("{0:2}", document) << "\n";
+      out.os() << toText(document, /*indent=*/2) << "\n";
       out.os().flush();
       error = out.os().error();
       out.os().clear_error();
