@@ -6,6 +6,8 @@
 #include "Spyre/Support/Shape.h"
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
+#include "llvm/Support/MemoryBuffer.h"
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -152,6 +154,13 @@ private:
 std::unique_ptr<Executable>
 Executable::load(const std::string &path, const LoadOptions &options,
                  const BundleOptions &bundleOptions) {
+  if (path == "-") {
+    auto input = llvm::MemoryBuffer::getSTDIN();
+    if (!input)
+      throw Error("standard input: error: " + input.getError().message());
+    return std::make_unique<ProgramExecutable>(
+        loadProgramBytes((*input)->getBuffer().str(), options, "<stdin>"));
+  }
   if (!std::filesystem::is_directory(path))
     return std::make_unique<ProgramExecutable>(loadProgramFile(path, options));
   if (!spyrecode::isSpyreCode(path))

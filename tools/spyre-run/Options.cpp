@@ -5,194 +5,212 @@
 
 #include "Spyre/Support/Error.h"
 
-#include <cerrno>
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
+
 #include <cstdlib>
-#include <functional>
-#include <iostream>
-#include <map>
-#include <optional>
 
 using namespace spyre;
 using namespace spyre::runtime;
-
-static const char kUsage[] =
-    R"(usage: spyre-run program.mlir [options]
-
-Runs a KTIR program (text or bytecode) on the functional device model, or, if
-program.mlir is a folder, the SpyreCode or else the SuperDSC bundles in it.
-
-  --entry NAME       entry function (default: the only function without a grid)
-  --arg VALUE        one per argument, in order: FILE.npy, a number, or 'zeros'
-                     for an array whose layout says its shape; a uint8 file of
-                     the layout's size holds the stored bytes; pool arguments are
-                     allocated and take no --arg
-  --out-dir DIR      write every array argument to DIR/<name>.npy afterwards
-  --numerics MODE    what f16 is: dl16 (default) or ieee
-  --check MODE       none: trust the program; bounds (default): stop accesses
-                     outside views, allocations and the LX; full: also reads of
-                     memory that nothing wrote, overlaps in the LX, races
-                     between cores, and the operation that first makes a NaN
-  --oob MODE         accesses outside their view: error (default), or zero (reads
-                     past an allocation give zeros, writes are dropped)
-  --threads N        host threads (default: one per processor)
-  --repeat N         run N times on the same inputs (default 1)
-  --timing           print where the device's time goes, and host time
-  --json FILE        write the same as JSON
-  --trace FILE       write a Chrome trace of the device, for Perfetto
-  --no-overlap       time each core as doing one step after another
-  --predict-only     predict the time without running the program
-  --device FILE      numbers of the device, as JSON; those not given keep their
-                     defaults. Predictions use all of them, execution the sizes
-                     (segmentBytes, deviceMemoryBytes, lxBytesPerCore,
-                     maxSpanBytes)
-  --lenient          repair parameters that a folder's bundle.mlir declares twice
-  --pool             segment 0 of a folder without manifest.json is a pool
-  --print-device-spec
-                     print all numbers of the device with unit, basis and
-                     source (after --device: with its values) and end
-  --help
-
-Exit status: 0, or 1 after an error; then no file was written.
-)";
-
-[[noreturn]] static void usageError(const std::string &message) {
-  std::cerr << "spyre-run: error: " << message << "\n";
-  std::exit(1);
-}
-
-static int parseCount(const std::string &flag, const std::string &text) {
-  char *end = nullptr;
-  errno = 0;
-  long value = std::strtol(text.c_str(), &end, 10);
-  if (text.empty() || *end || errno || value < 1 || value > 1000000000)
-    usageError(flag + " expects a positive number, found '" + text + "'");
-  return static_cast<int>(value);
-}
-
-/// One of several words.
-template <typename Enum>
-static Enum parseWord(const std::string &flag, const std::string &text,
-                      const std::vector<std::pair<const char *, Enum>> &words) {
-  std::string expected;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (text == words[i].first)
-      return words[i].second;
-    expected += i == 0 ? "" : i + 1 == words.size() ? " or " : ", ";
-    expected += words[i].first;
-  }
-  usageError(flag + " expects " + expected + ", found '" + text + "'");
-}
-
-static std::shared_ptr<const DeviceSpec> parseDevice(const std::string &path) {
-  auto device = std::make_shared<DeviceSpec>(DeviceSpec::fromJsonFile(path));
-  if (device->nonNumber != NonNumber::Inf)
-    throw Error("--device: the device model reads non-numbers as "
-                "infinities only, found \"nonNumber\": \"nan\"");
-  return device;
-}
+using llvm::StringRef;
+namespace cl = llvm::cl;
 
 namespace {
-/// The options by name: those with a value, and those without.
-struct OptionTable {
-  explicit OptionTable(Options &o)
-      : withValue{
-            {"--entry", [&](auto &, auto &value) { o.entry = value; }},
-            {"--arg", [&](auto &, auto &value) { o.args.push_back(value); }},
-            {"--out-dir", [&](auto &, auto &value) { o.outDir = value; }},
-            {"--json", [&](auto &, auto &value) { o.json = value; }},
-            {"--trace", [&](auto &, auto &value) { o.trace = value; }},
-            {"--device",
-             [&](auto &, auto &value) { o.device = parseDevice(value); }},
-            {"--threads",
-             [&](auto &flag, auto &value) {
-               o.threads = parseCount(flag, value);
-             }},
-            {"--repeat",
-             [&](auto &flag, auto &value) {
-               o.repeat = parseCount(flag, value);
-             }},
-            {"--check",
-             [&](auto &flag, auto &value) {
-               o.check = parseWord<CheckLevel>(flag, value,
-                                               {{"none", CheckLevel::None},
-                                                {"bounds", CheckLevel::Bounds},
-                                                {"full", CheckLevel::Full}});
-             }},
-            {"--oob",
-             [&](auto &flag, auto &value) {
-               o.oob = parseWord<OutOfBounds>(flag, value,
-                                              {{"error", OutOfBounds::Error},
-                                               {"zero", OutOfBounds::Zero}});
-             }},
-            {"--numerics",
-             [&](auto &flag, auto &value) {
-               o.numerics = parseWord<Numerics>(
-                   flag, value,
-                   {{"dl16", Numerics::DL16}, {"ieee", Numerics::IEEE}});
-             }},
-        },
-        alone{
-            {"--help", [this] { printHelp = true; }},
-            {"-h", [this] { printHelp = true; }},
-            {"--print-device-spec", [this] { printDevice = true; }},
-            {"--no-overlap", [&] { o.overlap = false; }},
-            {"--predict-only", [&] { o.predictOnly = true; }},
-            {"--timing", [&] { o.timing = true; }},
-            {"--lenient", [&] { o.bundle.lenient = true; }},
-            {"--pool", [&] { o.bundle.hasPool = true; }},
-        } {}
 
-  using Take =
-      std::function<void(const std::string &flag, const std::string &value)>;
-  const std::map<std::string, Take> withValue;
-  const std::map<std::string, std::function<void()>> alone;
-  bool printHelp = false, printDevice = false;
+/// Text that says something.
+class Text : public cl::parser<std::string> {
+public:
+  using cl::parser<std::string>::parser;
+  bool parse(cl::Option &option, StringRef, StringRef text,
+             std::string &value) {
+    value = text.str();
+    return text.empty() && option.error("expects a value");
+  }
 };
+
+class PositiveNumber : public cl::parser<int> {
+public:
+  using cl::parser<int>::parser;
+  bool parse(cl::Option &option, StringRef, StringRef text, int &value) {
+    if (!text.getAsInteger(10, value) && value >= 1 && value <= 1000000000)
+      return false;
+    return option.error("expects a positive number, found '" + text + "'");
+  }
+};
+
+/// LLVM's own parser of choices does not say which there are.
+template <typename T>
+class OneOf : public cl::parser<T> {
+public:
+  using cl::parser<T>::parser;
+  bool parse(cl::Option &option, StringRef, StringRef text, T &value) {
+    std::string names;
+    for (const auto &choice : this->Values) {
+      if (choice.Name == text) {
+        value = choice.V.getValue();
+        return false;
+      }
+      bool isLast = &choice == &this->Values.back();
+      names += (names.empty() ? ""
+                : isLast      ? " or "
+                              : ", ") +
+               choice.Name.str();
+    }
+    return option.error("expects " + names + ", found '" + text + "'");
+  }
+};
+
+using TextOption = cl::opt<std::string, false, Text>;
+using NumberOption = cl::opt<int, false, PositiveNumber>;
+
+/// A switch: it takes no value.
+struct Switch : cl::opt<bool> {
+  Switch(const char *name, const char *help, cl::OptionCategory &category)
+      : cl::opt<bool>(StringRef(name), cl::desc(help), cl::cat(category),
+                      cl::ValueDisallowed) {}
+};
+
+/// Made in main, after the options that libLLVM brings along were taken away.
+struct CommandLine {
+  cl::OptionCategory program{"1. What runs"}, data{"2. Arguments and results"},
+      model{"3. How it runs"}, report{"4. Times"},
+      device{"5. Numbers of the device"};
+
+  cl::opt<std::string> path{cl::Positional, cl::cat(program),
+                            cl::value_desc("program.mlir"),
+                            cl::desc("program.mlir")};
+  TextOption entry{
+      "entry", cl::cat(program), cl::value_desc("name"),
+      cl::desc("Entry function (default: the only function without a grid)")};
+  Switch lenient{"lenient",
+                 "Repair parameters that a folder's bundle.mlir declares twice",
+                 program};
+  Switch pool{"pool", "Segment 0 of a folder without manifest.json is a pool",
+              program};
+
+  cl::list<std::string, bool, Text> args{
+      "arg", cl::cat(data), cl::value_desc("value"),
+      cl::desc("One per argument, in order: FILE.npy, a number, or 'zeros'\n"
+               "for an array whose layout says its shape; a uint8 file of\n"
+               "the layout's size holds the stored bytes; pool arguments\n"
+               "are allocated and take no --arg")};
+  TextOption outDir{
+      "out-dir", cl::cat(data), cl::value_desc("folder"),
+      cl::desc("Write every array argument to <folder>/<name>.npy afterwards")};
+
+  cl::opt<Numerics, false, OneOf<Numerics>> numerics{
+      "numerics", cl::cat(model), cl::desc("What f16 is:"),
+      cl::init(Numerics::DL16),
+      cl::values(clEnumValN(Numerics::DL16, "dl16", "the card's (default)"),
+                 clEnumValN(Numerics::IEEE, "ieee", "IEEE's"))};
+  cl::opt<CheckLevel, false, OneOf<CheckLevel>> check{
+      "check", cl::cat(model), cl::desc("What is checked:"),
+      cl::init(CheckLevel::Bounds),
+      cl::values(
+          clEnumValN(CheckLevel::None, "none", "trust the program"),
+          clEnumValN(CheckLevel::Bounds, "bounds",
+                     "stop accesses outside views, allocations and the LX\n"
+                     "(default)"),
+          clEnumValN(CheckLevel::Full, "full",
+                     "also reads of memory that nothing wrote, overlaps in\n"
+                     "the LX, races between cores, and the operation that\n"
+                     "first makes a NaN"))};
+  cl::opt<OutOfBounds, false, OneOf<OutOfBounds>> oob{
+      "oob", cl::cat(model), cl::desc("Accesses outside their view:"),
+      cl::init(OutOfBounds::Error),
+      cl::values(clEnumValN(OutOfBounds::Error, "error", "stop (default)"),
+                 clEnumValN(OutOfBounds::Zero, "zero",
+                            "reads past an allocation give zeros, writes are\n"
+                            "dropped"))};
+  NumberOption threads{"threads", cl::cat(model), cl::value_desc("number"),
+                       cl::init(0),
+                       cl::desc("Host threads (default: one per processor)")};
+  NumberOption repeat{
+      "repeat", cl::cat(model), cl::value_desc("number"), cl::init(1),
+      cl::desc("Run so many times on the same inputs (default: 1)")};
+
+  Switch timing{"timing", "Print where the device's time goes, and host time",
+                report};
+  TextOption json{"json", cl::cat(report), cl::value_desc("file"),
+                  cl::desc("Write the same as JSON; - is standard output")};
+  TextOption trace{
+      "trace", cl::cat(report), cl::value_desc("file"),
+      cl::desc("Write a Chrome trace of the device, for Perfetto; - is\n"
+               "standard output")};
+  Switch noOverlap{"no-overlap",
+                   "Time each core as doing one step after another", report};
+  Switch predictOnly{"predict-only",
+                     "Predict the time without running the program", report};
+
+  TextOption deviceFile{
+      "device", cl::cat(device), cl::value_desc("file"),
+      cl::desc("Numbers of the device, as JSON; those not given keep their\n"
+               "defaults. Predictions use all of them, execution the sizes\n"
+               "(segmentBytes, deviceMemoryBytes, lxBytesPerCore,\n"
+               "maxSpanBytes)")};
+  Switch printDeviceSpec{
+      "print-device-spec",
+      "Print all numbers of the device with unit, basis and\n"
+      "source (after --device: with its values) and end",
+      device};
+};
+
 } // namespace
 
+/// libLLVM registers hundreds of options, which mean nothing here: a mistyped
+/// flag would be one of them, unnoticed.
+static void removeForeignOptions() {
+  std::vector<cl::Option *> foreign;
+  for (auto &[name, option] : cl::getRegisteredOptions())
+    if (!llvm::is_contained({"help", "h"}, name))
+      foreign.push_back(option);
+  for (cl::Option *option : foreign)
+    option->removeArgument();
+}
+
 Options spyre::parseOptions(int argc, char **argv) {
-  Options o;
-  OptionTable table(o);
-  for (int i = 1; i < argc; ++i) {
-    std::string flag = argv[i];
-    std::optional<std::string> value;
-    if (flag.rfind("--", 0) == 0)
-      if (size_t equal = flag.find('='); equal != std::string::npos) {
-        value = flag.substr(equal + 1);
-        flag.resize(equal);
-      }
-    auto withValue = table.withValue.find(flag);
-    auto alone = table.alone.find(flag);
-    if (withValue != table.withValue.end()) {
-      if (!value && i + 1 < argc)
-        value = argv[++i];
-      if (!value || value->empty())
-        usageError(flag + " expects a value");
-      withValue->second(flag, *value);
-      continue;
-    }
-    if (alone != table.alone.end())
-      alone->second();
-    else if (flag.rfind("-", 0) == 0)
-      usageError("unknown option '" + flag + "'");
-    else if (o.program.empty())
-      o.program = flag;
-    else
-      usageError("more than one program: '" + flag + "'");
-    if (value)
-      usageError(flag + " takes no value");
+  removeForeignOptions();
+  CommandLine line;
+  cl::ParseCommandLineOptions(
+      argc, argv,
+      "runs a KTIR program (text or bytecode; - is standard input) on the\n"
+      "functional device model, or, if program.mlir is a folder, the "
+      "SpyreCode\n"
+      "or else the SuperDSC bundles in it.\n\n"
+      "Exit status: 0, or 1 after an error; then no file was written.\n");
+  Options options;
+  options.program = line.path;
+  options.entry = line.entry;
+  options.outDir = line.outDir;
+  options.json = line.json;
+  options.trace = line.trace;
+  options.args.assign(line.args.begin(), line.args.end());
+  options.numerics = line.numerics;
+  options.oob = line.oob;
+  options.check = line.check;
+  options.threads = line.threads;
+  options.repeat = line.repeat;
+  options.timing = line.timing;
+  options.overlap = !line.noOverlap;
+  options.predictOnly = line.predictOnly;
+  options.bundle.lenient = line.lenient;
+  options.bundle.hasPool = line.pool;
+  if (!line.deviceFile.empty()) {
+    options.device =
+        std::make_shared<DeviceSpec>(DeviceSpec::fromJsonFile(line.deviceFile));
+    if (options.device->nonNumber != NonNumber::Inf)
+      throw Error("--device: the device model reads non-numbers as "
+                  "infinities only, found \"nonNumber\": \"nan\"");
   }
-  if (table.printHelp) {
-    std::cout << kUsage;
+  if (line.printDeviceSpec) {
+    llvm::outs() << (options.device ? *options.device : DeviceSpec()).toJson();
+    llvm::outs().flush();
     std::exit(0);
   }
-  if (table.printDevice) {
-    std::cout << (o.device ? *o.device : DeviceSpec()).toJson();
-    std::exit(0);
-  }
-  if (o.program.empty())
-    usageError("no program given (see --help)");
-  if (o.predictOnly && !o.outDir.empty())
-    usageError("--out-dir needs a run, --predict-only makes none");
-  return o;
+  if (options.program.empty())
+    throw Error("no program given (see --help)");
+  if (options.predictOnly && !options.outDir.empty())
+    throw Error("--out-dir needs a run, --predict-only makes none");
+  return options;
 }

@@ -26,7 +26,8 @@ struct Options {
   BundleOptions bundle;
 };
 
-/// Ends the process for --help and the like, and after a wrong option.
+/// Ends the process for --help and the like, and after a wrong option. Throws
+/// Error for what the options together do not allow.
 Options parseOptions(int argc, char **argv);
 
 } // namespace spyre

@@ -6,6 +6,7 @@
 #include "Spyre/Support/Error.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -58,6 +59,10 @@ void OutputFiles::add(const std::string &path,
 }
 
 void OutputFiles::addText(const std::string &path, const std::string &text) {
+  if (path == "-") {
+    printed += text;
+    return;
+  }
   add(path, [&](const std::string &temporary) {
     std::ofstream file(temporary, std::ios::binary);
     file << text;
@@ -75,4 +80,8 @@ void OutputFiles::commit() {
       throw Error(file.path + ": error: cannot write: " + error.message());
   }
   isCommitted = true;
+  std::fwrite(printed.data(), 1, printed.size(), stdout);
+  if (std::fflush(stdout) != 0)
+    throw Error("standard output: error: cannot write: " +
+                std::string(std::strerror(errno)));
 }

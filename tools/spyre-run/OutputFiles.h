@@ -25,6 +25,7 @@ public:
   /// that is a folder or was added before, and whatever `write` throws.
   void add(const std::string &path,
            const std::function<void(const std::string &)> &write);
+  /// - is standard output.
   void addText(const std::string &path, const std::string &text);
   /// Throws Error if a file cannot be moved to its place.
   void commit();
@@ -35,6 +36,7 @@ private:
   };
   std::vector<File> files;
   std::vector<std::string> folders; ///< made here, outermost first
+  std::string printed;              ///< on standard output, at the end
   bool isCommitted = false;
 };
 

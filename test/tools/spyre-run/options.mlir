@@ -11,6 +11,39 @@
 // RUN: %python -c "import numpy as np; assert (np.load(r'%t/out/y.npy') == np.load(r'%t/x.npy') * np.float32(2.5)).all()"
 // RUN: %python -c "import json; r = json.load(open(r'%t/report.json')); assert (r['bottleneck'], r['bytes']['device_memory'], r['bytes']['lx']) == ('launch', dict(read=4096, written=4096, demanded=4096), dict(read=0, written=0)), r; assert r['host_seconds'] > 0; k = r['kernels'][0]; assert (k['bytes'], k['sfu_element_ops'], k['cores']) == (r['bytes'], 1024, 4), k"
 
+// - is standard input, and standard output.
+// RUN: spyre-run - --arg %t/x.npy --arg %t/y.npy --arg=2.5 --predict-only --json - < %s | %python -c "import json, sys; assert json.load(sys.stdin)['bottleneck'] == 'launch'"
+// The last of several values counts, and a value may begin with a dash.
+// RUN: spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg -2.5 --repeat 9 --repeat 1 --timing | FileCheck %s --check-prefix=LAST
+// LAST: host first run {{.*}} us, median of 1 {{.*}} us
+
+// Help: every option, in groups.
+// RUN: spyre-run --help | FileCheck %s --check-prefix=HELP --implicit-check-not=mlir-
+// HELP: USAGE: spyre-run [options] program.mlir
+// HELP: 1. What runs:
+// HELP: --entry=<name>
+// HELP: --lenient
+// HELP: --pool
+// HELP: 2. Arguments and results:
+// HELP: --arg=<value>
+// HELP: --out-dir=<folder>
+// HELP: 3. How it runs:
+// HELP: --check=<value>
+// HELP: =full
+// HELP: --numerics=<value>
+// HELP: --oob=<value>
+// HELP: --repeat=<number>
+// HELP: --threads=<number>
+// HELP: 4. Times:
+// HELP: --json=<file>
+// HELP: --no-overlap
+// HELP: --predict-only
+// HELP: --timing
+// HELP: --trace=<file>
+// HELP: 5. Numbers of the device:
+// HELP: --device=<file>
+// HELP: --print-device-spec
+
 // Errors: located or named, status 1, nothing written.
 // RUN: not spyre-run %s --arg %t/x.npy --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: error: @scale takes 3 arguments (x, y, factor), found 1
@@ -29,11 +62,11 @@
 // RUN: not spyre-run %t/absent.mlir 2>&1 | FileCheck %s --check-prefix=NOFILE
 // NOFILE: absent.mlir: error: No such file or directory
 // RUN: not spyre-run %s --frobnicate 2>&1 | FileCheck %s --check-prefix=FLAG
-// FLAG: error: unknown option '--frobnicate'
+// FLAG: spyre-run: Unknown command line argument '--frobnicate'.
 // RUN: not spyre-run %s --timing=no 2>&1 | FileCheck %s --check-prefix=NO-VALUE
-// NO-VALUE: error: --timing takes no value
+// NO-VALUE: spyre-run: for the --timing option: does not allow a value! 'no' specified.
 // RUN: not spyre-run %s --json "" 2>&1 | FileCheck %s --check-prefix=EMPTY
-// EMPTY: error: --json expects a value
+// EMPTY: spyre-run: for the --json option: expects a value
 // RUN: not spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg 1e40 --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=LARGE
 // LARGE: error: argument 'factor': expected a number, found '1e40'
 // RUN: env SPYRE_CPU_CAPABILITY=baseline spyre-run %s --arg %t/x.npy --arg %t/y.npy --arg=2.5 --out-dir %t/base
@@ -45,9 +78,22 @@
 // FORMAT: error: argument 'x': arrays of float16 are stored as SEN169_FP16, its layout says IEEE_FP16
 // RUN: spyre-run %S/Inputs/format.mlir --arg zeros --out-dir %t/format
 // RUN: not spyre-run %s --check most 2>&1 | FileCheck %s --check-prefix=CHECK-MODE
-// CHECK-MODE: error: --check expects none, bounds or full, found 'most'
+// CHECK-MODE: spyre-run: for the --check option: expects none, bounds or full, found 'most'
 // RUN: not spyre-run %s --threads 0 2>&1 | FileCheck %s --check-prefix=THREADS
-// THREADS: error: --threads expects a positive number, found '0'
+// THREADS: spyre-run: for the --threads option: expects a positive number, found '0'
+// RUN: not spyre-run %s --repeat=1x 2>&1 | FileCheck %s --check-prefix=REPEAT
+// REPEAT: spyre-run: for the --repeat option: expects a positive number, found '1x'
+// RUN: not spyre-run %s --oob 2>&1 | FileCheck %s --check-prefix=REQUIRED
+// REQUIRED: spyre-run: for the --oob option: requires a value!
+// RUN: not spyre-run %s other.mlir 2>&1 | FileCheck %s --check-prefix=TWO
+// TWO: spyre-run: Too many positional arguments specified!
+// RUN: not spyre-run 2>&1 | FileCheck %s --check-prefix=NONE
+// NONE: error: no program given (see --help)
+// RUN: not spyre-run %s --predict-only --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=PREDICTS
+// PREDICTS: error: --out-dir needs a run, --predict-only makes none
+// Options that libLLVM brings along are none of this tool's.
+// RUN: not spyre-run %s --time-passes 2>&1 | FileCheck %s --check-prefix=FOREIGN
+// FOREIGN: spyre-run: Unknown command line argument '--time-passes'.
 // RUN: not ls %t/none
 
 // Numbers of the device, in and out.
