@@ -27,40 +27,48 @@ enum class Solver { Optimal, Greedy, FirstFit, BestFit };
 struct Options {
   cl::OptionCategory category{"Options of spyre-lx-plan"};
   cl::list<std::string> inputs{
-      cl::Positional, cl::desc("[input.csv...] (default: -, standard input)"),
+      cl::Positional, cl::desc("[input.csv...] (default: standard input)"),
       cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Output file (default: -)"),
+  cl::opt<std::string> output{"o",
+                              cl::desc("File to write (default: -, which is "
+                                       "standard output)"),
                               cl::value_desc("file"), cl::init("-"),
                               cl::cat(category)};
   cl::opt<int64_t> capacity{
-      "capacity", cl::desc("Bytes of memory; required without --minimize"),
+      "capacity",
+      cl::desc("Place the buffers below this many bytes; required unless "
+               "--minimize is given"),
       cl::value_desc("bytes"), cl::init(-1), cl::cat(category)};
   cl::opt<bool> minimize{
       "minimize",
-      cl::desc("Find the least height; it, the lower bound and the proof or "
-               "the gap go to standard error"),
+      cl::desc("Find the smallest memory that holds the buffers. Standard "
+               "error gets its height, a lower bound, and whether the height "
+               "is proven optimal"),
       cl::cat(category)};
   cl::opt<double> timeout{
-      "timeout", cl::desc("Seconds after which to give up (default: 60)"),
+      "timeout", cl::desc("Give up after this many seconds (default: 60)"),
       cl::value_desc("seconds"), cl::init(60), cl::cat(category)};
   cl::opt<int64_t> alignment{
-      "alignment", cl::desc("Offsets are multiples of it (default: 1)"),
+      "alignment",
+      cl::desc("Make every offset a multiple of this (default: 1)"),
       cl::value_desc("bytes"), cl::init(1), cl::cat(category)};
   cl::opt<Solver> solver{
-      "solver", cl::desc("How to place:"), cl::init(Solver::Optimal),
+      "solver", cl::desc("How to place the buffers:"),
+      cl::init(Solver::Optimal),
       cl::values(
           clEnumValN(Solver::Optimal, "optimal",
-                     "heuristics, then search, to a placement or a proof "
-                     "(default)"),
-          clEnumValN(Solver::Greedy, "greedy", "the reference's default"),
-          clEnumValN(Solver::FirstFit, "firstfit", "the reference's FirstFit"),
-          clEnumValN(Solver::BestFit, "bestfit", "the reference's BestFit")),
+                     "try heuristics, then search until there is a placement "
+                     "or a proof that there is none (default)"),
+          clEnumValN(Solver::Greedy, "greedy",
+                     "the default heuristic of IBM's torch-spyre"),
+          clEnumValN(Solver::FirstFit, "firstfit", "its first-fit heuristic"),
+          clEnumValN(Solver::BestFit, "bestfit", "its best-fit heuristic")),
       cl::cat(category)};
   cl::opt<bool> report{
       "report",
-      cl::desc("Print a line per input instead of its placement: file, "
+      cl::desc("Print one line per input instead of its placement: file, "
                "buffers, status (solved, infeasible, unknown), height, "
-               "lower_bound, nodes, seconds of solving"),
+               "lower_bound, nodes of the search, seconds"),
       cl::cat(category)};
 };
 

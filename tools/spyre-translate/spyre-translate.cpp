@@ -27,59 +27,72 @@ namespace {
 /// Made in main: the choice of translations is read from the registry.
 struct Options {
   cl::OptionCategory category{"Options of spyre-translate"};
-  cl::opt<std::string> input{cl::Positional, cl::desc("[input file]"),
+  cl::opt<std::string> input{cl::Positional, cl::desc("[input file or folder]"),
                              cl::init("-"), cl::cat(category)};
   cl::opt<std::string> output{
-      "o", cl::desc("Output file (default: -, which is standard output)"),
+      "o",
+      cl::desc("File or folder to write (default: -, which is standard "
+               "output)"),
       cl::value_desc("file"), cl::init("-"), cl::cat(category)};
   cl::opt<const mlir::Translation *, false, mlir::TranslationParser>
-      translation{"", cl::desc("Translations, at most one:"),
+      translation{"", cl::desc("Translations of KTIR; give at most one:"),
                   cl::cat(category)};
 
-  cl::OptionCategory dciCategory{"Options of --print-dci",
-                                 "Lists are numbers separated by commas"};
+  cl::OptionCategory dciCategory{
+      "Options of --print-dci",
+      "A list is numbers separated by commas, such as 4,100"};
   cl::opt<bool> printDci{
       "print-dci",
-      cl::desc("Print how a tensor is transferred between host and device"),
+      cl::desc("Print the loop nests by which a tensor is copied between host "
+               "and device"),
       cl::cat(dciCategory)};
-  cl::opt<std::string> size{"size", cl::desc("Sizes; '' for a scalar"),
-                            cl::value_desc("list"), cl::cat(dciCategory)};
+  cl::opt<std::string> size{
+      "size", cl::desc("Sizes of the tensor; '' for one without dimensions"),
+      cl::value_desc("list"), cl::cat(dciCategory)};
   cl::opt<std::string> strides{
-      "strides", cl::desc("Host strides in elements (default: row-major)"),
+      "strides",
+      cl::desc("Strides of the tensor on the host, in elements (default: "
+               "row-major)"),
       cl::value_desc("list"), cl::cat(dciCategory)};
   cl::opt<std::string> dtype{
-      "dtype", cl::desc("PyTorch's name of the type (default: float16)"),
+      "dtype",
+      cl::desc("Type of the elements, by PyTorch's name (default: float16)"),
       cl::init("float16"), cl::cat(dciCategory)};
   cl::opt<std::string> dimOrder{
       "dim-order",
-      cl::desc("Order of dimensions, the stick last, or -1 appended for a "
-               "sparse layout (default: as they are)"),
+      cl::desc("Order of the dimensions on the device. The last one lies along "
+               "the sticks; append -1 for a layout with one element per stick "
+               "(default: the order on the host)"),
       cl::value_desc("list"), cl::cat(dciCategory)};
   cl::opt<std::string> deviceSize{
-      "device-size", cl::desc("Explicit layout, with --stride-map"),
+      "device-size",
+      cl::desc("Sizes of the tensor on the device, instead of --dim-order; "
+               "needs --stride-map"),
       cl::value_desc("list"), cl::cat(dciCategory)};
   cl::opt<std::string> strideMap{
-      "stride-map", cl::desc("Host elements per step of a device dimension"),
+      "stride-map",
+      cl::desc("For each device dimension, the distance on the host between "
+               "two steps, in elements; needs --device-size"),
       cl::value_desc("list"), cl::cat(dciCategory)};
   cl::opt<TransferDirection> direction{
-      "direction", cl::desc("Which way"),
+      "direction", cl::desc("Direction of the copy:"),
       cl::values(clEnumValN(TransferDirection::HostToDevice, "host-to-device",
-                            "default"),
+                            "to the device (default)"),
                  clEnumValN(TransferDirection::DeviceToHost, "device-to-host",
-                            "an expanded dimension is read once")),
+                            "to the host; an expanded dimension is read once")),
       cl::init(TransferDirection::HostToDevice), cl::cat(dciCategory)};
   cl::opt<bool> json{"json",
-                     cl::desc("Print JSON (also of --validate-superdsc and "
-                              "--validate-spyrecode)"),
+                     cl::desc("Print JSON instead of text; also works with "
+                              "--validate-superdsc and --validate-spyrecode"),
                      cl::cat(dciCategory)};
 
   cl::OptionCategory superdscCategory{
       "Options for SuperDSC bundles",
-      "A folder with bundle.mlir and sdsc_<i>.json; "
-      "docs/internals/superdsc.md"};
+      "A bundle is a folder with bundle.mlir and sdsc_<i>.json. "
+      "docs/internals/superdsc.md describes it"};
   cl::opt<bool> validateSuperDSC{
       "validate-superdsc",
-      cl::desc("Report every rule that the bundle in the input folder breaks"),
+      cl::desc("List every rule that the bundle in the input folder breaks"),
       cl::cat(superdscCategory)};
   cl::opt<bool> toSuperDSC{
       "to-superdsc",
@@ -95,12 +108,13 @@ struct Options {
                             cl::cat(superdscCategory)};
   cl::opt<std::string> flavor{
       "superdsc-flavor",
-      cl::desc("Form of the files that are written: asbuilt, the reference's "
-               "(default), or spec, the written specification's"),
+      cl::desc("Form of the files to write: asbuilt, as IBM's torch-spyre "
+               "writes them (default), or spec, as the specification says"),
       cl::init("asbuilt"), cl::cat(superdscCategory)};
   cl::opt<bool> symbolicArguments{
       "symbolic-args",
-      cl::desc("Addresses of arguments are symbols that bundle.mlir binds"),
+      cl::desc("Write the addresses of arguments as symbols, which bundle.mlir "
+               "binds, instead of numbers"),
       cl::cat(superdscCategory)};
   cl::opt<bool> unrollLoops{
       "unroll-loops",
@@ -108,23 +122,25 @@ struct Options {
       cl::cat(superdscCategory)};
   cl::opt<bool> hasPool{
       "pool",
-      cl::desc("Segment 0 of a bundle without manifest is a pool of "
-               "intermediates"),
+      cl::desc("Take segment 0 of a bundle without manifest.json as the pool "
+               "of intermediates, not as an argument"),
       cl::cat(superdscCategory)};
   cl::opt<bool> rewriteSuperDSC{
       "rewrite-superdsc",
-      cl::desc("Read the bundle in the input folder and write it to the output "
-               "folder"),
+      cl::desc("Read the bundle in the input folder and write it again, to the "
+               "output folder"),
       cl::cat(superdscCategory)};
   cl::opt<bool> lenient{
-      "lenient", cl::desc("Repair parameters that bundle.mlir declares twice"),
+      "lenient",
+      cl::desc("Accept a bundle.mlir that declares a parameter twice: drop the "
+               "second one"),
       cl::cat(superdscCategory)};
 
   cl::OptionCategory spyrecodeCategory{
       "Options for SpyreCode",
-      "A folder with spyrecode.json and program images; "
-      "docs/internals/spyrecode.md. "
-      "--symbolic-args: programs get addresses in a correction tensor"};
+      "A job is a folder with spyrecode.json and program images. "
+      "docs/internals/spyrecode.md describes it. With --symbolic-args its "
+      "programs read addresses from a correction tensor"};
   cl::opt<bool> toSpyreCode{
       "to-spyrecode",
       cl::desc("Write the planned spyre_graph, or the KTIR, in the input file "
@@ -132,12 +148,12 @@ struct Options {
       cl::cat(spyrecodeCategory)};
   cl::opt<bool> validateSpyreCode{
       "validate-spyrecode",
-      cl::desc("Report every rule that the job in the input folder breaks"),
+      cl::desc("List every rule that the job in the input folder breaks"),
       cl::cat(spyrecodeCategory)};
   cl::opt<std::string> spyrecodeFlavor{
       "spyrecode-flavor",
-      cl::desc("Keys of spyrecode.json: asbuilt, the reference's (default), or "
-               "spec, the written specification's"),
+      cl::desc("Keys of spyrecode.json: asbuilt, as IBM's torch-spyre writes "
+               "them (default), or spec, as the specification says"),
       cl::init("asbuilt"), cl::cat(spyrecodeCategory)};
 };
 } // namespace
@@ -176,9 +192,9 @@ static std::string runPrintDci(const Options &options) {
   request.deviceSize = parseList(options.deviceSize);
   request.strideMap = parseList(options.strideMap);
   if (request.deviceSize.has_value() != request.strideMap.has_value())
-    throw Error("--device-size and --stride-map need each other");
+    throw Error("--device-size and --stride-map must be given together");
   if (request.deviceSize && request.dimOrder)
-    throw Error("--dim-order and --device-size exclude each other");
+    throw Error("--dim-order and --device-size cannot be used together");
   auto dtype = parseHostDtype(options.dtype);
   if (!dtype)
     throw Error("--dtype expects a type that the device stores, such as "
@@ -207,13 +223,14 @@ static std::optional<std::string> runSpyreCode(const Options &options,
     return std::nullopt;
   }
   if (options.toSpyreCode && options.validateSpyreCode)
-    throw Error("--to-spyrecode and --validate-spyrecode exclude each other");
+    throw Error(
+        "--to-spyrecode and --validate-spyrecode cannot be used together");
   for (const cl::opt<bool> *other :
        {&options.validateSuperDSC, &options.rewriteSuperDSC,
         &options.toSuperDSC, &options.fromSuperDSC, &options.printSchema})
     if (*other)
       throw Error("--" + other->ArgStr.str() +
-                  " and actions on SpyreCode exclude each other");
+                  " and actions on SpyreCode cannot be used together");
   SpyreCodeRequest request;
   request.action = options.toSpyreCode ? SpyreCodeRequest::Write
                                        : SpyreCodeRequest::Validate;
@@ -243,7 +260,7 @@ static std::optional<std::string> runSuperDSC(const Options &options,
       continue;
     if (chosen)
       throw Error("--" + chosen->ArgStr.str() + " and --" +
-                  option->ArgStr.str() + " exclude each other");
+                  option->ArgStr.str() + " cannot be used together");
     chosen = option;
     request.action = action;
   }
@@ -310,8 +327,12 @@ int main(int argc, char **argv) {
                             &options.spyrecodeCategory});
   cl::ParseCommandLineOptions(
       argc, argv,
-      "to and from other formats; - is standard input or output\n\n"
-      "Exit status: 0, or 1 after an error; then nothing was written.\n");
+      "Translates between IR and other formats. Give one action: a "
+      "translation, "
+      "--print-dci,\nor one of the options for SuperDSC and SpyreCode. A file "
+      "- is standard input or output.\n\n"
+      "Exit status: 0 after success; 1 after an error, and then nothing was "
+      "written.\n");
   try {
     std::string result;
     bool ok = true;
@@ -328,7 +349,7 @@ int main(int argc, char **argv) {
     }
     if (options.printDci) {
       if (options.translation.getNumOccurrences() != 0)
-        throw Error("--print-dci and a translation exclude each other");
+        throw Error("--print-dci and a translation cannot be used together");
       result = runPrintDci(options);
     } else {
       for (cl::Option *option : {static_cast<cl::Option *>(&options.size),
