@@ -248,8 +248,8 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) const {
   }
   return SpyreOpInterface(op)->emitOpError()
          << "needs " << leastBytes
-         << " bytes of LX for its smallest tiles, but " << lxBytes
-         << " are left over; it fits with lx-bytes=" << leastBytes;
+         << " bytes of LX for its smallest tiles, but planning left " << lxBytes
+         << "; plan with lx-planning=false, or pass lx-bytes=" << leastBytes;
 }
 
 /// Doubles sub-tiles that were cut where there is room for more.

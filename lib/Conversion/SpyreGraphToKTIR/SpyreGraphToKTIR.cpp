@@ -190,7 +190,8 @@ FailureOr<Value> SequenceBuilder::getStart(Value buffer, Operation *user) {
   Value start = getIndexConstant(placement.getOffset() / elementBytes);
   if (placement.getSpace() == MemorySpace::pool) {
     if (!pool)
-      return user->emitOpError("uses the pool, but the function has none");
+      return user->emitOpError("uses the pool, but the function has none; run "
+                               "--spyre-memory-planning first");
     OpBuilder::InsertionGuard guard(builder);
     if (outermostLoop)
       builder.setInsertionPoint(outermostLoop);
@@ -292,7 +293,8 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
 LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
   // SG-TO-KTIR-C1
   if (!op.getWorkDivision())
-    return op->emitOpError("has no work division");
+    return op->emitOpError(
+        "has no work division; run --spyre-work-division first");
   // Nothing is written.
   if (llvm::is_contained(
           cast<ShapedType>(op.getSpyreInit().getType()).getShape(), 0))
@@ -358,7 +360,8 @@ LogicalResult SequenceBuilder::lower(Block &block) {
                   arith::MulIOp, scf::YieldOp, func::ReturnOp>(
                 [](Operation *) { return success(); })
             .Default([](Operation *op) {
-              return op->emitOpError("is not part of a planned graph");
+              return op->emitOpError("is not part of a planned graph; plan the "
+                                     "module with --spyre-pipeline first");
             });
     if (failed(result))
       return failure();
@@ -369,8 +372,8 @@ LogicalResult SequenceBuilder::lower(Block &block) {
 LogicalResult SequenceBuilder::build() {
   builder.setInsertionPoint(planned);
   if (!planned.getBody().hasOneBlock() || planned.getNumResults() != 0)
-    return planned.emitError("must have one block and no results; run the "
-                             "bufferization pipeline first");
+    return planned.emitError("must have one block and no results; run "
+                             "--spyre-bufferize first");
   if (failed(addArguments()))
     return failure();
   if (failed(lower(planned.front())))

@@ -14,7 +14,7 @@ func.func @tensors(%x: tensor<4x8xf16>) {
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 // SG-TO-KTIR-C1
-// expected-error@+1 {{argument 0 of element type 'f64', which no host type is}}
+// expected-error@+1 {{argument 0 has element type 'f64', which no spyre tensor has}}
 func.func @no_host_type(%x: memref<4x8xf64, #layout>) {
   return
 }

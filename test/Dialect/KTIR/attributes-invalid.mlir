@@ -207,7 +207,7 @@ func.func private @f(index {ktdp.pool_size = -1 : i64})
 // -----
 
 // KTDP-ARG-C4
-// expected-error@+1 {{argument 0: 'ktdp.layout' and 'ktdp.pool_size' exclude each other}}
+// expected-error@+1 {{argument 0: 'ktdp.layout' and 'ktdp.pool_size' cannot be used together}}
 func.func private @f(index {ktdp.pool_size = 4 : i64, ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>})
 
 // -----

@@ -585,7 +585,7 @@ func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
 !future = !ktdp.tile_future<tensor<1x128xf16>, groups = #groups>
 func.func @f(%f: !future, %z: !tile, %h: tensor<1x64xf16>) {
   // KTDP-INTER_TILE_ALL_TO_ALL-C3
-  // expected-error@+1 {{expected the result to be an equal part of 'tensor<1x128xf16>' along dimension 1 and as often dimension 0, but got 'tensor<4x64xf16>'}}
+  // expected-error@+1 {{expected the result to be 'tensor<1x128xf16>' with dimension 1 divided, and then dimension 0 multiplied, by the number of cores of a group, but got 'tensor<4x64xf16>'}}
   %0 = ktdp.inter_tile_all_to_all(%f) consumer_tiles_per_group = #pair, split_dimension = 1, concat_dimension = 0 : !future -> tensor<4x64xf16>
   return
 }

@@ -123,7 +123,7 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     return success();
   if (function.getArgAttr(argIndex, other))
     return emitError() << "'" << name << "' and '" << other
-                       << "' exclude each other";
+                       << "' cannot be used together";
   ArrayRef<Type> types = function.getArgumentTypes();
   if (regionIndex == 0 && argIndex < types.size() && !types[argIndex].isIndex())
     return emitError() << "'" << name

@@ -275,8 +275,10 @@ LogicalResult InterTileAllToAllOp::verify() {
       valid = whole / part == all / one;
   }
   if (!valid)
-    return emitOpError("expected the result to be an equal part of ")
-           << tile << " along dimension " << split << " and as often dimension "
-           << concat << ", but got " << result;
+    return emitOpError("expected the result to be ")
+           << tile << " with dimension " << split
+           << " divided, and then dimension " << concat
+           << " multiplied, by the number of cores of a group, but got "
+           << result;
   return success();
 }
