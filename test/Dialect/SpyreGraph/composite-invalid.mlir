@@ -36,7 +36,7 @@ func.func @layer_norm_statistics(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @rms_norm_dims(%x: tensor<4x8xf16>) {
-  // expected-error @+1 {{cannot normalise 3 dimensions}}
+  // expected-error @+1 {{cannot normalize 3 dimensions}}
   %0, %1 = spyre_graph.rms_norm %x {num_dims = 3 : i64, eps = 1.0e-5 : f64} : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>
   return
 }

@@ -121,7 +121,7 @@ func.func @view_range(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @result(%x: tensor<4x8xf16>) {
-  // expected-error@+1 {{has a result exactly if it is on tensors}}
+  // expected-error@+1 {{must have a result on tensors, none on buffers}}
   spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>)
   return
 }
@@ -161,7 +161,7 @@ func.func @immediate_kind(%x: tensor<4x8xf16>) {
 // -----
 
 func.func @maps_without_extents(%x: tensor<4x8xf16>) {
-  // expected-error@+1 {{maps and extents go together}}
+  // expected-error@+1 {{maps and extents must be given together}}
   %r = spyre_graph.exp ins(%x : tensor<4x8xf16>) outs(%x : tensor<4x8xf16>) {maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>]} -> tensor<4x8xf16>
   return
 }

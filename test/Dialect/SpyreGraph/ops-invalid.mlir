@@ -77,7 +77,7 @@ func.func @f(%x: memref<4x64xf16>, %y: memref<4xi64>) {
 
 // SG-DIVISION-C3
 func.func @f(%x: memref<4x64xf16>, %y: memref<f16>) {
-  // expected-error@+1 {{reduction dimensions 0 and 1 are both split; one can be}}
+  // expected-error@+1 {{reduction dimensions 0 and 1 are both split; split only one of them}}
   spyre_graph.max ins(%x : memref<4x64xf16>) outs(%y : memref<f16>)
     {dims = array<i64: 0, 1>, division = #spyre_graph.division<splits = [2, 2], chunks = [2, 32]>}
   return
@@ -298,7 +298,7 @@ func.func @f(%x: memref<4xf16>) {
 
 // SG-OP-C2
 func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
-  // expected-error@+1 {{dims 2 are not distinct dimensions}}
+  // expected-error@+1 {{dims 2 must be distinct dimensions}}
   spyre_graph.sum ins(%x : memref<4x8xf16>) outs(%y : memref<4xf16>) {dims = array<i64: 2>}
   return
 }
@@ -307,7 +307,7 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
 
 // SG-OP-C2
 func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
-  // expected-error@+1 {{dims 1, 1 are not distinct dimensions}}
+  // expected-error@+1 {{dims 1, 1 must be distinct dimensions}}
   spyre_graph.sum ins(%x : memref<4x8xf16>) outs(%y : memref<4xf16>) {dims = array<i64: 1, 1>}
   return
 }
@@ -316,7 +316,7 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<4xf16>) {
 
 // SG-OP-C3
 func.func @f(%x: memref<4x9xf16>, %y: memref<4x8xf16>) {
-  // expected-error@+1 {{input 'memref<4x9xf16>' is not broadcast to [4, 8]}}
+  // expected-error@+1 {{input 'memref<4x9xf16>' cannot be broadcast to [4, 8]}}
   spyre_graph.add ins(%y, %x : memref<4x8xf16>, memref<4x9xf16>) outs(%y : memref<4x8xf16>)
   return
 }
@@ -325,7 +325,7 @@ func.func @f(%x: memref<4x9xf16>, %y: memref<4x8xf16>) {
 
 // SG-OP-C3
 func.func @f(%x: memref<4x4x8xf16>, %y: memref<4x8xf16>) {
-  // expected-error@+1 {{input 'memref<4x4x8xf16>' is not broadcast to [4, 8]}}
+  // expected-error@+1 {{input 'memref<4x4x8xf16>' cannot be broadcast to [4, 8]}}
   spyre_graph.neg ins(%x : memref<4x4x8xf16>) outs(%y : memref<4x8xf16>)
   return
 }
@@ -361,7 +361,7 @@ func.func @f(%x: memref<4x8xf16>, %i: memref<3xi32>, %y: memref<9x8xf16>) {
 
 // SG-OP-C4
 func.func @f(%x: memref<4x8xf16>, %y: memref<4x2xf16>) {
-  // expected-error@+1 {{must have maps and extents: it has no default form}}
+  // expected-error@+1 {{must have maps and extents, because this operation has no default ones}}
   spyre_graph.exx2 ins(%x : memref<4x8xf16>) outs(%y : memref<4x2xf16>) {scale = 0.125 : f64}
   return
 }

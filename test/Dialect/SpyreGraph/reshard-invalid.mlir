@@ -7,7 +7,7 @@
 
 // SG-RESHARD-C1
 func.func @types(%a: memref<64x64xf16, #l>, %b: memref<64x64xbf16, #l>) {
-  // expected-error @below {{'spyre_graph.reshard' op moves 'memref<64x64xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>' into 'memref<64x64xbf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>'; both must have one type}}
+  // expected-error @below {{'spyre_graph.reshard' op moves 'memref<64x64xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>' into 'memref<64x64xbf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>'; both must have the same type}}
   spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xbf16, #l>) {source_division = #d, maps = [#id, #id], extents = array<i64: 64, 64>, division = #d}
   return
 }

@@ -64,8 +64,8 @@ spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
   std::optional<HostDtype> dtype = getHostDtype(type.getElementType());
   if (!dtype)
     return function.emitError()
-           << "argument " << number << " of element type "
-           << type.getElementType() << ", which no host type is";
+           << "argument " << number << " has element type "
+           << type.getElementType() << ", which no spyre tensor has";
   auto name = function.getArgAttrOfType<StringAttr>(
       number, SpyreGraphDialect::getNameAttrName());
   HostArgument result{type,

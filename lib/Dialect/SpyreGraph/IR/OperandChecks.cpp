@@ -36,8 +36,8 @@ LogicalResult spyre_graph::detail::verifyHasLoops(SpyreOpInterface op) {
   // SG-OP-C4
   auto extents = op->getAttrOfType<DenseI64ArrayAttr>("extents");
   if (!op->hasAttr("maps") || !extents || extents.empty())
-    return op->emitOpError(
-        "must have maps and extents: it has no default form");
+    return op->emitOpError("must have maps and extents, because this operation "
+                           "has no default ones");
   return success();
 }
 
@@ -70,7 +70,7 @@ static LogicalResult verifyBroadcast(SpyreOpInterface op, ValueRange inputs,
   for (Value input : inputs)
     if (!isBroadcastTo(shapedType(input).getShape(), shape))
       return op->emitOpError() << "input " << input.getType()
-                               << " is not broadcast to [" << shape << "]";
+                               << " cannot be broadcast to [" << shape << "]";
   return success();
 }
 
@@ -91,7 +91,7 @@ LogicalResult spyre_graph::detail::verifyReduction(SpyreOpInterface op,
     // SG-OP-C2
     if (dim < 0 || dim >= static_cast<int64_t>(input.size()) || reduced[dim])
       return op->emitOpError()
-             << "dims " << dims << " are not distinct dimensions of "
+             << "dims " << dims << " must be distinct dimensions of "
              << op.getSpyreInputs()[0].getType();
     reduced[dim] = true;
   }
@@ -217,7 +217,7 @@ LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
   if (op->getOperand(0).getType() != op.getSpyreInit().getType())
     return op->emitOpError()
            << "moves " << op->getOperand(0).getType() << " into "
-           << op.getSpyreInit().getType() << "; both must have one type";
+           << op.getSpyreInit().getType() << "; both must have the same type";
   SmallVector<AffineMap> maps = op.getIndexingMaps();
   SmallVector<int64_t> extents = op.getLoopExtents();
   // SG-RESHARD-C2

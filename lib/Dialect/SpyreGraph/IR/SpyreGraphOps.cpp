@@ -140,7 +140,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
                                << operand.getType();
   bool onTensors = isa<RankedTensorType>(op.getSpyreInit().getType());
   if (onTensors != (operation->getNumResults() == 1))
-    return op->emitOpError("has a result exactly if it is on tensors");
+    return op->emitOpError("must have a result on tensors, none on buffers");
   if (onTensors &&
       operation->getResult(0).getType() != op.getSpyreInit().getType())
     return op->emitOpError()
@@ -165,7 +165,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
 
   bool hasMaps = operation->hasAttr("maps");
   if (hasMaps != operation->hasAttr("extents"))
-    return op->emitOpError("maps and extents go together");
+    return op->emitOpError("maps and extents must be given together");
   if (hasMaps && operation->getAttrOfType<ArrayAttr>("maps").size() !=
                      operation->getNumOperands())
     return op->emitOpError()
@@ -222,7 +222,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     if (splitReduction)
       return op->emitOpError()
              << "reduction dimensions " << *splitReduction << " and " << dim
-             << " are both split; one can be";
+             << " are both split; split only one of them";
     splitReduction = dim;
     // SG-DIVISION-C4
     if (strides[dim] != 1)
@@ -330,7 +330,7 @@ static LogicalResult verifyNorm(Operation *op, Value input, Value result,
   RankedTensorType type = tensorType(input);
   if (numDims < 1 || numDims > type.getRank())
     return op->emitOpError()
-           << "cannot normalise " << numDims << " dimensions of " << type;
+           << "cannot normalize " << numDims << " dimensions of " << type;
   if (tensorType(result).getShape() != type.getShape())
     return op->emitOpError() << "result shape must be the input's, but found "
                              << result.getType() << " for " << type;
@@ -368,7 +368,7 @@ static LogicalResult verifyAttention(Operation *op, RankedTensorType q,
            << "query, key and value must have rank 4, but are " << q << ", "
            << k << ", " << v;
   if (k.getDimSize(0) != q.getDimSize(0) || v.getDimSize(0) != q.getDimSize(0))
-    return op->emitOpError("batch sizes differ");
+    return op->emitOpError("query, key and value must have one batch size");
   if (k.getDimSize(1) != v.getDimSize(1) ||
       (k.getDimSize(1) == 0 ? q.getDimSize(1) != 0
                             : q.getDimSize(1) % k.getDimSize(1) != 0))
