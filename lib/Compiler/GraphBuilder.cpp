@@ -298,7 +298,7 @@ int GraphBuilder::view(int value, const std::vector<int64_t> &sizes,
       if (getRange(expr, sizes).second >= size)
         throw Error("view with sizes " + str(sizes) + ", strides " +
                     str(strides) + " and offset " + std::to_string(offset) +
-                    " addresses gaps of its storage");
+                    " addresses elements between those of its storage");
   }
   Value tensor =
       impl->buildView(impl->location(loc), root, sizes, strides, offset);

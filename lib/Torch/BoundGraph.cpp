@@ -57,9 +57,10 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
   auto addTensor = [&](const at::Tensor &tensor) {
     SpyreStorageImpl &storage = formattedStorage(tensor);
     TORCH_CHECK_VALUE(index < 0 || storage.deviceIndex() == index,
-                      "tensors on spyre:", static_cast<int>(index),
-                      " and spyre:", static_cast<int>(storage.deviceIndex()),
-                      " meet in one compiled graph");
+                      "a compiled graph runs on one card, found tensors on "
+                      "spyre:",
+                      static_cast<int>(index),
+                      " and spyre:", static_cast<int>(storage.deviceIndex()));
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
     const StorageFormat &format = *storage.format;

@@ -121,9 +121,10 @@ struct SpyreGuardImpl final : public c10::impl::DeviceGuardImplInterface {
   double elapsedTime(void *start, void *end,
                      const c10::DeviceIndex) const override {
     TORCH_CHECK(start && end,
-                "both events must be recorded before their distance is asked");
+                "record both events before you call elapsed_time()");
     TORCH_CHECK(eventOf(start).isReached() && eventOf(end).isReached(),
-                "both events must be reached before their distance is asked");
+                "the device has not reached both events; call synchronize() on "
+                "them before elapsed_time()");
     return 1e3 * (eventOf(end).deviceTime() - eventOf(start).deviceTime());
   }
 };

@@ -130,7 +130,8 @@ struct SpyreHooks final : at::PrivateUse1HooksInterface {
     for (c10::DeviceIndex i = 0; i < pytorch::deviceCount(); ++i)
       if (card(i).ownsPointer(pointer))
         return at::Device(kSpyre, i);
-    TORCH_CHECK(false, "address ", pointer, " belongs to no spyre device");
+    TORCH_CHECK(false, "address ", pointer,
+                " is not in the memory of a spyre device");
   }
   bool isPinnedPtr(const void *pointer) const override {
     return PinnedAllocator::instance().owns(pointer);

@@ -29,8 +29,8 @@ runtime::StoredTensor LoadedJob::describe(const at::Tensor &tensor,
                     tensor.device(), ", the job is on ", device);
   SpyreStorageImpl &storage = formattedStorage(tensor);
   TORCH_CHECK_VALUE(isNative(tensor) && isWholeHome(tensor), "argument '", name,
-                    "' is a view of a part of its storage, a job takes whole "
-                    "ones");
+                    "' is a view of a part of its storage; a job takes whole "
+                    "storages, so pass a copy");
   const StorageFormat &format = *storage.format;
   return {format.dtype, format.sizes, format.strides, format.layout,
           storage.deviceAddress()};

@@ -73,8 +73,8 @@ PYBIND11_MODULE(_C, m) {
       [](int64_t event) {
         auto *recorded = reinterpret_cast<runtime::Event *>(event);
         TORCH_CHECK(recorded && recorded->isRecorded() && recorded->isReached(),
-                    "both events must be recorded and reached before their "
-                    "distance is asked");
+                    "record both events and call synchronize() on them before "
+                    "elapsed_time()");
         return std::make_pair(recorded->deviceTime(), recorded->hostTime());
       },
       py::arg("event"),

@@ -203,9 +203,9 @@ void load(const at::Tensor &tensor, Metadata &metadata) {
   std::string place = checksumOfPlace(tensor, layout);
   if (saved.rfind(place, 0) != 0)
     throw Error("the saved tensor is damaged: its sizes, strides and layout do "
-                "not have their checksum");
+                "not match their checksum");
   if (hasValues() && saved != place + checksumOfValues(tensor))
-    throw Error("the saved tensor is damaged: its values do not have their "
+    throw Error("the saved tensor is damaged: its values do not match their "
                 "checksum");
 }
 

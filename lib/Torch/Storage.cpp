@@ -299,8 +299,8 @@ void checkLayout(const StorageFormat &format) {
   const TensorLayout &layout = format.layout;
   if (layout.format != deviceFormat(format.dtype))
     throw Error("layout " + layout.str() + " cannot hold elements of torch." +
-                toString(format.dtype) +
-                ": its device dtype is not the one of that type");
+                toString(format.dtype) + ", which the device stores as " +
+                toString(deviceFormat(format.dtype)));
   if (format.numElements() != 0)
     resolveDeviceDims(layout, format.sizes, format.strides);
 }

@@ -38,9 +38,9 @@ void warnAboutLoss(const TransferStats &stats) {
   hasWarnedOfInt64 = true;
   if (!hasWarnedOfLoss.exchange(true) || c10::WarningUtils::get_warnAlways())
     TORCH_WARN("the spyre device does not support int64 beyond 32 bits: ",
-               stats.firstInt64OutOfRange, " of a transfer does not fit; ",
+               stats.firstInt64OutOfRange, " does not fit; ",
                stats.int64OutOfRange,
-               " of its values became the nearest that do "
+               " values of this transfer became the nearest that do "
                "(TORCH_SPYRE_DOWNCAST_WARN=0 silences this, "
                "TORCH_SPYRE_DOWNCAST_ERROR=1 makes it an error)");
 }
@@ -68,7 +68,7 @@ void warnAboutInt64() {
   if (downcastWarning() &&
       (!hasWarnedOfInt64.exchange(true) || c10::WarningUtils::get_warnAlways()))
     TORCH_WARN("the spyre device does not support int64: tensors of it have "
-               "32-bit elements, and values outside that range become the "
+               "32-bit elements, and a value outside that range becomes the "
                "nearest inside (TORCH_SPYRE_DOWNCAST_WARN=0 silences this, "
                "TORCH_SPYRE_DOWNCAST_ERROR=1 makes the loss of a value an "
                "error)");

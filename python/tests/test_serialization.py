@@ -117,7 +117,7 @@ def test_what_is_no_layout():
     saved = torch._utils.get_tensor_metadata(x)
     torch._utils.set_tensor_metadata(x, saved)
     for changed in (x + 1, x[:, :4], x.t(), x.to("spyre").bfloat16()):
-        with pytest.raises(RuntimeError, match=r"do not have their checksum"):
+        with pytest.raises(RuntimeError, match=r"do not match their checksum"):
             torch._utils.set_tensor_metadata(changed, saved)
     assert x.device_tensor_layout() == whole
 

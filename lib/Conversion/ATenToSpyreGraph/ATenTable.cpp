@@ -47,7 +47,8 @@ void ATenCall::unsupported(const Twine &reason) const {
 
 const Argument *ATenCall::find(StringRef parameter) const {
   const auto *position = llvm::find(parameters, parameter);
-  assert(position != parameters.end() && "row reads an undeclared parameter");
+  assert(position != parameters.end() &&
+         "the table's row reads a parameter that it does not declare");
   size_t index = position - parameters.begin();
   const Argument *argument = nullptr;
   if (index < args.size()) {
@@ -351,7 +352,8 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
                           function_ref<Value(::spyre::ValueId)> lookup) {
   const ATenTable::Row *row = ATenTable::get().find(name);
   if (!row)
-    throw UnsupportedOp((name + ": the compiler has no such operator").str());
+    throw UnsupportedOp(
+        (name + ": the compiler's table has no such operator").str());
   Block *block = builder.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
   try {
@@ -366,7 +368,8 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
         continue;
       }
       if (!value)
-        call.unsupported("result " + Twine(index) + " is not computed");
+        call.unsupported("result " + Twine(index) +
+                         " is not computed by the table's row");
       // Updated arguments keep their layout.
       if (shapeOf(value) != results[index].getShape() ||
           elementOf(value) != results[index].getElementType()) {

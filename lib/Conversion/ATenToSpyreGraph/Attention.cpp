@@ -86,7 +86,7 @@ static Value lowerAttention(ATenCall &c) {
 
 static Values lowerFusedAttentionBackward(ATenCall &c) {
   c.require(c.number("dropout_p", 0.0) == 0.0, "dropout is not supported");
-  c.require(!c.wants(3), "the gradient of the mask is not supported");
+  c.require(!c.wants(3), "the gradient of the attention mask is not supported");
   Value query = c.tensor("query"), key = c.tensor("key"),
         value = c.tensor("value"), mask = c.tensorOrNull("attn_bias");
   checkAttention(c, query, key, value, mask);
@@ -114,7 +114,7 @@ public:
       : c(c), source(c.tensor("src")), heads(c.integer("num_heads")) {
     c.require(rankOf(source) == 3, "the input must have three dimensions");
     c.require(heads > 0 && shapeOf(source)[2] % heads == 0,
-              "the width is not a multiple of the heads");
+              "the width must be a multiple of the number of heads");
   }
 
   Value build() {

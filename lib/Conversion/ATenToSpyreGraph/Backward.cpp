@@ -166,14 +166,14 @@ static Values buildNormBackward(ATenCall &c, Value mean, Value bias) {
     }
   }
   if (c.wants(1)) {
-    c.require(weight != nullptr, "gradient of a weight that is not there");
+    c.require(weight != nullptr, "has no weight whose gradient is asked for");
     values[1] =
         outer.empty()
             ? c.pointwise<MulOp>(c.type(1), {gradient, normalized})
             : buildSumProducts(c, gradient, normalized, outer, c.type(1));
   }
   if (c.wants(2)) {
-    c.require(bias != nullptr, "gradient of a bias that is not there");
+    c.require(bias != nullptr, "has no bias whose gradient is asked for");
     values[2] = outer.empty() ? c.copy(gradient, c.type(2))
                               : buildSum(c, gradient, outer, c.type(2));
   }
@@ -252,11 +252,12 @@ Value aten::buildOneHot(const ATenCall &c, Value indices, int64_t rows,
 static Value lowerEmbeddingBackward(ATenCall &c) {
   Value gradient = c.tensor("grad_output"), indices = c.tensor("indices");
   c.require(!c.flag("scale_grad_by_freq"),
-            "scaling by frequency is not supported");
+            "scale_grad_by_freq is not supported");
   int64_t rows = c.integer("num_weights"), width = shapeOf(gradient).back();
   int64_t padding = c.integer("padding_idx", -1);
   int64_t count = typeOf(indices).getNumElements();
-  c.require(count > 0 && width > 0, "there is nothing to sum");
+  c.require(count > 0 && width > 0,
+            "an embedding without indices or width is not supported");
   Value oneHot = buildOneHot(c, indices, rows, elementOf(gradient));
   Value result =
       buildMatmul(c, oneHot, flattenTo(c, gradient, count), nullptr, c.type());

@@ -14,7 +14,7 @@ Value aten::buildMatmul(const ATenCall &c, Value x, Value y, Value bias,
   c.require(rank >= 2 && rankOf(x) >= 2 && rankOf(y) >= 2 &&
                 rankOf(x) <= rank && rankOf(y) <= rank &&
                 shapeOf(x).back() == shapeOf(y)[rankOf(y) - 2],
-            "the operands are not matrices that can be multiplied");
+            "the operands must be matrices of matching sizes");
   if (beta == 0.0)
     bias = nullptr;
   SmallVector<NamedAttribute> attrs{
@@ -59,7 +59,7 @@ static Value lowerAnyMatmul(ATenCall &c) {
   if (rankOf(x) == 1 && rankOf(y) == 1)
     return buildSumProducts(c, x, y, 0, c.type());
   c.require(rankOf(x) >= 2 && rankOf(y) >= 2,
-            "a vector times a batch of matrices");
+            "the product of a vector and a batch of matrices is not supported");
   return buildMatmul(c, x, y, nullptr, c.type());
 }
 

@@ -14,8 +14,7 @@ static NamedAttribute axisAttr(const ATenCall &c, int64_t axis) {
 
 static Value checkIndex(const ATenCall &c, Value index) {
   c.require(isa<IntegerType>(elementOf(index)) && !isBool(elementOf(index)),
-            "the number of elements that a boolean index selects is not known "
-            "before it runs");
+            "the result's size depends on the values of a boolean index");
   return index;
 }
 
@@ -48,7 +47,8 @@ static Value asResult(const ATenCall &c, Value value) {
 
 static Value lowerIndexSelect(ATenCall &c) {
   Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
-  c.require(rankOf(self) > 0, "self has no dimension");
+  c.require(rankOf(self) > 0,
+            "a tensor without dimensions is not supported here");
   int64_t axis = c.dim("dim", rankOf(self));
   index = asLine(c, index);
   return gather(c, self, index, axis, c.type());
@@ -81,9 +81,9 @@ static std::pair<Values, int64_t> getIndices(ATenCall &c) {
       first = first < 0 ? dim : first;
       last = dim;
     }
-  c.require(!found.empty(), "no index tensor is given");
+  c.require(!found.empty(), "expects at least one index tensor");
   c.require(last - first + 1 == static_cast<int64_t>(found.size()),
-            "index tensors with other dimensions between them");
+            "index tensors must be in dimensions next to each other");
   return {found, first};
 }
 
@@ -163,7 +163,7 @@ static Value lowerTake(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
   Value index = checkIndex(c, c.tensor("index"));
   int64_t count = typeOf(self).getNumElements();
-  c.require(count > 0, "there is nothing to take");
+  c.require(count > 0, "cannot take elements of an empty tensor");
   return gather(c, mergeDims(c, self, 0, rankOf(self)),
                 wrapIndex(c, index, count), 0, c.type());
 }
@@ -177,10 +177,10 @@ static Value accumulateRows(ATenCall &c, Value self, Value index, Value values,
     return c.copy(self, typeOf(self));
   c.require(isa<FloatType>(elementOf(self)) &&
                 elementOf(values) == elementOf(self),
-            "only floating-point values of one type accumulate");
+            "values to accumulate must be floats of self's type");
   int64_t width = typeOf(self).getNumElements() / rows;
   c.require(typeOf(values).getNumElements() == count * width,
-            "values that broadcast do not accumulate");
+            "values to accumulate must not be broadcast");
   Value oneHot = buildOneHot(c, index, rows, elementOf(self));
   auto type = RankedTensorType::get({rows, width}, elementOf(self));
   Value sum = buildMatmul(c, oneHot, flattenTo(c, values, count),
@@ -224,7 +224,7 @@ static Value accumulate(ATenCall &c, Value self, int64_t axis, Value index,
   if (axis == 0)
     return accumulateRows(c, self, index, values, alpha);
   c.require(rankOf(values) == rankOf(self) - 1 + rank,
-            "values that broadcast do not accumulate");
+            "values to accumulate must not be broadcast");
   Value sum = accumulateRows(c, moveDims(c, self, axis, 0, 1), index,
                              moveDims(c, values, axis, 0, rank), alpha);
   return moveDims(c, sum, 0, axis, 1);
@@ -232,7 +232,8 @@ static Value accumulate(ATenCall &c, Value self, int64_t axis, Value index,
 
 static Value lowerIndexAdd(ATenCall &c) {
   Value self = c.tensor("self"), index = checkIndex(c, c.tensor("index"));
-  c.require(rankOf(self) > 0, "self has no dimension");
+  c.require(rankOf(self) > 0,
+            "a tensor without dimensions is not supported here");
   return accumulate(c, self, c.dim("dim", rankOf(self)), index,
                     c.tensor("source"), c.number("alpha", 1.0));
 }
@@ -279,7 +280,7 @@ static Value lowerIndexCopy(ATenCall &c) {
   Value self = c.tensor("self"), source = c.tensor("source");
   Value index = checkIndex(c, c.tensor("index"));
   c.require(rankOf(self) > 0 && rankOf(source) == rankOf(self),
-            "self and source differ in rank");
+            "self and source must have one rank");
   index = asLine(c, index);
   return c.device<ScatterOp>({source, index}, self,
                              axisAttr(c, c.dim("dim", rankOf(self))));

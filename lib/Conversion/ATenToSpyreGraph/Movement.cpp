@@ -31,7 +31,7 @@ static Value lowerCat(ATenCall &c) {
     // PyTorch ignores tensors of shape [0] among others.
     if (rankOf(part) == 1 && shapeOf(part)[0] == 0)
       continue;
-    c.require(rankOf(part) == type.getRank(), "ranks differ");
+    c.require(rankOf(part) == type.getRank(), "tensors must have one rank");
     int64_t extent = shapeOf(part)[dim];
     if (extent == 0)
       continue;
@@ -105,7 +105,7 @@ static Value lowerSliceScatter(ATenCall &c) {
   start = std::clamp<int64_t>(start, 0, size);
   c.require(step >= 1, "step must be positive");
   c.require(rankOf(source) == static_cast<int64_t>(rank),
-            "source and self differ in rank");
+            "source and self must have one rank");
   // Functionalisation wraps updates in updates of whole dimensions.
   if (typeOf(source).getShape() == shapeOf(self) && start == 0 && step == 1 &&
       elementOf(source) == elementOf(self) &&

@@ -14,7 +14,7 @@ static Value lowerSoftmax(ATenCall &c, bool log) {
   Value self = c.tensor("self");
   c.require(isa<FloatType>(elementOf(self)) ||
                 isa<FloatType>(c.type().getElementType()),
-            "softmax of integers");
+            "softmax of integers is not supported");
   if (rankOf(self) == 0)
     return c.full(c.type(), c.imm(log ? 0.0 : 1.0));
   if (!isa<FloatType>(elementOf(self)))

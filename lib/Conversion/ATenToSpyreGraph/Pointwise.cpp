@@ -46,7 +46,7 @@ static Value lowerAddSub(ATenCall &c, bool subtract, bool reversed) {
   Operand x = c.operand(reversed ? "other" : "self");
   Operand y = c.operand(reversed ? "self" : "other");
   if (c.isTensor("alpha")) {
-    c.require(!subtract, "the factor is not known");
+    c.require(!subtract, "sub with a tensor as alpha is not supported");
     return c.pointwise<FmaOp>(c.type(), {y, c.operand("alpha"), x});
   }
   if (!c.has("alpha") || isNumber(c.scalar("alpha"), 1.0)) {
@@ -163,7 +163,7 @@ static void addArithmetic(ATenTable &table) {
 
 static Value lowerClamp(ATenCall &c, StringRef low, StringRef high) {
   Value x = c.tensor("self");
-  c.require(c.has(low) || c.has(high), "needs a bound");
+  c.require(c.has(low) || c.has(high), "expects a lower or an upper bound");
   if (!c.has(high))
     return c.pointwise<MaximumOp>(c.type(), {x, c.operand(low)});
   if (!c.has(low))

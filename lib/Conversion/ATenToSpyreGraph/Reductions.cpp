@@ -70,7 +70,7 @@ static Value reduceExtremum(ATenCall &c, Value self, ArrayRef<int64_t> dims,
                             RankedTensorType type) {
   c.require(rankOf(self) == 0 || countOf(self, dims) > 0 ||
                 type.getNumElements() == 0,
-            "no extremum of no elements");
+            "there is no maximum or minimum of no elements");
   if (isBool(elementOf(self)))
     return reduce<BoolOpTy>(c, self, dims, type);
   return reduce<OpTy>(c, self, dims, type);
@@ -82,7 +82,7 @@ static Value reduceArg(ATenCall &c, Value self, ArrayRef<int64_t> dims,
   if (rankOf(self) == 0)
     return c.full(type, c.immInt(0));
   c.require(countOf(self, dims) > 0 || type.getNumElements() == 0,
-            "no extremum of no elements");
+            "there is no maximum or minimum of no elements");
   // Booleans and bytes compare as 32-bit integers.
   if (isBool(elementOf(self)))
     self = c.cast(self, c.b.getIntegerType(32));
@@ -126,7 +126,8 @@ static void addArg(ATenTable &table, StringRef name) {
 static std::pair<Value, Value> lowerVariance(ATenCall &c,
                                              ArrayRef<int64_t> shape) {
   Value self = c.tensor("self");
-  c.require(isa<FloatType>(elementOf(self)), "variance of integers");
+  c.require(isa<FloatType>(elementOf(self)),
+            "variance of integers is not supported");
   SmallVector<int64_t> dims = c.dims("dim", rankOf(self));
   Type f32 = c.b.getF32Type();
   Value mean = reduce<MeanOp>(
@@ -222,12 +223,13 @@ static Values lowerTopK(ATenCall &c) {
   Type element = elementOf(self);
   int64_t rank = rankOf(self), k = c.integer("k");
   bool largest = c.flag("largest", true);
-  c.require(k <= kMostResults, "more than 64 results");
+  c.require(k <= kMostResults, "more than 64 results are not supported");
   c.require(isa<FloatType>(element) || element.isInteger(32) ||
                 element.isInteger(64),
-            "elements of another type than floating, int32 or int64");
+            "expects floats, int32 or int64");
   // A NaN is the largest; its negative must not be.
-  c.require(largest || !element.isF32(), "the smallest of float32");
+  c.require(largest || !element.isF32(),
+            "the smallest elements of float32 are not supported");
   Values results(2);
   if (rank == 0) {
     if (c.wants(0))
@@ -270,7 +272,8 @@ static Values lowerTopK(ATenCall &c) {
 static Value lowerMseLoss(ATenCall &c) {
   Value self = c.tensor("self"), target = c.tensor("target");
   int64_t reduction = c.integer("reduction", 1);
-  c.require(shapeOf(self) == shapeOf(target), "shapes differ");
+  c.require(shapeOf(self) == shapeOf(target),
+            "self and target must have one shape");
   c.require(reduction >= 0 && reduction <= 2, "unknown reduction");
   auto difference = [&] {
     Value d =

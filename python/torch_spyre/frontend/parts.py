@@ -340,8 +340,7 @@ def _warn_of_refusal(node: Node, reason: str) -> None:
     _refusals[str(node.target), text] += 1
     file, line = _user_line(node)
     warnings.warn_explicit(
-        f"{node.target} is not compiled together with its graph and runs by itself, "
-        f"because the compiler refuses it here: {text}",
+        f"{node.target} runs by itself, because the compiler refuses it here: {text}",
         UserWarning,
         file,
         line,
