@@ -143,6 +143,39 @@ def test_pipeline_options_are_documented():
     assert options == set(re.findall(r"^\| `([a-z-]+)", section, flags=re.M))
 
 
+#: A bold entry of the troubleshooting page that quotes a message, and who says it
+#: if it is none of the project's.
+MESSAGE = re.compile(r"(?:<!-- said by: (.*) -->\n)?\*\*`(.+)`\*\*$", re.M)
+
+
+def texts_of(path):
+    """The file's strings, with pieces that stand beside each other joined."""
+    text = path.read_text().replace('\\"', '"')
+    return re.sub(r'"\s*[fr]?"', "", text)
+
+
+def is_said_in(message, text):
+    parts = [part.strip() for part in message.split("...")]
+    return all(part in text for part in parts)
+
+
+def test_troubleshooting_quotes_real_messages():
+    page = (DOCS / "guide" / "troubleshooting.md").read_text()
+    folders = ("lib", "tools", "python/torch_spyre")
+    files = [p for d in folders for p in (ROOT / d).rglob("*.*")]
+    texts = [texts_of(p) for p in files if p.suffix in (".cpp", ".h", ".py")]
+    messages = [m[2] for m in MESSAGE.finditer(page) if not m[1]]
+    assert len(messages) > 20
+    unknown = [m for m in messages if not any(is_said_in(m, t) for t in texts)]
+    assert not unknown
+
+
+def test_a_message_that_nothing_says_is_found():
+    text = texts_of(ROOT / "python" / "torch_spyre" / "_cache.py")
+    assert is_said_in("recompiling: cache file ... is damaged: ...", text)
+    assert not is_said_in("recompiling: cache file ... is broken", text)
+
+
 def test_constraints_page_has_every_rule():
     from check_constraints import ids_in
 
