@@ -5,7 +5,7 @@
 
 func.func @no_row(%x: tensor<65xf16>) -> tensor<65xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.no_such_op.default: the compiler has no such operator}}
+  // expected-error @+1 {{aten.no_such_op.default: the compiler's table has no such operator}}
   %0 = "aten.no_such_op.default"(%x) : (tensor<65xf16>) -> tensor<65xf16>
   return %0 : tensor<65xf16>
 }
@@ -15,7 +15,7 @@ func.func @no_row(%x: tensor<65xf16>) -> tensor<65xf16> {
 // Every call is reported, not the first alone.
 func.func @two(%x: tensor<65xf16>, %y: tensor<63xf16>) -> tensor<65xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{is not broadcast to [65]}}
+  // expected-error @+1 {{'spyre_graph.add' op input 'tensor<63xf16>' cannot be broadcast to [65]}}
   %0 = "aten.add.Tensor"(%x, %y) : (tensor<65xf16>, tensor<63xf16>) -> tensor<65xf16>
   // ATEN-TO-SG-C1
   // expected-error @+1 {{aten.abs.default: argument 'self' is missing}}

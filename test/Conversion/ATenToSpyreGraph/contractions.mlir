@@ -65,7 +65,7 @@ func.func @addmv(%b: tensor<3xf16>, %m: tensor<3x65xf16>, %v: tensor<65xf16>) ->
 
 func.func @sizes(%x: tensor<3x63xf16>, %y: tensor<64x65xf16>) -> tensor<3x65xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.mm.default: the operands are not matrices that can be multiplied}}
+  // expected-error @+1 {{aten.mm.default: the operands must be matrices of matching sizes}}
   %0 = "aten.mm.default"(%x, %y) : (tensor<3x63xf16>, tensor<64x65xf16>) -> tensor<3x65xf16>
   return %0 : tensor<3x65xf16>
 }
@@ -83,7 +83,7 @@ func.func @result(%x: tensor<3x63xf16>, %y: tensor<63x65xf16>) -> tensor<3x64xf1
 
 func.func @vector_times_batch(%x: tensor<63xf16>, %y: tensor<2x63x65xf16>) -> tensor<2x65xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.matmul.default: a vector times a batch of matrices}}
+  // expected-error @+1 {{aten.matmul.default: the product of a vector and a batch of matrices is not supported}}
   %0 = "aten.matmul.default"(%x, %y) : (tensor<63xf16>, tensor<2x63x65xf16>) -> tensor<2x65xf16>
   return %0 : tensor<2x65xf16>
 }

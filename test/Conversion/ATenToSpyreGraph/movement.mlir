@@ -62,7 +62,7 @@ func.func @repeat(%x: tensor<65xf16>) -> tensor<2x195xf16> {
 
 func.func @ranks(%x: tensor<2x63xf16>, %y: tensor<63xf16>) -> tensor<3x63xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.cat.default: ranks differ}}
+  // expected-error @+1 {{aten.cat.default: tensors must have one rank}}
   %0 = "aten.cat.default"(%x, %y) {operands = ["tensors[0]", "tensors[1]"]} : (tensor<2x63xf16>, tensor<63xf16>) -> tensor<3x63xf16>
   return %0 : tensor<3x63xf16>
 }

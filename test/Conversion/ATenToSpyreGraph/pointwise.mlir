@@ -109,7 +109,7 @@ func.func @clamp(%x: tensor<3x64xf16>, %high: tensor<64xf16>) -> (tensor<3x64xf1
 
 func.func @no_bound(%x: tensor<5xf16>) -> tensor<5xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.clamp.default: needs a bound}}
+  // expected-error @+1 {{aten.clamp.default: expects a lower or an upper bound}}
   %0 = "aten.clamp.default"(%x) : (tensor<5xf16>) -> tensor<5xf16>
   return %0 : tensor<5xf16>
 }

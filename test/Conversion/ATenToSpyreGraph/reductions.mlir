@@ -54,7 +54,7 @@ func.func @max_bool(%x: tensor<65xi1>) -> (tensor<i1>, tensor<i64>) {
 
 func.func @max_of_nothing(%x: tensor<3x0xf16>) -> tensor<3xf16> {
   // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.amax.default: no extremum of no elements}}
+  // expected-error @+1 {{aten.amax.default: there is no maximum or minimum of no elements}}
   %0 = "aten.amax.default"(%x) {dim = [1]} : (tensor<3x0xf16>) -> tensor<3xf16>
   return %0 : tensor<3xf16>
 }
