@@ -171,7 +171,7 @@ def test_troubleshooting_quotes_real_messages():
 
 
 def test_a_message_that_nothing_says_is_found():
-    text = texts_of(ROOT / "python" / "torch_spyre" / "_cache.py")
+    text = texts_of(ROOT / "python" / "torch_spyre" / "frontend" / "cache.py")
     assert is_said_in("recompiling: cache file ... is damaged: ...", text)
     assert not is_said_in("recompiling: cache file ... is broken", text)
 
