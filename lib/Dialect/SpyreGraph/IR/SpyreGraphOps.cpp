@@ -67,14 +67,17 @@ spyre_graph::detail::getLogicalOperands(ScalarBuilder &b,
 /// MLIR's parser takes divisions by any number; ranges need positive ones.
 static LogicalResult verifyDivisors(Operation *op, AffineMap map) {
   bool arePositive = true;
-  map.walkExprs([&](AffineExpr expr) {
+  auto visit = [&](AffineExpr expr) {
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
     if (!binary || binary.getKind() == AffineExprKind::Add ||
         binary.getKind() == AffineExprKind::Mul)
       return;
     auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
     arePositive &= divisor && divisor.getValue() > 0;
-  });
+  };
+  for (AffineExpr result : map.getResults())
+    if (isa<AffineBinaryOpExpr>(result)) // Most are loop indices.
+      result.walk(visit);
   if (arePositive)
     return success();
   return op->emitOpError() << "maps divide by positive constants only, found "
