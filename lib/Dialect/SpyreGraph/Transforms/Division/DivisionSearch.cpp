@@ -30,7 +30,8 @@ double Divisions::getSeconds(unsigned number, double loadSeconds,
   const DivisionCandidate &candidate = candidates[number];
   const double memorySeconds = loadSeconds + storeSeconds;
   const double setups = numOperands * setupSeconds;
-  // The first store is set up while later pieces are loaded, where a cut pays.
+  // If the slice is cut into pieces, the first store is set up while later
+  // pieces are loaded. A cut costs kLeastSavingOfPieces of the time.
   double hidden = 0;
   if (storeSeconds > 0)
     hidden =
@@ -80,8 +81,9 @@ bool DivisionSearch::isInLoop(Operation *op) {
 
 Divisions DivisionSearch::run() {
   search();
-  // Tiles are summed in the order of the whole, which rarely is worth a split
-  // if it is worth a loop.
+  // A reduction in a loop over tiles must add in the same order as without the
+  // loop, and so cannot be split differently per tile. What is large enough for
+  // a loop rarely gains from a split reduction.
   if (!target.allowsSplitReductions() || isInLoop(op) ||
       !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
@@ -91,16 +93,16 @@ Divisions DivisionSearch::run() {
     if (canSplit(dim))
       search();
   }
-  // Of the ways to split the reduction only the cheapest one's: the others
-  // would round sums otherwise.
+  // Keep one way to split the reduction, the cheapest one: others would round
+  // sums differently.
   unsigned best = 0;
   for (unsigned number = 1; number < result.candidates.size(); ++number)
     if (result.getSecondsAlone(number) < result.getSecondsAlone(best))
       best = number;
   DivisionCandidate chosen = result.candidates[best];
   int64_t dim = getSplitReduction(kinds, chosen.splits);
-  // Told apart by their splits: where only a split reduction makes spans small
-  // enough, the divisions found first are gone.
+  // Candidates are compared by their splits, not by the search that added them:
+  // keepSmallSpans() may have dropped those of the first search.
   keepIf([&](unsigned number) {
     const DivisionCandidate &candidate = result.candidates[number];
     if (getSplitReduction(kinds, candidate.splits) != dim)
@@ -160,8 +162,8 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
   operandDims.push_back(std::move(dims));
 }
 
-/// Bytes that the cores load of an operand, each core's counted for itself
-/// where slices cut through the sticks that are read.
+/// Bytes that all cores together load of an operand. A stick that several
+/// cores read, because slices cut through it, counts once per core.
 double DivisionSearch::getLoadedBytes(unsigned operand,
                                       const DivisionCandidate &candidate) {
   if (!readsAcrossSticks[operand])
@@ -174,7 +176,8 @@ double DivisionSearch::getLoadedBytes(unsigned operand,
   return spec.stickBytes * sticks;
 }
 
-/// Adds the divisions that split `splitReduction` (none if -1).
+/// Adds the divisions that split the reduction dimension `splitReduction`, or
+/// no reduction dimension if it is -1.
 void DivisionSearch::search() {
   DivisionCandidate whole;
   whole.splits.assign(extents.size(), 1);
@@ -200,8 +203,8 @@ void DivisionSearch::keepIf(function_ref<bool(unsigned)> isKept) {
   result.operandCosts = std::move(keptCosts);
 }
 
-/// Drops candidates under which a core touches too wide a span of an operand
-/// in device memory, if others do not.
+/// Drops candidates in which a core's accesses to an operand in device memory
+/// span more than it can address, unless all candidates do.
 void DivisionSearch::keepSmallSpans() {
   OperandSpans spans(op, spec);
   if (!spans.isAnyLimited())
@@ -219,12 +222,13 @@ bool DivisionSearch::canSplit(unsigned dim) const {
   return splitReduction == static_cast<int64_t>(dim);
 }
 
-/// Tries every useful number of slices of loop dimension `dim` and those after
-/// it.
+/// Tries every useful number of slices of loop dimension `dim` and of the
+/// dimensions after it.
 void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
                                DivisionCandidate &candidate) {
   if (dim == extents.size()) {
-    // As WorkDivisionAttr::getCoreStrides() with the split reduction first.
+    // The same order as in WorkDivisionAttr::getCoreStrides(): the split
+    // reduction first.
     int64_t stride = splitReduction < 0 ? 1 : candidate.splits[splitReduction];
     SmallVector<int64_t, 6> strides;
     for (unsigned other = 0; other < extents.size(); ++other) {
@@ -271,7 +275,8 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
                                   spec.partialSumSecondsPerElementHop;
   }
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
-    // One core writes each element, however many compute it.
+    // Each element of the result is written by one core, even if several
+    // compute it.
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
@@ -288,11 +293,11 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   result.candidates.push_back(candidate);
 }
 
-/// A core whose slice of a contraction does not fit its LX works on rows and
-/// columns of the result in sub-tiles, for which it loads the factors several
-/// times; few rows do not fill the matrix unit. In closed form what the kernel
-/// will do (KernelTiles.cpp): the number of rows at a time that takes least
-/// time, and as many columns as there is room for. Batches cut at no cost.
+/// Prices a contraction whose slice does not fit in LX. The core then computes
+/// the result in sub-tiles of rows and columns, and loads the factors several
+/// times; sub-tiles of few rows do not fill the matrix unit. This is the closed
+/// form of what KernelTiles.cpp does: the number of rows that takes least time,
+/// and as many columns as fit. Cutting batches costs nothing.
 void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
                                    OperandCost &y) const {
   double rows = 1, columns = 1, depth = 1;
@@ -304,7 +309,8 @@ void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
     else if (inX != inY)
       (inX ? rows : columns) *= candidate.chunks[dim];
   }
-  // Of factors, of a result and its sum in fp32.
+  // Bytes per element of the fp16 factors, and of an fp16 result with its sum
+  // in fp32.
   constexpr double kFactorBytes = 2, kResultBytes = 6;
   const double stick = static_cast<double>(spec.stickBytes) / kFactorBytes;
   const double room = static_cast<double>(spec.reservedLXBytes());
@@ -336,7 +342,7 @@ void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
       double tile = std::min(std::floor(fit / stick) * stick, columns);
       return tile > 0 ? std::ceil(columns / tile) : 0;
     };
-    // All of the depth at once: one factor stays while the other goes by.
+    // With the whole depth in LX, one factor stays there and is loaded once.
     if (double columnTiles = getColumnTiles(depth)) {
       consider(tileRows, 1, rowTiles);
       consider(tileRows, columnTiles, 1);
@@ -354,8 +360,9 @@ void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
 double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
   if (op.getUnit() == Unit::SFU)
     return ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
-  // Rows that stream through the array: what does not select the second
-  // input, which the array holds.
+  // The array holds the second input, and rows of the first stream through it:
+  // the rows are the dimensions of the result that do not select from the
+  // second input.
   double rows = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim)
     if (maps.back().isFunctionOfDim(dim) &&
@@ -365,9 +372,10 @@ double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
          (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
 }
 
-/// As KernelTiles.cpp: whole sticks, and rows enough to fill the matrix unit.
-/// Of a contraction's rows, columns and depth only one is cut, so that nothing
-/// is loaded twice; other reductions are not.
+/// Counts the pieces that KernelTiles.cpp would make: of whole sticks, and with
+/// enough rows to fill the matrix unit. Of a contraction's rows, columns and
+/// depth only one is cut, so that nothing is loaded twice. Other reductions are
+/// not cut along what they reduce.
 void DivisionSearch::countPieces(DivisionCandidate &candidate) {
   bool isContraction = op.getUnit() == Unit::PT && result.numOperands > 2;
   double batch = 1, rows = 1, columns = 1, depth = 1;

@@ -23,7 +23,7 @@ public:
   static constexpr int kNone = -1;
 
   int get(const Slicing &slicing);
-  /// Cores that hold one slice of a numbered slicing.
+  /// The number of cores that hold the same slice.
   int64_t getCopies(int number) const { return copies[number]; }
 
 private:
@@ -35,46 +35,50 @@ private:
 struct DivisionCandidate {
   SmallVector<int64_t, 4> splits, chunks;
   double computeSeconds = 0;
-  /// Into how many a core can cut its slice, to load one while it computes
-  /// another.
+  /// Pieces into which a core can cut its slice, so that it loads one piece
+  /// while it computes another.
   double numPieces = 1;
-  /// Of which each stores its part of the result, as far as they count.
+  /// Pieces that each store a part of the result. Numbers above
+  /// kPiecesInFlight make no difference and are capped there.
   double numStores = 1;
-  /// To combine the parts of a split reduction.
+  /// Time to combine the partial results of a split reduction.
   double partialSumSeconds = 0;
-  /// Iterations of the core with the most.
+  /// Iterations of the core that has the most.
   double largestSlice = 0;
 };
 
-/// How one operand fares under one candidate.
+/// What one operand costs under one candidate.
 struct OperandCost {
   /// Time to move it from or to device memory.
   double seconds;
-  /// The slices in which the cores access all of it, or kNone.
+  /// Number of the slicing in which the cores access the operand; kNone if
+  /// they do not access all of it in slices.
   int slicing;
 };
 
-/// All divisions of an op, priced alone; shared by ops that are alike.
+/// The candidate divisions of one op, each priced without regard to other ops.
+/// Equal ops share one object.
 struct Divisions {
   unsigned numOperands = 0;
-  /// Of the transfers of an operand.
+  /// Time before the first byte of an operand's transfer flows.
   double setupSeconds = 0;
   std::vector<DivisionCandidate> candidates;
-  /// numOperands entries per candidate.
+  /// `numOperands` entries per candidate.
   std::vector<OperandCost> operandCosts;
-  /// Device bytes that each operand moves.
+  /// Bytes of device memory that each operand's transfer moves.
   SmallVector<double, 4> operandBytes;
 
   const OperandCost &get(unsigned candidate, unsigned operand) const {
     return operandCosts[candidate * numOperands + operand];
   }
-  /// Of a candidate that takes so long to move its operands and its result, but
-  /// for the setup that stays when no load is left to hide it.
+  /// Time of a candidate whose operands take `loadSeconds` and whose result
+  /// takes `storeSeconds` to move. Without the setup of transfers, except for
+  /// the part that no load hides.
   double getSeconds(unsigned number, double loadSeconds,
                     double storeSeconds) const;
-  /// Of a candidate, with all operands in device memory.
+  /// Time of a candidate with all operands and the result in device memory.
   double getSecondsAlone(unsigned candidate) const;
-  /// Of the cheapest candidate alone.
+  /// Time of the cheapest candidate, in the same sense.
   double getLeastSecondsAlone() const;
 };
 
@@ -83,17 +87,17 @@ public:
   DivisionSearch(SpyreOpInterface op, int64_t cores, const Target &target,
                  const ::spyre::DeviceSpec &spec, SlicingNumbers &numbers);
 
-  /// The divisions among which a graph may choose. Whether and how a reduction
-  /// is split does not depend on the graph: sums are rounded alike wherever the
-  /// operation stands.
+  /// The divisions that work division may choose from. Whether and how a
+  /// reduction is split depends on the op alone, so that an op rounds its sums
+  /// in the same way in every graph.
   Divisions run();
-  /// Whether an operation works on tiles.
+  /// Whether an operation stands in a loop over tiles.
   static bool isInLoop(Operation *op);
 
-  /// Every division there is, split reductions among them.
+  /// All divisions, with every way to split a reduction.
   Divisions runExhaustively();
 
-  /// Just one division, the one the op has.
+  /// Only the given division, priced.
   Divisions price(WorkDivisionAttr division);
 
 private:
@@ -123,19 +127,19 @@ private:
   SmallVector<utils::IteratorType> kinds;
   SmallVector<int64_t> granularity;
   std::optional<IndirectAccess> indirect;
-  /// Of the vector unit, SFU element operations per iteration.
+  /// Element operations of the SFU per iteration; 0 for other units.
   double elementCost = 0;
   /// Loop dimensions that select the data of each operand.
   SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
-  /// Of each operand, whether one stick may hold what several slices read.
+  /// Per operand, whether slices may share sticks that they read.
   SmallVector<bool, 4> readsAcrossSticks;
   /// The reduction dimension to split, or -1.
   int64_t splitReduction = -1;
   Divisions result;
 };
 
-/// The work division of an operation over at most `cores` cores without regard
-/// to other operations, as the target can express it.
+/// The best work division over at most `cores` cores that the target can
+/// express, without regard to other operations.
 WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores,
                                     const Target &target);
 

@@ -35,7 +35,8 @@ public:
   }
 
 private:
-  /// Loop dimensions in the output's device coordinates outside the stick.
+  /// Loop dimensions that occur in the output's device coordinates outside the
+  /// stick.
   void findOutputDims() {
     isOutput.resize(extents.size());
     Value init = op.getSpyreInit();
@@ -90,7 +91,7 @@ private:
   void reduceSpans() {
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
-      // A core may need any row of a table.
+      // A core may need any row of a table that it accesses through indices.
       if (!indirect || indirect->operand != operand)
         reduceSpan(operand);
     unsigned numReductions = 0;
@@ -189,8 +190,8 @@ private:
     shape.elemsPerStick = granularity[columns.front()];
     std::optional<::spyre::MatmulSplit> split =
         ::spyre::decideReferenceMatmulSplit(shape, cores, spec);
-    // The divisors are those of sticks or rows; other granularities are not
-    // the model's.
+    // The reference's cost model divides sticks or rows; it has no other
+    // granularity.
     if (!split || granularity[rows.front()] != 1)
       return false;
     for (auto [dim, value] : llvm::zip_equal(batch, split->batch))

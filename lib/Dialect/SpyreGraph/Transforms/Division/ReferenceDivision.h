@@ -12,26 +12,29 @@ namespace mlir::spyre_graph {
 /// What the reference decides for one operation (spec/passes.md, "Work
 /// division").
 struct ReferenceDivision {
-  /// Per loop dimension; one of a reduction dimension may be more than 1.
+  /// Number of slices per loop dimension. At most one reduction dimension has
+  /// more than one.
   SmallVector<int64_t> splits;
-  /// Iterations per slice: whole sticks of stick dimensions.
+  /// Iterations per slice; of a stick dimension, whole sticks.
   SmallVector<int64_t> chunks;
-  /// The span that no split brings below the limit, and whose operand it is.
+  /// An operand whose span no split brings below the limit, and that span in
+  /// bytes.
   std::optional<std::pair<unsigned, int64_t>> spanTooLarge;
-  /// Pass 1 would split more than one reduction dimension.
+  /// Whether pass 1 would split more than one reduction dimension.
   bool splitsTwoReductions = false;
 };
 
-/// The readings taken where the specification leaves room: sizes of dimensions
-/// that two cores cannot cut at all (irregular lanes) count as one; of equal
-/// sizes the outer loop comes first; a matmul's dimensions of extent 1 do not
-/// count as row, batch or reduction dimensions.
+/// Divides one operation as the reference compiler does. Where the
+/// specification is not complete, this code assumes: a dimension that cannot be
+/// cut (irregular lanes) counts as one of size 1; of dimensions of equal size
+/// the outer one comes first; dimensions of extent 1 of a matmul are not row,
+/// batch or reduction dimensions.
 ReferenceDivision divideAsReference(SpyreOpInterface op, int64_t cores,
                                     const ::spyre::DeviceSpec &spec = {});
 
-/// Span of an operand in bytes for cores with slices of `chunks` iterations:
-/// from its outermost device dimension of which a core touches more than one
-/// index.
+/// Span of an operand in bytes if cores have slices of `chunks` iterations. It
+/// is that of the outermost device dimension of which a core accesses more than
+/// one index.
 int64_t getSpanInBytes(SpyreOpInterface op, unsigned operand,
                        ArrayRef<int64_t> chunks);
 

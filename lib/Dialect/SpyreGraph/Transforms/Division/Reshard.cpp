@@ -123,7 +123,8 @@ SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
   std::optional<SlicedLoops> wanted = getSlicedLoops(to, to.numCores, context);
   if (!held || !wanted)
     return nullptr;
-  // The loops of the copies are not split where each part is once.
+  // On the side on which each part exists once, the loops over copies are not
+  // split.
   for (unsigned dim = held->extents.size(); dim < wanted->extents.size();
        ++dim) {
     held->splits.push_back(1);

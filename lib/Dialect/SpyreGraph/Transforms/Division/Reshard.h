@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// Operations whose divisions disagree on a buffer can share it in LX if its
-// parts move from core to core in between.
+// Two operations that divide a buffer in different ways can still share it in
+// LX if its parts move from core to core between them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISION_RESHARD_H
@@ -15,31 +15,33 @@
 
 namespace mlir::spyre_graph {
 
-/// Loops over a buffer that divide it into given slices: one per dimension,
-/// then one for each run of cores that hold the same slice.
+/// Loops over a buffer that divide it into given slices: one loop per
+/// dimension, then one for each group of consecutive cores that hold the same
+/// slice.
 struct SlicedLoops {
   SmallVector<int64_t> extents, splits, chunks, order;
-  /// From loops to coordinates.
+  /// Maps loop indices to coordinates of the buffer.
   AffineMap map;
 
   WorkDivisionAttr getDivision(MLIRContext *context) const;
 };
 
-/// The loops of a slicing that covers a buffer. `maxCopies`: cores that may
-/// hold one slice; nothing if there are more.
+/// The loops of a slicing that covers a buffer, or nothing if more than
+/// `maxCopies` cores hold the same slice.
 std::optional<SlicedLoops>
 getSlicedLoops(const Slicing &slicing, int64_t maxCopies, MLIRContext *context);
 
-/// Cores that hold one slice.
+/// The number of cores that hold the same slice.
 int64_t getNumCopies(const Slicing &slicing);
 
-/// Time to move the parts of a buffer with `elementBytes` per element, from the
-/// cores that hold them, each one part, to those that need them.
+/// Seconds to move the parts of a buffer with `elementBytes` bytes per element
+/// over the ring, from the cores that hold them (one part each) to those that
+/// need them.
 double getRingSeconds(const Slicing &from, const Slicing &to,
                       double elementBytes, const ::spyre::DeviceSpec &spec);
 
-/// The operation that moves `source` into `target`, or null if these slicings
-/// cannot be said.
+/// The operation that moves `source` into `target`, or null if no operation can
+/// express these slicings.
 SpyreOpInterface createReshard(OpBuilder &builder, Location loc, Value source,
                                const Slicing &from, Value target,
                                const Slicing &to);

@@ -26,14 +26,16 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// Users of one value that a choice looks at, so that a value with very many
-/// does not make the pass quadratic.
+/// The most users of one value that a choice looks at. The bound keeps the pass
+/// linear if a value has very many users.
 constexpr unsigned kMaxUsersInspected = 8;
 
-/// Relative differences of sums that are equal but for the order of summation.
+/// Prices that differ by less than this fraction are equal: sums in another
+/// order round differently.
 constexpr double kRounding = 1e-9;
 
-/// A division in which the slices of a split reduction lie on cores in a row.
+/// The division in which the slices of a split reduction are on neighbouring
+/// cores.
 WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
                              ArrayRef<int64_t> chunks) {
   return WorkDivisionAttr::getWithFirst(
@@ -41,7 +43,8 @@ WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
       getSplitReduction(op.getLoopKinds(), splits));
 }
 
-/// One op of the graph, and the values that LX could carry to and from it.
+/// One op of the graph, and its edges: the values that could stay in LX between
+/// it and another op.
 struct Node {
   SpyreOpInterface op;
   const Divisions *divisions;
@@ -72,7 +75,7 @@ public:
     Node &node = nodes.emplace_back();
     node.op = op;
     node.divisions = getDivisions(op);
-    // A division that is there already, from a file or a user, stays.
+    // A division that a decisions file or a user has given is kept.
     if (op.getWorkDivision())
       node.chosen = 0;
   }
@@ -99,7 +102,8 @@ public:
 
 private:
   const Divisions *getDivisions(SpyreOpInterface op) {
-    // What is not inherent, as its number, says nothing about its divisions.
+    // Discardable attributes, such as the number of the op, are not part of the
+    // key: divisions do not depend on them.
     std::vector<const void *> key{
         op->getName().getAsOpaquePointer(),
         op->getPropertiesAsAttribute().getAsOpaquePointer(),
@@ -118,8 +122,8 @@ private:
     return divisions.get();
   }
 
-  /// Records the edges over which the op's result could stay in LX: all users
-  /// must read it as a whole in slices.
+  /// Records the edges over which the op's result could stay in LX. All users
+  /// must read the whole result, in slices.
   void connect(Node &node) {
     if (node.op->getNumResults() != 1 || !isAllWritten(node))
       return;
@@ -133,7 +137,7 @@ private:
         return;
       Node &user = nodes[found->second];
       unsigned operand = use->getOperandNumber();
-      // A value is computed further in place only if loops carry it.
+      // A user may update the value in place only if a loop carries it.
       if ((user.op.isDpsInit(use) && seen.size() == 1) ||
           user.divisions->get(0, operand).slicing == SlicingNumbers::kNone)
         return;
@@ -143,7 +147,7 @@ private:
     unsigned number = nodeOf.lookup(node.op);
     for (const Node::Edge &user : users)
       nodes[user.node].producers.push_back({number, user.operand});
-    // Uses are in no useful order; the first ones in the program count.
+    // The use list has no defined order; keep the first users in the program.
     llvm::sort(users, [](const Node::Edge &a, const Node::Edge &b) {
       return std::make_pair(a.node, a.operand) <
              std::make_pair(b.node, b.operand);
@@ -152,7 +156,8 @@ private:
     node.users = std::move(users);
   }
 
-  /// The uses of a value, also as what a loop carries.
+  /// Collects the uses of a value, and those of the values that loops carry it
+  /// in.
   static void collectUses(Value value, llvm::SmallPtrSetImpl<Value> &seen,
                           SmallVectorImpl<OpOperand *> &uses) {
     if (!seen.insert(value).second)
@@ -178,7 +183,7 @@ private:
     auto carried = dyn_cast<BlockArgument>(written);
     bool isCarried =
         carried && isa<scf::ForOp>(carried.getOwner()->getParentOp());
-    // A step before in the same loop.
+    // An earlier operation in the same loop wrote it.
     if (auto step = written.getDefiningOp<SpyreOpInterface>())
       isCarried |= isa<scf::ForOp>(step->getParentOp());
     return (isCarried || written.getDefiningOp<tensor::EmptyOp>()) &&
@@ -186,7 +191,7 @@ private:
            node.divisions->operandBytes[init] / cores <= spec.usableLXBytes();
   }
 
-  /// Whether a node under one of its candidates reads an operand in the slices
+  /// Whether a node, with the given candidate, reads an operand in the slices
   /// in which its producer writes it.
   bool agrees(const Node &node, unsigned candidate,
               const Node::Edge &edge) const {
@@ -200,12 +205,12 @@ private:
 
   struct Price {
     double seconds, residentBytes;
-    /// As if nothing overlapped.
+    /// The sum of all parts, as if nothing overlapped.
     double busySeconds;
   };
 
   /// Time to move a value over the ring from the slices that one operation
-  /// writes into those that another reads; infinite if that cannot be.
+  /// writes to those that another reads; infinite if it cannot be moved.
   double getMoveSeconds(int written, int read, double bytes) const {
     if (!reshard || written == SlicingNumbers::kNone ||
         read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
@@ -215,7 +220,7 @@ private:
                                   moveSecondsPerByte;
   }
 
-  /// The time of the op, and of its users as far as it depends on the op.
+  /// The time of the op, and the part of its users' time that depends on it.
   Price getPrice(const Node &node, unsigned candidate) const {
     const Divisions &divisions = *node.divisions;
     unsigned init = divisions.numOperands - 1;
@@ -270,7 +275,7 @@ private:
     double storeSeconds =
         divisions.get(candidate, init).seconds *
         (node.users.empty() ? 1.0 : double(disagreeing) / node.users.size());
-    // Differences may be off by their rounding.
+    // Subtractions may leave a small negative number.
     loadSeconds = std::max(loadSeconds, 0.0);
     return {divisions.getSeconds(candidate, loadSeconds, storeSeconds) +
                 otherSeconds,
@@ -297,8 +302,9 @@ private:
     node.chosen = best;
   }
 
-  /// Order among candidates of about equal price; total, so that the choice
-  /// does not depend on the enumeration.
+  /// Whether candidate `a` comes before `b` among candidates of about the same
+  /// price. The order is total, so that the choice does not depend on the order
+  /// of enumeration.
   bool isPreferred(const Node &node, unsigned a, unsigned b) const {
     if (prices[a].residentBytes != prices[b].residentBytes)
       return prices[a].residentBytes > prices[b].residentBytes;
@@ -319,13 +325,13 @@ private:
   const Target &target;
   bool reshard;
   ::spyre::DeviceSpec spec;
-  /// Over the ring, linear in the bytes that arrive.
+  /// Time of a move over the ring: a constant, and a part per byte received.
   double moveSetupSeconds, moveSecondsPerByte;
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
-  /// Of the candidates of the node being chosen for.
+  /// Per candidate of the node that choose() looks at.
   std::vector<Price> prices;
 };
 
@@ -376,20 +382,20 @@ public:
   }
 
 private:
-  /// Whether all slices must be of one size.
+  /// Whether the target needs all slices to have the same size.
   bool onlyEqual() const {
     return mode == "reference" || !target->allowsUnequalSlices();
   }
 
-  /// How many of `wanted` slices of a dimension are not empty, or, if all must
-  /// be equal and are not, 0.
+  /// The number of non-empty slices if a dimension is cut into `wanted` slices;
+  /// 0 if slices must be equal and are not.
   int64_t getNumSlices(int64_t units, int64_t wanted) const {
     if (onlyEqual())
       return units % wanted == 0 ? wanted : 0;
     return llvm::divideCeilSigned(units, llvm::divideCeilSigned(units, wanted));
   }
 
-  /// The numbers of slices that a dimension can have, as text.
+  /// Text that lists the numbers of slices that a dimension can have.
   std::string listSlices(int64_t units) const {
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -518,7 +524,8 @@ private:
     return success();
   }
 
-  /// What was decided, its price alone and that of the cheapest division.
+  /// A remark on what was decided, with its price and that of the cheapest
+  /// division of the op alone.
   void emitRemark(SpyreOpInterface op) {
     auto remark =
         remark::analysis(op->getLoc(), remark::RemarkOpts::name("division")
