@@ -74,8 +74,9 @@ private:
     return failure(result.wasInterrupted());
   }
 
-  /// Gives each use of undefined contents a tensor of its own. Ops that share
-  /// one could share a buffer, which ties an intermediate to a result's memory.
+  /// Gives each use of a tensor.empty its own one. Ops that share one could
+  /// share a buffer, which would tie an intermediate value to a result's
+  /// memory.
   void separateEmptyTensors() {
     SmallVector<tensor::EmptyOp> shared;
     getOperation().walk([&](tensor::EmptyOp empty) {
@@ -126,8 +127,8 @@ private:
             operand.set(update.getResult());
   }
 
-  /// Only an argument that the program updates may be computed in: the others
-  /// keep their contents, as the inputs of a function without side effects do.
+  /// Makes arguments read-only, except those that the program updates: the
+  /// contents of inputs must not change.
   void protectInputs(func::FuncOp func) {
     llvm::SmallPtrSet<Value, 4> updated;
     func.walk([&](bufferization::MaterializeInDestinationOp op) {
@@ -140,8 +141,8 @@ private:
     });
   }
 
-  /// Lets `change` edit the attributes of each argument. Setting those of one
-  /// costs as much as setting all.
+  /// Lets `change` edit the attributes of each argument, and sets all at once:
+  /// setting those of one argument costs as much.
   static void
   changeArgAttrs(func::FuncOp func,
                  function_ref<void(BlockArgument, NamedAttrList &)> change) {
@@ -171,7 +172,7 @@ private:
         [](TensorType type) -> std::optional<Attribute> {
       return cast<RankedTensorType>(type).getEncoding();
     };
-    // Placement decides alignment.
+    // Memory planning decides the alignment.
     options.bufferAlignment = 0;
     options.memCpyFn = [this](OpBuilder &builder, Location loc, Value from,
                               Value to) {
@@ -179,9 +180,9 @@ private:
         createDividedCopy(builder, loc, from, to);
       return success();
     };
-    // As runOneShotModuleBufferize(), but the attributes that the analysis read
-    // go in between: it drops them one argument after another, each time
-    // rebuilding those of all.
+    // The steps of runOneShotModuleBufferize(), but the attributes that the
+    // analysis reads are removed in between: upstream removes them one argument
+    // after the other, and rebuilds those of all arguments each time.
     bufferization::BufferizationState state;
     if (failed(
             bufferization::insertTensorCopies(getOperation(), options, state)))
@@ -195,8 +196,8 @@ private:
             bufferization::bufferizeModuleOp(getOperation(), options, state)))
       return failure();
     dropCarriedBuffers();
-    // An argument that was updated in place is its own source, and so is a tile
-    // that was computed in place.
+    // After an update in place, the copy to an argument or tile has it as
+    // source and target: it does nothing.
     getOperation().walk([&](SpyreOpInterface op) {
       Value from = op->getOperand(0), to = op.getSpyreInit();
       if (!isa<IdentityOp>(op) || (from != to && !isSameTile(from, to)))
@@ -215,8 +216,8 @@ private:
     return success();
   }
 
-  /// A loop over tiles that carries a buffer only hands on what it was given:
-  /// the operations in it use that directly.
+  /// Removes buffers that loops over tiles carry: such a loop yields the buffer
+  /// that it was given, and the operations in it can use that directly.
   void dropCarriedBuffers() {
     RewritePatternSet patterns(&getContext());
     scf::ForOp::getCanonicalizationPatterns(patterns, &getContext());
@@ -226,8 +227,8 @@ private:
       (void)applyOpPatternsGreedily(loops, std::move(patterns));
   }
 
-  /// Copies each result that is an argument, or the same buffer as a result
-  /// before it. Upstream's conversion handles allocations only.
+  /// Copies each result that is an argument or the same buffer as an earlier
+  /// result. Upstream's conversion handles allocations only.
   void giveResultsOwnBuffers(func::FuncOp func) {
     if (func.isExternal())
       return;
@@ -275,8 +276,8 @@ private:
                                                           options);
   }
 
-  /// Whether two values are the same part of one buffer: a tile that was
-  /// computed in place is its own source when it is inserted.
+  /// Whether two values are the same part of one buffer. A tile that was
+  /// computed in place is inserted into the buffer that it is a part of.
   static bool isSameTile(Value a, Value b) {
     auto first = a.getDefiningOp<memref::SubViewOp>();
     auto second = b.getDefiningOp<memref::SubViewOp>();

@@ -8,11 +8,11 @@
 
 namespace mlir::spyre_graph {
 
-/// Whether an operation on buffers may write its result where the buffer of
-/// input `operand` lies: it writes each element once, after it has read that
-/// element and before nothing else reads it, on the same core. That is so if
-/// it combines nothing, and every access to the two buffers is through one map
-/// that takes each iteration to an element of its own.
+/// Whether an operation on buffers may write its result into the buffer of
+/// input `operand`. It may if each core writes an element only after it has
+/// read that element for the last time. This holds if the operation reduces
+/// nothing, and accesses both buffers through the same map, which takes each
+/// iteration to a different element.
 bool canWriteInPlace(SpyreOpInterface op, unsigned operand);
 
 } // namespace mlir::spyre_graph

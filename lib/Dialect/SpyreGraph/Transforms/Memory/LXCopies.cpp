@@ -14,7 +14,7 @@ using namespace mlir::spyre_graph;
 
 Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
   auto type = cast<MemRefType>(use.get().getType());
-  // Slices of a layout that is relative to the shape have that layout too.
+  // With a layout relative to the shape, a slice has the layout of the whole.
   auto layout = dyn_cast_or_null<LayoutAttr>(type.getMemorySpace());
   if (!layout)
     return {std::nullopt, "its layout is not relative to its shape"};
@@ -48,7 +48,8 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
     return {std::nullopt, isInLoopDims(map)
                               ? "a user accesses a part of it"
                               : "a map is not made of loop dimensions"};
-  // A slice must be whole sticks, else it has another lane in LX.
+  // A slice must be whole sticks: otherwise elements would have another lane in
+  // LX than in the whole.
   int64_t stickDim = layout.getStickDim(type.getShape());
   if (stickDim >= 0 && result.slicing->dims[stickDim].split > 1 &&
       result.slicing->dims[stickDim].chunk % getStickElements(layout) != 0)
@@ -59,8 +60,8 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
 Eligibility spyre_graph::getCommonSlicing(ArrayRef<OpOperand *> uses,
                                           const Target &target) {
   Eligibility common;
-  // Readers may leave out cores that hold copies; each core that reads must
-  // have been written to.
+  // Readers need not run on all cores that hold copies, but each core that
+  // reads must have been written to.
   int64_t fewestWriters = std::numeric_limits<int64_t>::max();
   for (OpOperand *use : uses) {
     Eligibility own = getSlicingOfUse(*use, target);
@@ -121,9 +122,9 @@ int64_t spyre_graph::getBufferBytes(Value buffer) {
 // Between LX and device memory
 //===----------------------------------------------------------------------===//
 
-/// A copy whose loops divide a buffer into the given slices, the loops in the
-/// order of the cores; null if these slices cannot be said, or more than
-/// `maxCopies` cores have the same one.
+/// A copy operation whose loops divide a buffer into the given slices, in the
+/// order of the cores. Null if no loops give these slices, or if more than
+/// `maxCopies` cores hold the same one.
 static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
                                          Value from, Value to,
                                          const Slicing &slicing,
@@ -139,7 +140,7 @@ static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
     extents.push_back(loops->extents[loop]);
     splits.push_back(loops->splits[loop]);
     chunks.push_back(loops->chunks[loop]);
-    // Loops beyond the dimensions tell copies apart.
+    // Loops after those of the dimensions number the copies of a slice.
     if (loop < static_cast<int64_t>(results.size()))
       results[loop] = getAffineDimExpr(position, context);
   }
@@ -156,7 +157,7 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
                                                 const Slicing &slicing,
                                                 Block &block,
                                                 const Target &target) {
-  // Before the loops around the first one.
+  // The copy is created before the loops around the first reader.
   Operation *first = block.findAncestorOpInBlock(*readers.front()->getOwner());
   OpBuilder builder(first);
   auto alloc = memref::AllocOp::create(builder, first->getLoc(),
@@ -176,8 +177,8 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
 std::optional<LXCopy> spyre_graph::createSpill(Value memory, OpOperand &writer,
                                                ArrayRef<OpOperand *> readers,
                                                const Slicing &slicing) {
-  // Only one core writes what several hold, as the partners of a reduction do:
-  // the first ones, if together they have all of it.
+  // Of several cores that hold the same slice, as partners of a split reduction
+  // do, only one writes it: the first cores, if together they have all of it.
   Slicing written = slicing;
   written.numCores /= getNumCopies(slicing);
   Operation *producer = writer.getOwner();
@@ -233,7 +234,8 @@ double Resharder::getSeconds(const Slicing &from, const Slicing &to,
 std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   Block &block = *alloc->getBlock();
   SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
-  // The uses in the slices of the writer, and those in each other ones.
+  // Group the uses by their slices; those with the writer's slices need no
+  // copy.
   std::optional<Slicing> written;
   double share = 0;
   SmallVector<std::pair<Slicing, SmallVector<OpOperand *>>> groups;
@@ -265,7 +267,8 @@ std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   }
   if (groups.empty() || getNumCopies(*written) != 1)
     return std::nullopt;
-  // To write the buffer to device memory and to read it there, or to move it.
+  // Compare the time to write the buffer to device memory and read it there
+  // with the time to move it.
   double bytes = getBufferBytes(alloc);
   double elementBytes =
       bytes / std::max<double>(alloc.getType().getNumElements(), 1);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// What lives in device memory, or in LX in other slices, may have a copy in LX
-// for some of its users. Copies are made before buffers are placed and taken
-// back if they find no place.
+// A buffer in device memory, or in LX in other slices, can have a copy in LX
+// for some of its users. Copies are created before buffers are placed, and
+// removed again if there is no room for them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_MEMORY_LXCOPIES_H
@@ -22,18 +22,18 @@ namespace mlir::spyre_graph {
 struct Eligibility {
   std::optional<Slicing> slicing;
   std::string obstacle;
-  /// Of the buffer, what is accessed.
+  /// The fraction of the buffer that is accessed.
   double share = 1;
-  /// Whether all of it is accessed, in loop dimensions and on the same cores:
-  /// some targets have no other accesses to LX, and the reference knows no
-  /// other slices.
+  /// Whether all of the buffer is accessed, each dimension by one loop, and by
+  /// the same cores. Some targets have no other accesses to LX, and the
+  /// reference tracks no other slices.
   bool isPlain = true;
 };
 
-/// Of one use.
+/// The slices that one use accesses.
 Eligibility getSlicingOfUse(OpOperand &use, const Target &target);
-/// Of several, which must agree, but for readers on fewer cores than hold it;
-/// the share is that of the smallest.
+/// The slices that all of several uses access. They must agree, but readers may
+/// run on fewer cores than hold the buffer. The share is the smallest one.
 Eligibility getCommonSlicing(ArrayRef<OpOperand *> uses, const Target &target);
 
 /// The operations of a function in program order.
@@ -43,10 +43,11 @@ using ProgramPoints = DenseMap<Operation *, int64_t>;
 SmallVector<OpOperand *> getOrderedUses(Value buffer,
                                         const ProgramPoints &points);
 
-/// How often a use runs: the trip counts of the loops between it and `block`.
+/// How often a user runs each time that `block` runs: the product of the trip
+/// counts of the loops between them.
 int64_t getNumRuns(Operation *user, Block &block);
 
-/// Device bytes of a whole buffer.
+/// Bytes of a whole buffer in device memory.
 int64_t getBufferBytes(Value buffer);
 
 /// A copy in LX of a buffer in device memory.
@@ -56,27 +57,29 @@ struct LXCopy {
   memref::AllocOp alloc;
 };
 
-/// Lets `readers` read a copy made before the first of them.
+/// Creates a copy before the first of `readers`, and lets all of them read it.
 std::optional<LXCopy> createReload(Value memory, ArrayRef<OpOperand *> readers,
                                    const Slicing &slicing, Block &block,
                                    const Target &target);
-/// Lets `writer` write into LX and `readers` read there; a copy after the
-/// writer brings it to memory, on one of the cores that hold a slice. Nothing
-/// if that cannot be said.
+/// Lets `writer` write to LX and `readers` read from there. An operation after
+/// the writer copies the buffer to device memory; of the cores that hold the
+/// same slice only one copies it. Nothing if no operation can express that.
 std::optional<LXCopy> createSpill(Value memory, OpOperand &writer,
                                   ArrayRef<OpOperand *> readers,
                                   const Slicing &slicing);
+/// Removes a copy; its users access the buffer in device memory again.
 void undo(LXCopy &copy);
 
-/// Copies of one buffer in LX in other slices.
+/// A buffer in LX, and its copies in LX in other slices.
 struct Resharded {
   memref::AllocOp source;
-  /// The operations that move it, and what they write.
+  /// The operations that move it, and the buffers that they write.
   SmallVector<std::pair<SpyreOpInterface, memref::AllocOp>, 2> copies;
 };
 
-/// Moves buffers whose users disagree into the slices of those that read
-/// others than the writer's, where that is cheaper than device memory.
+/// If users of a buffer read other slices than its writer writes, and moving
+/// the parts over the ring is cheaper than using device memory, creates these
+/// moves.
 class Resharder {
 public:
   Resharder(const ProgramPoints &points, const Target &target,
@@ -92,9 +95,10 @@ private:
   const ProgramPoints &points;
   const Target &target;
   const ::spyre::DeviceSpec &spec;
-  /// Moves that are alike take equally long.
+  /// Seconds of moves that have been priced.
   std::map<std::vector<int64_t>, double> known;
 };
+/// Removes the copies; their users access the source again.
 void undo(Resharded &entry);
 
 } // namespace mlir::spyre_graph

@@ -25,12 +25,12 @@ namespace planning = ::spyre::planning;
 namespace {
 
 constexpr int64_t kStickInBytes = 128;
-/// Of the search, per function: a placement that it finds at all, it mostly
-/// finds in fewer.
+/// Limit of the exact search, in nodes per function. Most placements that the
+/// search finds, it finds in fewer nodes.
 constexpr int64_t kMaxSearchNodes = 20000;
 
-/// Placements tried to find a buffer that is better off in device memory for a
-/// part of its life.
+/// How many buffers are tried, per function, as one that is kept in device
+/// memory for a part of its life.
 constexpr unsigned kMaxSpillTrials = 8;
 
 constexpr llvm::StringLiteral kCategory = "spyre-lx-planning";
@@ -39,7 +39,7 @@ constexpr llvm::StringLiteral kCategory = "spyre-lx-planning";
 struct Candidate {
   memref::AllocOp alloc;
   SmallVector<int64_t> local;
-  /// Device-memory traffic that a place in LX saves.
+  /// Bytes of device-memory traffic that a place in LX saves.
   double savedBytes;
 };
 
@@ -140,8 +140,9 @@ private:
     copies.push_back(*copy);
   }
 
-  /// Copies each argument that is read repeatedly in the same slices, so that
-  /// it is read from device memory once, and each result that is also read.
+  /// Creates a copy in LX of each argument that is read several times in the
+  /// same slices, so that it is read from device memory once, and of each
+  /// result that the function reads again.
   void copyArguments(func::FuncOp func) {
     Block &block = func.getBody().front();
     for (BlockArgument argument : func.getArguments()) {
@@ -168,7 +169,7 @@ private:
     }
   }
 
-  /// Whether a use is in a loop around which the buffer lives.
+  /// Whether a use is in a loop that does not contain the buffer's allocation.
   static bool isUsedInLoop(ArrayRef<OpOperand *> uses) {
     if (uses.empty())
       return false;
@@ -178,8 +179,8 @@ private:
     });
   }
 
-  /// Operations that access it, each as often as it runs; one that accesses a
-  /// part counts for its share.
+  /// The number of accesses to a buffer: each operation counts as often as it
+  /// runs, and one that accesses a part counts for that fraction.
   double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block) const {
     double accesses = 0;
     Operation *last = nullptr;
@@ -196,9 +197,9 @@ private:
   // Placement
   //===--------------------------------------------------------------------===//
 
-  /// Places what it can. What moves between cores needs a place before and
-  /// after: those that find none are taken back, and the others have the more
-  /// room.
+  /// Places as many buffers as fit. A buffer that moves between cores needs a
+  /// place before and after the move: if it has none, the move is removed,
+  /// which leaves more room for the others.
   void solve(func::FuncOp func) {
     do {
       stateProblem(func);
@@ -226,7 +227,7 @@ private:
     return changed;
   }
 
-  /// Bytes of traffic that the places save, and that they would if all fit.
+  /// Bytes of traffic that the placement saves.
   double getSaved() const {
     double saved = 0;
     for (auto [candidate, offset] : llvm::zip_equal(candidates, offsets))
@@ -245,8 +246,8 @@ private:
     return std::accumulate(saved.begin(), saved.end(), 0.0);
   }
 
-  /// Keeps an order of the operations in which less is live if more finds a
-  /// place in it.
+  /// Tries an order of the operations in which fewer bytes are live, and keeps
+  /// it if the placement then saves more.
   void tryOtherOrder(func::FuncOp func) {
     Block &block = func.getBody().front();
     double before = getSaved();
@@ -261,7 +262,8 @@ private:
         });
     if (order == original || order.size() != original.size())
       return;
-    // What is taken back here would be missing in the order before.
+    // Solving removes moves without a place; keep them in case the original
+    // order is restored.
     std::vector<Resharded> kept = std::move(resharded);
     resharded.clear();
     reorder(block, order);
@@ -286,14 +288,14 @@ private:
     solve(func);
   }
 
-  /// Lets buffers that find no place for all their life have one for parts of
-  /// it: from the write to the reads that follow soon, and for the later reads.
+  /// Gives buffers that have no place for their whole life one for parts of it:
+  /// from the write to the reads that follow soon, and for the later reads.
   void trySpilling(func::FuncOp func) {
     SmallVector<memref::AllocOp> unplaced;
-    // By idle time, then in order of the candidates.
+    // Sorted by idle time, then in the order of the candidates.
     std::vector<std::tuple<int64_t, size_t, memref::AllocOp>> idle;
-    // What moves over the ring is taken back if it finds no place, with the
-    // buffers that it moves between.
+    // Moves over the ring are removed if they have no place, together with the
+    // buffers that they move between; those must not be spilled.
     llvm::SmallPtrSet<Operation *, 8> moved;
     for (Resharded &entry : resharded) {
       if (!entry.copies.empty())
@@ -311,7 +313,7 @@ private:
         idle.push_back({-time, number, candidate.alloc});
     }
     trySpilling(func, unplaced);
-    // What is not used for long makes room meanwhile.
+    // A buffer that is idle for long makes room for others meanwhile.
     llvm::sort(idle, [](const auto &a, const auto &b) {
       return std::make_pair(std::get<0>(a), std::get<1>(a)) <
              std::make_pair(std::get<0>(b), std::get<1>(b));
@@ -322,8 +324,8 @@ private:
         trySpilling(func, alloc);
   }
 
-  /// The longest time between two uses, if a buffer without a place lives in
-  /// it; 0 otherwise.
+  /// The longest time between two uses of a buffer, in program points, if a
+  /// buffer without a place is live during it; 0 otherwise.
   int64_t getUsefulIdleTime(memref::AllocOp alloc) {
     SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
     int64_t longest = 0;
@@ -378,7 +380,7 @@ private:
                  isWrite != (use == uses.front());
         }))
       return;
-    // The longest time without a use divides its life.
+    // The buffer's life is cut at its longest time without a use.
     auto timeOf = [&](OpOperand *use) {
       return points.lookup(use->getOwner());
     };
@@ -395,7 +397,7 @@ private:
     addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing));
   }
 
-  /// Says whether more could be saved.
+  /// Adds a remark that says whether another placement could save more.
   void explainBound(func::FuncOp func) {
     if (!getContext().getRemarkEngine() || solver != "optimal")
       return;
@@ -480,10 +482,11 @@ private:
     Candidate candidate{lifetime.alloc, eligibility.slicing->getLocalShape(),
                         0};
     double numAccesses = getNumAccesses(uses, block);
-    // A copy saves neither the access that makes it nor the other one's.
+    // The access that creates a copy saves nothing, nor does the one that it
+    // replaces.
     if (copyAllocs.contains(lifetime.alloc))
       numAccesses -= 2;
-    // Nor does a buffer for what moves it.
+    // Operations that move a buffer save nothing either.
     for (Operation *user : lifetime.users)
       if (isa<ReshardOp>(user))
         --numAccesses;
@@ -502,7 +505,8 @@ private:
     problem.buffers.push_back(buffer);
   }
 
-  /// Finds for each buffer one that the operation that writes it reads last.
+  /// For each buffer, looks for an operand of its writer that is not read
+  /// later, whose place it could take over.
   void linkInPlace() {
     if (!inPlace)
       return;
@@ -577,12 +581,11 @@ private:
   std::vector<Candidate> candidates;
   std::vector<Operation *> firstUser, lastUser;
   DenseMap<Operation *, unsigned> numberOf;
-  /// Program points.
   ProgramPoints points;
   std::vector<LXCopy> copies;
   llvm::SmallPtrSet<Operation *, 4> copyAllocs;
   std::vector<Resharded> resharded;
-  /// Spilled buffers: their copies live in LX, they do not.
+  /// Spilled buffers: only their copies are in LX.
   llvm::SmallPtrSet<Operation *, 4> inMemory;
   std::vector<int64_t> offsets;
   std::vector<std::pair<memref::AllocOp, std::string>> ineligible;

@@ -21,7 +21,8 @@ namespace planning = ::spyre::planning;
 namespace {
 
 constexpr int64_t kStickInBytes = 128;
-/// Of the search, per function; the plan must not depend on the clock.
+/// Limit of the exact search, in nodes per function; the timeout is never
+/// reached, because a plan must not depend on the clock.
 constexpr int64_t kMaxSearchNodes = 5000;
 constexpr double kNoTimeout = 1e8;
 
@@ -59,7 +60,7 @@ public:
       planning::Buffer buffer;
       buffer.lower = lifetime.first;
       buffer.upper = lifetime.last + 1;
-      // What holds nothing has an address too.
+      // A buffer without elements has an address too.
       buffer.size = std::max(layout.getSizeInBytes(alloc.getType().getShape()),
                              kStickInBytes);
       problem.buffers.push_back(buffer);
