@@ -9,16 +9,17 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// Whether an operation takes its inputs, and rounds its result, one element at
-/// a time, whatever the floating-point type. The order in which a reduction
-/// sums may depend on how much of its input fits in LX.
+/// Whether an operation computes the same bits for wider or narrower types of
+/// its inputs, rounding aside. Reductions do not: the order in which they add
+/// may depend on how much of the input fits in LX.
 static bool isFreeOfTypes(SpyreOpInterface op) {
   return op.getLayoutRule() == LayoutRule::Pointwise &&
          op.getCombiner() == Combiner::None && !op.getIndirectAccess() &&
          op->getNumResults() == 1;
 }
 
-/// A conversion between floating-point types that makes a new tensor.
+/// Whether an op converts between floating-point types and creates a new
+/// tensor.
 static bool isCast(IdentityOp op, bool isWidening) {
   if (op->getNumResults() != 1 || op.getInputs().size() != 1 ||
       op->hasAttr("immediates") || !op.getMaps() ||
@@ -34,7 +35,7 @@ static bool isCast(IdentityOp op, bool isWidening) {
          op.getIndexingMaps().back().isIdentity() && to.getNumElements() > 0;
 }
 
-/// Users read what was widened.
+/// Lets the users of a widening conversion read its input.
 static bool foldIntoUsers(IdentityOp op) {
   AffineMap read = op.getIndexingMaps().front();
   for (OpOperand &use : llvm::make_early_inc_range(op.getResult().getUses())) {
@@ -54,7 +55,8 @@ static bool foldIntoUsers(IdentityOp op) {
   return true;
 }
 
-/// The operation whose only user narrows its result writes it narrow.
+/// Lets an operation whose only user narrows its result write the narrow
+/// type.
 static bool foldIntoProducer(IdentityOp op) {
   Value wide = op.getInputs()[0];
   auto producer = wide.getDefiningOp<SpyreOpInterface>();

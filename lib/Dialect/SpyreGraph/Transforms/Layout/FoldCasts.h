@@ -8,11 +8,11 @@
 
 namespace mlir::spyre_graph {
 
-/// Lets operations read and write floating-point elements in the type that a
-/// conversion beside them has: they compute in fp32 anyway. Widening is exact,
-/// and narrowing rounds the same number, so the bits are the same. Returns how
-/// many conversions are gone. Operations have explicit maps, and views have
-/// been folded.
+/// Removes conversions between floating-point types whose neighbours can read
+/// or write the other type themselves. Operations compute in fp32 in any case:
+/// widening is exact, and narrowing rounds the same number, so the bits stay
+/// the same. Operations must have explicit maps, and views must have been
+/// folded. Returns the number of conversions removed.
 int64_t foldCasts(func::FuncOp func);
 
 } // namespace mlir::spyre_graph

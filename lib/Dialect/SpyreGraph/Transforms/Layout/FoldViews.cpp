@@ -29,9 +29,9 @@ public:
   }
 
 private:
-  /// A copy that only rearranges (clone, contiguous) and has one user, itself
-  /// an operation, is a view: if the user cannot read it in place, it gets a
-  /// copy below, in the layout that it needs.
+  /// Turns copies that only rearrange elements (clone, contiguous) into views
+  /// if their one user is an operation. If the user cannot read the view in
+  /// place, propagation creates a copy in the layout that the user needs.
   void turnCopiesIntoViews() {
     SmallVector<IdentityOp> copies;
     func.walk<WalkOrder::PreOrder>([&](IdentityOp op) {
@@ -68,8 +68,8 @@ private:
         !(user && isa<SpyreOpInterface>(use.getOwner()) &&
           !user.isDpsInit(&use)))
       return false;
-    // Of an argument that is updated the copy keeps the old value, at the size
-    // of what is read instead of the whole argument.
+    // The copy of an argument that is updated must stay: it keeps the old
+    // value, and is smaller than a copy of the whole argument.
     Value root = op.getInputs()[0];
     while (auto view = root.getDefiningOp<ViewOp>())
       root = view.getSource();
@@ -121,16 +121,17 @@ private:
     AffineMap &map = maps[use.getOperandNumber()];
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     bool isIndirect = indirect && indirect->operand == use.getOperandNumber();
-    // The index replaces one coordinate of the table, so the view must pass
-    // that coordinate on as it is.
+    // The index replaces one coordinate of the table, so the view must not
+    // change that coordinate.
     if (isIndirect && !keepsCoordinate(view, indirect->dim))
       return failure();
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
     AffineMap before = map;
     map = compose(view, map, extents);
     op.setLoopStructure(maps, extents);
-    // The maps of a topk say which loop counts its results: the one that only
-    // the init has. A loop along which the view repeats elements is no such.
+    // Kinds of loops follow from the maps: the loop that counts the results of
+    // a topk is the one that only the init uses. A loop along which the view
+    // repeats elements must not become one.
     for (auto [extent, old, now] :
          llvm::zip_equal(extents, kinds, op.getLoopKinds())) {
       if (extent <= 1 || old == now)
@@ -149,7 +150,7 @@ private:
       return false;
     for (auto [number, expr] : llvm::enumerate(view.getMap().getResults())) {
       if (static_cast<int64_t>(number) == dim) {
-        // One row has one index, whatever the view's map says.
+        // In a dimension of one row, the index is 0 whatever the view's map is.
         if (expr != getAffineDimExpr(dim, view.getContext()))
           return false;
       } else if (expr.isFunctionOfDim(dim)) {

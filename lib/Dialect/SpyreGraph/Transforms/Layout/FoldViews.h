@@ -8,18 +8,18 @@
 
 namespace mlir::spyre_graph {
 
-/// Erases operations whose results nothing uses: decomposition makes every
-/// result of a composite, and training graphs save more than they read. Returns
-/// how many device operations are gone.
+/// Erases operations whose results have no users: decomposition creates every
+/// result of a composite, and training graphs save values that nothing reads.
+/// Returns the number of device operations erased.
 int64_t eraseUnusedOps(func::FuncOp func);
 
 struct ViewCounters {
   int64_t copiesFolded = 0, viewsFolded = 0, viewsMaterialized = 0;
 };
 
-/// Composes views, and copies that only rearrange for one user, into the index
-/// maps of their users; what cannot be composed becomes a copy. Operations have
-/// explicit maps.
+/// Composes views into the indexing maps of their users, and copies too if they
+/// have one user and only rearrange elements. A view that cannot be composed
+/// becomes a copy. Operations must have explicit maps.
 ViewCounters foldViews(func::FuncOp func);
 
 } // namespace mlir::spyre_graph

@@ -20,11 +20,11 @@ Value spyre_graph::createCopy(OpBuilder &builder, StringRef opName,
       ->getResult(0);
 }
 
-/// The stick dimension, -1 for one element per stick, that the source of an
-/// access has to have for the access to run along `stick`; nothing if the
-/// source cannot, or if a copy of what is accessed is smaller. A copy of the
-/// source is read by every loop nest alike (and grouped queries read each
-/// head of keys several times).
+/// The stick dimension (-1 for one element per stick) that a copy of the source
+/// needs for the access to run along `stick`. Nothing if no stick dimension is
+/// possible, or if a copy of only the accessed elements is smaller. A copy of
+/// the source can serve several users: grouped queries, for instance, read each
+/// head of the keys several times.
 static std::optional<int64_t> getStickOfSourceCopy(AffineMap map,
                                                    ArrayRef<int64_t> extents,
                                                    ArrayRef<int64_t> shape,
@@ -94,7 +94,7 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
 LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
   auto type = cast<ShapedType>(info.op->getResult(0).getType());
   int64_t stickDim = stick ? info.getInitDim(*stick) : -1;
-  // One element fills no stick either way; the default says so simplest.
+  // One element does not fill a stick in any layout; take the default one.
   bool single =
       type.getRank() == 0 ||
       llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= 1; });

@@ -18,10 +18,11 @@ inline int64_t getSizeInBytes(LayoutAttrInterface layout,
   return layout.getSizeInBytes(shape);
 }
 
-/// The loop dimension that runs along the sticks of an op, or none of them.
+/// The loop dimension that runs along the sticks of an op, or nothing if no
+/// dimension does (one element per stick).
 using StickChoice = std::optional<unsigned>;
 
-/// One op's loops and how it accesses its operands, read once.
+/// The loops of an op and how it accesses its operands, computed once.
 struct OpInfo {
   explicit OpInfo(SpyreOpInterface op)
       : op(op), extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
@@ -32,8 +33,8 @@ struct OpInfo {
     return getLaneAccess(maps[operand], layout,
                          getShape(op->getOperand(operand)), extents);
   }
-  /// Operands whose sticks bind nothing: indices, and a table accessed
-  /// indirectly along its sticks.
+  /// Whether the stick dimension of an operand does not restrict the op: this
+  /// holds for indices, and for a table accessed indirectly along its sticks.
   bool isExempt(unsigned operand, LayoutAttrInterface layout) const {
     if (!indirect)
       return false;
@@ -42,8 +43,8 @@ struct OpInfo {
             layout.getStickDim(getShape(op->getOperand(operand))) ==
                 indirect->dim);
   }
-  /// The coordinate of the init that moves one by one with a loop dimension,
-  /// or -1.
+  /// The dimension of the init whose coordinate is a loop index plus a
+  /// constant, or -1 if there is none.
   int64_t getInitDim(unsigned loopDim) const {
     for (auto [dim, expr] : llvm::enumerate(maps.back().getResults())) {
       AffineExpr variable = expr;
@@ -65,8 +66,9 @@ struct OpInfo {
   std::optional<IndirectAccess> indirect;
 };
 
-/// Whether an access fits an op whose sticks run along `stick`: at most one
-/// stick variable, which appears in no other coordinate.
+/// Whether an op whose sticks run along `stick` can make an access in place: it
+/// must run along that dimension, or read one element per stick without using
+/// that dimension.
 inline bool isCompatible(const LaneAccess &access, AffineMap map,
                          ArrayRef<int64_t> extents, StickChoice stick) {
   switch (access.kind) {
@@ -80,10 +82,10 @@ inline bool isCompatible(const LaneAccess &access, AffineMap map,
   llvm_unreachable("unknown kind of lane access");
 }
 
-/// Copies only move elements: what they read may run along any stick.
+/// Whether an op only moves elements. It may read operands along any stick.
 inline bool isCopy(Operation *op) { return isa<IdentityOp, RestickifyOp>(op); }
 
-/// The sticks that a contraction needs: x along K, everything else along N.
+/// The sticks that a contraction needs: x along K, y and the result along N.
 struct MatmulSticks {
   explicit MatmulSticks(const OpInfo &info) {
     for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
@@ -99,8 +101,8 @@ struct MatmulSticks {
   StickChoice k, n;
 };
 
-/// The same contraction with x and y exchanged: (y^T x^T)^T, whose sticks run
-/// along K in y and along the rows in x and the result.
+/// The same contraction with the factors exchanged: (y^T x^T)^T. Its sticks run
+/// along K in y, and along the rows in x and in the result.
 inline OpInfo exchangeFactors(const OpInfo &info) {
   OpInfo exchanged = info;
   std::swap(exchanged.maps[0], exchanged.maps[1]);
@@ -111,14 +113,15 @@ inline OpInfo exchangeFactors(const OpInfo &info) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// A new tensor of shape `shape` that holds `source` at `map`, made by the copy
-/// operation of this name.
+/// Creates a copy operation of the given name. Its result has shape `shape`,
+/// and holds at each index the element of `source` to which `map` takes it.
 Value createCopy(OpBuilder &builder, StringRef opName, Location loc,
                  Value source, AffineMap map, ArrayRef<int64_t> shape,
                  Attribute layout);
 
-/// What a copy of an operand would be: the source in its own shape, or a
-/// tensor over the loop dimensions that the operand depends on.
+/// A copy of an operand that could be created: of the whole source in its own
+/// shape, or of the accessed elements, over the loop dimensions that the
+/// operand depends on.
 struct CopyPlan {
   bool hasSourceShape = false;
   SmallVector<unsigned> loopDims;
@@ -132,18 +135,20 @@ struct CopyPlan {
   }
 };
 
-/// What a copy has to hold of the operand in which an op selects by indices:
-/// all of the dimension selected along, of others what the loops reach.
+/// The part of an indirectly accessed operand that a copy must hold: all of the
+/// dimension that indices select from, and of the others what the loops
+/// access.
 struct IndirectPart {
   SmallVector<int64_t> shape;
   AffineMap sourceMap;
-  /// The op's map of the operand on the copy.
+  /// The op's indexing map for the copy.
   AffineMap map;
-  /// Of the copy: indices select whole rows of sticks.
+  /// The layout of the copy, in which indices select whole rows of sticks.
   LayoutAttr layout;
 };
-/// Nothing if indices select whole rows of sticks already in `layout`.
-/// `isWhole`: the copy has the operand's shape.
+/// The part that must be copied, or nothing if indices select whole rows of
+/// sticks in `layout` already. With `isWhole` the copy has the operand's
+/// shape.
 std::optional<IndirectPart>
 getIndirectPart(const OpInfo &info, LayoutAttrInterface layout, bool isWhole);
 
@@ -154,8 +159,9 @@ CopyPlan planCopy(const OpInfo &info, unsigned operand, StickChoice stick);
 // Layouts
 //===----------------------------------------------------------------------===//
 
-/// The layout of a new result: dimensions in order, the one along the stick
-/// last; one element per stick where no dimension runs along it.
+/// The layout of a new result: its dimensions in order, but the stick dimension
+/// last. One element per stick if no dimension of the result runs along
+/// `stick`.
 LayoutAttr getResultLayout(const OpInfo &info, StickChoice stick);
 
 } // namespace mlir::spyre_graph

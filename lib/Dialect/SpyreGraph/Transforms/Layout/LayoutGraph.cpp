@@ -11,14 +11,14 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// Of a tensor that is made and read here: most of them stay in LX or are made
-/// tile by tile, so their bytes count as a quarter (a guess) of those that must
-/// come from device memory or go there.
+/// The price of a tensor that is written and read inside the function. Most
+/// such tensors stay in LX, so their bytes count a quarter (a guess) of bytes
+/// that must move from or to device memory.
 static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
 
 static constexpr int64_t kStickBytes = 128;
 
-/// Bytes of the sticks that an access touches, each once.
+/// Bytes of the sticks that an access touches, each counted once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
                                 LayoutAttrInterface layout) {
   return kStickBytes *
@@ -47,7 +47,8 @@ LogicalResult LayoutGraph::solve() {
   return success();
 }
 
-/// What is not computed here has its layout.
+/// The node of a value. A value that no operation here computes has one choice,
+/// its own layout.
 unsigned LayoutGraph::getNode(Value value) {
   auto [known, isNew] = nodeOf.try_emplace(value, nodes.size());
   if (isNew) {
@@ -109,8 +110,9 @@ bool LayoutGraph::canExchange(const OpInfo &info) const {
          !llvm::is_contained(info.extents, 0);
 }
 
-/// Loop dimensions that what is read may have along its sticks: the one that it
-/// has, or those that a copy of what lies across sticks would have.
+/// Loop dimensions that can run along the sticks of an input: the one that runs
+/// along them now, or, if the access is across sticks, those that could in a
+/// copy.
 static SmallVector<unsigned, 2> getStickDims(const OpInfo &info,
                                              const LaneAccess &access) {
   if (access.kind == LaneAccess::Variable)
@@ -134,7 +136,7 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
   };
   if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
     add(MatmulSticks(info).n);
-    // The result must stay in the function, whose callers expect its usual
+    // Only for results that do not leave the function: callers expect the usual
     // layout.
     if (canExchange(info) &&
         llvm::all_of(info.op->getUsers(), llvm::IsaPred<SpyreOpInterface>))
@@ -146,8 +148,8 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
     if (!llvm::is_contained(sticks, stick))
       sticks.push_back(stick);
   };
-  // Dimensions along the sticks of inputs first: of equal prices the first
-  // choice is taken.
+  // Dimensions along the sticks of inputs come first, because among equal
+  // prices the first choice is taken.
   bool canAllBeZero = info.getInitNumber() > 0;
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
     bool canBeZero = false;
@@ -189,7 +191,8 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
   choice.layout = layout;
   choice.initChoice = initChoice;
   choice.bindsInputs = !isCopy(info.op);
-  // An op that updates rows by indices does so in a layout that has them.
+  // An op that updates rows by indices needs a layout in which rows are whole
+  // sticks.
   LayoutAttrInterface updated = layout;
   if (info.indirect && info.indirect->operand == info.getInitNumber())
     if (auto part = getIndirectPart(info, layout, /*isWhole=*/true))
@@ -215,7 +218,8 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
     choices.push_back(choice);
     return;
   }
-  // One element per stick: a reduction may keep the sticks of an input.
+  // If the updated tensor has one element per stick, the sticks of a reduction
+  // may still be those of an input.
   SmallVector<StickChoice> sticks;
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
     for (LayoutAttrInterface input : getLayouts(info.op->getOperand(operand))) {
@@ -231,7 +235,7 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
   }
 }
 
-/// Those of the choices that give the result `layout`.
+/// The choices that give the result `layout`.
 static SmallVector<LayoutChoice, 4> getFitting(const OpInfo &info,
                                                ArrayRef<LayoutChoice> choices,
                                                LayoutAttr layout) {
@@ -265,7 +269,7 @@ LogicalResult LayoutGraph::obeyHint(const OpInfo &info, bool updates,
     return failure();
   SmallVector<LayoutChoice, 4> fitting = getFitting(info, choices, hint);
   if (fitting.empty() && !updates) {
-    // Who asks for it gets it even if no input has those sticks.
+    // A hint may ask for sticks that no input suggests.
     choices = getChoices(info, /*ofAnySticks=*/true);
     fitting = getFitting(info, choices, hint);
   }
@@ -306,8 +310,8 @@ int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
   Value result = info.op->getResult(0);
   int64_t size = getSizeInBytes(choice.layout, getShape(result));
   int64_t price = getBytesInside(size);
-  // What leaves the function is expected in its usual layout, or is copied to
-  // where it belongs: of the callers every other one will have to copy it.
+  // Callers expect results in the usual layout. A result in another layout
+  // counts as if every second caller had to copy it (a guess).
   for (OpOperand &use : result.getUses()) {
     if (isa<SpyreOpInterface>(use.getOwner()))
       continue;
@@ -322,8 +326,8 @@ int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
   if (SpyreOpInterface(info.op).getLayoutRule() != LayoutRule::Matmul ||
       llvm::is_contained(info.extents, 0))
     return price;
-  // The matrix unit computes whole sticks along k and n. It works while data
-  // moves: only what it takes longer counts.
+  // The matrix unit computes whole sticks along k and n, while data moves: only
+  // the time by which it is slower counts.
   OpInfo asChosen = choice.isExchanged ? exchangeFactors(info) : info;
   MatmulSticks sticks(asChosen);
   int64_t lanes = getStickElements(choice.layout), moved = price;
@@ -362,8 +366,8 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
     way.price = Problem::kImpossible;
     return way;
   }
-  // Indices cannot select lanes: a copy for this op alone, and back if the op
-  // updates it.
+  // Indices cannot select lanes: this op alone needs a copy, and a copy back if
+  // it updates the operand.
   if (info.indirect && info.indirect->operand == operand) {
     std::optional<IndirectPart> part =
         getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
@@ -374,7 +378,8 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
       way.price = (isInit ? 2 : 1) *
                   (read + getSizeInBytes(part->layout, part->shape) + setup);
     }
-    // What gathers sticks as they are leaves the result to be turned.
+    // On such a target, a gather of whole sticks leaves their dimension as it
+    // is, and the result must be changed to another stick.
     LaneAccess access = info.getAccess(
         operand, part ? LayoutAttrInterface(part->layout) : layout);
     if (!target.allowsGatherAcrossSticks() && !isInit &&

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// The choices that every operation of a function has, what they cost together,
-// and the cheapest of them (Spyre/Planning/LayoutAssignment.h).
+// States the layout problem of a function, that is the choices of each
+// operation and their prices, and solves it
+// (Spyre/Planning/LayoutAssignment.h).
 //
-// Prices are bytes: read by each operation, written by it, and moved by copies;
-// those of tensors inside the function count less than those of its arguments
-// and results. Times that are not transfers (the setup of a copy, the matrix
-// unit) count as the bytes that device memory moves meanwhile.
+// Prices are bytes: those that each operation reads and writes, and those that
+// copies move. Bytes of tensors inside the function count less than bytes of
+// its arguments and results. Other times (the setup of a copy, the matrix unit)
+// count as the bytes that device memory could move meanwhile.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTGRAPH_H
@@ -25,15 +26,17 @@ namespace mlir::spyre_graph {
 
 /// One way to compute an operation.
 struct LayoutChoice {
-  /// The loop dimension along the sticks; of a contraction that of the result.
+  /// The loop dimension along the sticks; for a contraction, along those of the
+  /// result.
   StickChoice stick;
-  /// Of the result.
+  /// The layout of the result.
   LayoutAttrInterface layout;
-  /// A contraction whose factors are exchanged.
+  /// Whether this is a contraction whose factors are exchanged.
   bool isExchanged = false;
-  /// Copies, and operations that move within sticks, read anything.
+  /// Whether inputs must have this stick. Copies, and operations that move
+  /// elements within sticks, can read any.
   bool bindsInputs = true;
-  /// The choice of the operation that made the tensor which this one updates.
+  /// If the op updates a tensor: the choice of the op that created that tensor.
   int initChoice = -1;
 };
 
@@ -42,8 +45,8 @@ public:
   LayoutGraph(func::FuncOp func, const Target &target)
       : func(func), target(target) {}
 
-  /// Chooses for all operations with a result. An error, at the operation,
-  /// where a hint asks for a layout that it cannot have.
+  /// Makes the choice for all operations with a result. Fails with an error at
+  /// the operation if a hint asks for a layout that it cannot have.
   LogicalResult solve();
 
   const LayoutChoice &getChoice(SpyreOpInterface op) const;
@@ -52,24 +55,25 @@ public:
   static std::optional<StickChoice>
   getRequired(const OpInfo &info, const LayoutChoice &choice, unsigned operand);
 
-  /// The price of all choices together, and whether none is cheaper.
+  /// The price of all choices together, in bytes, and whether it is proven that
+  /// no choice is cheaper.
   int64_t getPrice() const { return assignment.price; }
   bool isProven() const { return assignment.isProven; }
 
 private:
   using Problem = ::spyre::planning::LayoutProblem;
 
-  /// A value of the function as the problem has it.
+  /// A value of the function, as a node of the problem.
   struct Node {
     SmallVector<LayoutChoice, 4> choices;
-    /// Copies that its users need: made from choice `choice`.
+    /// A copy that users need if the value has choice `choice`.
     struct Copy {
       Block *block;
       CopyPlan plan;
       unsigned choice;
     };
     SmallVector<Copy, 2> copies;
-    /// Neither an argument nor in place of one.
+    /// Whether the value is neither an argument nor computed in place of one.
     bool isInside = false;
   };
 
@@ -78,9 +82,10 @@ private:
   /// Restricts the choices to those with the layout that a hint asks for.
   LogicalResult obeyHint(const OpInfo &info, bool updates,
                          SmallVectorImpl<LayoutChoice> &choices);
-  /// Choices of an op that makes a new tensor, also along sticks that neither
-  /// its inputs nor its result suggest if `ofAnySticks`; and of one that
-  /// updates a tensor in `layout`.
+  /// The choices of an op that creates a new tensor. With `ofAnySticks`, also
+  /// sticks that neither its inputs nor its result suggest.
+  /// addChoicesOfUpdate() adds those of an op that updates a tensor in
+  /// `layout`.
   SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info, bool ofAnySticks);
   void addChoicesOfUpdate(const OpInfo &info, LayoutAttrInterface layout,
                           int initChoice,

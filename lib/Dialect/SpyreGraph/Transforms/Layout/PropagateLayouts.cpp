@@ -82,8 +82,8 @@ private:
     return success();
   }
 
-  /// Layouts of what is not computed here: undefined tensors have any, updated
-  /// ones that of the tensor updated.
+  /// Sets the layouts that need no choice: an updated tensor keeps its layout.
+  /// Tensors of undefined contents get theirs from their users.
   LogicalResult settleGivenLayouts() {
     WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op)) {
@@ -157,9 +157,9 @@ private:
     info.op->setOperand(operand, copy);
     info.op.setLoopStructure(info.maps, info.extents);
   }
-  /// Indices cannot select lanes: where the accessed dimension lies along the
-  /// sticks, the op works on a copy with another stick, which is copied back if
-  /// the op updates it.
+  /// Indices cannot select lanes. If the accessed dimension lies along the
+  /// sticks, lets the op access a copy with another stick dimension, and copies
+  /// it back if the op updates it.
   void makeIndirectlyAccessible(OpInfo &info) {
     unsigned operand = info.indirect->operand;
     Value accessed = info.op->getOperand(operand);
@@ -238,7 +238,7 @@ private:
     auto type =
         cast<RankedTensorType>(init.getType()).cloneWithEncoding(layout);
     if (init.getType() != type) {
-      // Other ops may use the same undefined tensor in another layout.
+      // Other ops may use the same tensor.empty in another layout.
       builder.setInsertionPoint(info.op);
       Value empty = tensor::EmptyOp::create(builder, info.op->getLoc(), type,
                                             ValueRange());
@@ -254,7 +254,7 @@ private:
                           llvm::to_vector(terminator->getOperandTypes())));
   }
 
-  /// What was decided, and why.
+  /// Adds remarks on what was decided, and why.
   void remark() {
     if (!context->getRemarkEngine())
       return;
