@@ -378,8 +378,9 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
       way.price = (isInit ? 2 : 1) *
                   (read + getSizeInBytes(part->layout, part->shape) + setup);
     }
-    // On such a target, a gather of whole sticks leaves their dimension as it
-    // is, and the result must be changed to another stick.
+    // Without gathers across sticks, the sticks of the gather's result run
+    // along those of the table; a copy then changes them to the chosen
+    // dimension.
     LaneAccess access = info.getAccess(
         operand, part ? LayoutAttrInterface(part->layout) : layout);
     if (!target.allowsGatherAcrossSticks() && !isInit &&

@@ -82,8 +82,9 @@ private:
     return success();
   }
 
-  /// Sets the layouts that need no choice: an updated tensor keeps its layout.
-  /// Tensors of undefined contents get theirs from their users.
+  /// Sets the layouts that need no choice: an input of undefined contents gets
+  /// the default layout, and the result of an update that of the tensor that it
+  /// updates.
   LogicalResult settleGivenLayouts() {
     WalkResult result = func.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op)) {
