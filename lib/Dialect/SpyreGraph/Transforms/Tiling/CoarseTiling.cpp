@@ -26,7 +26,7 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-/// Largest group that is considered: the search is quadratic in it.
+/// The most operations in a group: the search is quadratic in their number.
 constexpr unsigned kMaxGroupOps = 48;
 
 remark::RemarkOpts named(StringRef name, Operation *op) {
@@ -60,7 +60,8 @@ public:
     return success();
   }
 
-  /// Tiles what saves time, and what cores cannot address otherwise.
+  /// Tiles groups for which this saves time, and operations that access more
+  /// memory than a core can address.
   void run() {
     SmallVector<SpyreOpInterface> large;
     for (Operation &op : block) {
@@ -69,8 +70,8 @@ public:
         large.push_back(spyreOp);
     }
     size_t numHinted = tilings.size();
-    // Each group grows by one large intermediate after the other while that
-    // gains more.
+    // Each group starts at one large intermediate, and takes in further ones as
+    // long as that saves more.
     llvm::SmallPtrSet<Operation *, 16> grouped;
     for (unsigned first = 0; first < large.size();) {
       OpGroup group;
@@ -144,7 +145,8 @@ public:
   std::vector<std::pair<OpGroup, Tiling>> tilings;
 
 private:
-  /// Makes the loops; the tiles remember which hints would make them.
+  /// Creates the loops. The tiles get attributes with the hints that would
+  /// create the same loops.
   static void build(const OpGroup &group, ArrayRef<TileLevel> levels) {
     Builder builder(group.front()->getContext());
     for (Operation *op : group) {
@@ -166,7 +168,7 @@ private:
     buildTileLoops(group, levels);
   }
 
-  /// Says which operations run tile by tile, and why.
+  /// Adds a remark that says which operations run tile by tile, and why.
   static void explain(const OpGroup &group, const Tiling &tiling,
                       const std::string &why) {
     std::string text;
@@ -189,7 +191,7 @@ private:
 
   static bool isDeviceOp(Operation *op) { return isa<SpyreOpInterface>(op); }
 
-  /// Whether tiles could keep the result from being read from device memory.
+  /// Whether tiling could avoid reading the result from device memory.
   bool isWorthTiling(SpyreOpInterface op) const {
     Value init = op.getSpyreInit();
     return op->getNumResults() == 1 &&
@@ -198,7 +200,8 @@ private:
            llvm::any_of(op->getUsers(), isDeviceOp);
   }
 
-  /// `group` with the producer and the users of another large intermediate.
+  /// `group` together with `producer`, another large intermediate, and its
+  /// users.
   OpGroup grow(const OpGroup &group, SpyreOpInterface producer) const {
     OpGroup larger(group.begin(), group.end());
     larger.insert(producer);
@@ -208,7 +211,7 @@ private:
     return closeGroup(larger);
   }
 
-  /// The best tiling of a group, or nothing and `reason` says why.
+  /// The best tiling of a group. If there is none, `reason` says why.
   std::optional<Tiling> findTiling(const OpGroup &group,
                                    std::string &reason) const {
     if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
@@ -220,7 +223,7 @@ private:
       reason = "a hint keeps it or a user of it whole";
       return std::nullopt;
     }
-    // Every level cuts the operation that has most parallel dimensions.
+    // Each level starts from the operation with the most parallel dimensions.
     std::vector<TileLevel> levels;
     SpyreOpInterface seed;
     unsigned mostDims = 0;
@@ -260,12 +263,13 @@ private:
     for (TileLevel &level : levels)
       if (std::optional<Tiling> tiling = fit(group, {level}))
         consider(std::move(*tiling));
-    // A pair: the outer dimension is cut as far as it goes.
+    // If one level is not enough, two: the outer dimension is cut as far as
+    // possible.
     for (TileLevel &outer : levels) {
       if (best)
         break;
       SmallVector<int64_t> tiles = getEqualTileExtents(outer);
-      // Only the innermost level accumulates.
+      // Only the innermost level may cut a dimension that is reduced.
       if (tiles.empty() || !outer.reduced.empty())
         continue;
       TileLevel whole = outer;
@@ -279,9 +283,10 @@ private:
   }
 
   /// Whether a level may be chosen without a hint. Not all targets have loops
-  /// that accumulate. Sums are rounded alike wherever an operation stands, so
-  /// tiles do not change their order, but for those that a softmax rescales:
-  /// they are attention's, and part of one operation.
+  /// that accumulate. An operation must round its sums in the same way in every
+  /// graph, so tiles must not change the order of additions. The exception is
+  /// the sums that a softmax rescales: they belong to attention, which is one
+  /// operation.
   bool isAllowed(const TileLevel &level, std::string &reason) const {
     bool accumulates = target.allowsCarriedValues();
     if (level.reduced.empty() || (force && accumulates))
@@ -302,8 +307,8 @@ private:
   }
 
   /// Chooses the largest tile of the last level with which the live tiles fit
-  /// and all cores have work. Equal tiles need one program, others a second one
-  /// for the last tile: they are taken only if they are at most half as many.
+  /// in LX and all cores have work. Unequal tiles need a second program for the
+  /// last one: they are chosen only if there are at most half as many.
   std::optional<Tiling> fit(const OpGroup &group,
                             ArrayRef<TileLevel> levels) const {
     std::optional<Tiling> equal = fitEqual(group, levels);
@@ -321,7 +326,8 @@ private:
   std::optional<Tiling> fitEqual(const OpGroup &group,
                                  ArrayRef<TileLevel> levels) const {
     Tiling tiling{levels.vec()};
-    // The more tiles, the less is live.
+    // More tiles need less memory at a time, so a binary search finds the
+    // limit.
     SmallVector<int64_t> extents = getEqualTileExtents(levels.back());
     const auto *largest = llvm::partition_point(extents, [&](int64_t extent) {
       tiling.levels.back().tile = extent;
@@ -347,13 +353,13 @@ private:
     int64_t least = llvm::divideCeilSigned(units, kMaxTiles);
     if (units < 3 || !fits(least))
       return std::nullopt;
-    // From `least` on tiles fit, from `most` on they do not.
+    // Tiles of `least` units fit, tiles of `most` units do not.
     int64_t most = llvm::divideCeilSigned(units, 2) + 1;
     while (most - least > 1) {
       int64_t middle = (least + most) / 2;
       (fits(middle) ? least : most) = middle;
     }
-    // As even as so many tiles can be.
+    // Make the tiles as even as possible for their number.
     int64_t count = llvm::divideCeilSigned(units, least);
     tiling.levels.back().tile =
         llvm::divideCeilSigned(units, count) * level.granularity;
@@ -403,9 +409,9 @@ private:
   bool force;
   const Target &target;
   ::spyre::DeviceSpec spec;
-  /// Operations that hints keep out of all loops.
+  /// Operations that hints keep outside of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
-  /// Larger than those of all hints.
+  /// A scope number that is larger than those of all hints.
   int64_t nextScope = 0;
 };
 

@@ -19,10 +19,11 @@ namespace {
 /// One loop that an operation's hints ask for.
 struct TileHint {
   int64_t scope;
-  /// -1 if the operation does not have the dimension.
+  /// -1 if the operation does not have the hinted dimension.
   int64_t loopDim;
   int64_t numTiles;
-  /// What tiles must be a multiple of: components of a flattened dimension.
+  /// Tiles must be a multiple of this: the size of the components behind the
+  /// hinted one in a flattened dimension.
   int64_t multiple = 1;
 };
 
@@ -33,7 +34,8 @@ public:
       : block(block), target(target), build(build) {}
 
   FailureOr<HintedTilings> run() {
-    // Operations under the same scopes, whatever lies between them.
+    // A group has the operations under the same scopes; others may stand
+    // between them.
     llvm::MapVector<ArrayAttr, OpGroup> groups;
     for (Operation &op : block)
       if (auto attribute = op.getAttrOfType<ArrayAttr>(kTileHintsAttrName)) {
@@ -54,7 +56,8 @@ public:
   }
 
 private:
-  /// The scopes and counts, which operations of one group have in common.
+  /// Reads the hints of an operation. Returns their scopes and numbers of
+  /// tiles, which all operations of a group have in common.
   FailureOr<ArrayAttr> read(Operation *op, ArrayAttr attribute) {
     SmallVector<Attribute> scopes;
     SmallVector<TileHint, 2> &own = hints[op];
@@ -147,9 +150,9 @@ private:
     return std::nullopt;
   }
 
-  /// Takes out the operations that reduce a dimension which the hints cut, if
-  /// they cannot accumulate in the loop. They then run on the whole, outside
-  /// of it, as does an operation that other tiled ones need a result of.
+  /// Removes operations that reduce a hinted dimension, if the loop cannot
+  /// accumulate them, or if other tiled operations need their result. They run
+  /// outside of the loop, on whole tensors.
   void removeReduced(OpGroup &members) {
     SmallVector<std::pair<Operation *, ReducedHint>> reducing;
     for (Operation *op : members)
@@ -179,7 +182,7 @@ private:
     }
   }
 
-  /// What the hints at one depth ask for.
+  /// The loop dimensions that the hints at one depth ask to cut.
   SmallVector<TileSeed> getSeeds(const OpGroup &group, unsigned depth) {
     SmallVector<TileSeed> seeds;
     for (Operation *op : group)
@@ -190,8 +193,8 @@ private:
     return seeds;
   }
 
-  /// As many of the seeds as can be cut together, the first at least; `reason`
-  /// says why it cannot.
+  /// The level that cuts as many of the seeds together as possible. Nothing if
+  /// not even the first can be cut; `reason` says why.
   static std::optional<TileLevel> getLevel(const OpGroup &group,
                                            ArrayRef<TileSeed> seeds,
                                            std::string &reason) {
@@ -279,7 +282,7 @@ private:
       diagnostic << " of multiples of " << level.granularity;
     if (hint.numTiles < 1 || hint.numTiles > units)
       return diagnostic << "; what fits is 1 to " << units;
-    // As many tiles as are filled by tiles of this extent, and one less.
+    // Name the two nearest numbers of tiles that are possible.
     int64_t perTile = llvm::divideCeilSigned(units, hint.numTiles);
     return diagnostic << ": tiles of " << perTile * level.granularity
                       << " are only " << llvm::divideCeilSigned(units, perTile)

@@ -9,18 +9,18 @@
 
 namespace mlir::spyre_graph {
 
-/// What hints made of one block.
+/// The tilings that the hints of one block ask for.
 struct HintedTilings {
   std::vector<std::pair<OpGroup, Tiling>> tilings;
-  /// Operations that stay out of all loops.
+  /// Operations that hints keep outside of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
-  /// Larger than the scopes of all hints.
+  /// A scope number that is larger than those of all hints.
   int64_t nextScope = 0;
 };
 
 /// Takes the hints from the operations of a block and builds the loops that
-/// they ask for with `build`, one after the other. An error, at the operation,
-/// for those that cannot be obeyed, saying what would fit.
+/// they ask for with `build`, one after the other. A hint that cannot be obeyed
+/// is an error at the operation, which says what would be possible.
 FailureOr<HintedTilings>
 obeyTileHints(Block &block, const Target &target,
               function_ref<void(const OpGroup &, const Tiling &)> build);

@@ -16,10 +16,11 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<ShapedType>(value.getType()).getShape();
 }
 
-/// Whether `expr` is `factor` x `loopDim` + others in [0, factor).
+/// The factor, if `expr` is `factor` x `loopDim` plus other terms whose sum is
+/// in [0, factor).
 static std::optional<int64_t>
 getLeadingFactor(AffineExpr expr, unsigned loopDim, ArrayRef<int64_t> extents) {
-  // The usual case; the caller knows that it is this loop.
+  // The usual case: the caller knows that the dimension is `loopDim`.
   if (isa<AffineDimExpr>(expr))
     return 1;
   SimpleAffineExprFlattener flattener(extents.size(), /*numSymbols=*/0);
@@ -56,7 +57,8 @@ spyre_graph::getTiledAccess(AffineMap map, unsigned loopDim,
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     if (!expr.isFunctionOfDim(loopDim))
       continue;
-    // A quotient of the loop selects rows, a remainder all of what is in one.
+    // The quotient of a loop index selects rows, the remainder an element in a
+    // row.
     auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
     auto divisor = binary ? dyn_cast<AffineConstantExpr>(binary.getRHS())
                           : AffineConstantExpr();
@@ -78,7 +80,7 @@ spyre_graph::getTiledAccess(AffineMap map, unsigned loopDim,
     if (!factor || *factor * extent != shape[dim] || !setDim(dim, 1))
       return std::nullopt;
   }
-  // A remainder alone is read again in each tile.
+  // If only the remainder occurs, each tile reads the whole dimension.
   return access;
 }
 
@@ -102,8 +104,8 @@ std::optional<AffineMap> spyre_graph::getRescaleMap(SpyreOpInterface reduction,
       results.push_back(getAffineConstantExpr(0, context));
       continue;
     }
-    // Loop of the shift, its result's coordinate, loop of the reduction, its
-    // result's coordinate.
+    // Follow each coordinate: from the loop of the shift to its result, from
+    // there to the loop of the reduction, and to the reduction's result.
     ArrayRef<AffineExpr> written = shiftMaps.back().getResults();
     const auto *coordinate = llvm::find(written, expr);
     if (coordinate == written.end())
@@ -119,7 +121,7 @@ std::optional<AffineMap> spyre_graph::getRescaleMap(SpyreOpInterface reduction,
 }
 
 namespace {
-/// Follows one tiled dimension through a group.
+/// Finds, from one tiled loop dimension, all that are tiled with it in a group.
 class LevelFinder {
 public:
   LevelFinder(const OpGroup &group, std::string &reason, bool mayUpdate)
@@ -147,7 +149,8 @@ private:
     return std::nullopt;
   }
 
-  /// In the group's order, whichever operation the level was asked for.
+  /// Sorts by the group's order, so that the result does not depend on where
+  /// the search began.
   void sort() {
     TileLevel sorted = level;
     sorted.loopDims.clear();
@@ -171,7 +174,8 @@ private:
                           loopDim, shapeOf(operand.get()), op.getLoopExtents());
   }
 
-  /// Takes note that `whole` elements are cut, in tiles of whole multiples.
+  /// Records that an extent of `whole` elements is cut, into tiles that are
+  /// multiples of `multiple`.
   bool addExtent(Operation *op, int64_t whole, int64_t multiple = 1) {
     int64_t least = level.leastExtent;
     if (whole % least != 0 && least % whole != 0) {
@@ -179,7 +183,7 @@ private:
       return false;
     }
     level.leastExtent = std::min(least, whole);
-    // The least tile whose part of `whole` is a multiple of `multiple`.
+    // The smallest tile whose part of `whole` is a multiple of `multiple`.
     int64_t common = std::gcd(level.extent, whole);
     level.granularity = std::lcm(level.granularity,
                                  multiple / std::gcd(multiple, whole / common) *
@@ -187,8 +191,9 @@ private:
     return true;
   }
 
-  /// What does not depend on the loop is computed before it, and what needs a
-  /// reduction over all tiles after it.
+  /// Checks operations that read whole tensors. One that does not depend on the
+  /// loop comes before it, and one that needs a reduction over all tiles comes
+  /// after it.
   bool checkReadsOfWholes() {
     llvm::SmallPtrSet<Operation *, 8> after;
     for (Operation *op : group) {
@@ -225,7 +230,8 @@ private:
     return true;
   }
 
-  /// Whether an exponential subtracts a maximum here.
+  /// Whether the user of this operand is an exponential that subtracts it, and
+  /// the operand is a maximum.
   static bool isShiftByMaximum(OpOperand &operand) {
     auto shift = dyn_cast<SpyreOpInterface>(operand.getOwner());
     auto maximum = operand.get().getDefiningOp<SpyreOpInterface>();
@@ -234,8 +240,9 @@ private:
            shift.getShiftInput() == operand.getOperandNumber();
   }
 
-  /// A shifted exponential has only sums over the dimension as users, one
-  /// exponential each: they can be rescaled.
+  /// Checks that shifted exponentials have only sums over the dimension as
+  /// users, and that each sum has one such exponential: these sums can be
+  /// rescaled.
   bool checkShifts() {
     llvm::SmallPtrSet<Operation *, 4> rescaled;
     for (auto [shift, maximum] : level.shifts)
@@ -337,15 +344,15 @@ private:
     return true;
   }
 
-  /// Tiles of a tensor start at whole sticks.
+  /// Makes tiles start at whole sticks of a tensor.
   void refine(Operation *op, Value value, int64_t dim) {
     auto layout = cast<LayoutAttr>(getLayout(value.getType()));
     if (layout.getStickDim(shapeOf(value)) == dim)
       addExtent(op, shapeOf(value)[dim], getStickElements(layout));
   }
 
-  /// The loop dimension with which an operation cuts a dimension of an operand;
-  /// -1 if there is none.
+  /// The loop dimension by which an operation accesses a dimension of an
+  /// operand; -1 if there is none.
   static int64_t getLoopOf(OpOperand &operand, int64_t dim) {
     auto op = cast<SpyreOpInterface>(operand.getOwner());
     AffineExpr expr =
@@ -357,7 +364,7 @@ private:
       if (access && access->dim == dim)
         return loop;
     }
-    // A dimension of one element.
+    // Otherwise it is a dimension of one element.
     if (auto loop = dyn_cast<AffineDimExpr>(expr))
       return loop.getPosition();
     return -1;

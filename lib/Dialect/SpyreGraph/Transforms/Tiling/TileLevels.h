@@ -3,16 +3,17 @@
 //===----------------------------------------------------------------------===//
 //
 // A group of operations is tiled by cutting one loop dimension of each of them
-// into tiles and running the whole group once per tile. Which loop dimensions
-// belong together follows from the tensors that the operations of the group
-// hand to each other. A reduction over the dimension accumulates, and what
-// needs its result comes after the loop. An exponential of x - max(x) may stay
-// in it all the same: against the maximum so far, by whose changes the sums of
-// exponentials are rescaled.
+// into tiles, and running the whole group once per tile. The tensors that the
+// operations pass to each other determine which loop dimensions belong
+// together. A reduction over the tiled dimension accumulates from tile to tile,
+// and operations that need its result come after the loop. The exception is
+// exp(x - max(x)): it can stay in the loop and subtract the maximum so far.
+// When the maximum changes, the sums of exponentials are rescaled.
 //
-// Where views flatten dimensions or take them apart, one operation's loop runs
-// over what is a component of another one's: heads, and heads x width. Both are
-// cut into the same number of tiles, each a multiple of the other.
+// If views flatten or split dimensions, the loop of one operation may be a
+// component of the loop of another, for instance heads, and heads x width. Both
+// are cut into the same number of tiles, whose sizes are multiples of each
+// other.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_TILING_TILELEVELS_H
@@ -32,29 +33,30 @@ using OpGroup = llvm::SetVector<Operation *>;
 /// Operations of the group that are not in the map do not depend on the loop.
 struct TileLevel {
   llvm::MapVector<Operation *, unsigned> loopDims;
-  /// The dimension that is cut of their operands, where one is.
+  /// Per operand of these operations, its dimension that is cut, if any.
   llvm::DenseMap<OpOperand *, int64_t> tiledDims;
-  /// Those that reduce the dimension.
+  /// The operations that reduce the dimension.
   llvm::SetVector<Operation *> reduced;
-  /// Exponentials -> the maximum, a reduction over the dimension, that they
-  /// subtract.
+  /// From exponentials to the maximum that they subtract, which is a reduction
+  /// over the dimension.
   llvm::MapVector<Operation *, Operation *> shifts;
-  /// Of the first operation that the level was asked for.
+  /// The extent of the loop from which the search began.
   int64_t extent = 0;
   /// Tiles start at multiples of this: whole sticks, and whole components.
   int64_t granularity = 1;
-  /// The least extent that is cut, of a loop or a tensor's dimension; divides
-  /// the others.
+  /// The smallest extent that is cut, of a loop or of a tensor's dimension. It
+  /// divides all others.
   int64_t leastExtent = 0;
   /// Extent of a tile, a multiple of `granularity`; the last may be smaller.
   int64_t tile = 0;
-  /// Of the hint; tells the loops of one function apart.
+  /// The scope of the hint, which identifies the loop in its function.
   int64_t scope = 0;
-  /// What the hint wants tiles to be a multiple of.
+  /// The hint's restriction: tiles must be a multiple of this.
   int64_t multiple = 1;
 
   int64_t getNumTiles() const { return llvm::divideCeilSigned(extent, tile); }
-  /// The part of `whole`, an extent that is cut, which is in a tile of `tile`.
+  /// How many of the `whole` elements of a cut extent are in a tile of `tile`
+  /// elements.
   int64_t getPart(int64_t whole, int64_t tile) const {
     // The products of large extents do not fit 64 bits.
     int64_t common = std::gcd(whole, extent);
@@ -62,14 +64,14 @@ struct TileLevel {
   }
 };
 
-/// How an access depends on a loop dimension that is cut: the dimension of the
-/// tensor that is cut with it, -1 if none, and what tiles of the loop must be a
-/// multiple of.
+/// How an access depends on a loop dimension that is cut: which dimension of
+/// the tensor is cut with it (-1 if none), and a number of which tiles of the
+/// loop must be a multiple.
 struct TiledAccess {
   int64_t dim = -1, multiple = 1;
 };
 
-/// Nothing if tiles of the loop access no boxes of the tensor.
+/// Nothing if a tile of the loop does not access a box of the tensor.
 std::optional<TiledAccess> getTiledAccess(AffineMap map, unsigned loopDim,
                                           ArrayRef<int64_t> shape,
                                           ArrayRef<int64_t> extents);
@@ -80,10 +82,11 @@ struct TileSeed {
   unsigned loopDim;
 };
 
-/// The level that cuts the loop dimensions `seeds`, followed through the
-/// tensors that `group` hands on, or nothing if some operation cannot be cut
-/// accordingly. `reason` then says which and why. With `mayUpdate` an operation
-/// may write a part of another's result, of which its tiles are tiles then.
+/// The level that cuts the loop dimensions `seeds`, and with them those of the
+/// other operations in `group`. Nothing if some operation cannot be cut
+/// accordingly; `reason` then says which one and why. With `mayUpdate`, an
+/// operation may write a part of another one's result; its tiles are then tiles
+/// of that result.
 std::optional<TileLevel> getTileLevel(const OpGroup &group,
                                       ArrayRef<TileSeed> seeds,
                                       std::string &reason,
@@ -112,9 +115,9 @@ SmallVector<int64_t> getTileExtents(SpyreOpInterface op,
 bool isTiled(Operation *op, ArrayRef<TileLevel> levels);
 bool isReduced(Operation *op, ArrayRef<TileLevel> levels);
 
-/// From coordinates of a reduction's result to those of the maximum that was
-/// subtracted in its operand `operand`, the result of `shift`; nothing if one
-/// does not follow from the other.
+/// The map from coordinates of a reduction's result to those of the maximum
+/// that `shift` subtracted, where operand `operand` of the reduction is the
+/// result of `shift`. Nothing if the latter do not follow from the former.
 std::optional<AffineMap> getRescaleMap(SpyreOpInterface reduction,
                                        unsigned operand,
                                        SpyreOpInterface shift);

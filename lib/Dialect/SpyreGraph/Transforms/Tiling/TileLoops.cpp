@@ -43,8 +43,8 @@ public:
   }
 
 private:
-  /// The tile of a level that is being built: its extent and where it starts,
-  /// in units of the least extent.
+  /// The tile of the level that is being built: its extent and first element,
+  /// in units of the smallest extent.
   struct Tile {
     int64_t extent, first;
     Value induction;
@@ -52,13 +52,13 @@ private:
     llvm::SmallMapVector<int64_t, Value, 2> multiples;
   };
 
-  /// Puts the tiled operations next to each other: what they do not depend on,
-  /// directly or not, goes after them only if it depends on them.
+  /// Moves operations so that the tiled ones are next to each other. Of the
+  /// others, those that depend on tiled ones, directly or not, come after them.
   void separate() {
     for (Operation *op : group)
       if (isTiled(op, levels))
         tiled.insert(op);
-    // Other loops may have moved them.
+    // Loops that were built earlier may have moved them.
     SmallVector<Operation *> inOrder = tiled.takeVector();
     llvm::sort(inOrder, [](Operation *a, Operation *b) {
       return a->isBeforeInBlock(b);
@@ -88,7 +88,7 @@ private:
     b.setInsertionPointAfter(last);
   }
 
-  /// The level that reduces its dimension, if there is one.
+  /// The level whose dimension is reduced, or null.
   const TileLevel *getReduction() const {
     return levels.back().reduced.empty() ? nullptr : &levels.back();
   }
@@ -99,8 +99,8 @@ private:
     return levels.size() - (getReduction() ? 1 : 0);
   }
 
-  /// Under the outer loops, what the loop over parts of a reduction needs comes
-  /// before it, and what needs its result after it.
+  /// Sorts the operations inside the outer loops into those before, in and
+  /// after the loop that accumulates a reduction.
   void classify() {
     for (Operation *op : tiled) {
       if (!getReduction() || getReduction()->loopDims.contains(op)) {
@@ -118,7 +118,7 @@ private:
 
   void collectEscaping() {
     for (Operation *op : tiled) {
-      // The result of a reduction is one value if nothing is around its loop.
+      // Without outer loops, the result of a reduction needs no insertion.
       if (isReducedHere(op) && getNumOuter() == 0)
         continue;
       bool escapes = llvm::any_of(op->getUsers(), [&](Operation *user) {
@@ -131,7 +131,7 @@ private:
       results.push_back(cast<SpyreOpInterface>(op).getSpyreInit());
   }
 
-  /// Builds the loops from `depth` on and what is in them.
+  /// Builds the loops from `depth` inwards, and their contents.
   void buildLevel(unsigned depth) {
     if (depth < getNumOuter()) {
       forEachTile(depth, [&] { buildLevel(depth + 1); });
@@ -155,9 +155,9 @@ private:
       buildTile(cast<SpyreOpInterface>(op));
   }
 
-  /// Builds a loop over the tiles of one size, and after it the last one if it
-  /// is smaller. What they compute is seen by nothing else but through what the
-  /// loop carries.
+  /// Builds a loop over the tiles of equal size, and after it the last tile if
+  /// it is smaller. Values computed inside are only visible outside through
+  /// values that the loop carries.
   void forEachTile(unsigned depth, function_ref<void()> buildBody) {
     const TileLevel &level = levels[depth];
     int64_t rest = level.extent % level.tile;
@@ -186,8 +186,8 @@ private:
     tiles = outside;
   }
 
-  /// What the loop of a level carries: the results, and the accumulators of
-  /// reductions along it.
+  /// The values that the loop of a level carries: the results, and the
+  /// accumulators of reductions along it.
   SmallVector<Value> getCarried(unsigned depth) const {
     SmallVector<Value> carried(results);
     if (depth == getNumOuter())
@@ -224,7 +224,8 @@ private:
     }
   }
 
-  /// What an exponential that subtracts a maximum gives for x and y.
+  /// Creates the operation `shift`, an exponential that subtracts a maximum, on
+  /// x and y.
   Value createShift(Operation *shift, Location loc, Value x, Value y,
                     Type element) {
     auto type = cast<RankedTensorType>(x.getType());
@@ -239,8 +240,8 @@ private:
                              init);
   }
 
-  /// Multiplies a sum of exponentials with what a function gives, from the
-  /// exponential and the maximum that it subtracts.
+  /// Multiplies a sum of exponentials with the factor that `get` returns for
+  /// the exponential and the maximum that it subtracts.
   void rescale(SpyreOpInterface op,
                function_ref<Value(Operation *shift, Operation *maximum)> get) {
     PartialReduction reduction = *PartialReduction::get(op);
@@ -257,9 +258,9 @@ private:
     }
   }
 
-  /// Takes in a part of a maximum that exponentials subtract. They subtract the
-  /// largest number so far, which is finite where all elements are minus
-  /// infinity: another tile may have larger ones.
+  /// Accumulates a part of a maximum that exponentials subtract. They subtract
+  /// the largest number so far. It is a finite number even if all elements so
+  /// far are minus infinity, because another tile may have larger ones.
   void buildShift(SpyreOpInterface op, Value part) {
     Location loc = op.getLoc();
     PartialReduction reduction = *PartialReduction::get(op);
@@ -269,7 +270,7 @@ private:
     Value next = reduction.createCombine(
         b, subtracted, part,
         tensor::EmptyOp::create(b, loc, type, ValueRange()));
-    // What was summed with the former one is multiplied with this.
+    // Sums of exponentials against the former maximum are multiplied with this.
     const auto *shift =
         llvm::find_if(getReduction()->shifts,
                       [&](const auto &entry) { return entry.second == op; });
@@ -280,8 +281,8 @@ private:
     tiles[op->getResult(0)] = next;
   }
 
-  /// The exponential of the maximum: 1, but no number in rows of which all
-  /// elements are minus infinity, where the sums are none either.
+  /// exp(max - max): 1, but NaN in rows whose elements are all minus infinity,
+  /// whose sums must be NaN too.
   Value getExpOfMaximum(Operation *shift, Operation *maximum) {
     Type element = getElementTypeOrSelf(shift->getResult(0).getType());
     Value &known = ones[{maximum, element}];
@@ -292,7 +293,7 @@ private:
     return known;
   }
 
-  /// What an accumulator has become.
+  /// Computes a reduction's result from its accumulator.
   void buildResult(SpyreOpInterface op) {
     PartialReduction reduction = *PartialReduction::get(op);
     rescale(op, [&](Operation *shift, Operation *maximum) {
@@ -326,7 +327,7 @@ private:
       });
   }
 
-  /// Adds a part to an accumulator.
+  /// Combines a part with its accumulator.
   void buildPart(SpyreOpInterface op) {
     PartialReduction reduction = *PartialReduction::get(op);
     SmallVector<Value> ins;
@@ -345,13 +346,14 @@ private:
         b, accumulated, parts, extents[getReduction()->loopDims.lookup(op)]);
   }
 
-  /// The part of `whole` that the current tile of `operand` is; `whole` itself
-  /// if no level cuts it.
+  /// The slice of `whole` that belongs to the current tile of `operand`;
+  /// `whole` itself if no level cuts it.
   Value slice(OpOperand &operand, Value whole) {
     SmallVector<OpFoldResult> offsets, sizes, strides;
     if (!getSlice(operand, offsets, sizes, strides))
       return whole;
-    // A part of a table has its tiles along other dimensions.
+    // If `whole` is itself a slice, and the tile cuts other dimensions, take
+    // the tile from that slice's source.
     if (auto part = whole.getDefiningOp<tensor::ExtractSliceOp>();
         part && part.getSourceType().getRank() == part.getType().getRank()) {
       auto pairs = llvm::zip_equal(offsets, part.getMixedOffsets());
@@ -395,7 +397,8 @@ private:
     return isCut;
   }
 
-  /// Where the tile of a level starts in an extent of `whole`.
+  /// The first element of a level's current tile in an extent of `whole`
+  /// elements.
   OpFoldResult getStart(unsigned depth, int64_t whole) {
     Tile &tile = current[depth];
     int64_t factor = whole / levels[depth].leastExtent;
@@ -440,7 +443,7 @@ private:
                         [&](Operation *user) { return tiled.contains(user); });
   }
 
-  /// What the operation reads in the current tile.
+  /// The tile that the operation reads.
   Value getTile(OpOperand &operand) {
     Value tile = tiles.lookup(operand.get());
     return tile ? tile : slice(operand, operand.get());
@@ -453,8 +456,8 @@ private:
     bool escapes = known != escaping.end();
     bool isUsedInside = isUsedByTiles(op);
     OpOperand &init = getInit(op);
-    // A value used inside the loops gets a buffer of one tile, from which what
-    // is used outside too is copied.
+    // A value used inside the loops gets a buffer of one tile. If it is also
+    // used outside, insert() copies the tile.
     IRMapping mapping;
     for (OpOperand &operand : op->getOpOperands()) {
       Value value;
@@ -478,7 +481,7 @@ private:
     insert(op, tile);
   }
 
-  /// Puts the tile of an escaping value where it belongs.
+  /// Inserts the tile of a value that is used after the loops into the whole.
   void insert(SpyreOpInterface op, Value tile) {
     unsigned number = escaping.lookup(op);
     SmallVector<OpFoldResult> offsets, sizes, strides;
@@ -487,7 +490,7 @@ private:
         b, op.getLoc(), tile, results[number], offsets, sizes, strides);
   }
 
-  /// The operation on one tile: the same maps on shorter loops.
+  /// Creates the operation on one tile: with the same maps and shorter loops.
   Value createLike(SpyreOpInterface op, IRMapping &mapping, OpOperand &init) {
     SmallVector<Value> operands =
         llvm::map_to_vector(op->getOperands(), [&](Value operand) {
@@ -520,10 +523,10 @@ private:
   OpBuilder b;
   Location loc;
   OpGroup tiled;
-  /// Those before, in and after the loop over parts of reductions.
+  /// The operations before, in and after the loop that accumulates reductions.
   OpGroup before, inside, after;
-  /// Operations whose result is used after the loops -> number of the value
-  /// that the loops carry for it.
+  /// From operations whose result is used after the loops to the number of the
+  /// value that the loops carry for it.
   llvm::MapVector<Operation *, unsigned> escaping;
   Value zero;
   /// End and step of each level.
@@ -531,7 +534,8 @@ private:
   SmallVector<Tile> current;
   SmallVector<Value> results;
   DenseMap<Value, Value> tiles;
-  /// Of the reductions; of those subtracted in exponentials, what rescales.
+  /// Accumulators of reductions, and for maxima that exponentials subtract, the
+  /// factors that rescale sums.
   DenseMap<Operation *, SmallVector<Value>> accumulators;
   DenseMap<Operation *, Value> factors;
   DenseMap<std::pair<Operation *, Type>, Value> ones;

@@ -122,13 +122,13 @@ bool TilingCosts::isTooLarge(SpyreOpInterface op) const {
   return getWholeBytes(op.getSpyreInit()) > lxBytes * cores;
 }
 
-/// Whether the result is in device memory without tiling, where its users
-/// read it: because it is too large or because it leaves the function.
+/// Whether users read the result from device memory if nothing is tiled:
+/// because it is too large, or because it leaves the function.
 bool TilingCosts::isInDeviceMemory(SpyreOpInterface op) const {
   return isTooLarge(op) || !llvm::all_of(op->getUsers(), isDeviceOp);
 }
 
-/// Of all accumulators of a reduction.
+/// Bytes of all accumulators of a reduction.
 static double getAccumulatorBytes(SpyreOpInterface op,
                                   ArrayRef<TileLevel> levels) {
   OpOperand &init = op->getOpOperand(op->getNumOperands() - 1);
@@ -137,14 +137,14 @@ static double getAccumulatorBytes(SpyreOpInterface op,
   for (RankedTensorType type : PartialReduction::get(op)->getAccumulatorTypes(
            cast<RankedTensorType>(init.get().getType())))
     bytes += bytesOf(type, shape);
-  // One that exponentials subtract has another that is finite.
+  // A maximum that exponentials subtract has a second, finite accumulator.
   bool isShift = llvm::any_of(levels.back().shifts, [&](const auto &entry) {
     return entry.second == op.getOperation();
   });
   return isShift ? 2 * bytes : bytes;
 }
 
-/// Slices of an operation that different cores can work on.
+/// The most slices of an operation that different cores can compute.
 int64_t TilingCosts::getParallelism(SpyreOpInterface op,
                                     ArrayRef<int64_t> extents) const {
   SmallVector<int64_t> &known = granularities[op];
@@ -173,7 +173,7 @@ bool TilingCosts::fits(const OpGroup &group, ArrayRef<TileLevel> levels) const {
   return getLiveBytesPerCore(group, levels) <= lxBytes;
 }
 
-/// Greatest sum of the tile buffers that are live together, per core.
+/// The most bytes of tiles that are live at one time, per core.
 double TilingCosts::getLiveBytesPerCore(const OpGroup &group,
                                         ArrayRef<TileLevel> levels) const {
   DenseMap<Operation *, int64_t> position;
@@ -183,7 +183,7 @@ double TilingCosts::getLiveBytesPerCore(const OpGroup &group,
   std::vector<double> change(next + 1, 0.0);
   double accumulators = 0;
   for (Operation *op : group) {
-    // The accumulator, and what the current tile adds to it.
+    // The accumulator, and the part that the current tile adds to it.
     if (isReduced(op, levels)) {
       accumulators +=
           2 * getAccumulatorBytes(cast<SpyreOpInterface>(op), levels);
@@ -221,8 +221,8 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
     auto spyreOp = cast<SpyreOpInterface>(op);
     double whole = getWholeBytes(spyreOp.getSpyreInit());
     bool readsTwice = false;
-    // What accumulates is read and written once per tile, in LX; an index needs
-    // the extremum as well, from the same elements.
+    // Accumulators are read and written once per tile, in LX. The index of an
+    // extremum needs the extremum as well, computed from the same elements.
     if (isReduced(op, levels)) {
       accumulated += 3 * numTiles * getAccumulatorBytes(spyreOp, levels);
       readsTwice = PartialReduction::get(spyreOp)->isIndex();

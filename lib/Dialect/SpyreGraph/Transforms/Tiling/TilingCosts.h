@@ -9,51 +9,53 @@
 
 namespace mlir::spyre_graph {
 
-/// A way to tile a group, and what it gains.
+/// A way to tile a group, and what it saves.
 struct Tiling {
   std::vector<TileLevel> levels;
   double savedSeconds = 0, savedBytes = 0;
 };
 
-/// A group with what lies on paths between its operations, which are in one
-/// block, in program order.
+/// A group, together with all operations on paths between its operations. They
+/// are in one block, in program order.
 OpGroup closeGroup(const OpGroup &group);
 
-/// The extent of `count` tiles of a level, all but the last of them equal, each
-/// a multiple of its granularity; nothing if so many would not be filled.
+/// The extent of each of `count` tiles of a level, a multiple of its
+/// granularity; the last tile may be smaller. Nothing if some tile would be
+/// empty.
 std::optional<int64_t> getTileExtent(const TileLevel &level, int64_t count);
 
-/// Extents of equal tiles, the largest first; only of at most kMaxTiles.
+/// Extents with which all tiles are equal, the largest first. At most kMaxTiles
+/// tiles.
 SmallVector<int64_t> getEqualTileExtents(const TileLevel &level);
 
-/// Numbers of tiles with more loop iterations than this are not considered.
+/// The most tiles of a level that are considered.
 constexpr int64_t kMaxTiles = 1024;
 
-/// An operation that would change the stick of a tile of a tensor in device
-/// memory, for which SuperDSC has no gaps; or null.
+/// An operation in the group that changes the stick of a tile of a tensor in
+/// device memory, which SuperDSC's gaps cannot express; or null.
 Operation *findPartialRestickify(const OpGroup &group,
                                  ArrayRef<TileLevel> levels);
 
-/// Device bytes of a tensor.
+/// Bytes of a tensor in device memory.
 double getWholeBytes(Value value);
 
 /// Prices of tilings, with the device's cost model.
 class TilingCosts {
 public:
-  /// `lxBytes` per core may be live together.
+  /// At most `lxBytes` bytes per core may be live at one time.
   TilingCosts(int64_t cores, double lxBytes) : cores(cores), lxBytes(lxBytes) {}
 
   /// Whether no placement can keep the result in LX as a whole.
   bool isTooLarge(SpyreOpInterface op) const;
   /// Whether the live tiles fit in LX.
   bool fits(const OpGroup &group, ArrayRef<TileLevel> levels) const;
-  /// Whether tiles give no core less to do than the whole.
+  /// Whether as many cores have work on a tile as on the whole.
   bool keepsCoresBusy(const OpGroup &group, ArrayRef<TileLevel> levels) const;
-  /// Sets what a tiling saves. Without it, values in device memory are written
-  /// once and read by each user, and the others are taken to stay in LX. With
-  /// it, values handed on within the group stay in LX, all others travel, and
-  /// what is not cut is read once per tile. Each tile waits anew for what it
-  /// reads from device memory.
+  /// Sets what a tiling saves. The model without tiling: values in device
+  /// memory are written once and read by each user, and all others stay in LX.
+  /// With tiling: values between operations of the group stay in LX, all others
+  /// move, operands that are not cut are read once per tile, and each tile
+  /// waits for the setup of its transfers.
   void evaluate(const OpGroup &group, Tiling &tiling) const;
 
 private:
@@ -64,7 +66,8 @@ private:
 
   int64_t cores;
   double lxBytes;
-  /// Of slices, per loop: many groups of the same operations are tried.
+  /// Granularity of slices per loop, cached because an operation is in many of
+  /// the groups that are tried.
   mutable DenseMap<Operation *, SmallVector<int64_t>> granularities;
   ::spyre::DeviceSpec spec;
 };
