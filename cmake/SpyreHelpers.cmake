@@ -15,8 +15,18 @@ function(spyre_add_library name)
   endif()
 endfunction()
 
+# spyre_add_test_tool(<name> <sources...> [LINK <libs...>]): an executable in
+# build/bin that only tests use.
+function(spyre_add_test_tool name)
+  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY SPYRE_TEST_TOOLS ${name})
+endfunction()
+
 # spyre_add_tool(<name> <sources...> [LINK <libs...>]): an executable in
-# build/bin.
+# build/bin that is installed for users.
 function(spyre_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})

@@ -38,8 +38,8 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       llvm::cl::desc("JSON file to write the plan's decisions to")};
   Option<std::string> target{
       *this, "target",
-      llvm::cl::desc("Plan only what this target can express: ktir or "
-                     "superdsc; by default what the module says")};
+      llvm::cl::desc("Plan only what this registered target can express, such "
+                     "as ktir; by default what the module says")};
   Option<bool> forSuperDSC{*this, "superdsc-compatible",
                            llvm::cl::desc("The same as target=superdsc"),
                            llvm::cl::init(false)};

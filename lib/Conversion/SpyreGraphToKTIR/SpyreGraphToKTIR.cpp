@@ -25,8 +25,9 @@ namespace {
 /// Lowers one planned function to a sequence function and its kernels.
 class SequenceBuilder {
 public:
-  SequenceBuilder(ModuleOp module, func::FuncOp planned, int64_t lxBytes)
-      : module(module), planned(planned), lxBytes(lxBytes),
+  SequenceBuilder(ModuleOp module, func::FuncOp planned, SymbolTable &symbols,
+                  int64_t lxBytes)
+      : module(module), planned(planned), symbols(symbols), lxBytes(lxBytes),
         builder(module.getContext()) {}
 
   LogicalResult build();
@@ -50,6 +51,7 @@ private:
 
   ModuleOp module;
   func::FuncOp planned, sequence;
+  SymbolTable &symbols;
   int64_t lxBytes;
   OpBuilder builder;
   Value pool;
@@ -342,6 +344,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
         builder.getFunctionType(
             SmallVector<Type>(arguments.size(), builder.getIndexType()), {}));
     kernel.setPrivate();
+    symbols.insert(kernel); // Renames it if another function has its name.
     if (failed(KernelBuilder(op, storage, lxBytes).build(kernel)))
       return failure();
   }
@@ -391,10 +394,11 @@ struct ConvertSpyreGraphToKTIR
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
+    SymbolTable symbols(module);
     for (func::FuncOp function : functions) {
       if (function.isExternal())
         continue;
-      SequenceBuilder sequence(module, function, lxBytes);
+      SequenceBuilder sequence(module, function, symbols, lxBytes);
       if (failed(sequence.build()))
         return signalPassFailure();
       numKernels += sequence.getNumKernels();

@@ -36,8 +36,11 @@ void spyre_graph::addTarget(SpyreGraphDialect &dialect,
     dialect.addInterfaces<TargetTable>();
     table = dialect.getRegisteredInterface<TargetTable>();
   }
-  StringRef name = target->getName();
-  table->targets.try_emplace(name, std::move(target));
+  StringRef name = target->getName(); // Belongs to the target.
+  auto [known, isNew] = table->targets.try_emplace(name, std::move(target));
+  if (!isNew)
+    llvm::report_fatal_error("several targets are named '" + known->first +
+                             "'");
 }
 
 static const TargetTable *getTable(MLIRContext *context) {

@@ -28,7 +28,7 @@ namespace mlir::spyre_graph {
 /// are immutable and belong to the context.
 class Target {
 public:
-  /// `name`: the keyword in `#spyre_graph.target<name>`; `title`: how messages
+  /// `name`: the keyword in `#spyre_graph.target<name>`; `title`: what messages
   /// call it.
   Target(StringRef name, StringRef title) : name(name), title(title) {}
   virtual ~Target();
@@ -71,7 +71,9 @@ public:
   // Division over cores
   //===--------------------------------------------------------------------===//
 
-  /// Whether the last slice of a loop dimension may be smaller than the others.
+  /// Whether the last slice of a loop dimension may have fewer units than the
+  /// others. A unit is an iteration, or a whole stick of a dimension that runs
+  /// along sticks: the last stick may be partly filled in any case.
   virtual bool allowsUnequalSlices() const { return true; }
 
   /// Whether planners may divide a reduction over cores. (A user's hint may in
@@ -116,11 +118,12 @@ public:
   virtual void addLegalizationPasses(OpPassManager &) const {}
 
 private:
-  StringRef name, title;
+  std::string name, title;
 };
 
 /// Makes a target known to the context of a dialect. For an extension of the
-/// dialect, which runs when the dialect is loaded.
+/// dialect, which runs when the dialect is loaded. Ends the program if another
+/// target has the same name.
 void addTarget(SpyreGraphDialect &dialect, std::unique_ptr<Target> target);
 
 /// The target of the module around `op`; everything is allowed where it names

@@ -387,6 +387,11 @@ private:
     return mode == "reference" || !target->allowsUnequalSlices();
   }
 
+  /// What makes slices equal, for messages.
+  std::string getRestrictor() const {
+    return mode == "reference" ? "the reference" : target->getTitle().str();
+  }
+
   /// The number of non-empty slices if a dimension is cut into `wanted` slices;
   /// 0 if slices must be equal and are not.
   int64_t getNumSlices(int64_t units, int64_t wanted) const {
@@ -475,8 +480,10 @@ private:
                << " slices of loop dimension " << dim << ", but its " << units
                << (granularity[dim] > 1 ? " sticks" : " iterations")
                << " cannot be cut into that many"
-               << (onlyEqual() ? " equal ones" : "") << "; what fits is "
-               << listSlices(units);
+               << (onlyEqual()
+                       ? " equal ones, which " + getRestrictor() + " needs"
+                       : "")
+               << "; what fits is " << listSlices(units);
       int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
       splits.push_back(split);
       chunks.push_back(split == 1 ? extents[dim]
