@@ -6,6 +6,8 @@
 - Units of a room (the files of one name) do not include each other in a circle. A
   header NameImpl.h is part of the unit Name.
 - Rooms of MLIR_FREE do not include MLIR.
+- A package of python/torch_spyre imports only what PYTHON_ROOMS lists for it, and no
+  modules import each other in a circle, imports inside functions included.
 - Passes, conversions and solvers ask a module's target what it allows; they know no
   target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
@@ -16,6 +18,7 @@
 Prints a line per violation, and exits with 1 if there are any.
 """
 
+import ast
 import posixpath
 import re
 import subprocess
@@ -200,6 +203,15 @@ MLIR_FREE = {
     "Support",
     "Target/SuperDSC/Model",
 }
+#: What each package of python/torch_spyre may import beside itself and _C.
+PYTHON_ROOMS: dict[str, set[str]] = {
+    "decompositions": {"aten_table"},
+    # Its names that are rarely used, when somebody asks for them.
+    "device": {"_inductor", "memory"},
+    # Dynamo's interface of the device, and the backend once it is chosen.
+    "frontend": {"aten_table", "compile_backend", "decompositions", "device"},
+}
+PYTHON_PACKAGE = "python/torch_spyre/"
 #: Circles of units that were there when this check was written; may only shrink.
 STILL_CIRCULAR: set[tuple[str, ...]] = set()
 #: Rooms of these folders know no target.
@@ -438,6 +450,42 @@ def check_circles(texts: dict[str, str]) -> Iterator[str]:
         yield f"take {members} out of STILL_CIRCULAR"
 
 
+def imported(path: str, text: str, modules: dict[str, str]) -> set[str]:
+    """The modules of `modules` that a module imports, wherever it does."""
+    found = set()
+    for node in ast.walk(ast.parse(text, path)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                # The package itself is no more than the way to its extension.
+                is_extension = name == "torch_spyre._C"
+                found.add(name if name in modules or is_extension else node.module)
+    return found & modules.keys()
+
+
+def check_python(texts: dict[str, str]) -> Iterator[str]:
+    """Packages that import what they may not, and modules in a circle."""
+    modules = {
+        path.removeprefix("python/")
+        .removesuffix(".py")
+        .removesuffix("/__init__")
+        .replace("/", "."): path
+        for path in texts
+        if path.startswith(PYTHON_PACKAGE) and path.endswith(".py")
+    }
+    graph = {m: imported(p, texts[p], modules) - {m} for m, p in modules.items()}
+    for module, others in sorted(graph.items()):
+        room = module.split(".")[1] if "." in module else ""
+        for other in sorted(others if room in PYTHON_ROOMS else ()):
+            target = other.split(".")[1] if "." in other else other
+            if target != room and target not in PYTHON_ROOMS[room]:
+                yield f"{modules[module]}: {room} may not import {other}"
+    for members in circles(graph):
+        yield f"modules import each other: {', '.join(members)}"
+
+
 def main() -> int:
     """Check what git knows."""
     suffixes = ("*.cpp", "*.h", "*.td", "*.py", "*.sh", "*.mlir", "*.test")
@@ -452,6 +500,7 @@ def main() -> int:
     texts = {name: (ROOT / name).read_text() for name in files}
     found = [v for name, text in texts.items() for v in check(name, text)]
     found += check_circles(texts)
+    found += check_python(texts)
     print(*found, sep="\n", end="\n" if found else "")
     print(f"structure: {len(files)} files checked, {len(found)} violations")
     return 1 if found or not files else 0

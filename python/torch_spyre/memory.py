@@ -10,10 +10,8 @@ from torch.accelerator.memory import *  # noqa: F403
 from torch.accelerator.memory import memory_stats as accelerator_memory_stats
 
 from torch_spyre import _C
-from torch_spyre.device import (  # noqa: F401
-    Device,
-    _index,
-    device_count,
+from torch_spyre.device.devices import Device, _index, device_count
+from torch_spyre.device.memory_use import (  # noqa: F401
     empty_cache,
     mem_get_info,
     memory_allocated,

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from torch_spyre.frontend.aten_table import table_operators
+from torch_spyre.aten_table import table_operators
 
 aten = torch.ops.aten
 

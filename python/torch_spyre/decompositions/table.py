@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
+from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, fused, histogram, recurrent, windows
-from torch_spyre.frontend.aten_table import table_operators
 
 _aten = torch.ops.aten
 #: What batch norm becomes in graphs; not among PyTorch's core decompositions.

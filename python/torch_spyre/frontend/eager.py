@@ -23,10 +23,10 @@ from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
 from torch_spyre import _C
+from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, histogram, recurrent, windows
 from torch_spyre.decompositions.table import all_decompositions, decompositions
 from torch_spyre.frontend import cache
-from torch_spyre.frontend.aten_table import table_operators
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,

@@ -18,7 +18,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.frontend.aten_table import table_operators
+from torch_spyre.aten_table import table_operators
 from torch_spyre.frontend.hints import HintReader
 
 aten = torch.ops.aten
