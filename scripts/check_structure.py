@@ -230,9 +230,6 @@ STILL_LONG_FILES = {
 }
 STILL_LONG_FUNCTIONS = {
     "lib/Device/DeviceSpec.cpp": [101],
-    "lib/Torch/CompilerBindings.cpp": [244],
-    "lib/Torch/LayoutBindings.cpp": [159],
-    "lib/Torch/Module.cpp": [158],
 }
 #: Names of test files, by the beginning and the end of their paths. Files below Inputs
 #: are no tests.

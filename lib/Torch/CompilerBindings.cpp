@@ -173,9 +173,8 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
   return dict;
 }
 
-void initCompilerBindings(py::module &m) {
-  py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
-                                        m.attr("SpyreError").ptr());
+/// Building a graph call by call.
+static void initBuilderBindings(py::module &m) {
   py::class_<ValueId>(m, "ValueId", "A tensor of a graph under construction.")
       .def(py::init([](int id) { return ValueId{id}; }), py::arg("id"))
       .def_readonly("id", &ValueId::id);
@@ -253,7 +252,9 @@ void initCompilerBindings(py::module &m) {
           py::arg("target"), py::arg("value"), py::arg("location"))
       .def("set_outputs", &GraphBuilder::setOutputs, py::arg("values"))
       .def("print", &GraphBuilder::print, py::arg("locations") = false);
+}
 
+static void initProgramBindings(py::module &m) {
   py::class_<BoundGraph, std::shared_ptr<BoundGraph>>(
       m, "CompiledGraph", "A program and how to call it.")
       .def_property_readonly(
@@ -349,7 +350,9 @@ void initCompilerBindings(py::module &m) {
       .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
         return self.report().predictedSeconds;
       });
+}
 
+static void initTraceBindings(py::module &m) {
   py::class_<Trace>(m, "Trace",
                     "Records what runs on the devices until stop().")
       .def(py::init<>())
@@ -388,7 +391,14 @@ void initCompilerBindings(py::module &m) {
           },
           "After stop(): one dict per transfer outside of programs, by device "
           "and start in the device's clock.");
+}
 
+void initCompilerBindings(py::module &m) {
+  py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
+                                        m.attr("SpyreError").ptr());
+  initBuilderBindings(m);
+  initProgramBindings(m);
+  initTraceBindings(m);
   m.def(
       "rewrite_superdsc",
       [](const std::string &folder) {

@@ -93,9 +93,16 @@ py::tuple tensorInfo(const at::Tensor &tensor) {
           torch::getTHPDtype(scalarType(format.dtype)))));
 }
 
-} // namespace
+std::string reprOfLayout(const TensorLayout &layout) {
+  return "SpyreTensorLayout(device_size=" +
+         std::string(py::repr(py::cast(layout.deviceSize))) +
+         ", stride_map=" + std::string(py::repr(py::cast(layout.strideMap))) +
+         ", device_dtype=DataFormats." + toString(layout.format) +
+         ", element_arrangement=" +
+         std::string(py::str(py::cast(layout.arrangement))) + ")";
+}
 
-void initLayoutBindings(py::module &m) {
+void initFormatBindings(py::module &m) {
   py::enum_<DataFormat> formats(m, "DataFormats",
                                 "Element formats of the device.");
   for (int value = 0; value <= static_cast<int>(DataFormat::SEN18F_FP24);
@@ -112,7 +119,9 @@ void initLayoutBindings(py::module &m) {
       .value("DL16_TO_FP32", ElementArrangement::DL16_TO_FP32)
       .value("QFP8CH", ElementArrangement::QFP8CH)
       .value("EXX2", ElementArrangement::EXX2);
+}
 
+void initLayoutClass(py::module &m) {
   py::class_<TensorLayout>(
       m, "SpyreTensorLayout",
       "Device layout of a tensor: storage is row-major over device_size, and "
@@ -144,16 +153,7 @@ void initLayoutBindings(py::module &m) {
                     a == b.cast<const TensorLayout &>();
            })
       .def("__hash__", [](const TensorLayout &layout) { return layout.hash(); })
-      .def("__repr__",
-           [](const TensorLayout &layout) {
-             return "SpyreTensorLayout(device_size=" +
-                    std::string(py::repr(py::cast(layout.deviceSize))) +
-                    ", stride_map=" +
-                    std::string(py::repr(py::cast(layout.strideMap))) +
-                    ", device_dtype=DataFormats." + toString(layout.format) +
-                    ", element_arrangement=" +
-                    std::string(py::str(py::cast(layout.arrangement))) + ")";
-           })
+      .def("__repr__", &reprOfLayout)
       .def(py::pickle(
           [](const TensorLayout &layout) {
             return py::make_tuple(kPickleVersion, layout.deviceSize,
@@ -172,7 +172,10 @@ void initLayoutBindings(py::module &m) {
                 static_cast<DataFormat>(state[3].cast<int>()),
                 static_cast<ElementArrangement>(state[4].cast<int>()));
           }));
+}
 
+/// Tensors whose storage has a given layout.
+void initStorageBindings(py::module &m) {
   m.def(
       "get_spyre_tensor_layout",
       [](const at::Tensor &tensor) {
@@ -206,6 +209,10 @@ void initLayoutBindings(py::module &m) {
       },
       py::arg("tensor"), py::arg("layout"),
       "Stores the tensor's storage in another layout; its values stay.");
+}
+
+/// Views, and where they lie on the device.
+void initViewBindings(py::module &m) {
   m.def("reinterpret_tensor", &reinterpretTensor, py::arg("tensor"),
         py::arg("size"), py::arg("stride"), py::arg("offset_increment") = 0,
         "as_strided() at an offset counted from the tensor's own.");
@@ -253,6 +260,15 @@ void initLayoutBindings(py::module &m) {
       "address then grows. Equal for tensors of one storage.");
   m.def("get_downcast_warning", &downcastWarning);
   m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
+}
+
+} // namespace
+
+void initLayoutBindings(py::module &m) {
+  initFormatBindings(m);
+  initLayoutClass(m);
+  initStorageBindings(m);
+  initViewBindings(m);
 }
 
 } // namespace spyre::pytorch

@@ -35,10 +35,8 @@ static c10::DeviceIndex checkedIndex(int64_t index) {
   return index < 0 ? currentDevice() : static_cast<c10::DeviceIndex>(index);
 }
 
-PYBIND11_MODULE(_C, m) {
-  m.doc() = "Device `spyre` of PyTorch: tensors, layouts and the compiler.";
-  py::register_exception<Error>(m, "SpyreError", PyExc_RuntimeError);
-
+/// Devices, streams and events.
+static void initDeviceBindings(py::module &m) {
   m.def("device_count", [] { return static_cast<int>(deviceCount()); });
   m.def("current_device", [] { return static_cast<int>(currentDevice()); });
   m.def(
@@ -79,7 +77,10 @@ PYBIND11_MODULE(_C, m) {
       },
       py::arg("event"),
       "(device, host) time at which a torch.Event's event_id was reached.");
+}
 
+/// Generators of random numbers.
+static void initGeneratorBindings(py::module &m) {
   m.def(
       "manual_seed",
       [](uint64_t seed, int64_t index) {
@@ -126,7 +127,10 @@ PYBIND11_MODULE(_C, m) {
                 defaultGenerator(checkedIndex(index))));
       },
       py::arg("device") = -1);
+}
 
+/// Use of device memory.
+static void initMemoryBindings(py::module &m) {
   m.def(
       "memory_stats",
       [](int64_t index) {
@@ -177,7 +181,10 @@ PYBIND11_MODULE(_C, m) {
       },
       py::arg("device") = -1);
   m.def("empty_cache", [] { c10::getDeviceAllocator(kSpyre)->emptyCache(); });
+}
 
+/// Operators that run on the CPU.
+static void initFallbackBindings(py::module &m) {
   m.def("fallback_report", &fallbackReport,
         "ATen operator -> times it ran on the CPU for spyre tensors.");
   m.def("reset_fallback_report", &resetFallbackReport);
@@ -185,7 +192,16 @@ PYBIND11_MODULE(_C, m) {
         "Counts a CPU run of an operator; the first one warns.");
   m.def("set_source_line", &setSourceLine, py::arg("file"), py::arg("line"),
         "The user's line that warnings of fallbacks are about; \"\" for none.");
+}
 
+PYBIND11_MODULE(_C, m) {
+  m.doc() = "Device `spyre` of PyTorch: tensors, layouts and the compiler.";
+  py::register_exception<Error>(m, "SpyreError", PyExc_RuntimeError);
+
+  initDeviceBindings(m);
+  initGeneratorBindings(m);
+  initMemoryBindings(m);
+  initFallbackBindings(m);
   initLayoutBindings(m);
   initCompilerBindings(m);
   initEagerBindings(m);
