@@ -10,6 +10,8 @@ is tied to the rule by what stands beside the id, not by the file:
   FileCheck expects `error: `;
 - in a `.test` file likewise, or the id is part of the text, `[KTDP-LOAD-C2]`, that
   FileCheck or a grep in a RUN line expects of the tool;
+- in a `.py` file below `python/tests`, the text that a tool must print ends in the
+  id, `"... [KTDP-LOAD-C2]"`; other mentions there count for nothing;
 - a rule that no input breaks has the mark `KTDP-LOAD-C2: not reachable: <why>`.
 
 Reports each id that one of the three lists lacks, and each that a test names beside
@@ -29,11 +31,13 @@ PLACES = {
     "stated in TableGen": ("include/*.td",),
     "named where lib/ checks it": ("lib/*.cpp", "lib/*.h"),
 }
-TESTS = ("test/*.mlir", "test/*.test")
+TESTS = ("test/*.mlir", "test/*.test", "python/tests/*.py")
 # An error stands at most this many lines below the id of its rule.
 REACH = 4
 # A directive of FileCheck: a prefix in capitals, perhaps with a suffix.
 DIRECTIVE = re.compile(r"^\s*(?://|#)?\s*[A-Z][A-Z0-9_-]*:")
+# What a Python test expects of a tool: the end of a string.
+SAID = re.compile(rf"\[({ID.pattern})\]\"")
 UNREACHABLE = r": not reachable: \S"
 
 
@@ -86,6 +90,10 @@ def tested_ids() -> tuple[dict[str, str], list[str]]:
     loose: list[str] = []
     for file, lines in read(TESTS):
         for index, line in enumerate(lines):
+            if file.endswith(".py"):
+                for identifier in SAID.findall(line):
+                    found.setdefault(identifier, f"{file}:{index + 1}")
+                continue
             for identifier in ID.findall(line):
                 where = f"{file}:{index + 1}"
                 if is_tied(lines, index, identifier):

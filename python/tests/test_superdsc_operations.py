@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every device operation: what it means, and that it means that.
-
-Usage: operations.py OUTPUT    runs each on a bundle built here and compares with
-                               numpy, or finds the error that names it
-
-Longer than 600 lines: one table, whose rows are read against each other.
-"""
+"""Every device operation of a bundle gives what numpy gives, or an error that names it."""
 
 import json
 import math
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import bundle
 import numpy as np
+import pytest
+import sdsc_bundles
+from commands import execute, needs_tools, refused, run
+
+pytestmark = needs_tools
 
 ROWS, COLUMNS, DEPTH, TOP = 8, 128, 5, 3
 FP16, FP32, INT32 = "SEN169_FP16", "IEEE_FP32", "IEEE_INT32"
@@ -105,21 +99,13 @@ OPS = [
         ),
     ),
     Op("revsub", lambda a, b: b - a, 2),
-    Op(
-        "fnms",
-        lambda a, b, c: c - a * b,
-        3,
-    ),
+    Op("fnms", lambda a, b, c: c - a * b, 3),
     Op(
         "equal notequal greaterequal lesserequal",
         inputs=2,
         each=(np.equal, np.not_equal, np.greater_equal, np.less_equal),
     ),
-    Op(
-        "where3",
-        lambda a, b, c: np.where(a != 0, b, c),
-        3,
-    ),
+    Op("where3", lambda a, b, c: np.where(a != 0, b, c), 3),
     Op(
         "abs exp fastexp log neg reciprocal rsqrt sigmoid fastsigmoid silu sqrt tanh",
         low=0.25,
@@ -138,14 +124,8 @@ OPS = [
             np.tanh,
         ),
     ),
-    Op(
-        "gelufwd",
-        lambda x: x * phi(x),
-    ),
-    Op(
-        "mish",
-        lambda x: x * np.tanh(softplus(x)),
-    ),
+    Op("gelufwd", lambda x: x * phi(x)),
+    Op("mish", lambda x: x * np.tanh(softplus(x))),
     Op(
         "relufwd relu6fwd",
         low=-8,
@@ -167,32 +147,11 @@ OPS = [
         lambda x: clamp(x, -0.5, 1.0),
         constants={"clipMin": -0.5, "clipMax": 1.0},
     ),
-    Op(
-        "batchnormfwd",
-        lambda x, a, b: x * a + b,
-        3,
-    ),
-    Op(
-        "identity",
-        lambda x: x,
-    ),
-    Op(
-        "ReStickifyOpHBM",
-        lambda x: x,
-        kind="restickify",
-    ),
-    Op(
-        "dl16tofp32",
-        lambda x: x,
-        kind="convert",
-        formats=(FP16, FP32),
-    ),
-    Op(
-        "fp32todl16",
-        lambda x: x,
-        kind="convert",
-        formats=(FP32, FP16),
-    ),
+    Op("batchnormfwd", lambda x, a, b: x * a + b, 3),
+    Op("identity", lambda x: x),
+    Op("ReStickifyOpHBM", lambda x: x, kind="restickify"),
+    Op("dl16tofp32", lambda x: x, kind="convert", formats=(FP16, FP32)),
+    Op("fp32todl16", lambda x: x, kind="convert", formats=(FP32, FP16)),
     Op(
         "batchmatmul",
         lambda x, y: 2 * x @ y,
@@ -223,12 +182,7 @@ OPS = [
         constants={"exx2scale": 1 / COLUMNS},
         each=(statistics, lambda x: statistics(x) * [1, 0]),
     ),
-    Op(
-        "layernormscale",
-        scale_and_shift,
-        kind="scale",
-        constants={"eps": 2.0**-10},
-    ),
+    Op("layernormscale", scale_and_shift, kind="scale", constants={"eps": 2.0**-10}),
     Op(
         "layernormnorm",
         lambda x, s, w, b: (x * s[:, :1] + s[:, 1:]) * w + b,
@@ -253,11 +207,7 @@ OPS = [
         formats=(FP16, INT32),
         each=(lambda x: top(x)[0], lambda x: top(x)[1]),
     ),
-    Op(
-        "greaterthan lesserthan",
-        inputs=2,
-        each=(np.greater, np.less),
-    ),
+    Op("greaterthan lesserthan", inputs=2, each=(np.greater, np.less)),
     Op(
         "floor ceil round trunc sign isnan sin cos tan erf expm1 log1p log2",
         low=0.25,
@@ -310,18 +260,9 @@ OPS = [
     Op("gelutanhfwd", gelu_tanh),
     Op("clip3", clamp, 3),
     Op("fma", lambda a, b, c: a * b + c, 3),
-    Op(
-        "addcdiv",
-        lambda a, b, c, d: a + d * b / c,
-        4,
-        low=0.5,
-    ),
+    Op("addcdiv", lambda a, b, c, d: a + d * b / c, 4, low=0.5),
     Op("expsub", lambda a, b: np.exp(a - b), 2),
-    Op(
-        "normalize",
-        lambda x, m, r, w, b: (x - m) * r * w + b,
-        5,
-    ),
+    Op("normalize", lambda x, m, r, w, b: (x - m) * r * w + b, 5),
     Op(
         "wrapindex",
         lambda x: np.where(x < 0, x + 7, x),
@@ -382,11 +323,7 @@ OPS = [
         0,
         constants={"dim": 0, "start": 0.5, "step": 2.0},
     ),
-    Op(
-        "tri",
-        lambda x: np.triu(x, 2),
-        constants={"diagonal": 2, "upper": 1},
-    ),
+    Op("tri", lambda x: np.triu(x, 2), constants={"diagonal": 2, "upper": 1}),
     Op(
         "sumsquares sumsquaresnonstick",
         lambda x, axis: (x * x).sum(axis) / 8,
@@ -418,24 +355,10 @@ OPS = [
         formats=(FP16, INT32),
         each=2 * (lambda x, axis: x.argmax(axis), lambda x, axis: x.argmin(axis)),
     ),
-    Op(
-        "cumsum",
-        lambda x: x.cumsum(0),
-        constants={"dim": 0},
-    ),
-    Op(
-        "scatter",
-        kind="scatter",
-    ),
-    Op(
-        "batchmatmulfp8 batchmatmulint4 batchmatmulint8",
-        inputs=2,
-        kind="packed",
-    ),
-    Op(
-        "conv2d conv2dfp8 conv2dint4 conv2dint8 depthwiseconv2dnative",
-        inputs=2,
-    ),
+    Op("cumsum", lambda x: x.cumsum(0), constants={"dim": 0}),
+    Op("scatter", kind="scatter"),
+    Op("batchmatmulfp8 batchmatmulint4 batchmatmulint8", inputs=2, kind="packed"),
+    Op("conv2d conv2dfp8 conv2dint4 conv2dint8 depthwiseconv2dnative", inputs=2),
     Op("avgpoolfwd", constants={"nmap": 2.0}),
     Op("avgpoolnmapfwd maxpoolfwd maskbyindex"),
     Op("csqint4 csqint4wt csqint8ch csqint8mb csqint8wt"),
@@ -470,7 +393,7 @@ def encode(value, fmt):
 
 
 def build(op, name):
-    """The bundle, the shapes of its arguments and which are inputs."""
+    """The files of a bundle, formats and shapes of its arguments."""
     nonstick = name.endswith("nonstick")
     formats = list(op.formats) or [FP16] * (op.inputs + 1)
     if op.kind == "topk":
@@ -541,89 +464,87 @@ def build(op, name):
         if not same:
             labels.append(label)
         tensors.append(
-            bundle.tensor(
+            sdsc_bundles.tensor(
                 orders[i], base=i << 34, scale=scales[i], label=numbers[i], fmt=fmt
             )
         )
-    file = bundle.sdsc(name, dims, labels, tensors, **more)
-    files = {"sdsc_0.json": file, "bundle.mlir": bundle.program("sdsc_0.json")}
+    file = sdsc_bundles.sdsc(name, dims, labels, tensors, **more)
+    files = {
+        "sdsc_0.json": file,
+        "bundle.mlir": sdsc_bundles.program("sdsc_0.json"),
+    }
     return files, formats, shapes
-
-
-def run(*command):
-    return subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=300
-    )
-
-
-def check(op, name, function, root):
-    """An empty text, or what is wrong."""
-    files, formats, shapes = build(op, name)
-    folder = root / name
-    bundle.write(folder / "bundle", files)
-    if function is None:
-        done = run("spyre-run", folder / "bundle", *["--arg", "zeros"] * len(formats))
-        expected = f"the device operation '{name}' is known but nothing here executes"
-        if done.returncode != 1 or expected not in done.stderr:
-            return f"{name}: status {done.returncode}, {done.stderr[-600:]}"
-        return ""
-    if op.kind == "matmul":
-        # Rows of the reduction.
-        shapes[1] = shapes[1][::-1]
-    random = np.random.default_rng(sum(map(ord, name)))
-    inputs, arguments = [], []
-    for number, (fmt, shape) in enumerate(zip(formats, shapes, strict=True)):
-        # Multiples of 1/64 below 8 are exact in every format.
-        values = random.uniform(op.low, op.high, shape)
-        values = np.round(values * 64) / 64 if fmt != INT32 else np.round(values)
-        if name in ("equal", "notequal", "where3") or op.kind == "logical":
-            values = np.round(values)
-        if name.startswith(("any", "all")):
-            values = values > 1
-        values = values.astype(NUMPY[fmt])
-        file = folder / f"{number}.npy"
-        np.save(file, values)
-        arguments += ["--arg", file]
-        inputs.append(values.astype(np.float64))
-    (folder / "out").mkdir(exist_ok=True)
-    done = run("spyre-run", folder / "bundle", *arguments, "--out-dir", folder / "out")
-    if done.returncode != 0:
-        return f"{name}: {done.stderr[-800:]}"
-    last = len(formats) - 1
-    actual = np.load(folder / "out" / f"arg{last}.npy").astype(np.float64)
-    values = inputs[:-1]
-    axis = {"axis": 0 if name.endswith("nonstick") else 1}
-    exact = function(*values, **(axis if op.kind == "reduction" else {}))
-    exact = np.asarray(exact, np.float64)
-    if actual.shape != exact.shape:
-        return f"{name}: shape {actual.shape}, not {exact.shape}"
-    # One rounding to the format after fp32; sums of 128 terms before it.
-    bits = {FP16: 10, FP32: 22, INT32: 60}[formats[-1]]
-    bound = np.abs(exact) * (2.0**-bits + 2.0**-17) + 2.0**-18
-    if op.kind in ("statistics", "scale", "normalise"):
-        bound = bound + 2.0**-16 * np.abs(exact).max()
-    bad = np.abs(actual - exact) > bound
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0])
-        return f"{name}: {bad.sum()} differ, at {at} {actual[at]}, not {exact[at]}"
-    return ""
 
 
 def entries():
     for op in OPS:
         names = op.names.split()
         functions = op.each or [op.function] * len(names)
-        if op.kind == "logical":
-            op.inputs = 2
-        # Scatters have a test of their own, with gathers.
-        if op.kind != "scatter":
-            yield from ((op, n, f) for n, f in zip(names, functions, strict=True))
+        yield from ((op, n, f) for n, f in zip(names, functions, strict=True))
 
 
-def known_names():
-    """All names that there are."""
-    schema = run("spyre-translate", "--print-superdsc-schema").stdout
+ENTRIES = {name: (op, function) for op, name, function in entries()}
+EXECUTED = [name for name, (_, function) in ENTRIES.items() if function]
+# Scatters have a test of their own, with gathers.
+REFUSED = [name for name in ENTRIES if name not in EXECUTED and name != "scatter"]
 
+
+def draw(name, op, fmt, shape, random):
+    # Multiples of 1/64 below 8 are exact in every format.
+    values = random.uniform(op.low, op.high, shape)
+    values = np.round(values * 64) / 64 if fmt != INT32 else np.round(values)
+    if name in ("equal", "notequal", "where3") or op.kind == "logical":
+        values = np.round(values)
+    if name.startswith(("any", "all")):
+        values = values > 1
+    return values.astype(NUMPY[fmt])
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_values(name, tmp_path):
+    op, function = ENTRIES[name]
+    files, formats, shapes = build(op, name)
+    sdsc_bundles.write(tmp_path / "bundle", files)
+    if op.kind == "matmul":
+        # Rows of the reduction.
+        shapes[1] = shapes[1][::-1]
+    random = np.random.default_rng(sum(map(ord, name)))
+    inputs = [
+        draw(name, op, fmt, shape, random)
+        for fmt, shape in zip(formats, shapes, strict=True)
+    ]
+    out = execute(tmp_path / "bundle", inputs, tmp_path / "run")
+    actual = out[f"arg{len(formats) - 1}"].astype(np.float64)
+    axis = {"axis": 0 if name.endswith("nonstick") else 1}
+    values = [array.astype(np.float64) for array in inputs[:-1]]
+    exact = function(*values, **(axis if op.kind == "reduction" else {}))
+    exact = np.asarray(exact, np.float64)
+    assert actual.shape == exact.shape
+    # One rounding to the format after fp32; sums of 128 terms before it.
+    bits = {FP16: 10, FP32: 22, INT32: 60}[formats[-1]]
+    bound = np.abs(exact) * (2.0**-bits + 2.0**-17) + 2.0**-18
+    if op.kind in ("statistics", "scale", "normalise"):
+        bound = bound + 2.0**-16 * np.abs(exact).max()
+    bad = np.abs(actual - exact) > bound
+    assert not bad.any(), (np.argwhere(bad)[0], actual[bad][0], exact[bad][0])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_by_name(name, tmp_path):
+    files, formats, _ = build(ENTRIES[name][0], name)
+    sdsc_bundles.write(tmp_path, files)
+    said = refused("spyre-run", tmp_path, *["--arg", "zeros"] * len(formats))
+    assert f"the device operation '{name}' is known but nothing here executes" in said
+
+
+def test_published_names():
+    published = PUBLISHED.split()
+    assert len(set(published)) == 78
+    assert [name for name in published if name not in ENTRIES] == []
+    assert len([name for name in published if name in REFUSED]) == 21
+
+
+def test_no_name_is_left_out():
     def find(node):
         if isinstance(node, dict):
             yield from node.get("opFuncName", {}).get("enum", [])
@@ -632,28 +553,5 @@ def known_names():
             for child in node:
                 yield from find(child)
 
-    return set(find(json.loads(schema)))
-
-
-def main():
-    root = Path(sys.argv[1])
-    with ThreadPoolExecutor(2) as pool:
-        results = list(pool.map(lambda entry: check(*entry, root), entries()))
-    wrong = [result for result in results if result]
-    print("\n".join(wrong))
-    executed = sum(function is not None for _, _, function in entries())
-    print(f"{len(results)} operations, {executed} executed, {len(wrong)} wrong")
-    known = {name: function for _, name, function in entries()}
-    published = PUBLISHED.split()
-    absent = [name for name in published if name not in known]
-    refused = sum(known.get(name) is None for name in published)
-    print(
-        f"{len(set(published))} published, {refused} refused by name, absent {absent}"
-    )
-    listed = {name for op in OPS for name in op.names.split()}
-    print(f"not tested {sorted(known_names() ^ listed)}")
-    sys.exit(bool(wrong or absent))
-
-
-if __name__ == "__main__":
-    main()
+    schema = json.loads(run("spyre-translate", "--print-superdsc-schema"))
+    assert set(find(schema)) == set(ENTRIES)

@@ -6,10 +6,7 @@ other. A bundle is a dict of file name to JSON value or text.
 """
 
 import json
-import subprocess
 from pathlib import Path
-
-import numpy as np
 
 LABELS = ["OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"]
 WORD = {
@@ -272,22 +269,3 @@ def write(folder, files):
             content = content.encode()
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
-
-
-def run(*command):
-    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
-
-
-def execute(folder, arrays, out):
-    """The last argument after a run of FOLDER/bundle with these inputs."""
-    arguments = []
-    for number, array in enumerate(arrays):
-        np.save(folder / f"{number}.npy", array)
-        arguments += ["--arg", folder / f"{number}.npy"]
-    out_dir = folder / "out"
-    out_dir.mkdir()
-    done = run(
-        "spyre-run", folder / "bundle", *arguments, "--arg", out, "--out-dir", out_dir
-    )
-    assert done.returncode == 0, f"{folder.name}: {done.stderr}"
-    return np.load(out_dir / f"arg{len(arrays)}.npy").astype(np.float64)

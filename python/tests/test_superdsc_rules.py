@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the reader of SuperDSC bundles and the schema for editors refuse."""
+
+import copy
+import json
+import os
+import re
+
+import jsonschema
+import pytest
+import sdsc_bundles
+from commands import (
+    MORE,
+    PLANNED,
+    REFERENCE_DATA,
+    ROOT,
+    call,
+    needs_tools,
+    refused,
+    run,
+    says,
+)
+from sdsc_broken import BROKEN, manifest, with_segments
+from sdsc_bundles import add, program, sdsc, tensor
+
+pytestmark = needs_tools
+
+RULES = ROOT / "include/Spyre/Dialect/SDSCBundle/IR/SDSCBundleRules.td"
+SCHEMA = ROOT / "docs/internals/superdsc/sdsc.schema.json"
+FLAGS = [[], ["--superdsc-flavor=spec"], ["--symbolic-args"]]
+
+
+def validate(folder):
+    return call("spyre-translate", "--validate-superdsc", folder)
+
+
+# --- one bundle per rule ---
+
+
+def numbered(cases):
+    """Parameters named after their rules, and by a number from the second on."""
+    seen = []
+    for case in cases:
+        seen.append(case.rule)
+        count = seen.count(case.rule)
+        yield pytest.param(case, id=case.rule + (f"-{count}" if count > 1 else ""))
+
+
+@pytest.mark.parametrize("broken", list(numbered(BROKEN)))
+def test_rule(broken, tmp_path):
+    broken.write(tmp_path / "bundle")
+    assert broken.said in refused(
+        "spyre-translate", "--validate-superdsc", tmp_path / "bundle"
+    )
+
+
+def test_every_rule_is_broken():
+    rules = set(re.findall(r"- (SDSC-[A-Z]+-C\d+):", RULES.read_text()))
+    assert rules == {broken.rule for broken in BROKEN}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        pytest.param(add(), id="alone"),
+        pytest.param(manifest(), id="manifest"),
+        pytest.param(
+            manifest() | {"bundle.mlir": with_segments("0, 1, 2")}, id="segments"
+        ),
+    ],
+)
+def test_valid(files, tmp_path):
+    sdsc_bundles.write(tmp_path, files)
+    done = validate(tmp_path)
+    assert done.returncode == 0 and "valid" in done.stdout
+
+
+# --- files that nobody should trust ---
+
+TEXT = add()["bundle.mlir"]
+LOOP = TEXT.replace(
+    "\t\tsdscbundle",
+    "\t\t%c0 = arith.constant 0 : index\n\t\t%c1 = arith.constant 1 : index\n"
+    "\t\t%n = arith.constant 1000000000 : index\n"
+    "\t\tscf.for %i = %c0 to %n step %c1 {\n\t\tsdscbundle",
+).replace("\t\treturn", "\t\t}\n\t\treturn")
+SUMS = "\t\t%s0 = arith.constant 128 : index\n" + "".join(
+    f"\t\t%s{n} = arith.addi %s{n - 1}, %s{n - 1} : index\n" for n in range(1, 80)
+)
+OUTSIDE = {
+    "version": 1,
+    "pool_bytes": 0,
+    "arguments": [],
+    "buffers": [],
+    "bundles": [{"folder": "../good", "pool": False, "arguments": [], "files": []}],
+}
+#: By name: the file that differs, what is in it, None if it is absent, and what is
+#: said of it.
+HOSTILE = {
+    "truncated": (
+        "sdsc_0.json",
+        '{"0_add": {"sdscFoldProps_": [{"factor_"',
+        "sdsc_0.json:1:...: /0_add/sdscFoldProps_/...factor_: malformed JSON near",
+    ),
+    "deep": (
+        "sdsc_0.json",
+        '{"0_add": ' + "[" * 100000 + "]" * 100000 + "}",
+        "sdsc_0.json: /0_add/...: nested deeper than 64 levels [SDSC-FILE-C2]",
+    ),
+    "binary": ("sdsc_0.json", bytes(range(256)), "sdsc_0.json:1:1: malformed JSON"),
+    "overflow": (
+        "sdsc_0.json",
+        '{"0_add": 99999999999999999999}',
+        "sdsc_0.json: /0_add: numbers are 64-bit integers, but found 99999999999999999999",
+    ),
+    "array": (
+        "sdsc_0.json",
+        [1, 2, 3],
+        "sdsc_0.json: expected an object with one key, <index>_<opfunc>, found an array [SDSC-FORM-C1]",
+    ),
+    "empty": ("sdsc_0.json", "", "sdsc_0.json:1:1: malformed JSON"),
+    "behind zero": (
+        "sdsc_0.json",
+        json.dumps(add()["sdsc_0.json"]) + "\0 behind",
+        "sdsc_0.json:1:...: malformed JSON [SDSC-FILE-C2]",
+    ),
+    "missing": (
+        "sdsc_0.json",
+        None,
+        "bundle.mlir:3: 'sdsc_0.json' is not the plain name of a file in the folder [SDSC-BUNDLE-C2]",
+    ),
+    "no program": (
+        "bundle.mlir",
+        None,
+        "bundle.mlir: cannot be opened: No such file or directory [SDSC-FILE-C1]",
+    ),
+    "deep program": (
+        "bundle.mlir",
+        "module {" + "scf.if {" * 100000,
+        "bundle.mlir:1:1: nested deeper than 64 levels [SDSC-BUNDLE-C1]",
+    ),
+    "alias": (
+        "bundle.mlir",
+        "!a = tuple<i1, i1>\n!b = tuple<!a, !a>\n" + TEXT,
+        "bundle.mlir:1:1: aliases other than those of affine maps are not part of a bundle [SDSC-BUNDLE-C1]",
+    ),
+    "outside": (
+        "bundle.mlir",
+        program("../good/sdsc_0.json"),
+        "bundle.mlir:3: '../good/sdsc_0.json' is not the plain name of a file in the folder",
+    ),
+    "absolute": (
+        "bundle.mlir",
+        program("/etc/passwd"),
+        "bundle.mlir:3: '/etc/passwd' is not the plain name of a file in the folder",
+    ),
+    "symbolic bound": (
+        "bundle.mlir",
+        LOOP.replace("arith.constant 1000000000", "f"),
+        "bundle.mlir:5:",
+    ),
+    "sum": (
+        "bundle.mlir",
+        TEXT.replace("\t\treturn", SUMS + "\t\treturn"),
+        "bundle.mlir:...: the sum of two arguments, or one that overflows, is not an address [SDSC-BUNDLE-C1]",
+    ),
+    "manifest outside": (
+        "manifest.json",
+        OUTSIDE,
+        "manifest.json: /bundles/0/folder: '../good' is not a folder inside this one [SDSC-MANIFEST-C2]",
+    ),
+}
+
+
+def spoil(folder, name, content):
+    files = add() | {name: content}
+    sdsc_bundles.write(folder, {k: v for k, v in files.items() if v is not None})
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"), HOSTILE.values(), ids=HOSTILE.keys()
+)
+def test_hostile(file, content, said, tmp_path):
+    spoil(tmp_path / "bundle", file, content)
+    sdsc_bundles.write(tmp_path / "good", add())
+    done = validate(tmp_path / "bundle")
+    assert done.returncode == 1 and says(done.stdout, said), done.stdout
+
+
+def make_huge(path):
+    with open(path, "wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (os.mkfifo, "sdsc_0.json: is not a regular file [SDSC-FILE-C1]"),
+        (os.mkdir, "sdsc_0.json: is not a regular file [SDSC-FILE-C1]"),
+        (
+            make_huge,
+            "sdsc_0.json: has 1099511627776 bytes, at most 67108864 are read [SDSC-FILE-C1]",
+        ),
+    ],
+    ids=["pipe", "folder", "huge"],
+)
+def test_hostile_kind_of_file(make, said, tmp_path):
+    spoil(tmp_path, "sdsc_0.json", None)
+    make(tmp_path / "sdsc_0.json")
+    done = validate(tmp_path)
+    assert done.returncode == 1 and said in done.stdout
+
+
+def test_hostile_folders(tmp_path):
+    sdsc_bundles.write(tmp_path / "good", add())
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "bundle_0").symlink_to("../good")
+    done = validate(tmp_path / "linked")
+    said = "bundle_0: 'bundle_0' is not a folder inside the bundle [SDSC-FILE-C1]"
+    assert done.returncode == 1 and said in done.stdout
+    done = validate(tmp_path / "nowhere")
+    assert done.returncode == 1 and "cannot open the folder" in done.stdout
+
+
+def test_endless_loops_are_not_unrolled(tmp_path):
+    spoil(tmp_path, "bundle.mlir", LOOP)
+    said = "the loops of bundle.mlir make more than 262144 executions"
+    assert said in refused("spyre-translate", "--from-superdsc", tmp_path)
+
+
+def test_report_as_json(tmp_path):
+    spoil(tmp_path, "sdsc_0.json", None)
+    make_huge(tmp_path / "sdsc_0.json")
+    report = json.loads(
+        refused("spyre-translate", "--validate-superdsc", "--json", tmp_path)
+    )
+    assert report["valid"] is False
+    (error,) = report["violations"]
+    assert (error["file"], error["path"]) == ("sdsc_0.json", "")
+    assert f"[{error['rule']}]" == "[SDSC-FILE-C1]"
+
+
+def test_invalid_bundle_does_not_run(tmp_path):
+    spoil(tmp_path, *HOSTILE["truncated"][:2])
+    said = refused("spyre-run", tmp_path, "--arg", "zeros")
+    assert "is not a valid bundle" in said and "malformed JSON" in said
+
+
+# --- what is read of LX and of the pool has been written ---
+
+
+def step(index, source, target, slices=8):
+    dims, order = {"mb": (8, slices), "out": (128, 1)}, ["mb", "out"]
+    return sdsc("neg", dims, [(order, {"out": 64})], [source, target], index=index)
+
+
+def memory(segment):
+    return tensor(["mb", "out"], segment << 34)
+
+
+def lx(address):
+    return tensor(["mb", "out"], address, lx=True)
+
+
+def bundle(*steps, segments=None):
+    names = [f"sdsc_{number}.json" for number in range(len(steps))]
+    text = program(*names)
+    if segments:
+        attribute = f"sdscbundle.segments = array<i64: {segments}>"
+        text = text.replace("bundle() {", f"bundle() attributes {{{attribute}}} {{")
+    return dict(zip(names, steps, strict=True)) | {"bundle.mlir": text}
+
+
+TO_LX, FROM_LX = step(0, memory(0), lx(256)), step(1, lx(256), memory(1))
+FIRST = bundle(step(0, memory(1), memory(0)), segments="-1, 0")
+LAST = bundle(step(0, memory(0), memory(1)), segments="-1, 1")
+WITHOUT_POOL = bundle(step(0, memory(0), memory(1)), segments="2, 3")
+UNWRITTEN = "where nothing before has written all of them"
+UNREAD = "Tensor1 is left in the pool, and nothing reads it: is a bundle behind the last one missing?"
+
+
+def write(folder, bundles):
+    """One bundle, or several in folders of their own."""
+    if len(bundles) == 1:
+        return sdsc_bundles.write(folder, bundles[0])
+    for place, files in enumerate(bundles):
+        sdsc_bundles.write(folder / f"bundle_{place}", files)
+    return None
+
+
+@pytest.mark.parametrize(
+    "bundles",
+    [[bundle(TO_LX, FROM_LX)], [FIRST, LAST]],
+    ids=["through LX", "through the pool"],
+)
+def test_reads_what_is_written(bundles, tmp_path):
+    write(tmp_path, bundles)
+    run("spyre-run", tmp_path, "--arg", "zeros", "--arg", "zeros")
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "said"),
+    [
+        (
+            bundle(FROM_LX, TO_LX),
+            ["--arg", "zeros", "--arg", "zeros"],
+            f"sdsc_0.json: Tensor0 is read from bytes 256 to 511 of LX of core 0, {UNWRITTEN}",
+        ),
+        (
+            # Half as many cores read two rows each, of which each has one.
+            bundle(TO_LX, step(1, lx(256), memory(1), slices=4)),
+            ["--arg", "zeros", "--arg", "zeros"],
+            f"sdsc_1.json: Tensor0 is read from bytes 256 to 767 of LX of core 0, {UNWRITTEN}",
+        ),
+        (
+            bundle(step(0, memory(0), memory(1))),
+            ["--pool", "--arg", "zeros"],
+            f"sdsc_0.json: Tensor0 is read from bytes 0 to 2047 of the pool, {UNWRITTEN}",
+        ),
+    ],
+    ids=["reversed", "fewer cores", "pool"],
+)
+def test_reads_what_is_not_written(files, options, said, tmp_path):
+    sdsc_bundles.write(tmp_path, files)
+    assert said in refused("spyre-run", tmp_path, *options)
+
+
+@pytest.mark.parametrize(
+    ("bundles", "said"),
+    [
+        ([LAST], f"Tensor0 is read from bytes 0 to 2047 of the pool, {UNWRITTEN}"),
+        ([FIRST], UNREAD),
+        ([FIRST, WITHOUT_POOL], UNREAD),
+    ],
+    ids=["no first", "no last", "no last of three"],
+)
+def test_bundle_is_missing(bundles, said, tmp_path):
+    for place, files in enumerate(bundles):
+        sdsc_bundles.write(tmp_path / f"bundle_{place}", files)
+    place = "bundle_0/sdsc_0.json:1:1: error: "
+    assert place + said in refused("spyre-translate", "--from-superdsc", tmp_path)
+
+
+# --- the schema for editors ---
+
+IS_VALID = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text())).is_valid
+#: Rules whose breaks are of the form; the others are between values, or not about
+#: the content of a JSON file: links, duplicate keys.
+FORM = {"DIM-C1", "FORM-C1", "FORM-C2", "FORM-C3", "LABEL-C1", "OP-C1"}
+NO_CONTENT = {"SDSC-FILE-C1", "SDSC-FILE-C2"}
+EXAMPLES = [SCHEMA.with_name("asbuilt.json"), SCHEMA.with_name("spec.json")]
+
+
+def load(file):
+    return json.loads(file.read_text())
+
+
+def test_schema_is_that_of_the_tables():
+    jsonschema.Draft202012Validator.check_schema(load(SCHEMA))
+    printed = run("spyre-translate", "--print-superdsc-schema")
+    assert printed == SCHEMA.read_text()
+
+
+@pytest.mark.parametrize(
+    "planned",
+    sorted([*PLANNED.glob("*.mlir"), *MORE.glob("*.mlir")]),
+    ids=lambda p: p.stem,
+)
+def test_schema_takes_what_is_written(planned, tmp_path):
+    for number, flags in enumerate(FLAGS):
+        folder = tmp_path / str(number)
+        run("spyre-translate", "--to-superdsc", *flags, planned, "-o", folder)
+        files = list(folder.rglob("sdsc*.json"))
+        assert files and all(IS_VALID(load(file)) for file in files)
+
+
+@pytest.mark.skipif(not REFERENCE_DATA.is_dir(), reason="no reference data")
+def test_schema_takes_the_reference():
+    files = sorted(REFERENCE_DATA.glob("superdsc/*/sdsc*.json"))
+    assert files and [file for file in files if not IS_VALID(load(file))] == []
+
+
+def leaves(value, path=()):
+    """Paths of all numbers and strings."""
+    if isinstance(value, (dict, list)):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            # A string for no constants, else constants of any name.
+            if key != "constantInfo_":
+                yield from leaves(inner, (*path, key))
+    else:
+        yield path
+
+
+def replace(value, path, leaf):
+    result = copy.deepcopy(value)
+    inner = result
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = leaf
+    return result
+
+
+@pytest.mark.parametrize("example", ["asbuilt", "spec", "abs_4x64"])
+def test_schema_refuses_other_types(example, tmp_path):
+    """Each number as a string, each string as a number, each leaf as a list."""
+    file = SCHEMA.with_name(f"{example}.json")
+    if not file.exists():
+        planned = PLANNED / f"{example}.mlir"
+        run("spyre-translate", "--to-superdsc", planned, "-o", tmp_path / "bundle")
+        file = tmp_path / "bundle" / "sdsc_0.json"
+    content = load(file)
+    paths = list(leaves(content))
+    assert paths
+    for path in paths:
+        value = content
+        for key in path:
+            value = value[key]
+        for wrong in (5 if isinstance(value, str) else "5", [], None):
+            assert not IS_VALID(replace(content, path, wrong)), (path, wrong)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)
+def test_schema_takes_examples(example):
+    assert IS_VALID(load(example))
+
+
+@pytest.mark.parametrize(
+    "broken", list(numbered(b for b in BROKEN if b.rule not in NO_CONTENT))
+)
+def test_schema_finds_what_breaks_the_form(broken):
+    files = [v for k, v in broken.files.items() if re.search(r"sdsc\w*\.json$", k)]
+    assert files
+    taken = all(map(IS_VALID, json.loads(json.dumps(files))))
+    assert taken == (broken.rule.removeprefix("SDSC-") not in FORM)
