@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that --spyre-verify-plan accepts; verify_faults.py breaks it.
+// A plan that --spyre-verify-plan accepts; test_plan_verifier.py breaks it.
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #c = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
 #o = #spyre_graph.layout<order = [0], SEN169_FP16>

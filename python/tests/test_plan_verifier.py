@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks a good plan in many ways, each of which --spyre-verify-plan must catch.
+"""Breaks a good plan in many ways, each of which --spyre-verify-plan must catch."""
 
-Usage: verify_faults.py PLAN FOLDER. Prints the faults that are not caught, or that
-are caught as something else, and exits with 1 if there are any.
-"""
-
-import pathlib
 import re
-import subprocess
-import sys
+
+import pytest
+from commands import ROOT, needs_tools, refused, run
+
+pytestmark = needs_tools
+
+PLAN = (ROOT / "test/Dialect/SpyreGraph/Inputs/plan.mlir").read_text()
 
 
 def division(splits: str, chunks: str) -> str:
@@ -239,24 +239,7 @@ FAULTS = [
         r"\1\n  memref.copy %mm, %y : memref<64x192xf16, #l> to memref<64x192xf16, #l>",
         "is no device operation but uses a buffer",
     ),
-    (
-        "span too wide",
-        "SPAN",
-        "",
-        "has a span of 1073741824 bytes of device memory per core",
-    ),
 ]
-
-SPAN = """
-func.func @wide(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16, #w>) {
-  spyre_graph.neg ins(%x : memref<2x4194304x64xf16, #w>)
-      outs(%y : memref<2x4194304x64xf16, #w>)
-      {maps = [#id3, #id3], extents = array<i64: 2, 4194304, 64>,
-       division = #spyre_graph.division<splits = [2, 1, 1],
-                                        chunks = [1, 4194304, 64]>}
-  return
-}
-"""
 
 
 def retype(plan: str, buffer: str, layout: str) -> str:
@@ -282,47 +265,49 @@ def retype(plan: str, buffer: str, layout: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def break_plan(plan: str, name: str, pattern: str, replacement: str) -> str:
+def break_plan(plan: str, pattern: str, replacement: str) -> str:
     """The plan with one fault; a fault that does not apply is an error."""
-    if pattern == "SPAN":
-        return plan + SPAN
     if pattern.startswith("RETYPE "):
         broken, count = retype(plan, pattern.split()[1], replacement), 1
     else:
         broken, count = re.subn(pattern, replacement, plan, flags=re.MULTILINE)
-    if count != 1 or broken == plan:
-        raise SystemExit(f"fault '{name}' applies {count} times")
+    assert count == 1 and broken != plan
     return broken
 
 
-def verify(file: pathlib.Path) -> tuple[int, str]:
-    result = subprocess.run(
-        ["spyre-opt", file, "--spyre-verify-plan", "-o", "/dev/null"],
-        capture_output=True,
-        text=True,
+def verify(command, plan):
+    return command(
+        "spyre-opt", "-", "--spyre-verify-plan", "-o", "/dev/null", input=plan
     )
-    return result.returncode, result.stderr
 
 
-def main() -> int:
-    plan_file, folder = map(pathlib.Path, sys.argv[1:])
-    folder.mkdir(parents=True, exist_ok=True)
-    plan = plan_file.read_text()
-    status, errors = verify(plan_file)
-    if status != 0:
-        raise SystemExit(f"the plan without a fault is refused:\n{errors}")
-    missed = 0
-    for number, (name, pattern, replacement, expected) in enumerate(FAULTS):
-        file = folder / f"{number}.mlir"
-        file.write_text(break_plan(plan, name, pattern, replacement))
-        status, errors = verify(file)
-        # An error of the verifier is on a line of the plan, not of its syntax.
-        if status != 1 or not re.search(f"error: .*({expected})", errors):
-            missed += 1
-            print(f"{name}: status {status}, expected '{expected}':\n{errors}")
-    print(f"{len(FAULTS) - missed} of {len(FAULTS)} kinds of faults caught")
-    return 1 if missed else 0
+def test_plan_without_a_fault():
+    verify(run, PLAN)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "expected"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
+)
+def test_fault(pattern, replacement, expected):
+    errors = verify(refused, break_plan(PLAN, pattern, replacement))
+    # An error of the verifier is on a line of the plan, not of its syntax.
+    assert re.search(f"error: .*({expected})", errors), errors
+
+
+SPAN = """
+func.func @wide(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16, #w>) {
+  spyre_graph.neg ins(%x : memref<2x4194304x64xf16, #w>)
+      outs(%y : memref<2x4194304x64xf16, #w>)
+      {maps = [#id3, #id3], extents = array<i64: 2, 4194304, 64>,
+       division = #spyre_graph.division<splits = [2, 1, 1],
+                                        chunks = [1, 4194304, 64]>}
+  return
+}
+"""
+
+
+def test_span_too_wide():
+    said = "has a span of 1073741824 bytes of device memory per core"
+    assert re.search(f"error: .*{said}", verify(refused, PLAN + SPAN))
