@@ -9,7 +9,16 @@ import json
 
 import numpy as np
 import pytest
-from commands import MORE, PLANNED, ROOT, arguments, execute, needs_tools, run
+from commands import (
+    MORE,
+    PLANNED,
+    REFERENCE_DATA,
+    ROOT,
+    arguments,
+    execute,
+    needs_tools,
+    run,
+)
 from planned_formats import VARIANTS, bits, check_superdsc, draw, lower, same_files
 
 pytestmark = needs_tools
@@ -20,6 +29,10 @@ PLANS = {
 #: Plans whose bits are compared without a manifest in every variant, too, and how
 #: many bundles they are.
 WITHOUT_MANIFEST = {"orders": 1, "several": 3}
+
+
+def stem(path):
+    return path.stem
 
 
 @pytest.mark.parametrize("plan", sorted(PLANS))
@@ -61,6 +74,57 @@ def test_spyrecode(plan, tmp_path):
             # Bytecode has no SSA names.
             own = [n if n in found else f"arg{k}" for k, n in enumerate(names)]
             assert bits(found, own) == expected, folder.name
+
+
+# --- bundles of the reference ---
+
+REFERENCE = REFERENCE_DATA / "superdsc"
+#: Those that a plan by hand writes, and how.
+WRITTEN = {
+    "abs_4x64": [],
+    "add_broadcast": [],
+    "clip_constants": [],
+    "max_stick_padded": [],
+    "sum_stick": [],
+    "sum_nonstick": [],
+    "restickify_100x70": [],
+    "matmul_ksplit_lx": [],
+    "two_ops_symbolic": ["--symbolic-args"],
+}
+needs_reference = pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+
+
+def check_bytes(expected, actual, names):
+    assert names
+    for name in names:
+        assert (expected / name).read_bytes() == (actual / name).read_bytes(), name
+
+
+@needs_reference
+@pytest.mark.parametrize(
+    "folder", sorted(file.parent for file in REFERENCE.glob("*/bundle.mlir")), ids=stem
+)
+def test_reference_is_written_again(folder, tmp_path):
+    """It is valid, and reading then writing it gives the same bytes."""
+    text = (folder / "bundle.mlir").read_text().partition("@sdsc_bundle(")[2]
+    names = text.split(")")[0].split(", ")
+    flags = ["--lenient"] if len(set(names)) != len(names) else []
+    run("spyre-translate", *flags, folder, "--validate-superdsc")
+    again = tmp_path / "again"
+    run("spyre-translate", *flags, folder, "--rewrite-superdsc", "-o", again)
+    # What the lenient reader repaired is not written again.
+    skipped = {"case.json"} | ({"bundle.mlir"} if flags else set())
+    check_bytes(folder, again, {file.name for file in folder.iterdir()} - skipped)
+
+
+@needs_reference
+@pytest.mark.parametrize("plan", WRITTEN)
+def test_plan_writes_what_the_reference_writes(plan, tmp_path):
+    bundle, expected = tmp_path / "bundle", REFERENCE / plan
+    flags = WRITTEN[plan]
+    run("spyre-translate", "--to-superdsc", *flags, PLANS[plan], "-o", bundle)
+    names = {file.name for file in expected.iterdir()} - {"case.json"}
+    check_bytes(expected, bundle, names)
 
 
 # --- jobs on larger arrays give what their tiles give ---
