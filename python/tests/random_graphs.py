@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints random `spyre_graph` functions in imported form, one per module.
+"""Random `spyre_graph` functions in imported form, and what numpy makes of them.
 
-Usage: random_graphs.py SEED COUNT. The same seed gives the same text. Shapes are
-drawn from sizes around the stick, primes, 1 and 0; ops from every layout rule.
+The same seed gives the same function. Shapes are drawn from sizes around the stick,
+primes, 1 and 0; operations from every layout rule.
 """
 
 import random
-import sys
+import re
+
+import numpy as np
 
 SIZES = [0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 65, 127, 128, 130, 251, 256]
 FORMATS = {"f16": "SEN169_FP16", "f32": "IEEE_FP32", "i64": "IEEE_INT32"}
@@ -47,6 +49,14 @@ class Function:
         self.arguments.append(f"{value[0]}: {self.type(value)}")
         self.values.append(value)
         return value
+
+    def index(self, shape: list[int], rows: int) -> tuple[str, list[int], str, str]:
+        """An argument of indices into so many rows."""
+        del rows
+        return self.argument(shape, "i64")
+
+    def results(self) -> list[tuple[str, list[int], str, str]]:
+        return [v for v in self.values if v[0].startswith("%v")][-3:]
 
     @staticmethod
     def type(value: tuple[str, list[int], str, str]) -> str:
@@ -215,7 +225,7 @@ class Function:
         elif kind == "gather" and rank:
             axis = self.rng.randrange(rank)
             count = self.rng.choice(SIZES)
-            index = self.argument([count], "i64")
+            index = self.index([count], shape[axis])
             result = shape[:axis] + [count] + shape[axis + 1 :]
             self.op(
                 "gather", [source, index], result, element, f"{{axis = {axis} : i64}}"
@@ -253,7 +263,7 @@ class Function:
         )
 
     def text(self) -> str:
-        results = [v for v in self.values if v[0].startswith("%v")][-3:]
+        results = self.results()
         types = ", ".join(map(self.type, results))
         body = "\n  ".join(self.lines)
         names = ", ".join(value[0] for value in results)
@@ -263,23 +273,128 @@ class Function:
         )
 
 
-def main() -> None:
-    seed, count = int(sys.argv[1]), int(sys.argv[2])
-    for number in range(count):
-        rng = random.Random(seed * 1000003 + number)
-        function = Function(rng, f"f{seed}_{number}")
-        rank = rng.randint(0, 4)
-        function.argument(
-            [rng.choice(SIZES[:10] if rank > 2 else SIZES) for _ in range(rank)]
+def draw(seed: int, number: int) -> str:
+    """The text of a function."""
+    rng = random.Random(seed * 1000003 + number)
+    function = Function(rng, f"f{seed}_{number}")
+    rank = rng.randint(0, 4)
+    function.argument(
+        [rng.choice(SIZES[:10] if rank > 2 else SIZES) for _ in range(rank)]
+    )
+    for _ in range(rng.randint(1, 8)):
+        function.step()
+    if rng.random() < 0.3:
+        function.update_argument()
+    return function.text()
+
+
+NUMPY = {"f16": np.float16, "f32": np.float32, "i64": np.int64}
+MAX_ELEMENTS = 200_000
+
+
+class EmptyTableError(Exception):
+    """A gather from a table without rows has no value."""
+
+
+class EvaluatedFunction(Function):
+    """A random function that knows the value of each of its values."""
+
+    def __init__(self, rng, name):
+        super().__init__(rng, name)
+        self.known = {}
+        self.inputs = []
+        self.numpy_rng = np.random.default_rng(rng.randrange(1 << 30))
+
+    def argument(self, shape, element="f16", low=-2, high=3):
+        value = super().argument(shape, element)
+        data = self.numpy_rng.integers(low, high, shape)
+        self.known[value[0]] = np.asarray(
+            data, np.int64 if element == "i64" else np.float64
         )
-        for _ in range(rng.randint(1, 8)):
+        self.inputs.append(value)
+        return value
+
+    def index(self, shape, rows):
+        if rows == 0:
+            raise EmptyTableError
+        return self.argument(shape, "i64", 0, rows)
+
+    def view(self, source, shape, results):
+        value = super().view(source, shape, results)
+        indices = np.indices(shape)
+        names = {f"d{i}": indices[i] for i in range(len(shape))}
+        coordinates = tuple(
+            np.broadcast_to(
+                eval(text.replace("floordiv", "//").replace("mod", "%"), {}, names),
+                shape,
+            )
+            for text in results
+        )
+        data = self.known[source[0]]
+        self.known[value[0]] = (
+            data[coordinates] if results else np.broadcast_to(data, shape)
+        )
+        return value
+
+    def op(self, name, inputs, shape, element, attributes="", init=None):
+        name = "neg" if name == "exp" else name  # keeps values small and exact
+        result = super().op(name, inputs, shape, element, attributes, init)
+        data = [self.known[value[0]] for value in inputs]
+        numbers = [
+            int(text) for text in re.findall(r"\d+", attributes.split("i64:")[-1])
+        ]
+        if name == "neg":
+            out = -data[0]
+        elif name == "add":
+            out = data[0] + data[1]
+        elif name == "mul":
+            out = data[0] * data[1]
+        elif name == "sum":
+            out = data[0].sum(axis=tuple(numbers)).reshape(result[1])
+        elif name == "matmul":
+            out = data[0] @ data[1]
+        elif name == "fill":
+            out = np.ones(shape)
+        elif name == "cumsum":
+            out = np.cumsum(data[0], axis=numbers[0])
+        elif name == "gather":
+            out = np.take(data[0], data[1], axis=numbers[0])
+        elif init is None and "maps" not in attributes:
+            out = data[0]
+        else:
+            out = np.full(shape, np.nan) if init is None else self.known[init[0]].copy()
+            into = re.findall(r"-> \(([^)]*)\)", attributes)[1]
+            starts = [
+                int(text.partition("+")[2] or 0) for text in into.split(",") if text
+            ]
+            box = zip(starts, data[0].shape, strict=True)
+            out[tuple(slice(start, start + size) for start, size in box)] = data[0]
+        self.known[result[0]] = out
+        return result
+
+    def arrays(self) -> list[np.ndarray]:
+        """Values of the arguments."""
+        return [self.known[name].astype(NUMPY[of]) for name, _, of, _ in self.inputs]
+
+
+def draw_evaluated(seed: int, number: int) -> EvaluatedFunction:
+    """A function whose values are known."""
+    rng = random.Random(seed * 1000003 + number)
+    function = EvaluatedFunction(rng, f"f{seed}_{number}")
+    rank = rng.randint(0, 4)
+    function.argument(
+        [rng.choice(SIZES[1:8] if rank > 2 else SIZES) for _ in range(rank)]
+    )
+    for _ in range(rng.randint(1, 6)):
+        try:
             function.step()
-        if rng.random() < 0.3:
-            function.update_argument()
-        if number:
-            print("// -----")
-        print(function.text())
-
-
-if __name__ == "__main__":
-    main()
+        except EmptyTableError:
+            continue
+        largest = max(np.prod(value[1], dtype=int) for value in function.values)
+        if largest > MAX_ELEMENTS:
+            break
+    if rng.random() < 0.3:
+        function.update_argument()
+    if not function.results():
+        function.op("neg", function.values[:1], *function.values[0][1:3])
+    return function

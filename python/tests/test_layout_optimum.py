@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the layouts that the compiler chooses with all others of small graphs.
+"""The layouts that the compiler chooses are the cheapest of all of small graphs.
 
-Usage: check_layouts.py SEED COUNT. Of each random graph every assignment of layouts to
-results is a function of its own, whose results have their layout given; the compiler
-prices all of them, and the graph without given layouts must cost what the cheapest does
-(and not less: the price must be that of an assignment). Exits with 1 if it does not.
+Of each random graph every assignment of layouts to results is a function of its own,
+whose results have their layout given; the compiler prices all of them, and the graph
+without given layouts must cost what the cheapest does (and not less: the price must be
+that of an assignment). By hand: ``SPYRE_RANDOM_SEED=1`` draws others.
 """
 
 import itertools
+import os
 import random
 import re
-import subprocess
-import sys
+
+import pytest
+from commands import call, needs_tools
+
+pytestmark = needs_tools
 
 REMARK = re.compile(
     r'Function=(\w+) \| Remark="layouts are priced at (\d+) bytes \(\d+ cycles\), the '
     r'(least possible|least of those looked at)"'
 )
+SEED = int(os.environ.get("SPYRE_RANDOM_SEED", 20261122))
+COUNT = 40
 SIZES = [3, 64, 130]
 # Of columns: a tensor's size -> first, step and size of slices. They begin at sticks,
 # inside sticks, and take every second element.
@@ -150,48 +156,36 @@ class Graph:
         return f"func.func @{name}({parameters}) -> ({results}) {{\n  {body}\n}}\n"
 
 
-def main() -> int:
-    seed, count = int(sys.argv[1]), int(sys.argv[2])
+def draw(seed: int, count: int) -> list[Graph]:
     rng = random.Random(seed)
-    differ = priced = 0
-    for number in range(count):
-        graph = Graph(rng)
-        every = list(
-            itertools.product(*(graph.layouts(n) for n in range(len(graph.ops))))
-        )
-        if len(every) > MAX_ASSIGNMENTS:
-            continue
-        text = graph.print("chosen", None)
-        text += "".join(graph.print(f"given{n}", g) for n, g in enumerate(every))
-        result = subprocess.run(
-            ["spyre-opt", "-", "--spyre-propagate-layouts", "-o", "/dev/null"]
-            + ["--remark-policy=all", "--remarks-filter=spyre-propagate-layouts"],
-            input=text,
-            capture_output=True,
-            text=True,
-        )
-        if result.returncode != 0:
-            print(
-                f"graph {number} of seed {seed}: {result.stderr[:2000]}\n{text[:3000]}"
-            )
-            return 1
-        prices = {n: (int(p), kind) for n, p, kind in REMARK.findall(result.stderr)}
-        if len(prices) != len(every) + 1:
-            print(f"graph {number}: {len(prices)} of {len(every) + 1} functions priced")
-            return 1
-        price, kind = prices.pop("chosen")
-        least = min(prices.items(), key=lambda item: item[1][0])
-        priced += len(every)
-        if price != least[1][0] or kind != "least possible":
-            differ += 1
-            best = every[int(least[0].removeprefix("given"))]
-            print(
-                f"graph {number} of seed {seed}: {price}, {kind}, but {least[1][0]} "
-                f"with {best}\n{graph.print('chosen', None)}"
-            )
-    print(f"{count - differ} of {count} graphs as cheap as the cheapest of {priced}")
-    return 1 if differ else 0
+    return [Graph(rng) for _ in range(count)]
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def assignments(graph: Graph) -> list[tuple[str, ...]]:
+    return list(itertools.product(*map(graph.layouts, range(len(graph.ops)))))
+
+
+GRAPHS = {
+    f"{SEED}-{number}": graph
+    for number, graph in enumerate(draw(SEED, COUNT))
+    if len(assignments(graph)) <= MAX_ASSIGNMENTS
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_cheapest(name):
+    graph = GRAPHS[name]
+    every = assignments(graph)
+    chosen = graph.print("chosen", None)
+    text = chosen + "".join(graph.print(f"given{n}", g) for n, g in enumerate(every))
+    passes = ["--spyre-propagate-layouts", "-o", "/dev/null"]
+    remarks = ["--remark-policy=all", "--remarks-filter=spyre-propagate-layouts"]
+    done = call("spyre-opt", "-", *passes, *remarks, input=text)
+    assert done.returncode == 0, done.stderr[:2000] + text[:3000]
+    prices = {n: (int(p), kind) for n, p, kind in REMARK.findall(done.stderr)}
+    assert len(prices) == len(every) + 1
+    price, kind = prices.pop("chosen")
+    least = min(prices, key=lambda name: prices[name][0])
+    best = every[int(least.removeprefix("given"))]
+    assert kind == "least possible"
+    assert price == prices[least][0], f"cheaper: {best}\n{chosen}"

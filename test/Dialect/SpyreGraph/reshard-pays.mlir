@@ -1,4 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+// The division of the source of a move is a decision like the others;
+// python/tests/test_random_divisions.py runs this graph with and without moves.
+// RUN: spyre-opt %s --spyre-pipeline="to-ktir=false decisions-out=%t.json" -o %t.plan.mlir
+// RUN: grep -q source_division %t.json
+// RUN: spyre-opt %s --spyre-pipeline="to-ktir=false decisions-in=%t.json" | diff %t.plan.mlir -
+// SuperDSC cannot say it.
+// RUN: not spyre-translate --to-superdsc %t.plan.mlir -o %t.bundle 2>&1 | FileCheck %s
+// CHECK: plan.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'spyre_graph.reshard' op SuperDSC has no operation 'reshard'
+
 // A norm, two products and a softmax between them: rows over 32 cores for the
 // one, blocks of rows and columns for the others.
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
