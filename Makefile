@@ -14,7 +14,7 @@ help:
 	@echo 'make build      set up, build everything, run nothing'
 	@echo 'make lint       check formatting and Python style; make format mends both'
 	@echo 'make tidy       clang-tidy over lib and tools'
-	@echo 'make test-asan  lit and GoogleTest, memory and undefined behaviour checked'
+	@echo 'make test-asan  all that runs tools, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
 	@echo 'make docs       the documentation as a site, into build/site'
@@ -61,12 +61,15 @@ tidy: build
 # that a result which rests on it is wrong.
 ASAN = ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:max_malloc_fill_size=1048576:malloc_fill_byte=255 \
   UBSAN_OPTIONS=print_stacktrace=1
+# Of pytest, what calls the tools alone; conftest.py loads the extension.
+TOOL_TESTS = $(shell grep -l '^from commands import' python/tests/test_*.py)
 test-asan:
 	@scripts/setup.sh sanitizers
 	@[ -f build-asan/build.ninja ] || cmake -G Ninja -B build-asan \
 	  -DSPYRE_SANITIZE=address,undefined -DSPYRE_BUILD_TORCH=OFF
 	@ninja -C build-asan
 	@$(ASAN) $(PY) scripts/run_tests.py --build $(CURDIR)/build-asan lit
+	@$(ASAN) SPYRE_BUILD_DIR=$(CURDIR)/build-asan $(PY) -m pytest -q --noconftest $(TOOL_TESTS)
 
 check-superdsc: build
 	@$(PY) scripts/superdsc_sweep.py
