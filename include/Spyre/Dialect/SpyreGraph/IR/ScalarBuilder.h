@@ -37,6 +37,8 @@ public:
   /// towards zero, to the nearest that 32 bits hold and NaN to 0; anything to
   /// i1 by comparing with zero.
   Value convert(Value value, Type type);
+  /// Converts a compute-type value to f32.
+  Value asFloat(Value x);
   /// An index value in the compute type of `like`'s element type.
   Value fromIndex(Value index, Value like);
   /// Brings both to one type: float over integer over boolean, wide over
@@ -105,7 +107,6 @@ public:
   Value isNan(Value x);
 
 private:
-  Value asFloat(Value x);
   void promoteSaturated(Value &x, Value &y);
 
   OpBuilder &b;
