@@ -224,7 +224,6 @@ TARGET_NAMES = re.compile(
 #: numbers may only fall; an entry that is no longer needed is a violation too.
 STILL_LONG_FILES = {
     "lib/Dialect/SpyreGraph/Transforms/Decisions/DecisionsIn.cpp": 607,
-    "lib/Target/SuperDSC/Reader/SdscReader.cpp": 619,
     "python/tests/large_shapes.py": 750,
 }
 STILL_LONG_FUNCTIONS = {

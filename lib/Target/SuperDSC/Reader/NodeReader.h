@@ -46,6 +46,9 @@ protected:
   /// A decimal integer inside a string.
   std::optional<int64_t> decimal(const Node &node);
   std::optional<DataFormat> format(const Node &node);
+  /// Violations where `actual` is not `expected`.
+  void compare(const Json &expected, const Json &actual,
+               const std::string &path);
 
   const std::string &file;
   Report &report;

@@ -70,9 +70,6 @@ private:
   void readConstants(const Node &node);
   void readCompute(const Node &dsc);
   std::vector<unsigned> readReferences(const Node &list);
-  /// Violations where `actual` is not `expected`.
-  void compare(const Json &expected, const Json &actual,
-               const std::string &path);
 
   Sdsc sdsc;
   std::string opFunc;
@@ -536,52 +533,6 @@ void Reader::readCompute(const Node &dsc) {
   sdsc.outputs = readReferences(member(op, "outputLabeledDs"));
   if (Node indices = member(op, "indirectAccessIndexLabeledDs", false))
     sdsc.indices = readReferences(indices);
-}
-
-void Reader::compare(const Json &expected, const Json &actual,
-                     const std::string &path) {
-  if (report.isFull())
-    return;
-  if (expected.type() != actual.type() &&
-      !(expected.is_number() && actual.is_number())) {
-    violate(path, "SDSC-FORM-C4",
-            "expected " + brief(expected) + ", found " + brief(actual));
-    return;
-  }
-  if (expected.is_object()) {
-    for (auto &[key, value] : expected.items()) {
-      auto found = actual.find(key);
-      if (found == actual.end())
-        violate(path, "SDSC-FORM-C2", "the key '" + key + "' is missing");
-      else
-        compare(value, *found, appendPath(path, key));
-    }
-    for (auto &[key, value] : actual.items())
-      // SDSC-FORM-C3
-      if (!expected.contains(key))
-        violate(appendPath(path, key), "SDSC-FORM-C3",
-                "the key '" + key.substr(0, 80) + "' does not belong here");
-    return;
-  }
-  if (expected.is_array()) {
-    if (expected.size() != actual.size()) {
-      violate(path, "SDSC-FORM-C4",
-              "expected " + std::to_string(expected.size()) +
-                  " elements, found " + std::to_string(actual.size()));
-      return;
-    }
-    for (size_t i = 0; i < expected.size(); ++i)
-      compare(expected[i], actual[i], appendPath(path, i));
-    return;
-  }
-  if (expected == actual)
-    return;
-  // SDSC-DIM-C3
-  bool isSlice = path.find("/coreIdToWkSlice_/") != std::string::npos &&
-                 path.find("/dscs_/") == std::string::npos;
-  // SDSC-FORM-C4
-  violate(path, isSlice ? "SDSC-DIM-C3" : "SDSC-FORM-C4",
-          "expected " + brief(expected) + ", found " + brief(actual));
 }
 
 std::optional<Sdsc> Reader::read(const Json &json) {
