@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "Decisions.h"
+#include "FunctionEntries.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <map>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREDECISIONSIN
@@ -35,120 +34,6 @@ bool readNumbers(const Json *array, int64_t count,
   }
   return true;
 }
-
-/// One of a function's entries in the file.
-struct Entry {
-  const Json *object;
-  std::array<bool, kNumKinds> edited = {};
-
-  bool isEdited(Kind kind) const { return edited[static_cast<unsigned>(kind)]; }
-  StringRef getName() const { return findString(*object, "op").value_or(""); }
-  /// The source line, for messages.
-  std::string getPlace() const {
-    StringRef line = findString(*object, "location").value_or("");
-    return line.empty() ? "" : (" at " + line).str();
-  }
-  bool hasList(const char *key, const Json &list) const {
-    const Json *own = findArray(*object, key);
-    return own && *own == list;
-  }
-  bool isTiled() const {
-    const Json *tiling = findArray(*object, "tiling");
-    return tiling && !tiling->empty();
-  }
-};
-
-/// What the file says of one function.
-class FunctionEntries {
-public:
-  explicit FunctionEntries(const Json &function)
-      : function(function), pool{&function} {
-    for (const Json *entry : getEntries(function, Kind::Layout))
-      ops.push_back({entry});
-    for (const Json *entry : getEntries(function, Kind::Placement))
-      buffers.push_back({entry});
-    for (Kind kind : {Kind::Layout, Kind::Tiling, Kind::Division})
-      markEdited(ops, kind);
-    markEdited(buffers, Kind::Placement);
-    markEdited(pool, Kind::Pool);
-    for (auto [position, entry] : llvm::enumerate(ops))
-      if (entry.object)
-        if (std::optional<int64_t> number =
-                findInteger(*entry.object, "number"))
-          numbered[*number].push_back(position);
-  }
-
-  bool isWellFormed() const {
-    auto isObject = [](const Entry &entry) { return entry.object; };
-    return findArray(function, "ops") && findArray(function, "buffers") &&
-           llvm::all_of(ops, isObject) && llvm::all_of(buffers, isObject);
-  }
-
-  bool isAnyEdited(Kind kind) const {
-    return anyEdited[static_cast<unsigned>(kind)];
-  }
-  /// Whether a decision of an earlier kind was edited, on which those of this
-  /// kind depend.
-  bool isOutdated(Kind kind) const {
-    // The pool is as large as placements need, those that were edited too.
-    auto numBefore = static_cast<unsigned>(std::min(kind, Kind::Placement));
-    return llvm::any_of(ArrayRef(anyEdited).take_front(numBefore),
-                        [](bool edited) { return edited; });
-  }
-  /// Whether an entry's decision is to be taken.
-  bool isTaken(const Entry &entry, Kind kind) const {
-    return entry.isEdited(kind) || !isOutdated(kind);
-  }
-
-  /// The entries of an operation, in order; passes may have made several of it.
-  SmallVector<Entry *> getEntriesOf(Operation *op) {
-    SmallVector<Entry *> entries;
-    if (std::optional<int64_t> number = getNumber(op))
-      if (auto found = numbered.find(*number); found != numbered.end())
-        for (unsigned position : found->second)
-          entries.push_back(&ops[position]);
-    return entries;
-  }
-
-  /// Of several entries of an operation the one that was edited; null if there
-  /// is none. Sets `disagree` if two were, in different ways.
-  Entry *choose(ArrayRef<Entry *> entries, Kind kind, bool &disagree) const {
-    Entry *chosen = nullptr;
-    for (Entry *entry : entries) {
-      if (chosen && chosen->isEdited(kind) && entry->isEdited(kind))
-        disagree |= hashDecision(*chosen->object, kind) !=
-                    hashDecision(*entry->object, kind);
-      if (!chosen || (entry->isEdited(kind) && !chosen->isEdited(kind)))
-        chosen = entry;
-    }
-    return chosen;
-  }
-
-  const Json &function;
-  std::vector<Entry> ops, buffers;
-  /// Of the function itself.
-  Entry pool;
-
-private:
-  /// Without hashes, everything counts as edited.
-  void markEdited(MutableArrayRef<Entry> entries, Kind kind) {
-    unsigned number = static_cast<unsigned>(kind);
-    SmallVector<StringRef> hashes;
-    if (const Json *written = findObject(function, "written"))
-      if (auto text = findString(*written, getWrittenKey(kind)))
-        text->split(hashes, ' ', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-    for (auto [position, entry] : llvm::enumerate(entries)) {
-      entry.edited[number] =
-          entry.object &&
-          (hashes.size() != entries.size() ||
-           hashes[position] != hashDecision(*entry.object, kind));
-      anyEdited[number] |= entry.edited[number];
-    }
-  }
-
-  std::map<int64_t, SmallVector<unsigned, 1>> numbered;
-  std::array<bool, kNumKinds> anyEdited = {};
-};
 
 class DecisionsInPass
     : public WithFileOption<
