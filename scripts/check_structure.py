@@ -226,7 +226,6 @@ STILL_LONG_FILES = {
     "python/tests/large_shapes.py": 750,
 }
 STILL_LONG_FUNCTIONS = {
-    "lib/Device/DeviceSpec.cpp": [101],
 }
 #: Names of test files, by the beginning and the end of their paths. Files below Inputs
 #: are no tests.
