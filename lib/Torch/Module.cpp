@@ -207,5 +207,6 @@ PYBIND11_MODULE(_C, m) {
   initEagerBindings(m);
   initRuntimeLogBindings(m);
   initEnvironmentBindings(m);
+  initDeviceSpecBindings(m);
   initJobBindings(m);
 }

@@ -418,6 +418,7 @@ def test_properties_and_seeds():
     properties = torch.spyre.get_device_properties()
     assert properties.total_memory == torch.spyre.mem_get_info()[1]
     assert properties.multi_processor_count == 32
+    assert properties.lx_memory_per_core == 2097152
     assert len(torch.spyre.default_generators) == torch.spyre.device_count()
     seed = torch.spyre.seed()
     assert torch.spyre.initial_seed() == seed

@@ -141,8 +141,12 @@ class DeviceProperties:
 def get_device_properties(device: Device = None) -> DeviceProperties:
     """Name, memory and cores of a device."""
     index = _index(device)
+    spec = _C.device_spec()
     return DeviceProperties(
-        get_device_name(index), _C.mem_get_info(index)[1], 32, 2 * 1024 * 1024
+        name=get_device_name(index),
+        total_memory=_C.mem_get_info(index)[1],
+        multi_processor_count=int(spec["numCores"]),
+        lx_memory_per_core=int(spec["lxBytesPerCore"]),
     )
 
 
