@@ -13,17 +13,18 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 /// Rows `first` to `first + count - 1` of the table.
-static Value createRows(OpBuilder &b, GatherOp gather, int64_t first,
+static Value createRows(OpBuilder &b, SpyreOpInterface gather, int64_t first,
                         int64_t count) {
-  Value table = gather.getInputs()[0];
+  IndirectAccess access = *gather.getIndirectAccess();
+  Value table = gather->getOperand(access.operand);
   auto type = cast<RankedTensorType>(table.getType());
   SmallVector<int64_t> shape(type.getShape());
   SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
       strides(shape.size(), b.getIndexAttr(1));
-  shape[gather.getAxis()] = count;
-  offsets[gather.getAxis()] = b.getIndexAttr(first);
+  shape[access.dim] = count;
+  offsets[access.dim] = b.getIndexAttr(first);
   return tensor::ExtractSliceOp::create(
-      b, gather.getLoc(),
+      b, gather->getLoc(),
       RankedTensorType::get(shape, type.getElementType(), type.getEncoding()),
       table, offsets, getAsIndexOpFoldResult(b.getContext(), shape), strides);
 }
@@ -36,14 +37,14 @@ constexpr int64_t kMaxParts = 64;
 /// Replaces a gather by gathers from parts of the table.
 class TableSplitter {
 public:
-  TableSplitter(GatherOp gather, int64_t rowsPerPart)
-      : gather(gather), op(cast<SpyreOpInterface>(gather.getOperation())),
-        b(gather), loc(gather.getLoc()), rowsPerPart(rowsPerPart) {}
+  TableSplitter(SpyreOpInterface gather, int64_t rowsPerPart)
+      : gather(gather), access(*gather.getIndirectAccess()), b(gather),
+        loc(gather->getLoc()), rowsPerPart(rowsPerPart) {}
 
   void run() {
-    Value indices = gather.getInputs()[1];
-    auto table = cast<ShapedType>(gather.getInputs()[0].getType());
-    int64_t rows = table.getDimSize(gather.getAxis());
+    Value indices = gather->getOperand(access.index);
+    auto table = cast<ShapedType>(gather->getOperand(access.operand).getType());
+    int64_t rows = table.getDimSize(access.dim);
     // A mask that every lane of a row reads: an index per stick.
     auto type = cast<RankedTensorType>(indices.getType());
     auto sparse =
@@ -58,8 +59,8 @@ public:
           createGather(first, count, createLocal(indices, first, count, rows));
       result = first == 0 ? part : createChoice(spread, first, part, result);
     }
-    gather.getResult().replaceAllUsesWith(result);
-    Operation *init = gather.getInit().getDefiningOp();
+    gather->getResult(0).replaceAllUsesWith(result);
+    Operation *init = gather.getSpyreInit().getDefiningOp();
     gather->erase();
     if (init->use_empty())
       init->erase();
@@ -93,10 +94,12 @@ private:
 
   Value createGather(int64_t first, int64_t count, Value indices) {
     Value part = createRows(b, gather, first, count);
-    Value init = createEmpty(gather.getResult().getType());
-    auto own = cast<GatherOp>(b.clone(*gather));
-    own->setOperands({part, indices, init});
-    return own.getResult();
+    Value init = createEmpty(gather->getResult(0).getType());
+    Operation *own = b.clone(*gather);
+    own->setOperand(access.operand, part);
+    own->setOperand(access.index, indices);
+    own->setOperand(own->getNumOperands() - 1, init);
+    return own->getResult(0);
   }
 
   /// `part` where the index is `first` or above, `others` elsewhere.
@@ -107,27 +110,27 @@ private:
         type.getShape(), element,
         getStickLayout(element, type.getRank(), /*stickDim=*/-1));
     Value mask = create(GeOp::getOperationName(), spread, maskType, {first});
-    SmallVector<AffineMap> maps(4, op.getIndexingMaps().back());
-    maps[0] = op.getIndexingMaps()[1];
+    SmallVector<AffineMap> maps(4, gather.getIndexingMaps().back());
+    maps[0] = gather.getIndexingMaps()[access.index];
     return createElementwise(b, loc, WhereOp::getOperationName(),
                              {mask, part, others}, createEmpty(part.getType()),
                              {}, maps);
   }
 
-  GatherOp gather;
-  SpyreOpInterface op;
+  SpyreOpInterface gather;
+  IndirectAccess access;
   OpBuilder b;
   Location loc;
   int64_t rowsPerPart;
 };
 
 /// Whether cores can address what a gather from so many rows needs.
-bool fits(GatherOp gather, int64_t rows, int64_t cores, const Target &target,
-          const ::spyre::DeviceSpec &spec) {
+bool fits(SpyreOpInterface gather, int64_t rows, int64_t cores,
+          const Target &target, const ::spyre::DeviceSpec &spec) {
   OpBuilder b(gather);
   Value part = createRows(b, gather, 0, rows);
   auto trial = cast<SpyreOpInterface>(b.clone(*gather));
-  trial->setOperand(0, part);
+  trial->setOperand(gather.getIndirectAccess()->operand, part);
   bool isSmall = countTilesForSpans(trial, cores, target, spec) != 0;
   trial->erase();
   part.getDefiningOp()->erase();
@@ -138,31 +141,32 @@ bool fits(GatherOp gather, int64_t rows, int64_t cores, const Target &target,
 bool spyre_graph::splitTableForSpans(SpyreOpInterface op, int64_t cores,
                                      const Target &target,
                                      const ::spyre::DeviceSpec &spec) {
-  auto gather = dyn_cast<GatherOp>(op.getOperation());
+  std::optional<IndirectAccess> access = op.getIndirectAccess();
   // The mask is of another type than what it chooses from.
-  if (!gather || op->getNumResults() != 1 || op.getWorkDivision() ||
+  if (!access || access->operand >= op.getSpyreInputs().size() ||
+      op->getNumResults() != 1 || op.getWorkDivision() ||
       !target.allowsMixedElementTypes())
     return false;
-  Value table = gather.getInputs()[0];
+  Value table = op->getOperand(access->operand);
   SmallVector<int64_t> extents = op.getLoopExtents();
   auto isPlain = [](Value value) {
     return isa_and_nonnull<LayoutAttr>(getLayout(value.getType())) &&
            getWholeType(value) == value.getType();
   };
   if (!llvm::all_of(op->getOperands(), isPlain) ||
-      !gather.getInit().getDefiningOp<tensor::EmptyOp>() ||
+      !op.getSpyreInit().getDefiningOp<tensor::EmptyOp>() ||
       !op.getIndexingMaps().back().isIdentity() ||
-      extents != cast<ShapedType>(gather.getInit().getType()).getShape() ||
+      extents != cast<ShapedType>(op.getSpyreInit().getType()).getShape() ||
       llvm::is_contained(extents, 0))
     return false;
-  int64_t rows = cast<ShapedType>(table.getType()).getDimSize(gather.getAxis());
-  if (fits(gather, rows, cores, target, spec))
+  int64_t rows = cast<ShapedType>(table.getType()).getDimSize(access->dim);
+  if (fits(op, rows, cores, target, spec))
     return false;
   for (int64_t parts = 2; parts <= std::min(kMaxParts, rows); ++parts) {
     int64_t rowsPerPart = llvm::divideCeilSigned(rows, parts);
-    if (!fits(gather, rowsPerPart, cores, target, spec))
+    if (!fits(op, rowsPerPart, cores, target, spec))
       continue;
-    TableSplitter(gather, rowsPerPart).run();
+    TableSplitter(op, rowsPerPart).run();
     return true;
   }
   return false;
