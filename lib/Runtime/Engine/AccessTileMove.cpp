@@ -3,6 +3,8 @@
 
 #include "AccessTile.h"
 
+#include "Spyre/Device/DataFormat.h"
+
 #include <algorithm>
 
 using namespace spyre::runtime;
@@ -285,7 +287,7 @@ void TileVal::appendSticks(
     std::vector<std::pair<int64_t, int64_t>> &indices) const {
   if (numElements == 0)
     return;
-  constexpr int64_t stick = 128;
+  constexpr int64_t stick = kStickBytes;
   int64_t elemSize = deviceSize(view.elem);
   auto add = [&](int64_t firstByte, int64_t lastByte) {
     int64_t first = firstByte / stick, last = lastByte / stick;

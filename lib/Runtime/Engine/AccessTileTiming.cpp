@@ -3,6 +3,8 @@
 
 #include "AccessTile.h"
 
+#include "Spyre/Device/DataFormat.h"
+
 #include <algorithm>
 
 using namespace spyre::runtime;
@@ -35,9 +37,8 @@ uint64_t TileVal::shapeKey() const {
     for (auto [low, high] : state.indexBytes)
       hash = mix(mix(hash, low), high);
   }
-  constexpr int64_t stick = 128;
   int64_t address = view.byteAddress + first * deviceSize(view.elem);
-  return mix(hash, address & (stick - 1));
+  return mix(hash, address & (kStickBytes - 1));
 }
 
 uint64_t TileVal::identityKey() const {

@@ -49,7 +49,6 @@ int64_t spyre_graph::getNumTouchedSticks(AffineMap map,
                                          LayoutAttrInterface layout,
                                          ArrayRef<int64_t> shape,
                                          ArrayRef<int64_t> extents) {
-  constexpr int64_t kStickBytes = 128;
   int64_t stickDim = layout.getStickDim(shape), sticks = 1;
   auto getNumPoints = [&](const llvm::SmallBitVector &used) {
     int64_t points = 1;
@@ -67,7 +66,7 @@ int64_t spyre_graph::getNumTouchedSticks(AffineMap map,
                        std::max<int64_t>(high - low + 1, 0));
   }
   return std::min({sticks, getNumPoints(getUsedDims(map, extents)),
-                   layout.getSizeInBytes(shape) / kStickBytes});
+                   layout.getSizeInBytes(shape) / ::spyre::kStickBytes});
 }
 
 llvm::SmallBitVector spyre_graph::getUsedDims(AffineExpr expr,

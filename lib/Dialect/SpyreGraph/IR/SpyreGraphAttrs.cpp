@@ -70,7 +70,7 @@ int64_t LayoutAttrInterface::getSizeInBytes(ArrayRef<int64_t> shape) const {
   SmallVector<int64_t> deviceSize = getDeviceSize(shape);
   for (int64_t extent : ArrayRef(deviceSize).drop_back())
     sticks *= extent;
-  return sticks * 128;
+  return sticks * ::spyre::kStickBytes;
 }
 
 //===----------------------------------------------------------------------===//

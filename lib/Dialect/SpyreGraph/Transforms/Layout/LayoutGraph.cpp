@@ -16,12 +16,10 @@ using namespace mlir::spyre_graph;
 /// that must move from or to device memory.
 static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
 
-static constexpr int64_t kStickBytes = 128;
-
 /// Bytes of the sticks that an access touches, each counted once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
                                 LayoutAttrInterface layout) {
-  return kStickBytes *
+  return ::spyre::kStickBytes *
          getNumTouchedSticks(info.maps[operand], layout,
                              getShape(info.op->getOperand(operand)),
                              info.extents);
@@ -372,9 +370,9 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
     std::optional<IndirectPart> part =
         getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
     if (part) {
-      int64_t read =
-          kStickBytes * getNumTouchedSticks(part->sourceMap, layout,
-                                            type.getShape(), part->shape);
+      int64_t read = ::spyre::kStickBytes *
+                     getNumTouchedSticks(part->sourceMap, layout,
+                                         type.getShape(), part->shape);
       way.price = (isInit ? 2 : 1) *
                   (read + getSizeInBytes(part->layout, part->shape) + setup);
     }

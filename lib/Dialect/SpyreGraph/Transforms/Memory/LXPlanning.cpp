@@ -24,7 +24,6 @@ namespace planning = ::spyre::planning;
 
 namespace {
 
-constexpr int64_t kStickInBytes = 128;
 /// Limit of the exact search, in nodes per function. Most placements that the
 /// search finds, it finds in fewer nodes.
 constexpr int64_t kMaxSearchNodes = 20000;
@@ -443,7 +442,7 @@ private:
     problem = {};
     problem.capacity = static_cast<int64_t>(static_cast<double>(capacity) *
                                             (1.0 - lxFraction));
-    problem.alignment = kStickInBytes;
+    problem.alignment = ::spyre::kStickBytes;
     ineligible.clear();
     numberOps(func);
     std::vector<BufferLifetime> lifetimes = getBufferLifetimes(func);

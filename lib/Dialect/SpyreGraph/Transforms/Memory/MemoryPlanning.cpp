@@ -20,7 +20,6 @@ namespace planning = ::spyre::planning;
 
 namespace {
 
-constexpr int64_t kStickInBytes = 128;
 /// Limit of the exact search, in nodes per function; the timeout is never
 /// reached, because a plan must not depend on the clock.
 constexpr int64_t kMaxSearchNodes = 5000;
@@ -48,7 +47,7 @@ public:
       return lifetime.alloc->hasAttr(attrName);
     });
     planning::AllocationProblem problem;
-    problem.alignment = kStickInBytes;
+    problem.alignment = ::spyre::kStickBytes;
     for (BufferLifetime &lifetime : lifetimes) {
       memref::AllocOp alloc = lifetime.alloc;
       LayoutAttrInterface layout = getLayout(alloc.getType());
@@ -62,7 +61,7 @@ public:
       buffer.upper = lifetime.last + 1;
       // A buffer without elements has an address too.
       buffer.size = std::max(layout.getSizeInBytes(alloc.getType().getShape()),
-                             kStickInBytes);
+                             ::spyre::kStickBytes);
       problem.buffers.push_back(buffer);
       unsharedBytes += buffer.size;
     }

@@ -111,7 +111,6 @@ static int64_t getReach(AffineExpr expr, ArrayRef<int64_t> extents,
       }))
     return reach;
   // All cores' slices, as far as there are any.
-  constexpr int64_t kMaxCores = 32;
   std::function<void(unsigned, int64_t)> visit = [&](unsigned number,
                                                      int64_t coresLeft) {
     if (number == cut.size()) {
@@ -128,7 +127,7 @@ static int64_t getReach(AffineExpr expr, ArrayRef<int64_t> extents,
       visit(number + 1, coresLeft / slices);
     }
   };
-  visit(0, kMaxCores);
+  visit(0, ::spyre::DeviceSpec::kMaxCores);
   return reach;
 }
 

@@ -498,9 +498,10 @@ private:
               .getSizeInBytes(isLX ? placement.getLocal()
                                    : alloc.getType().getShape());
       int64_t begin = placement.getOffset();
-      if (begin % 128 != 0)
+      if (begin % ::spyre::kStickBytes != 0)
         return alloc->emitOpError()
-               << "offset " << begin << " is not a multiple of 128";
+               << "offset " << begin << " is not a multiple of "
+               << ::spyre::kStickBytes;
       if (begin < 0 || sizeInBytes > limit - begin)
         return alloc->emitOpError()
                << "bytes " << begin << " to " << begin + sizeInBytes
