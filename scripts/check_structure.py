@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "Support": set(),
     "Device": {"Support"},
     "Planning": {"Device", "Support"},
-    "Dialect/KTIR/IR": set(),
+    "Dialect/KTIR/IR": {"Device"},
     "Dialect/KTIR/Transforms": {"Dialect/KTIR/IR"},
     "Dialect/SDSCBundle/IR": set(),
     GRAPH + "IR": {"Device", "Support"},
@@ -101,6 +101,7 @@ ROOMS: dict[str, set[str]] = {
     SDSC + "Model": {"Device", GRAPH + "IR", "Support"},
     SDSC + "Mapping": {"Device", GRAPH + "IR", SDSC + "Model"},
     SDSC + "Writer": {
+        "Device",
         "Support",
         GRAPH + "Analysis",
         GRAPH + "IR",

@@ -19,37 +19,16 @@ struct DtypeRow {
 } // namespace
 
 static constexpr FormatRow kFormats[] = {
-    {DataFormat::SEN169_FP16, "SEN169_FP16", 16},
-    {DataFormat::IEEE_FP32, "IEEE_FP32", 32},
-    {DataFormat::INVALID, "INVALID", 0},
-    {DataFormat::SEN143_FP8, "SEN143_FP8", 8},
-    {DataFormat::SEN152_FP8, "SEN152_FP8", 8},
-    {DataFormat::SEN153_FP9, "SEN153_FP9", 16},
-    {DataFormat::SENINT2, "SENINT2", 2},
-    {DataFormat::SENINT4, "SENINT4", 4},
-    {DataFormat::SENINT8, "SENINT8", 8},
-    {DataFormat::SENINT16, "SENINT16", 16},
-    {DataFormat::SENINT24, "SENINT24", 32},
-    {DataFormat::IEEE_INT64, "IEEE_INT64", 64},
-    {DataFormat::IEEE_INT32, "IEEE_INT32", 32},
-    {DataFormat::SENUINT32, "SENUINT32", 32},
-    {DataFormat::SENUINT2, "SENUINT2", 2},
-    {DataFormat::IEEE_FP16, "IEEE_FP16", 16},
-    {DataFormat::BOOL, "BOOL", 16},
-    {DataFormat::BFLOAT16, "BFLOAT16", 16},
-    {DataFormat::SEN18F_FP24, "SEN18F_FP24", 32},
+#define SPYRE_DEVICE_FORMAT(name, number, bits, elementType)                   \
+  {DataFormat::name, #name, bits},
+#include "Spyre/Device/NumberFormats.def"
 };
 
 static constexpr DtypeRow kDtypes[] = {
-    {HostDtype::Float16, "float16", 2, DataFormat::SEN169_FP16},
-    {HostDtype::BFloat16, "bfloat16", 2, DataFormat::SEN169_FP16},
-    {HostDtype::Float32, "float32", 4, DataFormat::IEEE_FP32},
-    {HostDtype::Bool, "bool", 1, DataFormat::SEN169_FP16},
-    {HostDtype::UInt8, "uint8", 1, DataFormat::SENUINT32},
-    {HostDtype::Int8, "int8", 1, DataFormat::SENINT8},
-    {HostDtype::Int16, "int16", 2, DataFormat::SENINT16},
-    {HostDtype::Int32, "int32", 4, DataFormat::IEEE_INT32},
-    {HostDtype::Int64, "int64", 8, DataFormat::IEEE_INT32},
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  {HostDtype::name, pytorchName, bytes, DataFormat::format},
+#include "Spyre/Device/NumberFormats.def"
 };
 
 static const FormatRow &row(DataFormat format) {

@@ -209,70 +209,49 @@ uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes) {
 
 bool isSupportedDtype(c10::ScalarType dtype) {
   switch (dtype) {
-  case c10::kHalf:
-  case c10::kBFloat16:
-  case c10::kFloat:
-  case c10::kBool:
-  case c10::kByte:
-  case c10::kChar:
-  case c10::kShort:
-  case c10::kInt:
-  case c10::kLong:
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  case c10::ScalarType::scalarType:
+#include "Spyre/Device/NumberFormats.def"
     return true;
   default:
     return false;
   }
 }
 
+/// "torch.float16, ... and torch.int64"
+static std::string supportedDtypes() {
+  std::vector<std::string> names = {
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  "torch." pytorchName,
+#include "Spyre/Device/NumberFormats.def"
+  };
+  std::string last = names.back();
+  names.pop_back();
+  return c10::Join(", ", names) + " and " + last;
+}
+
 HostDtype hostDtype(c10::ScalarType dtype) {
   switch (dtype) {
-  case c10::kHalf:
-    return HostDtype::Float16;
-  case c10::kBFloat16:
-    return HostDtype::BFloat16;
-  case c10::kFloat:
-    return HostDtype::Float32;
-  case c10::kBool:
-    return HostDtype::Bool;
-  case c10::kByte:
-    return HostDtype::UInt8;
-  case c10::kChar:
-    return HostDtype::Int8;
-  case c10::kShort:
-    return HostDtype::Int16;
-  case c10::kInt:
-    return HostDtype::Int32;
-  case c10::kLong:
-    return HostDtype::Int64;
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  case c10::ScalarType::scalarType:                                            \
+    return HostDtype::name;
+#include "Spyre/Device/NumberFormats.def"
   default:
     TORCH_CHECK_TYPE(false, "spyre tensors cannot have dtype ", "torch.",
-                     dtypeName(dtype),
-                     "; supported are torch.float16, torch.bfloat16, "
-                     "torch.float32, torch.bool, torch.uint8, torch.int8, "
-                     "torch.int16, torch.int32 and torch.int64");
+                     dtypeName(dtype), "; supported are ", supportedDtypes());
   }
 }
 
 c10::ScalarType scalarType(HostDtype dtype) {
   switch (dtype) {
-  case HostDtype::Float16:
-    return c10::kHalf;
-  case HostDtype::BFloat16:
-    return c10::kBFloat16;
-  case HostDtype::Float32:
-    return c10::kFloat;
-  case HostDtype::Bool:
-    return c10::kBool;
-  case HostDtype::UInt8:
-    return c10::kByte;
-  case HostDtype::Int8:
-    return c10::kChar;
-  case HostDtype::Int16:
-    return c10::kShort;
-  case HostDtype::Int32:
-    return c10::kInt;
-  case HostDtype::Int64:
-    return c10::kLong;
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  case HostDtype::name:                                                        \
+    return c10::ScalarType::scalarType;
+#include "Spyre/Device/NumberFormats.def"
   }
   throw Error("unknown host dtype");
 }

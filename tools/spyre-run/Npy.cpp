@@ -27,14 +27,18 @@ struct TypeName {
 };
 } // namespace
 
+/// What is read: what is written, then what files of types that numpy lacks
+/// have instead.
 static const TypeName kTypes[] = {
-    {"<f2", HostDtype::Float16},  {"<f4", HostDtype::Float32},
-    {"|b1", HostDtype::Bool},     {"|u1", HostDtype::UInt8},
-    {"|i1", HostDtype::Int8},     {"<i2", HostDtype::Int16},
-    {"<i4", HostDtype::Int32},    {"<i8", HostDtype::Int64},
-    {"<V2", HostDtype::BFloat16}, {"|V2", HostDtype::BFloat16},
-    {"<u2", HostDtype::BFloat16}, {"<V1", HostDtype::UInt8},
-    {"|V1", HostDtype::UInt8},    {"<f1", HostDtype::UInt8}};
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  {npy, HostDtype::name},
+#include "Spyre/Device/NumberFormats.def"
+    {"|V2", HostDtype::BFloat16},
+    {"<u2", HostDtype::BFloat16},
+    {"<V1", HostDtype::UInt8},
+    {"|V1", HostDtype::UInt8},
+    {"<f1", HostDtype::UInt8}};
 
 namespace {
 /// The header is a Python dict literal of three known keys.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+
+#include "Spyre/Device/DataFormat.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -144,15 +146,6 @@ void MemorySpaceAttr::print(AsmPrinter &printer) const {
 // LayoutAttr
 //===----------------------------------------------------------------------===//
 
-// Names: spec/layouts.md, "Host dtype".
-static constexpr llvm::StringLiteral kFormats[] = {
-    "SEN169_FP16", "IEEE_FP32",  "SEN143_FP8", "SEN152_FP8", "SEN153_FP9",
-    "SENINT2",     "SENINT4",    "SENINT8",    "SENINT16",   "SENINT24",
-    "IEEE_INT64",  "IEEE_INT32", "SENUINT32",  "SENUINT2",   "IEEE_FP16",
-    "BOOL",        "BFLOAT16",   "SEN18F_FP24"};
-static constexpr llvm::StringLiteral kHostDtypes[] = {
-    "float16", "bfloat16", "float32", "bool", "uint8",
-    "int8",    "int16",    "int32",   "int64"};
 static constexpr llvm::StringLiteral kArrangements[] = {
     "STANDARD", "DL16_TO_FP32", "QFP8CH", "EXX2"};
 
@@ -192,9 +185,9 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                           "bits, but got ["
                        << shape << "]";
   // KTDP-LAYOUT-C4
-  if (!llvm::is_contained(kFormats, format))
+  if (format == "INVALID" || !::spyre::parseDataFormat(format.str()))
     return emitError() << "unknown device format '" << format << "'";
-  if (!llvm::is_contained(kHostDtypes, hostDtype))
+  if (!::spyre::parseHostDtype(hostDtype.str()))
     return emitError() << "unknown host dtype '" << hostDtype << "'";
   if (!llvm::is_contained(kArrangements, arrangement))
     return emitError() << "unknown element arrangement '" << arrangement << "'";

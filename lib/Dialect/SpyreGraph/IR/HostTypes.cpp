@@ -4,7 +4,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 
 #include "Spyre/Device/DL16.h"
-#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
 
 #include <limits>
 
@@ -16,38 +16,41 @@ double spyre_graph::getLowestNumber(Type element) {
                          : ::spyre::decodeDL16(0xFFFE);
 }
 
+/// The type of a name in Spyre/Device/NumberFormats.def.
+static Type getType(MLIRContext *context, StringRef name) {
+  if (name == "f16")
+    return Float16Type::get(context);
+  if (name == "bf16")
+    return BFloat16Type::get(context);
+  if (name == "f32")
+    return Float32Type::get(context);
+  bool isUnsigned = name.consume_front("u");
+  unsigned width = 0;
+  bool isInteger = name.consume_front("i") && !name.getAsInteger(10, width);
+  assert(isInteger && "the table has no other types");
+  (void)isInteger;
+  return IntegerType::get(context, width,
+                          isUnsigned ? IntegerType::Unsigned
+                                     : IntegerType::Signless);
+}
+
 Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
-  Builder b(context);
   switch (dtype) {
-  case HostDtype::Float16:
-    return b.getF16Type();
-  case HostDtype::BFloat16:
-    return b.getBF16Type();
-  case HostDtype::Float32:
-    return b.getF32Type();
-  case HostDtype::Bool:
-    return b.getI1Type();
-  case HostDtype::UInt8:
-    return b.getIntegerType(8, /*isSigned=*/false);
-  case HostDtype::Int8:
-    return b.getIntegerType(8);
-  case HostDtype::Int16:
-    return b.getIntegerType(16);
-  case HostDtype::Int32:
-    return b.getIntegerType(32);
-  case HostDtype::Int64:
-    return b.getIntegerType(64);
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  case HostDtype::name:                                                        \
+    return getType(context, elementType);
+#include "Spyre/Device/NumberFormats.def"
   }
   llvm_unreachable("unknown host dtype");
 }
 
 std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
-  for (HostDtype dtype :
-       {HostDtype::Float16, HostDtype::BFloat16, HostDtype::Float32,
-        HostDtype::Bool, HostDtype::UInt8, HostDtype::Int8, HostDtype::Int16,
-        HostDtype::Int32, HostDtype::Int64})
-    if (getElementType(type.getContext(), dtype) == type)
-      return dtype;
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  if (getType(type.getContext(), elementType) == type)                         \
+    return HostDtype::name;
+#include "Spyre/Device/NumberFormats.def"
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -30,28 +31,10 @@ void SpyreGraphDialect::initialize() {
 }
 
 std::optional<::spyre::DataFormat> spyre_graph::getDeviceFormat(Type type) {
-  using ::spyre::DataFormat;
-  if (type.isF16() || type.isBF16() || type.isInteger(1))
-    return DataFormat::SEN169_FP16;
-  if (type.isF32())
-    return DataFormat::IEEE_FP32;
-  if (auto integer = dyn_cast<IntegerType>(type)) {
-    if (integer.isUnsigned())
-      return integer.getWidth() == 8 ? std::optional(DataFormat::SENUINT32)
-                                     : std::nullopt;
-    switch (integer.getWidth()) {
-    case 8:
-      return DataFormat::SENINT8;
-    case 16:
-      return DataFormat::SENINT16;
-    case 32:
-    case 64:
-      return DataFormat::IEEE_INT32;
-    default:
-      return std::nullopt;
-    }
-  }
-  return std::nullopt;
+  std::optional<::spyre::HostDtype> dtype = getHostDtype(type);
+  if (!dtype)
+    return std::nullopt;
+  return ::spyre::deviceFormat(*dtype);
 }
 
 Type spyre_graph::getDeviceElementType(Type type) {

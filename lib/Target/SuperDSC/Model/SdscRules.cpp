@@ -31,10 +31,8 @@ std::string SdscPaths::allocation(size_t number) const {
 
 /// Bytes of an element, those of several that share one counting as 1.
 static int64_t getWordLength(spyre::DataFormat format) {
-  bool isSubByte = format == spyre::DataFormat::SENINT4 ||
-                   format == spyre::DataFormat::SENINT2 ||
-                   format == spyre::DataFormat::SENUINT2;
-  return isSubByte ? 1 : spyre::storageBytes(format);
+  return std::max<int64_t>(1,
+                           spyre::kStickBytes / spyre::elemsPerStick(format));
 }
 
 namespace {

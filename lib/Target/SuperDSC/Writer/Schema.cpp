@@ -139,10 +139,10 @@ static Json getValues(const std::string &key) {
   if (key != "dataFormat_")
     return {};
   Json formats = Json::array();
-  for (int value = 0; value <= static_cast<int>(DataFormat::SEN18F_FP24);
-       ++value)
-    if (value != static_cast<int>(DataFormat::INVALID))
-      formats.push_back(spyre::toString(static_cast<DataFormat>(value)));
+#define SPYRE_DEVICE_FORMAT(name, number, bits, elementType)                   \
+  if (DataFormat::name != DataFormat::INVALID)                                 \
+    formats.push_back(#name);
+#include "Spyre/Device/NumberFormats.def"
   return formats;
 }
 
