@@ -48,7 +48,7 @@ const char *spyre::toString(HostDtype dtype) { return row(dtype).name; }
 
 std::optional<DataFormat> spyre::parseDataFormat(const std::string &name) {
   for (const FormatRow &row : kFormats)
-    if (name == row.name)
+    if (name == row.name && row.format != DataFormat::INVALID)
       return row.format;
   return std::nullopt;
 }

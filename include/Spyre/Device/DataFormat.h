@@ -13,40 +13,19 @@
 
 namespace spyre {
 
-/// Values as the field numbers them (spec/runtime.md, `_C` types).
+/// How the device stores elements. NumberFormats.def has all there is to know
+/// of each.
 enum class DataFormat {
-  SEN169_FP16 = 0,
-  IEEE_FP32 = 1,
-  INVALID = 2,
-  SEN143_FP8 = 3,
-  SEN152_FP8 = 4,
-  SEN153_FP9 = 5,
-  SENINT2 = 6,
-  SENINT4 = 7,
-  SENINT8 = 8,
-  SENINT16 = 9,
-  SENINT24 = 10,
-  IEEE_INT64 = 11,
-  IEEE_INT32 = 12,
-  SENUINT32 = 13,
-  SENUINT2 = 14,
-  IEEE_FP16 = 15,
-  BOOL = 16,
-  BFLOAT16 = 17,
-  SEN18F_FP24 = 18
+#define SPYRE_DEVICE_FORMAT(name, number, bits, elementType) name = (number),
+#include "Spyre/Device/NumberFormats.def"
 };
 
 /// Element types of PyTorch tensors that the device stores.
 enum class HostDtype {
-  Float16,
-  BFloat16,
-  Float32,
-  Bool,
-  UInt8,
-  Int8,
-  Int16,
-  Int32,
-  Int64
+#define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
+                         scalarType)                                           \
+  name,
+#include "Spyre/Device/NumberFormats.def"
 };
 
 /// Bytes of a stick, the unit of transfer (spec/hardware.md).
@@ -54,7 +33,7 @@ inline constexpr int64_t kStickBytes = 128;
 
 const char *toString(DataFormat format);
 const char *toString(HostDtype dtype);
-/// Nothing if there is no such name.
+/// Nothing if there is no such name, or if it is INVALID, which no data has.
 std::optional<DataFormat> parseDataFormat(const std::string &name);
 std::optional<HostDtype> parseHostDtype(const std::string &name);
 

@@ -185,7 +185,7 @@ LayoutAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                           "bits, but got ["
                        << shape << "]";
   // KTDP-LAYOUT-C4
-  if (format == "INVALID" || !::spyre::parseDataFormat(format.str()))
+  if (!::spyre::parseDataFormat(format.str()))
     return emitError() << "unknown device format '" << format << "'";
   if (!::spyre::parseHostDtype(hostDtype.str()))
     return emitError() << "unknown host dtype '" << hostDtype << "'";

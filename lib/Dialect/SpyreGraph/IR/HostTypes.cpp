@@ -45,6 +45,19 @@ Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
   llvm_unreachable("unknown host dtype");
 }
 
+Type spyre_graph::getElementType(MLIRContext *context,
+                                 ::spyre::DataFormat format) {
+  StringRef typeName;
+  switch (format) {
+#define SPYRE_DEVICE_FORMAT(name, number, bits, elementType)                   \
+  case ::spyre::DataFormat::name:                                              \
+    typeName = elementType;                                                    \
+    break;
+#include "Spyre/Device/NumberFormats.def"
+  }
+  return typeName.empty() ? Type() : getType(context, typeName);
+}
+
 std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
 #define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
                          scalarType)                                           \

@@ -185,7 +185,7 @@ static ParseResult parseFormat(AsmParser &parser, ::spyre::DataFormat &format) {
     return failure();
   std::optional<::spyre::DataFormat> parsed =
       ::spyre::parseDataFormat(keyword.str());
-  if (!parsed || *parsed == ::spyre::DataFormat::INVALID)
+  if (!parsed)
     return parser.emitError(loc) << "unknown device format '" << keyword << "'";
   format = *parsed;
   return success();

@@ -38,12 +38,8 @@ std::optional<::spyre::DataFormat> spyre_graph::getDeviceFormat(Type type) {
 }
 
 Type spyre_graph::getDeviceElementType(Type type) {
-  MLIRContext *context = type.getContext();
-  if (type.isF16() || type.isBF16() || type.isInteger(1))
-    return Float16Type::get(context);
-  if (type.isInteger(64) || type.isUnsignedInteger(8))
-    return IntegerType::get(context, 32);
-  return type;
+  std::optional<::spyre::DataFormat> format = getDeviceFormat(type);
+  return format ? getElementType(type.getContext(), *format) : type;
 }
 
 LayoutAttrInterface spyre_graph::getLayout(Type type) {

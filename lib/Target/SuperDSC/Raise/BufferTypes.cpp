@@ -21,26 +21,6 @@ using spyre::DataFormat;
 // Types
 //===----------------------------------------------------------------------===//
 
-/// The element type of a format, where nothing says the host's.
-static Type getElementType(DataFormat format, MLIRContext *context) {
-  Builder b(context);
-  switch (format) {
-  case DataFormat::SEN169_FP16:
-    return b.getF16Type();
-  case DataFormat::IEEE_FP32:
-    return b.getF32Type();
-  case DataFormat::IEEE_INT32:
-  case DataFormat::SENUINT32:
-    return b.getI32Type();
-  case DataFormat::SENINT16:
-    return b.getIntegerType(16);
-  case DataFormat::SENINT8:
-    return b.getI8Type();
-  default:
-    return nullptr;
-  }
-}
-
 /// Gives a shape the order of dimensions of a tensor of default layout: its
 /// first is the innermost, the stick's tiles come next and the others follow
 /// outwards. Where the tiles are innermost, the first has extent 1 and is not
@@ -152,7 +132,7 @@ BufferShape spyre::superdsc::makeGeneric(const BufferShape &shape) {
 FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
                                                      MLIRContext *context,
                                                      Location loc) {
-  Type element = getElementType(shape.format, context);
+  Type element = getElementType(context, shape.format);
   if (!element) {
     emitError(loc) << "nothing here executes tensors of "
                    << ::spyre::toString(shape.format);

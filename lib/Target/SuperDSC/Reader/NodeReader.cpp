@@ -144,7 +144,7 @@ std::optional<DataFormat> NodeReader::format(const Node &node) {
   if (!name)
     return std::nullopt;
   std::optional<DataFormat> parsed = spyre::parseDataFormat(*name);
-  if (!parsed || *parsed == DataFormat::INVALID) {
+  if (!parsed) {
     violate(node.path, "SDSC-FORM-C2",
             "unknown data format " + brief(*node.value));
     return std::nullopt;

@@ -18,7 +18,10 @@ namespace mlir::spyre_graph {
 
 /// The element type that stands for a host type.
 Type getElementType(MLIRContext *context, ::spyre::HostDtype dtype);
-/// The inverse; nothing for other types.
+/// The element type of what is in a format, where nothing says the host's; null
+/// for formats that nothing here computes with.
+Type getElementType(MLIRContext *context, ::spyre::DataFormat format);
+/// The host type that an element type stands for; nothing for other types.
 std::optional<::spyre::HostDtype> getHostDtype(Type type);
 
 /// The lowest finite number of a floating-point type as the device stores it.
