@@ -49,10 +49,9 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
     result = buildScan();
     break;
   default:
-    if (auto topK = dyn_cast<TopKOp>(operation))
-      result = buildTopK(topK.getIndices());
-    else
-      result = buildReduction();
+    result = op.getRankedResult() == RankedResult::None
+                 ? buildReduction()
+                 : buildRankedReduction();
     break;
   }
   if (failed(result))

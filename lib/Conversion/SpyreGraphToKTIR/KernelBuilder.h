@@ -110,7 +110,7 @@ private:
   LogicalResult buildPointwise();
   LogicalResult buildReduction();
   LogicalResult buildScan();
-  LogicalResult buildTopK(bool wantsIndices);
+  LogicalResult buildRankedReduction();
   /// What a core holds next, from the LX of the cores that hold it now.
   LogicalResult buildReshard();
   Value buildSourceView();

@@ -310,7 +310,7 @@ LogicalResult KernelBuilder::buildScan() {
 
 /// One result after the other: each is the best of what comes after the one
 /// before, which a loop carries.
-LogicalResult KernelBuilder::buildTopK(bool wantsIndices) {
+LogicalResult KernelBuilder::buildRankedReduction() {
   // The loop over results is sequential, but nothing is reduced along it.
   int64_t rankDim = -1;
   SmallVector<std::pair<unsigned, scf::ForOp>> nest;
@@ -354,6 +354,7 @@ LogicalResult KernelBuilder::buildTopK(bool wantsIndices) {
                  previous);
   if (failed(best))
     return failure();
+  bool wantsIndices = op.getRankedResult() == RankedResult::Index;
   Value init = buildEmpty(outDims, getDeviceElementType(resultType));
   SmallVector<Value> results = buildGeneric(
       {{(*best)[wantsIndices ? 1 : 0], outDims}}, {{init, outDims}},

@@ -47,11 +47,12 @@ int64_t KernelBuilder::getGranularity(unsigned dim) const {
   return granularity;
 }
 
-/// Scans walk a loop step by step, and so does top-k over its results.
+/// Scans walk a loop step by step, and so do ranked results.
 bool KernelBuilder::isStepped(unsigned dim) const {
   return loops[dim].isReduction &&
          (combiner == Combiner::ScanAdd ||
-          (isa<TopKOp>(operation) && maps[getInit()].isFunctionOfDim(dim)));
+          (SpyreOpInterface(op).getRankedResult() != RankedResult::None &&
+           maps[getInit()].isFunctionOfDim(dim)));
 }
 
 double KernelBuilder::getNumTiles(unsigned dim, ArrayRef<int64_t> tiles) const {

@@ -47,6 +47,10 @@ enum class Combiner {
   ScanAdd
 };
 
+/// What a reduction whose results are ranked, the first of the combiner's order
+/// first, gives of each: its value or its index. None has one result.
+enum class RankedResult { None, Value, Index };
+
 /// Whether partial results of several cores can be combined (SG-DIVISION-C3).
 bool isCombinedAcrossCores(Combiner combiner);
 

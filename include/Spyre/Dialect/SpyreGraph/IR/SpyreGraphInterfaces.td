@@ -136,6 +136,10 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         Layout rule family that propagation applies (spec/layouts.md,
         "Propagation rules").}],
       "::mlir::spyre_graph::LayoutRule", "getLayoutRule", (ins)>,
+    InterfaceMethod<[{
+        What a reduction gives of ranked results, which the loop counts that
+        only the init has.}],
+      "::mlir::spyre_graph::RankedResult", "getRankedResult", (ins)>,
   ];
   let verify = [{
     return ::mlir::spyre_graph::detail::verifySpyreOp($_op);

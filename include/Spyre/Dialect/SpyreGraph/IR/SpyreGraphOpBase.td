@@ -71,6 +71,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   string maskValue = "0.0";
   string unit = "Unit::SFU";
   string combiner = "Combiner::None";
+  string rankedResult = "RankedResult::None";
   string layoutRule = "LayoutRule::Pointwise";
   // The reference's lists (spec/passes.md, "LX scratchpad planning"). What it
   // calls pointwise works in place.
@@ -139,6 +140,9 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     ::llvm::StringRef $cppClass::getDeviceOpName() { return }] # deviceOpName # [{; }
     ::mlir::spyre_graph::Unit $cppClass::getUnit() { return }] # unit # [{; }
     ::mlir::spyre_graph::Combiner $cppClass::getCombiner() { return }] # combiner # [{; }
+    ::mlir::spyre_graph::RankedResult $cppClass::getRankedResult() {
+      return }] # rankedResult # [{;
+    }
     bool $cppClass::isLXEligibleInReference() {
       return }] # !if(isLXEligibleInReference, "true", "false") # [{;
     }

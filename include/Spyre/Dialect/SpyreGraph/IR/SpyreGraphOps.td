@@ -214,6 +214,8 @@ def SpyreGraph_TopKOp : SpyreGraph_MappedOp<"topk"> {
   let deviceOpName = [{getIndices() ? "topkindex" : "topkvalue"}];
   let deviceKind = "TopK";
   let combiner = "Combiner::ArgMax";
+  let rankedResult =
+      "getIndices() ? RankedResult::Index : RankedResult::Value";
   let layoutRule = "LayoutRule::Reduction";
   let kinds = [{
     ::llvm::SmallVector<::mlir::AffineMap> maps = getIndexingMaps();
