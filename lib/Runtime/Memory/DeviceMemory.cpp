@@ -171,11 +171,6 @@ std::pair<uint64_t, uint64_t> DeviceMemory::blockOf(uint64_t address) const {
   return {it->first, it->first + it->second};
 }
 
-bool DeviceMemory::isAllocated(uint64_t address, uint64_t sizeInBytes) const {
-  auto block = blockOf(address);
-  return block.second != 0 && sizeInBytes <= block.second - address;
-}
-
 MemoryStats DeviceMemory::stats() const {
   std::lock_guard<std::mutex> lock(mutex);
   return statistics;

@@ -80,8 +80,6 @@ public:
   /// Size in bytes (a multiple of 128) of the live block that starts at
   /// `address`, or 0.
   uint64_t sizeOf(uint64_t address) const;
-  /// Whether [address, address + sizeInBytes) lies in one live block.
-  bool isAllocated(uint64_t address, uint64_t sizeInBytes) const;
   /// The live block that holds `address` as [start, end), or {0, 0}.
   std::pair<uint64_t, uint64_t> blockOf(uint64_t address) const;
 

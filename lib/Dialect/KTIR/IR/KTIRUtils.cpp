@@ -26,22 +26,6 @@ IntegerSet mlir::ktdp::getBoxSet(MLIRContext *context,
   return IntegerSet::get(extents.size(), numSymbols, constraints, eqFlags);
 }
 
-std::optional<SmallVector<int64_t>> BoxBounds::getConstantExtents() const {
-  SmallVector<int64_t> extents;
-  for (auto [low, high] : llvm::zip_equal(lower, upper)) {
-    auto lowConstant = dyn_cast<AffineConstantExpr>(low);
-    auto highConstant = dyn_cast<AffineConstantExpr>(high);
-    int64_t extent;
-    if (!lowConstant || !highConstant ||
-        llvm::SubOverflow(highConstant.getValue(), lowConstant.getValue(),
-                          extent) ||
-        llvm::AddOverflow(extent, int64_t(1), extent))
-      return std::nullopt;
-    extents.push_back(std::max<int64_t>(extent, 0));
-  }
-  return extents;
-}
-
 namespace {
 /// `coefficient * d_dim + rest`, rest without dimensions.
 struct SingleDimTerm {

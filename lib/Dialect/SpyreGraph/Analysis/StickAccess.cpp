@@ -23,17 +23,6 @@ int64_t StickAccess::getInnermostStride() const {
   return smallest;
 }
 
-int64_t StickAccess::getSpan(ArrayRef<int64_t> extents) const {
-  int64_t last = 0;
-  for (auto [dim, stride] : llvm::enumerate(strides)) {
-    int64_t steps = static_cast<int64_t>(dim) == laneDim
-                        ? llvm::divideCeilSigned(extents[dim], stickElements)
-                        : extents[dim];
-    last += std::max<int64_t>(steps - 1, 0) * stride;
-  }
-  return last + 1;
-}
-
 std::optional<StickAccess>
 spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
                             ArrayRef<int64_t> shape,

@@ -69,10 +69,6 @@ IntegerSet getBoxSet(MLIRContext *context, ArrayRef<int64_t> extents);
 struct BoxBounds {
   SmallVector<AffineExpr> lower;
   SmallVector<AffineExpr> upper;
-
-  /// Per dimension upper - lower + 1, which is not below 0; nothing if a bound
-  /// is not a constant or the result does not fit.
-  std::optional<SmallVector<int64_t>> getConstantExtents() const;
 };
 
 /// The bounds of `set` if each constraint holds one dimension, with coefficient

@@ -30,10 +30,6 @@ struct LaneAccess {
   unsigned dim = 0;
   /// The lane as an expression of the loop indices.
   AffineExpr lane;
-
-  bool isVariable(unsigned loopDim) const {
-    return kind == Variable && dim == loopDim;
-  }
 };
 
 /// The lane access of an operand of shape `shape` in `layout`, whose `map` is

@@ -34,9 +34,6 @@ struct StickAccess {
   /// loops stay where they are. Above 1, sticks are skipped inside of all
   /// loops.
   int64_t getInnermostStride() const;
-
-  /// Sticks from the first to behind the last one accessed.
-  int64_t getSpan(ArrayRef<int64_t> extents) const;
 };
 
 /// The access of an operand of `shape` in `layout` by `map`, or nothing if it
