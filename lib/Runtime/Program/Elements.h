@@ -20,18 +20,10 @@ namespace spyre::runtime {
 
 constexpr int kMaxRank = 8;
 
+/// The MLIR types of values: Spyre/Device/NumberFormats.def.
 enum class Elem : uint8_t {
-  F16,
-  BF16,
-  F32,
-  F8E4M3FN,
-  F8E5M2,
-  I1,
-  I8,
-  I16,
-  I32,
-  I64,
-  Index
+#define SPYRE_RUNTIME_ELEMENT(name, elementType, bits, stored) name,
+#include "Spyre/Device/NumberFormats.def"
 };
 
 inline bool isFloat(Elem e) { return e <= Elem::F8E5M2; }
@@ -40,22 +32,10 @@ inline bool isWide(Elem e) { return e == Elem::I64 || e == Elem::Index; }
 inline size_t hostSize(Elem e) { return isWide(e) ? 8 : 4; }
 inline int bitWidth(Elem e) {
   switch (e) {
-  case Elem::I1:
-    return 1;
-  case Elem::F8E4M3FN:
-  case Elem::F8E5M2:
-  case Elem::I8:
-    return 8;
-  case Elem::I16:
-  case Elem::F16:
-  case Elem::BF16:
-    return 16;
-  case Elem::F32:
-  case Elem::I32:
-    return 32;
-  case Elem::I64:
-  case Elem::Index:
-    return 64;
+#define SPYRE_RUNTIME_ELEMENT(name, elementType, bits, stored)                 \
+  case Elem::name:                                                             \
+    return bits;
+#include "Spyre/Device/NumberFormats.def"
   }
   return 0;
 }
@@ -63,29 +43,15 @@ inline int bitWidth(Elem e) {
 inline int64_t deviceSize(Elem e) { return (bitWidth(e) + 7) / 8; }
 const char *elemName(Elem e);
 
+/// How an element sits in device memory.
 inline ElementFormat elementFormat(Elem e, bool ieee) {
+  if (e == Elem::F16 && ieee)
+    return ElementFormat::IEEEHalf;
   switch (e) {
-  case Elem::F16:
-    return ieee ? ElementFormat::IEEEHalf : ElementFormat::DL16;
-  case Elem::BF16:
-    return ElementFormat::BF16;
-  case Elem::F32:
-    return ElementFormat::F32;
-  case Elem::F8E4M3FN:
-    return ElementFormat::F8E4M3FN;
-  case Elem::F8E5M2:
-    return ElementFormat::F8E5M2;
-  case Elem::I1:
-    return ElementFormat::I1;
-  case Elem::I8:
-    return ElementFormat::I8;
-  case Elem::I16:
-    return ElementFormat::I16;
-  case Elem::I32:
-    return ElementFormat::I32;
-  case Elem::I64:
-  case Elem::Index:
-    return ElementFormat::I64;
+#define SPYRE_RUNTIME_ELEMENT(name, elementType, bits, stored)                 \
+  case Elem::name:                                                             \
+    return ElementFormat::stored;
+#include "Spyre/Device/NumberFormats.def"
   }
   return ElementFormat::F32;
 }
