@@ -59,13 +59,9 @@ DEVICE_BYTES = {
 
 #: Refused at the user's line, because a core addresses 256 MiB of a tensor
 #: (spec/hardware.md, "addressable span"), and what it needs at once lies farther
-#: apart. What can be cut into tiles is not among them.
+#: apart.
 LIMIT = "bytes of device memory per core, of which 268435456 can be addressed"
-LIMITED = {
-    # Along the outermost device dimension, so a core needs whole rows; a scan is cut
-    # neither into slices nor into tiles (SG-DIVISION-HINT-C4, docs/internals/tiling.md).
-    "reduce cumsum 1",
-}
+LIMITED: set[str] = set()
 
 
 def device_bytes(shape: tuple[int, ...], dtype: torch.dtype = f16) -> int:
@@ -304,6 +300,25 @@ def make_reductions() -> list[Case]:
             lambda x: x.cumsum(1),
             [((65537, 32771), f16)],
             (65537, 32771),
+        ),
+        Case(
+            "reduce cumsum 0",
+            lambda x: x.cumsum(0),
+            [((65537, 32771), f16)],
+            (65537, 32771),
+        ),
+        # PyTorch counts the elements of a square mask of bytes in 63 bits.
+        Case(
+            "reduce cumsum 1-d",
+            lambda x: x.cumsum(0),
+            [((big - 68,), f16)],
+            (big - 68,),
+        ),
+        Case(
+            "reduce cumsum short rows",
+            lambda x: x.cumsum(1),
+            [(((1 << 24) + 1, 65), f16)],
+            ((1 << 24) + 1, 65),
         ),
         Case(
             "reduce var 1",

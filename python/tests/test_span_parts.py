@@ -10,7 +10,7 @@ import json
 import numpy as np
 import pytest
 from commands import arguments, needs_tools, refused
-from graph_text import Graph, plan, run_program
+from graph_text import NAMES, Graph, plan, run_program
 
 pytestmark = needs_tools
 
@@ -181,3 +181,48 @@ def test_gathered_row_that_is_not_there(row, rng, tmp_path):
     values = arguments([*graph.inputs, "zeros"], tmp_path)
     said = refused("spyre-run", tmp_path / "program.mlir", *values, *flags)
     assert "index" in said
+
+
+@pytest.mark.parametrize("element", ["f16", "f32", "i64"])
+@pytest.mark.parametrize(
+    ("shape", "dim", "span"),
+    [
+        ((65, 1031), 1, 34000),
+        ((63, 4099), 1, 17000),
+        ((1, 4099), 1, 1024),
+        ((65, 129), 1, 9000),
+        ((1031, 129), 1, 9000),
+        ((1031, 63, 65), 2, 40000),
+        ((2, 1, 3, 2, 5, 1031), 5, 4000),
+        ((65 * 64 + 1,), 0, 1024),
+        ((8191,), 0, 512),
+        ((3, 1031, 65), 1, 60000),
+        ((5, 37, 7, 131), 1, 60000),
+        ((131, 3, 700), 2, 60000),
+        ((1031, 1), 0, 4000),
+    ],
+    ids=str,
+)
+def test_scanned(shape, dim, span, element, rng, tmp_path):
+    """Rows that no core can address, or that lie too far apart.
+
+    Sums in another order, or of rounded ones, have other bits; integers wrap. numpy does
+    not have the bits of fp16, which the device rounds to a format of its own.
+    """
+    if element == "i64":
+        x = rng.integers(-(1 << 31), 1 << 31, shape)
+        expected = np.cumsum(x, dim).astype(np.int32).astype(np.int64)
+    else:
+        x = rng.standard_normal(shape).astype(NAMES[element][1])
+        expected = np.cumsum(x, dim, dtype=np.float32)
+    graph = Graph()
+    along = f"dim = {dim} : i64"
+    graph.results = [
+        graph.op("cumsum", [graph.argument(x, element)], shape, element, along)
+    ]
+    program, flags = cut(graph, span, tmp_path)
+    (found,) = run_program(program, graph, tmp_path, *flags)
+    (whole,) = run_program(plan(graph.text()), graph, tmp_path / "whole")
+    assert np.array_equal(found.view(np.uint8), whole.view(np.uint8))
+    if element != "f16":
+        assert np.array_equal(found, expected)

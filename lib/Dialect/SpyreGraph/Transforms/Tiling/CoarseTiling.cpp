@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "SpanParts.h"
+#include "SpanScans.h"
 #include "SpanTables.h"
 #include "Spans.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
@@ -113,7 +114,8 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block))
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
           spyreOp && !grouped.contains(&op) && !whole.contains(&op) &&
-          !splitTableForSpans(spyreOp, cores, target, spec))
+          !splitTableForSpans(spyreOp, cores, target, spec) &&
+          !splitScanForSpans(spyreOp, cores, target, spec))
         splitForSpans(spyreOp, cores, target, spec);
     for (Operation &op : block)
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
