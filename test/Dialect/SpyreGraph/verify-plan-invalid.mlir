@@ -301,6 +301,28 @@ func.func @narrow(%x: memref<2x4194304x64xf16, #w>, %y: memref<2x4194304x64xf16,
 
 // -----
 
+#flat = #spyre_graph.layout<order = [0], SEN169_FP16>
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#split = affine_map<(i) -> (i floordiv 50331648, i mod 50331648)>
+
+// SG-PLAN-C10: core 0 has three quarters of the first row, 226492416 bytes
+// apart; core 1 has its end and the start of the next row. The device sizes are
+// [786432, 3, 64].
+func.func @wide_on_a_later_core(%x: memref<3x50331648xf16, #rows>, %y: memref<150994944xf16, #flat>) {
+  // expected-error @+1 {{operand 0 has a span of 301989888 bytes of device memory per core, of which 268435456 can be addressed; divide an outer dimension}}
+  spyre_graph.neg ins(%x : memref<3x50331648xf16, #rows>) outs(%y : memref<150994944xf16, #flat>) {maps = [#split, #id], extents = array<i64: 150994944>, division = #spyre_graph.division<splits = [4], chunks = [37748736]>}
+  return
+}
+
+// Whole rows, or parts of one, are narrow enough.
+func.func @narrow_on_all_cores(%x: memref<3x50331648xf16, #rows>, %y: memref<150994944xf16, #flat>) {
+  spyre_graph.neg ins(%x : memref<3x50331648xf16, #rows>) outs(%y : memref<150994944xf16, #flat>) {maps = [#split, #id], extents = array<i64: 150994944>, division = #spyre_graph.division<splits = [6], chunks = [25165824]>}
+  return
+}
+
+// -----
+
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #c = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
