@@ -54,3 +54,22 @@ func.func @impossible(%x: tensor<4x64xf16, #l>) -> tensor<4x64xf16> {
   %r = spyre_graph.exp ins(%x : tensor<4x64xf16, #l>) outs(%e : tensor<4x64xf16>) {spyre_graph.layout_hint = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>} -> tensor<4x64xf16>
   return %r : tensor<4x64xf16>
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// SG-PROPAGATE-C4
+// expected-error @+1 {{argument 0 has so many elements that its bytes overflow 64 bits}}
+func.func @large_argument(%x: tensor<4294967296x4294967296xf16, #l>) {
+  return
+}
+
+// -----
+
+// SG-PROPAGATE-C4
+func.func @large_result() {
+  // expected-error @+1 {{has so many elements that its bytes overflow 64 bits}}
+  %e = tensor.empty() : tensor<4294967296x16777216xf16>
+  return
+}

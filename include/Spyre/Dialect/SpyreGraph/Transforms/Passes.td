@@ -100,6 +100,8 @@ def SpyrePropagateLayouts
     - SG-PROPAGATE-C2: only device operations, `tensor.empty` and
       `bufferization.materialize_in_destination` make tensors.
     - SG-PROPAGATE-C3: an operation with a layout hint can make this layout.
+    - SG-PROPAGATE-C4: 64 bits hold the bytes of every tensor, an element per
+      stick.
   }];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect",
                            "::mlir::tensor::TensorDialect"];

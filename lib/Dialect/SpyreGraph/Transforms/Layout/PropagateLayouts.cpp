@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREPROPAGATELAYOUTS
@@ -36,7 +37,7 @@ public:
         builder(func.getContext()), graph(func, target) {}
 
   LogicalResult run() {
-    if (failed(checkArguments()))
+    if (failed(checkArguments()) || failed(checkSizes()))
       return failure();
     counters.unusedOps = eraseUnusedOps(func);
     func.walk([](SpyreOpInterface op) {
@@ -80,6 +81,37 @@ private:
         return func.emitError() << "argument " << argument.getArgNumber()
                                 << " has no layout: " << argument.getType();
     return success();
+  }
+
+  /// SG-PROPAGATE-C4. Sticks of 128 bytes hold at least one element each.
+  LogicalResult checkSizes() {
+    auto isCountable = [](Type type) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      int64_t bytes = ::spyre::kStickBytes;
+      if (!tensor || !tensor.hasStaticShape() ||
+          llvm::is_contained(tensor.getShape(), 0))
+        return true;
+      return llvm::none_of(tensor.getShape(), [&](int64_t extent) {
+        return llvm::MulOverflow(bytes, extent, bytes);
+      });
+    };
+    for (BlockArgument argument : func.getArguments())
+      if (!isCountable(argument.getType()))
+        return func.emitError()
+               << "argument " << argument.getArgNumber()
+               << " has so many elements that its bytes overflow 64 bits: "
+               << argument.getType();
+    WalkResult result = func.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes())
+        if (!isCountable(type)) {
+          op->emitOpError()
+              << "has so many elements that its bytes overflow 64 bits: "
+              << type;
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 
   /// Sets the layouts that need no choice: an input of undefined contents gets
