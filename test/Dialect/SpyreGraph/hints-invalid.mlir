@@ -15,6 +15,18 @@ func.func @unknown_name(%x: tensor<8x64xf16, #l> {spyre_graph.dim_names = [[{nam
 
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
+// SG-HINT-C1
+func.func @no_names(%x: tensor<8x64xf16, #l>) -> tensor<8x64xf16> {
+  %e = tensor.empty() : tensor<8x64xf16>
+  // expected-error @+1 {{a hint names dimension 'Q', which no operation under it has; the dimensions of its tensors have no names}}
+  %y = spyre_graph.exp ins(%x : tensor<8x64xf16, #l>) outs(%e : tensor<8x64xf16>) {spyre_graph.hints = [{dim = "Q", scope = 0, tiles = 2}]} -> tensor<8x64xf16>
+  return %y : tensor<8x64xf16>
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
 // SG-HINT-C2
 // expected-error @+1 {{spyre_graph.dim_names of argument 0 must give for each dimension names whose sizes multiply to its extent}}
 func.func @sizes(%x: tensor<8x64xf16, #l> {spyre_graph.dim_names = [[{name = "M", size = 4}], []]}) {

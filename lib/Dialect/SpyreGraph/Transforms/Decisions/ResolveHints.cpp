@@ -68,9 +68,11 @@ public:
         return diagnostic << "a hint cuts dimension '" << name.getValue()
                           << "' into " << use.largest
                           << " parts, but it has one element";
-      return diagnostic << "a hint names dimension '" << name.getValue()
-                        << "', which no operation under it has; it has "
-                        << llvm::join(use.known, ", ");
+      diagnostic << "a hint names dimension '" << name.getValue()
+                 << "', which no operation under it has; ";
+      if (use.known.empty())
+        return diagnostic << "the dimensions of its tensors have no names";
+      return diagnostic << "it has " << llvm::join(use.known, ", ");
     }
     for (BlockArgument argument : func.getArguments())
       func.removeArgAttr(argument.getArgNumber(), kDimNamesAttrName);
