@@ -474,3 +474,19 @@ def test_equal():
         torch.equal(x, x.cpu())
     with pytest.raises(RuntimeError, match="of one dtype"):
         torch.equal(x, x.float())
+
+
+@pytest.mark.parametrize("value", [3.0, -2.5, 3, True, float("inf")], ids=str)
+@pytest.mark.parametrize("shape", [(3, 65), (1,), (0, 5), ()], ids=str)
+def test_masked_fill_with_a_tensor_of_the_host(shape, value):
+    """A 0-dimensional one is a number."""
+    torch.manual_seed(1)
+    x, mask = torch.randn(shape).half(), torch.rand(shape) > 0.5
+    number = torch.tensor(value)
+    torch_spyre.reset_fallback_report()
+    filled = x.to("spyre").masked_fill(mask.to("spyre"), number)
+    written = x.to("spyre").masked_fill_(mask.to("spyre"), number)
+    assert not torch_spyre.fallback_report()
+    expected = x.to("spyre").cpu().masked_fill(mask, number)
+    assert_exact(filled.cpu(), expected)
+    assert_exact(written.cpu(), expected)

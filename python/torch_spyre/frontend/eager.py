@@ -276,7 +276,12 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     """Results of the functional operator on meta tensors."""
 
     def to_meta(value: Any) -> Any:
-        if not _is_spyre(value):
+        # PyTorch lets a number meet tensors of any device, but for masked_fill's meta
+        # function.
+        is_number = isinstance(value, torch.Tensor) and value.dim() == 0
+        if not _is_spyre(value) and not (
+            is_number and call.functional is torch.ops.aten.masked_fill.Tensor
+        ):
             return value
         return torch.empty_strided(
             value.shape, value.stride(), dtype=value.dtype, device="meta"
