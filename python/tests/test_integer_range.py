@@ -12,6 +12,7 @@ import sys
 
 import pytest
 import torch
+import torch_spyre
 from inputs import values
 from numerics import assert_exact, check_all, compiled, device_value
 
@@ -178,6 +179,46 @@ def test_numbers_beyond_32_bits_in_arithmetic():
             "remainder": exact(lambda x: torch.where(x < 0, 0, x % 2**40)),
         },
         [x],
+    )
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+@pytest.mark.parametrize("shape", [(65,), (7, 63), (1,), (0, 3), ()])
+def test_shifts(dtype, shape):
+    """By counts that the type has not, and negative ones, as on the CPU."""
+    counts = [0, 1, 6, 7, 8, 14, 15, 16, 30, 31, 32, 33, 63, 64, 65, 127]
+    if dtype.is_signed:
+        counts += [-1, -2, -100]
+    x = cycled([1, -1, 5, -7, 100, 127, 3, -128, LOW, HIGH, 0], shape, dtype)
+    by = cycled(counts, shape, dtype)
+    functions = {
+        "left": lambda x, y: x << y,
+        "right": lambda x, y: x >> y,
+        "left of a number": lambda x, y: torch.bitwise_left_shift(5, y),
+        "right of a number": lambda x, y: torch.bitwise_right_shift(-5, y),
+    }
+    if not dtype.is_signed:
+        functions.pop("right of a number")
+    for count in counts:
+        functions[f"left by {count}"] = lambda x, y, c=count: x << c
+        functions[f"right by {count}"] = lambda x, y, c=count: x >> c
+    torch_spyre.reset_fallback_report()
+    check_eager_and_compiled(
+        {name: (f, wrapped(f(x, by), dtype)) for name, f in functions.items()}, [x, by]
+    )
+    assert not torch_spyre.fallback_report()
+
+
+@pytest.mark.parametrize("dtype", INTEGERS, ids=str)
+def test_zero_to_negative_powers(dtype):
+    x = cycled([0, 0, 1, -1, 2, 0, -3], (65,), dtype)
+    by = cycled([-1, -2, -3, 0, 3], (65,), dtype)
+    check_eager_and_compiled(
+        {
+            "pow": (torch.pow, torch.pow(x, by)),
+            "of zero": (lambda x, y: torch.pow(0, y), torch.pow(0, by)),
+        },
+        [x, by],
     )
 
 

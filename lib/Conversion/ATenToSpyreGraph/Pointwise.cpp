@@ -267,6 +267,70 @@ static Value lowerBitwise(ATenCall &c, StringRef onBool, StringRef onInteger) {
                            {c.operand("self"), c.operand("other")}, c.type());
 }
 
+/// The bits of an integer on the device, and whether the first is its sign.
+static std::pair<int64_t, bool> getStoredBits(Type type) {
+  int64_t bits = std::min(type.getIntOrFloatBitWidth(), 32u);
+  return {bits, !type.isUnsignedInteger()};
+}
+
+/// x times a power of two, which wraps to zero from the number of bits on; a
+/// negative power is zero, as PyTorch shifts by negative numbers.
+static Value lowerLeftShift(ATenCall &c) {
+  Operand x = c.operand("self"), by = c.operand("other");
+  int64_t bits = getStoredBits(c.type().getElementType()).first;
+  if (!by.number)
+    return c.pointwise<MulOp>(
+        c.type(), {x, c.pointwise<PowOp>(c.type(), {c.immInt(2), by})});
+  int64_t count = c.integer("other");
+  bool isInside = count >= 0 && count < bits;
+  return c.pointwise<MulOp>(c.type(),
+                            {x, c.immInt(isInside ? int64_t(1) << count : 0)});
+}
+
+/// x divided by a power of two, rounded down: twice, because the type of x does
+/// not hold the power that leaves nothing but the sign. As in PyTorch that is
+/// the result also from the number of bits on, and for negative numbers.
+static Value lowerRightShift(ATenCall &c) {
+  RankedTensorType type = c.type();
+  Operand x = c.operand("self"), by = c.operand("other");
+  auto [bits, isSigned] = getStoredBits(type.getElementType());
+  int64_t most = isSigned ? bits - 1 : bits;
+  if (by.number) {
+    int64_t count = c.integer("other");
+    count = count < 0 ? most : std::min(count, most);
+    int64_t first = std::min(count, most - 1);
+    Value part =
+        c.pointwise<FloorDivOp>(type, {x, c.immInt(int64_t(1) << first)});
+    return first == count ? part
+                          : c.pointwise<FloorDivOp>(type, {part, c.immInt(2)});
+  }
+  Value count = c.pointwise<MinimumOp>(type, {by, c.immInt(most)});
+  if (isSigned) {
+    auto flags = RankedTensorType::get(type.getShape(), c.b.getI1Type());
+    Value isNegative = c.pointwise<LtOp>(flags, {count, c.immInt(0)});
+    count = c.pointwise<WhereOp>(type, {isNegative, c.immInt(most), count});
+  }
+  Value first = c.pointwise<MinimumOp>(type, {count, c.immInt(most - 1)});
+  Value rest = c.pointwise<SubOp>(type, {count, first});
+  Value part = c.pointwise<FloorDivOp>(
+      type, {x, c.pointwise<PowOp>(type, {c.immInt(2), first})});
+  return c.pointwise<FloorDivOp>(
+      type, {part, c.pointwise<PowOp>(type, {c.immInt(2), rest})});
+}
+
+static void addShifts(ATenTable &table) {
+  table.add({"aten.bitwise_left_shift.Tensor",
+             "aten.bitwise_left_shift.Tensor_Scalar",
+             "aten.bitwise_left_shift.Scalar_Tensor", "aten.__lshift__.Tensor",
+             "aten.__lshift__.Scalar"},
+            "self other", lowerLeftShift);
+  table.add({"aten.bitwise_right_shift.Tensor",
+             "aten.bitwise_right_shift.Tensor_Scalar",
+             "aten.bitwise_right_shift.Scalar_Tensor", "aten.__rshift__.Tensor",
+             "aten.__rshift__.Scalar"},
+            "self other", lowerRightShift);
+}
+
 static void addLogic(ATenTable &table) {
   addComparison<EqOp>(table, {"aten.eq.Tensor", "aten.eq.Scalar"});
   addComparison<NeOp>(table, {"aten.ne.Tensor", "aten.ne.Scalar"});
@@ -379,5 +443,6 @@ void aten::addPointwiseRows(ATenTable &table) {
   addArithmetic(table);
   addUnaryRows(table);
   addLogic(table);
+  addShifts(table);
   addConversion(table);
 }

@@ -190,6 +190,12 @@ Value ScalarBuilder::pow(Value x, Value y) {
   if (isFloat(x) || isFloat(y))
     return math::PowFOp::create(b, loc, asFloat(x), asFloat(y));
   promote(x, y);
+  // As PyTorch has it, zero to a negative power is zero; to math.ipowi it is
+  // nothing.
+  APInt exponent;
+  if (!matchPattern(y, m_ConstantInt(&exponent)) || exponent.isNegative())
+    y = select(logicalAnd(eq(x, zeroLike(x)), lt(y, zeroLike(y))),
+               constantInt(y.getType(), 1), y);
   return math::IPowIOp::create(b, loc, x, y);
 }
 
