@@ -311,11 +311,29 @@ private:
     return true;
   }
 
+  /// Whether cores can divide the tiles so. The last ones of a loop are
+  /// smaller: where all slices are equal, they have other divisions.
+  bool canFitTiles(ArrayRef<TileLevel> nest) const {
+    for (unsigned lastOf = 0; lastOf < 1u << nest.size(); ++lastOf) {
+      SmallVector<int64_t> tiles = llvm::map_to_vector(
+          nest, [](const TileLevel &level) { return level.tile; });
+      for (unsigned number = 0; number < nest.size(); ++number)
+        if (lastOf >> number & 1)
+          if (int64_t rest = nest[number].extent % tiles[number])
+            tiles[number] = rest;
+      if (!spans.canFit(getTileExtents(op, nest, tiles), cores))
+        return false;
+      if (cores.target.allowsUnequalSlices())
+        break;
+    }
+    return true;
+  }
+
   bool fits(ArrayRef<TileLevel> nest) const {
     SmallVector<int64_t> extents = getTileExtents(op, nest);
     if ((!cores.target.allowsRestickifyOfParts() &&
          findPartialRestickify(group, nest)) ||
-        !spans.canFit(extents, cores))
+        !canFitTiles(nest))
       return false;
     // Parts of a reduction are written to accumulators of one tile, in fp32.
     if (!isReduced(op, nest))
