@@ -58,6 +58,26 @@ def test_large_shapes():
         assert f"{len(CASES)} of {len(CASES)} cases passed" in done.stdout
 
 
+@pytest.mark.skipif(
+    not (BUILD / "bin/spyre-run").exists(), reason="spyre-run is not built"
+)
+def test_what_superdsc_refuses():
+    """Some of each reason, and what it takes, as ``large_cases.py`` lists them."""
+    cases = [
+        "move cat 1",
+        "move pad",
+        "reduce sum square 1",
+        "reduce cumsum short rows",
+    ]
+    cases += ["move embedding", "pointwise int32 2^31", "move flatten"]
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--plans", *(f"^{re.escape(c)}$" for c in cases)],
+        capture_output=True,
+        text=True,
+    )
+    assert f"{len(cases)} of {len(cases)} cases passed" in done.stdout, done.stdout
+
+
 TILED = {
     "transpose": lambda x: x.t().contiguous(),
     "argmax": lambda x: x.argmax(1),
