@@ -41,6 +41,7 @@ ROOMS: dict[str, set[str]] = {
     "Planning": {"Device", "Support"},
     "Dialect/KTIR/IR": {"Device"},
     "Dialect/KTIR/Transforms": {"Dialect/KTIR/IR"},
+    "Dialect/Check/IR": {"Dialect/KTIR/IR"},
     "Dialect/SDSCBundle/IR": set(),
     GRAPH + "IR": {"Device", "Support"},
     GRAPH + "Analysis": {"Device", GRAPH + "IR"},

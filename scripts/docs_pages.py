@@ -27,6 +27,7 @@ TABLEGEN = {
     "reference/dialects/device-operations.md": ("DeviceOps", ""),
     "reference/dialects/ktdp.md": ("KTIRDialect", ""),
     "reference/dialects/sdscbundle.md": ("SDSCBundleDialect", ""),
+    "reference/dialects/check.md": ("CheckDialect", ""),
 }
 
 #: Page -> file at the root of the repository.
@@ -283,6 +284,7 @@ def _constraints() -> str:
         "SDSC": "SuperDSC bundles",
         "SDSCBUNDLE": "`bundle.mlir` (`sdscbundle`)",
         "SPYRECODE": "SpyreCode",
+        "CHECK": "Test cases (`check`)",
     }
 
     def order(rule: str) -> tuple[str, int]:

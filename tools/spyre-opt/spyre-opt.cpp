@@ -2,6 +2,7 @@
 //
 // mlir-opt with the project's dialects and passes beside upstream's.
 
+#include "Spyre/Dialect/Check/IR/Check.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
@@ -72,8 +73,8 @@ int main(int argc, char **argv) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   mlir::registerAllPasses();
-  registry
-      .insert<mlir::ktdp::KTDPDialect, mlir::sdscbundle::SDSCBundleDialect>();
+  registry.insert<mlir::check::CheckDialect, mlir::ktdp::KTDPDialect,
+                  mlir::sdscbundle::SDSCBundleDialect>();
   mlir::ktdp::registerKTIRPasses();
 #ifdef SPYRE_HAS_SpyreGraphIR
   registry.insert<mlir::spyre_graph::SpyreGraphDialect>();

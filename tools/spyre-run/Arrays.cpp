@@ -5,6 +5,7 @@
 
 #include "Spyre/Device/HostTransfer.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/Shape.h"
 
 #include <cstring>
 
@@ -110,6 +111,22 @@ std::optional<TensorLayout> spyre::plainLayout(const ArgumentInfo &info,
     throw Error("argument '" + info.name + "' has elements of type " + type +
                 ", its file " + toString(dtype));
   return std::nullopt;
+}
+
+void spyre::checkArray(const ArgumentInfo &info, const NpyArray &host,
+                       const std::string &text, Numerics numerics) {
+  if (info.layout && (host.dtype != info.dtype || host.shape != info.shape))
+    throw Error(text + ": error: argument '" + info.name + "' is " +
+                toString(info.dtype) + " " + formatSizes(info.shape) +
+                ", the file has " + toString(host.dtype) + " " +
+                formatSizes(host.shape));
+  if (!info.layout)
+    plainLayout(info, host, numerics); // checks the type
+  else if (deviceFormat(info.dtype) != info.layout->format)
+    throw Error("argument '" + info.name + "': arrays of " +
+                toString(info.dtype) + " are stored as " +
+                toString(deviceFormat(info.dtype)) + ", its layout says " +
+                toString(info.layout->format));
 }
 
 int64_t spyre::elementSize(const ArgumentInfo &info, const NpyArray &array) {

@@ -39,6 +39,11 @@ std::optional<TensorLayout> plainLayout(const runtime::ArgumentInfo &info,
                                         const NpyArray &array,
                                         runtime::Numerics numerics);
 
+/// Throws Error unless the array is one that the argument takes; `text` is what
+/// the array came from.
+void checkArray(const runtime::ArgumentInfo &info, const NpyArray &host,
+                const std::string &text, runtime::Numerics numerics);
+
 int64_t elementSize(const runtime::ArgumentInfo &info, const NpyArray &array);
 
 uint64_t deviceBytes(const runtime::ArgumentInfo &info, const NpyArray &array);

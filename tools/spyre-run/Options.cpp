@@ -83,6 +83,10 @@ struct CommandLine {
   TextOption entry{
       "entry", cl::cat(program), cl::value_desc("name"),
       cl::desc("Entry function (default: the only function without a grid)")};
+  Switch cases{"cases",
+               "Run the check.case operations of a program: inputs, calls and\n"
+               "what must come out; prints what does not hold",
+               program};
   Switch lenient{"lenient",
                  "Repair parameters that a folder's bundle.mlir declares twice",
                  program};
@@ -194,6 +198,7 @@ Options spyre::parseOptions(int argc, char **argv) {
   options.timing = line.timing;
   options.overlap = !line.noOverlap;
   options.predictOnly = line.predictOnly;
+  options.cases = line.cases;
   options.bundle.lenient = line.lenient;
   options.bundle.hasPool = line.pool;
   if (!line.deviceFile.empty()) {
@@ -210,6 +215,12 @@ Options spyre::parseOptions(int argc, char **argv) {
   }
   if (options.program.empty())
     throw Error("no program given (see --help)");
+  bool asksForFiles = !options.outDir.empty() || !options.json.empty() ||
+                      !options.trace.empty();
+  if (options.cases &&
+      (!options.entry.empty() || !options.args.empty() || asksForFiles ||
+       options.timing || options.predictOnly || options.repeat != 1))
+    throw Error("--cases takes options of how programs run only (see --help)");
   if (options.predictOnly && !options.outDir.empty())
     throw Error("--out-dir needs a run, --predict-only makes none");
   return options;

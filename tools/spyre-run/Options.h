@@ -22,7 +22,7 @@ struct Options {
   runtime::OutOfBounds oob = runtime::OutOfBounds::Error;
   runtime::CheckLevel check = runtime::CheckLevel::Bounds;
   int threads = 0, repeat = 1;
-  bool timing = false, overlap = true, predictOnly = false;
+  bool timing = false, overlap = true, predictOnly = false, cases = false;
   BundleOptions bundle;
 };
 

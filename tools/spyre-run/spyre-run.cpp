@@ -2,6 +2,7 @@
 //===- spyre-run.cpp - Run a KTIR program on numpy arrays -----------------===//
 
 #include "Arrays.h"
+#include "Cases.h"
 #include "Executable.h"
 #include "Npy.h"
 #include "Options.h"
@@ -9,7 +10,6 @@
 
 #include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
 #include "Spyre/Support/Error.h"
-#include "Spyre/Support/Shape.h"
 
 #include <nlohmann/json.hpp>
 
@@ -145,8 +145,6 @@ private:
 
   void bindArgument(size_t i);
   NpyArray readArray(const ArgumentInfo &info, const std::string &text);
-  void checkArray(const ArgumentInfo &info, const NpyArray &host,
-                  const std::string &text) const;
   void execute();
   void simulate();
   void write() const;
@@ -172,23 +170,6 @@ NpyArray Runner::readArray(const ArgumentInfo &info, const std::string &text) {
     throw Error("argument '" + info.name +
                 "': 'zeros' needs a ktdp.layout that says the shape");
   return zerosOf(info, !options.predictOnly);
-}
-
-/// Fails unless the array is one that the argument takes.
-void Runner::checkArray(const ArgumentInfo &info, const NpyArray &host,
-                        const std::string &text) const {
-  if (info.layout && (host.dtype != info.dtype || host.shape != info.shape))
-    throw Error(text + ": error: argument '" + info.name + "' is " +
-                toString(info.dtype) + " " + formatSizes(info.shape) +
-                ", the file has " + toString(host.dtype) + " " +
-                formatSizes(host.shape));
-  if (!info.layout)
-    plainLayout(info, host, options.numerics); // checks the type
-  else if (deviceFormat(info.dtype) != info.layout->format)
-    throw Error("argument '" + info.name + "': arrays of " +
-                toString(info.dtype) + " are stored as " +
-                toString(deviceFormat(info.dtype)) + ", its layout says " +
-                toString(info.layout->format));
 }
 
 void Runner::bindArgument(size_t i) {
@@ -220,7 +201,7 @@ void Runner::bindArgument(size_t i) {
   if (info.layout && array.host.shape != info.shape)
     if (auto larger = executable->enlarge(info, array.host.shape))
       info = *larger;
-  checkArray(info, array.host, text);
+  checkArray(info, array.host, text, options.numerics);
   checkFileName(info.name);
   if (!names.insert(info.name).second)
     throw Error("two array arguments are named '" + info.name + "'");
@@ -292,6 +273,8 @@ int main(int argc, char **argv) {
   mlir::ktdp::exitOnFatalErrors();
   try {
     Options options = parseOptions(argc, argv);
+    if (options.cases)
+      return runCases(options) ? 0 : 1;
     Runner(options).run();
   } catch (const std::exception &error) {
     std::string text = error.what();
