@@ -12,7 +12,7 @@ from collections.abc import Callable
 import kernels as k
 import numpy as np
 from check_modes import fails
-from check_ops import Float
+from formats import Float
 from programs import ROUND, function, load, ok, store
 
 M, N = 5, 7
