@@ -214,20 +214,12 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "frontend": {"aten_table", "compile_backend", "decompositions", "device"},
 }
 PYTHON_PACKAGE = "python/torch_spyre/"
-#: Circles of units that were there when this check was written; may only shrink.
-STILL_CIRCULAR: set[tuple[str, ...]] = set()
 #: Rooms of these folders know no target.
 TARGET_BLIND = ("Dialect/", "Conversion/", "Planning")
 TARGET_NAMES = re.compile(
     r'"(?:ktir|superdsc)"|\w*(?:KTIR|SuperDSC)Target\b|superdscCompatible'
     r"|\bisa<\w*Target>|\b[tT]arget(?:\.|->)getName\(\)\s*[=!]="
 )
-#: Files, and functions of files, that were longer when this check was written. The
-#: numbers may only fall; an entry that is no longer needed is a violation too.
-STILL_LONG_FILES = {
-}
-STILL_LONG_FUNCTIONS = {
-}
 #: Names of test files, by the beginning and the end of their paths. Files below Inputs
 #: are no tests.
 KEBAB = r"[a-z0-9]+(?:-[a-z0-9]+)*"
@@ -314,30 +306,19 @@ def functions(code: str) -> Iterator[tuple[int, int]]:
 
 
 def check_sizes(path: str, text: str) -> Iterator[str]:
-    """Files and functions that are too long, or longer than they were."""
+    """Files and functions that are too long."""
     lines = text.count("\n")
     head = "\n".join(text.splitlines()[:30])
-    most = STILL_LONG_FILES.get(path, MOST_LINES)
-    if lines > most and REASON not in head:
+    if lines > MOST_LINES and REASON not in head:
         yield (
-            f"{path}: {lines} lines, allowed are {most}; split it, or say in its first "
-            f"30 lines '{REASON} <why>'"
+            f"{path}: {lines} lines, allowed are {MOST_LINES}; split it, or say in its "
+            f"first 30 lines '{REASON} <why>'"
         )
-    if path in STILL_LONG_FILES and lines <= MOST_LINES:
-        yield f"{path}: {lines} lines; take it out of STILL_LONG_FILES"
     if not path.endswith((".cpp", ".h")):
         return
-    allowed = sorted(STILL_LONG_FUNCTIONS.get(path, []), reverse=True)
-    long = [
-        (last - first + 1, first)
-        for first, last in functions(text)
-        if last - first + 1 > MOST_FUNCTION_LINES
-    ]
-    for rank, (length, first) in enumerate(sorted(long, reverse=True)):
-        if rank >= len(allowed) or length > allowed[rank]:
-            yield f"{path}:{first}: a function of {length} lines"
-    if len(long) < len(allowed):
-        yield f"{path}: take {allowed[len(long) :]} out of STILL_LONG_FUNCTIONS"
+    for first, last in functions(text):
+        if last - first + 1 > MOST_FUNCTION_LINES:
+            yield f"{path}:{first}: a function of {last - first + 1} lines"
 
 
 def check_test_name(path: str, text: str) -> Iterator[str]:
@@ -437,14 +418,8 @@ def check_circles(texts: dict[str, str]) -> Iterator[str]:
             file = included(path, match.group(1))
             if file and file.endswith(".h") and room_of(file) == room_of(path):
                 graph.setdefault(unit, set()).add(unit_of(file))
-    known = set(STILL_CIRCULAR)
     for members in circles(graph):
-        if tuple(members) in known:
-            known.remove(tuple(members))
-        else:
-            yield f"units stand on each other: {', '.join(members)}"
-    for members in sorted(known):
-        yield f"take {members} out of STILL_CIRCULAR"
+        yield f"units stand on each other: {', '.join(members)}"
 
 
 def imported(path: str, text: str, modules: dict[str, str]) -> set[str]:
