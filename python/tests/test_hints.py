@@ -265,7 +265,9 @@ def test_a_work_division_that_superdsc_cannot_say():
 
     assert_exact(compiled(function)(x).cpu(), torch.exp(x).cpu())
     assert compiled_parts()[-1].report()[0]["num_cores"] == 2
-    with pytest.raises(Exception, match="equal ones, which SuperDSC needs; what fits is 1, 3, 9"):
+    with pytest.raises(
+        Exception, match="equal ones, which SuperDSC needs; what fits is 1, 3, 9"
+    ):
         compiled(function, options={"superdsc_compatible": True})(x)
 
 
