@@ -105,15 +105,15 @@ CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
   if (!rest.consume_front(magic))
     throw Error("not a compiled graph, or one of another version");
   if (rest.size() < digestBytes + lengthBytes)
-    throw Error("the compiled graph is cut short");
+    throw Error("the compiled graph is truncated");
   llvm::StringRef expected = rest.take_front(digestBytes);
   rest = rest.drop_front(digestBytes);
   if (digest(rest) != expected)
-    throw Error("the compiled graph is damaged: its checksum differs");
+    throw Error("the compiled graph is damaged: its checksum does not match");
   uint64_t length = llvm::support::endian::read64le(rest.data());
   rest = rest.drop_front(lengthBytes);
   if (length > rest.size())
-    throw Error("the compiled graph is cut short");
+    throw Error("the compiled graph is truncated");
   std::string compiler;
   size_t inputs = 0;
   CompiledGraph graph;

@@ -57,7 +57,7 @@ std::string planning::checkOffsets(const AllocationProblem &problem,
       continue;
     if (offsets[i] < 0 || offsets[i] % problem.alignment != 0)
       return describe(problem, i) + " has offset " +
-             std::to_string(offsets[i]) + ", which is no multiple of " +
+             std::to_string(offsets[i]) + ", which is not a multiple of " +
              std::to_string(problem.alignment);
     if (problem.buffers[i].size > problem.capacity - offsets[i])
       return describe(problem, i) + " at offset " + std::to_string(offsets[i]) +

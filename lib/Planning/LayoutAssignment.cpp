@@ -31,19 +31,19 @@ void verify(const LayoutProblem &problem) {
   for (size_t number = 0; number < problem.values.size(); ++number) {
     const Value &value = problem.values[number];
     if (value.prices.empty())
-      fail(number, "has no choice");
+      fail(number, "has no possible layout");
     if (value.prices.size() > kMaxChoices)
       fail(number, "has more than " + std::to_string(kMaxChoices) + " choices");
     for (const LayoutProblem::Use &use : value.uses) {
       if (use.value >= number)
-        fail(number, "uses a value that is made later");
+        fail(number, "uses a value that is defined later");
       const Value &used = problem.values[use.value];
       if (use.ways.size() != used.prices.size() * value.prices.size())
-        fail(number, "has a table of another size");
+        fail(number, "has a table of the wrong size");
       for (const Way &way : use.ways)
         if (way.copy < LayoutProblem::kNoCopy ||
             way.copy >= static_cast<int>(used.copyPrices.size()))
-          fail(number, "needs a copy that is none");
+          fail(number, "needs a copy that is not in the problem");
     }
   }
 }

@@ -86,12 +86,12 @@ private:
              "'");
       int &field = fieldOf[column - std::begin(kColumnNames)];
       if (field >= 0)
-        fail("column '" + fields[i] + "' is there twice");
+        fail("column '" + fields[i] + "' occurs twice");
       field = static_cast<int>(i);
     }
     for (int column = Id; column < Offset; ++column)
       if (fieldOf[column] < 0)
-        fail(std::string("there is no column '") + kColumnNames[column] + "'");
+        fail(std::string("missing column '") + kColumnNames[column] + "'");
     numFields = fields.size();
   }
 
@@ -119,7 +119,7 @@ private:
       fail("the id is empty");
     auto [known, isNew] = lineOf.try_emplace(id, number);
     if (!isNew)
-      fail("id '" + id + "' is there twice, first in line " +
+      fail("id '" + id + "' occurs twice, first in line " +
            std::to_string(known->second));
     Buffer buffer;
     buffer.lower = parseNumber(fields, Lower);

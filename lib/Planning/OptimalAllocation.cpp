@@ -264,16 +264,16 @@ SolveResult planning::solve(const AllocationProblem &problem,
                         : clock.isOver()()
                             ? "out of time after " +
                                   std::to_string(options.timeoutSeconds) + " s"
-                            : "out of nodes";
+                            : "out of search nodes";
         result.reason += ": neither a placement nor a proof that there is "
                          "none was found";
       } else if (part.search(capacity, nodesLeft - part.getNumNodes(),
                              clock.isOver()) == SkylineSearch::Result::Failed) {
         result.status = SolveStatus::Infeasible;
-        result.reason =
-            "the search has tried everything: no placement of the " +
-            std::to_string(problem.buffers.size()) + " buffers is as low as " +
-            std::to_string(problem.capacity) + " bytes";
+        result.reason = "the search is complete: no placement of the " +
+                        std::to_string(problem.buffers.size()) +
+                        " buffers is as low as " +
+                        std::to_string(problem.capacity) + " bytes";
       }
     }
     result.numNodes += part.getNumNodes();

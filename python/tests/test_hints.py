@@ -235,7 +235,7 @@ def test_a_reduction_that_cannot_be_split():
         ({"Q": 2}, "dimension 'Q', which no operation under it has; it has M, K"),
         ({"M": 9, "K": 4}, "9 x 1 x 4 slices, more than there are cores (32)"),
         ({"M": 10}, "its 9 iterations cannot be cut into that many; what fits is"),
-        ({"K": 5}, "its 4 sticks cannot be cut into that many; what fits is 1, 2, 4"),
+        ({"K": 5}, "its 4 sticks cannot be cut into that many; possible: 1, 2, 4"),
     ],
     ids=str,
 )
@@ -266,7 +266,7 @@ def test_a_work_division_that_superdsc_cannot_say():
     assert_exact(compiled(function)(x).cpu(), torch.exp(x).cpu())
     assert compiled_parts()[-1].report()[0]["num_cores"] == 2
     with pytest.raises(
-        Exception, match="equal ones, which SuperDSC needs; what fits is 1, 3, 9"
+        Exception, match="equal ones, which SuperDSC needs; possible: 1, 3, 9"
     ):
         compiled(function, options={"superdsc_compatible": True})(x)
 

@@ -237,7 +237,7 @@ FAULTS = [
         "foreign operation",
         r"^(.*graph\.relu .*)$",
         r"\1\n  memref.copy %mm, %y : memref<64x192xf16, #l> to memref<64x192xf16, #l>",
-        "is no device operation but uses a buffer",
+        "is not a device operation but uses a buffer",
     ),
 ]
 

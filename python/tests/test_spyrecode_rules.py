@@ -109,7 +109,7 @@ CHANGED = {
     "mixed": (
         "symbolic",
         mix,
-        "/JobExecPlan/1/properties/direction: 'direction' is a key of the other flavour than those before [SPYRECODE-FORM-C3]",
+        "/JobExecPlan/1/properties/direction: 'direction' belongs to the other flavour of SpyreCode than the keys before [SPYRECODE-FORM-C3]",
     ),
     "negative": (
         "bound",
@@ -181,7 +181,7 @@ CHANGED = {
     "allocate late": (
         "bound",
         insert("JobExecPlan", 0, "Allocate", size="128"),
-        "/JobExecPlan/0: the command does not belong into JobExecPlan [SPYRECODE-EXEC-C1]",
+        "/JobExecPlan/0: the command is not allowed in JobExecPlan [SPYRECODE-EXEC-C1]",
     ),
     "no image": (
         "symbolic",
@@ -257,12 +257,12 @@ CHANGED = {
     "far input": (
         "symbolic",
         hcm(lambda hcm: hcm["vdci"][0].update(index=7)),
-        "/JobExecPlan/0/properties/hcm/vdci/0: the row refers to an input or an offset that is not there [SPYRECODE-HOST-C3]",
+        "/JobExecPlan/0/properties/hcm/vdci/0: the row refers to an input or an offset that does not exist [SPYRECODE-HOST-C3]",
     ),
     "zero divisor": (
         "symbolic",
         hcm(lambda hcm: hcm["vdci"][0].update(divisor=0)),
-        "/JobExecPlan/0/properties/hcm/vdci/0: the row refers to an input or an offset that is not there [SPYRECODE-HOST-C3]",
+        "/JobExecPlan/0/properties/hcm/vdci/0: the row refers to an input or an offset that does not exist [SPYRECODE-HOST-C3]",
     ),
     "row twice": (
         "symbolic",
@@ -298,7 +298,7 @@ CHANGED = {
     "tight": (
         "pooled",
         tighten,
-        "spyrecode.json: the pool of image 0 does not lie in the allocation apart from images [SPYRECODE-IMAGE-C4]",
+        "spyrecode.json: the pool of image 0 overlaps an image or leaves the allocation [SPYRECODE-IMAGE-C4]",
     ),
 }
 
@@ -367,7 +367,7 @@ def test_two_images_with_other_arguments(jobs, tmp_path):
     shutil.copy(pooled, folder / "second.bin")
     check_refused(
         folder,
-        "/JobExecPlan: image 1 takes other arguments than the first [SPYRECODE-EXEC-C6]",
+        "/JobExecPlan: image 1 must take the same arguments as the first program [SPYRECODE-EXEC-C6]",
     )
 
 
@@ -542,7 +542,7 @@ def test_image(base, offset, data, said, jobs, tmp_path):
 def test_damaged_image_does_not_run(jobs, tmp_path):
     folder = patched(jobs["bound"], tmp_path / "job", 300, b"\xff", sealed=False)
     said = (
-        "program.bin: the image is damaged: its checksum differs [SPYRECODE-IMAGE-C2]"
+        "program.bin: the image is damaged: its checksum does not match [SPYRECODE-IMAGE-C2]"
     )
     check_refused(folder, said)
     zeros = ["--arg", "zeros"] * 3

@@ -320,7 +320,7 @@ def test_other_source(name, tmp_path):
     raised = call("spyre-translate", "--from-superdsc", bundle, "-o", "-")
     if name in WITHOUT_MEANING:
         assert raised.returncode == 1
-        assert "is known but nothing here executes it" in raised.stderr
+        assert "is known, but the toolchain cannot execute it" in raised.stderr
     else:
         assert raised.returncode == 0, raised.stderr
 

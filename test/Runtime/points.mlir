@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access tiles that are no boxes: the k-th point in the tile's order is the k-th
+// Access tiles that are not boxes: the k-th point in the tile's order is the k-th
 // element. x[a, b] = 17 a + b + 1, and each tile starts at (2, 3). The points are
 // loaded into z, and stored to y at the same places.
 // RUN: spyre-run --cases %s

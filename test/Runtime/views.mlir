@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views that are no boxes, views over partitions, and memref.subview.
+// Views that are not boxes, views over partitions, and memref.subview.
 // RUN: spyre-run --cases %s
 // RUN: spyre-run --cases %s --check=full
 

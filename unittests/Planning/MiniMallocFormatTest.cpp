@@ -45,9 +45,9 @@ TEST(MiniMallocFormat, SaysWhereBadInputIs) {
   const std::string header = "id,lower,upper,size\n";
   EXPECT_EQ(errorOf(""),
             "in.csv:1: expected a header id,lower,upper,size, found nothing");
-  EXPECT_EQ(errorOf("id,lower,upper\n"), "in.csv:1: there is no column 'size'");
+  EXPECT_EQ(errorOf("id,lower,upper\n"), "in.csv:1: missing column 'size'");
   EXPECT_EQ(errorOf("id,lower,upper,size,size\n"),
-            "in.csv:1: column 'size' is there twice");
+            "in.csv:1: column 'size' occurs twice");
   EXPECT_EQ(errorOf("0,1,2,3\n"), "in.csv:1: expected columns id, lower, "
                                   "upper and size, found '0'");
   EXPECT_EQ(errorOf(header + "a,0,1\n"),
@@ -56,7 +56,7 @@ TEST(MiniMallocFormat, SaysWhereBadInputIs) {
             "in.csv:2: expected 4 fields, found 5");
   EXPECT_EQ(errorOf(header + ",0,1,2\n"), "in.csv:2: the id is empty");
   EXPECT_EQ(errorOf(header + "a,0,1,2\n\na,0,1,2\n"),
-            "in.csv:4: id 'a' is there twice, first in line 2");
+            "in.csv:4: id 'a' occurs twice, first in line 2");
   EXPECT_EQ(errorOf(header + "a,0,1,two\n"),
             "in.csv:2: expected an integer for size, found 'two'");
   EXPECT_EQ(errorOf(header + "a,0,1,2.5\n"),

@@ -114,11 +114,12 @@ void Core::fail(int location, const std::string &message) const {
 void Core::failWithNaN(int location, const std::string &from) const {
   auto it = plan.floatOps.find(location);
   if (it == plan.floatOps.end())
-    fail(location, "makes NaN of " + from);
+    fail(location, "computes NaN from " + from);
   std::string text = it->second.name + (it->second.name.empty() ? "" : " ") +
-                     "makes NaN of " + from;
+                     "computes NaN from " + from;
   for (int producer : it->second.producers)
-    text += "\n" + plan.locations[producer] + ": note: an operand is made here";
+    text +=
+        "\n" + plan.locations[producer] + ": note: an operand is computed here";
   fail(location, text);
 }
 

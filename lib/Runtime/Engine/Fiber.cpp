@@ -81,7 +81,7 @@ static void *takeStack() {
     int error = errno;
     if (memory != MAP_FAILED)
       munmap(memory, page + Fiber::kStackBytes);
-    throw spyre::Error(std::string("no room for the stack of a core: ") +
+    throw spyre::Error(std::string("cannot allocate the stack of a core: ") +
                        std::strerror(error));
   }
   return static_cast<char *>(memory) + page;

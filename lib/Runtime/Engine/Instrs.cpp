@@ -191,7 +191,7 @@ void RuntimeArgInstr::run(Core &core) const {
   if (!isFloat(elem)) {
     if (value.i % granularity != 0)
       core.fail(location, "run-time argument is " + std::to_string(value.i) +
-                              ", which is no multiple of its granularity " +
+                              ", which is not a multiple of its granularity " +
                               std::to_string(granularity));
     if (upperbound >= 0 && value.i > upperbound)
       core.fail(location, "run-time argument is " + std::to_string(value.i) +

@@ -107,11 +107,11 @@ void MemoryCheck::checkDefined(Core &core, const Record &mine, int64_t space,
   } else {
     auto [owner, first, end] = regions[mine.region];
     note = plan.locations[mine.viewLocation] +
-           ": note: this view gives it a meaning, LX bytes " +
+           ": note: a view gives these bytes a type here, LX bytes " +
            std::to_string(first) + " to " + std::to_string(end - 1);
   }
   core.fail(mine.location, "reads " + placeText(space, address) +
-                               ", which nothing has written\n" + note);
+                               ", which no operation has written\n" + note);
 }
 
 void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
@@ -123,7 +123,7 @@ void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
       core.fail(mine.location, std::string(isStore ? "writes " : "reads ") +
                                    placeText(space, at) + ", which core " +
                                    std::to_string(records[cell.writer].core) +
-                                   " writes with nothing to order the two" +
+                                   " writes, and nothing orders the two" +
                                    note(cell.writer, "writes"));
     if (!isStore) {
       if (cell.writer == 0)
@@ -152,7 +152,7 @@ void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
         core.fail(mine.location, "writes " + placeText(space, at) +
                                      ", which core " +
                                      std::to_string(records[reader].core) +
-                                     " reads with nothing to order the two" +
+                                     " reads, and nothing orders the two" +
                                      note(reader, "reads"));
     if (space != kDevice) {
       if (cell.overwritten && records[cell.overwritten].region == mine.region) {

@@ -73,8 +73,8 @@ Launch JobPlan::prepare(std::vector<LaunchArgument> arguments,
     for (size_t i = 0; job.images.size() > 1 && i < axis.tileBytes.size(); ++i)
       if (launch.arguments[i].tensor && axis.tileBytes[i] == 0)
         throw BrokenRule("SPYRECODE-LAUNCH-C6",
-                         "of a job with several programs all tensors must be "
-                         "tiled as the largest are, argument " +
+                         "in a job with several programs, all tensors must be "
+                         "tiled as the largest are; argument " +
                              std::to_string(i) + " is not");
   return launch;
 }
@@ -127,7 +127,7 @@ JobPlan::getValues(const Job::PlacedImage &placed,
     const uint8_t *rows =
         memory.at(base + placed.offset + image.correctionOffset);
     if (static_cast<int64_t>(endian::read64le(rows)) != image.correctionTag)
-      throw Error("the correction tensor of the program is not there");
+      throw Error("the program has no correction tensor");
     for (size_t i = 1; i <= arguments.size(); ++i)
       values.push_back(static_cast<int64_t>(
           endian::read64le(rows + i * kCorrectionRowBytes)));

@@ -70,7 +70,7 @@ std::string spyre::runtime::encodeImage(const std::string &ktirBytecode,
     if (argument.kind == ArgumentInfo::Array && !argument.layout)
       throw Error(
           "array argument '" + argument.name +
-          "' has no ktdp.layout: SpyreCode cannot say how it is stored");
+          "' has no ktdp.layout: SpyreCode cannot express how it is stored");
     if (argument.kind == ArgumentInfo::Pool) {
       if (i + 1 != arguments.size())
         throw Error("the pool '" + argument.name +
@@ -169,7 +169,7 @@ private:
     if (!std::equal(digest.begin(), digest.end(),
                     bytes.bytes_begin() + kDigestAt))
       throw BrokenRule("SPYRECODE-IMAGE-C2",
-                       "the image is damaged: its checksum differs");
+                       "the image is damaged: its checksum does not match");
     payload = word(kPayloadAt);
     payloadSize = wide(kPayloadSizeAt);
     if (payload < kHeaderBytes || payload > bytes.size() ||

@@ -206,7 +206,7 @@ static std::string listEntries(ModuleOp module) {
     if (!f.isExternal() && ++count <= kMost)
       names += (names.empty() ? "@" : ", @") + f.getName().str();
   if (count == 0)
-    return "; it has none with a body";
+    return "; it has no function with a body";
   if (count > kMost)
     names += " and " + std::to_string(count - kMost) + " more";
   return "; it has " + names;
@@ -254,13 +254,13 @@ static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
   if (sequences.empty())
     emitError(startOf(module),
               "the module has no sequence function (one without a grid that "
-              "nothing calls): name an entry")
+              "nothing calls): choose one by name")
         << listEntries(module);
   else
     emitError(startOf(module), "found ")
         << sequences.size() << " sequence functions, starting with @"
         << sequences[0].getName() << " and @" << sequences[1].getName()
-        << ": name an entry" << listEntries(module);
+        << ": choose one by name" << listEntries(module);
   return {};
 }
 

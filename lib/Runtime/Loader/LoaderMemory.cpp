@@ -280,7 +280,7 @@ LogicalResult FunctionLoader::loadMemoryView(Operation *op) {
 LogicalResult FunctionLoader::loadDistributedView(Operation *op) {
   auto view = cast<ktdp::ConstructDistributedMemoryViewOp>(op);
   if (view.getPartitions().empty())
-    return op->emitError("distributed view without partitions");
+    return op->emitError("a distributed view needs at least one partition");
   auto type = cast<MemRefType>(view.getResult().getType());
   SmallVector<int64_t> extents(type.getRank(), 0);
   bool isKnown = true;
@@ -339,7 +339,8 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   auto load = cast<ktdp::LoadOp>(op);
   Type base = ktdp::getBaseElementType(load.getTile());
   if (!base)
-    return op->emitError("access tile does not come from a construct op");
+    return op->emitError("the access tile must be the result of an operation "
+                         "that constructs one");
   if (elemOf(base) != elemOf(load.getResult().getType()))
     return op->emitError("element type of the data tile is ")
            << getElementTypeOrSelf(load.getResult().getType())
@@ -368,7 +369,8 @@ LogicalResult FunctionLoader::loadStore(Operation *op) {
   auto store = cast<ktdp::StoreOp>(op);
   Type base = ktdp::getBaseElementType(store.getTile());
   if (!base)
-    return op->emitError("access tile does not come from a construct op");
+    return op->emitError("the access tile must be the result of an operation "
+                         "that constructs one");
   if (elemOf(base) != elemOf(store.getData().getType()))
     return op->emitError("element type of the data tile is ")
            << getElementTypeOrSelf(store.getData().getType())

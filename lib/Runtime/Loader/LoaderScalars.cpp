@@ -208,7 +208,7 @@ LogicalResult FunctionLoader::loadAffine(Operation *op) {
            << op->getName() << "' is not supported by the runtime";
   }
   if (map.getNumResults() == 0)
-    return op->emitError("affine map without results");
+    return op->emitError("the affine map must have a result");
   auto &instr = add<AffineInstr>(op);
   instr.mode = mode;
   instr.dst = scalarSlot(op->getResult(0));

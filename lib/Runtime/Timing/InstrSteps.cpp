@@ -34,9 +34,9 @@ void WhileInstr::walk(Core &core) const {
     after.run(core);
     next.run(core);
   }
-  core.fail(location, "the timing engine went round this loop " +
+  core.fail(location, "the timing engine stopped this loop after " +
                           std::to_string(kMaxTrips) +
-                          " times: its end may depend on data");
+                          " iterations: its end may depend on data");
 }
 
 void CallInstr::walk(Core &core) const {

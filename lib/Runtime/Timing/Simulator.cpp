@@ -385,9 +385,10 @@ KernelTimes Simulator::run() {
   for (int core = 0; core < numCores; ++core)
     for (size_t s = 0; s < coreSteps[core].list.size(); ++s)
       if (cores[core].waiting[s] != 0)
-        throw Error(
-            "core " + std::to_string(core) + " waits for a tile of core " +
-            std::to_string(coreSteps[core].list[s].peer) + " that never comes");
+        throw Error("core " + std::to_string(core) +
+                    " waits for a tile of core " +
+                    std::to_string(coreSteps[core].list[s].peer) +
+                    " that is never sent");
   return std::move(result);
 }
 

@@ -142,7 +142,8 @@ private:
       if (flavor && *flavor != own)
         violate(command.at(name), "SPYRECODE-FORM-C3",
                 "'" + key +
-                    "' is a key of the other flavour than those before");
+                    "' belongs to the other flavour of SpyreCode than the keys "
+                    "before");
       flavor = own;
     }
     return key;

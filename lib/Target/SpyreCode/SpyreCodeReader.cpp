@@ -184,7 +184,7 @@ private:
       default:
         // SPYRECODE-EXEC-C1
         fail(command.path, "SPYRECODE-EXEC-C1",
-             "the command does not belong into JobExecPlan");
+             "the command is not allowed in JobExecPlan");
       }
     }
     if (!computes)
@@ -302,7 +302,7 @@ private:
                    static_cast<uint64_t>(given.rule.value) < job.sizeInBytes;
       if (!isRight)
         fail(given.path, "SPYRECODE-HOST-C3",
-             "the row refers to an input or an offset that is not there");
+             "the row refers to an input or an offset that does not exist");
       else if (!rows.emplace(given.row, given.rule).second)
         fail(given.path, "SPYRECODE-HOST-C3",
              "row " + std::to_string(given.row) + " is described twice");
@@ -403,7 +403,7 @@ private:
       return region;
     fail("", "SPYRECODE-IMAGE-C4",
          std::string("the ") + what + " of image " + std::to_string(image) +
-             " does not lie in the allocation apart from images");
+             " overlaps an image or leaves the allocation");
     return std::nullopt;
   }
 
@@ -423,13 +423,13 @@ private:
       for (size_t other = 0; other < i; ++other)
         if (disturbs(i, other))
           fail("", "SPYRECODE-IMAGE-C4",
-               "what images " + std::to_string(other) + " and " +
+               "the memory that images " + std::to_string(other) + " and " +
                    std::to_string(i) + " need overlaps");
       if (i > 0 && !takesTheSame(image, job.images.front().image))
         // SPYRECODE-EXEC-C6
         fail("/JobExecPlan", "SPYRECODE-EXEC-C6",
              "image " + std::to_string(i) +
-                 " takes other arguments than the first");
+                 " must take the same arguments as the first program");
     }
     uint64_t expected = countInputs(job.images.front().image);
     for (auto &[path, count] : inputCounts)

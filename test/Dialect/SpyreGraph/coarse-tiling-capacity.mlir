@@ -14,7 +14,7 @@
 // ROWS: scf.yield
 // ROWS: spyre_graph.matmul {{.*}} -> tensor<1x7x84x2039xf16
 // RUN: %{tile} --spyre-coarse-tiling="capacity=1024" 2>&1 | FileCheck %s --check-prefix=TINY
-// TINY: matmul runs on the whole although its result of 58462208 bytes is larger than the LX of all cores: no tiles of whole sticks fit in LX and keep all cores busy
+// TINY: matmul is not tiled although its result of 58462208 bytes is larger than the LX of all cores: no tiles of whole sticks fit in LX and keep all cores busy
 // TINY-NOT: scf.for
 
 // With rows the scores are never written, neither in LX nor in the pool as a whole.

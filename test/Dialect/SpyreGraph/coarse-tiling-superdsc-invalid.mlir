@@ -8,7 +8,7 @@
 // SG-TILE-HINT-C2
 func.func @turned(%x: tensor<128x128xf16, #rows>) -> tensor<128x128xf16, #columns> {
   %0 = tensor.empty() : tensor<128x128xf16, #columns>
-  // expected-error @+1 {{changes the stick of a part of a tensor, which SuperDSC cannot say}}
+  // expected-error @+1 {{changes the stick of a part of a tensor, which SuperDSC cannot express}}
   %1 = spyre_graph.restickify ins(%x : tensor<128x128xf16, #rows>) outs(%0 : tensor<128x128xf16, #columns>)
       {maps = [#same, #same], extents = array<i64: 128, 128>,
        spyre_graph.tile_hints = [array<i64: 0, 0, 2>]} -> tensor<128x128xf16, #columns>

@@ -7,8 +7,8 @@
 // RUN: not spyre-opt %s --split-input-file --spyre-coarse-tiling="fill=0" 2>&1 | FileCheck %s --check-prefix=FILL
 
 // REMARK: remark: [Passed] tiled | {{.*}}Function=attention | Remark="7 operations from restickify to div in 4 tiles of 2: saves 402653184 bytes of traffic, 1.06e-03 s"
-// REMARK: remark: [Missed] whole | {{.*}}Function=nothing_to_cut | Remark="exp runs on the whole although its result of 134217728 bytes is larger than the LX of all cores: spyre_graph.cumsum reduces the dimension"
-// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="cumsum runs on the whole, outside the hinted loop, because it reduces loop dimension 0, which the hint cuts into tiles: spyre_graph.cumsum reduces the dimension"
+// REMARK: remark: [Missed] whole | {{.*}}Function=nothing_to_cut | Remark="exp is not tiled although its result of 134217728 bytes is larger than the LX of all cores: spyre_graph.cumsum reduces the dimension"
+// REMARK: remark: [Missed] outside-hint | {{.*}}Function=reduces_hinted | Remark="cumsum runs outside the hinted loop, on whole tensors, because it reduces loop dimension 0, which the hint cuts into tiles: spyre_graph.cumsum reduces the dimension"
 // REMARK: remark: [Passed] tiled | {{.*}}Function=reduces_hinted | Remark="1 operation from exp to exp in 4 tiles of 64: as hinted"
 
 // CORES: error: expected 1 to 32 cores, found 33
@@ -183,7 +183,7 @@ func.func @flattened(%x: tensor<5x256xf16, #l>) -> tensor<5x4x64xf16> {
 
 // Operations under one hint share its loop though no tensor connects them; one
 // that cannot be cut stays outside, which a remark says.
-// REMARK: remark: [Missed] outside-hint | {{.*}}Function=unconnected | Remark="iota runs on the whole, outside the hinted loop, because it has loop dimension 0, which the hint cuts into tiles: spyre_graph.iota computes with the index of the dimension"
+// REMARK: remark: [Missed] outside-hint | {{.*}}Function=unconnected | Remark="iota runs outside the hinted loop, on whole tensors, because it has loop dimension 0, which the hint cuts into tiles: spyre_graph.iota computes with the index of the dimension"
 // REMARK: remark: [Passed] tiled | {{.*}}Function=unconnected | Remark="2 operations from exp to iota in 4 tiles of 64: as hinted"
 // CHECK-LABEL: func.func @unconnected
 // CHECK: scf.for

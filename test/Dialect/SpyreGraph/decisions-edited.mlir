@@ -69,12 +69,12 @@
 // PLACE: error: 'memref.alloc' op its placement in '{{.*}}place.json' needs a space, pool or lx, an offset, and in lx 2 local extents
 // RUN: %{edit} %t/size.json pool_size=true
 // RUN: not %{plan} decisions-in=%t/size.json" 2>&1 | FileCheck %s --check-prefix=SIZE
-// SIZE: error: decisions file '{{.*}}size.json': pool_size of function 'main' is no number of bytes
+// SIZE: error: decisions file '{{.*}}size.json': pool_size of function 'main' is not a number of bytes
 
 // What cannot be says what can.
 // RUN: %{edit} %t/matmul.json ops.matmul.layout.order=[1,0]
 // RUN: not %{plan} decisions-in=%t/matmul.json" 2>&1 | FileCheck %s --check-prefix=MATMUL
-// MATMUL: error: 'spyre_graph.matmul' op cannot have the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16> that its hint asks for; what fits is #spyre_graph.layout<order = [0, 1], SEN169_FP16>, or another order before the same last dimension
+// MATMUL: error: 'spyre_graph.matmul' op cannot have the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16> that its hint asks for; possible: #spyre_graph.layout<order = [0, 1], SEN169_FP16>, or another order before the same last dimension
 // RUN: %{edit} %t/count.json 'ops.exp.tiling=[{"scope":0,"dim":1,"tiles":7}]'
 // RUN: not %{plan} decisions-in=%t/count.json" 2>&1 | FileCheck %s --check-prefix=COUNT
 // COUNT: error: 'spyre_graph.exp' op loop dimension 1 of extent 192 cannot be cut into 7

@@ -53,17 +53,17 @@
 // SG-DECISIONS-C2
 // RUN: sed 's/"name": "main"/"name": "other"/' %t/out.json > %t/name.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/name.json 2>&1 | FileCheck %s --check-prefix=NAME
-// NAME: error: decisions file '{{.*}}name.json': has no decisions for function 'main'; they are those of another graph
+// NAME: error: decisions file '{{.*}}name.json': has no decisions for function 'main'; the file was written for another graph
 // RUN: sed 's/spyre_graph.exp/spyre_graph.log/' %t/out.json > %t/op.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/op.json 2>&1 | FileCheck %s --check-prefix=OP
-// OP: error: 'spyre_graph.exp' op the decisions in '{{.*}}op.json' are for another operation here, spyre_graph.log
+// OP: error: 'spyre_graph.exp' op the decisions in '{{.*}}op.json' were written for another operation, not for spyre_graph.log
 
 // RUN: sed 's/"graph": "./"graph": "-/' %t/out.json > %t/graph.json
 // RUN: not spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/graph.json" 2>&1 | FileCheck %s --check-prefix=GRAPH
-// GRAPH: error: decisions file '{{.*}}graph.json': the operations of function 'main' are other ones than those that the decisions are for; they are those of another graph
+// GRAPH: error: decisions file '{{.*}}graph.json': the operations of function 'main' are not those of the decisions, which were written for another graph
 // RUN: sed 's/"layout": "#spyre_graph.layout<order = \[0, 1\]/"layout": "#spyre_graph.layout<order = [1, 0]/' %t/out.json > %t/buffer.json
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in=%t/buffer.json 2>&1 | FileCheck %s --check-prefix=BUFFER
-// BUFFER: error: 'memref.alloc' op the decisions in '{{.*}}buffer.json' are for another buffer here
+// BUFFER: error: 'memref.alloc' op the decisions in '{{.*}}buffer.json' were written for another buffer
 // RUN: not spyre-opt %t/plan.mlir --spyre-decisions-in="file=%t/out.json stage=early" 2>&1 | FileCheck %s --check-prefix=STAGE
 // STAGE: error: expected stage layouts, tilings, divisions or plan, found 'early'
 

@@ -64,7 +64,7 @@ func.func @no_divisor(%x: tensor<100x64xf16, #l> {spyre_graph.dim_names = [[{nam
 // SG-TILE-HINT-C1: 96 columns are one stick and a half.
 func.func @no_stick(%x: tensor<8x96xf16, #l> {spyre_graph.dim_names = [[], [{name = "N", size = 96}]]}) -> tensor<8x96xf16> {
   %e = tensor.empty() : tensor<8x96xf16>
-  // expected-error @+1 {{loop dimension 1 of extent 96 cannot be cut into 3 tiles of multiples of 64; what fits is 1 to 2}}
+  // expected-error @+1 {{loop dimension 1 of extent 96 cannot be cut into 3 tiles of multiples of 64; possible are 1 to 2}}
   %y = spyre_graph.exp ins(%x : tensor<8x96xf16, #l>) outs(%e : tensor<8x96xf16>) {spyre_graph.hints = [{dim = "N", scope = 0, tiles = 3}]} -> tensor<8x96xf16>
   return %y : tensor<8x96xf16>
 }
@@ -103,7 +103,7 @@ func.func @outer_reduction(%x: tensor<256x128xf16, #l>) -> tensor<128xf16, #s> {
 // SG-HINT-C1: the width of every head is no box of the columns.
 func.func @inner_part(%x: tensor<6x256xf16, #l> {spyre_graph.dim_names = [[], [{name = "H", size = 4}, {name = "D", size = 64}]]}) -> tensor<6x256xf16> {
   %e = tensor.empty() : tensor<6x256xf16>
-  // expected-error @+1 {{a hint names dimension 'D', which the operations under it have only inside of larger steps of a flattened dimension: tiles and slices of it are no boxes; a view that takes the dimension apart, or the outermost of its parts, can be cut}}
+  // expected-error @+1 {{a hint names dimension 'D', which the operations under it have only inside of larger steps of a flattened dimension: tiles and slices of it are not boxes; name the dimension of a view that splits it, or the outermost of its parts, instead}}
   %y = spyre_graph.exp ins(%x : tensor<6x256xf16, #l>) outs(%e : tensor<6x256xf16>) {spyre_graph.hints = [{dim = "D", scope = 0, tiles = 2}]} -> tensor<6x256xf16>
   return %y : tensor<6x256xf16>
 }
@@ -139,7 +139,7 @@ func.func @no_slices(%x: tensor<60x64xf16, #l> {spyre_graph.dim_names = [[{name 
 // SG-TILE-HINT-C2
 func.func @twice(%x: tensor<64x64xf16, #l>) -> tensor<64x64xf16> {
   %e = tensor.empty() : tensor<64x64xf16>
-  // expected-error @+1 {{loop dimension 0 is cut by two hints, which must be one, with the product of their numbers of tiles}}
+  // expected-error @+1 {{loop dimension 0 is cut by two hints; give one hint with the product of their numbers of tiles}}
   %y = spyre_graph.exp ins(%x : tensor<64x64xf16, #l>) outs(%e : tensor<64x64xf16>) {spyre_graph.tile_hints = [array<i64: 0, 0, 2>, array<i64: 1, 0, 4>]} -> tensor<64x64xf16>
   return %y : tensor<64x64xf16>
 }

@@ -28,7 +28,7 @@
 // REFERENCE-COUNT-3: memref.alloc() : memref
 // SUPERDSC-COUNT-2: memref.alloc() : memref
 // SUPERDSC: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx,
-// WRITE: even.mlir:{{[0-9:]+}} error: 'spyre_graph.exp' op SuperDSC cannot say a reshape of a buffer in LX
+// WRITE: even.mlir:{{[0-9:]+}} error: 'spyre_graph.exp' op SuperDSC cannot express a reshape of a buffer in LX
 
 // PARTS-SUPERDSC-COUNT-2: memref.alloc() : memref
 // PARTS-SUPERDSC: memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx,
@@ -88,7 +88,7 @@ func.func @main(%x: memref<13x160xf16, #l> {spyre_graph.name = "x"}, %y: memref<
 #inner = #spyre_graph.division<splits = [1, 2, 1], chunks = [2, 4, 64]>
 #across = #spyre_graph.division<splits = [2, 1], chunks = [12, 64]>
 // Rows 0 to 3 and 8 to 11; rows 0 to 11 of two times 8; and no box however divided.
-// NO-BOX-COUNT-3: left in device memory: what a core accesses is no box of it
+// NO-BOX-COUNT-3: left in device memory: the part that a core accesses is not a box
 // NO-BOX-NOT: left in device memory
 func.func @main(%x: memref<16x64xf16, #l2>, %y: memref<2x8x64xf16, #l3>, %z: memref<16x64xf16, #l2>, %w: memref<8x64xf16, #l2>) {
   %a = memref.alloc() : memref<16x64xf16, #l2>
@@ -112,7 +112,7 @@ func.func @main(%x: memref<16x64xf16, #l2>, %y: memref<2x8x64xf16, #l3>, %z: mem
 #id3 = affine_map<(h, i, j) -> (h, i, j)>
 #rows = affine_map<(h, i, j) -> (h * 8 + i, j)>
 // Of the 16 rows, each core would hold half, but reads 4 of each 8.
-// CUT: error: {{.*}} accesses operand 0 in LX through the map {{.*}}, whose coordinates on core 0 are no box
+// CUT: error: {{.*}} accesses operand 0 in LX through the map {{.*}}, whose coordinates on core 0 are not a box
 func.func @main(%x: memref<16x64xf16, #l2>, %y: memref<2x8x64xf16, #l3>) {
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [8, 64]>} : memref<16x64xf16, #l2>
   spyre_graph.neg ins(%x : memref<16x64xf16, #l2>) outs(%a : memref<16x64xf16, #l2>)

@@ -13,7 +13,7 @@ func.func @argument(%a: tensor<4xf16>) -> tensor<4xf16> {
 
 // SG-PROPAGATE-C2
 func.func @composite(%a: tensor<4x4xf16, #l2>) -> tensor<4x4xf16> {
-  // expected-error @+1 {{is no device operation; run --spyre-decompose first}}
+  // expected-error @+1 {{is not a device operation; run --spyre-decompose first}}
   %r = spyre_graph.softmax %a {dim = 1 : i64} : tensor<4x4xf16, #l2> -> tensor<4x4xf16>
   return %r : tensor<4x4xf16>
 }
@@ -24,7 +24,7 @@ func.func @composite(%a: tensor<4x4xf16, #l2>) -> tensor<4x4xf16> {
 
 // SG-PROPAGATE-C2
 func.func @other(%a: tensor<4xf16, #l1>) -> tensor<4xf16> {
-  // expected-error @+1 {{is no device operation}}
+  // expected-error @+1 {{is not a device operation}}
   %c = arith.constant dense<1.0> : tensor<4xf16>
   %e = tensor.empty() : tensor<4xf16>
   %r = spyre_graph.add ins(%a, %c : tensor<4xf16, #l1>, tensor<4xf16>) outs(%e : tensor<4xf16>) -> tensor<4xf16>
@@ -38,7 +38,7 @@ func.func @other(%a: tensor<4xf16, #l1>) -> tensor<4xf16> {
 // SG-PROPAGATE-C3
 func.func @rows_of_a_product(%x: tensor<4x64xf16, #l>, %y: tensor<64x65xf16, #l>) -> tensor<4x65xf16> {
   %e = tensor.empty() : tensor<4x65xf16>
-  // expected-error @+1 {{cannot have the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16> that its hint asks for; what fits is #spyre_graph.layout<order = [0, 1], SEN169_FP16>, or another order before the same last dimension}}
+  // expected-error @+1 {{cannot have the layout #spyre_graph.layout<order = [1, 0], SEN169_FP16> that its hint asks for; possible: #spyre_graph.layout<order = [0, 1], SEN169_FP16>, or another order before the same last dimension}}
   %r = spyre_graph.matmul ins(%x, %y : tensor<4x64xf16, #l>, tensor<64x65xf16, #l>) outs(%e : tensor<4x65xf16>) {spyre_graph.layout_hint = #spyre_graph.layout<order = [1, 0], SEN169_FP16>} -> tensor<4x65xf16>
   return %r : tensor<4x65xf16>
 }

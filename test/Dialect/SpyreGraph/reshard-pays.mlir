@@ -4,7 +4,7 @@
 // RUN: spyre-opt %s --spyre-pipeline="to-ktir=false decisions-out=%t.json" -o %t.plan.mlir
 // RUN: grep -q source_division %t.json
 // RUN: spyre-opt %s --spyre-pipeline="to-ktir=false decisions-in=%t.json" | diff %t.plan.mlir -
-// SuperDSC cannot say it.
+// SuperDSC cannot express it.
 // RUN: not spyre-translate --to-superdsc %t.plan.mlir -o %t.bundle 2>&1 | FileCheck %s
 // CHECK: plan.mlir:{{[0-9]+}}:{{[0-9]+}}: error: 'spyre_graph.reshard' op SuperDSC has no operation 'reshard'
 

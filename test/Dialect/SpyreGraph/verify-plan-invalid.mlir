@@ -262,7 +262,7 @@ func.func @unwritten(%x: memref<4x64xf16, #l>, %z: memref<2x64xf16, #l>, %y: mem
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 func.func @foreign(%x: memref<4x64xf16, #l>, %y: memref<4x64xf16, #l>) {
-  // expected-error @+1 {{is no device operation but uses a buffer}}
+  // expected-error @+1 {{is not a device operation but uses a buffer}}
   memref.copy %x, %y : memref<4x64xf16, #l> to memref<4x64xf16, #l>
   return
 }

@@ -115,7 +115,7 @@ func.func @unknown_offset(%x: memref<4x128xf16, #l>, %i: index) {
 // SG-PLAN-C9
 func.func @in_lx(%x: memref<4x64xf16, #l>) {
   %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4, 64]>} : memref<4x64xf16, #l>
-  // expected-error @+1 {{is a tile of a buffer in LX}}
+  // expected-error @+1 {{must be a tile of a buffer in device memory, not in LX}}
   %t = memref.subview %a[0, 0] [1, 64] [1, 1] : memref<4x64xf16, #l> to memref<1x64xf16, strided<[64, 1]>, #l>
   return
 }

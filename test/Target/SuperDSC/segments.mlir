@@ -4,7 +4,7 @@
 // RUN: not spyre-translate --to-superdsc %t/argument.mlir -o %t/out 2>&1 | FileCheck %s --check-prefix=ARGUMENT
 // ARGUMENT: argument.mlir:2:1: error: argument 0 has 17179869312 bytes; SuperDSC has a segment of 16 GiB for each argument
 // RUN: not spyre-translate --to-superdsc %t/pool.mlir -o %t/out 2>&1 | FileCheck %s --check-prefix=POOL
-// POOL: pool.mlir:2:1: error: SuperDSC cannot say a pool of more than 16 GiB
+// POOL: pool.mlir:2:1: error: SuperDSC cannot express a pool of more than 16 GiB
 // RUN: spyre-translate --to-superdsc %t/fits.mlir -o %t/out
 
 //--- argument.mlir

@@ -198,7 +198,7 @@ private:
       if (constant.name == name) {
         std::optional<double> value = getNumber(constant);
         if (!value)
-          fail("the constant '" + name + "' has no number's format");
+          fail("the constant '" + name + "' has no number format");
         return value;
       }
     return std::nullopt;
@@ -240,8 +240,7 @@ private:
     }
     std::optional<double> value = getNumber(constant);
     if (!value)
-      fail("the constant '" + Twine(constant.name) +
-           "' has no number's format");
+      fail("the constant '" + Twine(constant.name) + "' has no number format");
     return builder.getF32FloatAttr(value.value_or(0));
   }
   const Constant *findConstant(StringRef name) {
@@ -300,7 +299,7 @@ void OperationReader::setImmediates(const DeviceOp &device) {
   for (auto [position, constant] : operands) {
     if (position >= static_cast<int>(immediates.size()))
       return fail("the constant '" + Twine(constant->name) +
-                  "' is no operand's");
+                  "' does not belong to an operand");
     immediates[position] = getImmediate(*constant);
   }
   result.attributes.set("immediates", builder.getArrayAttr(immediates));
@@ -377,8 +376,8 @@ FailureOr<GraphOperation> OperationReader::run() {
   result.swapsInputs = device->swapsInputs;
   if (sdsc.op == "batchnormfwd" && sdsc.inputs.size() != 3)
     fail("'batchnormfwd' of " + Twine(sdsc.inputs.size()) +
-         " inputs is known but nothing here executes it, only x, scale and "
-         "shift");
+         " inputs is known, but the toolchain cannot execute it, only x, scale "
+         "and shift");
   if (device->kind == OpKind::Pointwise || device->kind == OpKind::Other)
     setImmediates(*device);
   if (sdsc.op == "constant" && !result.attributes.get("immediates"))

@@ -40,13 +40,13 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
     return start;
   start.whole = tile.getSource();
   auto refuse = [&](const Twine &what) {
-    user->emitOpError() << "SuperDSC cannot say a tile " << what;
+    user->emitOpError() << "SuperDSC cannot express a tile " << what;
     return failure();
   };
   auto layout = dyn_cast_or_null<LayoutAttr>(getLayout(tile.getType()));
   if (!layout || tile.getSource().getDefiningOp<memref::SubViewOp>())
-    return refuse("of something else than a buffer with a layout relative to "
-                  "its shape");
+    return refuse(
+        "of a value that is not a buffer with a layout relative to its shape");
   if (llvm::any_of(tile.getMixedStrides(),
                    [](OpFoldResult stride) {
                      return getConstantIntValue(stride) != 1;
@@ -72,8 +72,8 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
     std::optional<TileOffset::Range> range =
         known ? known->getRange() : std::nullopt;
     if (!range)
-      return refuse("that starts at something else than constants and "
-                    "induction variables of loops with constant bounds");
+      return refuse("whose start is neither a constant nor an induction "
+                    "variable of a loop with constant bounds");
     int64_t first = range->first, step = range->step;
     if (first < 0 ||
         (static_cast<int64_t>(dim) == stickDim &&

@@ -55,8 +55,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   result.format = tensor.format;
   if (sdsc.labels[tensor.label].sticks.size() != 1) {
     emitError(loc) << "Tensor" << number
-                   << " has sticks over several dimensions, which nothing "
-                      "here executes";
+                   << " has sticks over several dimensions, which the "
+                      "toolchain cannot execute";
     return failure();
   }
   Geometry geometry = *getGeometry(sdsc, tensor);
@@ -134,7 +134,7 @@ FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
                                                      Location loc) {
   Type element = getElementType(context, shape.format);
   if (!element) {
-    emitError(loc) << "nothing here executes tensors of "
+    emitError(loc) << "the toolchain cannot execute tensors of "
                    << ::spyre::toString(shape.format);
     return failure();
   }

@@ -102,7 +102,7 @@ FailureOr<Place> ExecutionCollector::findPlace(
     expected.offset += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
     if (!(*own == expected))
       return fail("does not start on core " + Twine(core) +
-                  " where its slice does");
+                  " on which its slice starts");
   }
   int64_t offset = first->offset;
   if (offset < 0 || offset % ::spyre::kStickBytes != 0)
@@ -167,8 +167,9 @@ ExecutionCollector::getExecution(const LoadedBundle &bundle,
   }
   const Sdsc &sdsc = *execution.sdsc;
   if (!isExecuted(sdsc.op)) {
-    emitError(execution.loc) << "the device operation '" << sdsc.opFunc()
-                             << "' is known but nothing here executes it";
+    emitError(execution.loc)
+        << "the device operation '" << sdsc.opFunc()
+        << "' is known, but the toolchain cannot execute it";
     return failure();
   }
   std::optional<std::vector<int64_t>> segments = getSegments(bundle, said);
@@ -242,7 +243,7 @@ FailureOr<std::vector<ExecutionNode>> ExecutionCollector::collect() {
             emitError(FileLineColLoc::get(context, file, 1, 1))
             << "several bundles share arguments in a way that a manifest.json "
                "or each function's "
-            << kSegmentsAttribute << " says, and here there is neither");
+            << kSegmentsAttribute << " says, and the folder has neither");
       }
   std::vector<ExecutionNode> nodes;
   int64_t numExecutions = 0;

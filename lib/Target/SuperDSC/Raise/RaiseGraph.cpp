@@ -182,7 +182,7 @@ FailureOr<Value> Raiser::getBuffer(const Execution &execution,
     auto parameter = parameters.find(place.argument);
     if (parameter == parameters.end()) {
       emitError(execution.loc) << "Tensor" << number << " is argument "
-                               << place.argument << ", which there is not";
+                               << place.argument << ", which does not exist";
       return failure();
     }
     return Value(function.getArgument(parameter->second));
@@ -458,8 +458,8 @@ LogicalResult Raiser::raise(const Execution &execution,
                          !variesAlong(sdsc.tensors[sdsc.inputs[0]], dim);
     if (countsResults && own.slices > 1)
       return emitError(loc) << "a split of the dimension '" << own.name
-                            << "' of top-k results over cores is known but "
-                               "nothing here executes it";
+                            << "' of top-k results over cores is known, but "
+                               "the toolchain cannot execute it";
     if ((own.slices - 1) * own.perCore() >= extents.back())
       return emitError(loc)
              << "some cores have nothing to do: " << own.slices << " slices of "

@@ -182,7 +182,7 @@ LogicalResult ScratchUse::visit(const Execution &execution, bool isAgain) {
           << "Tensor" << tensor << " is read from bytes " << range->first
           << " to " << range->last - 1 << " of "
           << (isPool ? "the pool" : "LX of core " + std::to_string(core))
-          << ", where nothing before has written all of them");
+          << ", but no earlier operation has written all of them");
     });
   };
   for (ArrayRef<unsigned> operands :
@@ -231,8 +231,8 @@ LogicalResult ScratchUse::checkResults() {
         return emitError(result.execution->loc)
                << "Tensor" << result.tensor << " is left in "
                << (number == 0 ? "the pool" : "LX")
-               << ", and nothing reads it: is a bundle behind the last one "
-                  "missing?";
+               << ", but no operation reads it: a bundle after the last one "
+                  "may be missing";
   return success();
 }
 

@@ -63,7 +63,7 @@ public:
 
 private:
   mlir::InFlightDiagnostic refuse() {
-    return op->emitOpError() << "SuperDSC cannot say ";
+    return op->emitOpError() << "SuperDSC cannot express ";
   }
 
   mlir::LogicalResult readOperands();

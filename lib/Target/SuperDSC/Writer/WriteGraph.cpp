@@ -118,12 +118,12 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
     if (auto loop = dyn_cast<scf::ForOp>(operation)) {
       std::optional<int64_t> count = getTripCount(loop);
       if (!count || loop.getNumResults() != 0)
-        return loop.emitOpError("SuperDSC cannot say a loop without constant "
-                                "bounds or one that carries values");
+        return loop.emitOpError("SuperDSC cannot express a loop without "
+                                "constant bounds or one that carries values");
       int64_t inner;
       if (llvm::MulOverflow(executions, *count, inner) ||
           inner > kMaxExecutions)
-        return loop.emitOpError() << "SuperDSC cannot say more than "
+        return loop.emitOpError() << "SuperDSC cannot express more than "
                                   << kMaxExecutions << " iterations";
       node.loop = loop;
       node.count = *count;
@@ -137,7 +137,7 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
     }
     node.op = dyn_cast<SpyreOpInterface>(operation);
     if (!node.op)
-      return operation.emitOpError("SuperDSC cannot say this operation");
+      return operation.emitOpError("SuperDSC cannot express this operation");
     if (writesNothing(node.op))
       continue;
     FailureOr<OpDescription> description = describeOp(node.op);
@@ -367,8 +367,8 @@ FailureOr<BundleProgram> GraphWriter::run() {
   manifest.poolBytes = poolSize ? poolSize.getInt() : 0;
   hasPool = manifest.poolBytes > 0;
   if (manifest.poolBytes > kSegmentBytes)
-    return FailureOr<BundleProgram>(
-        function.emitError("SuperDSC cannot say a pool of more than 16 GiB"));
+    return FailureOr<BundleProgram>(function.emitError(
+        "SuperDSC cannot express a pool of more than 16 GiB"));
   if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
     return FailureOr<BundleProgram>(
         function.emitError("must be planned: one block and no results"));
@@ -410,7 +410,7 @@ spyre::superdsc::writeGraph(ModuleOp module, const WriteOptions &options) {
   if (!report.ok())
     return FailureOr<BundleProgram>(
         functions.front().emitError()
-        << "SuperDSC cannot say this plan; the bundle would break rules:\n"
+        << "SuperDSC cannot express this plan; the bundle would break rules:\n"
         << report.toText());
   return program;
 }

@@ -100,7 +100,7 @@ private:
       // SG-DECISIONS-C2
       if (!object || findString(*object, "name") != func.getName())
         return fail("has no decisions for function '" + func.getName() +
-                    "'; they are those of another graph");
+                    "'; the file was written for another graph");
       FunctionEntries entries(*object);
       if (!entries.isWellFormed())
         return fail("has no lists of operations and buffers for function '" +
@@ -111,7 +111,7 @@ private:
     if (number != functions.size())
       return fail("has decisions for " + Twine(functions.size()) +
                   " functions, but there are " + Twine(number) +
-                  "; they are those of another graph");
+                  "; the file was written for another graph");
     return success();
   }
 
@@ -126,7 +126,8 @@ private:
       for (Entry *entry : own)
         if (!entry->isTiled() &&
             entry->getName() != op->getName().getStringRef()) {
-          failAt(op) << "are for another operation here, " << entry->getName();
+          failAt(op) << "were written for another operation, not for "
+                     << entry->getName();
           return WalkResult::interrupt();
         }
       return failed(applyLayout(op, own, entries)) ? WalkResult::interrupt()
@@ -138,8 +139,8 @@ private:
     auto graph = func->getAttrOfType<StringAttr>(kGraphAttrName);
     if (graph && findString(entries.function, "graph") != graph.getValue())
       return fail("the operations of function '" + func.getName() +
-                  "' are other ones than those that the decisions are for; "
-                  "they are those of another graph");
+                  "' are not those of the decisions, which were written for "
+                  "another graph");
     return success();
   }
 
@@ -154,7 +155,7 @@ private:
     if (!op.getSpyreInit().getDefiningOp<tensor::EmptyOp>()) {
       if ((*entry)->isEdited(Kind::Layout))
         return failAt(op) << "give it another layout, but it updates a tensor, "
-                             "whose layout its own is";
+                             "whose layout it must keep";
       return success();
     }
     auto type = cast<ShapedType>(op.getSpyreInit().getType());
@@ -377,10 +378,10 @@ private:
       std::optional<int64_t> number = findInteger(*entry.object, "number");
       SpyreOpInterface op = number ? numbered.lookup(*number) : nullptr;
       if (!op)
-        return func.emitError()
-               << "the decisions in '" << file.getValue()
-               << "' give a layout or tiling to " << entry.getName()
-               << entry.getPlace() << ", which is no operation of the graph";
+        return func.emitError() << "the decisions in '" << file.getValue()
+                                << "' give a layout or tiling to "
+                                << entry.getName() << entry.getPlace()
+                                << ", which is not an operation of the graph";
       if (layout && !hasLayout(op, entry))
         return failAt(op) << "give it another layout than it has in the plan; "
                              "they must be read before "
@@ -415,7 +416,7 @@ private:
         return success(said == found);
       return fail("has decisions for " + Twine(said) + " " + what +
                   " of function '" + func.getName() + "', which has " +
-                  Twine(found) + "; they are those of another graph");
+                  Twine(found) + "; the file was written for another graph");
     };
     if (failed(check("operations", entries.ops.size(), planned.ops.size())) ||
         failed(
@@ -426,7 +427,8 @@ private:
           findInteger(*entry.object, "number") == getNumber(op))
         continue;
       if (!isQuiet)
-        failAt(op) << "are for another operation here, " << entry.getName();
+        failAt(op) << "were written for another operation, not for "
+                   << entry.getName();
       return failure();
     }
     for (auto [alloc, entry] :
@@ -437,7 +439,7 @@ private:
               StringRef(print(type.getMemorySpace())))
         continue;
       if (!isQuiet)
-        failAt(alloc) << "are for another buffer here";
+        failAt(alloc) << "were written for another buffer";
       return failure();
     }
     return success();
@@ -480,7 +482,7 @@ private:
     // SG-DECISIONS-C3
     if (!size || *size < 0)
       return fail("pool_size of function '" + func.getName() +
-                  "' is no number of bytes");
+                  "' is not a number of bytes");
     func->setAttr(SpyreGraphDialect::getPoolSizeAttrName(),
                   IntegerAttr::get(IntegerType::get(&getContext(), 64), *size));
     return success();

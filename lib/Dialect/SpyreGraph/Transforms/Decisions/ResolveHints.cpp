@@ -60,10 +60,10 @@ public:
       if (use.isInner)
         return diagnostic
                << "a hint names dimension '" << name.getValue()
-               << "', which the operations under it have only inside of "
-                  "larger steps of a flattened dimension: tiles and slices of "
-                  "it are no boxes; a view that takes the dimension apart, or "
-                  "the outermost of its parts, can be cut";
+               << "', which the operations under it have only inside of larger "
+                  "steps of a flattened dimension: tiles and slices of it are "
+                  "not boxes; name the dimension of a view that splits it, or "
+                  "the outermost of its parts, instead";
       if (smallSizes.contains(name))
         return diagnostic << "a hint cuts dimension '" << name.getValue()
                           << "' into " << use.largest

@@ -483,7 +483,7 @@ private:
                << (onlyEqual()
                        ? " equal ones, which " + getRestrictor() + " needs"
                        : "")
-               << "; what fits is " << listSlices(units);
+               << "; possible: " << listSlices(units);
       int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
       splits.push_back(split);
       chunks.push_back(split == 1 ? extents[dim]

@@ -277,7 +277,7 @@ LogicalResult LayoutGraph::obeyHint(const OpInfo &info, bool updates,
       layouts.insert(choice.layout);
     InFlightDiagnostic diagnostic = info.op->emitOpError()
                                     << "cannot have the layout " << hint
-                                    << " that its hint asks for; what fits is ";
+                                    << " that its hint asks for; possible: ";
     llvm::interleaveComma(layouts, diagnostic);
     return diagnostic << ", or another order before the same last dimension";
   }

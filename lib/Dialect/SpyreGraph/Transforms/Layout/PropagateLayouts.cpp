@@ -141,9 +141,8 @@ private:
         return WalkResult::advance();
       for (Type type : op->getResultTypes())
         if (isa<TensorType>(type)) {
-          op->emitOpError(
-              "is no device operation; run --spyre-decompose first, or leave "
-              "the operation outside the graph");
+          op->emitOpError("is not a device operation; run --spyre-decompose "
+                          "first, or leave the operation outside the graph");
           return WalkResult::interrupt();
         }
       return WalkResult::advance();

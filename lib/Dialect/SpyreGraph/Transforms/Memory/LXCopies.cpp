@@ -35,7 +35,7 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
   std::optional<Slicing> slicing =
       getSlicing(map, op.getLoopExtents(), op.getAccessDivision(number));
   if (!slicing)
-    return {std::nullopt, "what a core accesses is no box of it"};
+    return {std::nullopt, "the part that a core accesses is not a box"};
   Eligibility result;
   result.slicing = slicing->getHeld(type.getShape());
   if (!result.slicing)

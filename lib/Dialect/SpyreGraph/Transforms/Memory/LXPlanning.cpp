@@ -470,9 +470,8 @@ private:
       else if (lifetime.users.size() < 2)
         eligibility = {std::nullopt, "it has fewer than two uses"};
       else if (!eligibility.isPlain)
-        eligibility = {std::nullopt, "the reference knows no slices of it "
-                                     "through a reshape, of parts, or on "
-                                     "other cores"};
+        eligibility = {std::nullopt, "the reference does not track its slices "
+                                     "through reshapes, parts, or other cores"};
     }
     if (!eligibility.slicing) {
       ineligible.push_back({lifetime.alloc, eligibility.obstacle});

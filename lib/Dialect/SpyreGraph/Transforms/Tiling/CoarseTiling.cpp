@@ -89,7 +89,7 @@ public:
         if (!next && !tiling)
           remark::missed(large[first]->getLoc(), named("whole", large[first]))
               << (large[first]->getName().stripDialect() +
-                  " runs on the whole although its result of " +
+                  " is not tiled although its result of " +
                   Twine(static_cast<int64_t>(
                       getWholeBytes(large[first].getSpyreInit()))) +
                   " bytes is larger than the LX of all cores: " + reason)
@@ -217,7 +217,7 @@ private:
   std::optional<Tiling> findTiling(const OpGroup &group,
                                    std::string &reason) const {
     if (!llvm::all_of(group, llvm::IsaPred<SpyreOpInterface>)) {
-      reason = "something between it and its users is no device operation";
+      reason = "something between it and its users is not a device operation";
       return std::nullopt;
     }
     if (llvm::any_of(group,

@@ -129,8 +129,8 @@ private:
             known != level.loopDims.end() && !dims.insert(known->second).second)
           return op->emitOpError()
                  << "loop dimension " << known->second
-                 << " is cut by two hints, which must be one, with the product "
-                    "of their numbers of tiles";
+                 << " is cut by two hints; give one hint with the product of "
+                    "their numbers of tiles";
     }
     return success();
   }
@@ -199,7 +199,7 @@ private:
                                            ArrayRef<TileSeed> seeds,
                                            std::string &reason) {
     if (!llvm::all_of(group, isDeviceOp)) {
-      reason = "something between the operations is no device operation";
+      reason = "something between the operations is not a device operation";
       return std::nullopt;
     }
     std::optional<TileLevel> level = getTileLevel(group, seeds, reason);
@@ -230,8 +230,8 @@ private:
                        .category("spyre-coarse-tiling")
                        .function(op->getParentOfType<func::FuncOp>().getName()))
         << (op->getName().stripDialect() +
-            " runs on the whole, outside the hinted loop, because it " + verb +
-            " loop dimension " + Twine(loopDim) +
+            " runs outside the hinted loop, on whole tensors, because it " +
+            verb + " loop dimension " + Twine(loopDim) +
             ", which the hint cuts into tiles: " + reason)
                .str();
   }
@@ -281,7 +281,7 @@ private:
     if (level.granularity > 1)
       diagnostic << " of multiples of " << level.granularity;
     if (hint.numTiles < 1 || hint.numTiles > units)
-      return diagnostic << "; what fits is 1 to " << units;
+      return diagnostic << "; possible are 1 to " << units;
     // Name the two nearest numbers of tiles that are possible.
     int64_t perTile = llvm::divideCeilSigned(units, hint.numTiles);
     return diagnostic << ": tiles of " << perTile * level.granularity

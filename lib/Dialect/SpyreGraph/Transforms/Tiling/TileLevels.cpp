@@ -268,7 +268,7 @@ private:
       return false;
     }
     if (llvm::is_contained(op.getLoopExtents(), 0)) {
-      fail(op, "has nothing to do");
+      fail(op, "has an empty result");
       return false;
     }
     if (!addExtent(op, op.getLoopExtents()[loopDim]))

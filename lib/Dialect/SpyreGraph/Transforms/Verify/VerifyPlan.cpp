@@ -63,7 +63,7 @@ private:
     if (!spyreOp) {
       if (!isPartial &&
           llvm::any_of(op->getOperandTypes(), llvm::IsaPred<ShapedType>))
-        return op->emitOpError("is no device operation but uses a buffer");
+        return op->emitOpError("is not a device operation but uses a buffer");
       return success();
     }
     if (!isPartial && op->getNumResults() != 0)
@@ -121,9 +121,10 @@ private:
     Value whole = tile.getSource();
     auto alloc = whole.getDefiningOp<memref::AllocOp>();
     if (!alloc && !isa<BlockArgument>(whole))
-      return tile.emitOpError("is a tile of something else than a buffer");
+      return tile.emitOpError("must be a tile of a buffer");
     if (alloc && isInLX(alloc))
-      return tile.emitOpError("is a tile of a buffer in LX");
+      return tile.emitOpError(
+          "must be a tile of a buffer in device memory, not in LX");
     auto layout = dyn_cast_or_null<LayoutAttr>(tile.getType().getMemorySpace());
     if (!layout || tile.getSourceType().getMemorySpace() != layout)
       return tile.emitOpError("must have the layout, relative to its shape, of "
@@ -255,7 +256,7 @@ private:
           return op->emitOpError()
                  << "accesses operand " << number << " in LX through the map "
                  << AffineMapAttr::get(maps[number])
-                 << ", whose coordinates on core " << core << " are no box";
+                 << ", whose coordinates on core " << core << " are not a box";
       if (llvm::all_of(boxes, [](const Box &box) { return box.isEmpty(); }))
         continue;
       const std::vector<Box> &held =
