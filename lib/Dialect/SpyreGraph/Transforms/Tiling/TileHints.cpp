@@ -113,7 +113,7 @@ private:
                             ? nullptr
                             : findPartialRestickify(group, levels))
       return op->emitOpError("changes the stick of a part of a tensor, which ")
-             << target.getTitle() << " cannot say";
+             << target.getTitle() << " cannot express";
     result.tilings.push_back({group, Tiling{levels}});
     build(group, result.tilings.back().second);
     return success();
