@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Well-known kernels by hand on several cores, against numpy in double precision."""
 
-from __future__ import annotations
-
-import kernels as k
 import numpy as np
-from programs import ROUND, UNIT, check_close, everywhere, half
+import pytest
+from commands import needs_tools
+from runtime_programs import ROUND, UNIT, box, check_close, half, however_run
+
+pytestmark = [needs_tools, pytest.mark.parametrize("numerics", ROUND)]
 
 GROUP = "affine_set<(g) : (g == 0)>"
 
@@ -14,7 +15,7 @@ def view(name: str, shape: tuple) -> str:
     rows, columns = shape
     return (
         f"%v_{name} = ktdp.construct_memory_view %{name}, sizes: [{rows}, {columns}], strides: [{columns}, 1] "
-        f"{{coordinate_set = {k.box('r c', [rows, columns])}, memory_space = #ktdp.memory_space<global>}} : "
+        f"{{coordinate_set = {box('r c', [rows, columns])}, memory_space = #ktdp.memory_space<global>}} : "
         f"memref<{rows}x{columns}xf16>\n  "
     )
 
@@ -23,7 +24,7 @@ def tile(result: str, name: str, shape: tuple, at: tuple, extents: tuple) -> str
     text = "x".join(map(str, extents))
     return (
         f"%{result} = ktdp.construct_access_tile %v_{name}[%{at[0]}, %{at[1]}] {{access_tile_set = "
-        f"{k.box('r c', list(extents))}, access_tile_order = affine_map<(r, c) -> (r, c)>}} : "
+        f"{box('r c', list(extents))}, access_tile_order = affine_map<(r, c) -> (r, c)>}} : "
         f"memref<{shape[0]}x{shape[1]}xf16> -> !ktdp.access_tile<{text}xindex>\n  "
     )
 
@@ -85,36 +86,38 @@ def exact(numerics: str, *arrays: np.ndarray) -> list[np.ndarray]:
     return [ROUND[numerics](a).astype(np.float64) for a in arrays]
 
 
-def k_split(folder: str) -> None:
+@pytest.mark.parametrize(
+    ("m", "depth", "n", "cores"), [(5, 64, 33, 4), (16, 130, 64, 2), (1, 7, 1, 7)]
+)
+def test_k_split(m, depth, n, cores, numerics, tmp_path):
     """A product whose depth is divided among cores; one of them stores the sum."""
     rng = np.random.default_rng(41)
-    for m, depth, n, cores in [(5, 64, 33, 4), (16, 130, 64, 2), (1, 7, 1, 7)]:
-        part = depth // cores
-        body = (
-            f"%k = arith.muli %core, %c{part} : index\n  "
-            + view("a", (m, depth))
-            + view("b", (depth, n))
-            + view("c", (m, n))
-            + load("x", "a", (m, depth), ("c0", "k"), (m, part))
-            + load("y", "b", (depth, n), ("k", "c0"), (part, n))
-            + matmul("p", "x", "y", m, part, n)
-            + all_reduce("s", "p", cores, f"tensor<{m}x{n}xf32>")
-            + f"%h = arith.truncf %s : tensor<{m}x{n}xf32> to tensor<{m}x{n}xf16>\n  "
-            + "%first = arith.cmpi eq, %core, %c0 : index\n  scf.if %first {\n  "
-            + store("h", "c", (m, n), ("c0", "c0"), (m, n))
-            + "}\n  "
-        )
-        a, b = half(rng, m, depth), half(rng, depth, n)
-        program = kernel("a b c", cores, body, part)
-        arrays = [a, b, np.zeros((m, n), np.float16)]
-        for numerics, c in everywhere(folder, program, arrays, "c"):
-            x, y = exact(numerics, a, b)
-            scale = np.abs(x) @ np.abs(y)
-            bound = UNIT[numerics] * np.abs(x @ y) + depth * 2.0**-24 * scale
-            check_close(c, x @ y, bound + 2.0**-24)
+    part = depth // cores
+    body = (
+        f"%k = arith.muli %core, %c{part} : index\n  "
+        + view("a", (m, depth))
+        + view("b", (depth, n))
+        + view("c", (m, n))
+        + load("x", "a", (m, depth), ("c0", "k"), (m, part))
+        + load("y", "b", (depth, n), ("k", "c0"), (part, n))
+        + matmul("p", "x", "y", m, part, n)
+        + all_reduce("s", "p", cores, f"tensor<{m}x{n}xf32>")
+        + f"%h = arith.truncf %s : tensor<{m}x{n}xf32> to tensor<{m}x{n}xf16>\n  "
+        + "%first = arith.cmpi eq, %core, %c0 : index\n  scf.if %first {\n  "
+        + store("h", "c", (m, n), ("c0", "c0"), (m, n))
+        + "}\n  "
+    )
+    a, b = half(rng, m, depth), half(rng, depth, n)
+    program = kernel("a b c", cores, body, part)
+    arrays = [a, b, np.zeros((m, n), np.float16)]
+    c = however_run(program, arrays, "c", tmp_path, numerics)
+    x, y = exact(numerics, a, b)
+    scale = np.abs(x) @ np.abs(y)
+    bound = UNIT[numerics] * np.abs(x @ y) + depth * 2.0**-24 * scale
+    check_close(c, x @ y, bound + 2.0**-24)
 
 
-def swiglu(folder: str) -> None:
+def test_swiglu(numerics, tmp_path):
     """Gate, up and down projections with the hidden width over four cores."""
     rng = np.random.default_rng(42)
     tokens, width, hidden, cores = 7, 36, 60, 4
@@ -157,16 +160,17 @@ def swiglu(folder: str) -> None:
     ]
     program = kernel("x g u d z", cores, body, part, out)
     arguments = [*arrays, np.zeros((tokens, width), np.float16)]
-    for numerics, z in everywhere(folder, program, arguments, "z"):
-        x, g, u, d = exact(numerics, *arrays)
-        gate, up = x @ g, x @ u
-        act = gate / (1 + np.exp(-gate)) * up
-        # The hidden values are rounded, then the result.
-        bound = UNIT[numerics] * (np.abs(act) @ np.abs(d) + np.abs(act @ d))
-        check_close(z, act @ d, bound + 2.0**-16)
+    z = however_run(program, arguments, "z", tmp_path, numerics)
+    x, g, u, d = exact(numerics, *arrays)
+    gate, up = x @ g, x @ u
+    act = gate / (1 + np.exp(-gate)) * up
+    # The hidden values are rounded, then the result.
+    bound = UNIT[numerics] * (np.abs(act) @ np.abs(d) + np.abs(act @ d))
+    check_close(z, act @ d, bound + 2.0**-16)
 
 
-def flash(folder: str) -> None:
+@pytest.mark.parametrize("causal", [False, True], ids=["whole", "causal"])
+def test_flash(causal, numerics, tmp_path):
     """Attention with a running maximum and sum, causal or not; rows over cores."""
     rng = np.random.default_rng(43)
     length, width, rows, block = 45, 17, 15, 9
@@ -184,75 +188,74 @@ def flash(folder: str) -> None:
     }} -> {wide}
     """
 
-    for causal in [False, True]:
-        mask = f"""%m_e = tensor.empty() : {s}
-    %masked = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
-      iterator_types = ["parallel", "parallel"]}} ins(%scaled : {s}) outs(%m_e : {s}) {{
-    ^bb0(%a: f32, %unused: f32):
-      %i = linalg.index 0 : index
-      %j = linalg.index 1 : index
-      %gi = arith.addi %i, %row : index
-      %gj = arith.addi %j, %at : index
-      %seen = arith.cmpi sle, %gj, %gi : index
-      %low = arith.constant -1.0e30 : f32
-      %y = arith.select %seen, %a, %low : f32
-      linalg.yield %y : f32
-    }} -> {s}
-    """
-        body = (
-            f"%row = arith.muli %core, %c{rows} : index\n  "
-            + "".join(view(n, (length, width)) for n in "qkvz")
-            + load("qd", "q", (length, width), ("row", "c0"), (rows, width))
-            + f"""%scale = arith.constant dense<{width**-0.5}> : {s}
+    mask = f"""%m_e = tensor.empty() : {s}
+%masked = linalg.generic {{indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>],
+  iterator_types = ["parallel", "parallel"]}} ins(%scaled : {s}) outs(%m_e : {s}) {{
+^bb0(%a: f32, %unused: f32):
+  %i = linalg.index 0 : index
+  %j = linalg.index 1 : index
+  %gi = arith.addi %i, %row : index
+  %gj = arith.addi %j, %at : index
+  %seen = arith.cmpi sle, %gj, %gi : index
+  %low = arith.constant -1.0e30 : f32
+  %y = arith.select %seen, %a, %low : f32
+  linalg.yield %y : f32
+}} -> {s}
+"""
+    body = (
+        f"%row = arith.muli %core, %c{rows} : index\n  "
+        + "".join(view(n, (length, width)) for n in "qkvz")
+        + load("qd", "q", (length, width), ("row", "c0"), (rows, width))
+        + f"""%scale = arith.constant dense<{width**-0.5}> : {s}
   %m0 = arith.constant dense<-1.0e30> : {r}
   %l0 = arith.constant dense<0.0> : {r}
   %a0 = arith.constant dense<0.0> : {acc}
   %m, %l, %o = scf.for %step = %c0 to %c{blocks} step %c1 iter_args(%mi = %m0, %li = %l0, %oi = %a0) -> ({r}, {r}, {acc}) {{
-    %at = arith.muli %step, %c{block} : index
-    """
-            + load("kd", "k", (length, width), ("at", "c0"), (block, width))
-            + load("vd", "v", (length, width), ("at", "c0"), (block, width))
-            + f"""%kt_e = tensor.empty() : tensor<{width}x{block}xf16>
-    %kt = linalg.transpose ins(%kd : tensor<{block}x{width}xf16>) outs(%kt_e : tensor<{width}x{block}xf16>) permutation = [1, 0]
-    """
-            + matmul("sc", "qd", "kt", rows, width, block)
-            + f"%scaled = arith.mulf %sc, %scale : {s}\n    "
-            + (mask if causal else f"%masked = arith.mulf %sc, %scale : {s}\n    ")
-            + f"""%mn = linalg.reduce {{ arith.maximumf }} ins(%masked : {s}) outs(%mi : {r}) dimensions = [1]
-    """
-            + rowwise("shifted", "masked", "mn", s, "subf")
-            + f"""%p = math.exp %shifted : {s}
-    %dm = arith.subf %mi, %mn : {r}
-    %corr = math.exp %dm : {r}
-    %lc = arith.mulf %li, %corr : {r}
-    %ln = linalg.reduce {{ arith.addf }} ins(%p : {s}) outs(%lc : {r}) dimensions = [1]
-    %ph = arith.truncf %p : {s} to tensor<{rows}x{block}xf16>
-    """
-            + rowwise("oc", "oi", "corr", acc, "mulf")
-            + f"""%on = linalg.matmul ins(%ph, %vd : tensor<{rows}x{block}xf16>, tensor<{block}x{width}xf16>) outs(%oc : {acc}) -> {acc}
-    scf.yield %mn, %ln, %on : {r}, {r}, {acc}
+%at = arith.muli %step, %c{block} : index
+"""
+        + load("kd", "k", (length, width), ("at", "c0"), (block, width))
+        + load("vd", "v", (length, width), ("at", "c0"), (block, width))
+        + f"""%kt_e = tensor.empty() : tensor<{width}x{block}xf16>
+%kt = linalg.transpose ins(%kd : tensor<{block}x{width}xf16>) outs(%kt_e : tensor<{width}x{block}xf16>) permutation = [1, 0]
+"""
+        + matmul("sc", "qd", "kt", rows, width, block)
+        + f"%scaled = arith.mulf %sc, %scale : {s}\n    "
+        + (mask if causal else f"%masked = arith.mulf %sc, %scale : {s}\n    ")
+        + f"""%mn = linalg.reduce {{ arith.maximumf }} ins(%masked : {s}) outs(%mi : {r}) dimensions = [1]
+"""
+        + rowwise("shifted", "masked", "mn", s, "subf")
+        + f"""%p = math.exp %shifted : {s}
+%dm = arith.subf %mi, %mn : {r}
+%corr = math.exp %dm : {r}
+%lc = arith.mulf %li, %corr : {r}
+%ln = linalg.reduce {{ arith.addf }} ins(%p : {s}) outs(%lc : {r}) dimensions = [1]
+%ph = arith.truncf %p : {s} to tensor<{rows}x{block}xf16>
+"""
+        + rowwise("oc", "oi", "corr", acc, "mulf")
+        + f"""%on = linalg.matmul ins(%ph, %vd : tensor<{rows}x{block}xf16>, tensor<{block}x{width}xf16>) outs(%oc : {acc}) -> {acc}
+scf.yield %mn, %ln, %on : {r}, {r}, {acc}
   }}
   """
-            + rowwise("y32", "o", "l", acc, "divf")
-            + f"%y = arith.truncf %y32 : {acc} to tensor<{rows}x{width}xf16>\n  "
-            + store("y", "z", (length, width), ("row", "c0"), (rows, width))
-        )
-        q, key, v = (half(rng, length, width) for _ in range(3))
-        program = kernel("q k v z", cores, body, rows, block, blocks)
-        arrays = [q, key, v, np.zeros((length, width), np.float16)]
-        for numerics, z in everywhere(folder, program, arrays, "z"):
-            q64, k64, v64 = exact(numerics, q, key, v)
-            scores = q64 @ k64.T * width**-0.5
-            if causal:
-                scores[np.triu_indices(length, 1)] = -np.inf
-            p = np.exp(scores - scores.max(1, keepdims=True))
-            p /= p.sum(1, keepdims=True)
-            # Probabilities and the result are rounded.
-            bound = UNIT[numerics] * (p @ np.abs(v64) + np.abs(p @ v64))
-            check_close(z, p @ v64, bound + 2.0**-20)
+        + rowwise("y32", "o", "l", acc, "divf")
+        + f"%y = arith.truncf %y32 : {acc} to tensor<{rows}x{width}xf16>\n  "
+        + store("y", "z", (length, width), ("row", "c0"), (rows, width))
+    )
+    q, key, v = (half(rng, length, width) for _ in range(3))
+    program = kernel("q k v z", cores, body, rows, block, blocks)
+    arrays = [q, key, v, np.zeros((length, width), np.float16)]
+    z = however_run(program, arrays, "z", tmp_path, numerics)
+    q64, k64, v64 = exact(numerics, q, key, v)
+    scores = q64 @ k64.T * width**-0.5
+    if causal:
+        scores[np.triu_indices(length, 1)] = -np.inf
+    p = np.exp(scores - scores.max(1, keepdims=True))
+    p /= p.sum(1, keepdims=True)
+    # Probabilities and the result are rounded.
+    bound = UNIT[numerics] * (p @ np.abs(v64) + np.abs(p @ v64))
+    check_close(z, p @ v64, bound + 2.0**-20)
 
 
-def futures(folder: str) -> None:
+def test_futures(numerics, tmp_path):
     """A tile that is received more than once: by two operations, and in a loop."""
     rng = np.random.default_rng(44)
     cores, width, rounds = 5, 7, 40
@@ -296,5 +299,5 @@ def futures(folder: str) -> None:
     x = rng.integers(-9, 9, (cores, width)).astype(np.float16)
     arrays = [x, np.zeros_like(x)]
     program = kernel("x z", cores, body, rounds)
-    for _, z in everywhere(folder, program, arrays, "z"):
-        assert (z == rounds * x).all()
+    z = however_run(program, arrays, "z", tmp_path, numerics)
+    assert (z == rounds * x).all()
