@@ -75,7 +75,7 @@ check-superdsc: build
 	@$(PY) scripts/superdsc_sweep.py
 
 # What runs on several threads is the runtime.
-TSAN_TESTS = $(patsubst %,python/tests/test_runtime_%.py,classic)
+TSAN_TESTS = $(patsubst %,python/tests/test_runtime_%.py,classic limits)
 test-tsan:
 	@scripts/setup.sh sanitizers
 	@[ -f build-tsan/build.ninja ] || cmake -G Ninja -B build-tsan \
