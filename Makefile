@@ -75,14 +75,15 @@ check-superdsc: build
 	@$(PY) scripts/superdsc_sweep.py
 
 # What runs on several threads is the runtime.
-TSAN_TESTS = $(patsubst %,python/tests/test_runtime_%.py,classic contract_form files limits)
+TSAN_TESTS = $(patsubst %,python/tests/test_%.py,check_modes runtime_classic \
+  runtime_contract_form runtime_files runtime_limits)
 test-tsan:
 	@scripts/setup.sh sanitizers
 	@[ -f build-tsan/build.ninja ] || cmake -G Ninja -B build-tsan \
 	  -DSPYRE_SANITIZE=thread -DSPYRE_BUILD_TORCH=OFF
 	@ninja -C build-tsan SpyreRuntimeTests SpyreProgramTests spyre-run
 	@TSAN_OPTIONS=halt_on_error=1 $(PY) scripts/run_tests.py --build $(CURDIR)/build-tsan \
-	  lit --filter='Runtime/(points|modes)|SpyreRuntimeTests|SpyreProgramTests'
+	  lit --filter='Runtime/points|SpyreRuntimeTests|SpyreProgramTests'
 	@TSAN_OPTIONS=halt_on_error=1 SPYRE_BUILD_DIR=$(CURDIR)/build-tsan \
 	  $(PY) -m pytest -q --noconftest $(TSAN_TESTS)
 

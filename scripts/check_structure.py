@@ -12,7 +12,8 @@
   target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
   that begins "Longer than 600 lines:".
-- No C++ function is longer than 100 lines.
+- No C++ function is longer than 100 lines, and no script that a lit test runs: what needs
+  more is a test of pytest.
 - Tests are named as docs/contributing/setup.md, "Names of tests", says.
 
 Prints a line per violation, and exits with 1 if there are any.
@@ -314,6 +315,8 @@ def check_sizes(path: str, text: str) -> Iterator[str]:
             f"{path}: {lines} lines, allowed are {MOST_LINES}; split it, or say in its "
             f"first 30 lines '{REASON} <why>'"
         )
+    if "/Inputs/" in path and path.endswith(".py") and lines > MOST_FUNCTION_LINES:
+        yield f"{path}: {lines} lines; write a test of pytest instead"
     if not path.endswith((".cpp", ".h")):
         return
     for first, last in functions(text):

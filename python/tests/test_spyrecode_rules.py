@@ -541,9 +541,7 @@ def test_image(base, offset, data, said, jobs, tmp_path):
 
 def test_damaged_image_does_not_run(jobs, tmp_path):
     folder = patched(jobs["bound"], tmp_path / "job", 300, b"\xff", sealed=False)
-    said = (
-        "program.bin: the image is damaged: its checksum does not match [SPYRECODE-IMAGE-C2]"
-    )
+    said = "program.bin: the image is damaged: its checksum does not match [SPYRECODE-IMAGE-C2]"
     check_refused(folder, said)
     zeros = ["--arg", "zeros"] * 3
     text = refused("spyre-run", folder, *zeros, "--out-dir", tmp_path / "out")

@@ -1,34 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes KTIR programs in the form the compiler prints, and checks results.
+"""Writes KTIR programs: in the form the compiler prints, and small ones by hand.
 
-Every operand access is an indirect tile whose variables are logical loop
-dimensions and whose subscripts are device coordinates of a two-dimensional
-[rows, columns] array in the default stick layout [ceil(columns/64), rows, 64].
+In the compiler's form every operand access is an indirect tile whose variables are
+logical loop dimensions and whose subscripts are device coordinates of a
+two-dimensional [rows, columns] array in the default stick layout
+[ceil(columns/64), rows, 64].
 """
 
-from __future__ import annotations
-
-import os
-import subprocess
-
 import numpy as np
-
-
-def round_dl16(x: np.ndarray) -> np.ndarray:
-    """Rounds float32 values to DL16 (spec/numerics.md), NaN to +inf."""
-    x = np.asarray(x, np.float32)
-    bits = x.view(np.uint32).astype(np.int64)
-    sign = bits & 0x80000000
-    magnitude = ((bits & 0x7FFFFFFF) + (1 << 13)) >> 14 << 14
-    exponent = (magnitude >> 23) - 127 + 31
-    value = magnitude.astype(np.uint32).view(np.float32).copy()
-    zero = (exponent < 0) | ((exponent == 0) & (magnitude & 0x7FFFFF == 0))
-    value[zero] = 0.0
-    fraction = (magnitude >> 14) & 511
-    value[(exponent > 63) | ((exponent == 63) & (fraction == 511))] = np.inf
-    result = np.where(sign != 0, -value, value)
-    result = np.where(np.isnan(x), np.inf, result)
-    return result.astype(np.float32)
 
 
 def ceil_div(x: int, y: int) -> int:
@@ -100,29 +79,6 @@ class Array:
             f"({', '.join(dims)})>}} : memref<{self.sticks}x{self.rows}x64xf16> -> "
             f"!ktdp.access_tile<{text}xindex>"
         )
-
-
-def run(
-    folder: str, program: str, arguments: list, *options: str
-) -> subprocess.CompletedProcess:
-    """Writes `program`, runs spyre-run on it; arrays are saved as .npy."""
-    os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, "program.mlir")
-    with open(path, "w") as file:
-        file.write(program)
-    command = ["spyre-run", path, "--out-dir", os.path.join(folder, "out"), *options]
-    for index, argument in enumerate(arguments):
-        if isinstance(argument, np.ndarray):
-            name = os.path.join(folder, f"in{index}.npy")
-            np.save(name, argument)
-            command += ["--arg", name]
-        else:
-            command += ["--arg", str(argument)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def result(folder: str, name: str) -> np.ndarray:
-    return np.load(os.path.join(folder, "out", name + ".npy"))
 
 
 def softmax_program(rows: int, columns: int, cores: int) -> str:
@@ -241,15 +197,6 @@ def softmax_program(rows: int, columns: int, cores: int) -> str:
 """
 
 
-def softmax_reference(x: np.ndarray) -> np.ndarray:
-    """The five steps, each rounded to DL16 once."""
-    x = round_dl16(x.astype(np.float32))
-    m = x.max(axis=1, keepdims=True)
-    e = round_dl16(np.exp(round_dl16(x - m)))
-    s = round_dl16(e.astype(np.float64).sum(axis=1, keepdims=True).astype(np.float32))
-    return round_dl16(e / s)
-
-
 def matmul_program(m: int, n: int, k: int, grid: tuple) -> str:
     """C = a @ b over a (rows, columns) grid of ceil-divided slices: ragged."""
     a, b, c = Array(m, k), Array(k, n), Array(m, n)
@@ -299,3 +246,69 @@ def matmul_program(m: int, n: int, k: int, grid: tuple) -> str:
   }}
 }}
 """
+
+
+def plain(name: str, shape: tuple, element: str) -> str:
+    """A dense view of argument `name` and a tile of all of it."""
+    dims = "abcdef"[: len(shape)]
+    names = " ".join(dims)
+    strides = [int(np.prod(shape[d + 1 :])) for d in range(len(shape))]
+    text = "x".join(map(str, shape))
+    zeros = ", ".join("%c0" for _ in shape)
+    return f"""%v_{name} = ktdp.construct_memory_view %{name}, sizes: {list(shape)}, strides: {strides} {{
+      coordinate_set = {box(names, list(shape))}, memory_space = #ktdp.memory_space<global>}} : memref<{text}x{element}>
+    %{name}_t = ktdp.construct_access_tile %v_{name}[{zeros}] {{access_tile_set = {box(names, list(shape))},
+      access_tile_order = affine_map<({", ".join(dims)}) -> ({", ".join(dims)})>}} : memref<{text}x{element}> -> !ktdp.access_tile<{text}xindex>"""
+
+
+def load(name: str, shape: tuple, element: str) -> str:
+    text = "x".join(map(str, shape))
+    return (
+        plain(name, shape, element) + f"\n    %{name}_d = ktdp.load %{name}_t : "
+        f"!ktdp.access_tile<{text}xindex> -> tensor<{text}x{element}>"
+    )
+
+
+def store(name: str, shape: tuple, element: str, value: str) -> str:
+    text = "x".join(map(str, shape))
+    return (
+        plain(name, shape, element)
+        + f"\n    ktdp.store %{value}, %{name}_t : tensor<{text}x{element}>, "
+        f"!ktdp.access_tile<{text}xindex>"
+    )
+
+
+def function(arguments: str, body: str) -> str:
+    args = ", ".join(f'%{a}: index {{ktdp.name = "{a}"}}' for a in arguments.split())
+    return f"func.func @f({args}) {{\n    %c0 = arith.constant 0 : index\n    {body}\n    return\n}}\n"
+
+
+def gather_program(rows: int, count: int) -> str:
+    return function(
+        "x i y",
+        f"""%v_x = ktdp.construct_memory_view %x, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {box("r c", [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
+      coordinate_set = {box("r", [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+    %x_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_x[ind(%v_i[%a]), (%b)] {{
+      variables_space_set = {box("a b", [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
+    %d = ktdp.load %x_t : !ktdp.access_tile<{count}x128xindex> -> tensor<{count}x128xf32>
+    {store("y", (count, 128), "f32", "d")}""",
+    )
+
+
+def scatter_program(rows: int, count: int) -> str:
+    """Program for y[i[a], b] = x[a, b]."""
+    return function(
+        "x i y",
+        f"""%v_y = ktdp.construct_memory_view %y, sizes: [{rows}, 128], strides: [128, 1] {{
+      coordinate_set = {box("r c", [rows, 128])}, memory_space = #ktdp.memory_space<global>}} : memref<{rows}x128xf32>
+    %v_i = ktdp.construct_memory_view %i, sizes: [{count}], strides: [1] {{
+      coordinate_set = {box("r", [count])}, memory_space = #ktdp.memory_space<global>}} : memref<{count}xi32>
+    %y_t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v_y[ind(%v_i[%a]), (%b)] {{
+      variables_space_set = {box("a b", [count, 128])}, variables_space_order = affine_map<(a, b) -> (a, b)>}}
+      : memref<{rows}x128xf32>, memref<{count}xi32> -> !ktdp.access_tile<{count}x128xindex>
+    {load("x", (count, 128), "f32")}
+    ktdp.store %x_d, %y_t : tensor<{count}x128xf32>, !ktdp.access_tile<{count}x128xindex>""",
+    )
