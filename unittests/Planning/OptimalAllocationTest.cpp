@@ -122,7 +122,8 @@ TEST(OptimalAllocation, AgreesWithBruteForce) {
         ASSERT_EQ(checkOffsets(problem, result.offsets), "");
         break;
       }
-      EXPECT_NE(result.reason.find("the search is complete"), std::string::npos);
+      EXPECT_NE(result.reason.find("the search is complete"),
+                std::string::npos);
     }
     numGaps += expected > bound;
     SolveResult lowest = minimizeHeight(problem);
