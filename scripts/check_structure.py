@@ -12,8 +12,8 @@
   target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
   that begins "Longer than 600 lines:".
-- No C++ function is longer than 100 lines, and no script that a lit test runs: what needs
-  more is a test of pytest.
+- No C++ function is longer than 100 lines, and no script that a lit test runs: if it
+  needs more, it is a test of pytest.
 - Tests are named as docs/contributing/setup.md, "Names of tests", says.
 
 Prints a line per violation, and exits with 1 if there are any.
