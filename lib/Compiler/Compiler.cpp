@@ -182,7 +182,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
   pipeline.lxPlanning = options.lxPlanning;
-  pipeline.forSuperDSC = options.superdscCompatible || options.throughSuperDSC;
+  pipeline.forSuperDSC = options.forSuperDSC || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
   pipeline.verifyEach = environment::verifyEachPass();
   if (!dumpDir.empty()) {

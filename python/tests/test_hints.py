@@ -234,7 +234,7 @@ def test_a_reduction_that_cannot_be_split():
     [
         ({"Q": 2}, "dimension 'Q', which no operation under it has; it has M, K"),
         ({"M": 9, "K": 4}, "9 x 1 x 4 slices, more than there are cores (32)"),
-        ({"M": 10}, "its 9 iterations cannot be cut into that many; what fits is"),
+        ({"M": 10}, "its 9 iterations cannot be cut into that many; possible: "),
         ({"K": 5}, "its 4 sticks cannot be cut into that many; possible: 1, 2, 4"),
     ],
     ids=str,

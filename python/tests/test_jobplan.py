@@ -219,7 +219,9 @@ def test_bad_folders(code, tmp_path):
     shutil.copytree(code, tmp_path / "code")
     image = tmp_path / "code" / "program.bin"
     image.write_bytes(image.read_bytes()[:-1] + b"\1")
-    with pytest.raises(_C.SpyreError, match=r"checksum differs \[SPYRECODE-IMAGE-C2\]"):
+    with pytest.raises(
+        _C.SpyreError, match=r"checksum does not match \[SPYRECODE-IMAGE-C2\]"
+    ):
         _C.prepare_kernel(str(tmp_path / "code"))
 
 

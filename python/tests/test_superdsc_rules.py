@@ -275,7 +275,7 @@ TO_LX, FROM_LX = step(0, memory(0), lx(256)), step(1, lx(256), memory(1))
 FIRST = bundle(step(0, memory(1), memory(0)), segments="-1, 0")
 LAST = bundle(step(0, memory(0), memory(1)), segments="-1, 1")
 WITHOUT_POOL = bundle(step(0, memory(0), memory(1)), segments="2, 3")
-UNWRITTEN = "where nothing before has written all of them"
+UNWRITTEN = "but no earlier operation has written all of them"
 UNREAD = "Tensor1 is left in the pool, but no operation reads it: a bundle after the last one may be missing"
 
 
