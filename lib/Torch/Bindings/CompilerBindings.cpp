@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler in torch_spyre._C: graph import, compilation, runs.
+#include "../Launch/BoundGraph.h"
+#include "../Storage/ViewShift.h"
+#include "Bindings.h"
+
+#include "Spyre/Compiler/Bundle.h"
+#include "Spyre/Compiler/Compiler.h"
+#include "Spyre/Compiler/GraphBuilder.h"
+
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/DynamicTypes.h>
+
+namespace py = pybind11;
+using namespace spyre;
+using namespace spyre::pytorch;
+
+void initCompilerBindings(py::module &m);
+
+using Shape = std::vector<int64_t>;
+using PyLocation = std::vector<std::tuple<std::string, int64_t, std::string>>;
+
+static SourceLocation toLocation(const PyLocation &frames) {
+  SourceLocation location;
+  for (const auto &[file, line, text] : frames)
+    location.push_back({file, line, text});
+  return location;
+}
+
+/// An argument of an ATen call from Python: None, bool, int, float, str,
+/// ValueId, or a list of these.
+static Argument toArgument(py::handle object) {
+  if (object.is_none())
+    return {};
+  if (py::isinstance<ValueId>(object))
+    return object.cast<ValueId>();
+  // bool is a subclass of int.
+  if (py::isinstance<py::bool_>(object))
+    return object.cast<bool>();
+  if (py::isinstance<py::int_>(object))
+    return object.cast<int64_t>();
+  if (py::isinstance<py::float_>(object))
+    return object.cast<double>();
+  if (py::isinstance<py::str>(object))
+    return object.cast<std::string>();
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    Argument::List list;
+    for (py::handle item : object)
+      list.push_back(toArgument(item));
+    return list;
+  }
+  throw UnsupportedOp("argument of type " +
+                      std::string(py::str(py::type::of(object))));
+}
+
+static c10::ScalarType toScalarType(const py::object &dtype) {
+  TORCH_CHECK_TYPE(THPDtype_Check(dtype.ptr()), "expected a torch.dtype");
+  return reinterpret_cast<THPDtype *>(dtype.ptr())->scalar_type;
+}
+
+static py::object fromDtype(HostDtype dtype) {
+  return py::reinterpret_borrow<py::object>(
+      reinterpret_cast<PyObject *>(torch::getTHPDtype(scalarType(dtype))));
+}
+
+/// A hint from Python: {"dim", "scope", "tiles"}, {"dim", "work_div"} or
+/// {"named_dims"}.
+static Hint toHint(const py::dict &dict) {
+  Hint hint;
+  for (auto [key, value] : dict) {
+    std::string name = py::str(key);
+    if (name == "dim")
+      hint.dim = value.cast<std::string>();
+    else if (name == "scope")
+      hint.scope = value.cast<int64_t>();
+    else if (name == "tiles")
+      hint.tiles = value.cast<int64_t>();
+    else if (name == "work_div")
+      hint.workDivision = value.cast<int64_t>();
+    else if (name == "named_dims")
+      hint.namedDims = value.cast<std::vector<std::string>>();
+    else
+      throw py::value_error("unknown hint '" + name + "'");
+  }
+  return hint;
+}
+
+/// The folder of a dump, which is no option of the compiler's: it does not
+/// belong in the cache key.
+static constexpr const char *kDumpDirKey = "dump_dir";
+
+static int64_t toValue(const CompileOption &option, const py::handle &value) {
+  try {
+    return option.isFlag ? value.cast<bool>() : value.cast<int64_t>();
+  } catch (const py::cast_error &) {
+    throw Error(std::string("option ") + option.name + ": expected " +
+                option.expected() + ", found " +
+                py::repr(value).cast<std::string>());
+  }
+}
+
+static CompileOptions toOptions(const py::dict &dict) {
+  CompileOptions options;
+  try {
+    for (auto [key, value] : dict)
+      if (std::string name = py::str(key); name != kDumpDirKey)
+        setCompileOption(options, name,
+                         toValue(findCompileOption(name), value));
+  } catch (const Error &error) {
+    throw py::value_error(error.what());
+  }
+  return options;
+}
+
+static py::list listOptions() {
+  py::list rows;
+  for (const CompileOption &option : compileOptions()) {
+    py::dict row;
+    row["name"] = option.name;
+    row["default"] = option.isFlag ? py::object(py::bool_(option.byDefault))
+                                   : py::object(py::int_(option.byDefault));
+    row["lowest"] = option.lowest;
+    row["highest"] = option.highest;
+    row["help"] = option.help;
+    rows.append(row);
+  }
+  return rows;
+}
+
+/// Compiling, and the options of it.
+static void initOptionBindings(py::module &m) {
+  m.def(
+      "get_cache_key",
+      [](const GraphBuilder &builder, const py::dict &options) {
+        return getCacheKey(builder, toOptions(options));
+      },
+      py::arg("builder"), py::arg("options"));
+  m.def(
+      "compile_graph",
+      [](const GraphBuilder &builder, const py::dict &dict, std::string key) {
+        CompileOptions options = toOptions(dict);
+        std::string dumpDir;
+        if (dict.contains(kDumpDirKey))
+          dumpDir = dict[kDumpDirKey].cast<std::string>();
+        py::gil_scoped_release release;
+        return std::make_shared<BoundGraph>(
+            compile(builder, options, dumpDir, std::move(key)));
+      },
+      py::arg("builder"), py::arg("options"), py::arg("key") = "",
+      "Compiles an imported graph. `key` is what get_cache_key() says of both, "
+      "if the caller has it.");
+  m.def("compile_options", &listOptions, "The table of options, a dict each.");
+  m.def(
+      "check_compile_options", [](const py::dict &dict) { toOptions(dict); },
+      py::arg("options"), "Raises ValueError for one that is wrong.");
+}
+
+static py::dict toDict(const runtime::KernelReport &kernel) {
+  py::dict dict;
+  dict["name"] = kernel.name;
+  dict["location"] = kernel.location;
+  dict["num_cores"] = kernel.numCores;
+  dict["predicted_seconds"] = kernel.predictedSeconds;
+  dict["device_bytes_read"] = kernel.deviceBytesRead;
+  dict["device_bytes_written"] = kernel.deviceBytesWritten;
+  dict["device_bytes_demanded"] = kernel.deviceBytesDemanded;
+  dict["lx_bytes_read"] = kernel.lxBytesRead;
+  dict["lx_bytes_written"] = kernel.lxBytesWritten;
+  dict["flops"] = kernel.flops();
+  dict["sfu_element_ops"] = kernel.sfuElementOps;
+  dict["pt_macs"] = kernel.ptMacs;
+  dict["bottleneck"] = kernel.bottleneck;
+  return dict;
+}
+
+/// Building a graph call by call.
+static void initBuilderBindings(py::module &m) {
+  py::class_<ValueId>(m, "ValueId", "A tensor of a graph under construction.")
+      .def(py::init([](int id) { return ValueId{id}; }), py::arg("id"))
+      .def_readonly("id", &ValueId::id);
+  py::class_<OutputInfo>(
+      m, "OutputInfo",
+      "How a result is made: sizes, strides and offset on output root `root`, "
+      "or on argument -1 - root.")
+      .def_readonly("root", &OutputInfo::root)
+      .def_readonly("sizes", &OutputInfo::sizes)
+      .def_readonly("strides", &OutputInfo::strides)
+      .def_readonly("offset", &OutputInfo::offset);
+
+  py::class_<GraphBuilder>(m, "GraphBuilder",
+                           "Imports an ATen graph call by call.")
+      .def(py::init<>())
+      .def(
+          "add_argument",
+          [](GraphBuilder &self, const std::string &name,
+             const py::object &dtype, const Shape &sizes, const Shape &strides,
+             const TensorLayout &layout) {
+            return self.addArgument(name, hostDtype(toScalarType(dtype)), sizes,
+                                    strides, layout);
+          },
+          py::arg("name"), py::arg("dtype"), py::arg("sizes"),
+          py::arg("strides"), py::arg("layout"))
+      .def(
+          "view",
+          [](GraphBuilder &self, int value, const Shape &sizes,
+             const Shape &strides, int64_t offset, const PyLocation &location) {
+            return self.view(value, sizes, strides, offset,
+                             toLocation(location));
+          },
+          py::arg("value"), py::arg("sizes"), py::arg("strides"),
+          py::arg("offset"), py::arg("location"))
+      .def(
+          "op",
+          [](GraphBuilder &self, const std::string &name, const py::list &args,
+             const py::dict &kwargs, const py::list &results,
+             const PyLocation &location, const std::vector<py::dict> &hints) {
+            Arguments arguments;
+            for (py::handle argument : args)
+              arguments.push_back(toArgument(argument));
+            KeywordArguments keywords;
+            for (auto [key, value] : kwargs)
+              keywords[py::str(key)] = toArgument(value);
+            std::vector<std::optional<ValueMeta>> metas;
+            for (py::handle result : results) {
+              if (result.is_none()) {
+                metas.emplace_back();
+                continue;
+              }
+              auto [dtype, sizes, strides] =
+                  result.cast<std::tuple<py::object, Shape, Shape>>();
+              metas.push_back(
+                  ValueMeta{hostDtype(toScalarType(dtype)), sizes, strides});
+            }
+            std::vector<Hint> given;
+            for (const py::dict &hint : hints)
+              given.push_back(toHint(hint));
+            return self.op(name, arguments, keywords, metas,
+                           toLocation(location), given);
+          },
+          py::arg("name"), py::arg("args"), py::arg("kwargs"),
+          py::arg("results"), py::arg("location"),
+          py::arg("hints") = std::vector<py::dict>())
+      .def("set_dim_names", &GraphBuilder::setDimNames, py::arg("argument"),
+           py::arg("names"),
+           "Names and sizes of the parts of each dimension of an argument.")
+      .def(
+          "mutate",
+          [](GraphBuilder &self, int target, int value,
+             const PyLocation &location) {
+            self.mutate(target, value, toLocation(location));
+          },
+          py::arg("target"), py::arg("value"), py::arg("location"))
+      .def("set_outputs", &GraphBuilder::setOutputs, py::arg("values"))
+      .def("print", &GraphBuilder::print, py::arg("locations") = false);
+}
+
+static void initProgramBindings(py::module &m) {
+  py::class_<BoundGraph, std::shared_ptr<BoundGraph>>(
+      m, "CompiledGraph", "A program and how to call it.")
+      .def_property_readonly(
+          "argument_names",
+          [](const BoundGraph &self) { return self.graph.argumentNames; })
+      .def_property_readonly(
+          "inputs",
+          [](const BoundGraph &self) {
+            py::list inputs;
+            for (size_t i = 0; i < self.graph.argumentNames.size(); ++i) {
+              const runtime::ArgumentInfo &argument =
+                  self.graph.program->arguments()[i];
+              inputs.append(py::make_tuple(fromDtype(argument.dtype),
+                                           argument.shape, argument.strides,
+                                           *argument.layout));
+            }
+            return inputs;
+          },
+          "(dtype, sizes, strides, layout) of the home of each input.")
+      .def_property_readonly(
+          "outputs",
+          [](const BoundGraph &self) {
+            py::list outputs;
+            for (const OutputRoot &root : self.graph.outputs)
+              outputs.append(py::make_tuple(fromDtype(root.meta.dtype),
+                                            root.meta.sizes, root.meta.strides,
+                                            root.layout));
+            return outputs;
+          },
+          "(dtype, sizes, strides, layout) of each output to allocate.")
+      .def_property_readonly(
+          "pool_bytes",
+          [](const BoundGraph &self) { return self.graph.poolBytes; })
+      .def_property_readonly(
+          "cache_key",
+          [](const BoundGraph &self) { return self.graph.cacheKey; })
+      .def_property_readonly(
+          "pass_seconds",
+          [](const BoundGraph &self) { return self.graph.passSeconds; })
+      .def("serialize",
+           [](const BoundGraph &self) {
+             return py::bytes(self.graph.serialize());
+           })
+      .def_static(
+          "deserialize",
+          [](const std::string &bytes) {
+            py::gil_scoped_release release;
+            return std::make_shared<BoundGraph>(
+                CompiledGraph::deserialize(bytes));
+          },
+          py::arg("data"))
+      .def("print_ktir",
+           [](const BoundGraph &self) { return self.graph.printKTIR(); })
+      .def(
+          "run",
+          [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
+             const std::vector<at::Tensor> &outputs,
+             const std::vector<int64_t> &shifts) {
+            py::gil_scoped_release release;
+            self.run(inputs, outputs, shifts);
+          },
+          py::arg("inputs"), py::arg("outputs"),
+          py::arg("shifts") = std::vector<int64_t>(),
+          "Runs on the storages under the tensors, one per argument. Shifts, "
+          "as shift_views() has them, move the inputs' addresses.")
+      .def(
+          "stays_in_storages",
+          [](const BoundGraph &self, const std::vector<int64_t> &shifts) {
+            const std::vector<runtime::ArgumentInfo> &arguments =
+                self.graph.program->arguments();
+            TORCH_CHECK_VALUE(shifts.size() == self.graph.argumentNames.size(),
+                              "expected one shift per input, found ",
+                              shifts.size(), " for ",
+                              self.graph.argumentNames.size());
+            for (size_t i = 0; i < shifts.size(); ++i)
+              if (shifts[i] != 0 && !staysInStorage(arguments[i], shifts[i]))
+                return false;
+            return true;
+          },
+          py::arg("shifts"),
+          "Whether all that the program accesses of its inputs lies in their "
+          "storages when each is that many host elements further on than "
+          "compiled, as shift_views() has them.")
+      .def(
+          "report",
+          [](const BoundGraph &self) {
+            py::list kernels;
+            for (const runtime::KernelReport &kernel : self.report().kernels)
+              kernels.append(toDict(kernel));
+            return kernels;
+          },
+          "One dict per kernel of the first run; empty before it.")
+      .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
+        return self.report().predictedSeconds;
+      });
+}
+
+static void initTraceBindings(py::module &m) {
+  py::class_<Trace>(m, "Trace",
+                    "Records what runs on the devices until stop().")
+      .def(py::init<>())
+      .def(
+          "stop",
+          [](Trace &self) {
+            py::list kernels;
+            for (const RunRecord &run : self.stop())
+              for (const runtime::KernelReport &kernel : run.report->kernels) {
+                py::dict dict = toDict(kernel);
+                dict["device"] = static_cast<int>(run.launch.device);
+                dict["stream"] = run.launch.stream;
+                dict["start_seconds"] = run.start + kernel.startSeconds;
+                kernels.append(dict);
+              }
+            return kernels;
+          },
+          "Waits for all work; one dict per run of a kernel, by device, stream "
+          "and start in the device's clock.")
+      .def(
+          "take_transfers",
+          [](Trace &self) {
+            py::list transfers;
+            for (const TransferRecord &record : self.takeTransfers()) {
+              py::dict dict;
+              dict["kind"] = toString(record.kind);
+              dict["device"] = static_cast<int>(record.launch.device);
+              dict["stream"] = record.launch.stream;
+              dict["bytes"] = record.bytes;
+              dict["start_seconds"] = record.start;
+              dict["predicted_seconds"] = record.seconds;
+              dict["host_seconds"] = record.hostTime;
+              transfers.append(dict);
+            }
+            return transfers;
+          },
+          "After stop(): one dict per transfer outside of programs, by device "
+          "and start in the device's clock.");
+}
+
+void initCompilerBindings(py::module &m) {
+  py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
+                                        m.attr("SpyreError").ptr());
+  initBuilderBindings(m);
+  initProgramBindings(m);
+  initTraceBindings(m);
+  m.def(
+      "rewrite_superdsc",
+      [](const std::string &folder) {
+        py::dict files;
+        for (const auto &[name, content] : rewriteBundles(folder))
+          files[py::str(name)] = py::bytes(content);
+        return files;
+      },
+      py::arg("folder"),
+      "What the bundles in a folder become when they are read and written.");
+
+  initOptionBindings(m);
+  m.def("list_supported_ops", &listSupportedOps,
+        "ATen overloads that the compiler's table has a row for.");
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layouts, device formats, and what a tensor's storage looks like.
+#include "../Eager/Eager.h"
+#include "../Storage/Storage.h"
+#include "../Storage/StorageFormatting.h"
+#include "../Storage/StorageImage.h"
+#include "../Storage/ViewShift.h"
+#include "../Transfer/Transfer.h"
+#include "Bindings.h"
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <torch/csrc/utils/pybind.h>
+
+namespace py = pybind11;
+
+namespace spyre::pytorch {
+
+namespace {
+
+constexpr int kPickleVersion = 3;
+
+TensorLayout layoutOfHostTensor(std::vector<int64_t> sizes,
+                                std::vector<int64_t> strides,
+                                c10::ScalarType dtype,
+                                std::vector<int64_t> order,
+                                ElementArrangement arrangement) {
+  return TensorLayout(sizes, strides, hostDtype(dtype), order, arrangement);
+}
+
+at::Tensor emptyWithLayout(std::vector<int64_t> sizes,
+                           std::vector<int64_t> strides, c10::ScalarType dtype,
+                           const TensorLayout &layout,
+                           std::optional<c10::Device> device) {
+  TORCH_CHECK(sizes.size() == strides.size(),
+              "sizes and strides differ in length: ", sizes.size(), " and ",
+              strides.size());
+  return makeTensor(sizes, strides, dtype, device.value_or(kSpyre), &layout);
+}
+
+at::Tensor emptyInLayout(const std::vector<int64_t> &sizes,
+                         const TensorLayout &layout,
+                         std::optional<c10::ScalarType> dtype,
+                         std::optional<c10::Device> device,
+                         std::optional<bool> pinMemory,
+                         std::optional<c10::MemoryFormat> memoryFormat) {
+  TORCH_CHECK_VALUE(!pinMemory.value_or(false),
+                    "memory of a spyre device cannot be pinned");
+  c10::MemoryFormat format =
+      memoryFormat.value_or(c10::MemoryFormat::Contiguous);
+  TORCH_CHECK_VALUE(format == c10::MemoryFormat::Contiguous ||
+                        format == c10::MemoryFormat::Preserve,
+                    "memory_format with a layout: expected contiguous_format, "
+                    "found ",
+                    format);
+  return makeTensor(sizes, c10::TensorType::contiguousStridesOf(sizes),
+                    dtype.value_or(c10::get_default_dtype_as_scalartype()),
+                    device.value_or(kSpyre), &layout);
+}
+
+at::Tensor reinterpretTensor(const at::Tensor &tensor,
+                             const std::vector<int64_t> &sizes,
+                             const std::vector<int64_t> &strides,
+                             int64_t offsetIncrement) {
+  storageOf(tensor); // a spyre tensor
+  return tensor.as_strided(sizes, strides,
+                           tensor.storage_offset() + offsetIncrement);
+}
+
+at::Tensor requireLayout(at::Tensor view, const TensorLayout &layout) {
+  TORCH_CHECK_VALUE(
+      describes(layout, view), "the layout of a view is that of its storage, ",
+      formattedStorage(view).format->layout.str(), "; ", layout.str(),
+      " places its elements elsewhere: copy with .to(device_layout=...)");
+  return view;
+}
+
+py::bytes readDeviceBytes(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = formattedStorage(tensor);
+  uint64_t size = storage.nbytes() ? storage.format->layout.sizeInBytes() : 0;
+  return py::bytes(reinterpret_cast<const char *>(storage.deviceBytes()), size);
+}
+
+py::tuple tensorInfo(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = formattedStorage(tensor);
+  const StorageFormat &format = *storage.format;
+  return py::make_tuple(
+      storage.serial(), storage.deviceAddress(), format.sizes, format.strides,
+      format.layout,
+      py::reinterpret_borrow<py::object>(reinterpret_cast<PyObject *>(
+          torch::getTHPDtype(scalarType(format.dtype)))));
+}
+
+std::string reprOfLayout(const TensorLayout &layout) {
+  return "SpyreTensorLayout(device_size=" +
+         std::string(py::repr(py::cast(layout.deviceSize))) +
+         ", stride_map=" + std::string(py::repr(py::cast(layout.strideMap))) +
+         ", device_dtype=DataFormats." + toString(layout.format) +
+         ", element_arrangement=" +
+         std::string(py::str(py::cast(layout.arrangement))) + ")";
+}
+
+void initFormatBindings(py::module &m) {
+  py::enum_<DataFormat> formats(m, "DataFormats",
+                                "Element formats of the device.");
+  for (int value = 0; value <= static_cast<int>(DataFormat::SEN18F_FP24);
+       ++value)
+    formats.value(toString(static_cast<DataFormat>(value)),
+                  static_cast<DataFormat>(value));
+  formats.def(
+      "elems_per_stick",
+      [](DataFormat format) { return elemsPerStick(format); },
+      "Elements in a stick of 128 bytes.");
+
+  py::enum_<ElementArrangement>(m, "ElementArrangement")
+      .value("STANDARD", ElementArrangement::STANDARD)
+      .value("DL16_TO_FP32", ElementArrangement::DL16_TO_FP32)
+      .value("QFP8CH", ElementArrangement::QFP8CH)
+      .value("EXX2", ElementArrangement::EXX2);
+}
+
+void initLayoutClass(py::module &m) {
+  py::class_<TensorLayout>(
+      m, "SpyreTensorLayout",
+      "Device layout of a tensor: storage is row-major over device_size, and "
+      "stride_map holds the host elements that a step along each device "
+      "dimension advances (-1: synthetic or of size 1).")
+      .def(py::init([](std::vector<int64_t> sizes, c10::ScalarType dtype) {
+             return TensorLayout(sizes, hostDtype(dtype));
+           }),
+           py::arg("host_size"), py::arg("dtype"))
+      .def(py::init(&layoutOfHostTensor), py::arg("host_size"),
+           py::arg("host_strides"), py::arg("dtype"), py::arg("dim_order"),
+           py::arg("element_arrangement") = ElementArrangement::STANDARD)
+      .def(py::init([](std::vector<int64_t> deviceSize,
+                       std::vector<int64_t> strideMap, DataFormat format,
+                       ElementArrangement arrangement) {
+             return TensorLayout(deviceSize, strideMap, format, arrangement);
+           }),
+           py::arg("device_size"), py::arg("stride_map"),
+           py::arg("device_dtype"),
+           py::arg("element_arrangement") = ElementArrangement::STANDARD)
+      .def_readonly("device_size", &TensorLayout::deviceSize)
+      .def_readonly("stride_map", &TensorLayout::strideMap)
+      .def_readonly("device_dtype", &TensorLayout::format)
+      .def_readonly("element_arrangement", &TensorLayout::arrangement)
+      .def_property_readonly("size_in_bytes", &TensorLayout::sizeInBytes)
+      .def("__eq__",
+           [](const TensorLayout &a, const py::object &b) {
+             return py::isinstance<TensorLayout>(b) &&
+                    a == b.cast<const TensorLayout &>();
+           })
+      .def("__hash__", [](const TensorLayout &layout) { return layout.hash(); })
+      .def("__repr__", &reprOfLayout)
+      .def(py::pickle(
+          [](const TensorLayout &layout) {
+            return py::make_tuple(kPickleVersion, layout.deviceSize,
+                                  layout.strideMap,
+                                  static_cast<int>(layout.format),
+                                  static_cast<int>(layout.arrangement));
+          },
+          [](const py::tuple &state) {
+            if (state.size() != 5 || state[0].cast<int>() != kPickleVersion)
+              throw py::value_error("expected a pickled SpyreTensorLayout of "
+                                    "version " +
+                                    std::to_string(kPickleVersion));
+            return TensorLayout(
+                state[1].cast<std::vector<int64_t>>(),
+                state[2].cast<std::vector<int64_t>>(),
+                static_cast<DataFormat>(state[3].cast<int>()),
+                static_cast<ElementArrangement>(state[4].cast<int>()));
+          }));
+}
+
+/// Tensors whose storage has a given layout.
+void initStorageBindings(py::module &m) {
+  m.def(
+      "get_spyre_tensor_layout",
+      [](const at::Tensor &tensor) {
+        return formattedStorage(tensor).format->layout;
+      },
+      py::arg("tensor"), "The layout of the storage under a spyre tensor.");
+  m.def(
+      "get_device_dtype",
+      [](c10::ScalarType dtype) { return deviceFormat(hostDtype(dtype)); },
+      py::arg("dtype"));
+  m.def(
+      "get_elem_in_stick",
+      [](c10::ScalarType dtype) {
+        return elemsPerStick(deviceFormat(hostDtype(dtype)));
+      },
+      py::arg("dtype"));
+  for (const char *name : {"empty_with_layout", "spyre_empty_with_layout"})
+    m.def(name, &emptyWithLayout, py::arg("size"), py::arg("stride"),
+          py::arg("dtype"), py::arg("layout"), py::arg("device") = py::none(),
+          "Uninitialised spyre tensor whose storage has the given layout.");
+  m.def("empty_with_layout", &emptyInLayout, py::arg("size"), py::arg("layout"),
+        py::arg("dtype") = py::none(), py::arg("device") = py::none(),
+        py::arg("pin_memory") = py::none(),
+        py::arg("memory_format") = py::none());
+  m.def("number_tensor", &makeNumber, py::arg("number"), py::arg("device"),
+        "A number as the fp32 tensor without dimensions that programs take.");
+  m.def(
+      "set_spyre_tensor_layout",
+      [](const at::Tensor &tensor, const TensorLayout &layout) {
+        changeLayout(formattedStorage(tensor), layout);
+      },
+      py::arg("tensor"), py::arg("layout"),
+      "Stores the tensor's storage in another layout; its values stay.");
+}
+
+/// Views, and where they lie on the device.
+void initViewBindings(py::module &m) {
+  m.def("reinterpret_tensor", &reinterpretTensor, py::arg("tensor"),
+        py::arg("size"), py::arg("stride"), py::arg("offset_increment") = 0,
+        "as_strided() at an offset counted from the tensor's own.");
+  m.def(
+      "reinterpret_tensor_with_layout",
+      [](const at::Tensor &tensor, const std::vector<int64_t> &sizes,
+         const std::vector<int64_t> &strides, int64_t offsetIncrement,
+         const TensorLayout &layout) {
+        return requireLayout(
+            reinterpretTensor(tensor, sizes, strides, offsetIncrement), layout);
+      },
+      py::arg("tensor"), py::arg("size"), py::arg("stride"),
+      py::arg("offset_increment"), py::arg("layout"),
+      "reinterpret_tensor() that raises unless the layout says where the "
+      "view's elements are.");
+  m.def(
+      "as_strided_with_layout",
+      [](const at::Tensor &tensor, const std::vector<int64_t> &sizes,
+         const std::vector<int64_t> &strides, std::optional<int64_t> offset,
+         const TensorLayout &layout) {
+        storageOf(tensor); // a spyre tensor
+        return requireLayout(tensor.as_strided(sizes, strides, offset), layout);
+      },
+      py::arg("tensor"), py::arg("size"), py::arg("stride"), py::arg("offset"),
+      py::arg("layout"),
+      "as_strided() that raises unless the layout says where the view's "
+      "elements are.");
+  m.def("read_device_bytes", &readDeviceBytes, py::arg("tensor"),
+        "The bytes of the tensor's storage as the device holds them: "
+        "row-major over the layout's device_size, padding included.");
+  m.def("tensor_info", &tensorInfo, py::arg("tensor"),
+        "(storage id, device byte address, home sizes, home strides, layout, "
+        "dtype) of the storage under a spyre tensor. Formats a raw storage.");
+  m.def(
+      "shift_views",
+      [](const std::vector<at::Tensor> &tensors) {
+        std::vector<std::pair<int64_t, int64_t>> result;
+        for (const ViewShift &shift : shiftViews(tensors))
+          result.emplace_back(shift.hostElements, shift.deviceElements);
+        return result;
+      },
+      py::arg("tensors"),
+      "Per tensor, by how many elements a program may take it as lying nearer "
+      "to its storage's start, and by how many device elements the storage's "
+      "address then grows. Equal for tensors of one storage.");
+  m.def("get_downcast_warning", &downcastWarning);
+  m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
+}
+
+} // namespace
+
+void initLayoutBindings(py::module &m) {
+  initFormatBindings(m);
+  initLayoutClass(m);
+  initStorageBindings(m);
+  initViewBindings(m);
+}
+
+} // namespace spyre::pytorch

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Card.h - The simulated cards behind device="spyre" -------*- C++ -*-===//
+//
+// One Card per device index: its memory model and the range of host addresses
+// that its tensors' data_ptr() lie in. That range is never accessible, so a
+// stray access by host code faults instead of reading wrong data.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_TORCH_CARD_CARD_H
+#define SPYRE_LIB_TORCH_CARD_CARD_H
+
+#include "Spyre/Runtime/Launch/Stream.h"
+#include "Spyre/Runtime/Memory/DeviceMemory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/core/Device.h>
+#include <c10/core/Stream.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+namespace spyre::pytorch {
+
+inline constexpr c10::DeviceType kSpyre = c10::DeviceType::PrivateUse1;
+
+class Card {
+public:
+  explicit Card(c10::DeviceIndex index);
+
+  /// Stream ids: 0 is the default stream, 1 to 32 are the pool of low, 33 to
+  /// 64 that of high priority.
+  static constexpr c10::StreamId kPoolSize = 32;
+  static constexpr c10::StreamId kNumStreams = 1 + 2 * kPoolSize;
+
+  runtime::DeviceMemory memory;
+  runtime::CardClock clock;
+  /// When the link to the host, and what else copies outside of programs, is
+  /// free; for profilers.
+  runtime::CardClock link;
+  /// Held while a program runs on the card.
+  std::mutex executionMutex;
+
+  c10::DeviceIndex index() const { return cardIndex; }
+  /// What data_ptr() shows for a device byte address.
+  void *pointerOf(uint64_t address) const { return reserved + address; }
+  bool ownsPointer(const void *pointer) const;
+
+  /// Throws for an id that no stream has.
+  runtime::Stream &stream(c10::StreamId id);
+  /// The next stream of a pool, round robin; priority 0 is low.
+  c10::StreamId nextStream(int priority);
+  bool isIdle();
+  /// Waits for all streams, then throws the failure of one of them, if any.
+  void synchronize();
+  /// Waits for all streams.
+  void drain();
+  /// Forgets a failure that is being reported.
+  void forget(const runtime::FailureRef &failure);
+
+private:
+  std::array<std::unique_ptr<runtime::Stream>, kNumStreams> streams;
+  std::mutex streamsMutex;
+  std::atomic<uint32_t> nextLow = 0, nextHigh = 0;
+  c10::DeviceIndex cardIndex;
+  uint8_t *reserved;
+};
+
+/// Number of cards: AIU_WORLD_SIZE (1 to 8, by default 1), of which
+/// SPYRE_DEVICES may choose some by their numbers. FLEX_DEVICE is PF, VF or
+/// MOCK. Throws spyre::Error that names a wrong variable.
+c10::DeviceIndex deviceCount();
+/// The same; 0 where deviceCount() throws.
+c10::DeviceIndex deviceCountOrZero() noexcept;
+
+/// Index of the calling thread's current card.
+c10::DeviceIndex currentDevice() noexcept;
+void setCurrentDevice(c10::DeviceIndex index);
+void setCurrentDeviceUnchecked(c10::DeviceIndex index) noexcept;
+
+/// The index that `device` means for the calling thread: its own, or the
+/// current one. Throws for an index that no card has.
+c10::DeviceIndex resolveIndex(c10::Device device);
+
+/// The card of an index; made on first use. Throws for an invalid index, and in
+/// a process that was forked off one that had a card.
+Card &card(c10::DeviceIndex index);
+/// Whether any card has been made.
+bool isInitialized() noexcept;
+/// Whether this process was forked off one that had made a card: threads and
+/// memory of the device model did not come along.
+bool isInBadFork() noexcept;
+/// Waits for all work of all cards.
+void drainAll();
+
+/// The calling thread's current stream of a card.
+c10::StreamId currentStream(c10::DeviceIndex index) noexcept;
+void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept;
+
+/// Runs a function that may wait, without Python's lock.
+void withoutGIL(const std::function<void()> &function);
+
+/// One block of device memory, the context of a spyre c10::DataPtr.
+struct Allocation {
+  Card *card;
+  uint64_t address;
+  uint64_t sizeInBytes;
+};
+
+/// A block of at least `sizeInBytes`; 0 bytes give a null pointer that still
+/// names the device. Throws c10::OutOfMemoryError.
+c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes);
+
+/// The allocation behind a data pointer, or null.
+const Allocation *allocationOf(const c10::DataPtr &pointer);
+
+/// The allocator registered with PyTorch.
+c10::Allocator *allocator();
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_CARD_CARD_H

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Eager.h - Operators as compiled programs -----------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_EAGER_EAGER_H
+#define SPYRE_LIB_TORCH_EAGER_EAGER_H
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+namespace spyre::pytorch {
+
+/// Runs one ATen operator as a program of the compiler, which is made at the
+/// first call of a kind (operator, numbers, sizes, strides, offsets, aliasing
+/// and layouts of the tensors) and kept. Replaces the arguments on the stack by
+/// the results. False: the operator or these arguments have no program; nothing
+/// has changed and the caller runs the operator elsewhere.
+bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
+
+/// The same for a call with these arguments, in the order of the schema; null
+/// if there is no program.
+std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
+                                            torch::jit::Stack arguments);
+
+/// A number as the fp32 tensor without dimensions that programs for any numbers
+/// take.
+at::Tensor makeNumber(double number, c10::DeviceIndex device);
+
+/// Python's part of the compiler of eager operators: whether a schema is one to
+/// compile, and the program of a call.
+void setEagerCompiler(pybind11::object isCandidate,
+                      pybind11::object compileCall);
+
+/// ATen operator -> (times it ran eagerly as a compiled program, bytes of
+/// device memory that these runs read and wrote).
+std::map<std::string, std::pair<int64_t, int64_t>> nativeReport();
+void resetNativeReport();
+
+/// The next call of each operator asks Python again.
+void forgetEagerPrograms();
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_EAGER_EAGER_H

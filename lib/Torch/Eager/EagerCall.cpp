@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "EagerCall.h"
+#include "../Storage/StorageFormatting.h"
+
+#include <algorithm>
+
+namespace spyre::pytorch {
+
+bool Call::add(const c10::IValue &value) {
+  if (value.isNone()) {
+    append('n');
+    return true;
+  }
+  if (value.isTensor())
+    return addTensor(value.toTensor());
+  if (value.isBool()) {
+    append(value.toBool() ? 't' : 'f');
+    return true;
+  }
+  if (value.isInt()) {
+    append('i');
+    append(value.toInt());
+    return true;
+  }
+  if (value.isDouble()) {
+    append('d');
+    numbers.push_back(value.toDouble());
+    return true;
+  }
+  if (value.isString()) {
+    append('s');
+    append(static_cast<int64_t>(value.toStringRef().size()));
+    key += value.toStringRef();
+    return true;
+  }
+  if (value.isDevice()) {
+    // The results' device is that of the tensors.
+    append('v');
+    return value.toDevice().type() == kSpyre;
+  }
+  if (value.isList()) {
+    append('l');
+    c10::ArrayRef<c10::IValue> entries = value.toListRef();
+    append(static_cast<int64_t>(entries.size()));
+    for (const c10::IValue &entry : entries)
+      if (!add(entry))
+        return false;
+    return true;
+  }
+  return false; // generators, complex and symbolic numbers
+}
+
+bool Call::addTensor(const at::Tensor &tensor) {
+  if (!tensor.defined()) {
+    append('u');
+    return true;
+  }
+  if (tensor.is_cpu() && tensor.dim() == 0 &&
+      tensor.layout() == c10::kStrided) {
+    // A number, with its value.
+    append(tensor.unsafeGetTensorImpl()->is_wrapped_number() ? 'w' : 'c');
+    append(static_cast<int64_t>(tensor.scalar_type()));
+    if (tensor.is_complex() || tensor.is_quantized())
+      return false;
+    if (tensor.is_floating_point()) {
+      numbers.push_back(tensor.item().toDouble());
+      return true;
+    }
+    key.append(static_cast<const char *>(tensor.const_data_ptr()),
+               tensor.itemsize());
+    return true;
+  }
+  if (tensor.device().type() != kSpyre || tensor.layout() != c10::kStrided ||
+      !tensor.has_storage())
+    return false;
+  SpyreStorageImpl &storage = storageOf(tensor);
+  if (!storage.format && storage.nbytes() != 0)
+    formatFor(tensor, /*force=*/true);
+  if (!isNative(tensor) || (device >= 0 && storage.deviceIndex() != device))
+    return false;
+  device = storage.deviceIndex();
+  append('T');
+  append(
+      static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
+  append(tensor.sizes());
+  append(tensor.strides());
+  auto known = std::find(storages.begin(), storages.end(), &storage);
+  append(static_cast<int64_t>(known - storages.begin()));
+  tensors.push_back(tensor);
+  if (known != storages.end())
+    return true;
+  storages.push_back(&storage);
+  const StorageFormat &format = *storage.format;
+  append(static_cast<int64_t>(format.dtype));
+  append(format.sizes);
+  append(format.strides);
+  append(format.layout.deviceSize);
+  append(format.layout.strideMap);
+  append(static_cast<int64_t>(format.layout.arrangement));
+  return true;
+}
+
+} // namespace spyre::pytorch

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- EagerCall.h - A call of an operator as a key -------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_EAGER_EAGERCALL_H
+#define SPYRE_LIB_TORCH_EAGER_EAGERCALL_H
+
+#include "../Storage/ViewShift.h"
+
+#include <ATen/core/ivalue.h>
+#include <c10/util/irange.h>
+
+#include <bit>
+#include <string>
+#include <vector>
+
+namespace spyre::pytorch {
+
+/// A call taken apart.
+class Call {
+public:
+  /// Appends an argument to the key; false if no program takes such a one.
+  bool add(const c10::IValue &value);
+
+  /// Ends the key: appends where programs see the tensors in their storages,
+  /// and the numbers.
+  void close() {
+    placeStart = key.size();
+    shifts = shiftViews(tensors);
+    place();
+  }
+  /// Makes the key that of a program for where the tensors lie.
+  void stay() {
+    key.resize(placeStart);
+    shifts.assign(tensors.size(), {});
+    place();
+  }
+  /// The key without the values of the numbers.
+  std::string kind() const { return key.substr(0, kindSize); }
+
+  std::string key;
+  /// The spyre tensors in order, lists included.
+  std::vector<at::Tensor> tensors;
+  /// By how much the program sees each of them moved; after close().
+  std::vector<ViewShift> shifts;
+  /// The floating numbers in order, lists included.
+  std::vector<double> numbers;
+  c10::DeviceIndex device = -1;
+
+private:
+  void append(int64_t value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+  void append(c10::ArrayRef<int64_t> values) {
+    append(static_cast<int64_t>(values.size()));
+    key.append(reinterpret_cast<const char *>(values.data()),
+               values.size() * sizeof(int64_t));
+  }
+  void append(char tag) { key.push_back(tag); }
+  void place() {
+    for (size_t i : c10::irange(tensors.size()))
+      append(tensors[i].storage_offset() - shifts[i].hostElements);
+    kindSize = key.size();
+    for (double number : numbers)
+      append(std::bit_cast<int64_t>(number));
+  }
+  bool addTensor(const at::Tensor &tensor);
+
+  std::vector<const SpyreStorageImpl *> storages;
+  size_t placeStart = 0, kindSize = 0;
+};
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_EAGER_EAGERCALL_H

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- BoundGraph.h - Compiled graphs that run on spyre storages -*- C++
+//-*-===//
+
+#ifndef SPYRE_LIB_TORCH_LAUNCH_BOUNDGRAPH_H
+#define SPYRE_LIB_TORCH_LAUNCH_BOUNDGRAPH_H
+
+#include "../Profiling/Trace.h"
+#include "../Storage/Storage.h"
+
+#include "Spyre/Compiler/Compiler.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace spyre::pytorch {
+
+/// A compiled graph and the report of its first run. Thread-safe; owned by a
+/// shared_ptr, because work in a stream keeps it.
+class BoundGraph : public std::enable_shared_from_this<BoundGraph> {
+public:
+  explicit BoundGraph(CompiledGraph graph) : graph(std::move(graph)) {}
+
+  const CompiledGraph graph;
+
+  /// Queues a run on the current stream, on the storages under the tensors:
+  /// inputs are one per argument of the graph, outputs one per output root.
+  /// Throws if the numbers differ, cards meet, or a storage is not stored as
+  /// the program expects. `shifts`, empty or one per input, are added to the
+  /// addresses of the inputs (ViewShift::deviceElements).
+  void run(const std::vector<at::Tensor> &inputs,
+           const std::vector<at::Tensor> &outputs,
+           const std::vector<int64_t> &shifts = {});
+
+  /// The same for a caller that knows the storages to be right, one per
+  /// argument but for the pool. `traffic`, which must outlive the work, grows
+  /// by the bytes of device memory that the run reads and writes.
+  void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
+              const std::vector<int64_t> &shifts = {},
+              std::atomic<int64_t> *traffic = nullptr);
+
+  /// What the first run cost on the device model; empty before it. Waits for
+  /// the runs that are queued.
+  runtime::RunReport report() const;
+
+private:
+  /// One queued run less.
+  void finish();
+  void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
+               runtime::Stream &stream, std::atomic<int64_t> *traffic,
+               const LaunchRecord *launch);
+
+  mutable std::mutex mutex;
+  mutable std::condition_variable finished;
+  int numQueued = 0;
+  std::atomic<bool> hasReport = false;
+  std::atomic<int64_t> trafficInBytes = 0;
+  std::shared_ptr<const runtime::RunReport> firstReport;
+};
+
+/// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.
+bool isLaunchBlocking();
+
+/// Keeps storages until the last copy of the pointer is gone. The stream's
+/// thread may be the one that frees them: a profiler of the launching thread
+/// is to see that.
+std::shared_ptr<const std::vector<c10::Storage>>
+holdStorages(const std::vector<c10::Storage> &storages);
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_LAUNCH_BOUNDGRAPH_H

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "LoadedJob.h"
+#include "../Storage/StorageFormatting.h"
+#include "BoundGraph.h"
+
+#include "Spyre/Target/SpyreCode/SpyreCode.h"
+
+namespace spyre::pytorch {
+
+std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
+                                           c10::DeviceIndex index) {
+  superdsc::Report report;
+  std::optional<runtime::Job> job = spyrecode::loadSpyreCode(folder, report);
+  if (!job)
+    throw Error("'" + folder + "' is not valid SpyreCode:\n" + report.toText());
+  try {
+    return std::shared_ptr<LoadedJob>(
+        new LoadedJob(std::move(*job), card(index)));
+  } catch (const runtime::OutOfMemory &error) {
+    TORCH_CHECK_WITH(OutOfMemoryError, false, "spyre:", static_cast<int>(index),
+                     ": ", error.what());
+  }
+}
+
+runtime::StoredTensor LoadedJob::describe(const at::Tensor &tensor,
+                                          const std::string &name) const {
+  c10::Device device(kSpyre, owner.index());
+  TORCH_CHECK_VALUE(tensor.device() == device, "argument '", name, "' is on ",
+                    tensor.device(), ", the job is on ", device);
+  SpyreStorageImpl &storage = formattedStorage(tensor);
+  TORCH_CHECK_VALUE(isNative(tensor) && isWholeHome(tensor), "argument '", name,
+                    "' is a view of a part of its storage; a job takes whole "
+                    "storages, so pass a copy");
+  const StorageFormat &format = *storage.format;
+  return {format.dtype, format.sizes, format.strides, format.layout,
+          storage.deviceAddress()};
+}
+
+static SpyreStorageImpl &implOf(const c10::Storage &storage) {
+  return asSpyreStorage(*storage.unsafeGetStorageImpl());
+}
+
+void LoadedJob::launch(const std::vector<Argument> &given) {
+  runtime::checkArgumentCount(arguments.size(), given.size());
+  std::vector<runtime::LaunchArgument> described;
+  std::vector<c10::Storage> storages, written;
+  for (size_t i = 0; i < given.size(); ++i) {
+    runtime::LaunchArgument &own = described.emplace_back();
+    if (const auto *value = std::get_if<int64_t>(&given[i])) {
+      own.value = *value;
+      continue;
+    }
+    const at::Tensor &tensor = std::get<at::Tensor>(given[i]);
+    own.tensor = describe(tensor, arguments[i].name);
+    storages.push_back(tensor.storage());
+    if (arguments[i].mayBeWritten)
+      written.push_back(tensor.storage());
+  }
+  auto launch = std::make_shared<const runtime::Launch>(
+      plan.prepare(std::move(described), runtime::allowsTiledLaunch()));
+
+  c10::StreamId streamId = currentStream(owner.index());
+  runtime::Stream &stream = owner.stream(streamId);
+  std::shared_ptr<LaunchRecord> record;
+  if (isTracing())
+    record =
+        std::make_shared<LaunchRecord>(beginLaunch(owner.index(), streamId));
+  // The work holds the storages: nothing is freed before it has run.
+  auto held = holdStorages(storages);
+  auto outputs = holdStorages(written);
+  double enqueued = runtime::hostSeconds();
+  if (record)
+    record->end = enqueued;
+  auto work = [self = shared_from_this(), held, launch, enqueued,
+               record](runtime::Stream &stream) -> runtime::FailureRef {
+    for (const c10::Storage &storage : *held)
+      if (runtime::FailureRef why = implOf(storage).failure())
+        return why;
+    self->execute(*launch, enqueued, stream, record.get());
+    return nullptr;
+  };
+  auto dropped = [outputs](const runtime::FailureRef &why) {
+    for (const c10::Storage &storage : *outputs)
+      implOf(storage).setFailure(why);
+  };
+  uint64_t number = stream.submit(std::move(work), std::move(dropped));
+  held.reset();
+  outputs.reset();
+  for (const c10::Storage &storage : storages)
+    implOf(storage).addUse(stream, number);
+  if (isLaunchBlocking())
+    withoutGIL([&] { stream.synchronize(); });
+}
+
+void LoadedJob::execute(const runtime::Launch &launch, double enqueued,
+                        runtime::Stream &stream, const LaunchRecord *record) {
+  // A card runs one program at a time: cores and LX are shared.
+  std::lock_guard<std::mutex> busy(owner.executionMutex);
+  runtime::RunOptions options;
+  options.report = true;
+  std::vector<runtime::RunReport> reports;
+  double seconds = plan.run(launch, options, record ? &reports : nullptr);
+  double start = stream.occupy(enqueued, seconds).first;
+  for (runtime::RunReport &report : reports) {
+    auto shared = std::make_shared<const runtime::RunReport>(std::move(report));
+    recordRun({*record, start, shared});
+    start += shared->predictedSeconds;
+  }
+}
+
+} // namespace spyre::pytorch

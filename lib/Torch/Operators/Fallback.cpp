@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Fallback.h"
+#include "../Card/Card.h"
+#include "../Card/Generator.h"
+#include "../Eager/Eager.h"
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/CPUFallback.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+#include <torch/library.h>
+
+#include <mutex>
+#include <set>
+
+namespace spyre::pytorch {
+
+namespace {
+
+struct Report {
+  std::mutex mutex;
+  std::map<std::string, int64_t> counts;
+  std::set<std::string> warned;
+};
+
+Report &report() {
+  static auto *instance = new Report;
+  return *instance;
+}
+
+/// Where a compiled graph's operator stands in the user's code, if one runs.
+thread_local std::pair<std::string, int> sourceLine;
+
+template <typename Function>
+void forEachTensor(const c10::IValue &value, Function function) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined())
+      function(value.toTensor());
+  } else if (value.isList()) {
+    for (const c10::IValue &element : value.toListRef())
+      forEachTensor(element, function);
+  }
+}
+
+/// Operators that take indices, lengths or masks from the host.
+bool mayMixDevices(const std::string &name) {
+  static const std::set<std::string> names = {"aten::index",
+                                              "aten::index_put",
+                                              "aten::index_put_",
+                                              "aten::_index_put_impl_",
+                                              "aten::_unsafe_index",
+                                              "aten::_unsafe_index_put",
+                                              "aten::_pack_padded_sequence",
+                                              "aten::_copy_from",
+                                              "aten::copy",
+                                              "aten::copy_",
+                                              "aten::_copy_from_and_resize"};
+  return names.count(name) != 0;
+}
+
+void checkArguments(const c10::OperatorHandle &op,
+                    const torch::jit::Stack &arguments, size_t first) {
+  const c10::FunctionSchema &schema = op.schema();
+  std::optional<c10::Device> common;
+  bool strict = !mayMixDevices(op.operator_name().name);
+  // A spyre tensor decides what "the" device is; 0-dimensional CPU tensors
+  // are scalars.
+  for (size_t i = first; i < arguments.size(); ++i)
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
+      if (!common && tensor.device().type() == kSpyre)
+        common = tensor.device();
+    });
+  for (size_t i = first; i < arguments.size(); ++i) {
+    const c10::Argument &argument = schema.arguments()[i - first];
+    bool written = argument.alias_info() && argument.alias_info()->isWrite();
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
+      if (common && strict && tensor.device() != *common &&
+          !(tensor.device().is_cpu() && tensor.dim() == 0 && !written))
+        TORCH_CHECK(false, c10::toString(op.operator_name()),
+                    ": expected all tensors to be on the same device, found ",
+                    *common, " and ", tensor.device(), " (argument '",
+                    argument.name(), "')");
+      if (written && tensor.layout() == c10::kStrided)
+        at::assert_no_internal_overlap(tensor);
+    });
+  }
+}
+
+/// The CPU kernel gets a CPU generator derived from the device's.
+void replaceGenerators(const c10::OperatorHandle &op,
+                       torch::jit::Stack &arguments, size_t first) {
+  const c10::FunctionSchema &schema = op.schema();
+  for (size_t i = first; i < arguments.size(); ++i) {
+    c10::TypePtr type = schema.arguments()[i - first].type();
+    if (auto optional = type->cast<c10::OptionalType>())
+      type = optional->getElementType();
+    if (type->kind() != c10::TypeKind::GeneratorType)
+      continue;
+    c10::DeviceIndex index = currentDevice();
+    for (size_t j = first; j < arguments.size(); ++j)
+      forEachTensor(arguments[j], [&](const at::Tensor &tensor) {
+        if (tensor.device().type() == kSpyre)
+          index = tensor.device().index();
+      });
+    at::Generator generator = arguments[i].isNone()
+                                  ? defaultGenerator(index)
+                                  : arguments[i].toGenerator();
+    TORCH_CHECK(generator.device() == c10::Device(kSpyre, index),
+                "expected a generator of spyre:", static_cast<int>(index),
+                ", found one of ", generator.device());
+    arguments[i] = generator.get<SpyreGeneratorImpl>()->nextCPUGenerator();
+  }
+}
+
+void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  size_t first = stack->size() - op.schema().arguments().size();
+  checkArguments(op, *stack, first);
+  replaceGenerators(op, *stack, first);
+  constexpr auto kHostKey = c10::DispatchKey::kHostKernels;
+  if (op.hasKernelForDispatchKey(kHostKey)) {
+    op.callBoxedForDispatchKey(kHostKey, *stack);
+    return;
+  }
+  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  // Wrong calls have no result and count as nothing.
+  recordFallback(c10::toString(op.operator_name()));
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+}
+
+} // namespace
+
+void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
+  if (!runNative(op, *stack))
+    runOnCPU(op, stack);
+}
+
+void recordFallback(const std::string &operatorName) {
+  bool first;
+  {
+    std::lock_guard<std::mutex> lock(report().mutex);
+    ++report().counts[operatorName];
+    first = report().warned.insert(operatorName).second;
+  }
+  if (!first)
+    return;
+  // Not TORCH_WARN: operators called through torch.ops, as compiled graphs do,
+  // have no handler that makes it a Python warning.
+  std::string message = operatorName +
+                        " has no spyre kernel and runs on the CPU; "
+                        "torch_spyre.fallback_report() counts such calls";
+  pybind11::gil_scoped_acquire gil;
+  const auto &[file, line] = sourceLine;
+  int failed = file.empty()
+                   ? PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1)
+                   : PyErr_WarnExplicit(PyExc_UserWarning, message.c_str(),
+                                        file.c_str(), line, nullptr, nullptr);
+  if (failed != 0) {
+    python_error error;
+    error.persist();
+    throw error;
+  }
+}
+
+void setSourceLine(const std::string &file, int line) {
+  sourceLine = {file, line};
+}
+
+std::map<std::string, int64_t> fallbackReport() {
+  std::lock_guard<std::mutex> lock(report().mutex);
+  return report().counts;
+}
+
+void resetFallbackReport() {
+  std::lock_guard<std::mutex> lock(report().mutex);
+  report().counts.clear();
+  report().warned.clear();
+}
+
+} // namespace spyre::pytorch

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Fallback.h - Operators that run on the CPU ---------------*- C++ -*-===//
+
+#ifndef SPYRE_LIB_TORCH_OPERATORS_FALLBACK_H
+#define SPYRE_LIB_TORCH_OPERATORS_FALLBACK_H
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace spyre::pytorch {
+
+/// Where our own kernels for operators without a CPU kernel are registered; the
+/// boxed fallback calls them. A slot of the dispatcher that no tensor selects.
+#define kHostKernels PrivateUse3
+
+/// The boxed kernel of every operator: a compiled program, else the CPU.
+void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
+/// of spyre tensors; the first of each operator warns. Used by the boxed
+/// fallback, by eager kernels that compute on the CPU and by compiled graphs
+/// with CPU parts.
+void recordFallback(const std::string &operatorName);
+
+/// The line of the user's code that this thread's warnings are about; an empty
+/// file: that of the running Python code.
+void setSourceLine(const std::string &file, int line);
+
+/// Operator -> runs since the last reset; empty if there were none.
+std::map<std::string, int64_t> fallbackReport();
+
+/// Forgets counts and which operators have warned.
+void resetFallbackReport();
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_OPERATORS_FALLBACK_H

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Storage.h - Storages that know their device layout -------*- C++ -*-===//
+//
+// The layout of a spyre tensor belongs to its storage. A storage is
+//  - formatted: it holds elements of one host dtype; its *home* (sizes and
+//    strides of the host tensor it was made for, dense and non-overlapping)
+//    and its TensorLayout say where each host element lives on the device; or
+//  - raw: bytes, stored literally. Storages made through PyTorch's storage
+//    factory (torch.UntypedStorage, deepcopy, torch.load) start raw and are
+//    formatted by the first tensor that is put on them whose dtype is not
+//    uint8 (torch itself uses uint8 tensors to copy raw bytes).
+// Tensors are plain TensorImpls: sizes, strides and offset count the storage's
+// logical host elements, as on the CPU. nbytes() is the span of these in host
+// bytes; the device block may be larger (padding) and never is smaller.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_TORCH_STORAGE_STORAGE_H
+#define SPYRE_LIB_TORCH_STORAGE_STORAGE_H
+
+#include "../Card/Card.h"
+
+#include "Spyre/Device/DataFormat.h"
+#include "Spyre/Device/TensorLayout.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+
+#include <optional>
+#include <vector>
+
+namespace spyre::pytorch {
+
+/// How a storage holds elements.
+struct StorageFormat {
+  HostDtype dtype;
+  std::vector<int64_t> sizes;   ///< home sizes
+  std::vector<int64_t> strides; ///< home strides, in elements
+  TensorLayout layout;
+
+  int64_t numElements() const;
+};
+
+class SpyreStorageImpl final : public c10::StorageImpl {
+public:
+  SpyreStorageImpl(use_byte_size_t, c10::SymInt sizeInBytes,
+                   c10::DataPtr pointer, c10::Allocator *allocator,
+                   bool resizable);
+  ~SpyreStorageImpl() override;
+
+  /// Not set: raw bytes.
+  std::optional<StorageFormat> format;
+
+  /// Distinguishes storages of the process; never reused.
+  uint64_t serial() const { return serialNumber; }
+  c10::DeviceIndex deviceIndex() const { return device().index(); }
+  /// Byte address of the device block; 0 if the storage is empty.
+  uint64_t deviceAddress() const;
+  /// deviceAddress() in units of device elements, as programs take it. Needs a
+  /// format.
+  int64_t elementAddress() const;
+  /// Size of the device block, 0 if the storage is empty.
+  uint64_t deviceSizeInBytes() const;
+  /// Host pointer to the block inside the memory model, null if empty. Waits
+  /// for the work that uses the storage, and throws the error of work that
+  /// should have written it.
+  uint8_t *deviceBytes() const;
+
+  /// Work number `number` of a stream uses the storage.
+  void addUse(runtime::Stream &stream, uint64_t number);
+  /// Waits for all work that uses the storage; does not throw.
+  void waitForUses() const;
+  /// What the storage was to hold could not be computed; null: it could.
+  void setFailure(runtime::FailureRef why);
+  runtime::FailureRef failure() const;
+  /// All elements are about to be stored: waits, forgets a failure.
+  void beginOverwrite();
+
+  void release_resources() override;
+
+private:
+  uint64_t serialNumber;
+  mutable std::mutex usesMutex;
+  /// The last use by each stream.
+  mutable std::vector<std::pair<runtime::Stream *, uint64_t>> uses;
+  runtime::FailureRef lastFailure;
+};
+
+/// Host dtype of a torch dtype. Throws a TypeError that names the supported
+/// dtypes for any other.
+HostDtype hostDtype(c10::ScalarType dtype);
+bool isSupportedDtype(c10::ScalarType dtype);
+c10::ScalarType scalarType(HostDtype dtype);
+
+/// Whether the strides address distinct elements without gaps.
+bool isDense(c10::IntArrayRef sizes, c10::IntArrayRef strides);
+
+/// The format of a new storage for a tensor. The home is the tensor's sizes
+/// and strides where these are dense and have at most six dimensions, else
+/// the one-dimensional span. Throws if `layout` cannot hold that home.
+StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                         c10::ScalarType dtype,
+                         const TensorLayout *layout = nullptr);
+
+/// Throws spyre::Error unless every element of the home has its own place.
+void checkLayout(const StorageFormat &format);
+
+/// Uninitialised tensor with a storage of its own.
+at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
+                      c10::ScalarType dtype, c10::Device device,
+                      const TensorLayout *layout = nullptr);
+
+/// The same for a format that is known to be right: the tensor is its home.
+at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index);
+
+/// A new storage without format and with uninitialised bytes.
+c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
+                                                    uint64_t sizeInBytes);
+
+/// The storage under a spyre tensor. Throws for other tensors, and for
+/// storages that another extension made.
+SpyreStorageImpl &storageOf(const at::Tensor &tensor);
+SpyreStorageImpl &asSpyreStorage(c10::StorageImpl &storage);
+
+/// Bytes of the device block for a format and its host image.
+uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes);
+
+/// Whether the tensor's elements are what its storage is formatted for.
+bool isNative(const at::Tensor &tensor);
+
+/// Whether the tensor is exactly the home of its storage.
+bool isWholeHome(const at::Tensor &tensor);
+
+/// The layout in the same dimension order for another dtype, if there is one.
+std::optional<TensorLayout> layoutFor(const StorageFormat &format,
+                                      HostDtype dtype);
+
+} // namespace spyre::pytorch
+
+#endif // SPYRE_LIB_TORCH_STORAGE_STORAGE_H

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "Transfer.h"
+#include "../Storage/StorageFormatting.h"
+#include "../Storage/StorageImage.h"
+
+#include "Spyre/Device/DL16.h"
+#include "Spyre/Device/HostTransfer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace spyre::pytorch {
+
+namespace {
+
+/// Reading fewer elements of a storage than one in this many goes element by
+/// element instead of through the image of the whole storage.
+constexpr int64_t kImageRatio = 4;
+
+/// Calls function(storage element) for every element of a tensor, row-major.
+template <typename Function>
+void forEachElement(const at::Tensor &tensor, Function function) {
+  c10::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+  int64_t rank = tensor.dim(), offset = tensor.storage_offset();
+  if (tensor.numel() == 0)
+    return;
+  if (rank == 0) {
+    function(offset);
+    return;
+  }
+  std::vector<int64_t> index(rank, 0);
+  int64_t innerSize = sizes[rank - 1], innerStride = strides[rank - 1];
+  while (true) {
+    for (int64_t i = 0; i < innerSize; ++i)
+      function(offset + i * innerStride);
+    int64_t d = rank - 2;
+    for (; d >= 0; --d) {
+      offset += strides[d];
+      if (++index[d] < sizes[d])
+        break;
+      offset -= index[d] * strides[d];
+      index[d] = 0;
+    }
+    if (d < 0)
+      return;
+  }
+}
+
+/// Layout in which n elements lie one after the other.
+TensorLayout packedLayout(int64_t count, HostDtype dtype) {
+  return TensorLayout({count}, dtype);
+}
+
+/// A CPU tensor over bytes that it owns.
+at::Tensor ownBytes(std::vector<uint8_t> &&bytes, c10::IntArrayRef sizes,
+                    c10::IntArrayRef strides, int64_t offset,
+                    c10::ScalarType dtype) {
+  auto *owner = new std::vector<uint8_t>(std::move(bytes));
+  auto count = static_cast<int64_t>(owner->size() / c10::elementSize(dtype));
+  return at::from_blob(
+             owner->data(), {count}, {1}, [owner](void *) { delete owner; },
+             at::TensorOptions().dtype(dtype))
+      .as_strided(sizes, strides, offset);
+}
+
+} // namespace
+
+void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
+  uint64_t needed = at::detail::computeStorageNbytes(
+      tensor.sizes(), tensor.strides(), tensor.itemsize(),
+      tensor.storage_offset());
+  TORCH_CHECK(needed <= storage.nbytes(), "tensor addresses ", needed,
+              " bytes of a storage that has ", storage.nbytes(), " bytes");
+}
+
+std::vector<uint8_t> gather(const at::Tensor &tensor,
+                            const SpyreStorageImpl &storage) {
+  ElementMap map(*storage.format);
+  uint64_t size = map.elementSizeInBytes();
+  std::vector<uint8_t> packed(tensor.numel() * size);
+  const uint8_t *bytes = storage.deviceBytes();
+  uint8_t *next = packed.data();
+  auto run = [&](auto width) {
+    forEachElement(tensor, [&](int64_t element) {
+      std::memcpy(next, bytes + map.byteOffset(element), width);
+      next += width;
+    });
+  };
+  switch (size) {
+  case 1:
+    run(std::integral_constant<size_t, 1>());
+    break;
+  case 2:
+    run(std::integral_constant<size_t, 2>());
+    break;
+  default:
+    run(std::integral_constant<size_t, 4>());
+    break;
+  }
+  return packed;
+}
+
+void scatter(const std::vector<uint8_t> &packed, const at::Tensor &tensor,
+             const SpyreStorageImpl &storage) {
+  ElementMap map(*storage.format);
+  uint64_t size = map.elementSizeInBytes();
+  uint8_t *bytes = storage.deviceBytes();
+  const uint8_t *next = packed.data();
+  forEachElement(tensor, [&](int64_t element) {
+    std::memcpy(bytes + map.byteOffset(element), next, size);
+    next += size;
+  });
+}
+
+/// Bytes of a tensor's elements on the device.
+static int64_t deviceBytesOf(const at::Tensor &tensor) {
+  const SpyreStorageImpl &storage = storageOf(tensor);
+  return tensor.numel() * (storage.format && isNative(tensor)
+                               ? static_cast<int64_t>(storageBytes(
+                                     storage.format->layout.format))
+                               : static_cast<int64_t>(tensor.itemsize()));
+}
+
+TransferScope traceTransfer(TransferKind kind, const at::Tensor &onDevice) {
+  return {kind, storageOf(onDevice).deviceIndex(), deviceBytesOf(onDevice)};
+}
+
+at::Tensor toHost(const at::Tensor &source) {
+  if (source.device().is_cpu())
+    return source;
+  SpyreStorageImpl &storage = storageOf(source);
+  if (source.numel() == 0)
+    return at::empty_strided(source.sizes(), source.strides(),
+                             source.options().device(c10::kCPU));
+  checkBacked(source, storage);
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+  if (isNative(source) &&
+      source.numel() < storage.format->numElements() / kImageRatio) {
+    std::vector<uint8_t> packed = gather(source, storage);
+    HostDtype dtype = storage.format->dtype;
+    TensorLayout layout = packedLayout(source.numel(), dtype);
+    packed.resize(layout.sizeInBytes());
+    at::Tensor result =
+        at::empty(source.sizes(), source.options().device(c10::kCPU));
+    deviceToHost(packed.data(), layout, {source.numel()}, {1}, dtype,
+                 result.mutable_data_ptr());
+    return result;
+  }
+  return ownBytes(readHostImage(storage), source.sizes(), source.strides(),
+                  source.storage_offset(), source.scalar_type());
+}
+
+at::Tensor widen(const at::Tensor &source) {
+  if (source.device().is_cpu())
+    return source;
+  SpyreStorageImpl &storage = storageOf(source);
+  if (source.numel() == 0 || !isNative(source) ||
+      storage.format->layout.format != DataFormat::SEN169_FP16 ||
+      source.scalar_type() == c10::kBool)
+    return toHost(source);
+  checkBacked(source, storage);
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+  bool few = source.numel() < storage.format->numElements() / kImageRatio;
+  std::vector<uint8_t> codes =
+      few ? gather(source, storage) : readCodes(storage);
+  auto count = static_cast<int64_t>(codes.size() / sizeof(uint16_t));
+  at::Tensor result =
+      at::empty({count}, at::TensorOptions().dtype(c10::kFloat));
+  decodeDL16(reinterpret_cast<const uint16_t *>(codes.data()),
+             result.mutable_data_ptr<float>(), count);
+  return few ? result.view(source.sizes())
+             : result.as_strided(source.sizes(), source.strides(),
+                                 source.storage_offset());
+}
+
+/// Stores values of another dtype in an fp16 or bf16 tensor with a single
+/// rounding.
+static void storeRounded(const at::Tensor &values,
+                         const at::Tensor &destination,
+                         SpyreStorageImpl &storage) {
+  bool whole = isWholeHome(destination);
+  at::Tensor image = at::empty_strided(
+      destination.sizes(),
+      whole ? destination.strides().vec()
+            : c10::TensorType::contiguousStridesOf(destination.sizes()),
+      at::TensorOptions().dtype(c10::kFloat));
+  image.copy_(values);
+  std::vector<uint8_t> codes(image.numel() * sizeof(uint16_t));
+  encodeDL16(image.const_data_ptr<float>(),
+             reinterpret_cast<uint16_t *>(codes.data()), image.numel());
+  if (whole)
+    writeCodes(codes.data(), storage);
+  else
+    scatter(codes, destination, storage);
+}
+
+static void storeFromHost(const at::Tensor &source,
+                          const at::Tensor &destination) {
+  SpyreStorageImpl &storage = storageOf(destination);
+  int64_t count = destination.numel();
+  if (count == 0)
+    return;
+  checkBacked(destination, storage);
+  TransferScope scope = traceTransfer(TransferKind::HostToDevice, destination);
+  if (isWholeHome(destination))
+    storage.beginOverwrite();
+  c10::ScalarType dtype = destination.scalar_type();
+  if (!isNative(destination)) {
+    if (storage.failure() && destination.is_contiguous() &&
+        destination.nbytes() == storage.nbytes()) {
+      // There is nothing to keep.
+      at::Tensor image = source.expand(destination.sizes()).to(dtype);
+      writeHostImage(storage, static_cast<const uint8_t *>(
+                                  image.contiguous().const_data_ptr()));
+      return;
+    }
+    // Another dtype over the host image, or raw bytes.
+    std::vector<uint8_t> image = readHostImage(storage);
+    std::vector<uint8_t> old = image;
+    auto items = static_cast<int64_t>(image.size() / c10::elementSize(dtype));
+    at::from_blob(image.data(), {items}, at::TensorOptions().dtype(dtype))
+        .as_strided(destination.sizes(), destination.strides(),
+                    destination.storage_offset())
+        .copy_(source);
+    if (!storage.format) {
+      writeHostImage(storage, image.data());
+      return;
+    }
+    // Elements whose bytes did not change keep their device bits.
+    int64_t item = c10::elementSize(scalarType(storage.format->dtype));
+    int64_t total = storage.format->numElements();
+    std::vector<int64_t> changed;
+    for (int64_t i = 0; i < total; ++i)
+      if (std::memcmp(&image[i * item], &old[i * item], item) != 0)
+        changed.push_back(i);
+    if (changed.empty())
+      return;
+    auto changedCount = static_cast<int64_t>(changed.size());
+    std::vector<uint8_t> values(changedCount * item);
+    for (int64_t i = 0; i < changedCount; ++i)
+      std::memcpy(&values[i * item], &image[changed[i] * item], item);
+    TensorLayout layout = packedLayout(changedCount, storage.format->dtype);
+    std::vector<uint8_t> packed(layout.sizeInBytes());
+    convertToDevice(values.data(), storage.format->dtype, {changedCount}, {1},
+                    layout, packed.data());
+    ElementMap map(*storage.format);
+    uint64_t size = map.elementSizeInBytes();
+    uint8_t *bytes = storage.deviceBytes();
+    for (int64_t i = 0; i < changedCount; ++i)
+      std::memcpy(bytes + map.byteOffset(changed[i]), &packed[i * size], size);
+    return;
+  }
+
+  if (source.scalar_type() != dtype &&
+      (dtype == c10::kHalf || dtype == c10::kBFloat16)) {
+    storeRounded(source, destination, storage);
+    return;
+  }
+  const StorageFormat &format = *storage.format;
+  if (isWholeHome(destination)) {
+    at::Tensor image = source;
+    if (source.scalar_type() != dtype ||
+        source.sizes() != destination.sizes() ||
+        source.strides() != destination.strides()) {
+      image = at::empty_strided(destination.sizes(), destination.strides(),
+                                at::TensorOptions().dtype(dtype));
+      image.copy_(source);
+    }
+    convertToDevice(image.const_data_ptr(), format, storage.deviceBytes());
+    return;
+  }
+  at::Tensor values = source.expand(destination.sizes()).to(dtype).contiguous();
+  TensorLayout layout = packedLayout(count, format.dtype);
+  std::vector<uint8_t> packed(layout.sizeInBytes());
+  convertToDevice(values.const_data_ptr(), format.dtype, {count}, {1}, layout,
+                  packed.data());
+  scatter(packed, destination, storage);
+}
+
+void fromHost(const at::Tensor &source, const at::Tensor &destination) {
+  storeFromHost(source, destination);
+  // After the transfer, which may have said more.
+  if (destination.numel() != 0 && destination.scalar_type() == c10::kLong &&
+      source.scalar_type() == c10::kLong)
+    warnAboutInt64();
+}
+
+void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout) {
+  StorageFormat format = *storage.format;
+  if (format.layout == layout)
+    return;
+  format.layout = layout;
+  format = makeFormat(format.sizes, format.strides, scalarType(format.dtype),
+                      &format.layout);
+  if (storage.nbytes() == 0) {
+    storage.format = std::move(format);
+    return;
+  }
+  std::vector<uint8_t> codes = readCodes(storage); // waits for queued work
+  c10::DataPtr block =
+      allocate(storage.deviceIndex(),
+               std::max<uint64_t>(storage.nbytes(), layout.sizeInBytes()));
+  storage.set_data_ptr_noswap(std::move(block));
+  storage.format = std::move(format);
+  std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+  writeCodes(codes.data(), storage);
+}
+
+bool describes(const TensorLayout &layout, const at::Tensor &view) {
+  SpyreStorageImpl &storage = formattedStorage(view);
+  checkBacked(view, storage);
+  if (!isNative(view) || layout.format != storage.format->layout.format ||
+      layout.arrangement != storage.format->layout.arrangement)
+    return false;
+  StorageFormat format =
+      makeFormat(view.sizes(), view.strides(), view.scalar_type(), &layout);
+  ElementMap own(*storage.format), given(format);
+  int64_t offset = view.storage_offset();
+  bool agree = true;
+  forEachElement(view, [&](int64_t element) {
+    agree &= own.byteOffset(element) - own.byteOffset(offset) ==
+             given.byteOffset(element - offset);
+  });
+  return agree;
+}
+
+} // namespace spyre::pytorch
