@@ -8,6 +8,8 @@
 - Rooms of MLIR_FREE do not include MLIR.
 - A package of python/torch_spyre imports only what PYTHON_ROOMS lists for it, and no
   modules import each other in a circle, imports inside functions included.
+- Passes, analyses and lowering know no compute operation by name, but for Decompose.cpp:
+  they ask interfaces.
 - Passes, conversions and solvers ask a module's target what it allows; they know no
   target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
@@ -276,6 +278,23 @@ TARGET_NAMES = re.compile(
     r'"(?:ktir|superdsc)"|\w*(?:KTIR|SuperDSC)Target\b|superdscCompatible'
     r"|\bisa<\w*Target>|\b[tT]arget(?:\.|->)getName\(\)\s*[=!]="
 )
+#: Rooms of passes that know no operation but those that move data, and the file that
+#: takes composite operations apart. Analysis and lowering ask interfaces, too.
+OPERATION_BLIND = (
+    PASSES,
+    GRAPH + "Analysis",
+    "Conversion/SpyreGraphToKTIR",
+    "Planning",
+)
+DECOMPOSITION = f"lib/{PASSES}/Decompose.cpp"
+DATA_MOVEMENT = {"ViewOp", "IdentityOp", "RestickifyOp", "ReshardOp"}
+OPERATIONS = {
+    name
+    for file in (ROOT / "include/Spyre" / GRAPH / "IR").glob("SpyreGraph*Ops.td")
+    if file.name != "SpyreGraphBundleOps.td"
+    for name in re.findall(r"^def SpyreGraph_(\w+Op)\b", file.read_text(), re.MULTILINE)
+} - DATA_MOVEMENT
+OPERATION = re.compile(rf"(?<!linalg::)\b(?:{'|'.join(sorted(OPERATIONS))})\b")
 #: Names of test files, by the beginning and the end of their paths. Files below Inputs
 #: are no tests.
 KEBAB = r"[a-z0-9]+(?:-[a-z0-9]+)*"
@@ -423,6 +442,10 @@ def check(path: str, text: str) -> Iterator[str]:
         if other is not None and other != own and other not in ROOMS[own]:
             line = text.count("\n", 0, match.start()) + 1
             yield f"{path}:{line}: room {own} may not include room {other}"
+    if own.startswith(OPERATION_BLIND) and path != DECOMPOSITION:
+        for match in OPERATION.finditer(without_text(text)):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: names an operation: {match.group()}"
     # TableGen's descriptions may give examples.
     if own.startswith(TARGET_BLIND) and not path.endswith(".td"):
         for match in TARGET_NAMES.finditer(text):

@@ -32,10 +32,10 @@ SAMPLES = 8
 def pytest_configure(config):
     if not CHECK_SUPERDSC:
         return
-    from superdsc_check import Checker
+    from superdsc_check import SuperDSCChecker
 
     limit = os.environ.get("SPYRE_CHECK_SUPERDSC_LIMIT")
-    config.superdsc = Checker(Path(CHECK_SUPERDSC), int(limit) if limit else None)
+    config.superdsc = SuperDSCChecker(Path(CHECK_SUPERDSC), int(limit) if limit else None)
     config.superdsc.install()
 
 
@@ -65,9 +65,9 @@ def _superdsc_samples(request, tmp_path_factory):
     if CHECK_SUPERDSC or name not in SAMPLED:
         yield
         return
-    from superdsc_check import Checker
+    from superdsc_check import SuperDSCChecker
 
-    checker = Checker(tmp_path_factory.mktemp("superdsc") / name, SAMPLES)
+    checker = SuperDSCChecker(tmp_path_factory.mktemp("superdsc") / name, SAMPLES)
     checker.install()
     yield
     checker.uninstall()

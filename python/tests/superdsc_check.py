@@ -140,7 +140,7 @@ def check(builder: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {"result": "same"}
 
 
-class Checker:
+class SuperDSCChecker:
     """Checks what is compiled while it is installed."""
 
     def __init__(self, file: Path, limit: int | None) -> None:

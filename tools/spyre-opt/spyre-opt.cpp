@@ -4,7 +4,7 @@
 
 #include "Spyre/Dialect/Check/IR/Check.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
 #include "mlir/InitAllDialects.h"

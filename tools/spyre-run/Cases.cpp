@@ -7,7 +7,7 @@
 
 #include "Spyre/Dialect/Check/IR/Check.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Runtime/Loader/Loader.h"
 #include "Spyre/Support/Error.h"
 

@@ -8,7 +8,7 @@
 #include "Options.h"
 #include "OutputFiles.h"
 
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
 
 #include <nlohmann/json.hpp>

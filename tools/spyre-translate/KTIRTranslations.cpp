@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Translations.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"

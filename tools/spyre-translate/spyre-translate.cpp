@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Support/Error.h"
 #include "Translations.h"
 

@@ -3,7 +3,7 @@
 
 #include "Spyre/Runtime/Loader/LoaderFile.h"
 #include "LoaderImpl.h"
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Runtime/Loader/Loader.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"

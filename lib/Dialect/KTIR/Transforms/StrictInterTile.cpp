@@ -35,9 +35,9 @@ struct Receive {
   bool isSymmetric = false;  ///< consumers are producers
 };
 
-class Checker {
+class InterTileVerifier {
 public:
-  explicit Checker(int64_t numCores) : numCores(numCores) {}
+  explicit InterTileVerifier(int64_t numCores) : numCores(numCores) {}
   LogicalResult checkProduce(InterTileProduceOp produce);
   LogicalResult checkReceive(Operation *op, const Receive &receive);
 
@@ -51,8 +51,8 @@ private:
 };
 } // namespace
 
-FailureOr<SmallVector<int64_t>> Checker::getGroups(Operation *op,
-                                                   TileFutureType type) {
+FailureOr<SmallVector<int64_t>>
+InterTileVerifier::getGroups(Operation *op, TileFutureType type) {
   IntegerSet groups = type.getGroups().getValue();
   std::optional<std::pair<int64_t, int64_t>> range = getConstantRange(groups);
   if (!range)
@@ -67,9 +67,9 @@ FailureOr<SmallVector<int64_t>> Checker::getGroups(Operation *op,
   return ids;
 }
 
-FailureOr<SmallVector<Cores>> Checker::list(Operation *op, StringRef name,
-                                            IntegerSet set,
-                                            ArrayRef<int64_t> groups) {
+FailureOr<SmallVector<Cores>>
+InterTileVerifier::list(Operation *op, StringRef name, IntegerSet set,
+                        ArrayRef<int64_t> groups) {
   SmallVector<Cores> cores(groups.size());
   SmallVector<int64_t> groupOf(numCores, -1);
   for (auto [index, group] : llvm::enumerate(groups))
@@ -100,7 +100,7 @@ static LogicalResult checkUniform(Operation *op, StringRef name,
   return success();
 }
 
-LogicalResult Checker::checkProduce(InterTileProduceOp produce) {
+LogicalResult InterTileVerifier::checkProduce(InterTileProduceOp produce) {
   auto type = cast<TileFutureType>(produce.getFuture().getType());
   LogicalResult result = success();
   // KTDP-INTER_TILE-C2
@@ -154,7 +154,8 @@ static LogicalResult checkShape(Operation *op, const Receive &receive,
   return success();
 }
 
-LogicalResult Checker::checkReceive(Operation *op, const Receive &receive) {
+LogicalResult InterTileVerifier::checkReceive(Operation *op,
+                                              const Receive &receive) {
   // KTDP-INTER_TILE-C10
   if (receive.combiner) {
     for (Operation &nested : receive.combiner->front().without_terminator())
@@ -312,9 +313,9 @@ LogicalResult mlir::ktdp::checkInterTile(func::FuncOp function,
                << numCores << " cores is too large to check";
       return WalkResult::interrupt();
     }
-    Checker checker(numCores);
-    if (failed(produce ? checker.checkProduce(produce)
-                       : checker.checkReceive(op, *receive)))
+    InterTileVerifier verifier(numCores);
+    if (failed(produce ? verifier.checkProduce(produce)
+                       : verifier.checkReceive(op, *receive)))
       result = failure();
     return WalkResult::advance();
   });

@@ -245,10 +245,10 @@ SmallVector<Value> PartialReduction::createIndexCombine(OpBuilder &b,
   return {index, extremum, start};
 }
 
-/// The elementwise operation that combines two partial results.
-static StringRef getCombinerName(Combiner combiner) {
+StringRef spyre_graph::getCombiningOperation(Combiner combiner) {
   switch (combiner) {
   case Combiner::Add:
+  case Combiner::ScanAdd:
     return AddOp::getOperationName();
   case Combiner::Mul:
     return MulOp::getOperationName();
@@ -258,14 +258,20 @@ static StringRef getCombinerName(Combiner combiner) {
     return MinimumOp::getOperationName();
   case Combiner::And:
     return AndOp::getOperationName();
-  default:
+  case Combiner::Or:
     return OrOp::getOperationName();
+  case Combiner::None:
+  case Combiner::ArgMax:
+  case Combiner::ArgMin:
+    break;
   }
+  llvm_unreachable("one elementwise operation does not combine such results");
 }
 
 Value PartialReduction::createCombine(OpBuilder &b, Value accumulator,
                                       Value part, Value init) {
-  return createElementwise(b, op.getLoc(), getCombinerName(op.getCombiner()),
+  return createElementwise(b, op.getLoc(),
+                           getCombiningOperation(op.getCombiner()),
                            {accumulator, part}, init);
 }
 

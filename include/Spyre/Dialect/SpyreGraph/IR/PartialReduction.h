@@ -64,6 +64,10 @@ private:
   SpyreOpInterface op;
 };
 
+/// The elementwise operation that combines two partial results; not for index
+/// combiners, nor None.
+StringRef getCombiningOperation(Combiner combiner);
+
 /// An elementwise operation. `immediates`, if any, as in the dialect; `maps`
 /// are identities if empty.
 Value createElementwise(OpBuilder &b, Location loc, StringRef name,

@@ -15,7 +15,7 @@ using namespace mlir::spyre_graph;
 namespace {
 
 /// The buffers that an operation, or one inside of it, reads and writes.
-struct Accesses {
+struct BufferUses {
   llvm::SmallSetVector<Value, 4> buffers;
   llvm::SmallDenseSet<Value, 4> written;
 };
@@ -26,8 +26,8 @@ Value getBuffer(Value value) {
   return value;
 }
 
-Accesses getAccesses(Operation *op) {
-  Accesses accesses;
+BufferUses getBufferUses(Operation *op) {
+  BufferUses uses;
   op->walk([&](Operation *inner) {
     auto destination = dyn_cast<DestinationStyleOpInterface>(inner);
     for (OpOperand &operand : inner->getOpOperands()) {
@@ -35,13 +35,13 @@ Accesses getAccesses(Operation *op) {
           isa<memref::SubViewOp>(inner))
         continue;
       Value buffer = getBuffer(operand.get());
-      accesses.buffers.insert(buffer);
+      uses.buffers.insert(buffer);
       // What is not known to read only may write.
       if (!destination || destination.isDpsInit(&operand))
-        accesses.written.insert(buffer);
+        uses.written.insert(buffer);
     }
   });
-  return accesses;
+  return uses;
 }
 
 } // namespace
@@ -56,7 +56,7 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
   }
   std::vector<SmallVector<unsigned, 4>> followers(ops.size());
   std::vector<unsigned> waiting(ops.size(), 0);
-  std::vector<Accesses> accesses;
+  std::vector<BufferUses> usesOf;
   // Uses left of each buffer, and its last writer and the readers since.
   DenseMap<Value, unsigned> usesLeft;
   DenseMap<Value, unsigned> writer;
@@ -75,7 +75,7 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
           if (auto known = numberOf.find(definition); known != numberOf.end())
             depend(self, known->second);
     });
-    Accesses own = getAccesses(op);
+    BufferUses own = getBufferUses(op);
     for (Value buffer : own.buffers) {
       ++usesLeft[buffer];
       auto last = writer.find(buffer);
@@ -90,14 +90,14 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
         readers[buffer].push_back(self);
       }
     }
-    accesses.push_back(std::move(own));
+    usesOf.push_back(std::move(own));
   }
 
   llvm::SmallDenseSet<Value, 16> live;
   /// Bytes that an operation adds to what is live after it.
   auto getGrowth = [&](unsigned number) {
     int64_t growth = 0;
-    for (Value buffer : accesses[number].buffers) {
+    for (Value buffer : usesOf[number].buffers) {
       bool isLive = live.contains(buffer), dies = usesLeft[buffer] == 1;
       if (isLive && dies)
         growth -= sizeOf(buffer);
@@ -124,7 +124,7 @@ SmallVector<Operation *> spyre_graph::scheduleForMemory(
     }
     ready.erase(best);
     order.push_back(ops[best]);
-    for (Value buffer : accesses[best].buffers) {
+    for (Value buffer : usesOf[best].buffers) {
       live.insert(buffer);
       if (--usesLeft[buffer] == 0)
         live.erase(buffer);

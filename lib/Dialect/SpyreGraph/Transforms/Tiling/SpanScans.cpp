@@ -19,6 +19,13 @@ namespace {
 /// More parts than this are no plan.
 constexpr int64_t kMaxParts = 256;
 
+/// The loop whose iterations follow each other: the only one that is not
+/// parallel.
+unsigned getScannedLoop(SpyreOpInterface scan) {
+  SmallVector<utils::IteratorType> kinds = scan.getLoopKinds();
+  return llvm::find(kinds, utils::IteratorType::reduction) - kinds.begin();
+}
+
 /// Replaces a scan by scans of parts of its rows. A scan adds one element after
 /// the other to a total, in fp32 where elements are floating-point numbers, and
 /// rounds what it writes only. So parts write their totals as they are, to a
@@ -26,11 +33,10 @@ constexpr int64_t kMaxParts = 256;
 /// first element of the next part, as the whole scan would.
 class ScanSplitter {
 public:
-  ScanSplitter(CumSumOp scan, int64_t cores, const Target &target,
+  ScanSplitter(SpyreOpInterface scan, int64_t cores, const Target &target,
                const ::spyre::DeviceSpec &spec)
-      : op(cast<SpyreOpInterface>(scan.getOperation())), b(scan),
-        loc(scan.getLoc()), maps(op.getIndexingMaps()),
-        extents(op.getLoopExtents()), dim(scan.getDim()), cores(cores),
+      : op(scan), b(scan), loc(scan.getLoc()), maps(op.getIndexingMaps()),
+        extents(op.getLoopExtents()), dim(getScannedLoop(scan)), cores(cores),
         target(target), spec(spec) {
     Type element = getElementTypeOrSelf(op.getSpyreInit().getType());
     total = isa<FloatType>(element) ? b.getF32Type() : element;
@@ -184,8 +190,9 @@ private:
     }
     if (before) {
       // Not in place: what is read and written at once is copied as a whole.
-      Operation *add = createDeviceOp(b, loc, AddOp::getOperationName(),
-                                      {before, source}, createEmpty(1));
+      Operation *add =
+          createDeviceOp(b, loc, getCombiningOperation(op.getCombiner()),
+                         {before, source}, createEmpty(1));
       cast<SpyreOpInterface>(add).setLoopStructure(
           SmallVector<AffineMap>(3, getTotalsMap()), getExtents(1));
       source = copy(remember(add->getResult(0)), getTotalsMap(), source,
@@ -255,6 +262,6 @@ private:
 bool spyre_graph::splitScanForSpans(SpyreOpInterface op, int64_t cores,
                                     const Target &target,
                                     const ::spyre::DeviceSpec &spec) {
-  auto scan = dyn_cast<CumSumOp>(op.getOperation());
-  return scan && ScanSplitter(scan, cores, target, spec).run();
+  return op.getCombiner() == Combiner::ScanAdd &&
+         ScanSplitter(op, cores, target, spec).run();
 }

@@ -1,4 +1,4 @@
-//===- OperandChecks.cpp - What default loops rely on -----------*- C++ -*-===//
+//===- LoopPreconditions.cpp - What default loops rely on -------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SourceCheck.cpp - Text that upstream's parser fails on -------------===//
+//===- ParserGuards.cpp - Text that upstream's parser fails on ------------===//
 
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 
 #include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Diagnostics.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Dialect/KTIR/IR/SourceCheck.h"
+#include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 
 #include "llvm/ADT/SmallVector.h"
 
 #include "gtest/gtest.h"
 
-TEST(SourceCheckDeathTest, FatalErrorsEndTheToolWithStatus1) {
+TEST(ParserGuardsDeathTest, FatalErrorsEndTheToolWithStatus1) {
   auto grow = [] {
     mlir::ktdp::exitOnFatalErrors();
     // What the bytecode reader does with a count that nobody checks.

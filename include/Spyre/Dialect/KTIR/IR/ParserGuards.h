@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- SourceCheck.h - Text that upstream's parser fails on -----*- C++ -*-===//
+//===- ParserGuards.h - Text that upstream's parser fails on ----*- C++ -*-===//
 
-#ifndef SPYRE_DIALECT_KTIR_IR_SOURCECHECK_H
-#define SPYRE_DIALECT_KTIR_IR_SOURCECHECK_H
+#ifndef SPYRE_DIALECT_KTIR_IR_PARSERGUARDS_H
+#define SPYRE_DIALECT_KTIR_IR_PARSERGUARDS_H
 
 #include "mlir/Support/LLVM.h"
 #include "llvm/Support/MemoryBufferRef.h"
@@ -26,4 +26,4 @@ void exitOnFatalErrors();
 
 } // namespace mlir::ktdp
 
-#endif // SPYRE_DIALECT_KTIR_IR_SOURCECHECK_H
+#endif // SPYRE_DIALECT_KTIR_IR_PARSERGUARDS_H
