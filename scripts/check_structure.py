@@ -8,8 +8,8 @@
 - Rooms of MLIR_FREE do not include MLIR.
 - A package of python/torch_spyre imports only what PYTHON_ROOMS lists for it, and no
   modules import each other in a circle, imports inside functions included.
-- Passes, analyses and lowering know no compute operation by name, but for Decompose.cpp:
-  they ask interfaces.
+- Passes, analyses and lowering know no compute operation by name, but for
+  Decompose.cpp: they ask interfaces.
 - Passes, conversions and solvers ask a module's target what it allows; they know no
   target by name (docs/contributing/target.md).
 - No file is longer than 600 lines unless its first 30 lines say why, in a sentence
