@@ -129,7 +129,7 @@ ROOMS: dict[str, set[str]] = {
     "Target": {"Target/KTIR", SDSC + "Transforms"},
     "Runtime/Memory": {"Device", "Support"},
     "Runtime/Report": {"Device"},
-    "Runtime/Kernels": {"Support"},
+    "Runtime/Kernels": {"Device", "Support"},
     "Runtime/Program": {
         "Device",
         "Runtime/Kernels",

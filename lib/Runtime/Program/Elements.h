@@ -58,18 +58,7 @@ inline ElementFormat elementFormat(Elem e, bool ieee) {
 
 /// What a float result of element type `e` is rounded to.
 inline Rounding roundingOf(Elem e, bool ieee) {
-  switch (e) {
-  case Elem::F16:
-    return ieee ? Rounding::IEEEHalf : Rounding::DL16;
-  case Elem::BF16:
-    return Rounding::BF16;
-  case Elem::F8E4M3FN:
-    return Rounding::F8E4M3FN;
-  case Elem::F8E5M2:
-    return Rounding::F8E5M2;
-  default:
-    return Rounding::None;
-  }
+  return roundingOf(elementFormat(e, ieee));
 }
 
 union Scalar {

@@ -31,7 +31,11 @@ namespace spyre::runtime {
 /// small zero, NaN gives +infinity). The others round half to even; IEEEHalf,
 /// BF16 and F8E5M2 overflow to infinity and F8E4M3FN to NaN, as
 /// llvm::APFloat does.
-enum class Rounding : uint8_t { None, DL16, IEEEHalf, BF16, F8E4M3FN, F8E5M2 };
+enum class Rounding : uint8_t {
+  None,
+#define SPYRE_ROUNDED_FLOAT(name, bytes) name,
+#include "Spyre/Device/NumberFormats.def"
+};
 
 /// arith and math operations of one float. Round is half away from zero.
 enum class UnaryOp : uint8_t {
@@ -187,40 +191,27 @@ enum class ReduceOp : uint8_t { Sum, Mul, Max, Min, MaxNum, MinNum };
 /// The value that leaves the other operand of `op` unchanged.
 float reduceIdentity(ReduceOp op);
 
-/// How elements sit in device memory. I1 takes one byte (0 or 1).
+/// How elements sit in device memory (NumberFormats.def). I1 takes one byte (0
+/// or 1).
 enum class ElementFormat : uint8_t {
-  DL16,
-  IEEEHalf,
-  BF16,
-  F32,
-  F8E4M3FN,
-  F8E5M2,
-  I1,
-  I8,
-  I16,
-  I32,
-  I64
+#define SPYRE_ROUNDED_FLOAT(name, bytes) name,
+#define SPYRE_EXACT_ELEMENT(name, bytes) name,
+#include "Spyre/Device/NumberFormats.def"
 };
 
 constexpr unsigned storageBytes(ElementFormat format) {
-  switch (format) {
-  case ElementFormat::DL16:
-  case ElementFormat::IEEEHalf:
-  case ElementFormat::BF16:
-  case ElementFormat::I16:
-    return 2;
-  case ElementFormat::F32:
-  case ElementFormat::I32:
-    return 4;
-  case ElementFormat::I64:
-    return 8;
-  case ElementFormat::F8E4M3FN:
-  case ElementFormat::F8E5M2:
-  case ElementFormat::I1:
-  case ElementFormat::I8:
-    return 1;
-  }
-  return 0;
+  constexpr unsigned kBytes[] = {
+#define SPYRE_ROUNDED_FLOAT(name, bytes) bytes,
+#define SPYRE_EXACT_ELEMENT(name, bytes) bytes,
+#include "Spyre/Device/NumberFormats.def"
+  };
+  return kBytes[unsigned(format)];
+}
+
+/// What a float that is stored in a format is rounded to.
+constexpr Rounding roundingOf(ElementFormat format) {
+  return format < ElementFormat::F32 ? Rounding(unsigned(format) + 1)
+                                     : Rounding::None;
 }
 
 /// All kernels of one instruction set.
