@@ -15,8 +15,8 @@ static int64_t floorDiv(int64_t a, int64_t b) {
   return q * b > a ? q - 1 : q;
 }
 
-/// Value at the current variables, slope along `inner` and for how many steps
-/// (this one included) both hold.
+/// The value at the current variables, its slope along `inner`, and the number
+/// of steps, including this one, for which the slope holds.
 TileVal::Piece TileVal::evalForm(int index, int inner) const {
   const LinearForm &form = plan->forms[index];
   Piece piece{formBase[index], 0, kUnlimited};
@@ -161,7 +161,7 @@ void TileVal::makeRunsOfTable(GroupState &state, int64_t rows, int64_t length) {
   }
 }
 
-/// The opposite: what walks over points needs an offset for each.
+/// Computes the offset of each point from the runs, for loops over points.
 void TileVal::makeTableOfRuns(GroupState &state, const GroupRows &rows) {
   state.table.resize(rows.count * rows.length);
   for (int64_t row = 0; row < rows.count; ++row)
@@ -475,7 +475,7 @@ std::string TileVal::prepare(bool zeroOutside) {
 }
 
 std::string TileVal::checkAllocation(bool zeroOutside) {
-  // The view as a whole leaves its allocation; this tile need not.
+  // The view exceeds its allocation, but this tile may still be inside.
   auto [minOffset, maxOffset] = offsetRange();
   int64_t elemSize = deviceSize(view.elem);
   int64_t firstByte = minOffset * elemSize;

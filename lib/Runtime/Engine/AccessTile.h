@@ -26,14 +26,14 @@
 
 namespace spyre::runtime {
 
-/// `length` elements from tile position `start`, memory at
-/// `offset + i * stride` (elements).
+/// `length` elements from tile position `start` on. Element i is in memory at
+/// `offset + i * stride`, in elements.
 struct Run {
   int64_t start, length, offset, stride;
 };
 
-/// Whether addresses of this coordinate might wrap around, so that not even
-/// OutOfBounds::Zero can tell where it lies.
+/// Whether the address of this coordinate might overflow. Such an access is an
+/// error even with OutOfBounds::Zero.
 inline bool isFar(int64_t coordinate, int64_t stride) {
   constexpr int64_t kLimit = int64_t(1) << 56;
   int64_t offset;
@@ -46,14 +46,14 @@ inline bool isFar(int64_t coordinate, int64_t stride) {
 std::string outsideView(const ViewVal &view, int dim, int64_t coordinate,
                         const char *what);
 std::string outsideIndices(const ViewVal &view, int dim, int64_t value);
-/// Stands for the `number`-th index where there is no data: distinct and far
-/// apart, as the indices of a gather usually are.
+/// A substitute for the `number`-th index of a gather if there is no data:
+/// these are distinct and far apart, as indices usually are.
 int64_t spreadIndex(int64_t number, int64_t low, int64_t high);
 /// A signed index of 1, 2, 4 or 8 bytes.
 int64_t readIndex(const uint8_t *p, int64_t sizeInBytes);
 
-/// One access tile at run time. Kept per slot, so its tables are reused when
-/// the values they depend on come again.
+/// One access tile at run time. It is kept in its slot, so that its tables can
+/// be reused if the values that they depend on are the same the next time.
 class TileVal {
 public:
   const AccessTilePlan *plan = nullptr;
@@ -66,12 +66,12 @@ public:
   /// over their range.
   bool hasData = true;
 
-  /// Evaluates sizes after captured values were set. Returns a message on
-  /// a size that contradicts the result type or is negative.
+  /// Computes the sizes from the captured values. Returns a message if a size
+  /// contradicts the result type or is negative.
   std::string setExtents();
 
-  /// Whether `other`, a tile of the same op, reads the same elements of
-  /// device memory; false if that is not plain to see.
+  /// Whether `other`, a tile of the same op, reads the same elements of device
+  /// memory. May return false if they are the same.
   bool readsSame(const TileVal &other) const {
     return !view.isLX && !other.view.isLX && indexViews.empty() &&
            plan == other.plan && view.byteAddress == other.view.byteAddress &&
@@ -83,28 +83,29 @@ public:
            !view.set && !other.view.set;
   }
 
-  /// Computes runs and checks every bound. Returns "" or what is wrong. With
-  /// `zeroOutside` only indices below 0 are wrong: reads outside the
-  /// allocation give zeros, writes there are dropped.
+  /// Computes the runs and checks all bounds. Returns an error message, or "".
+  /// With `zeroOutside` only indices below 0 are errors: reads outside of the
+  /// allocation give zeros, and writes there are ignored.
   std::string prepare(bool zeroOutside = false);
 
-  /// Distributed base: moves the part of the box that each partition holds;
-  /// loads put zeros where none does. Of overlapping partitions loads take the
-  /// first, stores write all. Returns "" or what is wrong.
+  /// For a distributed view: moves the part of the box that each partition
+  /// holds. Loads give zeros where no partition does. If partitions overlap,
+  /// loads read the first and stores write all. Returns an error message, or
+  /// "".
   std::string moveDistributed(const std::vector<const ViewVal *> &partitions,
                               void *tile, bool isStore, bool ieee);
   /// Element strides of the tile in host memory.
   const int64_t *hostStrides() const { return tileStrides; }
-  /// Device -> host tile (host representation).
+  /// Copies from device memory to the host tile, in host representation.
   void load(void *tile, bool ieee) const { load(tile, ieee, -1, 0, 0); }
-  /// Only positions [start, start + length) of tile dimension `dim`, to the
-  /// start of `tile`. isStrip(dim) must hold.
+  /// Loads only positions [start, start + length) of tile dimension `dim`, to
+  /// the start of `tile`. isStrip(dim) must be true.
   void load(void *tile, bool ieee, int dim, int64_t start,
             int64_t length) const;
   /// Whether `dim` can be read in pieces: it is the outermost in host memory
   /// and moves linearly in device memory.
   bool isStrip(int dim) const;
-  /// Host tile -> device.
+  /// Copies from the host tile to device memory.
   void store(const void *tile, bool ieee) const;
   /// Appends [first, last] stick intervals of all accesses (data and, for
   /// gathers, indices) relative to the start of memory.
@@ -113,22 +114,24 @@ public:
 
   /// Calls visit(byte address) for every element. Only after prepare().
   void visitElements(const std::function<void(int64_t)> &visit) const;
-  /// Distributed base: visit(partition, byte address) for every element that a
-  /// load or a store touches.
+  /// For a distributed view: calls visit(partition, byte address) for every
+  /// element that a load or a store accesses.
   void
   visitDistributed(const std::vector<const ViewVal *> &partitions, bool isStore,
                    const std::function<void(size_t, int64_t)> &visit) const;
   /// [first, last] bytes of index memory that were read.
   std::vector<std::pair<int64_t, int64_t>> indexRanges() const;
 
-  /// Equal for tiles that lie alike on sticks: the same relative addresses,
-  /// the same start modulo a stick. Only after prepare().
+  /// A hash that is equal for tiles with the same relative addresses, and the
+  /// same start modulo a stick. Only after prepare().
   uint64_t shapeKey() const;
-  /// Equal for tiles at the same addresses. Only after prepare().
+  /// A hash that is equal for tiles at the same addresses. Only after
+  /// prepare().
   uint64_t identityKey() const;
   /// [first, end) bytes of memory around the tile. Only after prepare().
   std::pair<int64_t, int64_t> byteRange() const;
-  /// Distributed base: (partition, points) of those that hold a part.
+  /// For a distributed view: the number of points in each partition that holds
+  /// any, as (partition, points).
   std::vector<std::pair<int, int64_t>>
   countDistributed(const std::vector<const ViewVal *> &partitions) const;
 
@@ -159,27 +162,29 @@ private:
   Piece evalForm(int form, int inner) const;
   Piece evalAtom(const Atom &atom, int inner) const;
   std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
-  /// Notes what the group's runs depend on: captured values, box and strides.
-  /// Returns whether it is what they were made of. Never with index memory,
-  /// which may have changed.
+  /// Records the values that the group's runs depend on: captured values, box
+  /// and strides. Returns whether the existing runs were computed from the same
+  /// values: never with index memory, which may have changed.
   bool updateKey(const AccessTilePlan::Group &group, GroupState &state,
                  bool wantTable) const;
   GroupRows rowsOf(const AccessTilePlan::Group &group) const;
-  /// Sets all variables but the last to those of a row.
+  /// Sets all variables except the last to their values in a row.
   void enterRow(const AccessTilePlan::Group &group, int64_t row) const;
-  /// A row's part of the base dimensions without gather indices, piece by
-  /// piece: to the runs, or to the table that its indices add to.
+  /// Adds the contributions of base dimensions without gather indices for one
+  /// row, piece by piece: to the runs, or to the table if the group has
+  /// indices.
   void addDirectDims(const AccessTilePlan::Group &group, GroupState &state,
                      const GroupRows &rows, int64_t row) const;
-  /// A row's indices of base dimension `dim`, one per point, to the table.
-  /// Returns "" or what is wrong.
+  /// Adds the indices of base dimension `dim` for one row, one per point, to
+  /// the table. Returns an error message, or "".
   std::string addIndirectDim(int dim, GroupState &state, const GroupRows &rows,
                              int64_t row, bool zeroOutside) const;
   /// [lowest, highest] element offset of any point.
   std::pair<int64_t, int64_t> offsetRange() const;
-  /// Whether what `prepare` found stays inside the view's allocation.
+  /// Checks that the tile is inside the view's allocation. Returns an error
+  /// message, or "".
   std::string checkAllocation(bool zeroOutside);
-  // Points that are written out.
+  // Tiles with a list of points.
   std::string enumeratePoints();
   std::string prepareEnumerated(bool zeroOutside);
   /// Base coordinate of the `number`-th point, whose variables `varValue`
@@ -191,7 +196,7 @@ private:
   countEnumerated(const std::vector<const ViewVal *> &partitions) const;
   std::string moveEnumerated(const std::vector<const ViewVal *> &partitions,
                              void *tile, bool isStore, bool ieee);
-  /// Single elements, those inside the allocation only.
+  /// Moves element by element, and only those inside the allocation.
   void loadInside(void *tile, bool ieee) const;
   void storeInside(const void *tile, bool ieee) const;
   void makeRunsOfTable(GroupState &state, int64_t rows, int64_t length);
@@ -212,9 +217,9 @@ private:
   int64_t baseOffset = 0;
   int64_t tileStrides[kMaxRank];
   std::vector<Loop> linearLoops;
-  int primary = -1;               ///< group whose runs are walked innermost
-  std::vector<int64_t> points;    ///< enumerated: variables, in tile order
-  std::vector<int64_t> pointsKey; ///< what they were made of
+  int primary = -1;            ///< group whose runs are walked innermost
+  std::vector<int64_t> points; ///< enumerated: their variables, in tile order
+  std::vector<int64_t> pointsKey; ///< the values that `points` depends on
   bool isPartlyOutside = false;
 };
 

@@ -309,7 +309,8 @@ void TileVal::appendSticks(
       add(start + i * step, start + i * step + elemSize - 1);
   };
   forEachBlock([&](int64_t memory, int64_t, const Run *run) {
-    // The loop with the smallest step goes innermost: intervals then merge.
+    // Make the loop with the smallest step the innermost one, so that intervals
+    // merge.
     Loop loops[kMaxRank + 1];
     int n = 0;
     for (const Loop &loop : linearLoops)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- AccessTilePoints.cpp - Access tiles point by point -----------------===//
 //
-// Tiles whose points do not come as runs: sets that are no boxes, orders that
-// are no permutations, views of irregular coordinates, computed subscripts
-// into distributed views.
+// Access tiles that cannot be handled as runs, and have a list of points: sets
+// that are not boxes, orders that are not permutations, views of irregular
+// coordinates, computed subscripts into distributed views.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 using namespace spyre::runtime;
 
-// Candidates that are tried when a set is written out.
+// The most points of a box that are tried when the points of a set are listed.
 static constexpr int64_t kMaxCandidates = int64_t(1) << 26;
 
 /// Calls visit() for every point of the box, the last dimension fastest, until
@@ -87,7 +87,7 @@ std::string TileVal::enumeratePoints() {
         return true;
       });
     }
-    // Lexicographic by order(point).
+    // Sort the points lexicographically by their results of the order map.
     int numKeys = static_cast<int>(p.pointOrder.roots.size());
     int64_t count = rank ? static_cast<int64_t>(points.size()) / rank : 0;
     std::vector<int64_t> keys(count * numKeys);
@@ -116,7 +116,8 @@ std::string TileVal::enumeratePoints() {
     pointsKey = std::move(key);
   }
 
-  // The k-th point is the tile's k-th element: one dimension may follow.
+  // The k-th point is the tile's k-th element. One dynamic size can be computed
+  // from the number of points.
   numElements = static_cast<int64_t>(points.size()) / rank;
   int64_t known = 1;
   int dynamic = -1;
@@ -250,7 +251,8 @@ std::string TileVal::prepareEnumerated(bool zeroOutside) {
   return checkAllocation(zeroOutside);
 }
 
-/// Whether a partition holds a coordinate, which has room for its symbols.
+/// Whether a partition holds a coordinate. The array `coordinate` must have
+/// room for the symbols of the partition's set.
 static bool holds(const ViewVal &part, int64_t *coordinate) {
   for (int d = 0; d < part.rank; ++d)
     if (coordinate[d] < part.lo[d] || coordinate[d] > part.hi[d])
@@ -353,11 +355,12 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
             return "access to partition " + std::to_string(i) +
                    " leaves its allocation";
           move(part.base + byte, static_cast<uint8_t *>(tile) + k * size);
-          // Loads take the first, stores write all.
+          // Loads read the first partition, stores write all.
           if (!isStore)
             break;
         }
-        // A hole reads zero, an index beyond all partitions is a wrong one.
+        // A point that no partition holds reads as zero, but an index outside
+        // of their common range is an error.
         for (int d = 0; d < numDims && !isHeld; ++d)
           if (p.dims[d].isIndirect &&
               (coordinate[d] < whole.lo[d] || coordinate[d] > whole.hi[d]))

@@ -43,7 +43,7 @@ uint64_t TileVal::shapeKey() const {
 
 uint64_t TileVal::identityKey() const {
   uint64_t hash = mix(shapeKey(), view.byteAddress);
-  // Which rows a gather reads follows from what it captures.
+  // The captured values determine which rows a gather reads.
   if (!indexViews.empty())
     for (int64_t value : captured)
       hash = mix(hash, value);

@@ -239,7 +239,8 @@ void Core::noteSpan(int location, const TileVal &tile) {
 }
 
 void Core::noteRead(const TileVal &tile) {
-  // Less comes fast enough; more does not stay in the second-level cache.
+  // Bytes of tiles worth prefetching: smaller ones arrive fast enough, larger
+  // ones do not stay in the second-level cache.
   constexpr int64_t least = 16 << 10, most = 256 << 10;
   int64_t bytes = tile.numElements * deviceSize(tile.view.elem);
   if (bytes < least || bytes > most || tile.view.isLX)

@@ -23,10 +23,11 @@ class MemoryCheck;
 class TimingRun;
 struct RunState;
 
-/// Thrown where a core ends because another one has failed.
+/// Thrown to end a core because another one has failed.
 struct CoreStopped {};
 
-/// Slots of one function on one worker; reused from core to core.
+/// One core that runs a function: the values of the function's slots. A worker
+/// uses the same object for one core after the other.
 class Core {
 public:
   Core(const Plan &plan, const Function &function, BufferPool *pool, bool ieee);
@@ -42,13 +43,13 @@ public:
   bool zeroOutside = false; ///< OutOfBounds::Zero
   CheckLevel check = CheckLevel::Bounds;
   MemoryCheck *shadow = nullptr; ///< CheckLevel::Full
-  CoreSteps *steps = nullptr;    ///< timing engine: no data
+  CoreSteps *steps = nullptr;    ///< timing engine, which has no data
   TimingRun *timing = nullptr;
   int64_t coreId = 0;
   int64_t coordinate[3] = {0, 0, 0};
   Exchange *exchange = nullptr;
-  std::vector<int64_t> produced; ///< runs of each produce op
-  /// Timing engine: the last tile of each produce op.
+  std::vector<int64_t> produced; ///< how often each produce op has run
+  /// Timing engine: shape and step of the last tile of each produce op.
   std::vector<std::vector<int64_t>> producedShapes;
   std::vector<int> producedSteps;
 
@@ -58,23 +59,27 @@ public:
   std::vector<TileVal> tiles;
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;
-  /// What follows the last large tile, if that followed another one.
+  /// The memory behind the last large tile that was read, if that tile itself
+  /// followed the one before it: it is probably read next.
   ReadAhead readAhead;
   void noteRead(const TileVal &tile);
 
-  // What the core has in its LX. Device bytes of each tensor slot's data tile,
-  // their sum, and the bytes that the kernel's views lie on.
+  // Contents of the core's LX, in bytes in device formats: the data tile of
+  // each tensor slot, the sum of these tiles, and the memory under the kernel's
+  // views.
   std::vector<int64_t> tileBytes;
   int64_t liveTileBytes = 0, viewBytes = 0;
   std::vector<std::pair<int64_t, int64_t>> viewRanges; ///< [first, end)
-  /// After `instr`: fails if tiles and views exceeded the LX while it ran, when
-  /// its results were live beside its operands. Afterwards what it releases is
-  /// not.
+  /// Called after `instr` has run. Fails if tiles and views did not fit in LX
+  /// while the results and operands of `instr` were live together. Then stops
+  /// counting the tiles that it releases.
   void countTiles(const Instr &instr);
-  /// The tile in slot `to` is now the one of `use`.
+  /// Counts the tile of `use` as the tile in slot `to`.
   void moveTileBytes(int to, TensorUse use);
+  /// Counts bytes [first, end) of the LX as used by a view.
   void noteViewInLX(int64_t first, int64_t end);
-  /// Device memory that the core has touched through each wide view.
+  /// Per view slot: bytes [first, end) of device memory that the core has
+  /// accessed through it, if the view is wide.
   std::vector<std::pair<int64_t, int64_t>> spans;
   /// Fails if a core's accesses through one view lie too far apart.
   void noteSpan(int location, const TileVal &tile);
@@ -86,8 +91,8 @@ public:
 
   /// Throws spyre::Error "<location>: error: core N: <message>".
   [[noreturn]] void fail(int location, const std::string &message) const;
-  /// The operation at `location` made a NaN of what `from` says; names the
-  /// producers of its operands.
+  /// Fails because the operation at `location` computed a NaN from operands
+  /// that `from` describes. The message names the producers of its operands.
   [[noreturn]] void failWithNaN(int location, const std::string &from) const;
 
   void releaseTensor(int slot) {
@@ -99,7 +104,7 @@ public:
     t.isPermuted = false;
     t.deferredTile = -1;
   }
-  /// Gives `slot` a fresh buffer for `numElements` (shape set by the caller).
+  /// Gives `slot` a new buffer for `numElements`; the caller sets the shape.
   void allocateTensor(int slot, Elem elem, int64_t numElements) {
     TensorVal &t = tensors[slot];
     Buffer *buffer = pool->get(size_t(numElements) * hostSize(elem));
@@ -110,9 +115,10 @@ public:
     t.isPermuted = false;
     t.deferredTile = -1;
   }
-  /// Makes `to` the value of `use`: shares the buffer, or takes it over.
+  /// Sets slot `to` to the value of `use`. Shares the buffer, or takes it over
+  /// if this is the last use.
   void moveTensor(int to, TensorUse use) { moveTensor(to, use, *this); }
-  /// From another core of the same gang (they share a pool).
+  /// The same from another core of the same gang (they share a pool).
   void moveTensor(int to, TensorUse use, Core &from) {
     TensorVal &target = tensors[to];
     TensorVal &source = from.tensors[use.slot];
@@ -128,8 +134,8 @@ public:
       pool->retain(target.buffer);
     }
   }
-  /// Undefined tensors (tensor.empty) become zeros when their contents count,
-  /// permuted ones row-major.
+  /// Prepares a tensor whose elements are about to be read: fills an undefined
+  /// one (tensor.empty) with zeros, and makes a permuted one row-major.
   void materialize(int slot, Elem elem) {
     TensorVal &t = tensors[slot];
     if (t.data && !t.isPermuted)
@@ -140,12 +146,12 @@ public:
     std::memset(t.data, 0, size_t(t.numElements) * hostSize(elem));
   }
   void makeRowMajor(int slot, Elem elem);
-  /// Gives all buffers back to the pool but those of constants.
+  /// Gives all buffers except those of constants back to the pool.
   void releaseAll();
   float roundScalar(float value, Elem elem) const;
 
-  /// [start, end) of the live device allocation around `address`; remembers
-  /// the last ones. {0, 0} if there is none.
+  /// The bytes [start, end) of the live device allocation that contains
+  /// `address`, or {0, 0} if there is none. Caches the last results.
   std::pair<uint64_t, uint64_t> blockOf(uint64_t address);
   void forgetBlocks() { numBlocks = 0; }
 
@@ -153,7 +159,7 @@ private:
   static constexpr int kNumBlocks = 16;
   std::pair<uint64_t, uint64_t> blocks[kNumBlocks];
   int numBlocks = 0, nextBlock = 0;
-  int64_t lastReadEnd = -1; ///< of the last large tile; bytes
+  int64_t lastReadEnd = -1; ///< byte address behind the last large tile
 };
 
 /// A call of `callee` from a sequence (runs it over its grid).

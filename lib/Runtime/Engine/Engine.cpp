@@ -18,11 +18,12 @@ using namespace spyre::runtime;
 // costs several microseconds.
 static constexpr double kParallelSeconds = 12e-6;
 
-// As many cores as share one broadcast (DeviceSpec::numBroadcastCores); more
-// tiles than theirs leave the second-level cache.
+// The most cores in a gang: those that share one broadcast
+// (DeviceSpec::numBroadcastCores). The tiles of more cores would not fit in the
+// second-level cache.
 static constexpr int64_t kGangSize = 8;
 
-/// What went wrong on a core, as an Error.
+/// The current exception on a core, as an Error.
 static std::exception_ptr currentFailure(const Plan &plan,
                                          const Function &function) {
   try {
@@ -85,7 +86,8 @@ static std::unique_ptr<BufferPool> takePool() {
 void RunState::finish() {
   shadow.reset();
   IdlePools &idle = idlePools();
-  // Last worker first: the first one gets its own pool again.
+  // The last worker's pool goes back first, so that the first worker gets its
+  // own pool again.
   for (size_t i = workers.size(); i-- > 0;) {
     Worker &worker = *workers[i];
     for (Core *core : worker.used)
@@ -101,7 +103,7 @@ void RunState::finish() {
 RunState::RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}
 
 RunState::~RunState() {
-  // Constants go back to the pool with their cores.
+  // Cores give the buffers of constants back to a pool when they are destroyed.
   for (std::unique_ptr<Worker> &worker : workers) {
     if (!worker->pool)
       worker->pool = takePool();
@@ -165,8 +167,8 @@ void RunState::call(const Function &callee, const Scalar *args) {
     Core &core = this->core(0, callee);
     core.execute(0, args);
   } else {
-    // Cores that share operands run as a gang on one thread: what one has
-    // loaded the others need not convert again.
+    // Cores that share operands run as a gang on one thread: a tile that one
+    // core has loaded need not be converted again for the others.
     int64_t gang = callee.hasContraction && !shadow ? kGangSize : 1;
     int64_t numTasks = (numCores + gang - 1) / gang;
     std::atomic<int64_t> failedTask{numTasks};
@@ -174,7 +176,8 @@ void RunState::call(const Function &callee, const Scalar *args) {
     std::mutex failureMutex;
     int useThreads = threadsFor(callee, numTasks);
     auto body = [&](int64_t task, int worker) {
-      // The lowest failing core is reported, whatever the thread count.
+      // The failing core with the lowest number is reported, whatever the
+      // number of threads.
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
@@ -212,7 +215,7 @@ void RunState::call(const Function &callee, const Scalar *args) {
 
 void RunState::callCommunicating(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
-  // A core keeps its buffers while it waits: a pool for each.
+  // A core keeps its buffers while it waits, so each needs its own pool.
   addWorkers(static_cast<int>(numCores));
   std::vector<std::exception_ptr> failures(numCores);
   Exchange *exchange = nullptr;
@@ -225,7 +228,7 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args) {
       core.execute(index, args);
       failed = false;
     } catch (const CoreStopped &) {
-      // The core that failed says why.
+      // The core that failed reports the error.
     } catch (...) {
       failures[index] = currentFailure(plan, callee);
     }

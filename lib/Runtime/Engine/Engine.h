@@ -18,15 +18,17 @@ inline double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Workers' buffers and slots of one run of a program; kept between runs.
+/// The state of one run of a program: buffers and slots of its workers. It is
+/// kept for later runs.
 struct RunState {
   RunState(const Plan &plan, bool ieee);
   ~RunState();
 
   void start(DeviceMemory &memory, const RunOptions &options);
-  /// Gives buffers back; start() may follow.
+  /// Gives the buffers back. Afterwards start() may be called again.
   void finish();
-  /// Runs `callee` over its grid. Throws the error of the lowest core.
+  /// Runs `callee` over its grid. If cores fail, throws the error of the one
+  /// with the lowest number.
   void call(const Function &callee, const Scalar *args);
 
   const Plan &plan;
@@ -37,17 +39,17 @@ private:
   struct Worker {
     std::unique_ptr<BufferPool> pool; ///< null between runs
     std::vector<Core *> used;         ///< cores of this run
-    /// Per function: the members of a gang.
+    /// Per function: a core for each member of a gang.
     std::vector<std::vector<std::unique_ptr<Core>>> cores;
   };
   Core &core(int worker, const Function &function, int member = 0);
   void addWorkers(int count);
-  /// How many threads are worth it for `numTasks` tasks of a kernel, given what
-  /// its calls took so far.
+  /// The number of threads to use for `numTasks` tasks of a kernel, according
+  /// to the time that its earlier calls took.
   int threadsFor(const Function &callee, int64_t numTasks) const;
-  /// A call of a kernel took `seconds` of all its threads together.
+  /// Records that a call of a kernel took `seconds`, summed over its threads.
   void noteWork(const Function &callee, double seconds);
-  /// A kernel whose cores wait for each other.
+  /// Calls a kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args);
 
   DeviceMemory *memory = nullptr;
@@ -56,7 +58,8 @@ private:
   int threads = 1;
   uint64_t epoch = 0;
   std::vector<std::unique_ptr<Worker>> workers;
-  std::vector<double> work; ///< seconds of one thread per call, -1: unknown
+  std::vector<double>
+      work; ///< per function: thread seconds of a call, -1: unknown
 };
 
 } // namespace spyre::runtime

@@ -42,7 +42,7 @@ using namespace spyre::runtime;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Stacks not in use. A kernel's tasks take them again and again.
+/// Stacks that are not in use, kept because each kernel call needs many.
 struct IdleStacks {
   std::mutex mutex;
   std::vector<void *> stacks;
@@ -62,7 +62,7 @@ static size_t pageBytes() {
   return bytes;
 }
 
-/// The lowest usable byte; the page below it faults.
+/// Returns the lowest usable byte of a stack; the page below it faults.
 static void *takeStack() {
   {
     IdleStacks &idle = idleStacks();
@@ -111,7 +111,7 @@ Fiber::Fiber(std::function<void()> body)
   own.uc_stack.ss_size = kStackBytes;
   own.uc_link = nullptr;
   auto self = reinterpret_cast<uintptr_t>(this);
-  // makecontext() hands on nothing wider than int.
+  // makecontext() passes on arguments of type int only.
   makecontext(&own, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
               static_cast<unsigned>(uint64_t(self) >> 32),
               static_cast<unsigned>(self));

@@ -10,23 +10,23 @@
 
 namespace spyre::runtime {
 
-/// Runs until it suspends itself or ends; resumed by one thread at a time, not
-/// always the same one.
+/// A function that can suspend itself, and is resumed until it ends. Only one
+/// thread at a time may resume it, but not always the same one.
 class Fiber {
 public:
-  /// Of each stack, beside the page below it that may not be touched.
+  /// Bytes of each stack, without the guard page below it.
   static constexpr size_t kStackBytes = size_t(1) << 20;
 
   /// `body` must not throw. Throws Error if there is no room for the stack.
   explicit Fiber(std::function<void()> body);
-  /// Only before the first resume() or after the end.
+  /// May be destroyed only before the first resume(), or after it has ended.
   ~Fiber();
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
 
-  /// Runs it on the calling thread until it suspends itself or ends.
+  /// Runs the function on the calling thread until it suspends itself or ends.
   void resume();
-  /// From within: back to the thread that resumed it.
+  /// Called by the function: returns control to the thread that resumed it.
   void suspend();
   bool isEnded() const { return ended; }
 
@@ -38,7 +38,7 @@ private:
   void *stack;
   ucontext_t own, resumer;
   bool ended = false;
-  // What a sanitizer knows of the two stacks.
+  // Information about the two stacks, for sanitizers.
   [[maybe_unused]] void *ownShadow = nullptr;
   [[maybe_unused]] void *resumerShadow = nullptr;
   [[maybe_unused]] const void *resumerStack = nullptr;

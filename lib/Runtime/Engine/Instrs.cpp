@@ -73,7 +73,7 @@ static int64_t floorDivide(int64_t a, int64_t b) {
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
-/// The least value divided by -1 wraps.
+/// Divides integers. The smallest value divided by -1 wraps around.
 static int64_t divideScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
   uint64_t ux = asUnsigned(x, elem), uy = asUnsigned(y, elem);
   bool minusOne = y == -1;
@@ -96,7 +96,8 @@ static int64_t divideScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
   }
 }
 
-/// Wraps: computes in unsigned. The caller narrows the result to its type.
+/// Computes in unsigned arithmetic, so that overflow wraps around. The caller
+/// narrows the result to its type.
 static int64_t combineScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
   uint64_t ux = asUnsigned(x, elem), uy = asUnsigned(y, elem);
   uint64_t width = static_cast<uint64_t>(bitWidth(elem));
@@ -336,7 +337,7 @@ void ForInstr::run(Core &core) const {
 }
 
 void ForInstr::runGang(Core *const *cores, int numCores) const {
-  // In step as long as all cores go round equally often.
+  // The cores run in step only if all have the same trip count.
   int64_t trips = count(*cores[0]);
   for (int i = 1; i < numCores; ++i)
     if (count(*cores[i]) != trips)

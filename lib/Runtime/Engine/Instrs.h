@@ -9,7 +9,7 @@
 
 namespace spyre::runtime {
 
-/// A scalar slot's value from host tile memory.
+/// Reads an element of a data tile in host memory, as a scalar slot holds it.
 inline Scalar readElement(const void *p, Elem elem) {
   Scalar s;
   s.i = 0;
@@ -54,7 +54,8 @@ public:
   void walk(Core &core) const override { run(core); }
 };
 
-/// The value of a run-time argument, which keeps what its type promises.
+/// Reads a run-time argument, and fails if its value breaks the constraints of
+/// its type.
 class RuntimeArgInstr : public Instr {
 public:
   int dst = 0, source = 0;
@@ -65,7 +66,7 @@ public:
   void walk(Core &core) const override { run(core); }
 };
 
-/// Anything else on scalars: a body of one point.
+/// All other operations on scalars: a scalar program that runs for one point.
 class ScalarProgramInstr : public Instr {
 public:
   ScalarProgram body;
@@ -87,7 +88,7 @@ public:
   void walk(Core &core) const override { run(core); }
 
 private:
-  /// Divisors may be values here: fails on one that is not positive.
+  /// Divisors may be run-time values: fails if one is not positive.
   int64_t evaluate(Core &core, int node) const;
 };
 
@@ -111,13 +112,14 @@ public:
   Elem elem = Elem::F16;
   bool isLX = false;
   int64_t lxCore = -1; ///< -1: the executing core's own
-  /// Of a distributed view: the offset is that of the lowest coordinate.
+  /// Whether this is a partition of a distributed view: its offset is that of
+  /// the lowest coordinate.
   bool isPartition = false;
   std::vector<SizeSource> strides;
-  /// Legal coordinates: forms over `symbols`, inclusive.
+  /// Inclusive bounds of the legal coordinates: forms over the symbols.
   AccessTilePlan bounds; ///< forms only
   std::vector<int> lowerForms, upperForms;
-  /// Of these, only the points of this set; null: all of them.
+  /// If not null, only coordinates in this set are legal.
   std::unique_ptr<PointSet> set;
   std::vector<int> symbolSlots;
   void run(Core &core) const override;
@@ -126,13 +128,14 @@ public:
 private:
   struct CheckedArithmetic;
   struct ByteRange;
-  /// Strides and legal coordinates.
+  /// Sets the strides and the legal coordinates.
   void setCoordinates(Core &core, ViewVal &view,
                       CheckedArithmetic &checked) const;
-  /// Of the coordinates, the box around those of `set`.
+  /// Narrows the box of legal coordinates to that around `set`.
   void narrowToSet(Core &core, ViewVal &view,
                    const std::vector<int64_t> &symbols) const;
-  /// The byte address of coordinate 0, and all that the view lies on.
+  /// Sets the byte address of coordinate 0. Returns the range of bytes that the
+  /// view covers.
   ByteRange setAddress(Core &core, ViewVal &view,
                        CheckedArithmetic &checked) const;
   /// Sets the base to the start of the memory. Returns [first, end) bytes of
@@ -164,8 +167,9 @@ class LoadInstr : public Instr {
 public:
   int dst = 0, tile = 0;
   Elem elem = Elem::F16;
-  /// Only check: the one structured loop that uses the tile reads it piece by
-  /// piece, so that it stays in the first-level cache.
+  /// Whether this only checks the access. The one structured loop that uses the
+  /// tile then reads it piece by piece, so that pieces stay in the first-level
+  /// cache.
   bool isDeferred = false;
   void run(Core &core) const override;
   void walk(Core &core) const override;
@@ -189,7 +193,7 @@ private:
 // Control flow
 //===----------------------------------------------------------------------===//
 
-/// Values handed from one place to another, all at once.
+/// Moves values between slots, all at the same time.
 struct Transfer {
   std::vector<std::pair<int, int>> scalars;       ///< from, to
   std::vector<std::pair<TensorUse, int>> tensors; ///< from, to
@@ -213,7 +217,7 @@ private:
   int64_t count(Core &core) const;
 };
 
-/// scf.parallel: its points one after another, the last loop fastest.
+/// scf.parallel. Its iterations run one after another, the last loop fastest.
 class ParallelInstr : public Instr {
 public:
   std::vector<int> lower, upper, step, induction; ///< scalar slots
@@ -229,8 +233,9 @@ public:
   void walk(Core &core) const override { run(core); }
 };
 
-/// scf.forall, likewise. Its inserts go to the results; what the body reads of
-/// a shared tensor is the value from before the loop.
+/// scf.forall. Its iterations run one after another, too. The inserts at its
+/// end write to the results, and the body reads shared tensors as they were
+/// before the loop.
 class ForallInstr : public Instr {
 public:
   std::vector<SizeSource> lower, upper, step;
@@ -238,7 +243,7 @@ public:
   Transfer enter;             ///< initial tensors to the arguments
   Transfer results;           ///< arguments to the results
   Block body;                 ///< with the inserts at its end
-  std::vector<int> arguments; ///< tensor slots, given back at the end
+  std::vector<int> arguments; ///< tensor slots, released at the end
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
 };
@@ -277,10 +282,10 @@ public:
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// Fails on negative and absurd sizes.
+/// Sets the shape of `t`. Fails if a size is negative or far too large.
 void setTensorShape(Core &core, int location, TensorVal &t,
                     const std::vector<SizeSource> &sizes);
-/// Row-major; fails on indices outside.
+/// The row-major offset of an element. Fails if an index is outside the shape.
 int64_t getElementOffset(Core &core, int location, const TensorVal &t,
                          const std::vector<int> &indices);
 
@@ -292,7 +297,8 @@ public:
   void walk(Core &core) const override;
 };
 
-/// tensor.splat, tensor.from_elements, linalg.fill: one value, or one each.
+/// tensor.splat, tensor.from_elements, linalg.fill: one value for all elements,
+/// or one for each.
 class SplatInstr : public Instr {
 public:
   int dst = 0;
@@ -304,17 +310,19 @@ public:
   void walk(Core &core) const override;
 };
 
-/// The same elements under another shape: collapse, expand, reshape, cast,
-/// extf. Unknown sizes (slot -1, constant -1) follow from the element count.
+/// Gives the same elements another shape or type: collapse, expand, reshape,
+/// cast, extf. Unknown sizes (slot -1, constant -1) follow from the element
+/// count.
 class ReshapeInstr : public Instr {
 public:
   int dst = 0;
   TensorUse source;
   bool keepShape = false;
-  std::vector<int64_t> staticSizes; ///< to check, if any; -1: any size
+  std::vector<int64_t> staticSizes; ///< checked if not empty; -1: any size
   Elem elem = Elem::F32;
   std::vector<SizeSource> sizes;
-  /// Result dims that share one source dim (expand) or the reverse.
+  /// Expand: the result dimensions of each source dimension. Collapse: the
+  /// source dimensions of each result dimension.
   std::vector<std::vector<int>> groups;
   bool isExpand = false, isCollapse = false;
   void run(Core &core) const override;
@@ -356,18 +364,19 @@ public:
   void walk(Core &core) const override;
 
 private:
-  /// Fails if the slice leaves dimension `d` of `size`.
+  /// Fails if the slice exceeds dimension `d`, which has size `size`.
   void checkSlice(Core &core, int d, int64_t size) const;
   void checkInserted(Core &core, int64_t found, int64_t expected) const;
 };
 
-/// The shape of tensor.pad's result, and the source into it.
+/// One of two parts of tensor.pad: creates the result, or copies the source
+/// into it.
 class PadInstr : public Instr {
 public:
-  bool isCopy = false; ///< else: make the (undefined) padded tensor
+  bool isCopy = false; ///< otherwise: create the padded tensor, undefined
   int dst = 0;
   TensorUse source;
-  TensorUse padded; ///< copy: what is padded
+  TensorUse padded; ///< copy: the padded tensor
   Elem elem = Elem::F32;
   std::vector<SizeSource> low, high;
   std::vector<int64_t> staticSizes; ///< of the result, -1: any

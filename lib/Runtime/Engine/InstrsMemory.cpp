@@ -27,7 +27,7 @@ struct MemoryViewInstr::CheckedArithmetic {
 /// Byte addresses of a view's elements.
 struct MemoryViewInstr::ByteRange {
   int64_t first, end;
-  int64_t origin; ///< of the lowest coordinates: in the view's allocation
+  int64_t origin; ///< of the lowest coordinates; lies in the allocation
   bool isEmpty = false;
 };
 
@@ -57,7 +57,8 @@ void MemoryViewInstr::setCoordinates(Core &core, ViewVal &v,
 
 void MemoryViewInstr::narrowToSet(Core &core, ViewVal &v,
                                   const std::vector<int64_t> &symbols) const {
-  // The box around the set; partitions lie at its lowest corner.
+  // Compute the box around the set; a partition's offset is that of the lowest
+  // corner.
   int64_t operands[2 * kMaxRank];
   std::copy_n(symbols.begin(), set->numSymbols, v.symbols);
   std::copy_n(symbols.begin(), set->numSymbols, operands + v.rank);
@@ -158,7 +159,7 @@ void MemoryViewInstr::run(Core &core) const {
   // outside the mapping is ever dereferenced.
   v.base = reinterpret_cast<uint8_t *>(reinterpret_cast<uintptr_t>(v.base) +
                                        static_cast<uintptr_t>(v.byteAddress));
-  // Nobody asks where coordinates lie; partitions need their ranges.
+  // Without checks the legal coordinates are not needed, except for partitions.
   if (isTrusted && !isPartition) {
     constexpr int64_t unlimited = int64_t(1) << 61;
     std::fill_n(v.lo, v.rank, -unlimited);
@@ -219,10 +220,11 @@ void AccessTileInstr::run(Core &core) const {
     core.fail(location, error);
 }
 
-// Smaller tiles fit the first-level cache as they are.
+// The fewest elements of a tile that is read piece by piece: smaller ones fit
+// in the first-level cache as a whole.
 static constexpr int64_t kDeferredElements = 8192;
 
-/// A tile of a distributed view.
+/// Loads or stores a tile of a distributed view.
 static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
                             bool isStore) {
   std::vector<const ViewVal *> partitions;

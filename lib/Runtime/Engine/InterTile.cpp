@@ -21,8 +21,8 @@ void Exchange::send(int op, int64_t instance, int64_t core, SentTile tile) {
       tasks.wake(waiting);
 }
 
-/// If every core waits or has ended and no awaited tile is there, none will
-/// ever come.
+/// If every core waits or has ended, and no awaited tile has been sent, none
+/// will ever be: wakes the waiting cores.
 void Exchange::checkProgress() {
   if (awaited.empty() ||
       static_cast<int64_t>(awaited.size()) + numEnded < numCores)
@@ -30,8 +30,9 @@ void Exchange::checkProgress() {
   for (auto &[core, key] : awaited)
     if (sent.count(key))
       return;
-  // A core that failed says why; those that wait for it just end. All others
-  // go on as far as they can, so that the same cores fail in every run.
+  // If a core failed, its error is reported, and the cores that wait for it
+  // just end. All others continue as far as they can, so that the same cores
+  // fail in every run.
   if (!stuck && !failed)
     for (auto &[core, key] : awaited)
       waits += (waits.empty() ? "core " : ", core ") + std::to_string(core) +
@@ -102,7 +103,7 @@ void ProduceInstr::run(Core &core) const {
   core.exchange->send(op, instance, core.coreId, std::move(tile));
 }
 
-/// Makes slot `dst` the tile, or part `index` of `numParts` along `dim`.
+/// Copies the tile to slot `dst`, or part `index` of `numParts` along `dim`.
 static void fillFrom(Core &core, int dst, Elem elem, const SentTile &tile,
                      int dim, int64_t index, int64_t numParts) {
   TensorVal &t = core.tensors[dst];
@@ -138,7 +139,7 @@ std::vector<int64_t> ReceiveInstr::shapeWithoutValue(Core &core) const {
 }
 
 namespace {
-/// The tiles that an operation received, until it ends.
+/// The tiles that an operation has received; it releases them at its end.
 struct ReceivedTiles {
   ReceivedTiles(Exchange &exchange, int op, int64_t instance)
       : exchange(exchange), op(op), instance(instance) {}
@@ -159,7 +160,7 @@ void ReceiveInstr::run(Core &core) const {
   TensorVal &result = core.tensors[dst];
   int group = consumers.groupOf[core.coreId];
   if (group < 0) {
-    // Nothing for this core: a tile without a value.
+    // This core consumes nothing, so its result is undefined.
     core.releaseTensor(dst);
     std::vector<int64_t> shape = shapeWithoutValue(core);
     result.rank = static_cast<int>(shape.size());

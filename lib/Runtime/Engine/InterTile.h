@@ -2,8 +2,9 @@
 //===- InterTile.h - Communication between cores ----------------*- C++ -*-===//
 //
 // Producing never blocks, receiving does. The cores of a kernel that
-// communicates are resumable tasks, so a core may wait anywhere, inside loops
-// too. What a consumer receives depends on core numbers only, never on timing.
+// communicates are resumable tasks, so a core can wait anywhere, also inside
+// loops. The tiles that a consumer receives depend on core numbers only, never
+// on timing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,15 +32,16 @@ struct InterTileGroups {
   std::vector<int64_t> ids;            ///< per group: its id
 };
 
-/// A tile on its way between cores.
+/// A tile that a core has sent and that others receive.
 struct SentTile {
   std::vector<int64_t> shape;
   std::vector<uint8_t> data;       ///< host representation
   std::vector<uint32_t> knowledge; ///< MemoryCheck::send
-  int64_t numReceivers = 0;        ///< still to come; -1: unknown
+  int64_t numReceivers = 0;        ///< that have not released it; -1: unknown
 };
 
-/// Where the cores of one kernel call meet. Each is the task of its number.
+/// Passes tiles between the cores of one kernel call. The task of a core has
+/// the number of the core.
 class Exchange {
 public:
   Exchange(int64_t numCores, ResumableTasks &tasks)
@@ -47,15 +49,18 @@ public:
 
   /// Offers the tile of `core` for the `instance`-th run of produce op `op`.
   void send(int op, int64_t instance, int64_t core, SentTile tile);
-  /// Waits for a tile. Null: it will never come, because all other cores wait
-  /// or have ended, or because one has failed.
+  /// Core `waiting` waits for a tile from `core`. Returns null if it will never
+  /// come, because all other cores wait or have ended, or because one has
+  /// failed.
   const SentTile *receive(int op, int64_t instance, int64_t core,
                           int64_t waiting);
-  /// A receiver has done with a tile; after the last one it is gone.
+  /// Called when a receiver no longer needs a tile. The last receiver deletes
+  /// it.
   void release(int op, int64_t instance, int64_t core);
-  /// Who waits for whom, if that is why nobody can go on; else "".
+  /// Which core waits for which, if the cores wait for each other forever;
+  /// otherwise "".
   std::string waitText();
-  /// The calling core has ended; `failed`: with an error.
+  /// Called by a core when it ends; `failed` says whether with an error.
   void leave(bool failed);
 
 private:
@@ -64,9 +69,9 @@ private:
   ResumableTasks &tasks;
   std::mutex mutex;
   std::map<Key, std::unique_ptr<SentTile>> sent;
-  std::map<int64_t, Key> awaited; ///< per waiting core
+  std::map<int64_t, Key> awaited; ///< per waiting core: the tile
   int64_t numEnded = 0;
-  std::string waits; ///< of the moment when no core could go on
+  std::string waits; ///< waitText(), set once no core can continue
   bool failed = false, stuck = false;
 
   void checkProgress();
@@ -76,8 +81,8 @@ class ProduceInstr : public Instr {
 public:
   int op = 0; ///< number of this op in the function
   InterTileGroups producers;
-  /// Per core: how often its tile is received; not if `isKept`, when a receiver
-  /// may run more than once for a tile.
+  /// Per core: how often its tile is received. Not used with `isKept`, where a
+  /// receiver may run more than once for a tile.
   std::vector<int64_t> numReceivers;
   bool isKept = false;
   int groupSlot = 0; ///< scalar slot of the region's argument
@@ -98,9 +103,10 @@ public:
   int op = 0; ///< the produce op
   Elem elem = Elem::F32;
   InterTileGroups producers, consumers;
-  /// Per consuming core: the producers it hears, ascending.
+  /// Per consuming core: the cores whose tiles it receives, in ascending order.
   std::vector<std::vector<int>> heard;
-  /// Part of each tile (splitDim >= 0), or of the combination.
+  /// The dimension along which a consumer takes its part of each tile or of
+  /// their combination; -1: it takes all.
   int splitDim = -1;
   int concatDim = -1;               ///< Concatenate
   std::vector<int64_t> resultShape; ///< static, -1 unknown
@@ -109,7 +115,7 @@ public:
   int lhs = 0, rhs = 0;
   Block combiner;
   TensorUse combined;
-  /// Of the result on a core that consumes nothing.
+  /// The shape of the result on a core that consumes nothing.
   std::vector<int64_t> shapeWithoutValue(Core &core) const;
   void run(Core &core) const override;
   void walk(Core &core) const override;

@@ -8,7 +8,8 @@
 
 namespace spyre::runtime {
 
-/// A block of points: `rows` steps of one loop times `columns` of another.
+/// The shape of a block of points: `rows` iterations of one loop times
+/// `columns` iterations of another.
 struct BlockShape {
   int64_t rows, columns;
 };
@@ -23,12 +24,13 @@ void bindInput(Core &core, ScalarFrame &frame, int reg, Elem elem,
                uint8_t *address, BlockShape shape, int64_t rowStride,
                int64_t columnStride, int scratch);
 
-/// What a body's uniform inputs were in the last block.
+/// Remembers the uniform inputs of a body in the last block.
 class UniformInputs {
 public:
   explicit UniformInputs(const ScalarProgram &body) : body(body) {}
-  /// Whether the uniform ones of the first `count` inputs are those of the
-  /// last block, and so all that the body computes from them alone.
+  /// Whether the uniform ones among the first `count` inputs are the same as in
+  /// the last block. Then values that the body computes from them alone are the
+  /// same, too.
   bool areAsBefore(const ScalarFrame &frame, int count) {
     bool same = !isFirst;
     isFirst = false;

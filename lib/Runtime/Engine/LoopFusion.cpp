@@ -6,10 +6,10 @@
 // the values where it needs them: the same operations with the same roundings
 // in the same order.
 //
-// This is the host's business and no pass on KTIR: there the tile is a value
-// that takes room in LX, and both loops are passes over tiles that take time.
-// Memory limits, reports and the timing engine go on seeing what the program
-// says.
+// This only saves time on the host, so it is not a pass on KTIR: there the tile
+// is a value that needs room in LX, and both loops take time on the card.
+// Memory limits, reports and the timing engine still use the program as it was
+// written.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,14 @@
 
 using namespace spyre::runtime;
 
-/// Whether the loop's result is a function of points that another loop may
-/// evaluate instead.
+/// Whether each element of the loop's result is computed by itself, so that
+/// another loop can compute it instead.
 static bool canMoveInto(const StructuredLoop &a) {
   if (!a.isReadOnce || a.strategy != StructuredLoop::Parallel || a.hasIndex ||
       a.body.extracts() || a.outputs.size() != 1 || a.inputs.empty() ||
       a.readsOutput[0] || !a.coversOutput[0])
     return false;
-  // Every loop is one dimension of the result.
+  // Every loop must be one dimension of the result.
   std::vector<bool> seen(a.numLoops, false);
   for (const MapResult &result : a.outputs[0].map) {
     if (result.constant != 0 || result.terms.size() != 1 ||
@@ -38,9 +38,9 @@ static bool canMoveInto(const StructuredLoop &a) {
   return std::all_of(seen.begin(), seen.end(), [](bool b) { return b; });
 }
 
-/// For each loop of `a` the loop of `b` that goes over the same dimension of
-/// a's result, which is b's input number `input`. Empty if b has other loops
-/// or reads the tile otherwise.
+/// For each loop of `a`, the loop of `b` over the same dimension of the result
+/// of `a`, which is input number `input` of `b`. Empty if `b` has other loops
+/// or reads the tile in another way.
 static std::vector<int> matchLoops(const StructuredLoop &a,
                                    const StructuredLoop &b, size_t input) {
   if (a.numLoops != b.numLoops)
@@ -58,7 +58,8 @@ static std::vector<int> matchLoops(const StructuredLoop &a,
   return loops;
 }
 
-/// a's body before b's, whose input number `input` becomes a's result.
+/// A body that runs `a` and then `b`, with the result of `a` as input number
+/// `input` of `b`.
 static ScalarProgram joinBodies(const ScalarProgram &a, const ScalarProgram &b,
                                 size_t numInputsA, size_t input) {
   ScalarProgram body;
@@ -109,7 +110,7 @@ static bool readsAsOneInput(const StructuredLoop &b, int slot) {
              [&](const LoopOperand &in) { return in.use.slot == slot; }) == 1;
 }
 
-/// One loop for both; null if that is not possible.
+/// Fuses two loops into one; null if that is not possible.
 static std::shared_ptr<StructuredLoop>
 fuse(const StructuredLoop &a, const StructuredLoop &b, size_t input) {
   std::vector<int> loops = matchLoops(a, b, input);
@@ -153,7 +154,8 @@ fuse(const StructuredLoop &a, const StructuredLoop &b, size_t input) {
     positionB.push_back(static_cast<int>(result->inputs.size()) +
                         static_cast<int>(o));
 
-  // Extents that came from the tile between come from what made it.
+  // Loop extents that were sizes of the tile between the loops become sizes of
+  // the operands of `a`.
   result->extentSource.resize(b.numLoops);
   for (int l = 0; l < b.numLoops; ++l) {
     auto [operand, dim] = b.extentSource[l];
@@ -179,7 +181,8 @@ fuse(const StructuredLoop &a, const StructuredLoop &b, size_t input) {
   return result;
 }
 
-/// Whether the inputs of `a` are what they were at position `from` until `to`.
+/// Whether the inputs of `a`, which is at position `from`, are unchanged up to
+/// position `to`.
 static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
                        const StructuredLoop &a, size_t from, size_t to) {
   auto isInput = [&](int slot) {
@@ -200,7 +203,7 @@ static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
             return false;
       continue;
     }
-    // Anything else that cannot touch tiles which others hold.
+    // The other instructions that cannot change existing tiles.
     if (!dynamic_cast<const EmptyInstr *>(instr) &&
         !dynamic_cast<const SplatInstr *>(instr) &&
         !dynamic_cast<const ScalarInt *>(instr) &&
@@ -226,7 +229,8 @@ void spyre::runtime::fuseLoops(Block &block) {
     bool takes = (b->strategy == StructuredLoop::Parallel ||
                   b->strategy == StructuredLoop::Reduction) &&
                  !b->hasIndex;
-    // The latest tile first: what is between then has been taken in already.
+    // Fuse the latest loop first: then the loops between have been fused
+    // already.
     for (size_t m = makers.size(); takes && m-- > 0;) {
       auto [slot, from] = makers[m];
       const StructuredLoop &current = b->fused ? *b->fused : *b;

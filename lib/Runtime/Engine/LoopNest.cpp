@@ -87,7 +87,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
                   size_t(copy.numElements) * hostSize(out.elem));
       continue;
     }
-    // Nothing of the initial value survives: overwrite a buffer that dies.
+    // The initial value is not used: if its buffer dies here, overwrite it.
     if (out.use.dies && init.buffer && init.buffer->references == 1) {
       core.moveTensor(results[r], out.use);
       core.tensors[results[r]].isPermuted = false;
@@ -122,7 +122,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
     core.allocateTensor(results[r], out.elem, shape.numElements);
   }
 
-  // Addresses, now that every buffer stands.
+  // Compute addresses, which is possible once all buffers are allocated.
   for (int k = 0; k < nest.numOperands; ++k) {
     bool isInput = k < nest.numInputs;
     const LoopOperand &o = isInput ? inputs[k] : outputs[k - nest.numInputs];
@@ -163,7 +163,7 @@ void StructuredLoop::run(Core &core) const {
   if (fused)
     return fused->run(core);
   if (isFusedAway) {
-    // Others may ask for the shape.
+    // Other instructions may still need the shape of the result.
     const TensorVal shape = core.tensors[outputs[0].use.slot];
     core.releaseTensor(results[0]);
     core.tensors[results[0]].setShape(shape);
@@ -182,7 +182,7 @@ void StructuredLoop::run(Core &core) const {
   }
   makeNest(core, nest);
   prepareOutputs(core, nest);
-  // A reduction that meets no NaN may still make one.
+  // If no operand has a NaN, check that the reduction does not compute one.
   bool isWatched = core.shadow && isFloat(outputs[0].elem) &&
                    (strategy == Reduction || strategy == Contraction);
   if (isWatched) {
@@ -205,7 +205,8 @@ void StructuredLoop::run(Core &core) const {
   if (isWatched && hasNaN(core.tensors[results[0]].f(),
                           core.tensors[results[0]].numElements))
     core.failWithNaN(location, "numbers and infinities");
-  // Accumulated in fp32: one rounding to the output's type at the end.
+  // Results are accumulated in fp32, and rounded to the output's type once at
+  // the end.
   Rounding rounding = roundingOf(outputs[0].elem, core.ieee);
   if (rounding != Rounding::None) {
     TensorVal &t = core.tensors[results[0]];
@@ -244,8 +245,8 @@ void StructuredLoop::loadDeferred(Core &core,
   }
 }
 
-/// A parallel loop along which every deferred input can be read in pieces.
-/// Those that do not vary along it are read now. -1: there is none.
+/// A parallel loop along which every deferred input can be read in pieces, or
+/// -1. Deferred inputs that do not depend on the loop are read now.
 int StructuredLoop::chooseStrip(Core &core) const {
   if (hasIndex || (strategy != Parallel && strategy != Reduction))
     return -1;
@@ -275,7 +276,7 @@ int StructuredLoop::chooseStrip(Core &core) const {
 }
 
 void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {
-  // Bytes of all pieces together: about the first-level cache and a bit.
+  // Bytes of all pieces together: a little more than the first-level cache.
   constexpr int64_t kStripBytes = 64 << 10;
   int64_t extent = whole.loops[strip].extent;
   int64_t bytesPerStep = 0;

@@ -26,7 +26,8 @@ struct StructuredLoop::Nest {
       loops[i] = loops[i + 1];
     --numLoops;
   }
-  /// Parallel loops first, each kind in its own order.
+  /// Moves parallel loops before reduction loops, and otherwise keeps the
+  /// order.
   void reductionsLast() {
     Loop sorted[kMaxLoops];
     int n = 0;
@@ -46,11 +47,11 @@ struct StructuredLoop::Nest {
 
 struct StructuredLoop::MatrixLoops {
   Loop m, n, k;
-  int left, right; ///< operands
+  int left, right; ///< numbers of the operands
 };
 
-/// Odometer over the loops [0, count): offsets per operand, ascending with
-/// the last loop fastest.
+/// Iterates over the loops [0, count), the last one fastest, and keeps the
+/// element offset of each operand.
 template <typename LoopT>
 class Odometer {
 public:
@@ -80,7 +81,8 @@ private:
   int count, numOperands;
 };
 
-/// Drops unit loops and fuses neighbours that are one loop for all operands.
+/// Removes loops of one iteration, and fuses neighbouring loops if all operands
+/// can be accessed with one stride over both.
 template <typename NestT>
 void simplify(NestT &nest) {
   for (int l = nest.numLoops - 1; l >= 0; --l)

@@ -9,8 +9,9 @@ using namespace spyre::runtime;
 // Value and index of a maximum or minimum
 //===----------------------------------------------------------------------===//
 
-/// NaN beats numbers; of equal values the smaller index wins. A total order:
-/// points may come in any sequence.
+/// Whether a value replaces the best one so far. NaN replaces numbers, and of
+/// equal values the one with the smaller index is better. As this is a total
+/// order, points may come in any sequence.
 static bool isBetter(bool isMax, float value, int64_t index, float best,
                      int64_t bestIndex) {
   bool valueIsNan = value != value, bestIsNan = best != best;
@@ -26,7 +27,7 @@ void StructuredLoop::runArgReduction(Core &core, Nest &nest) const {
   int out = nest.numInputs;
   bool isWideIndex = isWide(nest.elem[out + 1]);
   nest.reductionsLast();
-  // The vector is the reduction along which the input is dense.
+  // Vectorize the reduction loop along which the input is dense.
   int vector = -1;
   for (int l = 0; l < nest.numLoops; ++l)
     if (nest.loops[l].isReduction &&
@@ -57,7 +58,7 @@ void StructuredLoop::runArgReduction(Core &core, Nest &nest) const {
 
       const float *values = static_cast<const float *>(frame.ptr[valueReg]);
       int64_t valueStep = frame.step[valueReg];
-      // Most blocks hold nothing as good as what was found.
+      // Most blocks have no value as good as the best one so far: skip these.
       if (valueStep == 1) {
         float extreme = values[0];
         k.reduceRows(isArgMax ? ReduceOp::Max : ReduceOp::Min, values, 1,
@@ -93,8 +94,8 @@ void StructuredLoop::runArgReduction(Core &core, Nest &nest) const {
 
 void StructuredLoop::runGeneral(Core &core, Nest &nest) const {
   int out0 = nest.numInputs;
-  // Parallel loops outside in order, reductions inside in order, and one
-  // parallel loop as the vector.
+  // Parallel loops are outside and reductions inside, each in their order, and
+  // one parallel loop is vectorized.
   nest.reductionsLast();
   int vector = -1;
   for (int l = 0; l < nest.numLoops; ++l)
@@ -132,7 +133,8 @@ void StructuredLoop::runGeneral(Core &core, Nest &nest) const {
         }
       }
       runProgram(core, body, frame, size_t(shape.columns));
-      // A yield may be another output's argument: all values first.
+      // A body may yield the argument of another output, so read all values
+      // before writing any.
       for (int y = 0; y < numYields; ++y) {
         int reg = body.yields[y];
         bool isArgument = body.scratch[reg] < 0;

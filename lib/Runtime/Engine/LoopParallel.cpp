@@ -128,7 +128,8 @@ StructuredLoop::BlockwiseRun::BlockwiseRun(const StructuredLoop &instr,
 
 void StructuredLoop::BlockwiseRun::chooseBlocks() {
   blockColumns = std::min(columns.extent, kBlock);
-  // Many columns: one row at a time leaves rows and columns unmaterialised.
+  // With many columns, a block is part of one row: operands that depend on only
+  // one of the two loops then need no copies.
   blockRows = columns.extent >= kBlock / 4
                   ? 1
                   : std::min(rows.extent,
@@ -137,7 +138,8 @@ void StructuredLoop::BlockwiseRun::chooseBlocks() {
     blockColumns = columns.extent;
 }
 
-/// Whether nothing of a row has to be put aside.
+/// Whether a whole row can be one block, because no values need scratch
+/// buffers.
 bool StructuredLoop::BlockwiseRun::canTakeWholeRows() const {
   if (instr.hasIndex || core.shadow)
     return false;
@@ -210,8 +212,8 @@ void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
                                                 BlockShape shape) {
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y], k = out0 + y;
-    // A uniform result is one value: it has to be spread, from a copy, as it
-    // may lie in the output itself.
+    // A uniform result is one value, which is written to all points. It is
+    // copied first, as it may be in the output itself.
     void *own = frame.ptr[reg];
     Scalar value;
     if (frame.step[reg] == 0) {
@@ -224,8 +226,9 @@ void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
   }
 }
 
-/// The loop along which operand `k` is dense goes innermost, the next denser
-/// one before it, so that blocks of rows are dense.
+/// Makes the loop along which operand `k` is dense the innermost one, and puts
+/// the loop with the next smallest stride before it, so that blocks of rows are
+/// dense.
 template <typename NestT>
 static void putDenseLoopsLast(NestT &nest, int k) {
   if (nest.numLoops <= 1)

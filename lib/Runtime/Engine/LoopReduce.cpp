@@ -78,8 +78,8 @@ void accumulateIntRows(IntBinaryOp op, const T *x, int64_t rows,
 }
 } // namespace
 
-/// Folds a dense block of registers into the accumulators: its rows one by
-/// one (`acc` per row), or column by column.
+/// Reduces a dense block of values into the accumulators: each row into its
+/// own, or each column.
 static void foldBlock(const StructuredLoop &instr, Elem elem, bool rowWise,
                       const void *x, BlockShape shape, void *acc) {
   const KernelTable &k = kernels();
@@ -102,8 +102,8 @@ static void foldBlock(const StructuredLoop &instr, Elem elem, bool rowWise,
   }
 }
 
-/// Sums the rows of a block whose body is one chain of operations, without
-/// writing the values down. False if it is not that.
+/// Sums the rows of a block without storing the values, if the body is one
+/// chain of operations. Returns false if it is not.
 static bool sumChainRows(Core &core, const StructuredLoop &instr,
                          const ScalarFrame &frame, BlockShape shape,
                          float *acc) {
@@ -138,7 +138,8 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
         return l;
     return -1;
   };
-  // Sort: parallel loops outside, reductions inside, in their own order.
+  // Sort the loops: parallel ones outside, reductions inside, each in their
+  // order.
   nest.reductionsLast();
   // The inner loop is the one along which the first input is dense.
   int inner = firstOf([&](const Loop &l) { return l.stride[0] == 1; });
@@ -156,7 +157,7 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     columns = nest.loops[inner];
     nest.erase(inner);
   }
-  // Row-wise: rows are output points next to each other. Else: rows are
+  // If row-wise, rows are neighbouring output points; otherwise they are
   // reduction points.
   int rowLoop = firstOf([&](const Loop &l) {
     return rowWise ? !l.isReduction && l.stride[out] == 1 : l.isReduction;
@@ -166,7 +167,7 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     nest.erase(rowLoop);
   }
 
-  // The body is only "the input itself": no register is needed.
+  // If the body yields its input, the input is reduced directly.
   bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
                  isFloat(nest.elem[0]);
   bool isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
@@ -192,8 +193,9 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     int64_t blockColumns = std::min(columns.extent, kBlock);
     int64_t blockRows =
         std::min(rows.extent, std::max<int64_t>(kBlock / columns.extent, 1));
-    // Columns outside for the outer reduction, so that the accumulators of a
-    // block stay near; every output's order of points is the same either way.
+    // The loop over columns is outside, so that the accumulators of a block
+    // stay in the cache. Each output adds its points in the same order either
+    // way.
     for (int64_t column = 0; column < columns.extent; column += blockColumns) {
       for (int64_t row = 0; row < rows.extent; row += blockRows) {
         BlockShape shape{std::min(blockRows, rows.extent - row),
@@ -233,8 +235,8 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
 StructuredLoop::MatrixLoops StructuredLoop::takeMatrixLoops(Nest &nest) const {
   simplify(nest);
   constexpr int a = 0, b = 1, c = 2;
-  // Pick one loop each for m, n and k; the others go around. C's dense loop
-  // decides which input is the left one.
+  // Pick one loop each for m, n and k; the other loops enclose them. The loop
+  // along which C is dense decides which input is the left one.
   int dense = -1;
   for (int l = nest.numLoops - 1; l >= 0 && dense < 0; --l)
     if (nest.loops[l].stride[c] == 1 && !nest.loops[l].isReduction &&
@@ -265,7 +267,8 @@ StructuredLoop::MatrixLoops StructuredLoop::takeMatrixLoops(Nest &nest) const {
   m = take([&](const Loop &l) {
     return !l.isReduction && l.stride[right] == 0 && l.stride[left] != 0;
   });
-  // Ascending order of the contracted points: the innermost reduction loop.
+  // k is the innermost reduction loop, so that contracted points are added in
+  // ascending order.
   for (int l = nest.numLoops - 1; l >= 0; --l)
     if (nest.loops[l].isReduction) {
       k = nest.loops[l];

@@ -89,7 +89,7 @@ std::string MemoryCheck::note(uint32_t index, const char *what) const {
          std::to_string(r.core) + " " + what + " here";
 }
 
-/// Whether two byte ranges meet and neither holds the other.
+/// Whether two byte ranges overlap, and neither contains the other.
 static bool overlapPartly(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) {
   return a < bEnd && b < aEnd && !(a <= b && bEnd <= aEnd) &&
          !(b <= a && aEnd <= bEnd);
@@ -135,7 +135,8 @@ void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
                       "this one" +
                       note(cell.overwritten, "wrote the live value") +
                       note(cell.writer, "overwrote it"));
-      // Two readers of different cores: a writer differs from one of them.
+      // Two readers on different cores are enough: any writer is on another
+      // core than one of them.
       bool isStale = cell.readers[0] == 0 ||
                      records[cell.readers[0]].kernel != mine.kernel;
       if (isStale || records[cell.readers[0]].core == mine.core) {

@@ -12,7 +12,7 @@
 
 namespace spyre::runtime {
 
-/// Fails where `values` holds a NaN that no operand at the same place has.
+/// Fails if one of `values` is a NaN, and no operand at the same index is.
 void checkForNaN(Core &core, const ScalarOp &op, const float *values, size_t n,
                  const float *const *operands, const size_t *steps,
                  int numOperands);

@@ -30,7 +30,7 @@ struct Program::Impl {
   ~Impl();
   /// Throws Error if an array with a layout or a pool is not on a stick.
   void checkAlignment(const std::vector<int64_t> &argValues) const;
-  /// The pools: scratch that nobody has written.
+  /// The memory of the pools, which the host has not written.
   std::vector<UndefinedRange>
   getPools(const std::vector<int64_t> &argValues) const;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- ResumableTasks.h - Tasks that wait for each other --------*- C++ -*-===//
 //
-// Many tasks over few host threads. A task has a stack of its own and may
-// suspend itself anywhere; any thread resumes it once it was woken.
+// Runs many tasks on a few host threads. A task has its own stack, so it can
+// suspend itself anywhere. After a wake-up, any thread can resume it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,11 +33,11 @@ public:
   /// there is no room for their stacks; then none has begun.
   void run(int threads);
 
-  /// To be called by a task: gives its thread to others until it is woken. A
-  /// wake-up that came before counts, so the caller looks at its condition
-  /// again afterwards.
+  /// Called by a task: gives its thread to other tasks until it is woken.
+  /// Returns at once if a wake-up came earlier, so the caller must check its
+  /// condition again afterwards.
   void suspend(int64_t task);
-  /// From any thread.
+  /// Wakes a task; may be called from any thread.
   void wake(int64_t task);
 
 private:
@@ -49,7 +49,7 @@ private:
 
   std::function<void(int64_t)> body;
   std::vector<Task> tasks;
-  std::mutex mutex; ///< of all that follows, and the tasks' flags
+  std::mutex mutex; ///< guards the members below and the tasks' flags
   std::condition_variable changed;
   std::deque<int64_t> ready;
   int64_t numEnded = 0;

@@ -82,7 +82,8 @@ static void checkTruncation(Core &core, const ScalarOp &op, const void *x,
     check(static_cast<const int32_t *>(x));
 }
 
-/// math.ipowi: wraps; a negative exponent gives the truncated reciprocal.
+/// math.ipowi. Overflow wraps around, and a negative exponent gives the
+/// truncated reciprocal.
 template <typename T>
 static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
                         T *result, size_t n) {
@@ -106,8 +107,8 @@ static bool powerOfInts(const T *a, size_t stepA, const T *b, size_t stepB,
   return dividesByZero;
 }
 
-/// Values whose codes in memory are those of `a`: with DL16 numerics the bits
-/// of an f16 are its DL16 code.
+/// Computes the values of type `to` whose bits in device memory are those of
+/// `a`. With DL16 numerics, the bits of an f16 are its DL16 code.
 static void bitcast(const void *a, Elem from, void *result, Elem to, size_t n,
                     bool ieee) {
   const KernelTable &k = kernels();
@@ -172,8 +173,8 @@ void spyre::runtime::makeChain(const ScalarOp *op, const ScalarFrame &frame,
   }
 }
 
-/// Runs `op` and the rest of its chain; frame.ptr of the last result says
-/// where to.
+/// Runs `op` and the rest of its chain. The result goes to the address that
+/// `frame.ptr` has for the last operation.
 static void runChain(Core &core, const ScalarOp *op, ScalarFrame &frame,
                      size_t n) {
   ChainStep steps[kMaxChain];
@@ -187,8 +188,8 @@ static void runChain(Core &core, const ScalarOp *op, ScalarFrame &frame,
 }
 
 namespace {
-/// One operation over the points of a block: where its operands are, and where
-/// its result goes.
+/// One operation over the points of a block, with the addresses of its operands
+/// and of its result.
 struct OpOnBlock {
   OpOnBlock(Core &core, const ScalarOp &op, ScalarFrame &frame)
       : core(core), op(op), frame(frame),
@@ -199,7 +200,7 @@ struct OpOnBlock {
         stepB(op.b >= 0 ? frame.step[op.b] : 0),
         stepC(op.c >= 0 ? frame.step[op.c] : 0) {}
 
-  /// All operands are uniform: so is the result.
+  /// Whether all operands are uniform, and therefore the result.
   bool isUniform() const {
     return !stepA && !stepB && !stepC && op.kind != ScalarOp::LoopIndex;
   }
@@ -209,9 +210,9 @@ struct OpOnBlock {
            (op.kind == ScalarOp::Unary || op.kind == ScalarOp::Binary ||
             op.kind == ScalarOp::Fma || op.kind == ScalarOp::IntToFloat);
   }
-  /// Fills the result.
+  /// Computes the result.
   void compute(Rounding rounding) const;
-  /// Fails if the result made a NaN, then rounds it.
+  /// Fails if the operation computed a NaN, then rounds the result.
   void checkAndRound() const;
 
   Core &core;

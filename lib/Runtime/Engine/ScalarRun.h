@@ -11,14 +11,15 @@
 
 namespace spyre::runtime {
 
+/// The most points of a block, except for bodies that need no scratch buffers.
 constexpr int64_t kBlock = 2048;
 
-/// Registers of one executing body.
+/// The registers of a body that is running.
 struct ScalarFrame {
   static constexpr int kMaxRegs = ScalarProgram::kMaxRegs;
   void *ptr[kMaxRegs];
   uint8_t step[kMaxRegs];
-  Scalar constant[kMaxRegs]; ///< storage of step-0 registers that ops make
+  Scalar constant[kMaxRegs]; ///< values of uniform (step 0) results of ops
   /// linalg.index: value of loop d at point i of the block is
   /// base[d] + (i / divisor[d]) % extent[d] (extent 0: no modulus).
   int64_t indexBase[kMaxRank * 2];
@@ -28,16 +29,16 @@ struct ScalarFrame {
 
 /// Points temporaries at scratch buffers and fills constants.
 void enterProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame);
-/// Runs all operations over n points, at most kBlock unless
-/// runsWithoutScratch(). With `keepUniform` the frame's
-/// uniform inputs are those of the last run, and so are uniform results.
+/// Runs all operations over n points: at most kBlock, unless
+/// runsWithoutScratch(). `keepUniform` says that the frame's uniform inputs are
+/// those of the last run, so that uniform results need not be computed again.
 void runProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame,
                 size_t n, bool keepUniform = false);
 
 /// The steps of the chain that `op` begins, over the frame's operands.
 void makeChain(const ScalarOp *op, const ScalarFrame &frame, ChainStep *steps);
 
-/// Scratch buffer number `index`, at least kBlock 8-byte values.
+/// Scratch buffer number `index`, which has room for kBlock 8-byte values.
 void *scratchBuffer(Core &core, int index);
 
 } // namespace spyre::runtime

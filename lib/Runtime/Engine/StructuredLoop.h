@@ -53,15 +53,16 @@ public:
   bool hasIndex = false;
   ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
-  bool isArgMax = false;      ///< ArgReduction: of the maximum, else minimum
+  bool isArgMax = false;      ///< ArgReduction: of the maximum, not the minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages
-  /// One instruction of the same block reads the result, and nothing else.
+  /// Whether only one instruction reads the result, and is in the same block.
   bool isReadOnce = false;
-  /// LoopFusion.cpp: another loop computes the result where it needs it.
+  /// Whether another loop computes the result where it needs it
+  /// (LoopFusion.cpp).
   bool isFusedAway = false;
-  /// LoopFusion.cpp: what runs instead, with the loops that were fused into
-  /// this.
+  /// The loop that runs instead of this one, and includes the loops that were
+  /// fused into it (LoopFusion.cpp).
   std::shared_ptr<const StructuredLoop> fused;
 
   void run(Core &core) const override;
@@ -75,14 +76,14 @@ private:
     int64_t stride[kMaxOperands]; ///< inputs, then outputs
   };
   struct Nest;
-  /// What the units of a core have to do.
+  /// The work of a core's units.
   struct Work {
     int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
     int64_t elementOps = 0;     ///< vector unit
     double sfuElements = 0;     ///< weighted
   };
   Work measure(Core &core) const;
-  /// The loops of a matrix product; the others go around.
+  /// The three loops of a matrix product; the other loops enclose it.
   struct MatrixLoops;
   MatrixLoops takeMatrixLoops(Nest &nest) const;
   void makeNest(Core &core, Nest &nest) const;
@@ -91,8 +92,9 @@ private:
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
-  /// The operand's dimension that is just loop `loop`; -1: the operand does not
-  /// vary along it, -2: it does otherwise.
+  /// The dimension of the operand whose coordinate is the index of loop `loop`.
+  /// -1 if the operand does not depend on the loop, -2 if it does in another
+  /// way.
   int dimOf(const LoopOperand &operand, int loop) const;
   class BlockwiseRun;
   void runParallel(Core &core, Nest &nest) const;
@@ -102,7 +104,7 @@ private:
   void runGeneral(Core &core, Nest &nest) const;
 };
 
-/// Lets loops compute the elementwise tiles that only they read.
+/// Fuses each elementwise loop into the loop that alone reads its result.
 void fuseLoops(Block &block);
 
 } // namespace spyre::runtime

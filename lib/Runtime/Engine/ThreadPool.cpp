@@ -125,7 +125,9 @@ void ThreadPool::run(int64_t tasks, int threads, Function f, void *c) {
   }
   grow(threads - 1);
   uint64_t next = sectionOf(claim.load()) * kSectionStep;
-  // Shut, change, open: two sections, so that no claim made before holds.
+  // Close the section, change the fields, and open the next. Each step has a
+  // new section number, so that a task can no longer be claimed with an old
+  // one.
   claim.store(next + kSectionStep + kTaskMask);
   function = f;
   context = c;
@@ -141,7 +143,7 @@ void ThreadPool::run(int64_t tasks, int threads, Function f, void *c) {
   int spins = 0;
   while (numDone.load(std::memory_order_acquire) < tasks) {
     pause();
-    // A worker may have lost its processor: let it have ours.
+    // The host may have suspended a worker: let it use this processor.
     if (++spins % 256 == 0)
       sched_yield();
   }

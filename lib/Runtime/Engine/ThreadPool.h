@@ -14,9 +14,9 @@
 
 namespace spyre::runtime {
 
-/// One process-wide set of worker threads, made on first use and grown on
-/// demand. One parallel section at a time; a second caller runs its section
-/// on its own thread.
+/// The worker threads of the process, created on first use; more are added on
+/// demand. The pool runs one parallel section at a time: a second caller runs
+/// its section on its own thread.
 class ThreadPool {
 public:
   static ThreadPool &instance();
@@ -25,8 +25,8 @@ public:
   /// Number of threads for RunOptions::threads == 0.
   static int defaultThreads();
 
-  /// Calls body(task, worker) for every task in [0, numTasks), tasks handed
-  /// out in ascending order over `threads` threads including the caller.
+  /// Calls body(task, worker) for every task in [0, numTasks), on `threads`
+  /// threads including the caller, which take tasks in ascending order.
   /// `worker` is in [0, threads). body must not throw.
   template <typename Body>
   void forEach(int64_t numTasks, int threads, Body &&body) {
@@ -50,8 +50,9 @@ private:
   std::vector<std::thread> workers;
 
   // The current section. `claim` holds its number, how many workers may take
-  // part and the next task; the fields change only while it admits nobody. A
-  // worker that wakes late finds no task left and nobody waits for it.
+  // part, and the next task. The other fields change only while `claim` lets no
+  // worker take a task. Nobody waits for a worker that wakes late: it finds no
+  // task left.
   Function function = nullptr;
   void *context = nullptr;
   std::atomic<int64_t> numTasks{0};

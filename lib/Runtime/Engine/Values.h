@@ -36,7 +36,9 @@ public:
   BufferPool &operator=(const BufferPool &) = delete;
   ~BufferPool();
 
-  /// At least `sizeInBytes` bytes; under AddressSanitizer no more, and fresh.
+  /// A buffer of at least `sizeInBytes` bytes. Under AddressSanitizer it is
+  /// newly allocated with exactly this size, so that accesses outside are
+  /// found.
   Buffer *get(size_t sizeInBytes);
   void retain(Buffer *buffer) { ++buffer->references; }
   void release(Buffer *buffer) {
@@ -58,8 +60,8 @@ private:
   std::vector<Buffer *> freeLists[kNumClasses];
 };
 
-/// A data tile, dense: row-major, or with permuted dimensions as a load found
-/// them in memory. `data` is null for tensor.empty.
+/// A dense data tile. It is row-major, or has the order of dimensions that a
+/// load found in memory. `data` is null for tensor.empty.
 struct TensorVal {
   Buffer *buffer = nullptr;
   void *data = nullptr;
@@ -68,12 +70,12 @@ struct TensorVal {
   int64_t numElements = 0;
   bool isPermuted = false;
   int64_t strides[kMaxRank]; ///< in elements, if permuted
-  /// Timing engine: the step that makes the tile (-1: none), whether all its
-  /// elements are one value, and whether it is a buffer in LX itself.
+  /// Timing engine: the step that computes the tile (-1: none), whether all its
+  /// elements have the same value, and whether it is itself a buffer in LX.
   int step = -1;
   bool isUniform = false, isBuffer = false;
-  /// Slot of the prepared access tile whose data has not been read yet, or
-  /// -1. Only the structured loop that uses it meets such a tensor.
+  /// Slot of the access tile, if its data has not been read yet; otherwise -1.
+  /// Only the structured loop that uses the tensor finds it in this state.
   int deferredTile = -1;
 
   float *f() const { return static_cast<float *>(data); }
@@ -95,19 +97,21 @@ struct ViewVal {
   uint8_t *base = nullptr; ///< host address of coordinate 0
   int64_t byteAddress = 0; ///< device or LX byte address of coordinate 0
   Elem elem = Elem::F16;
-  int location = 0; ///< of the operation that made it, into Plan::locations
+  int location = 0; ///< of the creating operation: index into Plan::locations
   bool isLX = false;
-  int lxCore = -1; ///< whose LX; -1: the executing core's own
-  /// The whole box lies inside one allocation (or inside the LX).
+  int lxCore = -1; ///< the core that owns the LX; -1: the executing one
+  /// Whether the whole box is known to lie inside one allocation, or inside the
+  /// LX.
   bool checked = false;
-  /// Device memory of more than the span that a core can address.
+  /// Whether the view covers more device memory than the span that a core can
+  /// address.
   bool isWide = false;
   int rank = 0;
   int64_t lo[kMaxRank], hi[kMaxRank]; ///< legal coordinates, inclusive
   int64_t strides[kMaxRank];          ///< in elements
-  int64_t limitLo = 0, limitHi = 0;   ///< allocation, bytes relative to base
-  /// Legal coordinates are the points of this set, with the symbols below, in
-  /// the box of lo and hi; null: the whole box.
+  int64_t limitLo = 0, limitHi = 0;   ///< allocation, in bytes from `base`
+  /// The legal coordinates are those in the box of `lo` and `hi` that this set
+  /// contains, with `symbols` as its symbols. Null: the whole box.
   const PointSet *set = nullptr;
   int64_t symbols[kMaxRank];
 };
