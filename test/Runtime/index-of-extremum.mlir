@@ -418,3 +418,163 @@ check.case "index of the minimum of 2x1024 along 1" {
   %of_nan = check.run @minimum_2x1024(%x, %i0, %j0, %nan, %i1, %j1, %nan) : (tensor<2x1024xf32>, index, index, f32, index, index, f32) -> tensor<2xi64>
   check.expect_eq %of_nan, dense<[925, 341]> : tensor<2xi64>
 }
+
+// Rows of two blocks of 2048 columns, which are searched one by one, and a part of a
+// third; %p is at column %at[i] of row i, the first or last element of a block, or
+// beside it. Rows get worse to the right, unlike those above, so that all blocks but
+// the first would be passed over if it were not for %p: a search that looks at one
+// element too few before it passes over a block misses %p where it is that element.
+// Index j counts as %first + %step j.
+func.func @maximum_of_blocks(%given: tensor<8x4999xf32>, %at: tensor<8xi64>, %p: f32, %first: i64, %step: i64) -> tensor<8xi64> {
+  %e = tensor.empty() : tensor<8x4999xf32>
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%given, %at : tensor<8x4999xf32>, tensor<8xi64>) outs(%e : tensor<8x4999xf32>) {
+  ^bb0(%v: f32, %a: i64, %unused: f32):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i64
+    %here = arith.cmpi eq, %j, %a : i64
+    %r = arith.select %here, %p, %v : f32
+    linalg.yield %r : f32
+  } -> tensor<8x4999xf32>
+  %v0 = arith.constant dense<0xFF800000> : tensor<8xf32>
+  %k0 = arith.constant dense<9223372036854775807> : tensor<8xi64>
+  %true = arith.constant true
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x4999xf32>)
+      outs(%v0, %k0 : tensor<8xf32>, tensor<8xi64>) {
+  ^bb0(%v: f32, %b: f32, %bi: i64):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i64
+    %steps = arith.muli %j, %step : i64
+    %i = arith.addi %first, %steps : i64
+    %better = arith.cmpf olt, %b, %v : f32
+    %tie = arith.cmpf oeq, %v, %b : f32
+    %vn = arith.cmpf uno, %v, %v : f32
+    %bn = arith.cmpf uno, %b, %b : f32
+    %bk = arith.xori %bn, %true : i1
+    %n0 = arith.andi %vn, %bk : i1
+    %t0 = arith.ori %better, %n0 : i1
+    %n1 = arith.andi %vn, %bn : i1
+    %t1 = arith.ori %tie, %n1 : i1
+    %c = arith.cmpi slt, %i, %bi : i64
+    %t2 = arith.andi %t1, %c : i1
+    %take = arith.ori %t0, %t2 : i1
+    %sv = arith.select %take, %v, %b : f32
+    %si = arith.select %take, %i, %bi : i64
+    linalg.yield %sv, %si : f32, i64
+  } -> (tensor<8xf32>, tensor<8xi64>)
+  return %r#1 : tensor<8xi64>
+}
+
+check.case "index of the maximum in rows of three blocks" {
+  %x = check.generate affine_map<(i, j) -> ((i * 17 + j * 29) mod 37 - j floordiv 100)> : tensor<8x4999xf32>
+  %at = arith.constant dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %last = arith.constant 4998 : i64
+  %back = arith.constant -1 : i64
+  // Better than all else: a block may be passed over only if none of its elements is.
+  %peak = arith.constant 37.0 : f32
+  %of_peaks = check.run @maximum_of_blocks(%x, %at, %peak, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_peaks, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  %inf = arith.constant 0x7F800000 : f32
+  %of_infinities = check.run @maximum_of_blocks(%x, %at, %inf, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_infinities, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  // No number is as good as NaN.
+  %nan = arith.constant 0x7FC00000 : f32
+  %of_nan = check.run @maximum_of_blocks(%x, %at, %nan, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_nan, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  // The smaller index of equal values, which is the later one if indices fall.
+  %equal = arith.constant 36.0 : f32
+  %of_ties = check.run @maximum_of_blocks(%x, %at, %equal, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_ties, dense<[0, 1, 9, 25, 4, 20, 36, 15]> : tensor<8xi64>
+  %of_ties_back = check.run @maximum_of_blocks(%x, %at, %equal, %last, %back) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_ties_back, dense<[4910, 4931, 2952, 2951, 2950, 903, 902, 0]> : tensor<8xi64>
+  // Equal to what the search starts from.
+  %flat = arith.constant dense<0xFF800000> : tensor<8x4999xf32>
+  %worst = arith.constant 0xFF800000 : f32
+  %of_worst = check.run @maximum_of_blocks(%flat, %at, %worst, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_worst, dense<0> : tensor<8xi64>
+  %of_worst_back = check.run @maximum_of_blocks(%flat, %at, %worst, %last, %back) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_worst_back, dense<0> : tensor<8xi64>
+  %of_nan_alone = check.run @maximum_of_blocks(%flat, %at, %nan, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_nan_alone, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+}
+
+func.func @minimum_of_blocks(%given: tensor<8x4999xf32>, %at: tensor<8xi64>, %p: f32, %first: i64, %step: i64) -> tensor<8xi64> {
+  %e = tensor.empty() : tensor<8x4999xf32>
+  %x = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%given, %at : tensor<8x4999xf32>, tensor<8xi64>) outs(%e : tensor<8x4999xf32>) {
+  ^bb0(%v: f32, %a: i64, %unused: f32):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i64
+    %here = arith.cmpi eq, %j, %a : i64
+    %r = arith.select %here, %p, %v : f32
+    linalg.yield %r : f32
+  } -> tensor<8x4999xf32>
+  %v0 = arith.constant dense<0x7F800000> : tensor<8xf32>
+  %k0 = arith.constant dense<9223372036854775807> : tensor<8xi64>
+  %true = arith.constant true
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>,
+      affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x4999xf32>)
+      outs(%v0, %k0 : tensor<8xf32>, tensor<8xi64>) {
+  ^bb0(%v: f32, %b: f32, %bi: i64):
+    %k = linalg.index 1 : index
+    %j = arith.index_cast %k : index to i64
+    %steps = arith.muli %j, %step : i64
+    %i = arith.addi %first, %steps : i64
+    %better = arith.cmpf ogt, %b, %v : f32
+    %tie = arith.cmpf oeq, %v, %b : f32
+    %vn = arith.cmpf uno, %v, %v : f32
+    %bn = arith.cmpf uno, %b, %b : f32
+    %bk = arith.xori %bn, %true : i1
+    %n0 = arith.andi %vn, %bk : i1
+    %t0 = arith.ori %better, %n0 : i1
+    %n1 = arith.andi %vn, %bn : i1
+    %t1 = arith.ori %tie, %n1 : i1
+    %c = arith.cmpi slt, %i, %bi : i64
+    %t2 = arith.andi %t1, %c : i1
+    %take = arith.ori %t0, %t2 : i1
+    %sv = arith.select %take, %v, %b : f32
+    %si = arith.select %take, %i, %bi : i64
+    linalg.yield %sv, %si : f32, i64
+  } -> (tensor<8xf32>, tensor<8xi64>)
+  return %r#1 : tensor<8xi64>
+}
+
+check.case "index of the minimum in rows of three blocks" {
+  %x = check.generate affine_map<(i, j) -> ((i * 17 + j * 29) mod 37 + j floordiv 100)> : tensor<8x4999xf32>
+  %at = arith.constant dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %last = arith.constant 4998 : i64
+  %back = arith.constant -1 : i64
+  // Better than all else: a block may be passed over only if none of its elements is.
+  %peak = arith.constant -1.0 : f32
+  %of_peaks = check.run @minimum_of_blocks(%x, %at, %peak, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_peaks, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  %inf = arith.constant 0xFF800000 : f32
+  %of_infinities = check.run @minimum_of_blocks(%x, %at, %inf, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_infinities, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  // No number is as good as NaN.
+  %nan = arith.constant 0x7FC00000 : f32
+  %of_nan = check.run @minimum_of_blocks(%x, %at, %nan, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_nan, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+  // The smaller index of equal values, which is the later one if indices fall.
+  %equal = arith.constant 0.0 : f32
+  %of_ties = check.run @minimum_of_blocks(%x, %at, %equal, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_ties, dense<[0, 1, 32, 11, 27, 6, 22, 1]> : tensor<8xi64>
+  %of_ties_back = check.run @minimum_of_blocks(%x, %at, %equal, %last, %back) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_ties_back, dense<[4924, 4908, 2952, 2951, 2950, 903, 902, 0]> : tensor<8xi64>
+  // Equal to what the search starts from.
+  %flat = arith.constant dense<0x7F800000> : tensor<8x4999xf32>
+  %worst = arith.constant 0x7F800000 : f32
+  %of_worst = check.run @minimum_of_blocks(%flat, %at, %worst, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_worst, dense<0> : tensor<8xi64>
+  %of_worst_back = check.run @minimum_of_blocks(%flat, %at, %worst, %last, %back) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_worst_back, dense<0> : tensor<8xi64>
+  %of_nan_alone = check.run @minimum_of_blocks(%flat, %at, %nan, %zero, %one) : (tensor<8x4999xf32>, tensor<8xi64>, f32, i64, i64) -> tensor<8xi64>
+  check.expect_eq %of_nan_alone, dense<[0, 1, 2046, 2047, 2048, 4095, 4096, 4998]> : tensor<8xi64>
+}
