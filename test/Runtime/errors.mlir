@@ -3,9 +3,7 @@
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: %python -c "import numpy as np; np.save(r'%t/x.npy', np.ones(256, np.float32))"
 // RUN: not spyre-run %s --entry unknown_op --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=UNKNOWN
-// UNKNOWN: errors.mlir:[[@LINE+32]]:8: error: operation 'tensor.rank' is not supported by the runtime
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg 250 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=VIEW
-// VIEW: errors.mlir:[[@LINE+43]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
 // RUN: not spyre-run %s --entry outside_view --arg %t/x.npy --arg -1 --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // NEGATIVE: error: core 0: access: coordinate -1 of view dimension 0 is outside its range 0 to 255
 // RUN: spyre-run %s --entry outside_view --arg %t/x.npy --arg 247 --threads 2
@@ -31,10 +29,18 @@
 // HUGE: error: core 0: tensor with more than 2^40 elements
 // RUN: not spyre-run %s --entry extract --arg 3 2>&1 | FileCheck %s --check-prefix=EXTRACT
 // EXTRACT: errors.mlir:[[#]]:[[#]]: error: core 0: index 8 is outside dimension 0 of size 8
+// RUN: not spyre-run %s --entry outside_points --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=POINTS
+// RUN: %python -c "import numpy as np; np.save(r'%t/good.npy', np.int32([3, 15, 0, 15, 7, 1]))"
+// RUN: %python -c "import numpy as np; np.save(r'%t/bad.npy', np.int32([3, 15, 0, 15, 16, 1]))"
+// RUN: spyre-run %s --entry gather --arg %t/x.npy --arg %t/good.npy --arg %t/x.npy --out-dir %t/good && ls %t/good
+// RUN: not spyre-run %s --entry gather --arg %t/x.npy --arg %t/bad.npy --arg %t/x.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=GATHER
+// RUN: not spyre-run %s --entry scatter --arg %t/x.npy --arg %t/bad.npy --out-dir %t/out 2>&1 | FileCheck %s --check-prefix=SCATTER
+// No run that fails writes an output.
 // RUN: not ls %t/out
 
 func.func @unknown_op(%x: index) attributes {grid = [1]} {
   %e = tensor.empty() : tensor<4xf32>
+  // UNKNOWN: errors.mlir:[[@LINE+1]]:8: error: operation 'tensor.rank' is not supported by the runtime
   %r = tensor.rank %e : tensor<4xf32>
   return
 }
@@ -48,6 +54,7 @@ func.func @outside_view(%x: index, %at: index) attributes {grid = [2]} {
   %first = arith.addi %at, %core : index
   %v = ktdp.construct_memory_view %x, sizes: [256], strides: [1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<256xf32>
   %t = ktdp.construct_access_tile %v[%first] {access_tile_set = #four, access_tile_order = #order} : memref<256xf32> -> !ktdp.access_tile<8xindex>
+  // VIEW: errors.mlir:[[@LINE+1]]:8: error: core 0: access: coordinate 257 of view dimension 0 is outside its range 0 to 255
   %d = ktdp.load %t : !ktdp.access_tile<8xindex> -> tensor<8xf32>
   return
 }
@@ -110,5 +117,55 @@ func.func @extract(%n: index) attributes {grid = [1]} {
     %a = tensor.extract %x[%j] : tensor<8xf32>
     tensor.yield %a : f32
   } : tensor<6xf32>
+  return
+}
+
+#rows = affine_set<(a, b) : (a >= 0, -a + 15 >= 0, b >= 0, -b + 15 >= 0)>
+#diagonal = affine_set<(a, b) : (a >= 0, -a + 30 >= 0, b >= 0, -a + b >= 0, a - b >= 0)>
+#pairs = affine_map<(a, b) -> (a, b)>
+
+func.func @outside_points(%x: index) attributes {grid = [1]} {
+  %c0 = arith.constant 0 : index
+  %v = ktdp.construct_memory_view %x, sizes: [16, 16], strides: [16, 1] {coordinate_set = #rows, memory_space = #ktdp.memory_space<global>} : memref<16x16xf32>
+  %t = ktdp.construct_access_tile %v[%c0, %c0] {access_tile_set = #diagonal, access_tile_order = #pairs} : memref<16x16xf32> -> !ktdp.access_tile<31x1xindex>
+  // POINTS: errors.mlir:[[@LINE+1]]:8: error: core 0: access: coordinate 16 of view dimension 0 is outside its range 0 to 15
+  %d = ktdp.load %t : !ktdp.access_tile<31x1xindex> -> tensor<31x1xf32>
+  return
+}
+
+// Each of the two cores takes three rows, and moves them to rows of its own.
+#six = affine_set<(i) : (i >= 0, -i + 5 >= 0)>
+#three = affine_set<(a, b) : (a >= 0, -a + 2 >= 0, b >= 0, -b + 15 >= 0)>
+
+func.func private @taken(%x: index, %i: index) -> !ktdp.access_tile<3x16xindex> {
+  %c3 = arith.constant 3 : index
+  %core = ktdp.get_compute_tile_id : index
+  %first = arith.muli %core, %c3 : index
+  %v = ktdp.construct_memory_view %x, sizes: [16, 16], strides: [16, 1] {coordinate_set = #rows, memory_space = #ktdp.memory_space<global>} : memref<16x16xf32>
+  %w = ktdp.construct_memory_view %i, sizes: [6], strides: [1] {coordinate_set = #six, memory_space = #ktdp.memory_space<global>} : memref<6xi32>
+  %t = ktdp.construct_indirect_access_tile intermediate_variables(%a, %b) %v[ind(%w[%first + %a]), (%b)] {
+    variables_space_set = #three, variables_space_order = #pairs} : memref<16x16xf32>, memref<6xi32> -> !ktdp.access_tile<3x16xindex>
+  return %t : !ktdp.access_tile<3x16xindex>
+}
+
+func.func @gather(%x: index, %i: index, %y: index) attributes {grid = [2]} {
+  %c0 = arith.constant 0 : index
+  %c3 = arith.constant 3 : index
+  %core = ktdp.get_compute_tile_id : index
+  %first = arith.muli %core, %c3 : index
+  %t = func.call @taken(%x, %i) : (index, index) -> !ktdp.access_tile<3x16xindex>
+  // GATHER: errors.mlir:[[@LINE+1]]:8: error: core 1: index value 16 for view dimension 0 is outside its range 0 to 15
+  %d = ktdp.load %t : !ktdp.access_tile<3x16xindex> -> tensor<3x16xf32>
+  %v = ktdp.construct_memory_view %y, sizes: [16, 16], strides: [16, 1] {coordinate_set = #rows, memory_space = #ktdp.memory_space<global>} : memref<16x16xf32>
+  %s = ktdp.construct_access_tile %v[%first, %c0] {access_tile_set = #three, access_tile_order = #pairs} : memref<16x16xf32> -> !ktdp.access_tile<3x16xindex>
+  ktdp.store %d, %s : tensor<3x16xf32>, !ktdp.access_tile<3x16xindex>
+  return
+}
+
+func.func @scatter(%x: index, %i: index) attributes {grid = [2]} {
+  %one = arith.constant dense<1.0> : tensor<3x16xf32>
+  %t = func.call @taken(%x, %i) : (index, index) -> !ktdp.access_tile<3x16xindex>
+  // SCATTER: errors.mlir:[[@LINE+1]]:3: error: core 1: index value 16 for view dimension 0 is outside its range 0 to 15
+  ktdp.store %one, %t : tensor<3x16xf32>, !ktdp.access_tile<3x16xindex>
   return
 }
