@@ -61,7 +61,7 @@ tidy: build
 # that a result which rests on it is wrong.
 ASAN = ASAN_OPTIONS=detect_container_overflow=0:allow_user_poisoning=0:max_malloc_fill_size=1048576:malloc_fill_byte=255 \
   UBSAN_OPTIONS=print_stacktrace=1
-# Of pytest, what calls the tools alone; conftest.py loads the extension.
+# Of pytest, what calls the tools alone; conftest.py is for the extension.
 TOOL_TESTS = $(shell grep -l '^from commands import' python/tests/test_*.py)
 test-asan:
 	@scripts/setup.sh sanitizers
