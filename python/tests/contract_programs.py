@@ -7,7 +7,8 @@ dimensions and whose subscripts are device coordinates of a two-dimensional
 """
 
 import numpy as np
-from runtime_programs import box, round_dl16
+from f16_values import round_dl16
+from ktir_text import box
 
 
 def ceil_div(x: int, y: int) -> int:

@@ -3,6 +3,7 @@
 
 import numpy as np
 import torch
+from f16_values import decode_dl16, encode_dl16
 
 ELEMENTS_PER_STICK = {
     torch.float16: 64,
@@ -16,30 +17,6 @@ ELEMENTS_PER_STICK = {
     torch.int64: 32,
 }
 DTYPES = list(ELEMENTS_PER_STICK)
-
-
-def encode_dl16(values):
-    """fp32 array -> DL16 codes: half away from zero, spec/numerics.md."""
-    values = np.asarray(values, dtype=np.float32)
-    bits = values.view(np.uint32)
-    sign = ((bits >> 16) & 0x8000).astype(np.int64)
-    rounded = ((bits & 0x7FFFFFFF).astype(np.int64) + (1 << 13)) >> 14
-    code = rounded - ((127 - 31) << 9)
-    code = np.where(code < 0, 0, np.minimum(code, 0x7FFF))
-    code = np.where(np.isinf(values), 0x7FFF, code)
-    result = (sign | code).astype(np.uint16)
-    return np.where(np.isnan(values), np.uint16(0x7FFF), result)
-
-
-def decode_dl16(codes):
-    """DL16 codes -> fp32 array."""
-    codes = np.asarray(codes, dtype=np.uint16)
-    exponent = ((codes >> 9) & 63).astype(np.int32)
-    fraction = (codes & 511).astype(np.float64)
-    value = np.ldexp(1 + fraction / 512, exponent - 31)
-    value = np.where((codes & 0x7FFF) == 0, 0.0, value)
-    value = np.where((codes & 0x7FFF) == 0x7FFF, np.inf, value)
-    return np.where(codes & 0x8000, -value, value).astype(np.float32)
 
 
 def round_dl16(tensor):

@@ -4,8 +4,10 @@
 import numpy as np
 import pytest
 from commands import needs_tools
-from ktir_runs import FULL, fails, half, launch, line_of
-from ktir_text import function, load, matmul_program, softmax_program, store
+from contract_programs import matmul_program, softmax_program
+from f16_values import half
+from ktir_runs import FULL, fails, results
+from ktir_text import function, line_of, load, store
 
 pytestmark = needs_tools
 
@@ -97,14 +99,14 @@ def undefined(space, pointer):
 )
 def test_undefined(space, pointer, place, note, tmp_path):
     text, x = undefined(space, pointer), np.ones(64, np.float32)
-    launch(text, [x], tmp_path)
+    results(text, [x], tmp_path)
     messages = [
         f"program.mlir:{line_of(text, '%d = ktdp.load')}:",
         f"error: core 0: reads {place}",
         "which no operation has written",
         note.format(view=line_of(text, "%vp = ")),
     ]
-    fails(text, [x], messages, tmp_path, *FULL)
+    fails(text, [x], tmp_path, messages, *FULL)
 
 
 # --- two buffers in LX that share bytes while both are live ---
@@ -144,7 +146,7 @@ def overlapping(second, again=""):
 )
 def test_no_overlap(program, tmp_path):
     x = ramp()
-    assert (launch(program, [x], tmp_path, *FULL)["x"] == x).all()
+    assert (results(program, [x], tmp_path, *FULL)["x"] == x).all()
 
 
 def test_overlap(tmp_path):
@@ -155,7 +157,7 @@ def test_overlap(tmp_path):
         f"program.mlir:{line_of(text, 'ktdp.store')}:3: note: core 0 wrote the live value here",
         f"program.mlir:{line_of(text, 'ktdp.store', 1)}:3: note: core 0 overwrote it here",
     ]
-    fails(text, [ramp()], messages, tmp_path, *FULL)
+    fails(text, [ramp()], tmp_path, messages, *FULL)
 
 
 # --- cores that touch the same bytes in one kernel ---
@@ -205,7 +207,7 @@ def racing(*steps):
     ids=["own halves", "exchange between"],
 )
 def test_no_race(steps, tmp_path):
-    launch(racing(*steps), [ramp(128)], tmp_path, *FULL)
+    results(racing(*steps), [ramp(128)], tmp_path, *FULL)
 
 
 def test_write_after_read(tmp_path):
@@ -218,13 +220,13 @@ def test_write_after_read(tmp_path):
         ),
         ramp(128),
     )
-    launch(text, [x], tmp_path)
+    results(text, [x], tmp_path)
     messages = [
         f"program.mlir:{line_of(text, 'ktdp.store')}:3: error: core 1: writes device memory byte",
         "which core 0 reads, and nothing orders the two",
         f"program.mlir:{line_of(text, '%e = ktdp.load')}:8: note: core 0 reads here",
     ]
-    fails(text, [x], messages, tmp_path, *FULL)
+    fails(text, [x], tmp_path, messages, *FULL)
 
 
 def test_read_after_write(tmp_path):
@@ -234,7 +236,7 @@ def test_read_after_write(tmp_path):
         "which core 0 writes, and nothing orders the two",
         f"program.mlir:{line_of(text, 'ktdp.store')}:3: note: core 0 writes here",
     ]
-    fails(text, [ramp(128)], messages, tmp_path, *FULL)
+    fails(text, [ramp(128)], tmp_path, messages, *FULL)
 
 
 def test_write_after_write(tmp_path):
@@ -243,7 +245,7 @@ def test_write_after_write(tmp_path):
         "note: core 0 writes here",
     ]
     text = racing(ZERO, write_tile("tlow"))
-    fails(text, [ramp(128)], messages, tmp_path, *FULL)
+    fails(text, [ramp(128)], tmp_path, messages, *FULL)
 
 
 # --- messages order what is before with what is after, not the other way round ---
@@ -299,7 +301,7 @@ def talking(*steps):
     ],
 )
 def test_ordered_by_messages(steps, tmp_path):
-    launch(talking(*steps), [ramp()], tmp_path, *FULL)
+    results(talking(*steps), [ramp()], tmp_path, *FULL)
 
 
 @pytest.mark.parametrize(
@@ -325,8 +327,8 @@ def test_ordered_by_messages(steps, tmp_path):
 )
 def test_not_ordered_by_messages(steps, message, tmp_path):
     text, x = talking(*steps), ramp()
-    launch(text, [x], tmp_path)
-    fails(text, [x], [message], tmp_path, *FULL)
+    results(text, [x], tmp_path)
+    fails(text, [x], tmp_path, [message], *FULL)
 
 
 # --- the operation that first makes a NaN, before DL16 hides it ---
@@ -381,7 +383,7 @@ def operand(text, what, column):
 def test_nan_is_hidden(tmp_path):
     """DL16 has none."""
     x = ones(c3=np.inf)
-    found = launch(DIFFERENCE, [x, np.zeros_like(x)], tmp_path)["z"]
+    found = results(DIFFERENCE, [x, np.zeros_like(x)], tmp_path)["z"]
     assert not np.isnan(found).any()
 
 
@@ -422,7 +424,7 @@ def test_nan_is_hidden(tmp_path):
 )
 def test_nan(text, x, messages, tmp_path):
     z = np.zeros((4,) if text is SUM else SHAPE, np.float16)
-    fails(text, [x, z], messages, tmp_path, *FULL)
+    fails(text, [x, z], tmp_path, messages, *FULL)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +434,7 @@ def test_nan(text, x, messages, tmp_path):
 )
 def test_no_nan(text, x, tmp_path):
     z = np.zeros((4,) if text is SUM else SHAPE, np.float16)
-    launch(text, [x, z], tmp_path, *FULL)
+    results(text, [x, z], tmp_path, *FULL)
 
 
 def test_nan_of_the_input(tmp_path):
@@ -443,7 +445,7 @@ def test_nan_of_the_input(tmp_path):
         f"{load('x', SHAPE, 'f32')}\n    %r = arith.addf %x_d, %x_d : tensor<4x8xf32>\n"
         f"    {store('z', SHAPE, 'f32', 'r')}",
     )
-    launch(text, [x, np.zeros_like(x)], tmp_path, *FULL)
+    results(text, [x, np.zeros_like(x)], tmp_path, *FULL)
 
 
 # --- the same bits in every mode, with any number of threads, per numerics ---
@@ -451,8 +453,8 @@ def test_nan_of_the_input(tmp_path):
 
 def check_bits(program, values, name, scale, folder):
     """Between the numerics, at most a rounding to nine bits instead of ten."""
-    results = {
-        (check, threads): launch(
+    arrays = {
+        (check, threads): results(
             program,
             values,
             folder / f"{check}{threads}",
@@ -461,10 +463,10 @@ def check_bits(program, values, name, scale, folder):
         for check in ["none", "bounds", "full"]
         for threads in [1, 3]
     }
-    first = results["none", 1]
-    for way, found in results.items():
+    first = arrays["none", 1]
+    for way, found in arrays.items():
         assert (found == first).all(), way
-    ieee = launch(program, values, folder / "ieee", "--numerics", "ieee")[name]
+    ieee = results(program, values, folder / "ieee", "--numerics", "ieee")[name]
     error = np.abs(ieee.astype(np.float32) - first.astype(np.float32))
     assert (error <= 2.0**-8 * scale).all()
     assert (ieee != first).any()
@@ -513,4 +515,4 @@ def test_deadlock(tmp_path):
         f"program.mlir:{line_of(text, 'inter_tile_gather')}:",
         "error: core 0: ktdp.inter_tile_gather: deadlock: core 0 waits for core 1, core 1 waits for core 0",
     ]
-    fails(text, [1], messages, tmp_path)
+    fails(text, [1], tmp_path, messages)

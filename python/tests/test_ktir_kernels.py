@@ -9,7 +9,8 @@ import sys
 import numpy as np
 import pytest
 from commands import ROOT, needs_tools
-from ktir_runs import ROUND, UNIT, check_close, everywhere, half
+from f16_values import ROUND, UNIT, check_close, half
+from ktir_runs import however_run
 from ktir_text import gather_program, scatter_program
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -31,7 +32,7 @@ def test_row_softmax(rows, columns, cores, block, numerics, rng, tmp_path):
     """Five operations on f16, each rounded once."""
     x = half(rng, rows, columns) * np.float16(3)
     program = written.softmax(rows, columns, cores, block)
-    y = everywhere(program, [x, np.zeros_like(x)], "y", numerics, tmp_path)
+    y = however_run(program, [x, np.zeros_like(x)], "y", tmp_path, numerics)
     r, unit = ROUND[numerics], UNIT[numerics]
     v = r(x)
     e = r(np.exp(r(v - v.max(1, keepdims=True)).astype(np.float64)))
@@ -47,7 +48,7 @@ def test_layernorm(rows, columns, cores, block, numerics, rng, tmp_path):
     x, w, b = half(rng, rows, columns), half(rng, columns), half(rng, columns)
     x += np.float16(0.5)
     program = written.layernorm(rows, columns, cores, block)
-    y = everywhere(program, [x, w, b, np.zeros_like(x)], "y", numerics, tmp_path)
+    y = however_run(program, [x, w, b, np.zeros_like(x)], "y", tmp_path, numerics)
     r, unit = ROUND[numerics], UNIT[numerics]
     v = r(x).astype(np.float64)
     centred = v - v.mean(1, keepdims=True)
@@ -74,7 +75,7 @@ def test_rope(heads, length, width, cores, numerics, rng, tmp_path):
     cos, sin = np.cos(angle).astype(np.float16), np.sin(angle).astype(np.float16)
     program = written.rope(heads, length, width, cores)
     values = [x, cos, sin, np.zeros_like(x)]
-    y = everywhere(program, values, "y", numerics, tmp_path)
+    y = however_run(program, values, "y", tmp_path, numerics)
     r = ROUND[numerics]
     v, c, s = r(x), r(cos), r(sin)
     h = width // 2
@@ -101,7 +102,7 @@ def test_paged_attention(
     table = rng.permutation(tokens * pages).reshape(tokens, pages)
     program = written.paged_attention(tokens, heads, groups, width, pages, page, cores)
     arrays = [q, keys, values, table.astype(np.int32), np.zeros_like(q)]
-    y = everywhere(program, arrays, "y", numerics, tmp_path)
+    y = however_run(program, arrays, "y", tmp_path, numerics)
     r, unit = ROUND[numerics], UNIT[numerics]
     count = pages * page
     expected = np.empty(q.shape)
@@ -134,7 +135,7 @@ def test_gather(rows, count, numerics, rng, tmp_path):
     x, index = half(rng, rows, 128), permutation(rng, rows, count)
     program = gather_program(rows, count).replace("f32", "f16")
     values = [x, index, np.zeros((count, 128), np.float16)]
-    y = everywhere(program, values, "y", numerics, tmp_path)
+    y = however_run(program, values, "y", tmp_path, numerics)
     assert (y == ROUND[numerics](x)[index].astype(np.float16)).all()
 
 
@@ -143,7 +144,7 @@ def test_scatter(rows, count, numerics, rng, tmp_path):
     x, index = half(rng, rows, 128), permutation(rng, rows, count)
     source = half(rng, count, 128)
     program = scatter_program(rows, count).replace("f32", "f16")
-    y = everywhere(program, [source, index, x], "y", numerics, tmp_path)
+    y = however_run(program, [source, index, x], "y", tmp_path, numerics)
     expected = ROUND[numerics](x)
     expected[index] = ROUND[numerics](source)
     assert (y == expected.astype(np.float16)).all()

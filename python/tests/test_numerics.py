@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 import torch
+from f16_values import decode_dl16, encode_dl16
 from numerics import RoundEveryOp, poison, poisoned, round_dl16, unit
-from reference import decode_dl16, encode_dl16
 from torch_spyre import _C
 
 

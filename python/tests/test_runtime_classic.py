@@ -4,7 +4,9 @@
 import numpy as np
 import pytest
 from commands import needs_tools
-from runtime_programs import ROUND, UNIT, box, check_close, half, however_run
+from f16_values import ROUND, UNIT, check_close, half
+from ktir_runs import however_run
+from ktir_text import box
 
 pytestmark = [needs_tools, pytest.mark.parametrize("numerics", ROUND)]
 

@@ -10,7 +10,8 @@ from contract_programs import (
     softmax_program,
     softmax_reference,
 )
-from runtime_programs import check_close, half, results, round_dl16
+from f16_values import check_close, half, round_dl16
+from ktir_runs import results
 
 pytestmark = needs_tools
 

@@ -4,7 +4,9 @@
 import numpy as np
 import pytest
 from commands import needs_tools
-from runtime_programs import fails, function, half, load, results, round_dl16, store
+from f16_values import half, round_dl16
+from ktir_runs import fails, results
+from ktir_text import function, load, store
 
 pytestmark = needs_tools
 

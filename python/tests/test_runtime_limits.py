@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 from commands import needs_tools
-from runtime_programs import fails, function, grid, line_of, load, results, store
+from ktir_runs import fails, results
+from ktir_text import function, grid, line_of, load, store
 
 pytestmark = needs_tools
 

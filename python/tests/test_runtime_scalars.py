@@ -4,7 +4,9 @@
 import numpy as np
 import pytest
 from commands import needs_tools
-from runtime_programs import ROUND, fails, function, results, store
+from f16_values import ROUND
+from ktir_runs import fails, results
+from ktir_text import function, store
 
 pytestmark = needs_tools
 

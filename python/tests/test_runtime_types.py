@@ -7,8 +7,9 @@ each type.
 import numpy as np
 import pytest
 from commands import needs_tools
+from ktir_runs import results
+from ktir_text import function, load, store
 from runtime_operations import CASES, FLOAT_TYPES, INT_TYPES, Element, M, N, cases
-from runtime_programs import function, load, results, store
 
 pytestmark = needs_tools
 
