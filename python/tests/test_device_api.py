@@ -26,6 +26,26 @@ def run_python(code, **environment):
     )
 
 
+def check_each(code, values):
+    """Calls the ``check`` of ``code`` with each value, in a fork of its own.
+
+    A variable of the environment is read once per process.
+    """
+    code += f"""
+for value in {values!r}:
+    child = os.fork()
+    if child == 0:
+        try:
+            check(value)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0, value
+"""
+    result = run_python(code)
+    assert result.returncode == 0, result.stderr
+
+
 # --- loading -----------------------------------------------------------------
 
 
@@ -67,7 +87,6 @@ def test_autoload_imports_no_compiler():
 
 
 def test_nonsense_in_aiu_world_size():
-    # The variable is read once per process: a fork for each value.
     code = """
 import os, torch
 def check(value):
@@ -82,18 +101,8 @@ def check(value):
             raise AssertionError("no error")
     torch.manual_seed(0)
     assert torch.ones(2).sum().item() == 2
-for value in ("nonsense", "0", "-1", "1e3", "65", "3x", " "):
-    child = os.fork()
-    if child == 0:
-        try:
-            check(value)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0, value
 """
-    result = run_python(code)
-    assert result.returncode == 0, result.stderr
+    check_each(code, ["nonsense", "0", "-1", "1e3", "65", "3x", " "])
 
 
 def test_downcast_warning_variable():
@@ -114,18 +123,8 @@ def check(value):
     count = sum("does not support int64" in text for text in texts)
     assert count == (value == "1"), texts
     assert torch.ones(2).to("spyre").cpu().tolist() == [1, 1]
-for value in ("1", "off", "maybe"):
-    child = os.fork()
-    if child == 0:
-        try:
-            check(value)
-            os._exit(0)
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == 0, value
 """
-    result = run_python(code)
-    assert result.returncode == 0, result.stderr
+    check_each(code, ["1", "off", "maybe"])
 
 
 def test_several_cards():
