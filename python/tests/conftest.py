@@ -37,7 +37,9 @@ def pytest_configure(config):
     from superdsc_check import SuperDSCChecker
 
     limit = os.environ.get("SPYRE_CHECK_SUPERDSC_LIMIT")
-    config.superdsc = SuperDSCChecker(Path(CHECK_SUPERDSC), int(limit) if limit else None)
+    config.superdsc = SuperDSCChecker(
+        Path(CHECK_SUPERDSC), int(limit) if limit else None
+    )
     config.superdsc.install()
 
 
