@@ -389,7 +389,8 @@ private:
   // Images
   //===--------------------------------------------------------------------===//
 
-  /// Where something that belongs to an image lies, or a violation.
+  /// Returns the region of something that belongs to an image, or reports a
+  /// violation.
   std::optional<Region> place(size_t image, uint64_t offset, uint64_t size,
                               const char *what) {
     // SPYRECODE-IMAGE-C4
@@ -467,7 +468,7 @@ private:
     return false;
   }
 
-  /// Where the pool of an image begins; nowhere if it has none.
+  /// The first byte of the pool of an image; ~0 if it has none.
   uint64_t poolBegin(size_t i) const {
     const ProgramImage &image = job.images[i].image;
     return image.poolBytes ? job.images[i].offset + image.poolOffset
@@ -492,7 +493,7 @@ private:
     return true;
   }
 
-  /// What a program's correction tensor must be made of.
+  /// The rows that the correction tensor of a program must have.
   std::vector<CorrectionRow>
   expectedRows(const Job::PlacedImage &placed) const {
     std::vector<CorrectionRow> rows(1);

@@ -89,8 +89,8 @@ public:
             !own.insert(leader).second)
           bad.insert(leader);
     }
-    // What is both read and written would be updated by each tile that does not
-    // have a part of its own.
+    // A tile that has no part of its own would update an argument that is both
+    // read and written once more.
     for (BlockArgument argument : arguments) {
       if (!read.contains(argument) || !written.contains(argument))
         continue;
@@ -137,7 +137,7 @@ spyre::spyrecode::findTileGroups(func::FuncOp planned) {
   Grouping grouping;
   for (BlockArgument argument : planned.getArguments()) {
     grouping.add(argument);
-    // What no loop walks is not known to be independent of its size.
+    // Nothing tells whether an unused argument depends on its size.
     if (argument.use_empty())
       grouping.spoilAll(argument);
   }

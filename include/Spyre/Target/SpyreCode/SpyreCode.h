@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- SpyreCode.h - Folders with spyrecode.json ----------------*- C++ -*-===//
 //
-// What the runtime is handed: preparation and execution plan in spyrecode.json,
+// The input of the runtime: preparation and execution plan in spyrecode.json,
 // program images beside it (spec/runtime.md, "Kernel launch and SpyreCode").
 // docs/internals/spyrecode.md says what the project reads and writes.
 //
@@ -43,7 +43,7 @@ std::optional<runtime::Job> readSpyreCode(const std::string &json,
                                           const FileReader &readFile,
                                           superdsc::Report &report);
 
-/// The same for a folder.
+/// Loads the job in a folder.
 std::optional<runtime::Job> loadSpyreCode(const std::string &folder,
                                           superdsc::Report &report);
 

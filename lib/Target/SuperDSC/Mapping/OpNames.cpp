@@ -96,7 +96,7 @@ public:
     }
   }
 
-  /// Those of its attributes.
+  /// Adds the constants that come from attributes of the operation.
   void addAttributes() {
     for (const DeviceOpConstant &own : device.getConstants())
       addAttribute(own);

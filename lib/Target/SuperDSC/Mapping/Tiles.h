@@ -15,10 +15,10 @@ namespace spyre::superdsc {
 struct TileStart {
   /// The allocation or argument.
   mlir::Value whole;
-  /// Of each dimension, the first coordinate in the loops' first iterations;
-  /// empty if the operand is the whole.
+  /// Per dimension, the first coordinate in the first iterations of the loops;
+  /// empty if the operand is the whole buffer.
   llvm::SmallVector<int64_t> first;
-  /// Sticks before it then.
+  /// Sticks of the buffer before these coordinates.
   int64_t sticks = 0;
   /// Loops that move it, and by how many sticks per iteration.
   llvm::SmallVector<std::pair<mlir::scf::ForOp, int64_t>> steps;

@@ -95,7 +95,7 @@ public:
   }
 
   Json result;
-  /// Where the text broke, if the parser said so.
+  /// The byte at which parsing failed, if the parser has reported it.
   std::optional<size_t> offset;
 
 private:

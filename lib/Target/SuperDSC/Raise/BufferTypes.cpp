@@ -91,7 +91,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
     }
     result.shape[result.stick] = kNumLanes;
   }
-  // Of one tile the place does not matter: that of generic-stick layouts.
+  // A single stick tile may come anywhere in the order. Put it where
+  // generic-stick layouts have it.
   if (result.stick >= 0 && result.order.size() > 1 &&
       result.shape[result.stick] <= ::spyre::elemsPerStick(result.format)) {
     llvm::erase(result.order, static_cast<unsigned>(result.stick));
@@ -100,7 +101,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   return result;
 }
 
-/// Where the stick's tiles come in the order of dimensions from inner to outer.
+/// The position of the stick's tiles in the order of dimensions, from inner to
+/// outer.
 static size_t getStickPosition(const BufferShape &shape) {
   return llvm::find(shape.order, static_cast<unsigned>(shape.stick)) -
          shape.order.begin();

@@ -27,7 +27,7 @@ mlir::FailureOr<BufferShape> getBufferShape(const Sdsc &sdsc, unsigned number,
                                             mlir::Location loc,
                                             bool isDefault = false);
 
-/// The same memory with dimensions for which there is a generic-stick layout.
+/// Describes the same memory by dimensions that a generic-stick layout allows.
 BufferShape makeGeneric(const BufferShape &shape);
 
 mlir::FailureOr<mlir::MemRefType> getBufferType(const BufferShape &shape,

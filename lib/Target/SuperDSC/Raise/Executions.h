@@ -15,7 +15,7 @@
 
 namespace spyre::superdsc {
 
-/// Where an operand of one execution starts.
+/// The start of an operand of one execution.
 struct Place {
   enum Kind { Argument, Pool, LX } kind = Argument;
   int64_t argument = 0;
@@ -42,10 +42,10 @@ struct Execution {
 struct ExecutionNode {
   std::optional<Execution> execution;
   int64_t count = 0;
-  /// Of a loop: elements by which it moves tiles, and where they start.
+  /// Only for a loop: elements by which it moves tiles, and their start.
   int64_t tile = 1, low = 0;
   std::vector<ExecutionNode> body;
-  /// Of a loop: where it stands.
+  /// Only for a loop: its bundle, the manifest's entry, and its step.
   const LoadedBundle *bundle = nullptr;
   const ManifestBundle *said = nullptr;
   const Step *step = nullptr;
@@ -53,7 +53,7 @@ struct ExecutionNode {
 
 /// A loop of bundle.mlir around an execution.
 struct Iteration {
-  /// Of a loop that is unrolled.
+  /// Only for a loop that is unrolled: the iteration.
   int64_t number = 0;
   bool isKept = false;
 };
@@ -86,7 +86,7 @@ private:
   findPlace(const std::optional<std::vector<int64_t>> &segments,
             const Step &step, const Sdsc &sdsc, unsigned tensor,
             mlir::ArrayRef<Iteration> loops, mlir::Location loc);
-  /// What each segment of a bundle is, if anything says so.
+  /// The argument of each segment of a bundle, if manifest or bundle say it.
   static std::optional<std::vector<int64_t>>
   getSegments(const LoadedBundle &bundle, const ManifestBundle *said);
   mlir::SmallVector<int64_t> getExtents(const Sdsc &sdsc,

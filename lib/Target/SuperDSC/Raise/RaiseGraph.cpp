@@ -81,7 +81,7 @@ private:
   int64_t poolBytes = 0;
   std::vector<ExecutionNode> nodes;
   func::FuncOp function;
-  /// Of what is being raised: buffers outlive it.
+  /// The outermost loop being raised. Buffers are allocated before it.
   Operation *outermostLoop = nullptr;
   /// Number of each argument's parameter.
   std::map<int64_t, unsigned> parameters;
@@ -440,7 +440,7 @@ LogicalResult Raiser::raise(const Execution &execution,
   SmallVector<unsigned> operands(sdsc.inputs.begin(), sdsc.inputs.end());
   if (listsOutputAsInput(sdsc))
     operands.pop_back();
-  // What scale and shift were made of is not needed any more.
+  // The raised operation takes scale and shift, not the mean behind them.
   if (takesMean(sdsc))
     operands.erase(operands.begin() + 1);
   operands.append(sdsc.indices.begin(), sdsc.indices.end());
@@ -541,7 +541,7 @@ OwningOpRef<ModuleOp> Raiser::run() {
   for (ExecutionNode &node : nodes)
     if (failed(raise(node)))
       return nullptr;
-  // What a loop would have used, had it been kept.
+  // Some buffers were made for loops that have been unrolled.
   for (auto &[key, buffer] : allocations)
     if (buffer.use_empty())
       buffer.getDefiningOp()->erase();

@@ -111,8 +111,8 @@ private:
 
 } // namespace
 
-/// What a core touches in LX, and what all cores touch in the pool in all
-/// iterations, with what lies between.
+/// The smallest range of bytes around all accesses of a tensor in all
+/// iterations: of one core in LX, of all cores in the pool.
 FailureOr<Range> ScratchUse::getRange(const Execution &execution,
                                       unsigned tensor) const {
   const Sdsc &sdsc = *execution.sdsc;

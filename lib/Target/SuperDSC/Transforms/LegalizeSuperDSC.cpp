@@ -13,8 +13,8 @@ namespace spyre::superdsc {
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// What a reduction of nothing gives, which SuperDSC has no dimension for:
-/// nothing if it gives no number or reads more than what it reduces.
+/// The result of a reduction over an empty dimension, which SuperDSC cannot
+/// say. None if it is no number, or if the operation has another operand.
 static std::optional<double> getEmptyResult(SpyreOpInterface op) {
   SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
   bool isEmpty = false;
@@ -112,7 +112,7 @@ public:
         all.insert(op);
       work = std::move(made);
     }
-    // What joined parts is not needed between them.
+    // Operations that joined parts are unused where parts follow each other.
     for (Operation *op : llvm::reverse(all)) {
       if (op->use_empty())
         op->erase();

@@ -105,7 +105,7 @@ bool SuperDSCLegalizer::refine() {
       refineLoops(maps, extents, layouts, shapes);
   if (!loops)
     return false;
-  // Of a matmul only rows and batches are cut.
+  // Only rows and batches of a matmul may be cut.
   if (isa<MatmulOp>(operation) &&
       ArrayRef(loops->extents).take_back(2) != ArrayRef(extents).take_back(2))
     return false;
@@ -247,7 +247,7 @@ Value SuperDSCLegalizer::copyToLine(Value from, AffineMap toLine,
   auto type = cast<RankedTensorType>(from.getType());
   unsigned rank = type.getRank();
   int64_t numElements = type.getNumElements(), repeats = 1;
-  // What reads past the end begins again: the line is that much longer.
+  // Reads past the end continue at the beginning, so the line is longer.
   auto remainder = dyn_cast<AffineBinaryOpExpr>(fromLine.getResult(0));
   if (remainder && remainder.getKind() == AffineExprKind::Mod &&
       remainder.getRHS() ==

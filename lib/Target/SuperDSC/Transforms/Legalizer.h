@@ -97,7 +97,7 @@ private:
   /// The loop along which the operation wants an operand's stick, or -1.
   int64_t wantedLane(unsigned number);
 
-  /// Where a loop stands in a list, or -1.
+  /// The index of a loop in a list, or -1.
   static int64_t positionOf(ArrayRef<unsigned> loops, int64_t loop);
 
   /// An order of a tensor's elements in which `map` reads them at fixed

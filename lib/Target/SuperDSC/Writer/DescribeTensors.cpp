@@ -119,7 +119,7 @@ LogicalResult Describer::sortSteps(const Operand &operand,
            std::tuple(b.stride, b.count, b.position, b.dim);
   };
   llvm::sort(steps, byStride);
-  // Of the stick's tiles, one alone, the place does not matter.
+  // A single tile of the stick may come anywhere in the order.
   if (!isChain(steps))
     for (TensorStep &step : steps)
       if (step.count == 1 && !step.isGathered) {
@@ -132,7 +132,7 @@ LogicalResult Describer::sortSteps(const Operand &operand,
                     << " whose elements overlap or interleave";
   if (steps.empty() || steps[0].stride <= 1 || steps[0].stride == kNoStride)
     return success();
-  // What is skipped inside of the innermost loop.
+  // Describe the elements that are skipped inside of the innermost loop.
   bool isTaken = llvm::any_of(steps, [&](const TensorStep &step) {
     return step.dim == static_cast<unsigned>(unitDim);
   });
@@ -189,8 +189,8 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
   for (size_t number = 0; number < steps->size(); ++number)
     if (failed(addStep(operand, *steps, number, tensor)))
       return failure();
-  // What the tensor does not vary along comes last; matmuls leave it out, but
-  // for an operand that is added to the result.
+  // Dimensions along which the tensor does not vary come last. Matmuls leave
+  // them out, except for an operand that is added to the result.
   const std::vector<Dim> &dims = result.sdsc.dims;
   bool isAdded = isMatmul && &operand != &operands[0] &&
                  &operand != &operands[1] && &operand != &init();

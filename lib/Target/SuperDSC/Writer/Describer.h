@@ -25,7 +25,7 @@ struct TensorStep {
   /// Elements of a step in memory.
   int64_t elements;
   bool isGathered = false;
-  /// Of equals: which device dimension, from the innermost.
+  /// Orders equal strides: the device dimension, counted from the innermost.
   unsigned position = 0;
 };
 
@@ -35,7 +35,7 @@ struct Operand {
   /// The part of a buffer that it is.
   TileStart tile;
   mlir::spyre_graph::LayoutAttrInterface layout;
-  /// Of the whole buffer, also for a tile, or of a core's part in LX.
+  /// Shape of the whole buffer, also for a tile; in LX, of the core's part.
   mlir::SmallVector<int64_t> shape;
   bool inLX = false;
   mlir::AffineMap map;

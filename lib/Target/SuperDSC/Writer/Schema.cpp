@@ -94,7 +94,7 @@ static const std::vector<std::string> &getDimLabels() {
   return labels;
 }
 
-/// What the names in a map are, where they are not just any.
+/// The schema of the names in a map, for maps whose names are restricted.
 static Json getNames(const std::string &key) {
   static const char *const kByDim[] = {"numWkSlicesPerDim_",
                                        "coordinateMasking_", "paddingInfo_",
@@ -179,7 +179,7 @@ static Json generalize(const Json &value, const std::string &key) {
             {"additionalProperties", false}};
   bool isFoldData = value.contains("dim_prop_func");
   if (isMap(key) && !isFoldData) {
-    // Per core, the slice of each dimension.
+    // The map holds the slice of each dimension, per core.
     std::string inner = key == "coreIdToWkSlice_" ? "numWkSlicesPerDim_" : "";
     Json values;
     for (auto &[name, member] : value.items())
@@ -206,7 +206,7 @@ static Json generalize(const Json &value, const std::string &key) {
   return schema;
 }
 
-/// What both schemas allow.
+/// A schema that allows what either of the two allows.
 static Json merge(const Json &a, const Json &b) {
   if (!a.is_object() || !b.is_object())
     return a;

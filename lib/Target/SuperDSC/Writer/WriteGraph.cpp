@@ -47,7 +47,7 @@ private:
     scf::ForOp loop;
     int64_t count = 0;
     std::vector<Node> body;
-    /// What it accesses, with all that is in it.
+    /// The arguments that it, or an operation inside of it, accesses.
     std::set<int64_t> arguments;
   };
   /// A loop around an operation; the iteration, if it is unrolled.
@@ -342,7 +342,7 @@ void GraphWriter::writeBundle(ArrayRef<const Node *> own,
     arguments.insert(node->arguments.begin(), node->arguments.end());
   writer.isSymbolic =
       options.symbolicArguments || arguments.size() > getMaxArguments();
-  // Where all arguments have segments, segment i is argument i.
+  // If there are segments for all arguments, segment i is argument i.
   if (folder == "." &&
       (writer.isSymbolic || function.getNumArguments() <= getMaxArguments()))
     for (unsigned number = 0; number < function.getNumArguments(); ++number)
@@ -402,7 +402,7 @@ spyre::superdsc::writeGraph(ModuleOp module, const WriteOptions &options) {
       GraphWriter(functions.front(), options).run();
   if (failed(program))
     return failure();
-  // What is written is held to the rules for what is read.
+  // The rules for files that are read hold for those that are written.
   Report report;
   for (const LoadedBundle &bundle : program->bundles)
     for (const auto &[name, sdsc] : bundle.files)

@@ -32,7 +32,7 @@ struct BundleProgram {
   std::optional<Manifest> manifest;
 };
 
-/// Of the names of a bundle's files in reports and among a program's files.
+/// The prefix that reports and programs put before names of a bundle's files.
 inline std::string getPrefix(const std::string &folder) {
   return folder == "." ? "" : folder + "/";
 }

@@ -30,12 +30,12 @@ enum class OpKind {
   Conversion,
   Quantization,
   Restickify,
-  /// Of this project: scans, scatters and operations without inputs.
+  /// Extensions of this project: scans, scatters, operations without inputs.
   Other
 };
 
-/// What a constant is to the operation that executes: an attribute of that
-/// type, an immediate, or nothing.
+/// The form of a constant in the operation that executes: an attribute of that
+/// type, an immediate, or none.
 enum class ConstantKind {
   Float,
   FloatFlag,
@@ -65,7 +65,7 @@ struct DeviceOpConstant {
 
 /// One device operation.
 struct DeviceOp {
-  /// Not one of the 78 published names.
+  /// The name is not one of the 78 published ones.
   bool isExtension;
   std::string_view name;
   OpKind kind;
@@ -80,7 +80,7 @@ struct DeviceOp {
   std::string_view attributes;
   /// That operation takes the two inputs the other way round.
   bool swapsInputs;
-  /// What masked padding counts as.
+  /// The value of masked padding.
   double maskValue;
 
   llvm::ArrayRef<DeviceOpConstant> getConstants() const;
@@ -89,8 +89,8 @@ struct DeviceOp {
 /// Every operation, published ones first, each part sorted by name.
 llvm::ArrayRef<DeviceOp> getDeviceOps();
 
-/// By name with or without the suffix "nonstick"; null if unknown. `nonstick`
-/// is set if the suffix was one.
+/// Finds an operation by its name, with or without the suffix "nonstick"; null
+/// if it is unknown. Sets `nonstick` to whether there was a suffix.
 const DeviceOp *findDeviceOp(std::string_view opFunc, bool &nonstick);
 
 /// Name of the constant that stands for logical operand `position`

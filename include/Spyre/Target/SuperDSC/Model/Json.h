@@ -22,7 +22,7 @@ namespace spyre::superdsc {
 /// Keeps keys in the order of the file.
 using Json = nlohmann::ordered_json;
 
-/// What a file may hold. Far above what any bundle needs, far below what would
+/// Limits of a file: far above what any bundle needs, and far below what would
 /// hurt the reader.
 struct JsonLimits {
   size_t bytes = size_t(64) << 20;

@@ -29,7 +29,7 @@ struct ManifestTensor {
   std::string name;
   HostDtype dtype = HostDtype::Float16;
   std::vector<int64_t> shape;
-  /// Of arguments, in elements; row-major if empty.
+  /// Only for arguments: strides in elements; row-major if empty.
   std::vector<int64_t> strides;
   /// Either an order (spec/layouts.md, generic-stick constructor) ...
   std::optional<std::vector<int64_t>> order;
@@ -38,14 +38,14 @@ struct ManifestTensor {
   std::vector<int64_t> deviceSize, strideMap;
 };
 
-/// What a file's tensors are.
+/// The tensors of a file.
 struct ManifestFile {
   std::string file;
   /// Extents of dimensions whose size was padded.
   std::map<std::string, int64_t> extents;
   /// One per tensor: an argument's number, or -1 - b for buffer b.
   std::vector<int64_t> tensors;
-  /// Per tensor the bytes from the start of its argument or buffer.
+  /// For each tensor, the bytes from the start of its argument or buffer.
   std::vector<int64_t> offsets;
 };
 
@@ -58,7 +58,7 @@ struct ManifestBundle {
   std::vector<ManifestFile> files;
 };
 
-/// What the segments are if addresses are baked: arguments, or kPoolSegment.
+/// The argument of each segment, or kPoolSegment, if addresses are baked.
 std::vector<int64_t> getSegments(const ManifestBundle &bundle);
 
 struct Manifest {

@@ -23,7 +23,7 @@
 
 namespace spyre::superdsc {
 
-/// Where the written specification and the reference differ.
+/// The form of files where the written specification and the reference differ.
 enum class Flavor { AsBuilt, Spec };
 
 /// One dimension of an operation's iteration space.
@@ -58,7 +58,7 @@ enum class Scale : int {
   Present = 1,
   /// Broadcast or reduced.
   Absent = -1,
-  /// The same on the stick dimension: only lane 0 holds a value.
+  /// Absent, on the stick dimension: only lane 0 holds a value.
   AbsentStick = -2
 };
 
@@ -87,7 +87,7 @@ struct Tensor {
   Indirection indirection = Indirection::None;
   /// For a value: number of the tensor that holds its indices.
   std::optional<unsigned> indexTensor;
-  /// Where each core's slice starts, in bytes; negative symbol ids if symbolic.
+  /// The first byte of each core's slice; negative symbol ids if symbolic.
   bool symbolic = false;
   std::vector<int64_t> addresses;
 };
@@ -128,7 +128,7 @@ struct Sdsc {
   int64_t sliceOf(int64_t core, unsigned dim) const;
 };
 
-/// Where one operand of an execution starts, in bytes: a base plus a constant
+/// The first byte of one operand of an execution: a base plus a constant
 /// plus a multiple of each enclosing loop's counter.
 struct Address {
   enum Base { None, Pool, Argument };
@@ -151,7 +151,7 @@ struct Step {
   std::string file;
   std::vector<int64_t> symbols;
   std::vector<Address> operands;
-  /// Of a loop.
+  /// Only for a loop: the number of iterations.
   int64_t count = 0;
   std::vector<Step> body;
   /// Line in bundle.mlir, from 1; 0 if not read from one.
@@ -168,9 +168,9 @@ struct Bundle {
   /// Parameters in order: the pool first where there is one.
   bool hasPoolParameter = false;
   std::vector<int64_t> arguments;
-  /// Of one of several bundles, the argument of the whole program that each
-  /// segment is, or kPoolSegment; none if all arguments are parameters, which
-  /// then have the whole program's numbers.
+  /// For one of several bundles: the argument of the whole program that each
+  /// segment holds, or kPoolSegment. None if all arguments are parameters,
+  /// which then have the numbers of the whole program.
   std::optional<std::vector<int64_t>> segments;
   std::vector<Step> steps;
 };
