@@ -134,7 +134,7 @@ public:
                         ArrayRef<NamedAttribute> attrs = {}) const;
   /// Converts elements; the value itself where nothing changes.
   Value cast(Value value, Type elementType) const;
-  /// The same elements in a tensor of this shape and type (broadcasting).
+  /// Copies the elements to a tensor of this shape and type, with broadcasting.
   Value copy(Value value, RankedTensorType type) const;
   Value view(Value source, AffineMap map, ArrayRef<int64_t> shape) const;
   /// The last two dimensions swapped, as a view.

@@ -148,7 +148,7 @@ private:
                        RankedTensorType::get(shape, elementOf(x)));
   }
 
-  /// What may be attended: true for keep, [.., time, time] or null.
+  /// A mask [..., time, time] that is true where attention is allowed, or null.
   Value keepMask() {
     Value mask = c.tensorOrNull("mask");
     if (!mask)

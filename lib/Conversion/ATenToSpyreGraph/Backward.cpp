@@ -211,7 +211,7 @@ Value aten::flattenTo(const ATenCall &c, Value value, int64_t rows) {
   int64_t width = typeOf(value).getNumElements() / rows;
   AffineExpr position =
       c.b.getAffineDimExpr(0) * width + c.b.getAffineDimExpr(1);
-  // Where the rows are leading dimensions, these come from the row alone.
+  // If the rows are leading dimensions, the row alone gives their coordinates.
   ArrayRef<int64_t> shape = shapeOf(value);
   SmallVector<AffineExpr> exprs;
   int64_t leading = 1;

@@ -92,7 +92,7 @@ void aten::addContractionRows(ATenTable &table) {
       return buildSumProducts(c, c.tensor("mat"), c.tensor("vec"), 1, type,
                               alpha);
     };
-    // What self holds does not matter then, not even a NaN.
+    // With beta 0, self is not read, so that its NaN do not spread.
     if (beta == 0.0)
       return product(c.type());
     auto exact = RankedTensorType::get(c.type().getShape(), c.b.getF32Type());

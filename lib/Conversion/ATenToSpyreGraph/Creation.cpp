@@ -68,7 +68,7 @@ void aten::addCreationRows(ATenTable &table) {
   table.add({"aten.fill.Tensor"}, "self value",
             [](ATenCall &c) { return c.copy(c.tensor("value"), c.type()); });
 
-  // What `empty` holds is nobody's to rely on; zeros keep runs repeatable.
+  // Programs may not rely on the contents of `empty`; zeros make runs equal.
   addFull(table, {"aten.zeros_like.default", "aten.empty_like.default"}, like,
           "");
   addFull(table, {"aten.ones_like.default"}, like, "", 1);

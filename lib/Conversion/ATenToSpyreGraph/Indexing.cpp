@@ -217,7 +217,7 @@ static Value moveDims(const ATenCall &c, Value source, unsigned from,
       source, AffineMap::get(order.size(), 0, exprs, c.b.getContext()), shape);
 }
 
-/// The same for rows along `axis`, where `values` has the index's dimensions.
+/// Adds to rows along `axis`; `values` has the dimensions of the index there.
 static Value accumulate(ATenCall &c, Value self, int64_t axis, Value index,
                         Value values, double alpha) {
   unsigned rank = std::max<unsigned>(rankOf(index), 1);

@@ -71,7 +71,7 @@ static Values lowerRmsNorm(ATenCall &c) {
   if (c.has("eps"))
     eps = c.number("eps");
   else
-    // As PyTorch: the machine epsilon of the type it computes in.
+    // PyTorch uses the machine epsilon of the type it computes in.
     eps = std::numeric_limits<float>::epsilon();
   RankedTensorType type =
       c.wants(0) ? c.type(0) : c.typeLike(input, elementOf(input));
