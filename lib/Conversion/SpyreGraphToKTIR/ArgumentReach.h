@@ -8,8 +8,8 @@
 
 namespace mlir::spyre_graph {
 
-/// Per dimension of an argument of a planned function, a bound below which all
-/// coordinates lie that its operations read or write.
+/// For each dimension of an argument of a planned function, an exclusive upper
+/// bound of the coordinates that operations read or write.
 SmallVector<int64_t> getReach(BlockArgument argument);
 
 } // namespace mlir::spyre_graph

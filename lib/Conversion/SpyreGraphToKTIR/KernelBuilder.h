@@ -8,7 +8,7 @@
 
 namespace mlir {
 
-/// Where an operand of a device operation lies.
+/// The storage of an operand of a device operation.
 struct OperandStorage {
   spyre_graph::LayoutAttrInterface layout;
   /// Shape the layout applies to: the buffer's or its tile's, or in LX the part
@@ -45,8 +45,8 @@ private:
     OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
   };
 
-  /// What a core needs: device memory or its unit, whichever takes longer, and
-  /// all of it, with what does not overlap and the setup of transfers.
+  /// Time of a core: `inSteps` is the longer of device memory and compute unit,
+  /// `inAll` adds what does not overlap and the setup of transfers.
   struct Seconds {
     double inSteps = 0, inAll = 0;
     double numPieces = 1; ///< sub-tiles in all
@@ -93,7 +93,7 @@ private:
   /// An undefined tile over loop dimensions `dims`.
   Value buildEmpty(ArrayRef<unsigned> dims, Type elementType);
   Value buildFilled(ArrayRef<unsigned> dims, TypedAttr value);
-  /// Where the sub-tile starts along a loop dimension.
+  /// The first iteration of the sub-tile along a loop dimension.
   OpFoldResult getTileStart(OpBuilder &b, unsigned dim) const;
   Value getLoopIndex(OpBuilder &b, unsigned dim);
   /// The loop dimensions that a generic over tiles with these dimensions
@@ -111,7 +111,8 @@ private:
   LogicalResult buildReduction();
   LogicalResult buildScan();
   LogicalResult buildRankedReduction();
-  /// What a core holds next, from the LX of the cores that hold it now.
+  /// Copies the part that a core is to hold from the LX of the cores that hold
+  /// it now.
   LogicalResult buildReshard();
   Value buildSourceView();
   void moveSticks(Value source, Value target, int64_t stickDim, bool isTail);
@@ -122,7 +123,7 @@ private:
   /// The combination of the partners' parts, which the first partner has, or
   /// all if the result lies in LX.
   Value combineParts(Value part);
-  /// What only the first of the partners does.
+  /// Opens the code that only the first of the partners runs.
   scf::IfOp enterFirstPartner();
   TypedAttr getIdentity(Type type) const;
   Value combine(OpBuilder &b, Value accumulated, Value value) const;
@@ -141,9 +142,9 @@ private:
   ArrayRef<OperandStorage> storage;
   int64_t lxBytes;
   SmallVector<Loop> loops;
-  /// Of the loops over sub-tiles, outermost first; reductions last.
+  /// The loops over sub-tiles, outermost first; reductions come last.
   SmallVector<unsigned> order;
-  /// By operand, what was loaded outside the innermost loops.
+  /// Per operand, the tile that was loaded outside the innermost loops.
   DenseMap<unsigned, Value> loaded;
   SmallVector<AffineMap> maps;
   std::optional<spyre_graph::IndirectAccess> indirect;

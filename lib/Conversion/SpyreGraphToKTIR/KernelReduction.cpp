@@ -85,15 +85,15 @@ SmallVector<Value> KernelBuilder::combineArg(OpBuilder &b, Value bestValue,
   return {s.select(take, value, bestValue), s.select(take, index, bestIndex)};
 }
 
-/// Of (value, index) only what comes after `previous` in the order that
-/// combineArg looks for; the worst of all otherwise.
+/// Returns (value, index) if it comes after `previous` in the order of
+/// combineArg, and otherwise (worst, last), which comes after everything.
 static std::pair<Value, Value>
 hideTaken(OpBuilder &b, Location loc, bool isMax, Value value, Value index,
           Value previousValue, Value previousIndex, Value worst, Value last) {
   ScalarBuilder s(b, loc);
   Value isLeft =
       comesBefore(s, isMax, previousValue, previousIndex, value, index);
-  // Not the builder's select: it would saturate the constants.
+  // The select of ScalarBuilder would saturate the constants.
   return {arith::SelectOp::create(b, loc, isLeft, value, worst),
           arith::SelectOp::create(b, loc, isLeft, index, last)};
 }

@@ -100,7 +100,7 @@ void KernelBuilder::moveSticks(Value source, Value target, int64_t stickDim,
   OpFoldResult zero = builder.getIndexAttr(0);
   for (auto [number, dim] : llvm::enumerate(dims)) {
     if (dim.hostDim < 0) {
-      // Of a sparse stick, its one element.
+      // A sparse stick has one element.
       add(zero, zero, builder.getIndexAttr(1));
       continue;
     }

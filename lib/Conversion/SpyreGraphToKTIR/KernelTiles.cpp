@@ -225,7 +225,7 @@ std::vector<int64_t> KernelBuilder::halve(std::vector<int64_t> tiles,
 /// Halves sub-tiles until they fit, in the way that takes least time: more cuts
 /// never take less, so the cheapest that fits is the best.
 LogicalResult KernelBuilder::cut(Tiling &tiling) const {
-  /// Where very many take the same time, the best of these goes on alone.
+  /// If more tilings than this take the same time, only the best is refined.
   constexpr unsigned kMaxExpanded = 256;
   int64_t leastBytes = tiling.bytes;
   std::set<Tiling> open{tiling};

@@ -55,7 +55,7 @@ private:
   int64_t lxBytes;
   OpBuilder builder;
   Value pool;
-  /// Of buffers and tiles; of induction variables themselves.
+  /// Addresses of buffers and tiles, and the values of induction variables.
   llvm::DenseMap<Value, Value> starts, indices;
   /// Starts of buffers are computed before it: they outlive the loop around
   /// the call that needs them first.

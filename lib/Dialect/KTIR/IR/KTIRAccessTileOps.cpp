@@ -116,7 +116,7 @@ void ConstructAccessTileOp::build(OpBuilder &builder, OperationState &state,
   SmallVector<int64_t> staticExtents;
   SmallVector<Value> dynamicExtents;
   splitExtents(extents, staticExtents, dynamicExtents);
-  // What assembly can say: each operand once, and used.
+  // The assembly format needs each operand to be used and to occur once.
   SmallVector<Value> operands(indices);
   affine::canonicalizeMapAndOperands(&baseMap, &operands);
   MLIRContext *context = builder.getContext();

@@ -123,7 +123,7 @@ struct ConstantSubscripts : public OpRewritePattern<ConstructAccessTileOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ConstructAccessTileOp op,
                                 PatternRewriter &rewriter) const override {
-    // Not affine::canonicalizeMapAndOperands: it makes symbols of what it can,
+    // affine::canonicalizeMapAndOperands would turn operands into symbols,
     // which other readers of KTIR do not know.
     AffineMap map = op.getBaseMap();
     unsigned numDims = 0;
@@ -165,8 +165,8 @@ struct ConstantSubscripts : public OpRewritePattern<ConstructAccessTileOp> {
   }
 };
 
-/// The same for subscripts over captured values; each value once, used ones
-/// only.
+/// Folds constants in subscripts over captured values, and removes captured
+/// values that are unused or occur twice.
 struct ConstantCaptured
     : public OpRewritePattern<ConstructIndirectAccessTileOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -213,7 +213,7 @@ struct ConstantCaptured
   }
 };
 
-/// Where the grid has one core, its coordinate is 0.
+/// Folds the coordinate of a core to 0 if the grid has one core.
 struct UnitGrid : public OpRewritePattern<GetComputeTileIdOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GetComputeTileIdOp op,

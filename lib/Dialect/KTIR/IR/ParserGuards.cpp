@@ -86,8 +86,8 @@ static bool skipIntegers(Tokens &tokens, StringRef &found) {
   }
 }
 
-/// By how much a token nests what follows it deeper. Arrows and comparisons are
-/// no brackets.
+/// The change of nesting depth by a token. Arrows and comparisons are not
+/// brackets.
 static int getNesting(StringRef text, StringRef token) {
   if (token.size() != 1)
     return 0;

@@ -101,7 +101,7 @@ checkDistributedView(ConstructDistributedMemoryViewOp view) {
     std::optional<ConstantBox> box;
     if (part)
       box = getConstantBox(part.getCoordinateSet());
-    // What depends on run-time values is checked by who runs it.
+    // The runtime checks what depends on values that only it knows.
     if (!box || static_cast<int64_t>(box->lower.size()) != type.getRank())
       return success();
     boxes.push_back(*box);

@@ -123,7 +123,8 @@ LogicalResult InterTileVerifier::checkProduce(InterTileProduceOp produce) {
   return result;
 }
 
-/// What the sets say of the result's shape; both are known to have one rank.
+/// Checks the shape of the result against the numbers of producers and
+/// consumers. Tile and result have been found to have one rank.
 static LogicalResult checkShape(Operation *op, const Receive &receive,
                                 size_t numProducers, size_t numConsumers) {
   auto tile = cast<RankedTensorType>(receive.future.getType().getTileType());

@@ -14,11 +14,11 @@
 
 namespace mlir::ktdp {
 
-/// What runs when a function does.
+/// The functions that run when a function is called.
 struct CalledFunctions {
   /// Sequences and kernels, callees before callers, the function itself last.
   SmallVector<func::FuncOp> functions;
-  /// Those that are called as helpers.
+  /// The functions that are called as helpers.
   SmallVector<func::FuncOp> helpers;
 };
 
