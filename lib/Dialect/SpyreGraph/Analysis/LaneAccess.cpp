@@ -120,7 +120,8 @@ static llvm::SmallBitVector getDimsSharingSticks(AffineExpr coordinate,
   llvm::SmallBitVector shared(extents.size()), smaller(extents.size());
   for (auto [step, dim] : steps) {
     smaller.set(dim);
-    // Where larger steps meet, the last of the smaller ones meets the first.
+    // The next iteration of this loop begins at low + step. It shares a stick
+    // with the last element of the smaller steps if both are in one stick.
     if (step % stickElements != 0 ||
         llvm::divideFloorSigned(low + step, stickElements) <=
             llvm::divideFloorSigned(high, stickElements))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- DeviceNames.h - Names that depend on operands ------------*- C++ -*-===//
 //
-// What `deviceOpName` of the definitions asks.
+// Predicates that `deviceOpName` in the definitions of operations uses.
 //
 //===----------------------------------------------------------------------===//
 

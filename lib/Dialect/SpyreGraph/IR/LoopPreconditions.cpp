@@ -139,7 +139,7 @@ LogicalResult spyre_graph::detail::verifyMatmul(SpyreOpInterface op,
   return verifyBroadcast(op, op.getSpyreInputs().drop_front(2), out);
 }
 
-/// What gather and scatter have in common.
+/// The rules that gather and scatter share.
 static LogicalResult verifyIndirect(SpyreOpInterface op) {
   // SG-GATHER-C1, SG-SCATTER-C1
   IndirectAccess access = *op.getIndirectAccess();

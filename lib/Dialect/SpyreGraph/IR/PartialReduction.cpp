@@ -114,7 +114,7 @@ Value PartialReduction::createLowest(OpBuilder &b, RankedTensorType result) {
   return createFirst(b, result, /*isFinite=*/true);
 }
 
-/// What is lost against every element, or does not change it.
+/// The identity of the combination: it changes no element it is combined with.
 Value PartialReduction::createFirst(OpBuilder &b, RankedTensorType type,
                                     bool isFinite) {
   Location loc = op.getLoc();
@@ -179,7 +179,7 @@ Value PartialReduction::createPartOf(OpBuilder &b, StringRef name,
   Operation *operation = op;
   unsigned numUsed = ins.size() - op.getNumEpilogueInputs();
   SmallVector<NamedAttribute> attributes;
-  // What the epilogue reads is left out.
+  // Leave out the attributes that only the epilogue reads.
   for (NamedAttribute attribute : op->getAttrs())
     if (attribute.getName() != "alpha" && attribute.getName() != "beta" &&
         attribute.getName() != "has_bias" && attribute.getName() != "scale" &&
@@ -317,7 +317,7 @@ Value PartialReduction::createResult(OpBuilder &b, Value accumulator,
     return createElementwise(b, loc, IdentityOp::getOperationName(),
                              accumulator, init);
   }
-  // As the epilogue does: the steps are fp32, the last one rounds.
+  // The steps are fp32 and the last one rounds, as in the epilogue.
   if (scale != 1.0)
     accumulator = multiply(accumulator, scale, emptyLike(accumulator));
   double beta = matmul.getBeta().convertToDouble();

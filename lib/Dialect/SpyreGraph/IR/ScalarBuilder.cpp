@@ -159,8 +159,8 @@ Value ScalarBuilder::floorDiv(Value x, Value y) {
   promote(x, y);
   if (!isFloat(x))
     return arith::FloorDivSIOp::create(b, loc, x, y);
-  // As Python defines it: the quotient of x minus its modulus, so that no
-  // rounding of x / y up to an integer shows.
+  // Python divides x minus its modulus, so that the result is right where x / y
+  // would round up to an integer.
   Value rest = remainder(x, y);
   Value quotient = arith::DivFOp::create(b, loc, sub(x, rest), y);
   Value rounded = roundEven(quotient);
@@ -190,8 +190,8 @@ Value ScalarBuilder::pow(Value x, Value y) {
   if (isFloat(x) || isFloat(y))
     return math::PowFOp::create(b, loc, asFloat(x), asFloat(y));
   promote(x, y);
-  // As PyTorch has it, zero to a negative power is zero; to math.ipowi it is
-  // nothing.
+  // Zero to a negative power is zero in PyTorch, and undefined for
+  // math.ipowi.
   APInt exponent;
   if (!matchPattern(y, m_ConstantInt(&exponent)) || exponent.isNegative())
     y = select(logicalAnd(eq(x, zeroLike(x)), lt(y, zeroLike(y))),

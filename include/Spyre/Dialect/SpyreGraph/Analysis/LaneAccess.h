@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 //
-// What planners need to know about one operand of one operation: which loop
-// dimension runs along its sticks, and how it may be divided.
+// Describes one operand of one operation for planners: which loop dimension
+// runs along its sticks, and how it may be divided.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_LANEACCESS_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- StickAccess.h - Accesses as strides between sticks -------*- C++ -*-===//
 //
-// What SuperDSC can say about how an operation accesses a tensor: loops walk
-// sticks at fixed distances, and at most one loop walks the lanes of a stick.
+// The accesses to a tensor that SuperDSC can express: loops walk sticks at
+// fixed distances, and at most one loop walks the lanes of a stick.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ std::optional<StickAccess> getStickAccess(AffineMap map,
 AffineMap getLinearIndex(AffineMap map, ArrayRef<int64_t> shape,
                          ArrayRef<int64_t> extents);
 
-/// The same map with every q x (e floordiv q) + e mod q in it written as e.
+/// Returns the map with every q x (e floordiv q) + e mod q replaced by e.
 AffineMap joinRemainders(AffineMap map, ArrayRef<int64_t> extents);
 
 /// Loops of an operation after every loop whose quotient and remainder by a

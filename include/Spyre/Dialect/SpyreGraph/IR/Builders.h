@@ -20,7 +20,7 @@ Operation *createDeviceOp(OpBuilder &builder, Location loc, StringRef name,
 SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, StringRef name,
                               Value from, Value to, AffineMap fromMap,
                               AffineMap toMap, ArrayRef<int64_t> extents);
-/// The same for all of two values of one shape.
+/// Copies all elements of a value to another one of the same shape.
 SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, Value from,
                               Value to);
 

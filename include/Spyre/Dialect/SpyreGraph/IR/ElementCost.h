@@ -11,7 +11,7 @@ namespace mlir::spyre_graph {
 
 /// An element as kernels have it in memory, in the type that bodies compute in.
 Value toComputeType(OpBuilder &b, Location loc, Value value, Type elementType);
-/// What a body computes, as kernels store it.
+/// Converts a result of a body to the type in which kernels store it.
 Value toDeviceType(OpBuilder &b, Location loc, Value value, Type elementType);
 
 /// SFU element operations of one iteration: what the timing engine counts in

@@ -12,35 +12,35 @@
 
 namespace mlir::spyre_graph {
 
-/// Of a function argument: for each dimension an array of `{name, size}`
+/// On a function argument: for each dimension an array of `{name, size}`
 /// dictionaries, outermost first, whose sizes multiply to its extent.
 constexpr llvm::StringLiteral kDimNamesAttrName = "spyre_graph.dim_names";
 
-/// Of an operation, from the user: an array of dictionaries, outermost scope
+/// On an operation, from the user: an array of dictionaries, outermost scope
 /// first, `{scope, dim, tiles}` or `{dim, work_div}`. `scope` numbers the
 /// `with` block.
 constexpr llvm::StringLiteral kHintsAttrName = "spyre_graph.hints";
 
-/// Of an operation, with names resolved: an array of i64 arrays [scope, loop
-/// dimension or -1, tiles], outermost first; a fourth number is what tiles must
-/// be a multiple of. An empty array keeps it whole.
+/// On an operation, with names resolved: an array of i64 arrays [scope, loop
+/// dimension or -1, tiles], outermost first. Sizes of tiles must be a multiple
+/// of a fourth number, if there is one. An empty array forbids tiles.
 constexpr llvm::StringLiteral kTileHintsAttrName = "spyre_graph.tile_hints";
 
-/// Of an operation under tile loops: the hints that would tile it so again.
+/// On an operation in tile loops: the hints that lead to the same tiles.
 constexpr llvm::StringLiteral kTilingAttrName = "spyre_graph.tiling";
 
-/// Of an operation: the layout that its result must get.
+/// On an operation: the layout that its result must get.
 constexpr llvm::StringLiteral kLayoutHintAttrName = "spyre_graph.layout_hint";
 
-/// Of an operation, with names resolved: slices per loop dimension.
+/// On an operation, with names resolved: slices per loop dimension.
 constexpr llvm::StringLiteral kWorkDivisionHintAttrName =
     "spyre_graph.work_division_hint";
 
-/// Of an operation: its number in the graph, by which a file of decisions knows
-/// it while passes change it.
+/// On an operation: its number in the graph, by which a file of decisions finds
+/// it after passes have changed it.
 constexpr llvm::StringLiteral kNumberAttrName = "spyre_graph.number";
 
-/// Of a function: what tells its graph from others, as text.
+/// On a function: a text that identifies its graph.
 constexpr llvm::StringLiteral kGraphAttrName = "spyre_graph.graph";
 
 } // namespace mlir::spyre_graph

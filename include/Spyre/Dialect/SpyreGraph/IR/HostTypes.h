@@ -27,7 +27,7 @@ std::optional<::spyre::HostDtype> getHostDtype(Type type);
 /// The lowest finite number of a floating-point type as the device stores it.
 double getLowestNumber(Type element);
 
-/// What the host knows of a function's argument.
+/// An argument of a function as the host knows it.
 struct HostArgument {
   MemRefType type;
   LayoutAttrInterface layout;

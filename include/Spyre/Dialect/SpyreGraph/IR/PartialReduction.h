@@ -34,15 +34,15 @@ public:
   SmallVector<Value> createIdentity(OpBuilder &b, RankedTensorType result);
   /// A maximum's, filled with the lowest finite number.
   Value createLowest(OpBuilder &b, RankedTensorType result);
-  /// What a part gives to the accumulators: the operation without its epilogue.
-  /// `ins` are tiles of all inputs.
+  /// Computes the results of a part for the accumulators, without the epilogue
+  /// of the operation. `ins` are tiles of all inputs.
   SmallVector<Value> createPart(OpBuilder &b, ValueRange ins,
                                 ValueRange accumulators,
                                 ArrayRef<int64_t> extents);
   /// Takes in a part of `count` iterations, in the accumulators' memory.
   SmallVector<Value> createCombine(OpBuilder &b, ValueRange accumulators,
                                    ValueRange parts, int64_t count);
-  /// The same for one part of one accumulator, written to `init`.
+  /// Combines one part with one accumulator, and writes the result to `init`.
   Value createCombine(OpBuilder &b, Value accumulator, Value part, Value init);
   /// An accumulator multiplied with `factor`, read through `map`, in place. For
   /// operations that are isRescalable().

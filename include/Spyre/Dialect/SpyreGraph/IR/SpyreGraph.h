@@ -47,8 +47,8 @@ enum class Combiner {
   ScanAdd
 };
 
-/// What a reduction whose results are ranked, the first of the combiner's order
-/// first, gives of each: its value or its index. None has one result.
+/// What a reduction returns of each ranked element, the first in the order of
+/// its combiner first: value or index. None: it does not rank elements.
 enum class RankedResult { None, Value, Index };
 
 /// Whether partial results of several cores can be combined (SG-DIVISION-C3).
@@ -120,7 +120,7 @@ LoopStructure getGatherLoops(Operation *op, int64_t axis);
 LoopStructure getScatterLoops(Operation *op, int64_t axis);
 SmallVector<utils::IteratorType> getDefaultLoopKinds(SpyreOpInterface op);
 
-// What the above rely on, checked before they are called.
+// Checks of what the functions above rely on; they run first.
 /// The op has `least` to `most` logical operands.
 LogicalResult verifyOperandCount(SpyreOpInterface op, unsigned least,
                                  unsigned most);

@@ -35,7 +35,7 @@ namespace mlir::spyre_graph::decisions {
 /// Keys are sorted.
 using Json = nlohmann::json;
 
-/// Of the file's format.
+/// Version of the file format.
 constexpr int64_t kVersion = 2;
 
 /// The device operations and allocations of a function in textual order.
@@ -53,11 +53,11 @@ Json toJson(ArrayRef<int64_t> values);
 Json toJson(WorkDivisionAttr division);
 /// `order` and `sparse`: the format follows from the element type.
 Json toJson(LayoutAttr layout);
-/// Of arrays as spyre_graph.tile_hints has them.
+/// Converts an array in the form of spyre_graph.tile_hints.
 Json toJson(ArrayAttr tiling);
 
-// What an object has under a key; nothing if it has none of that type, or is no
-// object.
+// Return the member of an object under a key, or null if there is none of that
+// type or `object` is no object.
 const Json *find(const Json &object, const char *key);
 const Json *findArray(const Json &object, const char *key);
 const Json *findObject(const Json &object, const char *key);

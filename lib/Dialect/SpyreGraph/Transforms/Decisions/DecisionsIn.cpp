@@ -326,8 +326,8 @@ private:
     return applyPool(func, entries);
   }
 
-  /// Where the plan is another one than the file was written for, the planned
-  /// placements stay; edited ones belong to nothing.
+  /// Applies only edited entries, because the plan differs from that of the
+  /// file. Planned placements stay; edited placements are errors.
   LogicalResult applyEditedOnly(func::FuncOp func, Planned &planned,
                                 FunctionEntries &entries) {
     DenseMap<int64_t, SmallVector<SpyreOpInterface, 1>> numbered;

@@ -25,7 +25,7 @@ struct Entry {
   bool isTiled() const;
 };
 
-/// What the file says of one function.
+/// The entries of a decisions file for one function.
 class FunctionEntries {
 public:
   explicit FunctionEntries(const Json &function);
@@ -45,13 +45,14 @@ public:
   /// The entries of an operation, in order; passes may have made several of it.
   SmallVector<Entry *> getEntriesOf(Operation *op);
 
-  /// Of several entries of an operation the one that was edited; null if there
-  /// is none. Sets `disagree` if two were, in different ways.
+  /// Chooses one of the entries of an operation, an edited one if there is one;
+  /// null if there are no entries. Sets `disagree` if two were, in different
+  /// ways.
   Entry *choose(ArrayRef<Entry *> entries, Kind kind, bool &disagree) const;
 
   const Json &function;
   std::vector<Entry> ops, buffers;
-  /// Of the function itself.
+  /// The pool of the function.
   Entry pool;
 
 private:

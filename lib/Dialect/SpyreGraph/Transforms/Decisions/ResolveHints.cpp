@@ -240,7 +240,7 @@ private:
     }
   }
 
-  /// Where an operation has a name.
+  /// The loop dimension of an operation that has a name.
   struct Found {
     int64_t loopDim = -1;
     NamedPart part;
@@ -327,7 +327,7 @@ private:
   struct Use {
     Operation *op;
     bool isResolved, isInner;
-    /// Of the numbers of parts that hints ask for.
+    /// The largest number of parts that a hint asks for.
     int64_t largest;
     llvm::SetVector<StringRef> known;
   };

@@ -12,7 +12,7 @@
 
 namespace mlir::spyre_graph {
 
-/// Where a buffer lies and when it is used.
+/// The bytes of a buffer, [begin, end), and its first and last use.
 struct Interval {
   int64_t begin, end;
   int64_t first, last;

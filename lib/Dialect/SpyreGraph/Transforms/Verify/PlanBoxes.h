@@ -53,15 +53,14 @@ private:
   std::optional<SmallVector<Range>> getImage(ArrayRef<AffineExpr> exprs,
                                              ArrayRef<Range> loops);
 
-  /// What getImage() has found, by expressions and ranges of loops.
+  /// Results of getImage(), by expressions and ranges of loops.
   std::map<std::pair<std::vector<const void *>, std::vector<int64_t>>,
            std::optional<SmallVector<Range>>>
       images;
 };
 
-/// What operations have written to a buffer part by part of its rows, where
-/// rows follow each other along one dimension: first + row x period + [0,
-/// width).
+/// The parts of rows of a buffer that operations have written. Rows follow each
+/// other along one dimension: a row covers first + row x period + [0, width).
 class RowParts {
 public:
   /// Takes in what one operation writes within `accessed`. Returns the box that

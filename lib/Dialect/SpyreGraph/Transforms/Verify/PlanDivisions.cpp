@@ -81,7 +81,7 @@ LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op, int64_t cores) {
   ArrayRef<int64_t> splits = division.getSplits();
   if (failed(verifyCovers(op, division, cores)))
     return failure();
-  // What comes from other cores is held in slices of its own.
+  // Data that comes from other cores is divided in a way of its own.
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
     if (WorkDivisionAttr held = op.getAccessDivision(operand);
         held != division && failed(verifyCovers(op, held, cores)))
