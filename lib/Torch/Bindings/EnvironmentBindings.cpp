@@ -64,7 +64,7 @@ void initEnvironmentBindings(py::module &m) {
                 if constexpr (std::is_same_v<Type, std::monostate>)
                   return py::none();
                 else if constexpr (std::is_same_v<Type, std::string>)
-                  // As Python decodes paths, which may be any bytes.
+                  // Paths may be any bytes: decode as Python decodes paths.
                   return py::reinterpret_steal<py::object>(
                       PyUnicode_DecodeFSDefault(value.c_str()));
                 else

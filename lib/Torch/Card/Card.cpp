@@ -30,7 +30,7 @@ thread_local std::array<c10::StreamId, kMaxCards> currentStreams{};
 std::atomic<bool> anyCard = false, badFork = false;
 
 c10::DeviceIndex readDeviceCount() {
-  // The same to the device model; a kind that is none is an error.
+  // Both kinds are the device model; an unknown kind is an error.
   environment::flexDevice();
   std::optional<int64_t> size = environment::worldSize();
   std::vector<int64_t> chosen = environment::devices();

@@ -46,7 +46,7 @@ public:
   std::mutex executionMutex;
 
   c10::DeviceIndex index() const { return cardIndex; }
-  /// What data_ptr() shows for a device byte address.
+  /// The pointer that data_ptr() returns for a device byte address.
   void *pointerOf(uint64_t address) const { return reserved + address; }
   bool ownsPointer(const void *pointer) const;
 
@@ -74,7 +74,7 @@ private:
 /// SPYRE_DEVICES may choose some by their numbers. FLEX_DEVICE is PF, VF or
 /// MOCK. Throws spyre::Error that names a wrong variable.
 c10::DeviceIndex deviceCount();
-/// The same; 0 where deviceCount() throws.
+/// As deviceCount(), but 0 where that throws.
 c10::DeviceIndex deviceCountOrZero() noexcept;
 
 /// Index of the calling thread's current card.

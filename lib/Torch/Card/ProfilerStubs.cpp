@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.autograd.profiler.profile(use_device="spyre") measures operators
-// with: events of the current stream, in the device's clock.
+// Events of the current stream, in the device's clock, with which
+// torch.autograd.profiler.profile(use_device="spyre") measures operators.
 #include "Card.h"
 
 #include <c10/util/ApproximateClock.h>

@@ -26,7 +26,7 @@ namespace spyre::pytorch {
 
 namespace {
 
-/// What is known of an operator once and for all.
+/// Facts about an operator that do not depend on arguments.
 struct OperatorInfo {
   bool isCandidate = false;
   bool writes = false;
@@ -186,7 +186,7 @@ ResultSpec toResultSpec(py::handle object) {
 std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
                                          c10::ArrayRef<c10::IValue> arguments,
                                          const Call &call, bool isGeneric) {
-  // What the compiler asks PyTorch while it imports is not the user's.
+  // The importer calls PyTorch, and the user's autocast must not change that.
   c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   return inPython([&]() -> std::shared_ptr<const Entry> {
     py::list list;

@@ -21,8 +21,8 @@ namespace spyre::pytorch {
 /// has changed and the caller runs the operator elsewhere.
 bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
-/// The same for a call with these arguments, in the order of the schema; null
-/// if there is no program.
+/// Runs a call with these arguments, in the order of the schema, by a compiled
+/// program. Returns null if there is none.
 std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
                                             torch::jit::Stack arguments);
 

@@ -40,9 +40,9 @@ public:
   std::string key;
   /// The spyre tensors in order, lists included.
   std::vector<at::Tensor> tensors;
-  /// By how much the program sees each of them moved; after close().
+  /// How far each tensor is moved for the program. Valid after close().
   std::vector<ViewShift> shifts;
-  /// The floating numbers in order, lists included.
+  /// The floating-point arguments in order, including those in lists.
   std::vector<double> numbers;
   c10::DeviceIndex device = -1;
 

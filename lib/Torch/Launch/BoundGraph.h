@@ -35,15 +35,15 @@ public:
            const std::vector<at::Tensor> &outputs,
            const std::vector<int64_t> &shifts = {});
 
-  /// The same for a caller that knows the storages to be right, one per
-  /// argument but for the pool. `traffic`, which must outlive the work, grows
+  /// As above, for a caller that has checked the storages: one per argument
+  /// except the pool. `traffic`, which must outlive the work, grows
   /// by the bytes of device memory that the run reads and writes.
   void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
               const std::vector<int64_t> &shifts = {},
               std::atomic<int64_t> *traffic = nullptr);
 
-  /// What the first run cost on the device model; empty before it. Waits for
-  /// the runs that are queued.
+  /// The report of the first run on the device model; empty before it. Waits
+  /// for the runs that are queued.
   runtime::RunReport report() const;
 
 private:

@@ -28,7 +28,8 @@ Report &report() {
   return *instance;
 }
 
-/// Where a compiled graph's operator stands in the user's code, if one runs.
+/// File and line of the user's code for the operator of a compiled graph that
+/// is running.
 thread_local std::pair<std::string, int> sourceLine;
 
 template <typename Function>
@@ -146,8 +147,8 @@ void recordFallback(const std::string &operatorName) {
   }
   if (!first)
     return;
-  // Not TORCH_WARN: operators called through torch.ops, as compiled graphs do,
-  // have no handler that makes it a Python warning.
+  // TORCH_WARN becomes a Python warning only under a handler, which operators
+  // called through torch.ops, as compiled graphs do, do not have.
   std::string message = operatorName +
                         " has no spyre kernel and runs on the CPU; "
                         "torch_spyre.fallback_report() counts such calls";

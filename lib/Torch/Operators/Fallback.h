@@ -13,8 +13,8 @@
 
 namespace spyre::pytorch {
 
-/// Where our own kernels for operators without a CPU kernel are registered; the
-/// boxed fallback calls them. A slot of the dispatcher that no tensor selects.
+/// The dispatch key of our host kernels for operators without a CPU kernel. No
+/// tensor selects it; the boxed fallback calls them.
 #define kHostKernels PrivateUse3
 
 /// The boxed kernel of every operator: a compiled program, else the CPU.

@@ -266,7 +266,7 @@ at::Tensor &randpermOut(int64_t n, OptionalGenerator generator,
   return out;
 }
 
-/// What torch_spyre.decompositions.fused decomposes it into for compiled
+/// Does for eager calls what torch_spyre.decompositions.fused does for compiled
 /// graphs.
 std::tuple<at::Tensor, at::Tensor>
 nativeDropout(const at::Tensor &input, double p, std::optional<bool> train) {

@@ -116,7 +116,7 @@ const char *toString(TransferKind kind) {
   return "";
 }
 
-/// What a transfer takes on the device, by its bytes alone.
+/// Predicted time of a transfer on the device, from its bytes alone.
 static double predictSeconds(TransferKind kind, int64_t bytes) {
   static const DeviceSpec spec;
   auto count = static_cast<double>(bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PyTorch asks a backend about itself, and pinned host memory.
+// Answers to PyTorch's questions about the backend, and pinned host memory.
 #include "../Card/Card.h"
 #include "../Card/Generator.h"
 #include "Storage.h"

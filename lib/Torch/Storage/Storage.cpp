@@ -400,7 +400,7 @@ std::optional<TensorLayout> layoutFor(const StorageFormat &format,
         layout)
       return TensorLayout(format.sizes, format.strides, dtype, order);
   } catch (const Error &) {
-    // Not made by that constructor.
+    // Another constructor has made the layout.
   }
   return std::nullopt;
 }

@@ -48,7 +48,7 @@ public:
                    bool resizable);
   ~SpyreStorageImpl() override;
 
-  /// Not set: raw bytes.
+  /// None for a storage of raw bytes.
   std::optional<StorageFormat> format;
 
   /// Distinguishes storages of the process; never reused.
@@ -70,7 +70,7 @@ public:
   void addUse(runtime::Stream &stream, uint64_t number);
   /// Waits for all work that uses the storage; does not throw.
   void waitForUses() const;
-  /// What the storage was to hold could not be computed; null: it could.
+  /// Says why the contents could not be computed; null if they could.
   void setFailure(runtime::FailureRef why);
   runtime::FailureRef failure() const;
   /// All elements are about to be stored: waits, forgets a failure.
@@ -110,7 +110,8 @@ at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                       c10::ScalarType dtype, c10::Device device,
                       const TensorLayout *layout = nullptr);
 
-/// The same for a format that is known to be right: the tensor is its home.
+/// Makes a tensor that is the home of a new storage with this format, which is
+/// not checked.
 at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index);
 
 /// A new storage without format and with uninitialised bytes.

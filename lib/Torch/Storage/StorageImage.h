@@ -10,7 +10,7 @@
 
 namespace spyre::pytorch {
 
-/// Where the elements of a formatted storage live on the device.
+/// Maps the elements of a formatted storage to device addresses.
 class ElementMap {
 public:
   explicit ElementMap(const StorageFormat &format);

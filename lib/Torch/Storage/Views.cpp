@@ -23,8 +23,9 @@ at::Tensor viewAsComplex(const at::Tensor &self) {
 
 bool hasCompatibleShallowCopyType(const at::Tensor &self,
                                   const at::Tensor &from) {
-  // What module.to() asks before it puts a parameter's data on the device:
-  // spyre tensors are plain TensorImpls, so parameters keep their identity.
+  // module.to() asks this before it puts a parameter's data on the device.
+  // Spyre tensors are plain TensorImpls, so that parameters keep their
+  // identity.
   auto plain = [](const at::Tensor &tensor) {
     return tensor.layout() == c10::kStrided && !tensor.is_quantized() &&
            !tensor.is_nested() &&

@@ -141,7 +141,7 @@ void save(const at::Tensor &tensor, Metadata &metadata) {
   std::string layout;
   if (storage->format) {
     const StorageFormat &format = *storage->format;
-    // What loading would give it by itself.
+    // The format that loading would choose by default.
     StorageFormat byItself =
         makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
     bool isDefault = isWholeHome(tensor) && byItself.layout == format.layout;
