@@ -95,7 +95,7 @@ struct Chain {
 
 } // namespace
 
-/// Of the partial results of a row.
+/// Combines the partial results of a row.
 template <class Op>
 static SPYRE_INLINE float foldPartials(const Chain<Op> (&partial)[kRegisters]) {
   float lanes[kPartials];

@@ -65,8 +65,8 @@ struct FormatDL16 {
     return select(isNaN(x), splatU(0x7fffu),
                   bitsAs<VU>(code) | ((bits >> 16) & 0x8000u));
   }
-  /// The same of numbers, each operation for as many lanes as there are:
-  /// narrowing with saturation is one instruction on many processors.
+  /// As encode(), for values that are not NaN. Narrowing with saturation is one
+  /// instruction on many processors.
   static SPYRE_INLINE VS2 encodeNumbers(VI2 bits) {
     VI2 code = (((bits & 0x7fffffff) + 0x2000) >> 14) - int32_t(kZero >> 14);
     code = code < 0x7fff ? code : VI2{} + 0x7fff;

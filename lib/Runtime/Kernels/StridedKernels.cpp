@@ -98,7 +98,7 @@ struct Encode {
   static SPYRE_INLINE void run(const float *src, Code *dst, size_t n) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      // As for Decode: a tile's rows often follow each other.
+      // Rows of a tile often follow each other, as for Decode.
       __builtin_prefetch(reinterpret_cast<char *>(dst + i) + 8192, 1);
       encodeGroup(src + i, dst + i);
     }
@@ -301,7 +301,7 @@ static void move(void *dstBase, const ptrdiff_t *dstStrides,
     return;
   }
 
-  // By descending destination stride.
+  // Sort dimensions by descending destination stride.
   Dimension dims[kMaxDimensions + 1];
   unsigned count = 0;
   for (unsigned d = 0; d < rank; ++d) {

@@ -29,7 +29,7 @@ runGroups(const float *x, float *result, size_t n, Rounding rounding, F f) {
                  });
 }
 
-/// The same, one vector after another, for what is long.
+/// As above, one vector after another, for functions of many instructions.
 template <class F>
 static __attribute__((noinline)) void run(const float *x, float *result,
                                           size_t n, Rounding rounding, F f) {

@@ -37,7 +37,8 @@ constexpr int kLanes = kVectorBytes / 4;
 typedef float VF __attribute__((vector_size(kVectorBytes)));
 typedef int32_t VI __attribute__((vector_size(kVectorBytes)));
 typedef uint32_t VU __attribute__((vector_size(kVectorBytes)));
-// As many lanes as VF; the compiler splits them over two registers.
+// Vectors with the lanes of VF. The compiler splits wide ones over two
+// registers.
 typedef double VD __attribute__((vector_size(2 * kVectorBytes)));
 typedef int64_t VL __attribute__((vector_size(2 * kVectorBytes)));
 typedef int32_t VI2 __attribute__((vector_size(2 * kVectorBytes)));

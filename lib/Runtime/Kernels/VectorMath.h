@@ -229,7 +229,7 @@ SPYRE_INLINE SplitD splitD(VD x) {
   return {exponent, fraction};
 }
 
-/// What a logarithm of x is at 0, below 0, at infinity and NaN; else `value`.
+/// A logarithm of x where x is 0, negative, infinite or NaN; `value` elsewhere.
 SPYRE_INLINE VF logSpecial(VF x, VF value) {
   value = select(x == kInfinity, x, value);
   value = select(x == 0.0f, splat(-kInfinity), value);

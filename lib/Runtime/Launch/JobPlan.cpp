@@ -67,8 +67,8 @@ Launch JobPlan::prepare(std::vector<LaunchArgument> arguments,
   for (const Job::PlacedImage &placed : job.images)
     launch.grid = planLaunch(placed.image, launch.arguments, allowTiledLaunch);
   // SPYRECODE-LAUNCH-C6
-  // What one program leaves to the next, or to its own next tile, is known for
-  // tensors that have a part for each tile.
+  // If several programs follow each other, each tensor must have a part for
+  // each tile: a program would read parts of other tiles otherwise.
   for (const LaunchGrid::Axis &axis : launch.grid.axes)
     for (size_t i = 0; job.images.size() > 1 && i < axis.tileBytes.size(); ++i)
       if (launch.arguments[i].tensor && axis.tileBytes[i] == 0)

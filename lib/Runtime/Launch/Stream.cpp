@@ -77,7 +77,7 @@ void Stream::run() {
     }
     if (why && item.dropped)
       item.dropped(why);
-    // What the work holds is free before anybody sees it as finished.
+    // Release what the work holds before anybody sees it as finished.
     item = Item();
     lock.lock();
     if (own && !failure)

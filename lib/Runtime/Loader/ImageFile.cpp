@@ -22,7 +22,7 @@ static constexpr uint64_t kAlignment = DeviceMemory::kBlockInBytes;
 /// Above what any kernel has.
 static constexpr uint32_t kMaxArguments = 1 << 16, kMaxRank = 64;
 
-// Where fields start.
+// Byte offsets of the fields.
 static constexpr size_t kVersionAt = 8, kPayloadAt = 12, kSizeAt = 16,
                         kPayloadSizeAt = 24, kCorrectionAt = 32,
                         kCorrectionRowsAt = 40, kNumArgumentsAt = 44,
@@ -186,7 +186,8 @@ private:
     checkRegion("pool", image.poolOffset, image.poolBytes);
   }
 
-  /// What a program needs beside its image lies behind it.
+  /// Checks a region that a program needs beside its image: it must lie behind
+  /// the image.
   void checkRegion(const char *what, uint64_t offset, uint64_t size) {
     constexpr uint64_t kLimit = uint64_t(16) << 30;
     if (size == 0 && offset == 0)

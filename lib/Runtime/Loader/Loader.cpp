@@ -212,7 +212,7 @@ static std::string listEntries(ModuleOp module) {
   return "; it has " + names;
 }
 
-/// Where the module begins, which is 0:0 if the text does not say `module`.
+/// The location of the module; MLIR gives 0:0 if the text omits `module`.
 static Location startOf(ModuleOp module) {
   auto start = dyn_cast<FileLineColLoc>(module.getLoc());
   if (!start || start.getLine() != 0)

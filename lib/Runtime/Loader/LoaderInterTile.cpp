@@ -77,7 +77,7 @@ LogicalResult FunctionLoader::loadProduce(Operation *op) {
 }
 
 namespace {
-/// What the operations that receive tiles say, each in its own attributes.
+/// The attributes of operations that receive tiles, in one form for all.
 struct Reception {
   Value future;
   IntegerSet consumers;

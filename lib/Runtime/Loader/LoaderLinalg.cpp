@@ -317,7 +317,7 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadOutput(OpOperand &init) {
   return success();
 }
 
-/// Where extents come from: a pure loop dimension of some operand.
+/// Finds for each loop an operand dimension that gives its extent.
 LogicalResult FunctionLoader::LinalgOpLoader::findExtents() {
   instr.extentSource.assign(instr.numLoops, {-1, -1});
   for (size_t i = 0; i < instr.inputs.size(); ++i)
@@ -426,8 +426,8 @@ LogicalResult FunctionLoader::LinalgOpLoader::loadBody() {
   return success();
 }
 
-/// What the strategy does in place of the body. Of an index reduction only
-/// what makes the candidates stays.
+/// The operations of the body that the strategy replaces. In an index reduction
+/// only those stay that compute the candidates.
 FunctionLoader::OpSet FunctionLoader::LinalgOpLoader::skippedOps() const {
   OpSet skipped;
   if (instr.strategy != StructuredLoop::ArgReduction) {

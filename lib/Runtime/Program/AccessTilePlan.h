@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- AccessTilePlan.h - What is known of an access tile -------*- C++ -*-===//
 //
-// What of an access tile is the same in all runs. AccessTile.h says how.
+// The properties of an access tile that are the same in all runs. AccessTile.h
+// explains them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -56,7 +56,7 @@ inline ElementFormat elementFormat(Elem e, bool ieee) {
   return ElementFormat::F32;
 }
 
-/// What a float result of element type `e` is rounded to.
+/// The rounding of a float result of element type `e`.
 inline Rounding roundingOf(Elem e, bool ieee) {
   return roundingOf(elementFormat(e, ieee));
 }

@@ -27,10 +27,10 @@ class Instr {
 public:
   virtual ~Instr() = default;
   virtual void run(Core &core) const = 0;
-  /// The same for several cores of one kernel, none of which waits for
+  /// Runs several cores of one kernel, none of which waits for
   /// another. Instructions that can share work among them override this.
   virtual void runGang(Core *const *cores, int numCores) const;
-  /// Without data, for the timing engine. The default fails.
+  /// Adds steps for the timing engine, without data. The default fails.
   virtual void walk(Core &core) const;
   int location = 0;          ///< into Plan::locations
   std::vector<int> releases; ///< tensor slots whose last use this is
@@ -95,7 +95,7 @@ struct Function {
   int numProduceOps = 0;
 };
 
-/// What --check=full says of a float operation that makes a NaN.
+/// Names a float operation that makes a NaN, for --check=full.
 struct FloatOp {
   std::string name;           ///< "" if operations of several names lie there
   std::vector<int> producers; ///< locations of its operands

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- PointSet.h - Affine expressions and sets at run time -----*- C++ -*-===//
 //
-// What the loader keeps of an affine set that is not a box, or of an order that
-// is not a permutation: expressions to evaluate point by point.
+// Affine sets that are not boxes, and orders that are not permutations, as
+// expressions that are evaluated point by point.
 //
 //===----------------------------------------------------------------------===//
 

@@ -40,7 +40,7 @@ int CoreSteps::add(const Instr *instr, Unit unit, const char *name,
   // Two buffers per tile: the last user of the one before the last.
   auto [it, isNew] = history.try_emplace(instr, -1, -1);
   auto &[last, beforeLast] = it->second;
-  // What the step itself needs, as the parts of one tile, it does not wait for.
+  // The step does not wait for itself, which needs the parts of one tile.
   if (beforeLast >= 0 && list[beforeLast].lastUse >= 0 &&
       list[beforeLast].lastUse != index)
     needs.push_back(list[beforeLast].lastUse);
@@ -64,7 +64,7 @@ void CoreSteps::noteWrite(bool isLX, int64_t low, int64_t high, int step) {
 }
 
 int CoreSteps::needWrites(bool isLX, int64_t low, int64_t high) {
-  // Of many overlapping writes the last ones are enough: each unit works in
+  // It is enough to look at the last overlapping writes, as each unit works in
   // order.
   constexpr int kMaxLooks = 256;
   const Writes &w = writes[isLX];

@@ -21,8 +21,8 @@
 
 namespace spyre::runtime {
 
-/// What works on a step. A core's units work side by side, each on one step
-/// after another in program order.
+/// The unit of a core that does a step. Units work side by side, each on one
+/// step after another in program order.
 enum class Unit : uint8_t {
   PT,
   SFU,

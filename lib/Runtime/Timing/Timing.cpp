@@ -253,7 +253,7 @@ void TimingRun::addUtilisation(const std::vector<CoreSteps> &coreSteps,
       if (unit != Unit::None)
         busy[int(unit)] += (t.end - t.start) / double(kernel.numCores);
     }
-  // Of the ring, the busiest link.
+  // The ring counts as busy as its busiest link.
   std::map<std::pair<int, int>, double> links;
   double &ring = busy[int(TimedUnit::Ring)];
   ring = 0;

@@ -171,7 +171,7 @@ enum class IntBinaryOp : uint8_t {
   MaxU
 };
 
-/// What an integer kernel met, or-ed over all elements. Results then are:
+/// Conditions that an integer kernel met, or-ed over all elements. Results are:
 /// Overflow (the exact signed result does not fit the width): wrapped;
 /// DivideByZero: 0; BadShift (amount >= width): see IntBinaryOp; OutOfRange (a
 /// float that the integer type cannot hold): saturated, NaN gives 0. Overflow
@@ -208,7 +208,7 @@ constexpr unsigned storageBytes(ElementFormat format) {
   return kBytes[unsigned(format)];
 }
 
-/// What a float that is stored in a format is rounded to.
+/// The rounding of a float that is stored in a format.
 constexpr Rounding roundingOf(ElementFormat format) {
   return format < ElementFormat::F32 ? Rounding(unsigned(format) + 1)
                                      : Rounding::None;
@@ -357,7 +357,7 @@ struct KernelTable {
                      const ptrdiff_t *srcStrides, const size_t *shape,
                      unsigned rank);
 
-  /// The same for contiguous runs of n elements.
+  /// As loadFloat and storeFloat, for contiguous runs of n elements.
   void (*loadFloatRun)(ElementFormat format, const void *src, float *dst,
                        size_t n);
   void (*storeFloatRun)(ElementFormat format, const float *src, void *dst,

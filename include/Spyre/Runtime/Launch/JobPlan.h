@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- JobPlan.h - Programs in device memory, ready to launch ---*- C++ -*-===//
 //
-// What SpyreCode describes: one allocation that holds programs, correction
-// tensors and spilled tensors, and the steps of a launch (spec/runtime.md,
-// "Kernel launch and SpyreCode").
+// A job that SpyreCode describes: one allocation that holds programs,
+// correction tensors and spilled tensors, and the steps of a launch
+// (spec/runtime.md, "Kernel launch and SpyreCode").
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,7 +86,7 @@ public:
   /// Throws Error for a step that does not exist.
   JobStep::Kind stepKind(size_t step) const;
   uint64_t allocationBytes() const { return job.sizeInBytes; }
-  /// What a launch takes, without the pool.
+  /// The arguments of a launch, without the pool.
   std::vector<ArgumentInfo> arguments() const;
 
   /// Checks arguments. Throws BrokenRule; nothing has been done then.
@@ -96,8 +96,8 @@ public:
   /// and where asked for the report of each run of a program.
   double run(const Launch &launch, const RunOptions &options = {},
              std::vector<RunReport> *reports = nullptr);
-  /// Of all programs of all tiles, one after the other, without running them;
-  /// `launch` is as for run().
+  /// Predicts the time of all programs of all tiles, one after the other,
+  /// without running them; `launch` is as for run().
   TimingReport simulate(const Launch &launch, const RunOptions &options,
                         const TimingOptions &timing);
 

@@ -24,7 +24,7 @@ struct StoredTensor {
   HostDtype dtype = HostDtype::Float16;
   std::vector<int64_t> sizes, strides;
   TensorLayout layout;
-  /// Of its first byte.
+  /// Device byte address of the first byte.
   uint64_t address = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- ProgramImage.h - Programs as bytes in device memory ------*- C++ -*-===//
 //
-// What the device model takes for a binary, decoded. The loader reads and
-// writes its bytes (ImageFile.h).
+// The contents of a file that stands for a binary of the device. The loader
+// reads and writes its bytes (ImageFile.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +32,13 @@ struct ProgramImage {
   std::shared_ptr<const Program> program;
   TileGroups tileGroups;
   uint64_t sizeInBytes = 0;
-  /// Where the correction tensor goes: a tag, then one row per argument with
-  /// its value. No rows: the runtime binds arguments at each launch.
+  /// Byte offset of the correction tensor: a tag, then one row per argument
+  /// with its value. Without rows, the runtime binds arguments at each launch.
   uint64_t correctionOffset = 0;
   uint32_t numCorrectionRows = 0;
   /// First row of the correction tensors of this image.
   int64_t correctionTag = 0;
-  /// Where the program's pool lies; 0 bytes: it has none.
+  /// The program's pool; 0 bytes if it has none.
   uint64_t poolOffset = 0, poolBytes = 0;
 
   uint64_t correctionBytes() const {

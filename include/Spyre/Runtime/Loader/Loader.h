@@ -19,7 +19,7 @@ namespace spyre::runtime {
 std::shared_ptr<Program> loadProgram(mlir::ModuleOp module,
                                      const LoadOptions &options = {});
 
-/// The same with an entry function given apart (empty: options.entry).
+/// Loads with this entry function instead of options.entry, unless it is empty.
 std::shared_ptr<Program> loadProgram(mlir::ModuleOp module,
                                      llvm::StringRef entry,
                                      LoadOptions options = {});

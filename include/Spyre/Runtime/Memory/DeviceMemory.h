@@ -89,7 +89,7 @@ public:
   void resetPeakStats();
   void resetAccumulatedStats();
   uint64_t capacityInBytes() const { return capacity; }
-  /// Of one core.
+  /// LX bytes of one core.
   int64_t lxSizeInBytes() const { return lxSize; }
   /// Device memory that one core addresses through one view.
   int64_t spanInBytes() const { return span; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Program.h - A loaded KTIR program ------------------------*- C++ -*-===//
 //
-// What a loader makes of a KTIR module and callers run. No MLIR types.
+// A program that a loader has made from a KTIR module. Uses no types of MLIR.
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,8 +51,8 @@ struct KernelReport {
   uint64_t ptMacs = 0;        ///< over all cores
   uint64_t flops() const { return sfuElementOps + 2 * ptMacs; }
 
-  /// Where the time of the slowest chain of steps goes: "pt", "sfu", "lx",
-  /// "device memory", "ring", "latency".
+  /// The unit that takes most of the time of the slowest chain of steps: "pt",
+  /// "sfu", "lx", "device memory", "ring" or "latency".
   std::string bottleneck;
   /// Share of predictedSeconds that rests on guessed numbers of the device.
   double guessedShare = 0;
@@ -86,7 +86,7 @@ struct TimingReport {
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t deviceBytesDemanded = 0, lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t ringBytes = 0, sfuElementOps = 0, ptMacs = 0;
-  /// Where most of the time goes; "launch" is possible too.
+  /// The unit that takes most of the time, or "launch".
   std::string bottleneck;
   double guessedShare = 0;
   double utilisation[kNumTimedUnits] = {}; ///< weighted by kernels' times
