@@ -34,7 +34,7 @@ CostClass spyre::getCostClass(std::string_view operation) {
       "arith.extsi",   "arith.extui",        "arith.index_cast",
       "arith.truncf",  "arith.index_castui", "arith.trunci",
       "linalg.index",  "tensor.extract"};
-  // Of math, what no series computes.
+  // Operations of the math dialect that need no series.
   static constexpr std::string_view kSimple[] = {
       "math.absf",  "math.absi",     "math.ceil",     "math.clampf",
       "math.ctlz",  "math.copysign", "math.ctpop",    "math.cttz",
@@ -84,7 +84,7 @@ double spyre::overlapSeconds(double computeSeconds, double memorySeconds,
                              double setupSeconds, double maxPieces) {
   double longer = std::max(computeSeconds, memorySeconds);
   double shorter = std::min(computeSeconds, memorySeconds);
-  // What is too little to be worth a cut shows.
+  // A part too short to be worth a cut is not hidden.
   double uncut = kLeastSavingOfPieces * (longer + setupSeconds);
   return longer + std::max(shorter / maxPieces, std::min(shorter, uncut));
 }

@@ -218,7 +218,8 @@ static void forEachPoint(const std::vector<Loop> &loops, int64_t host,
 
 /// Edge of the tiles in which both sides of a transposition stay in the cache.
 constexpr int64_t kTile = 64;
-/// Of host rows, which are read from far apart: long enough for a prefetcher.
+/// Elements of a tile along host rows, which lie far apart in memory. Long
+/// enough for the processor's prefetcher.
 constexpr int64_t kTileRow = 256;
 
 /// One side is consecutive along `row` (host), the other along `column`
@@ -411,7 +412,7 @@ static bool fitsInt32(int64_t value) {
 static bool checkInt64(const void *hostImage, const std::vector<int64_t> &sizes,
                        const std::vector<int64_t> &strides,
                        TransferStats *stats) {
-  // Not zero if any value is outside; in a form that vectorises.
+  // Nonzero if any value is outside. The loop has a form that vectorises.
   uint64_t excess = 0;
   forEachHostRun<int64_t>(
       hostImage, sizes, strides,

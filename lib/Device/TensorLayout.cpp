@@ -224,7 +224,7 @@ spyre::resolveDeviceDims(const TensorLayout &layout,
       throw fail("no device dimension counts single steps of dimension " +
                  std::to_string(h));
     for (size_t i = 0; i < own.size(); ++i) {
-      // What this dimension must count: up to the next step, or to the end.
+      // This dimension counts up to the next step, or to the end.
       int64_t step = own[i]->step;
       int64_t limit = i + 1 < own.size() ? own[i + 1]->step : homeSizes[h];
       if (i + 1 < own.size() && (limit == step || limit % step != 0))

@@ -30,7 +30,7 @@ struct DeviceAccess {
   bool isWrite = false;
 };
 
-/// What one device op does. "PerCore" is the work of the core with the most.
+/// The work of one device op. "PerCore" is the work of the core with the most.
 struct OpWork {
   int64_t numCores = 1;
   double macsPerCore = 0;
@@ -40,7 +40,7 @@ struct OpWork {
   /// Element operations of the vector unit, times DeviceSpec::getWeight().
   double sfuElementsPerCore = 0;
   std::vector<DeviceAccess> deviceAccesses;
-  /// Of passes over tiles in LX, the busier of reading and writing.
+  /// Bytes of passes over tiles in LX, in the busier direction.
   double lxBytesPerCore = 0;
   /// Sum over the transfers on the data ring of bytes x hops.
   double ringByteHops = 0;
@@ -82,15 +82,15 @@ double ringShuffleSeconds(double bytes, int64_t numCores,
 // One pass over tiles of a core
 //===----------------------------------------------------------------------===//
 
-/// Of a scalar operation, by its name in MLIR's arith, math, linalg or tensor.
-/// Casts, which loading and storing do, constants and indices are free.
+/// The class of a scalar operation of MLIR's arith, math, linalg or tensor, by
+/// name. Casts, which loading and storing do, constants and indices are free.
 CostClass getCostClass(std::string_view operation);
 
-/// Of the matrix unit, with `rows` rows of M (0: enough).
+/// Time of the matrix unit for `rows` rows of M (0: enough).
 double ptSeconds(double macs, double rows, const DeviceSpec &spec);
-/// Of the vector unit, weighted elements.
+/// Time of the vector unit for weighted elements.
 double sfuSeconds(double elements, const DeviceSpec &spec);
-/// Of LX in one direction.
+/// Time of LX for bytes in one direction.
 double lxSeconds(double bytes, const DeviceSpec &spec);
 
 /// In how many pieces a kernel works on slices that fit LX, at most, and the
@@ -101,10 +101,10 @@ constexpr double kMaxPieces = 16, kLeastSavingOfPieces = 0.01;
 /// two are loaded and two computed.
 constexpr double kPiecesInFlight = 4;
 
-/// Of a core that works on its slice in up to `maxPieces` equal pieces, loading
-/// the next and storing the last while it computes one: the longer, and one
-/// piece of the shorter. `setupSeconds` count among what a cut is compared
-/// with, not in the result.
+/// Time of a core that works on its slice in up to `maxPieces` equal pieces,
+/// and loads the next and stores the last while it computes one: the longer of
+/// the two times, and one piece of the shorter. A cut must save a share of the
+/// time with `setupSeconds`, which the result does not contain.
 double overlapSeconds(double computeSeconds, double memorySeconds,
                       double setupSeconds, double maxPieces);
 
@@ -164,7 +164,7 @@ MatmulSplit cheapestReferenceMatmulSplit(const MatmulShape &shape,
 MatmulSplit defaultReferenceMatmulSplit(const MatmulShape &shape,
                                         int64_t maxCores);
 
-/// What Pass 2 decides: nothing if it declines, as far as shapes say: M of one
+/// The decision of Pass 2; none if it declines, as far as shapes say: M of one
 /// row, N of one stick or K of one element (no row, stick or reduction
 /// dimension then), fewer cores than the default split, or the default itself.
 std::optional<MatmulSplit>

@@ -16,7 +16,7 @@
 
 namespace spyre {
 
-/// Where a number comes from.
+/// The origin of a number.
 enum class Basis {
   Published, ///< the public record states it
   Fitted,    ///< fitted to published measurements
@@ -32,13 +32,13 @@ enum class NonNumber : int64_t {
   NaN  ///< the strict zDNN reading
 };
 
-/// What a scalar operation costs the vector unit.
+/// The cost of a scalar operation on the vector unit.
 enum class CostClass { Free, Simple, Transcendental };
 
 struct ParameterInfo;
 
 struct DeviceSpec {
-  /// Of one card, at most.
+  /// The most cores that a card can have.
   static constexpr int64_t kMaxCores = 32;
 
   // The card.
@@ -137,7 +137,7 @@ struct DeviceSpec {
   bool operator!=(const DeviceSpec &other) const { return !(*this == other); }
 };
 
-/// What is known about one number of DeviceSpec.
+/// Name, unit and origin of one number of DeviceSpec.
 struct ParameterInfo {
   const char *name;
   std::variant<int64_t DeviceSpec::*, double DeviceSpec::*,
@@ -148,7 +148,8 @@ struct ParameterInfo {
   const char *source;
 };
 
-/// What is wrong with dividing work over so many cores; empty if nothing is.
+/// Returns an error message if work cannot be divided over so many cores, and
+/// an empty string otherwise.
 std::string checkNumCores(int64_t cores);
 
 /// Never null for a name of DeviceSpec::parameters().
