@@ -19,7 +19,7 @@ using Value = LayoutProblem::Value;
 
 constexpr unsigned kReferenceWidth = 64;
 
-/// As many as a character of Seen can tell apart.
+/// Choices that a character of Seen can tell apart.
 constexpr size_t kMaxChoices = 1 << 16;
 
 [[noreturn]] void fail(size_t value, const std::string &what) {
@@ -88,8 +88,8 @@ public:
   }
 
 private:
-  /// What later values see: of each live value the choice, then for each of its
-  /// copies whether it has been made. Equal states have equal ones.
+  /// The part of a state that later values depend on: for each live value its
+  /// choice, then for each of its copies whether it has been made.
   using Seen = std::u16string;
 
   struct State {
@@ -115,7 +115,7 @@ private:
 
   void extend(size_t number) {
     const Value &value = problem.values[number];
-    // Where the values used stand, if anywhere.
+    // The live values that are used, or null for those that are not live.
     std::vector<const Live *> used;
     for (const LayoutProblem::Use &use : value.uses) {
       auto place = std::lower_bound(

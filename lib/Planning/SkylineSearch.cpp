@@ -292,7 +292,7 @@ int SkylineSearch::chooseSection(int first, int last, int64_t limit,
       int64_t wall = std::min(s == first ? kInfinity : floorOf[s - 1],
                               end == last ? kInfinity : floorOf[end]);
       for (int t = s; t < end; ++t) {
-        // What lies above the waste rests on the wall or on something of the
+        // A buffer above the waste rests on the wall or on a buffer of the
         // valley beside this section.
         int64_t beside = std::min(lowBefore[t], lowAfter[t]);
         int64_t next = std::min(

@@ -52,7 +52,7 @@ public:
   Result run(int64_t capacity, Order order, unsigned seed, int64_t maxNodes,
              const std::function<bool()> &isOutOfTime);
 
-  /// Of the last run that found a placement.
+  /// The offsets of the last run that found a placement.
   const std::vector<int64_t> &getOffsets() const { return offsets; }
   int64_t getNumNodes() const { return numNodes; }
 
@@ -72,13 +72,13 @@ private:
   Result searchParts(int first, int last, int64_t limit);
   /// Numbers the valleys: runs of equal floors between higher ones.
   void markValleys(int first, int last);
-  /// Where the valley, or the run outside of valleys, around a section ends.
+  /// The end of the valley, or of the run outside of valleys, around a section.
   int findValleyEnd(int section, int last) const;
   /// Whether a buffer can be placed on the floor of a valley.
   bool isCandidate(int buffer) const;
   /// Counts, per section, such buffers and the smallest beside it.
   void countCandidates(int first, int last);
-  /// By which the buffers of a section are tried, the largest first.
+  /// The rank of a buffer. Buffers of a section are tried by descending rank.
   double getRank(int buffer);
   int chooseSection(int first, int last, int64_t limit,
                     std::vector<Option> &options, int64_t &wasteFloor);
@@ -109,7 +109,7 @@ private:
   std::vector<int> dirty;
   std::vector<char> isDirty;
 
-  // Of a run.
+  // State of a run.
   Order order = Order::Longest;
   std::minstd_rand random;
   double noise = 0;

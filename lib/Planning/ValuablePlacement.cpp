@@ -12,7 +12,7 @@ using namespace spyre::planning;
 
 namespace {
 
-/// Of disjoint sets of buffers that are live together.
+/// Rounds that look for disjoint sets of buffers that are live together.
 constexpr int kMaxBoundRounds = 64;
 
 /// Bytes that are live at each time; a segment tree over the times at which
@@ -174,7 +174,7 @@ planning::placeMostValuable(const AllocationProblem &problem,
     offer(ofBuffers);
   };
 
-  // What saves most per byte and time comes first.
+  // Buffers that save most per byte and time come first.
   std::vector<double> density;
   std::vector<Buffer> wholes;
   for (const Chain &chain : chains) {
@@ -231,7 +231,7 @@ double planning::boundValue(const AllocationProblem &problem,
   double bound = 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const Buffer &buffer = problem.buffers[i];
-    // Where one takes over the other's memory, linked buffers count once.
+    // Linked buffers count once while one takes over the memory of the other.
     int64_t lower = buffer.inPlaceParent < 0
                         ? buffer.lower
                         : problem.buffers[buffer.inPlaceParent].upper;

@@ -28,7 +28,7 @@ struct Buffer {
   int64_t lower = 0, upper = 0;
   int64_t size = 0;
 
-  // What only the reference's heuristics ask for.
+  // Members that only the reference's heuristics use.
 
   /// A buffer that dies where this one is born and whose memory this one may
   /// take over, or -1. Its `upper` is then this one's `lower` + 1: both are
@@ -115,7 +115,7 @@ enum class SolveStatus {
 };
 
 struct SolveOptions {
-  /// Of wall-clock time; results found within it do not depend on it.
+  /// Seconds of wall-clock time; results found within it do not depend on it.
   double timeoutSeconds = 60;
   /// Nodes of the search, after which to give up; results within it are the
   /// same on every machine.

@@ -52,7 +52,7 @@ struct LayoutProblem {
 };
 
 struct LayoutAssignment {
-  /// Of each value.
+  /// The choice of each value.
   std::vector<unsigned> choices;
   int64_t price = 0;
   /// Nothing was left out: no assignment is cheaper.

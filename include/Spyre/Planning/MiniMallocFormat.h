@@ -13,7 +13,7 @@
 namespace spyre::planning {
 
 struct MiniMallocFile {
-  /// Of each buffer.
+  /// The name of each buffer.
   std::vector<std::string> ids;
   AllocationProblem problem;
 };
