@@ -68,9 +68,9 @@ private:
 // What passes leave behind
 //===----------------------------------------------------------------------===//
 
-/// Writes the module after each pass and measures how long each took. Not
-/// enableIRPrintingToFileTree, whose files lie in a folder per function, nor
-/// enableTiming, which prints a report of its own: dumps are promised as
+/// Writes the module after each pass and measures how long each took. This is
+/// not enableIRPrintingToFileTree, whose files lie in a folder per function,
+/// nor enableTiming, which prints a report of its own: dumps are promised as
 /// <NN>-<pass>.mlir, each a module that spyre-opt reads, and users of the times
 /// want the passes in order, by the names of their options.
 class PassObserver : public PassInstrumentation {

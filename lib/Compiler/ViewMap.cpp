@@ -180,8 +180,8 @@ AffineMap spyre::getViewMap(MLIRContext *context, ArrayRef<int64_t> sizes,
     int64_t outer = 0;
     for (unsigned dim : sortDims(homeSizes, homeStrides)) {
       int64_t stride = homeStrides[dim];
-      // What the outer dimensions address is a multiple of their stride; where
-      // that is one of this stride too, division may come first.
+      // The address of the outer dimensions is a multiple of their stride. If
+      // their stride is a multiple of this one, division may come first.
       bool divides = outer % stride == 0;
       if (!divides)
         address = modulo(address, outer, context);

@@ -12,8 +12,8 @@ namespace spyre {
 /// sizes without gaps, in any order of the dimensions.
 bool isDense(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
 
-/// The same, but gaps are allowed: each stride exceeds the span of the
-/// dimensions with smaller ones.
+/// As above, but with gaps: each stride exceeds the span of the dimensions with
+/// smaller strides.
 bool isNested(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
 
 /// Coordinates, in a home of `homeSizes` and nested `homeStrides`, of the

@@ -94,7 +94,8 @@ std::optional<std::string> OpenDirectory::read(const std::string &name,
     message = "'" + name.substr(0, 80) + "' is not the plain name of a file";
     return std::nullopt;
   }
-  // Not blocking: a pipe must not hang the reader before it is refused.
+  // Open without blocking: a pipe must not hang the reader before it is
+  // refused.
   int file = ::openat(descriptor, name.c_str(),
                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) {

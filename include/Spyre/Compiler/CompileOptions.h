@@ -9,8 +9,8 @@
 
 namespace spyre {
 
-/// What decides, beside the graph, what is compiled. Its members are those of
-/// the table and no others: what is not in the table is not in the cache key.
+/// The options that, together with the graph, decide what is compiled. It has
+/// only members of the table, because the cache key is made from the table.
 struct CompileOptions {
 #define SPYRE_OPTION_FLAG(member, name, byDefault, help)                       \
   bool member = byDefault;
@@ -23,11 +23,11 @@ struct CompileOptions {
 struct CompileOption {
   const char *name;
   bool isFlag;
-  /// Of a flag, 0 and 1.
+  /// For a flag, `lowest` and `highest` are 0 and 1.
   int64_t byDefault, lowest, highest;
   const char *help;
 
-  /// What a value may be, for messages.
+  /// Describes the possible values, for messages.
   std::string expected() const;
 };
 

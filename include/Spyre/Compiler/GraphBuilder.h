@@ -19,7 +19,7 @@
 
 namespace spyre {
 
-/// What a tensor that the graph returns is: a view (sizes, strides, offset in
+/// A tensor that the graph returns, as a view (sizes, strides and offset in
 /// elements of the root's home) of an output root or of an argument.
 struct OutputInfo {
   /// Index of the distinct output root, or -1 - a if it aliases argument a.
@@ -30,7 +30,7 @@ struct OutputInfo {
   ValueMeta rootMeta;
 };
 
-/// What a user asks of the planner for an operator
+/// A hint of the user to the planner, for one operator
 /// (spyre_graph::kHintsAttrName). Exactly one of tiles, workDivision (0: not
 /// given) and namedDims.
 struct Hint {
@@ -91,8 +91,8 @@ public:
   /// `value` (same sizes, converted to its type) when the graph ends.
   void mutate(int target, int value, const SourceLocation &loc = {});
 
-  /// What the graph returns; last call on a builder before compiling. Entries
-  /// that share a root share an output root.
+  /// Sets the values that the graph returns. This is the last call on a builder
+  /// before compiling. Entries that share a root share an output root.
   std::vector<OutputInfo> setOutputs(const std::vector<int> &values);
 
   /// Sizes, strides and type of a value.

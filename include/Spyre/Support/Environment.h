@@ -24,14 +24,14 @@ struct Variable {
   /// Heading in the documentation.
   const char *group;
   const char *help;
-  /// Of a switch: "1" or "0"; of a choice: one of `choices`; "": none.
+  /// For a switch "1" or "0", for a choice one of `choices`; "": no default.
   std::string byDefault;
-  /// Of numbers.
+  /// Only for numbers: the range, inclusive.
   int64_t lowest = 0, highest = 0;
-  /// Of a choice.
+  /// Only for a choice: the possible values.
   std::vector<std::string> choices;
 
-  /// What the variable may be, for messages.
+  /// Describes the possible values, for messages.
   std::string expected() const;
 };
 
@@ -42,9 +42,9 @@ const std::vector<Variable> &variables();
 using Value = std::variant<std::monostate, bool, int64_t, std::string,
                            std::vector<int64_t>>;
 
-/// What the environment says now, else the default. Throws Error, naming the
-/// variable, for a value that means nothing, and for a name that is not in the
-/// table.
+/// Reads a variable of the environment now, or returns its default. Throws
+/// Error, naming the variable, for a value that is not possible, and for a name
+/// that is not in the table.
 Value read(const std::string &name);
 
 /// Throws the Error that says that a variable's value means nothing.

@@ -7,7 +7,7 @@
 
 namespace spyre {
 
-/// What code without MLIR throws; the text says what was expected and found.
+/// Thrown by code without MLIR; the text says what was expected and found.
 class Error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
