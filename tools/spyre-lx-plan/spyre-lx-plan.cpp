@@ -79,9 +79,9 @@ struct Outcome {
 
 } // namespace
 
-/// What a heuristic gives, in the solver's terms. Greedy looks for gaps only
-/// when the memory is full: the least height is that of the first capacity, in
-/// steps of 1 % above the lower bound, that it can do with.
+/// Runs a heuristic and reports as the solver does. Greedy looks for gaps only
+/// when the memory is full: its least height is the first capacity, in steps of
+/// 1 % above the lower bound, that suffices.
 static SolveResult runHeuristic(AllocationProblem problem, Solver solver,
                                 bool minimize) {
   verifyProblem(problem);

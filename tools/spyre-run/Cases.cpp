@@ -192,7 +192,7 @@ void CaseRunner::run(check::RunOp run) {
       values.push_back(known[operand].value);
   }
   program->run(memory, values, runOptions);
-  // Those of a computation lie behind its operands.
+  // The arrays of the outputs come after those of the operands.
   size_t first = arrays.size() - run.getOutputs().size();
   for (auto [i, result] : llvm::enumerate(run.getOutputs())) {
     const Array &array = arrays[first + i];
@@ -269,7 +269,7 @@ LogicalResult CaseRunner::run(check::CaseOp test) {
       if (failed(expect(&op)))
         result = failure();
     } catch (const std::exception &error) {
-      // What follows has no values to look at.
+      // Later operations of the case have no values to look at.
       op.emitError(error.what());
       result = failure();
       break;

@@ -50,7 +50,7 @@ static APInt getElement(mlir::Type type, const NpyArray &array, int64_t i) {
   int64_t bytes = hostBytes(array.dtype);
   uint64_t value = 0;
   std::memcpy(&value, array.data.data() + i * bytes, bytes);
-  // Of a byte that is neither 0 nor 1, a bool keeps what is wrong.
+  // Keep all bits of a bool, so that a byte other than 0 and 1 shows.
   unsigned width = widthOf(type);
   return APInt(width == 1 ? 8 : width, value);
 }
@@ -85,7 +85,7 @@ NpyArray spyre::arrayOf(mlir::ShapedType type, mlir::AffineMap map) {
     for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
       index[d] = mlir::IntegerAttr::get(indexType, rest % shape[d]);
     llvm::SmallVector<mlir::Attribute> result;
-    // Of a divisor that is not positive, parsing makes no map.
+    // The parser rejects maps with a divisor that is not positive.
     if (failed(map.constantFold(index, result)))
       llvm::report_fatal_error("cannot evaluate a map of check.generate");
     int64_t value = llvm::cast<mlir::IntegerAttr>(result[0]).getInt();

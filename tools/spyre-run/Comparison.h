@@ -27,8 +27,8 @@ NpyArray arrayOf(mlir::ElementsAttr constant);
 /// The map's value at each index, as element of the type.
 NpyArray arrayOf(mlir::ShapedType type, mlir::AffineMap map);
 
-/// What is wrong with the first element that is not as expected, and how many
-/// are not; nothing if all are.
+/// Describes the first element that is not as expected and counts such
+/// elements. None if all are as expected.
 std::optional<std::string> compare(mlir::ShapedType type,
                                    const NpyArray &actual,
                                    const NpyArray &expected,

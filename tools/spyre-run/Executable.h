@@ -14,13 +14,13 @@ namespace spyre {
 
 /// An argument with what it is given.
 struct BoundArgument {
-  /// Of an array that is larger than the program's: sizes, strides and layout
-  /// of the array.
+  /// Sizes, strides and layout of the array, if it is larger than that of the
+  /// program.
   runtime::ArgumentInfo info;
   bool isArray = false;
   /// Device byte address of an array.
   uint64_t address = 0;
-  /// What a program's parameter gets.
+  /// The value of the program's parameter.
   int64_t value = 0;
 };
 

@@ -27,8 +27,8 @@ struct TypeName {
 };
 } // namespace
 
-/// What is read: what is written, then what files of types that numpy lacks
-/// have instead.
+/// Type names that are read: those that are written, then those of files with
+/// types that numpy lacks.
 static const TypeName kTypes[] = {
 #define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
                          scalarType)                                           \

@@ -52,8 +52,8 @@ struct SuperDSCRequest {
   std::string output;
 };
 
-/// What goes to standard output. `ok` is set to false where the folder breaks
-/// a rule; the text says which. Throws Error.
+/// Returns the text for standard output. Sets `ok` to false if the folder
+/// breaks a rule, which the text names. Throws Error.
 std::string runSuperDSC(const SuperDSCRequest &request, bool &ok);
 
 /// The command line of the translations to SpyreCode.

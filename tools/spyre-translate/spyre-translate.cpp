@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- spyre-translate.cpp - To and from other formats --------------------===//
 //
-// Not mlirTranslateMain: that always reads one file and writes one, and some
-// of what this tool does has no input, or folders.
+// mlirTranslateMain does not fit: it reads one file and writes one, while some
+// translations here have no input, or read and write folders.
 //
 //===----------------------------------------------------------------------===//
 
