@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -52,6 +53,9 @@ const GraphBuilder::Impl::Entry &GraphBuilder::Impl::entry(int value) const {
   if (value < 0 || value >= static_cast<int>(entries.size()))
     throw Error("value " + std::to_string(value) +
                 " does not exist; there are " + std::to_string(entries.size()));
+  if (!entries[value].value)
+    throw Error("value " + std::to_string(value) +
+                " was dropped with its argument");
   return entries[value];
 }
 
@@ -441,6 +445,43 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
       bufferization::MaterializeInDestinationOp::create(
           impl->builder, location, home.value.getType(), updated, home.value)
           .getResult();
+}
+
+void GraphBuilder::dropArguments(int first) {
+  impl->checkOpen();
+  Block &block = impl->function.front();
+  int count = block.getNumArguments();
+  if (first < 0 || first > count)
+    throw Error("argument " + std::to_string(first) +
+                " does not exist; there "
+                "are " +
+                std::to_string(count));
+  llvm::SetVector<Operation *> dropped;
+  for (BlockArgument argument : block.getArguments().drop_front(first))
+    dropped.insert(argument.user_begin(), argument.user_end());
+  for (size_t i = 0; i < dropped.size(); ++i) {
+    if (isa<bufferization::MaterializeInDestinationOp>(dropped[i]))
+      throw Error("a value of a dropped argument is stored");
+    dropped.insert(dropped[i]->user_begin(), dropped[i]->user_end());
+  }
+  auto isDropped = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument ? static_cast<int>(argument.getArgNumber()) >= first
+                    : dropped.contains(value.getDefiningOp());
+  };
+  // Their numbers stay taken.
+  for (Impl::Root &root : impl->roots)
+    if (root.value && isDropped(root.value))
+      root.value = nullptr;
+  for (Impl::Entry &entry : impl->entries)
+    if (entry.value && isDropped(entry.value))
+      entry.value = nullptr;
+  for (Operation *op : dropped)
+    op->dropAllReferences();
+  for (Operation *op : dropped)
+    op->erase();
+  block.eraseArguments(first, count - first);
+  impl->argumentAttrs.resize(first);
 }
 
 std::vector<OutputInfo>

@@ -147,13 +147,18 @@ def test_what_the_user_asked_for_is_an_error(refuse):
 
 @pytest.fixture
 def imports(monkeypatch):
-    """Counts the graphs that are imported."""
+    """The graphs that are imported, each as the nodes that it was given."""
     made = []
 
     class Counted(Importer):
         def __init__(self):
             super().__init__()
-            made.append(self)
+            self.nodes = []
+            made.append(self.nodes)
+
+        def add_node(self, node, meta):
+            self.nodes.append(node.name)
+            super().add_node(node, meta)
 
     monkeypatch.setattr(parts, "Importer", Counted)
     return made
@@ -188,5 +193,30 @@ def test_a_row_that_refuses_its_operands_cuts_the_part_once(imports):
             assert_exact(actual.cpu(), wanted)
         counts.append(len(imports))
     assert list(torch_spyre.fallback_report()) == ["aten::topk"]
-    # All of it, then what is before and after; of the other kind what is before.
-    assert counts == [3, 3, 4]
+    # All of it up to topk, then what is after; of the other kind what is before.
+    assert counts == [2, 2, 3]
+
+
+def test_no_node_is_imported_twice_for_inputs_of_a_kind(imports):
+    """Two rows refuse: three parts, of which each has inputs of its own."""
+
+    def function(x, y, z, n):
+        values, _ = torch.topk(x * 2 + x[0], 65)
+        other, _ = torch.topk(values * y.t() - n, 66, dim=0)
+        return other + z, y * 3
+
+    x = whole((67, 131)) % 8
+    y = whole((65, 67)) % 8
+    z = whole((66, 65)) % 8
+    f = compiled(function)
+    n = torch.tensor(2.0)
+    torch_spyre.reset_fallback_report()
+    for _ in range(2):
+        actual = f(x.to("spyre"), y.to("spyre"), z.to("spyre"), n)
+        for found, wanted in zip(actual, function(x, y, z, n), strict=True):
+            assert_exact(found.cpu(), wanted)
+    assert torch_spyre.fallback_report()["aten::topk"] == 4
+    names = [name for nodes in imports for name in nodes]
+    assert len(set(names)) == len(names)
+    arguments = [part.graph.argument_names for part in parts.compiled_parts()[-3:]]
+    assert [len(part) for part in arguments] == [1, 3, 3]

@@ -145,6 +145,33 @@ TEST_F(GraphBuilderTest, ResultsMayHaveGaps) {
   EXPECT_EQ(outputs[0].rootMeta.strides, Sizes({4, 1}));
 }
 
+TEST_F(GraphBuilderTest, DropsLaterArguments) {
+  int x = argument("x", {4, 8}), y = argument("y", {8}), z = argument("z", {});
+  int turned = builder.view(y, {8, 1}, {1, 1}, 0);
+  int sum = op("aten.add.Tensor", {value(x), value(x)}, meta({4, 8}));
+  int mixed = op("aten.mul.Tensor", {value(x), value(y)}, meta({4, 8}));
+  op("aten.mul.Tensor", {value(mixed), value(z)}, meta({4, 8}));
+  EXPECT_THROW(builder.dropArguments(4), Error);
+  EXPECT_THROW(builder.dropArguments(-1), Error);
+  builder.dropArguments(3);
+  EXPECT_TRUE(contains(builder.print(), "spyre_graph.name = \"z\""));
+  builder.dropArguments(1);
+  for (int dropped : {y, z, turned, mixed}) {
+    EXPECT_THROW(builder.meta(dropped), Error);
+    EXPECT_THROW(builder.view(dropped, {1}, {1}, 0), Error);
+  }
+  EXPECT_EQ(builder.setOutputs({sum}).at(0).root, 0);
+  EXPECT_FALSE(contains(builder.print(), "spyre_graph.mul"));
+  EXPECT_FALSE(contains(builder.print(), "spyre_graph.view"));
+  EXPECT_FALSE(contains(builder.print(), "spyre_graph.name = \"y\""));
+}
+
+TEST_F(GraphBuilderTest, KeepsArgumentsThatItsResultsNeed) {
+  int x = argument("x", {4}), y = argument("y", {4});
+  builder.mutate(x, y);
+  EXPECT_THROW(builder.dropArguments(1), Error);
+}
+
 TEST_F(GraphBuilderTest, OutputsShareRoots) {
   int x = argument("x", {4, 8});
   int y = op("aten.neg.default", {value(x)}, meta({4, 8}));

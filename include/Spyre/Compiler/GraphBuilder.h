@@ -91,6 +91,10 @@ public:
   /// `value` (same sizes, converted to its type) when the graph ends.
   void mutate(int target, int value, const SourceLocation &loc = {});
 
+  /// Forgets the arguments from number `first` on, and all values computed from
+  /// them. Throws Error if one of these is stored in an argument.
+  void dropArguments(int first);
+
   /// Sets the values that the graph returns. This is the last call on a builder
   /// before compiling. Entries that share a root share an output root.
   std::vector<OutputInfo> setOutputs(const std::vector<int> &values);

@@ -250,6 +250,8 @@ static void initBuilderBindings(py::module &m) {
             self.mutate(target, value, toLocation(location));
           },
           py::arg("target"), py::arg("value"), py::arg("location"))
+      .def("drop_arguments", &GraphBuilder::dropArguments, py::arg("first"),
+           "Forgets later arguments and all values computed from them.")
       .def("set_outputs", &GraphBuilder::setOutputs, py::arg("values"))
       .def("print", &GraphBuilder::print, py::arg("locations") = false);
 }

@@ -19,7 +19,7 @@ from torch.fx import Node
 
 from torch_spyre import _C
 from torch_spyre.aten_table import table_operators
-from torch_spyre.frontend.hints import HintReader
+from torch_spyre.frontend.hints import HintReader, names_of
 
 aten = torch.ops.aten
 
@@ -98,6 +98,45 @@ class StorageSpec:
     layout: _C.SpyreTensorLayout
     #: Names and sizes of the parts of each home dimension, for hints.
     dim_names: tuple[tuple[tuple[str, int], ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class InputKind:
+    """All that a program depends on in its inputs."""
+
+    storages: tuple[StorageSpec, ...]
+    #: The storage of each input; they are numbered in the order of the inputs.
+    owner: tuple[int, ...]
+    specs: tuple[TensorSpec, ...]
+
+    @staticmethod
+    def of(inputs: Sequence[torch.Tensor], shifts: Sequence[int]) -> InputKind:
+        """The kind of inputs moved by ``shifts``, as ``TensorSpec.of()`` moves them."""
+        numbers: dict[int, int] = {}
+        storages = []
+        owner = []
+        for tensor in inputs:
+            identity, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
+            if identity not in numbers:
+                numbers[identity] = len(storages)
+                names = names_of(identity)
+                storages.append(
+                    StorageSpec(dtype, tuple(sizes), tuple(strides), layout, names)
+                )
+            owner.append(numbers[identity])
+        specs = (TensorSpec.of(t, s) for t, s in zip(inputs, shifts, strict=True))
+        return InputKind(tuple(storages), tuple(owner), tuple(specs))
+
+    @property
+    def first(self) -> list[int]:
+        """The first input of each storage."""
+        return [self.owner.index(number) for number in range(len(self.storages))]
+
+    def of_first(self, count: int) -> InputKind:
+        """The kind of so many inputs from the first on."""
+        owner = self.owner[:count]
+        used = max(owner, default=-1) + 1
+        return InputKind(self.storages[:used], owner, self.specs[:count])
 
 
 class Importer:

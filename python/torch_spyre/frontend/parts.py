@@ -27,9 +27,8 @@ from torch_spyre.frontend import cache, dump, hints, host_numbers
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
+    InputKind,
     RefusedNode,
-    StorageSpec,
-    TensorSpec,
     is_view,
     location_of,
 )
@@ -111,36 +110,6 @@ class CompiledPart:
         return self.graph.report()
 
 
-def _input_key(
-    inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
-) -> tuple[tuple, list[StorageSpec], list[int]]:
-    """Key of a kind of inputs, their distinct storages, and each input's one.
-
-    Ends in a TensorSpec per input, moved as ``moves`` says.
-    """
-    groups: dict[int, int] = {}
-    storages: list[StorageSpec] = []
-    owner: list[int] = []
-    specs = []
-    for tensor, (shift, _) in zip(inputs, moves, strict=True):
-        identity, _, home_sizes, home_strides, layout, dtype = _C.tensor_info(tensor)
-        if identity not in groups:
-            groups[identity] = len(storages)
-            storages.append(
-                StorageSpec(
-                    dtype,
-                    tuple(home_sizes),
-                    tuple(home_strides),
-                    layout,
-                    hints.names_of(identity),
-                )
-            )
-        owner.append(groups[identity])
-        specs.append(TensorSpec.of(tensor, shift))
-    key = (tuple(storages), tuple(owner), tuple(specs))
-    return key, storages, owner
-
-
 @dataclass
 class CompiledStep:
     """Consecutive nodes that run as one program."""
@@ -151,9 +120,13 @@ class CompiledStep:
     outputs: list[Node] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     name: str = "graph"
-    parts: dict[tuple, CompiledPart | _Refused] = field(default_factory=dict)
+    parts: dict[tuple[bool, InputKind], CompiledPart | _Refused] = field(
+        default_factory=dict
+    )
     #: In place of this step, once a row has refused one of its nodes.
     cut: _Refused | None = None
+    #: The import of its nodes for a key of ``parts``, if a longer part began with it.
+    begun: tuple[tuple[bool, InputKind], Importer] | None = None
 
     def connect(self) -> None:
         """Finds what the nodes take from others, and others from them."""
@@ -197,28 +170,34 @@ class CompiledStep:
         is_moved: bool,
     ) -> CompiledPart | _Refused:
         """The part for inputs moved so, compiled if there is none."""
-        kind, storages, owner = _input_key(inputs, moves)
-        key = (is_moved, *kind)
+        key = (is_moved, InputKind.of(inputs, [shift for shift, _ in moves]))
         part = self.parts.get(key)
         if part is None:
             with compiling:
                 part = self.parts.get(key)
                 if part is None:
-                    part = self._compile_or_split(key[-1], storages, owner)
+                    begun, self.begun = self.begun, None
+                    importer = begun[1] if begun and begun[0] == key else None
+                    part = self._compile_or_split(key, importer)
                     self.parts[key] = part
         return part
 
     def _compile_or_split(
-        self,
-        specs: Sequence[TensorSpec],
-        storages: list[StorageSpec],
-        owner: list[int],
+        self, key: tuple[bool, InputKind], importer: Importer | None
     ) -> CompiledPart | _Refused:
+        """Compiles what is imported, if anything is, and what is not yet."""
+        kind = key[1]
         try:
-            return self._compile(specs, storages, owner)
+            if importer is None:
+                importer = self._start_import(kind)
+            for node in self.nodes:
+                if node not in importer.values:
+                    self._import(importer, node)
+            return self._compile(importer, kind)
         except RefusedNode as error:
+            assert importer is not None
             _lowering_log.info("%s: %s", error.node.target, error)
-            self.cut = self._cut_at(error.node)
+            self.cut = self._cut_at(error.node, key, importer)
             return self.cut
         except _C.SpyreError as error:
             # What the user asked for in particular is done or an error.
@@ -252,14 +231,24 @@ class CompiledStep:
         cut = computing[len(computing) // 2]
         return _Refused([self._part_of(units[:cut], 0), self._part_of(units[cut:], 1)])
 
-    def _cut_at(self, refused: Node) -> _Refused:
-        """What is before a node that its row refuses, the node, and what follows."""
+    def _cut_at(
+        self, refused: Node, key: tuple[bool, InputKind], importer: Importer
+    ) -> _Refused:
+        """What is before a node that its row refuses, the node, and what follows.
+
+        What is before is in ``importer`` already.
+        """
         units = _units(self.nodes)
         position = next(i for i, unit in enumerate(units) if refused in unit)
         before, after = units[:position], units[position + 1 :]
         steps: list[Any] = [EagerStep(node) for node in units[position]]
         if before:
-            steps.insert(0, self._part_of(before, 0))
+            head = self._part_of(before, 0)
+            # Inputs are numbered as nodes first take them: these are the first ones.
+            kind = key[1].of_first(len(head.inputs))
+            importer.builder.drop_arguments(len(kind.storages))
+            head.begun = ((key[0], kind), importer)
+            steps.insert(0, head)
         if after:
             steps.append(self._part_of(after, 1))
         return _Refused(steps)
@@ -271,29 +260,26 @@ class CompiledStep:
         step.connect()
         return step
 
-    def _compile(
-        self,
-        specs: Sequence[TensorSpec],
-        storages: list[StorageSpec],
-        owner: list[int],
-    ) -> CompiledPart:
+    def _start_import(self, kind: InputKind) -> Importer:
+        """An importer that has the inputs."""
         importer = Importer()
-        # The first input of each storage.
-        first = {i: number for number, i in reversed(list(enumerate(owner)))}
-        arguments = [first[i] for i in range(len(storages))]
         values = [
-            importer.add_storage(i, self.inputs[arguments[i]].name, spec)
-            for i, spec in enumerate(storages)
+            importer.add_storage(i, self.inputs[first].name, kind.storages[i])
+            for i, first in enumerate(kind.first)
         ]
-        for node, spec, index in zip(self.inputs, specs, owner, strict=True):
+        for node, spec, index in zip(self.inputs, kind.specs, kind.owner, strict=True):
             importer.add_input(node, values[index], spec, self.metas[node])
             if host_numbers.is_host_number(self.metas[node]):
                 importer.numbers.add(node)
-        for node in self.nodes:
-            for source in node.all_input_nodes:
-                if is_number(self.metas[source]):
-                    importer.values[source] = Constant(self.metas[source])
-            importer.add_node(node, self.metas[node])
+        return importer
+
+    def _import(self, importer: Importer, node: Node) -> None:
+        for source in node.all_input_nodes:
+            if is_number(self.metas[source]):
+                importer.values[source] = Constant(self.metas[source])
+        importer.add_node(node, self.metas[node])
+
+    def _compile(self, importer: Importer, kind: InputKind) -> CompiledPart:
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
@@ -304,7 +290,7 @@ class CompiledStep:
         graph = cache.load_or_compile(importer.builder, options)
         if kept is not None:
             kept.save_program(graph)
-        part = CompiledPart(self.name, graph, arguments, list(results), dump=kept)
+        part = CompiledPart(self.name, graph, kind.first, list(results), dump=kept)
         _programs.append(part)
         return part
 
