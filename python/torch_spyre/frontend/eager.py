@@ -27,12 +27,13 @@ from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, histogram, recurrent, windows
 from torch_spyre.decompositions.table import all_decompositions, decompositions
 from torch_spyre.frontend import cache
+from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
+    InputKind,
     RefusedNode,
     StorageSpec,
-    TensorSpec,
     is_on_device,
     is_view,
 )
@@ -158,16 +159,12 @@ def is_candidate(qualified: str, overload: str) -> bool:
     return _call_of(namespace, name, overload) is not None
 
 
-def _is_spyre(value: Any) -> bool:
-    return isinstance(value, torch.Tensor) and value.device.type == "spyre"
-
-
 def _leaves(values: Any) -> Iterator[torch.Tensor]:
     """The spyre tensors of a call, in the order that _C counts them."""
     for value in values:
         if isinstance(value, list):
             yield from _leaves(value)
-        elif _is_spyre(value):
+        elif is_spyre(value):
             yield value
 
 
@@ -245,13 +242,13 @@ def _compile(
         _check_written(outs, metas)
         if _resize(outs, metas):
             return RETRY
-    specs = [TensorSpec.of(t, s) for t, s in zip(tensors, shifts, strict=True)]
+    kind = InputKind.of(tensors, shifts, is_named=False)
     try:
         if str(call.functional) not in table_operators():
             raise _C.UnsupportedOp(
                 f"the compiler's table of operators has no row for {call.functional}"
             )
-        imported = _import_row(call, arguments, tensors, specs, metas, generic)
+        imported = _import_row(call, arguments, kind, metas, generic)
         return _finish(call, arguments, *imported)
     except _C.UnsupportedOp:
         if generic:
@@ -259,12 +256,15 @@ def _compile(
     table = dict(decompositions())
     target = call.functional
     while True:
-        # What was refused is taken apart one by one.
+        # What was refused is taken apart one by one. The next import is of another
+        # program: PyTorch traces the call anew with one decomposition more, which takes
+        # apart every node of the operator and shares no node with the last trace. (A
+        # generic program, and the one by the row, have other operands and operations.)
         decomposition = all_decompositions().get(target)
         if decomposition is not None:
             table[target] = decomposition
         try:
-            imported = _import_decomposed(call, arguments, tensors, specs, table)
+            imported = _import_decomposed(call, arguments, tensors, kind, table)
             return _finish(call, arguments, *imported)
         except RefusedNode as error:
             target = error.node.target
@@ -279,7 +279,7 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
         # PyTorch lets a number meet tensors of any device, but for masked_fill's meta
         # function.
         is_number = isinstance(value, torch.Tensor) and value.dim() == 0
-        if not _is_spyre(value) and not (
+        if not is_spyre(value) and not (
             is_number and call.functional is torch.ops.aten.masked_fill.Tensor
         ):
             return value
@@ -340,45 +340,32 @@ def _resize(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
     return changed
 
 
-def _start(tensors: list[torch.Tensor]) -> tuple[Importer, list[int], list[int]]:
-    """An importer with the storages; the tensor of each argument; home values."""
+def _start(kind: InputKind) -> tuple[Importer, list[int]]:
+    """An importer with the storages; the one of each tensor."""
     importer = Importer()
-    identities: dict[int, int] = {}
-    used: list[int] = []
-    homes: list[int] = []
-    for index, tensor in enumerate(tensors):
-        identity, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
-        if identity not in identities:
-            spec = StorageSpec(dtype, tuple(sizes), tuple(strides), layout)
-            identities[identity] = importer.add_storage(identity, f"x{len(used)}", spec)
-            used.append(index)
-        homes.append(identities[identity])
-    return importer, used, homes
+    storages = [
+        importer.add_storage(i, f"x{i}", spec) for i, spec in enumerate(kind.storages)
+    ]
+    return importer, [storages[i] for i in kind.owner]
 
 
 def _import_row(
-    call: _Call,
-    arguments: list[Any],
-    tensors: list[torch.Tensor],
-    tensor_specs: list[TensorSpec],
-    metas: list[Any],
-    generic: bool,
+    call: _Call, arguments: list[Any], kind: InputKind, metas: list[Any], generic: bool
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator by its own row of the ATen table."""
-    importer, used, homes = _start(tensors)
-    builder = importer.builder
+    importer, homes = _start(kind)
+    used = kind.first
     numbers = 0
-    views = []
-    for home, spec in zip(homes, tensor_specs, strict=True):
-        views.append(
-            builder.view(home, list(spec.sizes), list(spec.strides), spec.offset, [])
-        )
-    position = iter(range(len(tensors)))
+    views = [
+        importer.add_tensor(home, spec, [])
+        for home, spec in zip(homes, kind.specs, strict=True)
+    ]
+    position = iter(views)
 
     def operand(value: Any) -> Any:
         nonlocal numbers
-        if _is_spyre(value):
-            return _C.ValueId(views[next(position)])
+        if is_spyre(value):
+            return _C.ValueId(next(position))
         is_number = isinstance(value, torch.Tensor)
         if is_number:
             value = value.item()
@@ -401,7 +388,9 @@ def _import_row(
     ids = importer.add_call(
         str(call.functional), positional, keywords, metas, operand, location
     )
-    results = [i if is_on_device(m) else m for i, m in zip(ids, metas, strict=True)]
+    results = [
+        _C.ValueId(i) if is_on_device(m) else m for i, m in zip(ids, metas, strict=True)
+    ]
     if isinstance(call.functional._schema.returns[0].type, torch.ListType):
         results = [results]
     return importer, used, views, results
@@ -411,14 +400,15 @@ def _import_decomposed(
     call: _Call,
     arguments: list[Any],
     tensors: list[torch.Tensor],
-    specs: list[TensorSpec],
+    kind: InputKind,
     table: dict[Any, Callable],
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator as a graph of simpler ones."""
     graph, fakes = _trace(call, arguments, tensors, table)
-    importer, used, homes = _start(tensors)
+    importer, homes = _start(kind)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    for node, home, spec, fake in zip(placeholders, homes, specs, fakes, strict=True):
+    inputs = zip(placeholders, homes, kind.specs, fakes, strict=True)
+    for node, home, spec, fake in inputs:
         importer.add_input(node, home, spec, fake)
     views = [importer.values[n] for n in placeholders]
     output: Any = None
@@ -436,10 +426,10 @@ def _import_decomposed(
         if not isinstance(value, torch.fx.Node):
             return value
         found = importer.values[value]
-        return found if isinstance(found, int) else found.value
+        return _C.ValueId(found) if isinstance(found, int) else found.value
 
     results = result(output)
-    return importer, used, views, results if _is_tuple(call) else [results]
+    return importer, kind.first, views, results if _is_tuple(call) else [results]
 
 
 def _is_tuple(call: _Call) -> bool:
@@ -472,7 +462,7 @@ def _trace(
     def number(value: Any) -> Any:
         if isinstance(value, list):
             return [number(v) for v in value]
-        if _is_spyre(value):
+        if is_spyre(value):
             return _Slot(next(position))
         if isinstance(value, torch.Tensor) and own is not None:
             return value.item()
@@ -536,7 +526,7 @@ def _finish(
             return [spec(v) for v in value]
         if value is None:
             return None
-        if isinstance(value, _Value):
+        if isinstance(value, _C.ValueId):
             wanted.append(value.id)
             return len(wanted) - 1
         if isinstance(value, int):
@@ -549,33 +539,12 @@ def _finish(
         for index, argument in enumerate(arguments):
             if index in call.written:
                 target = views[position]
-                builder.mutate(target, results[call.written.index(index)], [])
+                builder.mutate(target, results[call.written.index(index)].id, [])
             position += sum(1 for _ in _leaves([argument]))
     else:
-        specs = spec(_mark(call, results))
+        specs = spec(results)
     infos = builder.set_outputs(wanted)
     if any(info.root < 0 for info in infos):
         raise _C.UnsupportedOp("a result shares the storage of an argument")
     graph = cache.load_or_compile(builder, {})
     return graph, used, list(infos), specs
-
-
-@dataclass(frozen=True)
-class _Value:
-    id: int
-
-
-def _mark(call: _Call, results: list[Any]) -> list[Any]:
-    """Tells values of tensors from integers, by the schema."""
-
-    def mark(type_: Any, value: Any) -> Any:
-        if value is None:
-            return None
-        if isinstance(type_, torch.ListType):
-            return [mark(type_.getElementType(), v) for v in value]
-        if isinstance(type_, torch.OptionalType):
-            return mark(type_.getElementType(), value)
-        return _Value(value) if isinstance(type_, torch.TensorType) else value
-
-    returns = call.functional._schema.returns
-    return [mark(r.type, v) for r, v in zip(returns, results, strict=True)]

@@ -18,6 +18,11 @@ from torch.fx import Node
 from torch_spyre import _C
 
 
+def is_spyre(value: Any) -> bool:
+    """Whether a value is a tensor of the device, or a fake one."""
+    return isinstance(value, torch.Tensor) and value.device.type == "spyre"
+
+
 def is_host_number(meta: Any) -> bool:
     """Whether a value is a floating number that programs take as an argument."""
     return may_meet_device(meta) and meta.is_cpu and meta.is_floating_point()
@@ -27,7 +32,7 @@ def may_meet_device(meta: Any) -> bool:
     """Whether a tensor is on the device or may be an operand beside such ones."""
     if not isinstance(meta, torch.Tensor):
         return False
-    if meta.device.type == "spyre":
+    if is_spyre(meta):
         return True
     plain = meta.layout == torch.strided and not (
         meta.is_complex() or meta.is_quantized
@@ -47,7 +52,7 @@ def runs_on_host(node: Node, metas: Mapping[Node, Any]) -> bool:
 
 def on_device(values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """The inputs of a program, numbers moved to where the others are."""
-    if all(v.device.type == "spyre" for v in values):
+    if all(is_spyre(v) for v in values):
         return list(values)
     index = next((v.device.index for v in values if not v.is_cpu), _C.current_device())
     return [_place(v, index) if v.is_cpu else v for v in values]

@@ -20,6 +20,7 @@ from torch.fx import Node
 from torch_spyre import _C
 from torch_spyre.aten_table import table_operators
 from torch_spyre.frontend.hints import HintReader, names_of
+from torch_spyre.frontend.host_numbers import is_spyre
 
 aten = torch.ops.aten
 
@@ -110,8 +111,13 @@ class InputKind:
     specs: tuple[TensorSpec, ...]
 
     @staticmethod
-    def of(inputs: Sequence[torch.Tensor], shifts: Sequence[int]) -> InputKind:
-        """The kind of inputs moved by ``shifts``, as ``TensorSpec.of()`` moves them."""
+    def of(
+        inputs: Sequence[torch.Tensor], shifts: Sequence[int], is_named: bool = True
+    ) -> InputKind:
+        """The kind of inputs moved by ``shifts``, as ``TensorSpec.of()`` moves them.
+
+        Names of dimensions are for hints; without these they are nothing to a program.
+        """
         numbers: dict[int, int] = {}
         storages = []
         owner = []
@@ -119,7 +125,7 @@ class InputKind:
             identity, _, sizes, strides, layout, dtype = _C.tensor_info(tensor)
             if identity not in numbers:
                 numbers[identity] = len(storages)
-                names = names_of(identity)
+                names = names_of(identity) if is_named else ()
                 storages.append(
                     StorageSpec(dtype, tuple(sizes), tuple(strides), layout, names)
                 )
@@ -177,6 +183,14 @@ class Importer:
                 )
         return self._arguments[key]
 
+    def add_tensor(
+        self, argument: int, spec: TensorSpec, location: list[tuple[str, int, str]]
+    ) -> int:
+        """A tensor on the storage ``argument``; returns its value."""
+        return self.builder.view(
+            argument, list(spec.sizes), list(spec.strides), spec.offset, location
+        )
+
     def add_input(
         self, node: Node, argument: int, actual: TensorSpec, traced: Any
     ) -> None:
@@ -184,13 +198,7 @@ class Importer:
 
         ``traced`` is the fake tensor that downstream view metadata refers to.
         """
-        self.values[node] = self.builder.view(
-            argument,
-            list(actual.sizes),
-            list(actual.strides),
-            actual.offset,
-            location_of(node),
-        )
+        self.values[node] = self.add_tensor(argument, actual, location_of(node))
         self.offset_delta[node] = actual.offset - int(traced.storage_offset())
         if _Gaps.of(traced) is not None:
             strides = TensorSpec.of(traced).strides
@@ -444,8 +452,12 @@ class _Gaps:
 
 
 def is_on_device(result: Any) -> bool:
-    """Whether a fake result is on the device; those on meta stand for such."""
-    return isinstance(result, torch.Tensor) and result.device.type in ("spyre", "meta")
+    """Whether a fake result is on the device; those on meta stand for such.
+
+    Eager calls ask PyTorch for results on meta. Other tensors, those of FX nodes too,
+    are asked by ``is_spyre()``.
+    """
+    return is_spyre(result) or (isinstance(result, torch.Tensor) and result.is_meta)
 
 
 def _result_spec(result: Any) -> tuple | None:

@@ -367,7 +367,7 @@ def _tensors(meta: Any) -> Iterator[torch.Tensor]:
 
 def is_device_tensor(meta: Any) -> bool:
     """Whether a node's fake value is on the device, or one of its results."""
-    return any(m.device.type == "spyre" for m in _tensors(meta))
+    return any(host_numbers.is_spyre(m) for m in _tensors(meta))
 
 
 def is_number(meta: Any) -> bool:
