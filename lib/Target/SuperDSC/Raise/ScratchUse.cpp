@@ -41,7 +41,8 @@ struct Memory {
     return after != written.begin() && std::prev(after)->second >= range.last;
   }
 
-  /// The first result that a range reaches into, if one does.
+  /// The first result that ends after the start of a range. It may lie behind
+  /// the range.
   std::map<int64_t, Result>::iterator find(Range range) {
     auto next = results.upper_bound(range.first);
     if (next != results.begin() && std::prev(next)->second.last > range.first)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Matmuls.cpp - Factors and batches that SuperDSC has  -*- C++
-//-*-===//
+//===- Matmuls.cpp - Factors and batches that SuperDSC has ------*- C++ -*-===//
 
 #include "Legalizer.h"
 
