@@ -19,8 +19,6 @@ const char *spyre::toString(Bottleneck bottleneck) {
     return "lx";
   case Bottleneck::Ring:
     return "ring";
-  case Bottleneck::PartialSums:
-    return "partial sums";
   case Bottleneck::Latency:
     return "latency";
   }
@@ -62,14 +60,43 @@ double spyre::ptEfficiency(double rows, const DeviceSpec &spec) {
                             static_cast<double>(spec.numPassesForFullRate)));
 }
 
-static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
-  return std::max(1.0, numSharingCores /
-                           static_cast<double>(spec.numBroadcastCores));
+static double sharingFactor(double numSharingCores, int64_t numBroadcastCores) {
+  return std::max(1.0,
+                  numSharingCores / static_cast<double>(numBroadcastCores));
 }
 
 double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec) {
   return macs / (spec.ptMacsPerSecondPerCore *
                  (rows > 0 ? ptEfficiency(rows, spec) : 1.0));
+}
+
+AccumulatorTile spyre::getAccumulatorTile(int64_t rows, int64_t columns,
+                                          bool isBatched,
+                                          const DeviceSpec &spec) {
+  constexpr int64_t kBytesPerSum = 4;
+  int64_t numSums = spec.accumulatorBytesPerCore / kBytesPerSum;
+  auto powerOfTwoUpTo = [](int64_t limit) {
+    int64_t power = 1;
+    while (2 * power <= limit)
+      power *= 2;
+    return power;
+  };
+  int64_t side =
+      powerOfTwoUpTo(static_cast<int64_t>(std::sqrt(double(numSums / 2))));
+  if (isBatched) {
+    int64_t fitting = spec.reservedLXBytes() / spec.batchedLXBytesPerRow;
+    side = std::min(side, powerOfTwoUpTo(fitting));
+    return {side, side};
+  }
+  return {columns <= side ? 2 * side : side,
+          columns > side && rows <= side ? 2 * side : side};
+}
+
+double spyre::deviceMemorySeconds(double readBytes, double writtenBytes,
+                                  const DeviceSpec &spec) {
+  return (readBytes + writtenBytes) / spec.effectiveMemoryBytesPerSecond +
+         std::min(readBytes, writtenBytes) *
+             spec.memoryTurnaroundSecondsPerByte;
 }
 
 double spyre::sfuSeconds(double elements, const DeviceSpec &spec) {
@@ -91,22 +118,38 @@ double spyre::overlapSeconds(double computeSeconds, double memorySeconds,
 
 OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   OpCost cost;
-  cost.ptSeconds = ptSeconds(work.macsPerCore, work.ptRowsPerCore, spec);
+  auto numCores = static_cast<double>(std::max<int64_t>(work.numCores, 1));
+  cost.ptSeconds =
+      ptSeconds(work.macsPerCore, work.ptRowsPerCore, spec) /
+      (work.addsPartialProducts ? spec.partialProductEfficiency : 1);
   cost.sfuSeconds = sfuSeconds(work.sfuElementsPerCore, spec);
-  for (const DeviceAccess &access : work.deviceAccesses)
-    cost.deviceMemorySeconds +=
-        access.bytes *
-        (access.isWrite ? 1.0 : sharingFactor(access.numSharingCores, spec)) /
-        spec.effectiveMemoryBytesPerSecond;
+  double read = 0, written = 0, readPerCore = 0, writtenPerCore = 0;
+  for (const DeviceAccess &access : work.deviceAccesses) {
+    if (access.isWrite) {
+      written += access.bytes;
+      writtenPerCore += access.bytes / numCores;
+      continue;
+    }
+    read += access.bytes *
+            sharingFactor(access.numSharingCores, spec.numBroadcastCores);
+    readPerCore += access.bytes * access.numSharingCores / numCores;
+  }
+  // Cores load and store side by side.
+  cost.deviceMemorySeconds = std::max(deviceMemorySeconds(read, written, spec),
+                                      std::max(readPerCore, writtenPerCore) /
+                                          spec.coreMemoryBytesPerSecond);
+  if (work.macsPerCore > 0)
+    cost.drainSeconds =
+        std::min(cost.deviceMemorySeconds,
+                 std::max(deviceMemorySeconds(read, written, spec) -
+                              deviceMemorySeconds(read, 0, spec),
+                          writtenPerCore / spec.coreMemoryBytesPerSecond));
   cost.lxSeconds = lxSeconds(work.lxBytesPerCore, spec);
   // A ring of n cores has n links in each of two directions.
-  double numLinks =
-      2.0 * static_cast<double>(std::max<int64_t>(work.numCores, 1));
+  double numLinks = 2 * numCores;
   cost.ringSeconds =
       std::max(work.ringByteHops / numLinks, work.ringBytesBusiestLink) /
       spec.ringBytesPerSecond();
-  cost.partialSumSeconds =
-      work.partialSumElementHops * spec.partialSumSecondsPerElementHop;
   cost.latencySeconds =
       static_cast<double>(work.numExposedTransfers) * spec.transferSetupSeconds;
 
@@ -117,7 +160,7 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
     const char *parameter;
   };
   const Part overlapped[] = {
-      {cost.deviceMemorySeconds, Bottleneck::DeviceMemory,
+      {cost.deviceMemorySeconds - cost.drainSeconds, Bottleneck::DeviceMemory,
        "effectiveMemoryBytesPerSecond"},
       {cost.ptSeconds, Bottleneck::PT, "ptMacsPerSecondPerCore"},
       {cost.sfuSeconds, Bottleneck::SFU, "numSFULanes"},
@@ -125,8 +168,8 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
       {cost.ringSeconds, Bottleneck::Ring, "clockHertz"},
   };
   const Part added[] = {
-      {cost.partialSumSeconds, Bottleneck::PartialSums,
-       "partialSumSecondsPerElementHop"},
+      {cost.drainSeconds, Bottleneck::DeviceMemory,
+       "effectiveMemoryBytesPerSecond"},
       {cost.latencySeconds, Bottleneck::Latency, "transferSetupSeconds"},
   };
   Part longest = overlapped[0];
@@ -217,12 +260,12 @@ MatmulCost spyre::referenceMatmulCost(const MatmulShape &shape,
   MatmulCost cost;
   cost.computeSeconds =
       b * m * n * k / asDouble(split.numCores()) /
-      (spec.ptMacsPerSecondPerCore * ptEfficiency(rows, spec));
+      (spec.referenceMacsPerSecondPerCore * ptEfficiency(rows, spec));
   constexpr double kBytesPerElement = 2;
-  cost.deviceMemorySeconds =
-      kBytesPerElement * b * (m * k + k * n + m * n) /
-      spec.deviceMemoryBytesPerSecond *
-      sharingFactor(asDouble(std::max(split.m, split.n)), spec);
+  cost.deviceMemorySeconds = kBytesPerElement * b * (m * k + k * n + m * n) /
+                             spec.deviceMemoryBytesPerSecond *
+                             sharingFactor(asDouble(std::max(split.m, split.n)),
+                                           spec.referenceBroadcastCores);
   cost.partialSumSeconds =
       asDouble(split.k - 1) * b * m * n * spec.partialSumSecondsPerElementHop;
   double passes = numPasses(rows, spec);

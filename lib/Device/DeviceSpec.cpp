@@ -40,19 +40,29 @@ static constexpr ParameterInfo kParameters[] = {
      "columns of processing elements per corelet", published,
      "torch-spyre architecture page"},
     {"numSFULanes", &S::numSFULanes, "elements per cycle and corelet", guessed,
-     "the smallest power of two that does not contradict the published "
-     "softmax: five passes over 512x1024 elements on one core in 23.67 us "
-     "are at least 74 elements per cycle and core"},
+     "a stick of fp16 per cycle and corelet, the width of LX: pointwise "
+     "operations on one core are bound by what it reads"},
     {"sfuTranscendentalWeight", &S::sfuTranscendentalWeight,
      "cycles of a transcendental function per element and lane", guessed,
      "half the penalty of the public KTIR interpreter, which would leave the "
      "published softmax no time for a launch"},
-    {"clockHertz", &S::clockHertz, "Hz", guessed,
-     "1.536e12 MAC/s per core over 2x8x8 processing elements is 8 MAC per "
-     "element and cycle at 1.5 GHz, and no power of two at a rounder clock"},
+    {"sfuAccumulationWeight", &S::sfuAccumulationWeight,
+     "cycles of an accumulation per element and lane", fitted,
+     "benchmarks/fit.py: row reductions on one to four cores"},
+    {"clockHertz", &S::clockHertz, "Hz", published,
+     "the utilisation that the card's profiler reports: 72.1 TFLOP/s"},
     {"ptMacsPerSecondPerCore", &S::ptMacsPerSecondPerCore,
      "fp16 multiply-accumulates per second and core", published,
-     "reference cost model: 98.304 TFLOP/s per card"},
+     "1,024 per cycle: the utilisation that the card's profiler reports"},
+    {"partialProductEfficiency", &S::partialProductEfficiency,
+     "fraction of the matrix unit's rate while K is divided over cores", fitted,
+     "benchmarks/fit.py: products whose K is divided"},
+    {"accumulatorBytesPerCore", &S::accumulatorBytesPerCore,
+     "bytes of the matrix unit's accumulators per core", published,
+     "two register files of 64 KiB per core"},
+    {"batchedLXBytesPerRow", &S::batchedLXBytesPerRow,
+     "bytes of the kernels' LX per row of a batched product's accumulators",
+     fitted, "benchmarks/fit.py: batched products with two LX fractions"},
     {"cardOpsPerSecond", &S::cardOpsPerSecond,
      "low-precision operations per second, a lower bound", published,
      "product page"},
@@ -73,7 +83,7 @@ static constexpr ParameterInfo kParameters[] = {
      "fraction kept for the back end", published, "LX planning page"},
     {"lxBytesPerSecondPerCore", &S::lxBytesPerSecondPerCore,
      "bytes per second and core, each of reading and writing", guessed,
-     "one stick per cycle and corelet, the width of the ring, at the guessed "
+     "one stick per cycle and corelet, the width of the ring, at the  "
      "clock"},
     {"stickBytes", &S::stickBytes, "bytes", published, "layouts page"},
     {"deviceMemoryBytes", &S::deviceMemoryBytes, "bytes per card", published,
@@ -82,14 +92,26 @@ static constexpr ParameterInfo kParameters[] = {
      "bytes per second and card", published, "reference cost model"},
     {"effectiveMemoryBytesPerSecond", &S::effectiveMemoryBytesPerSecond,
      "bytes per second and card", fitted,
-     "benchmarks/softmax_fit.py: the one-core softmax measurements of the LX "
-     "planning page; at most what the ring brings to one core, 384e9"},
+     "benchmarks/fit.py: pointwise operations and reductions"},
+    {"memoryTurnaroundSecondsPerByte", &S::memoryTurnaroundSecondsPerByte,
+     "seconds per byte read or written, whichever is less", fitted,
+     "benchmarks/fit.py: pointwise operations"},
+    {"coreMemoryBytesPerSecond", &S::coreMemoryBytesPerSecond,
+     "bytes per second that one core reads", fitted,
+     "benchmarks/fit.py: pointwise operations on few cores, products that "
+     "give every core a large operand"},
+    {"memoryRunOverheadBytes", &S::memoryRunOverheadBytes,
+     "bytes lost per run of contiguous sticks", fitted,
+     "benchmarks/fit.py: products whose batch is divided"},
     {"maxSpanBytes", &S::maxSpanBytes,
      "bytes of contiguous device memory per core and tensor", published,
      "work-division page"},
     {"numBroadcastCores", &S::numBroadcastCores,
-     "cores that share one read without loss", published,
-     "reference cost model"},
+     "cores that share one read without loss", fitted,
+     "benchmarks/fit.py: products of which 32 cores share an operand"},
+    {"numScatteredBroadcastCores", &S::numScatteredBroadcastCores,
+     "cores that share one read of sticks that lie apart without loss", fitted,
+     "benchmarks/fit.py: batched products"},
     {"numSegments", &S::numSegments, "segments of the job address space",
      published, "SpyreCode specification"},
     {"segmentBytes", &S::segmentBytes, "bytes per segment", published,
@@ -106,8 +128,16 @@ static constexpr ParameterInfo kParameters[] = {
      "planning page"},
     {"transferSetupSeconds", &S::transferSetupSeconds,
      "seconds per operand in device memory and op, before bytes flow", fitted,
-     "benchmarks/softmax_fit.py: the one-core softmax measurements of the LX "
-     "planning page"},
+     "benchmarks/fit.py: short kernels show none"},
+    {"kernelRepeatSeconds", &S::kernelRepeatSeconds,
+     "seconds per call of a kernel that ran before in the program", fitted,
+     "benchmarks/fit.py: softmax by tiles of rows"},
+    {"referenceMacsPerSecondPerCore", &S::referenceMacsPerSecondPerCore,
+     "fp16 multiply-accumulates per second and core", published,
+     "reference cost model: 98.304 TFLOP/s per card"},
+    {"referenceBroadcastCores", &S::referenceBroadcastCores,
+     "cores that share one read without loss", published,
+     "reference cost model"},
     {"partialSumSecondsPerElementHop", &S::partialSumSecondsPerElementHop,
      "seconds per output element and ring hop", published,
      "reference cost model"},
@@ -175,7 +205,8 @@ void DeviceSpec::verify() const {
       double value = this->**member;
       // Times may be zero, rates may not.
       bool mayBeZero = std::string(info.unit).rfind("seconds", 0) == 0 ||
-                       *member == &DeviceSpec::lxReservedFraction;
+                       *member == &DeviceSpec::lxReservedFraction ||
+                       *member == &DeviceSpec::memoryRunOverheadBytes;
       if (!std::isfinite(value) || value < 0 || (value == 0 && !mayBeZero))
         fail(info.name, "finite and positive", std::to_string(value));
     }
@@ -185,6 +216,9 @@ void DeviceSpec::verify() const {
          std::to_string(numCores));
   if (lxReservedFraction >= 1)
     fail("lxReservedFraction", "below 1", std::to_string(lxReservedFraction));
+  if (partialProductEfficiency > 1)
+    fail("partialProductEfficiency", "at most 1",
+         std::to_string(partialProductEfficiency));
   if (stickBytes != kStickBytes)
     fail("stickBytes", std::to_string(kStickBytes) + " (layouts depend on it)",
          std::to_string(stickBytes));

@@ -46,22 +46,25 @@ struct OpWork {
   double ringByteHops = 0;
   /// Bytes over the busiest link and direction; 0: evenly spread.
   double ringBytesBusiestLink = 0;
-  /// Partial results of a K split: output elements x hops.
-  double partialSumElementHops = 0;
+  /// Whether the cores add up parts of sums: the matrix unit is slower then.
+  bool addsPartialProducts = false;
   /// Operands in device memory whose transfers' setup nothing hides.
   int64_t numExposedTransfers = 0;
 };
 
-enum class Bottleneck { PT, SFU, DeviceMemory, LX, Ring, PartialSums, Latency };
+enum class Bottleneck { PT, SFU, DeviceMemory, LX, Ring, Latency };
 
-/// "pt", "sfu", "device memory", "lx", "ring", "partial sums", "latency".
+/// "pt", "sfu", "device memory", "lx", "ring", "latency".
 const char *toString(Bottleneck bottleneck);
 
 /// Parts of a cost; those of the first group overlap, the others add up.
 struct OpCost {
   double ptSeconds = 0, sfuSeconds = 0, deviceMemorySeconds = 0, lxSeconds = 0,
          ringSeconds = 0;
-  double partialSumSeconds = 0, latencySeconds = 0;
+  /// Part of deviceMemorySeconds in which the matrix unit waits, because its
+  /// accumulators are stored.
+  double drainSeconds = 0;
+  double latencySeconds = 0;
 
   /// Largest of the first group plus the others.
   double seconds = 0;
@@ -88,6 +91,25 @@ CostClass getCostClass(std::string_view operation);
 
 /// Time of the matrix unit for `rows` rows of M (0: enough).
 double ptSeconds(double macs, double rows, const DeviceSpec &spec);
+/// The rows and columns of a product that the matrix unit of a core sums at
+/// once. A core with more loads its operands again for each such tile.
+struct AccumulatorTile {
+  int64_t rows, columns;
+};
+
+/// For a core with `rows` rows and `columns` columns of the result.
+/// Accumulators have four bytes, and one set of them fills while another is
+/// stored; if rows or columns fit one side of a set, the other side is twice as
+/// long. A batched product has as many rows and columns as the kernels' share
+/// of LX lets it.
+AccumulatorTile getAccumulatorTile(int64_t rows, int64_t columns,
+                                   bool isBatched, const DeviceSpec &spec);
+
+/// Time of device memory for what all cores read and write at once, bytes. It
+/// turns around between the directions.
+double deviceMemorySeconds(double readBytes, double writtenBytes,
+                           const DeviceSpec &spec);
+
 /// Time of the vector unit for weighted elements.
 double sfuSeconds(double elements, const DeviceSpec &spec);
 /// Time of LX for bytes in one direction.

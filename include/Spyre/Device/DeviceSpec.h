@@ -33,7 +33,12 @@ enum class NonNumber : int64_t {
 };
 
 /// The cost of a scalar operation on the vector unit.
-enum class CostClass { Free, Simple, Transcendental };
+enum class CostClass {
+  Free,
+  Simple,
+  Transcendental,
+  Accumulation ///< adds to, or compares with, what came before
+};
 
 struct ParameterInfo;
 
@@ -48,9 +53,16 @@ struct DeviceSpec {
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
   double sfuTranscendentalWeight = 2; ///< cycles of exp, log, sin, ... per lane
-  double clockHertz = 1.5e9;
-  double ptMacsPerSecondPerCore = 1.536e12; ///< fp16
-  double cardOpsPerSecond = 300e12;         ///< low precision, a lower bound
+  double sfuAccumulationWeight = 16;  ///< likewise, of a reduction
+  double clockHertz = 1.1e9;
+  double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
+  /// Rate of the matrix unit while cores share a sum over K, as a fraction.
+  double partialProductEfficiency = 0.5;
+  int64_t accumulatorBytesPerCore = 128 << 10; ///< of the matrix unit
+  /// LX that a batched product takes per row (and per column) of its
+  /// accumulators: fewer rows fit less LX.
+  int64_t batchedLXBytesPerRow = 12800;
+  double cardOpsPerSecond = 300e12; ///< low precision, a lower bound
   double cardWatts = 75;
   int64_t pcieGeneration = 5;
   int64_t pcieLanes = 16;
@@ -60,16 +72,23 @@ struct DeviceSpec {
 
   // LX scratchpad.
   int64_t lxBytesPerCore = 2 << 20;
-  double lxReservedFraction = 0.2;        ///< kept for the back end
-  double lxBytesPerSecondPerCore = 384e9; ///< each of reading and writing
+  double lxReservedFraction = 0.2;          ///< kept for the back end
+  double lxBytesPerSecondPerCore = 281.6e9; ///< each of reading and writing
 
   // Device memory.
   int64_t stickBytes = 128;
   int64_t deviceMemoryBytes = int64_t{128} << 30;
-  double deviceMemoryBytesPerSecond = 204.8e9;  ///< the reference's constant
-  double effectiveMemoryBytesPerSecond = 380e9; ///< what the timing uses
-  int64_t maxSpanBytes = 256 << 20;             ///< per core and tensor
-  int64_t numBroadcastCores = 8; ///< served by one read without loss
+  double deviceMemoryBytesPerSecond = 204.8e9;    ///< the reference's constant
+  double effectiveMemoryBytesPerSecond = 147.5e9; ///< what the timing uses
+  /// Lost per byte of the direction that moves less, while both move.
+  double memoryTurnaroundSecondsPerByte = 5.84e-12;
+  double coreMemoryBytesPerSecond = 45.4e9; ///< what one core can read
+  /// Lost per run of contiguous sticks, as if it were longer.
+  double memoryRunOverheadBytes = 90;
+  int64_t maxSpanBytes = 256 << 20; ///< per core and tensor
+  int64_t numBroadcastCores = 32;   ///< served by one read without loss
+  int64_t numScatteredBroadcastCores =
+      2; ///< likewise, of sticks that lie apart
   int64_t numSegments = 8;
   int64_t segmentBytes = int64_t{16} << 30;
   int64_t programSegment = 7;
@@ -81,9 +100,13 @@ struct DeviceSpec {
   // Fixed costs.
   double launchSeconds = 4.2e-6; ///< of a program
   double transferSetupSeconds =
-      0.42e-6; ///< per operand in device memory and op, before bytes flow
+      0; ///< per operand in device memory and op, before bytes flow
+  double kernelRepeatSeconds = 3.1e-6; ///< of a kernel that ran before
 
-  // The reference's matmul model (spec/passes.md, "Pass 2").
+  // The reference's matmul model (spec/passes.md, "Pass 2"), which ranks
+  // splits.
+  double referenceMacsPerSecondPerCore = 1.536e12; ///< fp16
+  int64_t referenceBroadcastCores = 8; ///< served by one read without loss
   double partialSumSecondsPerElementHop = 1.4e-10;
   double ptFillSeconds = 50e-6; ///< per halving of the passes below full rate
   int64_t numRowsPerPass = 8;
@@ -102,9 +125,10 @@ struct DeviceSpec {
   }
   /// Cycles per element and lane.
   double getWeight(CostClass cost) const {
-    return cost == CostClass::Free     ? 0
-           : cost == CostClass::Simple ? 1
-                                       : sfuTranscendentalWeight;
+    return cost == CostClass::Free           ? 0
+           : cost == CostClass::Simple       ? 1
+           : cost == CostClass::Accumulation ? sfuAccumulationWeight
+                                             : sfuTranscendentalWeight;
   }
   /// Bytes per second of one link of the ring in one direction.
   double ringBytesPerSecond() const {

@@ -60,10 +60,12 @@ private:
     bool operator<(const Tiling &other) const;
   };
   LogicalResult chooseTiles();
+  std::vector<int64_t> getLargestTiles() const;
+  void limitAccumulators(std::vector<int64_t> &tiles) const;
   Tiling makeTiling(std::vector<int64_t> tiles) const;
   std::vector<int64_t> halve(std::vector<int64_t> tiles, unsigned dim) const;
   LogicalResult cut(Tiling &tiling) const;
-  void grow(Tiling &tiling) const;
+  void grow(Tiling &tiling, ArrayRef<int64_t> largest) const;
   void overlap(Tiling &tiling) const;
   SmallVector<unsigned> chooseOrder(ArrayRef<int64_t> tiles) const;
   Seconds getSeconds(ArrayRef<int64_t> tiles, ArrayRef<unsigned> order) const;

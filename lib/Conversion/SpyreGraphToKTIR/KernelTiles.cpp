@@ -119,10 +119,11 @@ KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
     if (storage[operand].isInLX)
       continue;
     // Cores that load the same do it together.
-    double secondsPerByte =
+    double secondsPerByte = std::max(
         numCores /
-        std::min(sharing, static_cast<double>(spec.numBroadcastCores)) /
-        spec.effectiveMemoryBytesPerSecond;
+            std::min(sharing, static_cast<double>(spec.numBroadcastCores)) /
+            spec.effectiveMemoryBytesPerSecond,
+        1 / spec.coreMemoryBytesPerSecond);
     if (operand == getInit()) {
       stored = bytes * secondsPerByte;
       lastStored = tileBytes * secondsPerByte;
@@ -254,13 +255,13 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) const {
 }
 
 /// Doubles sub-tiles that were cut where there is room for more.
-void KernelBuilder::grow(Tiling &tiling) const {
+void KernelBuilder::grow(Tiling &tiling, ArrayRef<int64_t> largest) const {
   while (true) {
     std::optional<Tiling> best;
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
       std::vector<int64_t> tiles = tiling.tiles;
-      tiles[dim] = std::min(2 * tiles[dim], loops[dim].chunk);
-      if (isStepped(dim) || tiles == tiling.tiles)
+      tiles[dim] = std::min(2 * tiles[dim], largest[dim]);
+      if (tiles == tiling.tiles)
         continue;
       Tiling larger = makeTiling(std::move(tiles));
       if (larger.bytes <= lxBytes && (!best || larger < *best))
@@ -281,7 +282,8 @@ void KernelBuilder::overlap(Tiling &tiling) const {
   do {
     best.reset();
     for (unsigned dim = 0; dim < loops.size(); ++dim) {
-      if (loops[dim].isReduction && !isContraction)
+      // Accumulators are as large as they can be: they decide the traffic.
+      if (loops[dim].isReduction != isContraction)
         continue;
       Tiling current = tiling;
       while (current.seconds.numPieces < ::spyre::kMaxPieces) {
@@ -299,16 +301,59 @@ void KernelBuilder::overlap(Tiling &tiling) const {
   } while (best);
 }
 
-LogicalResult KernelBuilder::chooseTiles() {
+/// Cuts a product to what the matrix unit sums at once. Operands are streamed:
+/// a core with several such tiles loads its operands for each of them.
+void KernelBuilder::limitAccumulators(std::vector<int64_t> &tiles) const {
+  SmallVector<unsigned> rowDims, columnDims, sums;
+  int64_t rows = 1, columns = 1;
+  bool isBatched = false;
+  for (unsigned dim = 0; dim < loops.size(); ++dim) {
+    bool isOfLeft = maps[0].isFunctionOfDim(dim);
+    if (loops[dim].isReduction) {
+      sums.push_back(dim);
+    } else if (isOfLeft && maps[1].isFunctionOfDim(dim)) {
+      isBatched |= loops[dim].extent > 1;
+    } else {
+      (isOfLeft ? rowDims : columnDims).push_back(dim);
+      (isOfLeft ? rows : columns) *= tiles[dim];
+    }
+  }
+  ::spyre::AccumulatorTile most = ::spyre::getAccumulatorTile(
+      rows, columns, isBatched, ::spyre::DeviceSpec());
+  bool isCut = false;
+  auto limit = [&](ArrayRef<unsigned> dims, int64_t room) {
+    for (unsigned dim : llvm::reverse(dims)) {
+      int64_t granularity = getGranularity(dim);
+      int64_t largest = std::max(room / granularity * granularity, granularity);
+      isCut |= tiles[dim] > largest;
+      tiles[dim] = std::min(tiles[dim], largest);
+      room = std::max<int64_t>(room / std::max<int64_t>(tiles[dim], 1), 1);
+    }
+  };
+  limit(rowDims, most.rows);
+  limit(columnDims, most.columns);
+  if (isCut && !sums.empty())
+    tiles = halve(std::move(tiles), sums.back());
+}
+
+/// What a core works on at once, if LX were large enough.
+std::vector<int64_t> KernelBuilder::getLargestTiles() const {
   std::vector<int64_t> tiles;
   for (unsigned dim = 0; dim < loops.size(); ++dim)
     tiles.push_back(isStepped(dim) ? std::min<int64_t>(loops[dim].chunk, 1)
                                    : loops[dim].chunk);
-  Tiling tiling = makeTiling(std::move(tiles));
+  if (SpyreOpInterface(op).getUnit() == Unit::PT)
+    limitAccumulators(tiles);
+  return tiles;
+}
+
+LogicalResult KernelBuilder::chooseTiles() {
+  std::vector<int64_t> largest = getLargestTiles();
+  Tiling tiling = makeTiling(largest);
   if (tiling.bytes > lxBytes) {
     if (failed(cut(tiling)))
       return failure();
-    grow(tiling);
+    grow(tiling, largest);
   }
   overlap(tiling);
   for (auto [loop, tile] : llvm::zip(loops, tiling.tiles))

@@ -206,6 +206,8 @@ LogicalResult FunctionLoader::loadInterTile(Operation *op) {
       failed(listHeard(op, reception->dependency, instr)))
     return failure();
 
+  if (instr.kind == ReceiveInstr::Reduce)
+    function.addsPartialResults = true;
   if (op->getBlock() != reception->future.getParentBlock())
     produce.isKept = true;
   for (const std::vector<int> &producers : instr.heard)

@@ -93,6 +93,8 @@ struct Function {
   bool hasContraction = false;
   /// Inter-tile produce ops; with any, the cores are resumable tasks.
   int numProduceOps = 0;
+  /// Whether cores add up what each has of a sum.
+  bool addsPartialResults = false;
 };
 
 /// Names a float operation that makes a NaN, for --check=full.

@@ -50,6 +50,11 @@ int CoreSteps::add(const Instr *instr, Unit unit, const char *name,
   needs.erase(std::unique(needs.begin() + step.needsBegin, needs.end()),
               needs.end());
   step.needsEnd = static_cast<int>(needs.size());
+  // What only hands a tile on leaves it where it is.
+  step.isAccumulated = unit == Unit::PT;
+  if (unit == Unit::None)
+    for (int n = step.needsBegin; n < step.needsEnd; ++n)
+      step.isAccumulated |= list[needs[n]].isAccumulated;
   list.push_back(step);
   return index;
 }

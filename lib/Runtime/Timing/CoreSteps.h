@@ -44,6 +44,11 @@ struct Step {
   bool isLXBound = false;
   /// Load, Store: bytes in whole sticks. Ring: bytes that arrive.
   uint64_t bytes = 0;
+  /// Load, Store: runs of contiguous sticks that do not go on where those of
+  /// the instruction's last tile ended.
+  uint64_t numRuns = 0;
+  /// Load: whether each run is one stick.
+  bool isScattered = false;
   /// Loads of cores with equal keys read the same bytes. 0: of none.
   uint64_t key = 0;
   /// Load, Store: argument of the entry, or -1.
@@ -52,6 +57,8 @@ struct Step {
   /// (-1: what lies in its LX anyway).
   int peer = -1, message = -1;
   bool isPart = false; ///< Ring: of the peer's tile, for this core alone
+  /// Whether the tile lies in the accumulators of the matrix unit.
+  bool isAccumulated = false;
   /// Produced tile: message number for others, or -1.
   int sends = -1;
   /// Steps of this core that must end first: CoreSteps::needs [begin, end).
@@ -79,9 +86,10 @@ public:
   std::vector<int> needs;
   WorkTotals totals;
 
-  /// Sticks of one access tile.
+  /// Sticks of one access tile, and the contiguous runs that they form.
   struct Sticks {
-    uint64_t data = 0, indices = 0;
+    uint64_t data = 0, indices = 0, dataRuns = 0, indexRuns = 0;
+    uint64_t firstRun = 0; ///< sticks of data
   };
   /// Shared by the cores of a call: tiles that lie alike on sticks.
   std::unordered_map<uint64_t, Sticks> *knownSticks = nullptr;
@@ -89,6 +97,11 @@ public:
   const Plan *plan = nullptr;
   /// Entry arguments by address: (first byte, argument), ascending.
   const std::vector<std::pair<int64_t, int>> *arguments = nullptr;
+  /// The step that last emptied the accumulators of the matrix unit, or -1.
+  int lastDrain = -1;
+  bool isAccumulated(int step) const {
+    return step >= 0 && list[step].isAccumulated;
+  }
   /// Location of a value that only data could tell, or -1.
   int dataLocation = -1;
 
@@ -104,6 +117,15 @@ public:
 
   /// Whether `instr` has made no step yet.
   bool isFirst(const Instr *instr) const { return !history.count(instr); }
+
+  /// The runs of a tile whose first one begins at stick `first`; none if it
+  /// goes on where the first run of the instruction's last tile ended.
+  uint64_t countRuns(const Instr *instr, int64_t first, const Sticks &sticks) {
+    int64_t &next = nextStick[instr];
+    bool goesOn = next == first;
+    next = first + static_cast<int64_t>(sticks.firstRun);
+    return goesOn ? 0 : sticks.dataRuns;
+  }
 
   /// Steps that last wrote into [low, high) of LX or device memory.
   void noteWrite(bool isLX, int64_t low, int64_t high, int step);
@@ -122,6 +144,7 @@ private:
   Writes writes[2];
   std::vector<int> pending;
   std::unordered_map<const Instr *, std::pair<int, int>> history;
+  std::unordered_map<const Instr *, int64_t> nextStick;
 };
 
 /// Forgets the data of a slot that takes a new value, which `step` makes (-1:

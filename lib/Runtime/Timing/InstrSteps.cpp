@@ -142,14 +142,17 @@ StructuredLoop::Work StructuredLoop::measure(Core &core) const {
     }
     return work;
   }
-  uint64_t opsPerPoint = body.opsPerPoint + (strategy != Parallel);
-  work.elementOps = nest.points * int64_t(opsPerPoint);
+  bool accumulates = strategy != Parallel;
+  work.elementOps =
+      nest.points * int64_t(body.opsPerPoint + uint64_t(accumulates));
   const DeviceSpec &spec = *core.steps->spec;
-  work.sfuElements = double(nest.points) *
-                     (double(opsPerPoint - body.transcendentalsPerPoint) *
-                          spec.getWeight(CostClass::Simple) +
-                      double(body.transcendentalsPerPoint) *
-                          spec.getWeight(CostClass::Transcendental));
+  work.sfuElements =
+      double(nest.points) *
+      (double(body.opsPerPoint - body.transcendentalsPerPoint) *
+           spec.getWeight(CostClass::Simple) +
+       double(accumulates) * spec.getWeight(CostClass::Accumulation) +
+       double(body.transcendentalsPerPoint) *
+           spec.getWeight(CostClass::Transcendental));
   return work;
 }
 
@@ -158,11 +161,12 @@ void StructuredLoop::walk(Core &core) const {
   const DeviceSpec &spec = *steps.spec;
   Work work = measure(core);
   uint64_t bytesRead = 0, bytesWritten = 0;
-  bool readsBuffer = false;
+  bool readsBuffer = false, drains = false;
   for (const LoopOperand &in : inputs) {
     const TensorVal &t = core.tensors[in.use.slot];
     steps.addNeed(t.step);
     readsBuffer |= t.isBuffer || t.isUniform;
+    drains |= steps.isAccumulated(t.step);
     // Constants and splats are made on the way.
     if (t.step >= 0 || !t.isUniform)
       bytesRead += uint64_t(t.numElements) * deviceSize(in.elem);
@@ -184,11 +188,18 @@ void StructuredLoop::walk(Core &core) const {
   double busy = work.macs > 0
                     ? ptSeconds(double(work.macs), double(work.rows), spec)
                     : sfuSeconds(work.sfuElements, spec);
+  if (work.macs > 0 && core.function.addsPartialResults)
+    busy /= spec.partialProductEfficiency;
   Unit unit = isFree ? Unit::None : work.macs > 0 ? Unit::PT : Unit::SFU;
+  // The matrix unit has one set of accumulators.
+  if (unit == Unit::PT)
+    steps.addNeed(steps.lastDrain);
   int step = steps.add(this, unit, name.c_str());
   Step &s = steps.list[step];
   s.seconds = std::max(busy, lx);
   s.isLXBound = lx > busy;
+  if (unit == Unit::SFU && drains)
+    steps.lastDrain = step;
   s.tileBytes = bytesWritten;
   WorkTotals &totals = steps.totals;
   totals.ptMacs += uint64_t(work.macs);
@@ -268,6 +279,9 @@ void ReceiveInstr::walk(Core &core) const {
                    (splitDim >= 0 ? uint64_t(numParts) : 1);
   int64_t message = core.timing->messageNumber(op, core.produced[op] - 1);
 
+  // The matrix unit takes partial sums into its accumulators as they come.
+  bool isAccumulated =
+      kind == Reduce && steps.isAccumulated(core.producedSteps[op]);
   if (kind == Reduce)
     core.moveTensor(lhs, identity);
   std::vector<int> received;
@@ -283,7 +297,7 @@ void ReceiveInstr::walk(Core &core) const {
     s.tileBytes = bytes;
     steps.totals.ringBytes += s.bytes;
     received.push_back(step);
-    if (kind != Reduce)
+    if (kind != Reduce || isAccumulated)
       continue;
     beginTensor(core, rhs, step);
     setShapeTo(core.tensors[rhs], shape);
@@ -291,7 +305,15 @@ void ReceiveInstr::walk(Core &core) const {
     core.moveTensor(lhs, combined);
   }
   if (kind == Reduce) {
-    core.moveTensor(dst, {lhs, true});
+    if (isAccumulated) {
+      for (int step : received)
+        steps.addNeed(step);
+      int sum = steps.add(this, Unit::None, name.c_str());
+      steps.list[sum].isAccumulated = true;
+      beginTensor(core, dst, sum);
+    } else {
+      core.moveTensor(dst, {lhs, true});
+    }
     if (splitDim >= 0)
       shape[splitDim] /= numParts;
     setShapeTo(result, isStatic ? resultShape : shape);

@@ -14,7 +14,7 @@ using namespace spyre::runtime;
 /// Intervals of 128-byte sticks, inclusive.
 using Sticks = std::vector<std::pair<int64_t, int64_t>>;
 
-/// Sorts and joins; returns how many sticks there are.
+/// Sorts and joins, so that runs are left; returns how many sticks there are.
 static uint64_t mergeSticks(Sticks &sticks) {
   std::sort(sticks.begin(), sticks.end());
   uint64_t count = 0;
@@ -50,7 +50,12 @@ static CoreSteps::Sticks sticksOf(CoreSteps &steps, const TileVal &tile) {
   if (isNew) {
     Sticks data, indices;
     tile.appendSticks(data, indices);
-    it->second = {mergeSticks(data), mergeSticks(indices)};
+    it->second.data = mergeSticks(data);
+    it->second.indices = mergeSticks(indices);
+    it->second.dataRuns = data.size();
+    if (!data.empty())
+      it->second.firstRun = data.front().second - data.front().first + 1;
+    it->second.indexRuns = indices.size();
   }
   return it->second;
 }
@@ -104,6 +109,12 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
   Step &s = steps.list[step];
   s.seconds = setup;
   s.bytes = (t.view.isLX ? 0 : bytes) + (indexInLX ? 0 : indexBytes);
+  s.numRuns =
+      (t.view.isLX
+           ? 0
+           : steps.countRuns(instr, low / steps.spec->stickBytes, sticks)) +
+      (indexInLX ? 0 : sticks.indexRuns);
+  s.isScattered = s.numRuns * steps.spec->stickBytes >= s.bytes;
   s.key = t.identityKey();
   s.argument = argumentOf(steps, t.view.isLX ? 0 : low);
   s.tileBytes = t.view.isLX ? 0 : tileBytes;
@@ -154,7 +165,11 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
   Step &s = steps.list[step];
   s.seconds = setup;
   s.bytes = bytes + (indexInLX ? 0 : indexBytes);
+  s.numRuns = steps.countRuns(instr, low / steps.spec->stickBytes, sticks) +
+              (indexInLX ? 0 : sticks.indexRuns);
   s.argument = argumentOf(steps, low);
+  if (steps.isAccumulated(value.step))
+    steps.lastDrain = step;
   steps.noteWrite(false, low, high, step);
 }
 
@@ -196,6 +211,7 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
                          {isStore ? source : -1});
     Step &s = steps.list[step];
     s.bytes = bytes;
+    s.numRuns = 1;
     if (isRemote) {
       s.peer = view.lxCore;
       totals.ringBytes += bytes;

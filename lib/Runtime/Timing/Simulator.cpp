@@ -49,6 +49,7 @@ private:
     double endShare; ///< bytes each transfer will have had when it ends
     int index;       ///< into result.transfers
     uint64_t key;
+    bool isWrite;
     bool operator<(const Flight &other) const {
       return endShare != other.endShare ? endShare > other.endShare
                                         : index > other.index;
@@ -64,6 +65,11 @@ private:
   void beginFlow(const Event &event);
   void endFlow(double time);
   void advance(double time);
+  double bytesPerSecondOfEach() const;
+  int64_t getNumBroadcastCores(const Step &step) const {
+    return step.isScattered ? spec.numScatteredBroadcastCores
+                            : spec.numBroadcastCores;
+  }
   void sendMessage(const Event &event);
   double sendOver(int from, const std::vector<int> &targets, double time,
                   uint64_t bytes);
@@ -81,6 +87,7 @@ private:
   // its start.
   double now = 0, share = 0;
   std::priority_queue<Flight> flights;
+  size_t numWrites = 0;                        ///< among the flights
   std::unordered_map<uint64_t, int> shareable; ///< key -> transfer in flight
   std::vector<std::vector<std::pair<int, int>>> members; ///< per transfer
 
@@ -219,10 +226,19 @@ void Simulator::settle() {
 // Device memory
 //===----------------------------------------------------------------------===//
 
+/// All transfers in flight go on at the same rate: that of a core, or their
+/// share of device memory, which turns around between reading and writing.
+double Simulator::bytesPerSecondOfEach() const {
+  double turning = double(std::min(numWrites, flights.size() - numWrites));
+  double secondsPerByte =
+      double(flights.size()) / spec.effectiveMemoryBytesPerSecond +
+      turning * spec.memoryTurnaroundSecondsPerByte;
+  return std::min(1 / secondsPerByte, spec.coreMemoryBytesPerSecond);
+}
+
 void Simulator::advance(double time) {
   if (!flights.empty())
-    share += (time - now) * spec.effectiveMemoryBytesPerSecond /
-             double(flights.size());
+    share += (time - now) * bytesPerSecondOfEach();
   now = time;
 }
 
@@ -235,7 +251,7 @@ void Simulator::beginFlow(const Event &event) {
     if (it != shareable.end()) {
       TransferTime &transfer = result.transfers[it->second];
       members[it->second].push_back({event.core, event.step});
-      if (++transfer.numSharing == spec.numBroadcastCores)
+      if (++transfer.numSharing == getNumBroadcastCores(step))
         shareable.erase(it);
       return;
     }
@@ -244,8 +260,13 @@ void Simulator::beginFlow(const Event &event) {
   result.transfers.push_back(
       {event.time, event.time, step.bytes, event.core, event.step, 1});
   members.push_back({{event.core, event.step}});
-  flights.push({share + double(step.bytes), index, step.key});
-  if (step.key && spec.numBroadcastCores > 1)
+  bool isWrite = step.unit == Unit::Store;
+  // Every run of contiguous sticks takes as if it were longer.
+  double bytes =
+      double(step.bytes) + double(step.numRuns) * spec.memoryRunOverheadBytes;
+  flights.push({share + bytes, index, step.key, isWrite});
+  numWrites += isWrite;
+  if (step.key && getNumBroadcastCores(step) > 1)
     shareable[step.key] = index;
 }
 
@@ -253,6 +274,7 @@ void Simulator::endFlow(double time) {
   advance(time);
   Flight flight = flights.top();
   flights.pop();
+  numWrites -= flight.isWrite;
   // Rounding must not hold anything up.
   share = std::max(share, flight.endShare);
   if (flights.empty())
@@ -367,9 +389,8 @@ KernelTimes Simulator::run() {
   while (!events.empty() || !flights.empty()) {
     double flowEnd = 0;
     if (!flights.empty())
-      flowEnd = std::max(now, now + (flights.top().endShare - share) *
-                                        double(flights.size()) /
-                                        spec.effectiveMemoryBytesPerSecond);
+      flowEnd = std::max(now, now + (flights.top().endShare - share) /
+                                        bytesPerSecondOfEach());
     if (!flights.empty() && (events.empty() || flowEnd <= events.top().time)) {
       endFlow(flowEnd);
     } else {

@@ -44,6 +44,8 @@ struct LinkTime {
 };
 
 struct KernelTimes {
+  /// Before the first step; all other times count from its end.
+  double startupSeconds = 0;
   double seconds = 0;
   std::vector<std::vector<StepTime>> steps; ///< per core
   std::vector<TransferTime> transfers;      ///< in order of their end

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <tuple>
-#include <unordered_set>
+#include <unordered_map>
 
 using namespace spyre;
 using namespace spyre::runtime;
@@ -20,6 +20,7 @@ TimingRun::TimingRun(const Plan &plan, DeviceMemory &memory,
                      const RunOptions &options, const TimingOptions &timing)
     : plan(plan), memory(memory), options(options), timing(timing) {
   cores.resize(plan.functions.size());
+  hasRun.resize(plan.functions.size());
   traffic.resize(plan.arguments.size() + 1);
   for (size_t i = 0; i < plan.arguments.size(); ++i) {
     const ArgumentInfo &info = plan.arguments[i];
@@ -102,10 +103,18 @@ void TimingRun::runKernel(const Function &callee, const Scalar *args,
   } catch (const Error &error) {
     throw Error(plan.locations[callee.location] + ": error: " + error.what());
   }
+  times.startupSeconds = startupSeconds(callee);
   if (timing.events)
     addEvents(callee, location, coreSteps, times);
   addReport(callee, location, coreSteps, times);
-  now += times.seconds;
+  now += times.startupSeconds + times.seconds;
+}
+
+/// A kernel that ran before takes time to start anew.
+double TimingRun::startupSeconds(const Function &callee) {
+  bool isFirst = !hasRun[callee.index];
+  hasRun[callee.index] = true;
+  return isFirst ? 0 : timing.spec.kernelRepeatSeconds;
 }
 
 //===----------------------------------------------------------------------===//
@@ -137,6 +146,7 @@ void TimingRun::findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                                  const KernelTimes &times,
                                  KernelReport &kernel) const {
   double shares[kNumShares] = {};
+  shares[Latency] = times.startupSeconds;
   int core = -1, step = -1;
   double end = -1;
   for (size_t c = 0; c < coreSteps.size(); ++c)
@@ -192,11 +202,18 @@ void TimingRun::findCriticalPath(const std::vector<CoreSteps> &coreSteps,
 
 /// Adds up the cores; returns what the cost model asks for.
 static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
-                      KernelReport &kernel) {
+                      const DeviceSpec &spec, KernelReport &kernel) {
   OpWork work;
   work.numCores = kernel.numCores;
-  double distinctRead = 0;
-  std::unordered_set<uint64_t> seen;
+  // Cores that load the same share that, but not what one loads again.
+  struct Load {
+    const CoreSteps *core = nullptr;
+    int64_t count = 0, most = 0, numCores = 0;
+    double bytes = 0;
+    bool isScattered = false;
+  };
+  std::unordered_map<uint64_t, Load> loads;
+  double read = 0, demanded = 0, written = 0;
   for (const CoreSteps &steps : coreSteps) {
     const WorkTotals &t = steps.totals;
     kernel.deviceBytesDemanded += t.deviceBytesRead;
@@ -214,15 +231,37 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
       work.ptRowsPerCore = double(t.ptRows);
     work.numExposedTransfers =
         std::max<int64_t>(work.numExposedTransfers, t.numStreams);
-    for (const Step &step : steps.list)
-      if (step.unit == Unit::Load &&
-          (step.key == 0 || seen.insert(step.key).second))
-        distinctRead += double(step.bytes);
+    for (const Step &step : steps.list) {
+      double bytes = double(step.bytes) +
+                     double(step.numRuns) * spec.memoryRunOverheadBytes;
+      if (step.unit == Unit::Store)
+        written += bytes;
+      if (step.unit != Unit::Load)
+        continue;
+      demanded += bytes;
+      if (step.key == 0) {
+        read += bytes;
+        continue;
+      }
+      Load &load = loads[step.key];
+      if (load.core != &steps) {
+        load.core = &steps;
+        load.count = 0;
+        ++load.numCores;
+      }
+      load.most = std::max(load.most, ++load.count);
+      load.bytes = std::max(load.bytes, bytes);
+      load.isScattered = step.isScattered;
+    }
   }
-  double sharing =
-      distinctRead > 0 ? double(kernel.deviceBytesDemanded) / distinctRead : 1;
-  work.deviceAccesses.push_back({distinctRead, sharing, false});
-  work.deviceAccesses.push_back({double(kernel.deviceBytesWritten), 1, true});
+  for (const auto &[key, load] : loads) {
+    int64_t served = load.isScattered ? spec.numScatteredBroadcastCores
+                                      : spec.numBroadcastCores;
+    read += double(load.most * ((load.numCores + served - 1) / served)) *
+            load.bytes;
+  }
+  work.deviceAccesses.push_back({read, read > 0 ? demanded / read : 1, false});
+  work.deviceAccesses.push_back({written, 1, true});
   // Around the ring, half way on average.
   work.ringByteHops = double(kernel.ringBytes) * double(kernel.numCores) / 2;
   return work;
@@ -267,8 +306,8 @@ void TimingRun::addUtilisation(const std::vector<CoreSteps> &coreSteps,
       timing.spec.effectiveMemoryBytesPerSecond;
   for (int u = 0; u < kNumTimedUnits; ++u) {
     busySeconds[u] += busy[u];
-    if (times.seconds > 0)
-      kernel.utilisation[u] = std::min(1.0, busy[u] / times.seconds);
+    if (kernel.predictedSeconds > 0)
+      kernel.utilisation[u] = std::min(1.0, busy[u] / kernel.predictedSeconds);
   }
 }
 
@@ -301,9 +340,11 @@ void TimingRun::addReport(const Function &callee, int location,
   kernel.location = plan.locations[location];
   kernel.numCores = callee.numCores();
   kernel.startSeconds = now;
-  kernel.predictedSeconds = times.seconds;
-  OpWork work = sumWork(coreSteps, kernel);
-  kernel.costModelSeconds = estimateOp(work, timing.spec).seconds;
+  kernel.predictedSeconds = times.startupSeconds + times.seconds;
+  OpWork work = sumWork(coreSteps, timing.spec, kernel);
+  work.addsPartialProducts = callee.addsPartialResults;
+  kernel.costModelSeconds =
+      times.startupSeconds + estimateOp(work, timing.spec).seconds;
   addTraffic(coreSteps, times, kernel);
   findCriticalPath(coreSteps, times, kernel);
   addUtilisation(coreSteps, times, kernel);
@@ -370,11 +411,13 @@ void TimingRun::addEvents(const Function &callee, int location,
                    double end, uint64_t bytes) {
     if (end > start)
       report.events.push_back({TraceEvent::Slice, process, number, name, at,
-                               now + start, end - start, bytes});
+                               start, end - start, bytes});
   };
+  // Steps count from the end of the start-up.
+  double first = now + times.startupSeconds;
   int where = nameNumber(plan.locations[location]);
   lane(0, 0, "kernels");
-  slice(0, 0, nameNumber(callee.name), where, 0, times.seconds, 0);
+  slice(0, 0, nameNumber(callee.name), where, now, first + times.seconds, 0);
 
   // Transfers in flight at once lie in lanes side by side.
   std::vector<TransferTime> transfers = times.transfers;
@@ -399,16 +442,16 @@ void TimingRun::addEvents(const Function &callee, int location,
       name += " for " + std::to_string(transfer.numSharing) + " cores";
     lane(1, static_cast<int>(number), "transfer " + std::to_string(number));
     slice(1, static_cast<int>(number), nameNumber(name),
-          nameNumber(plan.locations[step.location]), transfer.start,
-          transfer.end, transfer.bytes);
+          nameNumber(plan.locations[step.location]), first + transfer.start,
+          first + transfer.end, transfer.bytes);
   }
   for (const LinkTime &link : times.links) {
     int number = link.link * 2 + link.direction;
     lane(2, number,
          "core " + std::to_string(link.link) +
              (link.direction == 0 ? " up" : " down"));
-    slice(2, number, nameNumber("tile"), where, link.start, link.end,
-          link.bytes);
+    slice(2, number, nameNumber("tile"), where, first + link.start,
+          first + link.end, link.bytes);
   }
   for (size_t c = 0; c < coreSteps.size(); ++c) {
     int process = 3 + static_cast<int>(c);
@@ -419,8 +462,8 @@ void TimingRun::addEvents(const Function &callee, int location,
       if (step.unit != Unit::None) {
         lane(process, int(step.unit), toString(step.unit));
         slice(process, int(step.unit), nameNumber(step.name),
-              nameNumber(plan.locations[step.location]), t.start, t.end,
-              step.bytes);
+              nameNumber(plan.locations[step.location]), first + t.start,
+              first + t.end, step.bytes);
       }
       if (step.tileBytes == 0)
         continue;
@@ -435,7 +478,7 @@ void TimingRun::addEvents(const Function &callee, int location,
       if (i + 1 == changes.size() || changes[i + 1].first > changes[i].first)
         report.events.push_back({TraceEvent::Counter, process, 0,
                                  nameNumber("LX bytes of tiles"), where,
-                                 now + changes[i].first, 0, uint64_t(bytes)});
+                                 first + changes[i].first, 0, uint64_t(bytes)});
     }
   }
 }

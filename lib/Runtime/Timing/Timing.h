@@ -47,6 +47,7 @@ private:
   void addEvents(const Function &callee, int location,
                  const std::vector<CoreSteps> &coreSteps,
                  const KernelTimes &times);
+  double startupSeconds(const Function &callee);
   void findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                         const KernelTimes &times, KernelReport &kernel) const;
   void finishReport();
@@ -61,6 +62,7 @@ private:
   double now = 0;
   BufferPool pool;
   std::vector<std::unique_ptr<Core>> cores; ///< per function
+  std::vector<bool> hasRun;                 ///< likewise
   std::vector<std::pair<int64_t, int>> arguments;
   std::unordered_map<uint64_t, CoreSteps::Sticks> knownSticks;
   std::map<std::pair<int, int64_t>, int> messages;

@@ -77,7 +77,7 @@ double spyre_graph::getElementCost(SpyreOpInterface op,
     toDeviceType(b, loc, result,
                  getElementTypeOrSelf(op.getSpyreInit().getType()));
   else
-    cost += spec.getWeight(::spyre::CostClass::Simple);
+    cost += spec.getWeight(::spyre::CostClass::Accumulation);
   for (Operation &scalar : block)
     cost +=
         spec.getWeight(::spyre::getCostClass(scalar.getName().getStringRef()));

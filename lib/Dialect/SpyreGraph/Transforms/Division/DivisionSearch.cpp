@@ -28,7 +28,8 @@ int SlicingNumbers::get(const Slicing &slicing) {
 double Divisions::getSeconds(unsigned number, double loadSeconds,
                              double storeSeconds) const {
   const DivisionCandidate &candidate = candidates[number];
-  const double memorySeconds = loadSeconds + storeSeconds;
+  const double memorySeconds = loadSeconds + storeSeconds +
+                               turnaround * std::min(loadSeconds, storeSeconds);
   const double setups = numOperands * setupSeconds;
   // If the slice is cut into pieces, the first store is set up while later
   // pieces are loaded. A cut costs kLeastSavingOfPieces of the time.
@@ -38,9 +39,11 @@ double Divisions::getSeconds(unsigned number, double loadSeconds,
         std::min(setupSeconds, loadSeconds * (1 - 1 / candidate.numStores)) -
         ::spyre::kLeastSavingOfPieces *
             (std::max(candidate.computeSeconds, memorySeconds) + setups);
-  return ::spyre::overlapSeconds(candidate.computeSeconds, memorySeconds,
-                                 setups, candidate.numPieces) +
-         candidate.partialSumSeconds - std::max(hidden, 0.0);
+  double drainSeconds = isDrained ? memorySeconds - loadSeconds : 0;
+  return ::spyre::overlapSeconds(candidate.computeSeconds,
+                                 memorySeconds - drainSeconds, setups,
+                                 candidate.numPieces) +
+         drainSeconds + candidate.partialSumSeconds - std::max(hidden, 0.0);
 }
 
 double Divisions::getSecondsAlone(unsigned candidate) const {
@@ -73,6 +76,14 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
     elementCost = getElementCost(op, spec);
   result.numOperands = op->getNumOperands();
   result.setupSeconds = spec.transferSetupSeconds;
+  result.turnaround =
+      spec.effectiveMemoryBytesPerSecond * spec.memoryTurnaroundSecondsPerByte;
+  result.isDrained = op.getUnit() == Unit::PT;
+  if (result.isDrained && result.numOperands > 2)
+    for (unsigned dim : operandDims.back())
+      result.isBatchedProduct |= extents[dim] > 1 &&
+                                 llvm::is_contained(operandDims[0], dim) &&
+                                 llvm::is_contained(operandDims[1], dim);
 }
 
 bool DivisionSearch::isInLoop(Operation *op) {
@@ -268,11 +279,13 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   countPieces(candidate);
   candidate.partialSumSeconds = 0;
   if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
+    // One core of each group takes in the parts of the others.
+    constexpr double kBytesPerSum = 4;
     double elements = 1;
     for (unsigned outputDim : operandDims.back())
-      elements *= extents[outputDim];
+      elements *= candidate.chunks[outputDim];
     candidate.partialSumSeconds = (candidate.splits[dim] - 1) * elements *
-                                  spec.partialSumSecondsPerElementHop;
+                                  kBytesPerSum / spec.ringBytesPerSecond();
   }
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
     // Each element of the result is written by one core, even if several
@@ -280,81 +293,53 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
-    double seconds = getLoadedBytes(operand, candidate) *
-                     std::max(1.0, sharingCores / spec.numBroadcastCores) /
-                     spec.effectiveMemoryBytesPerSecond;
+    // The batches of a product lie between each other.
+    int64_t numBroadcastCores = result.isBatchedProduct
+                                    ? spec.numScatteredBroadcastCores
+                                    : spec.numBroadcastCores;
+    // What device memory delivers in all, or what one core can take.
+    double bytes = getLoadedBytes(operand, candidate);
+    double seconds = std::max(
+        bytes * std::max(1.0, sharingCores / numBroadcastCores) /
+            spec.effectiveMemoryBytesPerSecond,
+        bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
     result.operandCosts.push_back(
         {seconds, getSlicingNumber(operand, candidate, coreStrides)});
   }
   if (op.getUnit() == Unit::PT && result.numOperands > 2) {
     OperandCost *costs = &result.operandCosts.back() + 1 - result.numOperands;
-    priceSubTiles(candidate, costs[0], costs[1]);
+    priceAccumulators(candidate, costs[0], costs[1]);
   }
   result.candidates.push_back(candidate);
 }
 
-/// Prices a contraction whose slice does not fit in LX. The core then computes
-/// the result in sub-tiles of rows and columns, and loads the factors several
-/// times; sub-tiles of few rows do not fill the matrix unit. This is the closed
-/// form of what KernelTiles.cpp does: the number of rows that takes least time,
-/// and as many columns as fit. Cutting batches costs nothing.
-void DivisionSearch::priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
-                                   OperandCost &y) const {
-  double rows = 1, columns = 1, depth = 1;
+/// Prices what a core with more rows and columns than the matrix unit sums at
+/// once loads again: KernelTiles.cpp makes such tiles. Few rows do not fill the
+/// matrix unit, and neither do parts of sums.
+void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
+                                       OperandCost &x, OperandCost &y) const {
+  int64_t rows = 1, columns = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     bool inX = llvm::is_contained(operandDims[0], dim);
     bool inY = llvm::is_contained(operandDims[1], dim);
     if (!maps.back().isFunctionOfDim(dim))
-      depth *= candidate.chunks[dim];
-    else if (inX != inY)
+      continue;
+    if (inX != inY)
       (inX ? rows : columns) *= candidate.chunks[dim];
   }
-  // Bytes per element of the fp16 factors, and of an fp16 result with its sum
-  // in fp32.
-  constexpr double kFactorBytes = 2, kResultBytes = 6;
-  const double stick = static_cast<double>(spec.stickBytes) / kFactorBytes;
-  const double room = static_cast<double>(spec.reservedLXBytes());
-  if (kFactorBytes * depth * (rows + columns) + kResultBytes * rows * columns <=
-      room)
-    return;
-  double least = std::numeric_limits<double>::infinity(), seconds = 0;
-  double xLoads = 1, yLoads = 1;
-  auto consider = [&](double tileRows, double newXLoads, double newYLoads) {
-    double compute = candidate.computeSeconds *
-                     ::spyre::ptEfficiency(rows, spec) /
-                     ::spyre::ptEfficiency(tileRows, spec);
-    double total = ::spyre::overlapSeconds(
-        compute, x.seconds * newXLoads + y.seconds * newYLoads,
-        result.numOperands * result.setupSeconds, candidate.numPieces);
-    if (total >= least)
-      return;
-    least = total;
-    seconds = compute;
-    xLoads = newXLoads;
-    yLoads = newYLoads;
-  };
-  for (double tileRows = rows; tileRows >= 1;
-       tileRows = tileRows == 1 ? 0 : std::ceil(tileRows / 2)) {
-    double rowTiles = std::ceil(rows / tileRows);
-    auto getColumnTiles = [&](double tileDepth) {
-      double fit = (room - kFactorBytes * tileRows * tileDepth) /
-                   (kFactorBytes * tileDepth + kResultBytes * tileRows);
-      double tile = std::min(std::floor(fit / stick) * stick, columns);
-      return tile > 0 ? std::ceil(columns / tile) : 0;
-    };
-    // With the whole depth in LX, one factor stays there and is loaded once.
-    if (double columnTiles = getColumnTiles(depth)) {
-      consider(tileRows, 1, rowTiles);
-      consider(tileRows, columnTiles, 1);
-    }
-    if (double columnTiles = getColumnTiles(std::min(stick, depth)))
-      consider(tileRows, columnTiles, rowTiles);
-  }
-  if (least == std::numeric_limits<double>::infinity())
-    return;
-  candidate.computeSeconds = seconds;
-  x.seconds *= xLoads;
-  y.seconds *= yLoads;
+  ::spyre::AccumulatorTile tile =
+      ::spyre::getAccumulatorTile(rows, columns, result.isBatchedProduct, spec);
+  x.seconds *= static_cast<double>(
+      llvm::divideCeilSigned(std::max<int64_t>(columns, 1), tile.columns));
+  y.seconds *= static_cast<double>(
+      llvm::divideCeilSigned(std::max<int64_t>(rows, 1), tile.rows));
+  candidate.computeSeconds =
+      candidate.largestSlice /
+      (spec.ptMacsPerSecondPerCore *
+       ::spyre::ptEfficiency(static_cast<double>(std::min(rows, tile.rows)),
+                             spec));
+  if (getSplitReduction(kinds, candidate.splits) >= 0)
+    candidate.computeSeconds /= spec.partialProductEfficiency;
 }
 
 double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {

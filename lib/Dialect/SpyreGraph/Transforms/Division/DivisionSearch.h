@@ -62,6 +62,14 @@ struct Divisions {
   unsigned numOperands = 0;
   /// Time before the first byte of an operand's transfer flows.
   double setupSeconds = 0;
+  /// Time lost per second of the direction of device memory that takes less
+  /// time.
+  double turnaround = 0;
+  /// Whether the unit waits while the result is stored.
+  bool isDrained = false;
+  /// Whether both factors of a product have a dimension that the result has,
+  /// too.
+  bool isBatchedProduct = false;
   std::vector<DivisionCandidate> candidates;
   /// `numOperands` entries per candidate.
   std::vector<OperandCost> operandCosts;
@@ -112,8 +120,8 @@ private:
   double getComputeSeconds(const DivisionCandidate &candidate);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   void countPieces(DivisionCandidate &candidate);
-  void priceSubTiles(DivisionCandidate &candidate, OperandCost &x,
-                     OperandCost &y) const;
+  void priceAccumulators(DivisionCandidate &candidate, OperandCost &x,
+                         OperandCost &y) const;
   int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,
                        ArrayRef<int64_t> coreStrides);
 
