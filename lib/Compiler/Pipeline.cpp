@@ -101,6 +101,9 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
         std::string(options.forSuperDSC ? kSuperDSCTarget : "")})
     if (!target.empty())
       manager.addPass(createSpyreSetTarget(SpyreSetTargetOptions{target}));
+  if (!options.device.empty())
+    manager.addPass(
+        createSpyreSetDevice(SpyreSetDeviceOptions{options.device}));
   passes.addToFunctions(createSpyreDecompose());
   if (hasDecisions)
     passes.addToFunctions(createSpyreNumberOperations());

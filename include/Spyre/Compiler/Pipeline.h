@@ -4,7 +4,7 @@
 #ifndef SPYRE_COMPILER_PIPELINE_H
 #define SPYRE_COMPILER_PIPELINE_H
 
-#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
@@ -15,8 +15,9 @@ namespace spyre {
 /// Options of --spyre-pipeline.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<int64_t> cores{*this, "cores",
-                        llvm::cl::desc("Cores to divide work over"),
-                        llvm::cl::init(DeviceSpec::kMaxCores)};
+                        llvm::cl::desc("Cores to divide work over; -1: all of "
+                                       "the device"),
+                        llvm::cl::init(mlir::spyre_graph::kOfDevice)};
   Option<bool> lxPlanning{
       *this, "lx-planning",
       llvm::cl::desc("Keep intermediate buffers in LX where they fit"),
@@ -40,14 +41,18 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "target",
       llvm::cl::desc("Plan only what this registered target can express, such "
                      "as ktir; by default what the module says")};
+  Option<std::string> device{
+      *this, "device",
+      llvm::cl::desc("JSON file of the device's numbers that differ from the "
+                     "defaults; by default what the module says")};
   Option<bool> forSuperDSC{*this, "superdsc-compatible",
                            llvm::cl::desc("The same as target=superdsc"),
                            llvm::cl::init(false)};
   Option<int64_t> maxSpan{
       *this, "max-span",
       llvm::cl::desc("Bytes of a tensor in device memory that a core can "
-                     "address"),
-      llvm::cl::init(int64_t{256} << 20)};
+                     "address; -1: what the device's can"),
+      llvm::cl::init(mlir::spyre_graph::kOfDevice)};
   Option<bool> verifyEach{
       *this, "verify-each",
       llvm::cl::desc("Run --spyre-verify-plan after every pass"),

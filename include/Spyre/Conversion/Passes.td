@@ -34,9 +34,9 @@ def ConvertSpyreGraphToKTIR
     - SG-TO-KTIR-C5: source and destination of a `spyre_graph.reshard` lie in LX.
   }];
   let options = [
-    Option<"lxBytes", "lx-bytes", "int64_t",
-           "::spyre::DeviceSpec().reservedLXBytes()",
-           "Bytes of LX per core that planning left for the kernels' tiles">
+    Option<"lxBytes", "lx-bytes", "int64_t", "-1",
+           "Bytes of LX per core that planning left for the kernels' tiles; -1: "
+           "what the device keeps for them">
   ];
   let statistics = [
     Statistic<"numKernels", "num-kernels", "Kernels emitted">,

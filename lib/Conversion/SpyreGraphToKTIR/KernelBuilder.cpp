@@ -13,12 +13,12 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 KernelBuilder::KernelBuilder(SpyreOpInterface op,
-                             ArrayRef<OperandStorage> storage, int64_t lxBytes)
+                             ArrayRef<OperandStorage> storage, int64_t lxBytes,
+                             const ::spyre::DeviceSpec &spec)
     : op(op), operation(op), loc(op->getLoc()), storage(storage),
-      lxBytes(lxBytes), maps(op.getIndexingMaps()),
+      lxBytes(lxBytes), spec(spec), maps(op.getIndexingMaps()),
       indirect(op.getIndirectAccess()), combiner(op.getCombiner()),
-      elementCost(getElementCost(op, ::spyre::DeviceSpec())),
-      builder(op->getContext()) {
+      elementCost(getElementCost(op, spec)), builder(op->getContext()) {
   WorkDivisionAttr division = op.getWorkDivision();
   SmallVector<int64_t> extents = op.getLoopExtents();
   for (AffineMap &map : maps)

@@ -3,6 +3,7 @@
 #ifndef SPYRE_LIB_CONVERSION_SPYREGRAPHTOKTIR_KERNELBUILDER_H
 #define SPYRE_LIB_CONVERSION_SPYREGRAPHTOKTIR_KERNELBUILDER_H
 
+#include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
@@ -25,9 +26,10 @@ struct OperandStorage {
 /// distinct operand, run by every core of its grid.
 class KernelBuilder {
 public:
-  /// `lxBytes`: LX per core for data tiles.
+  /// `lxBytes`: LX per core for data tiles. `spec` outlives the builder.
   KernelBuilder(spyre_graph::SpyreOpInterface op,
-                ArrayRef<OperandStorage> storage, int64_t lxBytes);
+                ArrayRef<OperandStorage> storage, int64_t lxBytes,
+                const ::spyre::DeviceSpec &spec);
 
   /// Fills the (empty) function. Fails with a diagnostic on the operation.
   LogicalResult build(func::FuncOp kernel);
@@ -143,6 +145,7 @@ private:
   Location loc;
   ArrayRef<OperandStorage> storage;
   int64_t lxBytes;
+  const ::spyre::DeviceSpec &spec;
   SmallVector<Loop> loops;
   /// The loops over sub-tiles, outermost first; reductions come last.
   SmallVector<unsigned> order;

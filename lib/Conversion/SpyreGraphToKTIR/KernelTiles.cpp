@@ -93,7 +93,6 @@ double KernelBuilder::getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
 KernelBuilder::Seconds
 KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
                           ArrayRef<unsigned> order) const {
-  ::spyre::DeviceSpec spec;
   WorkDivisionAttr division = SpyreOpInterface(op).getWorkDivision();
   auto numCores = static_cast<double>(division.getNumCores());
   double loaded = 0, stored = 0, firstLoaded = 0, lastStored = 0;

@@ -4,6 +4,7 @@
 #include "ArgumentReach.h"
 #include "KernelBuilder.h"
 #include "Spyre/Conversion/Passes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -26,9 +27,9 @@ namespace {
 class SequenceBuilder {
 public:
   SequenceBuilder(ModuleOp module, func::FuncOp planned, SymbolTable &symbols,
-                  int64_t lxBytes)
+                  int64_t lxBytes, const ::spyre::DeviceSpec &spec)
       : module(module), planned(planned), symbols(symbols), lxBytes(lxBytes),
-        builder(module.getContext()) {}
+        spec(spec), builder(module.getContext()) {}
 
   LogicalResult build();
 
@@ -53,6 +54,7 @@ private:
   func::FuncOp planned, sequence;
   SymbolTable &symbols;
   int64_t lxBytes;
+  const ::spyre::DeviceSpec &spec;
   OpBuilder builder;
   Value pool;
   /// Addresses of buffers and tiles, and the values of induction variables.
@@ -345,7 +347,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
             SmallVector<Type>(arguments.size(), builder.getIndexType()), {}));
     kernel.setPrivate();
     symbols.insert(kernel); // Renames it if another function has its name.
-    if (failed(KernelBuilder(op, storage, lxBytes).build(kernel)))
+    if (failed(KernelBuilder(op, storage, lxBytes, spec).build(kernel)))
       return failure();
   }
   func::CallOp::create(builder, op->getLoc(), kernel, arguments);
@@ -395,16 +397,19 @@ struct ConvertSpyreGraphToKTIR
     ModuleOp module = getOperation();
     SmallVector<func::FuncOp> functions(module.getOps<func::FuncOp>());
     SymbolTable symbols(module);
+    const ::spyre::DeviceSpec spec = spyre_graph::getDeviceSpec(module);
+    int64_t tileBytes =
+        spyre_graph::orOfDevice<int64_t>(lxBytes, spec.reservedLXBytes());
     for (func::FuncOp function : functions) {
       if (function.isExternal())
         continue;
-      SequenceBuilder sequence(module, function, symbols, lxBytes);
+      SequenceBuilder sequence(module, function, symbols, tileBytes, spec);
       if (failed(sequence.build()))
         return signalPassFailure();
       numKernels += sequence.getNumKernels();
       numCalls += sequence.getNumCalls();
     }
-    // KTIR is planned no further.
+    // KTIR is planned no further. The device it is for stays.
     module->removeAttr(spyre_graph::SpyreGraphDialect::getTargetAttrName());
   }
 };

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +62,9 @@ SpyreGraphDialect::verifyOperationAttribute(Operation *op,
            << " must be a target, as in #spyre_graph.target<ktir>, on a "
               "module, but is "
            << attribute.getValue();
+  // SG-DEVICE-C1 and SG-DEVICE-C2
+  if (attribute.getName() == kDeviceAttrName)
+    return verifyDeviceAttr(op, attribute.getValue());
   return success();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -9,6 +10,7 @@
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYRELEGALIZEFORTARGET
+#define GEN_PASS_DEF_SPYRESETDEVICE
 #define GEN_PASS_DEF_SPYRESETTARGET
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h.inc"
 } // namespace mlir::spyre_graph
@@ -38,6 +40,28 @@ public:
     module->setAttr(name, wanted);
     if (!getTarget(module))
       return signalPassFailure();
+  }
+};
+
+class SetDevicePass
+    : public spyre_graph::impl::SpyreSetDeviceBase<SetDevicePass> {
+public:
+  using SpyreSetDeviceBase::SpyreSetDeviceBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<DictionaryAttr> read = readDeviceFile(module, file);
+    if (failed(read))
+      return signalPassFailure();
+    DictionaryAttr wanted = *read;
+    Attribute given = module->getAttr(kDeviceAttrName);
+    // SG-DEVICE-C3
+    if (given && given != wanted) {
+      module.emitError() << "is planned for the device " << given
+                         << " already, and cannot be for " << wanted << " too";
+      return signalPassFailure();
+    }
+    module->setAttr(kDeviceAttrName, wanted);
   }
 };
 

@@ -39,6 +39,39 @@ def SpyreSetTarget : Pass<"spyre-set-target", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
+def SpyreSetDevice : Pass<"spyre-set-device", "::mlir::ModuleOp"> {
+  let summary = "set the numbers of the device that the module is planned for";
+  let description = [{
+    Reads a file of numbers of the device, as `spyre-run --device` does, and
+    gives the module the attribute `spyre_graph.device`: a dictionary of the
+    numbers that differ from the defaults, as in
+
+    ```mlir
+    module attributes {spyre_graph.device = {lxReservedFraction = 0.5,
+                                             numCores = 4}} {
+    }
+    ```
+
+    The passes after it plan for this device, and the program keeps the
+    attribute. An option of a pass, such as `cores`, that is given replaces the
+    device's number. If the module already has another device, that is an error,
+    because its plan may be for the other one.
+
+    Constraints:
+    - SG-DEVICE-C1: `spyre_graph.device` is a dictionary, on a module, of
+      numbers (i64 or finite f64) and strings.
+    - SG-DEVICE-C2: its names are those of the device's numbers
+      (`spyre-run --print-device-spec`), each value is of its number's type, and
+      all together make sense.
+    - SG-DEVICE-C3: the module has no other device already.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "\"\"",
+           "JSON file of the device's numbers that differ from the defaults">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
+}
+
 def SpyreLegalizeForTarget
     : Pass<"spyre-legalize-for-target", "::mlir::func::FuncOp"> {
   let summary = "replace what the module's target cannot express";
@@ -218,21 +251,19 @@ def SpyreCoarseTiling : Pass<"spyre-coarse-tiling", "::mlir::func::FuncOp"> {
     - SG-TILE-HINT-C3: a loop whose dimension is reduced is the innermost one.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores of the card (1 to 32)">,
-    Option<"capacity", "capacity", "int64_t",
-           "::spyre::DeviceSpec().lxBytesPerCore",
-           "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double",
-           "::spyre::DeviceSpec().lxReservedFraction",
-           "Share of LX kept for the kernels' own tiles">,
+    Option<"cores", "cores", "int64_t", "-1",
+           "Cores of the card (1 to 32); -1: the device's">,
+    Option<"capacity", "capacity", "int64_t", "-1",
+           "Bytes of LX per core; -1: the device's">,
+    Option<"lxFraction", "lx-fraction", "double", "-1",
+           "Share of LX kept for the kernels' own tiles; -1: the device's">,
     Option<"fill", "fill", "double", "0.75",
            "Share of the rest that a group's live tiles may take">,
     Option<"force", "force", "bool", "false",
            "Tile what can be tiled even if it saves no time">,
-    Option<"maxSpan", "max-span", "int64_t",
-           "::spyre::DeviceSpec().maxSpanBytes",
-           "Bytes of a tensor in device memory that a core can address">,
+    Option<"maxSpan", "max-span", "int64_t", "-1",
+           "Bytes of a tensor in device memory that a core can address; -1: "
+           "the device's">,
   ];
   let statistics = [
     Statistic<"numGroups", "groups", "Groups of operations under tile loops">,
@@ -295,8 +326,8 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
       if the target requires it, all slices are equal.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores of the card (1 to 32)">,
+    Option<"cores", "cores", "int64_t", "-1",
+           "Cores of the card (1 to 32); -1: the device's">,
     Option<"mode", "mode", "std::string", "\"default\"",
            "How to choose: default (by price) or reference (as the reference "
            "does)">,
@@ -306,9 +337,9 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
            "Relative difference below which two prices count as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
            "How often to go over the operations, forward and backward in turn">,
-    Option<"maxSpan", "max-span", "int64_t",
-           "::spyre::DeviceSpec().maxSpanBytes",
-           "Bytes of a tensor in device memory that a core can address">,
+    Option<"maxSpan", "max-span", "int64_t", "-1",
+           "Bytes of a tensor in device memory that a core can address; -1: "
+           "the device's">,
   ];
   let statistics = [
     Statistic<"numDivided", "ops-divided", "Operations on more than one core">,
@@ -336,8 +367,9 @@ def SpyreBufferize : Pass<"spyre-bufferize", "::mlir::ModuleOp"> {
     - SG-BUFFERIZE-C1: every tensor has a layout.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores over which to divide inserted copies (1 to 32)">,
+    Option<"cores", "cores", "int64_t", "-1",
+           "Cores over which to divide inserted copies (1 to 32); -1: the "
+           "device's">,
   ];
   let statistics = [
     Statistic<"numCopies", "copies", "Copies inserted">,
@@ -391,12 +423,10 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
            "Copy arguments that are read repeatedly into LX">,
     Option<"reshard", "reshard", "bool", "true",
            "Move buffers over the ring where users disagree on slices">,
-    Option<"capacity", "capacity", "int64_t",
-           "::spyre::DeviceSpec().lxBytesPerCore",
-           "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double",
-           "::spyre::DeviceSpec().lxReservedFraction",
-           "Share of LX kept for the kernels' own tiles">,
+    Option<"capacity", "capacity", "int64_t", "-1",
+           "Bytes of LX per core; -1: the device's">,
+    Option<"lxFraction", "lx-fraction", "double", "-1",
+           "Share of LX kept for the kernels' own tiles; -1: the device's">,
   ];
   let statistics = [
     Statistic<"numPlaced", "placed", "Buffers placed in LX">,
@@ -468,19 +498,17 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       in separate memory.
   }];
   let options = [
-    Option<"cores", "cores", "int64_t", "::spyre::DeviceSpec::kMaxCores",
-           "Cores of the card (1 to 32)">,
-    Option<"capacity", "capacity", "int64_t",
-           "::spyre::DeviceSpec().lxBytesPerCore",
-           "Bytes of LX per core">,
-    Option<"lxFraction", "lx-fraction", "double",
-           "::spyre::DeviceSpec().lxReservedFraction",
-           "Share of LX kept for the kernels' own tiles">,
+    Option<"cores", "cores", "int64_t", "-1",
+           "Cores of the card (1 to 32); -1: the device's">,
+    Option<"capacity", "capacity", "int64_t", "-1",
+           "Bytes of LX per core; -1: the device's">,
+    Option<"lxFraction", "lx-fraction", "double", "-1",
+           "Share of LX kept for the kernels' own tiles; -1: the device's">,
     Option<"partial", "partial", "bool", "false",
            "Check only what has been decided so far; for use between passes">,
-    Option<"maxSpan", "max-span", "int64_t",
-           "::spyre::DeviceSpec().maxSpanBytes",
-           "Bytes of a tensor in device memory that a core can address">,
+    Option<"maxSpan", "max-span", "int64_t", "-1",
+           "Bytes of a tensor in device memory that a core can address; -1: "
+           "the device's">,
   ];
   let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }

@@ -149,7 +149,8 @@ private:
 /// The best work division over at most `cores` cores that the target can
 /// express, without regard to other operations.
 WorkDivisionAttr chooseWorkDivision(SpyreOpInterface op, int64_t cores,
-                                    const Target &target);
+                                    const Target &target,
+                                    const ::spyre::DeviceSpec &spec);
 
 } // namespace mlir::spyre_graph
 

@@ -30,7 +30,7 @@ struct ReferenceDivision {
 /// the outer one comes first; dimensions of extent 1 of a matmul are not row,
 /// batch or reduction dimensions.
 ReferenceDivision divideAsReference(SpyreOpInterface op, int64_t cores,
-                                    const ::spyre::DeviceSpec &spec = {});
+                                    const ::spyre::DeviceSpec &spec);
 
 /// Span of an operand in bytes if cores have slices of `chunks` iterations. It
 /// is that of the outermost device dimension of which a core accesses more than

@@ -6,6 +6,7 @@
 #include "DivisionSearch.h"
 #include "ReferenceDivision.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -62,7 +63,7 @@ struct Node {
 class DivisionPlanner {
 public:
   DivisionPlanner(int64_t cores, double tolerance, const Target &target,
-                  bool reshard, const ::spyre::DeviceSpec &spec = {})
+                  bool reshard, const ::spyre::DeviceSpec &spec)
       : cores(cores), tolerance(tolerance), target(target), reshard(reshard),
         spec(spec),
         moveSetupSeconds(::spyre::ringShuffleSeconds(0, cores, spec)),
@@ -341,7 +342,10 @@ public:
   using SpyreWorkDivisionBase::SpyreWorkDivisionBase;
 
   void runOnOperation() override {
-    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+    spec = getDeviceSpec(getOperation());
+    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
+    numCores = orOfDevice<int64_t>(cores, spec.numCores);
+    if (std::string wrong = ::spyre::checkNumCores(numCores); !wrong.empty()) {
       getOperation().emitError() << wrong;
       return signalPassFailure();
     }
@@ -359,7 +363,6 @@ public:
     target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    spec.maxSpanBytes = maxSpan;
     SmallVector<SpyreOpInterface> ops;
     getOperation().walk([&](SpyreOpInterface op) { ops.push_back(op); });
     for (SpyreOpInterface op : ops)
@@ -367,7 +370,7 @@ public:
           (mode == "reference" && failed(applyReference(op))))
         return signalPassFailure();
     if (mode == "default") {
-      DivisionPlanner planner(cores, tolerance, *target,
+      DivisionPlanner planner(numCores, tolerance, *target,
                               reshard && target->allowsReshard(), spec);
       for (SpyreOpInterface op : ops)
         planner.addOp(op);
@@ -404,11 +407,11 @@ private:
   std::string listSlices(int64_t units) const {
     std::string text;
     llvm::raw_string_ostream os(text);
-    for (int64_t first = 1; first <= cores; ++first) {
+    for (int64_t first = 1; first <= numCores; ++first) {
       if (getNumSlices(units, first) != first)
         continue;
       int64_t last = first;
-      while (last < cores && getNumSlices(units, last + 1) == last + 1)
+      while (last < numCores && getNumSlices(units, last + 1) == last + 1)
         ++last;
       os << (first > 1 ? ", " : "") << first;
       if (last > first)
@@ -448,8 +451,8 @@ private:
                                  << " slices of loop dimension " << dim
                                  << "; it must be at least 1";
       // SG-DIVISION-HINT-C3
-      coresUsed *= std::min<int64_t>(split, cores + 1);
-      if (coresUsed > cores)
+      coresUsed *= std::min<int64_t>(split, numCores + 1);
+      if (coresUsed > numCores)
         return op->emitOpError()
                << "work division hint asks for "
                << llvm::join(llvm::map_range(hint.asArrayRef(),
@@ -457,8 +460,7 @@ private:
                                                return std::to_string(slices);
                                              }),
                              " x ")
-               << " slices, more than there are cores (" << cores.getValue()
-               << ")";
+               << " slices, more than there are cores (" << numCores << ")";
       // SG-DIVISION-HINT-C4
       if (split > 1 && kinds[dim] != utils::IteratorType::parallel) {
         if (!isCombinedAcrossCores(op.getCombiner()))
@@ -504,7 +506,7 @@ private:
   LogicalResult applyReference(SpyreOpInterface op) {
     if (op.getWorkDivision())
       return success();
-    ReferenceDivision division = divideAsReference(op, cores, spec);
+    ReferenceDivision division = divideAsReference(op, numCores, spec);
     if (division.splitsTwoReductions)
       return op->emitOpError("the reference would split more than one "
                              "reduction dimension to keep spans small");
@@ -542,11 +544,11 @@ private:
       return;
     SlicingNumbers numbers;
     WorkDivisionAttr chosen = op.getWorkDivision();
-    double seconds = DivisionSearch(op, cores, *target, spec, numbers)
+    double seconds = DivisionSearch(op, numCores, *target, spec, numbers)
                          .price(chosen)
                          .getSecondsAlone(0);
     Divisions all =
-        DivisionSearch(op, cores, *target, spec, numbers).runExhaustively();
+        DivisionSearch(op, numCores, *target, spec, numbers).runExhaustively();
     double cheapest = std::min(seconds, all.getLeastSecondsAlone());
     std::string text;
     llvm::raw_string_ostream os(text);
@@ -561,15 +563,17 @@ private:
 
   const Target *target = nullptr;
   ::spyre::DeviceSpec spec;
+  int64_t numCores = 0;
 };
 
 } // namespace
 
-WorkDivisionAttr spyre_graph::chooseWorkDivision(SpyreOpInterface op,
-                                                 int64_t cores,
-                                                 const Target &target) {
+WorkDivisionAttr
+spyre_graph::chooseWorkDivision(SpyreOpInterface op, int64_t cores,
+                                const Target &target,
+                                const ::spyre::DeviceSpec &spec) {
   DivisionPlanner planner(cores, /*tolerance=*/1e-6, target,
-                          /*reshard=*/false);
+                          /*reshard=*/false, spec);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);
   return op.getWorkDivision();

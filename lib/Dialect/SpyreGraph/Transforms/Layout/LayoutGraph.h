@@ -42,8 +42,9 @@ struct LayoutChoice {
 
 class LayoutGraph {
 public:
-  LayoutGraph(func::FuncOp func, const Target &target)
-      : func(func), target(target) {}
+  LayoutGraph(func::FuncOp func, const Target &target,
+              const ::spyre::DeviceSpec &spec)
+      : func(func), target(target), spec(spec) {}
 
   /// Makes the choice for all operations with a result. Fails with an error at
   /// the operation if a hint asks for a layout that it cannot have.
@@ -100,7 +101,7 @@ private:
 
   func::FuncOp func;
   const Target &target;
-  ::spyre::DeviceSpec spec;
+  const ::spyre::DeviceSpec &spec;
   std::vector<Node> nodes;
   DenseMap<Value, unsigned> nodeOf;
   Problem problem;

@@ -5,6 +5,7 @@
 #include "FoldCasts.h"
 #include "FoldViews.h"
 #include "LayoutGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Support/Error.h"
@@ -32,9 +33,10 @@ public:
             proven = 0;
   };
 
-  LayoutPropagation(func::FuncOp func, const Target &target)
-      : func(func), target(target), context(func.getContext()),
-        builder(func.getContext()), graph(func, target) {}
+  LayoutPropagation(func::FuncOp func, const Target &target,
+                    const ::spyre::DeviceSpec &spec)
+      : func(func), target(target), spec(spec), context(func.getContext()),
+        builder(func.getContext()), graph(func, target, spec) {}
 
   LogicalResult run() {
     if (failed(checkArguments()) || failed(checkSizes()))
@@ -319,8 +321,7 @@ private:
         .function(func.getName());
   }
 
-  static int64_t getCycles(int64_t bytes) {
-    ::spyre::DeviceSpec spec;
+  int64_t getCycles(int64_t bytes) const {
     return std::llround(static_cast<double>(bytes) /
                         spec.effectiveMemoryBytesPerSecond * spec.clockHertz);
   }
@@ -334,6 +335,7 @@ private:
 
   func::FuncOp func;
   const Target &target;
+  const ::spyre::DeviceSpec &spec;
   MLIRContext *context;
   OpBuilder builder;
   LayoutGraph graph;
@@ -352,7 +354,8 @@ public:
     const Target *target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    LayoutPropagation propagation(getOperation(), *target);
+    const ::spyre::DeviceSpec spec = getDeviceSpec(getOperation());
+    LayoutPropagation propagation(getOperation(), *target, spec);
     if (failed(propagation.run()))
       return signalPassFailure();
     numUnused += propagation.counters.unusedOps;

@@ -4,6 +4,7 @@
 
 #include "../Division/DivisionSearch.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Target/Interface/Target.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -32,7 +33,9 @@ public:
   using SpyreBufferizeBase::SpyreBufferizeBase;
 
   void runOnOperation() override {
-    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+    spec = getDeviceSpec(getOperation());
+    numCores = orOfDevice<int64_t>(cores, spec.numCores);
+    if (std::string wrong = ::spyre::checkNumCores(numCores); !wrong.empty()) {
       getOperation().emitError() << wrong;
       return signalPassFailure();
     }
@@ -290,7 +293,7 @@ private:
   Operation *createDividedCopy(OpBuilder &builder, Location loc, Value from,
                                Value to) {
     SpyreOpInterface copy = createCopyOp(builder, loc, from, to);
-    copy.setWorkDivision(chooseWorkDivision(copy, cores, *target));
+    copy.setWorkDivision(chooseWorkDivision(copy, numCores, *target, spec));
     copies += 1;
     copiedBytes += getSizeInBytes(cast<ShapedType>(to.getType()));
     return copy;
@@ -300,6 +303,8 @@ private:
     return getLayout(type).getSizeInBytes(type.getShape());
   }
 
+  ::spyre::DeviceSpec spec;
+  int64_t numCores = 0;
   const Target *target = nullptr;
   int64_t copies = 0, copiedBytes = 0;
 };

@@ -7,6 +7,7 @@
 #include "Liveness.h"
 #include "MemorySchedule.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -49,6 +50,10 @@ public:
 
   void runOnOperation() override {
     func::FuncOp func = getOperation();
+    spec = getDeviceSpec(func);
+    spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
+    spec.lxReservedFraction =
+        orOfDevice<double>(lxFraction, spec.lxReservedFraction);
     if (failed(checkOptions()))
       return signalPassFailure();
     if (func.isExternal())
@@ -111,11 +116,12 @@ private:
     if (mode != "default" && mode != "reference")
       return func.emitError() << "unknown mode '" << mode.getValue()
                               << "', expected 'default' or 'reference'";
-    if (capacity < 0 || !(lxFraction >= 0 && lxFraction <= 1))
+    if (spec.lxBytesPerCore < 0 ||
+        !(spec.lxReservedFraction >= 0 && spec.lxReservedFraction <= 1))
       return func.emitError()
              << "expected a capacity of at least 0 and a "
                 "fraction from 0 to 1, found "
-             << capacity.getValue() << " and " << lxFraction.getValue();
+             << spec.lxBytesPerCore << " and " << spec.lxReservedFraction;
     return success();
   }
 
@@ -440,8 +446,7 @@ private:
     lastUser.clear();
     numberOf.clear();
     problem = {};
-    problem.capacity = static_cast<int64_t>(static_cast<double>(capacity) *
-                                            (1.0 - lxFraction));
+    problem.capacity = spec.usableLXBytes();
     problem.alignment = ::spyre::kStickBytes;
     ineligible.clear();
     numberOps(func);

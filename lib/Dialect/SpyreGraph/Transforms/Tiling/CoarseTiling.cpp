@@ -6,6 +6,7 @@
 #include "SpanScans.h"
 #include "SpanTables.h"
 #include "Spans.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "TileHints.h"
@@ -40,11 +41,9 @@ remark::RemarkOpts named(StringRef name, Operation *op) {
 class TilingPlanner {
 public:
   TilingPlanner(Block &block, int64_t cores, double lxBytes, bool force,
-                int64_t maxSpan, const Target &target)
-      : block(block), costs(cores, lxBytes), cores(cores), force(force),
-        target(target) {
-    spec.maxSpanBytes = maxSpan;
-  }
+                const Target &target, const ::spyre::DeviceSpec &spec)
+      : block(block), costs(cores, lxBytes, spec), cores(cores), force(force),
+        target(target), spec(spec) {}
 
   /// Tiles what hints ask for.
   LogicalResult obeyHints() {
@@ -410,7 +409,7 @@ private:
   int64_t cores;
   bool force;
   const Target &target;
-  ::spyre::DeviceSpec spec;
+  const ::spyre::DeviceSpec &spec;
   /// Operations that hints keep outside of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
   /// A scope number that is larger than those of all hints.
@@ -426,25 +425,30 @@ public:
     func::FuncOp func = getOperation();
     if (func.isExternal())
       return;
-    if (std::string wrong = ::spyre::checkNumCores(cores); !wrong.empty()) {
+    ::spyre::DeviceSpec spec = getDeviceSpec(func);
+    spec.maxSpanBytes = orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes);
+    int64_t numCores = orOfDevice<int64_t>(cores, spec.numCores);
+    int64_t lxSize = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
+    double reserved = orOfDevice<double>(lxFraction, spec.lxReservedFraction);
+    if (std::string wrong = ::spyre::checkNumCores(numCores); !wrong.empty()) {
       func.emitError() << wrong;
       return signalPassFailure();
     }
-    if (capacity < 0 || !(lxFraction >= 0 && lxFraction <= 1) ||
+    if (lxSize < 0 || !(reserved >= 0 && reserved <= 1) ||
         !(fill > 0 && fill <= 1)) {
       func.emitError() << "expected a capacity of at least 0 and fractions "
                           "from 0 to 1, found "
-                       << capacity.getValue() << ", " << lxFraction.getValue()
-                       << " and " << fill.getValue();
+                       << lxSize << ", " << reserved << " and "
+                       << fill.getValue();
       return signalPassFailure();
     }
     const Target *target = getTarget(func);
     if (!target)
       return signalPassFailure();
-    double lxBytes = capacity * (1.0 - lxFraction) * fill;
+    double lxBytes = lxSize * (1.0 - reserved) * fill;
     double savedBytes = 0; // negative where hints cost traffic
     for (Block &block : func.getBody()) {
-      TilingPlanner planner(block, cores, lxBytes, force, maxSpan, *target);
+      TilingPlanner planner(block, numCores, lxBytes, force, *target, spec);
       if (failed(planner.obeyHints()))
         return signalPassFailure();
       planner.run();

@@ -43,7 +43,8 @@ double getWholeBytes(Value value);
 class TilingCosts {
 public:
   /// At most `lxBytes` bytes per core may be live at one time.
-  TilingCosts(int64_t cores, double lxBytes) : cores(cores), lxBytes(lxBytes) {}
+  TilingCosts(int64_t cores, double lxBytes, const ::spyre::DeviceSpec &spec)
+      : cores(cores), lxBytes(lxBytes), spec(spec) {}
 
   /// Whether no placement can keep the result in LX as a whole.
   bool isTooLarge(SpyreOpInterface op) const;
@@ -69,7 +70,7 @@ private:
   /// Granularity of slices per loop, cached because an operation is in many of
   /// the groups that are tried.
   mutable DenseMap<Operation *, SmallVector<int64_t>> granularities;
-  ::spyre::DeviceSpec spec;
+  const ::spyre::DeviceSpec &spec;
 };
 
 } // namespace mlir::spyre_graph

@@ -10,7 +10,7 @@
 #include "LiveIntervals.h"
 #include "PlanBoxes.h"
 #include "PlanDivisions.h"
-#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
@@ -582,9 +582,15 @@ public:
   void runOnOperation() override {
     if (getOperation().isExternal())
       return;
-    int64_t usable = static_cast<double>(capacity) * (1.0 - lxFraction);
-    if (failed(PlanVerifier(getOperation(), cores, usable, partial, maxSpan)
-                   .run()))
+    ::spyre::DeviceSpec spec = getDeviceSpec(getOperation());
+    spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
+    spec.lxReservedFraction =
+        orOfDevice<double>(lxFraction, spec.lxReservedFraction);
+    PlanVerifier verifier(getOperation(),
+                          orOfDevice<int64_t>(cores, spec.numCores),
+                          spec.usableLXBytes(), partial,
+                          orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes));
+    if (failed(verifier.run()))
       return signalPassFailure();
     markAllAnalysesPreserved();
   }
