@@ -20,8 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import fidelity
+import merged
 import numpy as np
 from card import measurements
+from card.measurements import Measurement
 from robust_fit import (
     FitError,
     Number,
@@ -67,27 +69,32 @@ FOLDS = 10
 
 
 class Engine:
-    """The timing engine as a predictor. All that is used of fidelity.py is here."""
+    """The timing engine as a predictor. All that is used of fidelity.py is here.
+
+    Rows are predicted together. That is compared with what fidelity.py predicts for
+    each with the numbers given; a row that differs is always predicted by itself.
+    """
 
     def __init__(self, data: Path, folder: Path, base: Path | None) -> None:
         self.folder, self.device = folder, folder / "device.json"
-        command = [fidelity.tool("spyre-run"), "--print-device-spec"]
+        self.command = [fidelity.tool("spyre-run"), f"--device={self.device}"]
         try:
-            self.spec = json.loads(
-                fidelity.run(command + ([f"--device={base}"] if base else []))
-            )
             self.base = json.loads(base.read_text()) if base else {}
+            self.device.write_text(json.dumps(self.base))
+            self.spec = json.loads(fidelity.run([*self.command, "--print-device-spec"]))
             all_rows = measurements.read(data)
         except (
             fidelity.programs.NotExpressible,
             measurements.BadData,
             OSError,
+            ValueError,
         ) as error:
             raise FitError(str(error)) from error
         counting = [r for r in all_rows if fidelity.Prediction(r, None).counts]
-        found = fidelity.predict_all(counting, folder, base)
-        self.measured = [p.row for p in found if p.microseconds is not None]
-        self.left_out = len(all_rows) - len(self.measured)
+        found = fidelity.predict_all(counting, folder, self.device)
+        found = [p for p in found if p.microseconds is not None]
+        self.measured = [p.row for p in found]
+        self.left_out = len(all_rows) - len(found)
         self.rows = [
             Row(
                 row.id,
@@ -98,17 +105,45 @@ class Engine:
             )
             for row in self.measured
         ]
+        self.together: set[str] = set()
+        try:
+            self.programs = merged.Programs(
+                {row.id: (folder / f"{row.id}.ktir").read_text() for row in self.rows},
+                folder,
+                fidelity.run,
+            )
+            merged_times = self.programs.predict(
+                [row.id for row in self.rows], self.command
+            )
+        except (ValueError, OSError, fidelity.programs.NotExpressible) as error:
+            print(f"each row by itself, as together: {error}", file=sys.stderr)
+        else:
+            self.together = {
+                p.row.id
+                for p in found
+                if math.isclose(merged_times[p.row.id], p.microseconds, rel_tol=1e-9)
+            }
 
-    def __call__(self, numbers: dict[str, float], chosen: Sequence[int]) -> np.ndarray:
+    def alone(self, rows: Sequence[Measurement]) -> dict[str, float]:
+        found = {}
+        for p in fidelity.predict_all(rows, self.folder, self.device):
+            if p.microseconds is None:
+                raise FitError(f"{p.row.id} has no prediction: {p.reason}")
+            found[p.row.id] = p.microseconds
+        return found
+
+    def __call__(
+        self, numbers: dict[str, float], chosen: Sequence[int], apart: bool = False
+    ) -> np.ndarray:
         self.device.write_text(json.dumps({**self.base, **numbers}))
         rows = [self.measured[i] for i in chosen]
-        found = fidelity.predict_all(rows, self.folder, self.device)
-        for p in found:
-            if p.microseconds is None:
-                raise FitError(
-                    f"{p.row.id} has no prediction with {numbers}: {p.reason}"
-                )
-        return np.array([p.microseconds for p in found])
+        tags = [row.id for row in rows if row.id in self.together and not apart]
+        try:
+            found = self.programs.predict(tags, self.command) if tags else {}
+        except fidelity.programs.NotExpressible as error:
+            raise FitError(f"no prediction with {numbers}: {error}") from error
+        found |= self.alone([row for row in rows if row.id not in found])
+        return np.array([found[row.id] for row in rows])
 
 
 def check_numbers(numbers: Sequence[Number], spec: dict[str, Any]) -> None:

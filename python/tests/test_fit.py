@@ -268,3 +268,28 @@ def test_the_timing_engine_is_fitted_to_what_it_predicted(tmp_path):
     assert done.returncode == 0, done.stderr
     assert json.loads(fitted.read_text())[number] == pytest.approx(1e11, rel=2e-3)
     assert "3 rows; 0 do not count" in done.stdout
+
+
+def test_rows_together_are_predicted_as_each_by_itself(tmp_path):
+    """Kernels of several rows in one program, one of them in a loop of tiles."""
+    fidelity = load("fidelity")
+    measurements = fidelity.measurements
+    chosen = ("m00001", "m00273", "m00192", "m00294", "m02096")
+    rows = json.loads((BENCHMARKS / "card" / "measurements.json").read_text())
+    data = tmp_path / "rows.json"
+    data.write_text(json.dumps([row for row in rows if row["id"] in chosen]))
+    engine = fit.Engine(data, tmp_path, None)
+    assert engine.together == set(chosen)
+    numbers = {"effectiveMemoryBytesPerSecond": 9e10, "clockHertz": 7e8}
+    found = engine(numbers, range(5))
+    assert (tmp_path / "merged0.mlir").exists()
+    assert found == pytest.approx(engine(numbers, range(5), apart=True), rel=1e-9)
+    device = tmp_path / "device.json"
+    assert json.loads(device.read_text()) == numbers
+    alone = fidelity.predict_all(measurements.read(data), tmp_path, device)
+    assert found == pytest.approx([p.microseconds for p in alone], rel=1e-9)
+
+
+def test_a_text_without_main_is_not_merged():
+    with pytest.raises(ValueError, match="not a module with @main"):
+        load("merged").Part.of("p0", "module {\n}\n")
