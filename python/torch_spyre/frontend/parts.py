@@ -256,15 +256,19 @@ class CompiledStep:
     def _part_of(self, units: Sequence[list[Node]], number: int) -> CompiledStep:
         nodes = [node for unit in units for node in unit]
         name = f"{self.name}_{number}"
-        step = CompiledStep(nodes, self.metas, options=self.options, name=name)
+        step = type(self)(nodes, self.metas, options=self.options, name=name)
         step.connect()
         return step
+
+    def _argument_name(self, number: int, first: int) -> str:
+        """What a program calls a storage, by its number and its first input's."""
+        return self.inputs[first].name
 
     def _start_import(self, kind: InputKind) -> Importer:
         """An importer that has the inputs."""
         importer = Importer()
         values = [
-            importer.add_storage(i, self.inputs[first].name, kind.storages[i])
+            importer.add_storage(i, self._argument_name(i, first), kind.storages[i])
             for i, first in enumerate(kind.first)
         ]
         for node, spec, index in zip(self.inputs, kind.specs, kind.owner, strict=True):

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of whole models."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from torch_spyre import _C
+from torch_spyre.predict import models, parts, report, simulate
+from torch_spyre.predict.trace import trace
+
+Progress = Callable[[str], None]
+
+#: Short names of what is asked for most.
+ALIASES = {
+    "cores": "numCores",
+    "bandwidth": "effectiveMemoryBytesPerSecond",
+    "lx": "lxBytesPerCore",
+}
+
+
+def _silent(text: str) -> None:
+    pass
+
+
+def device_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """Device numbers by their names, short ones resolved."""
+    known = _C.device_spec()
+    numbers = {}
+    for name, value in values.items():
+        full = ALIASES.get(name, name)
+        if full not in known:
+            raise ValueError(f"{name}: the device has no such number")
+        numbers[full] = int(value) if isinstance(known[full], int) else float(value)
+    return numbers
+
+
+def _options(device: dict[str, Any]) -> dict[str, Any]:
+    """Compile options that follow from device numbers."""
+    return {"cores": device["numCores"]} if "numCores" in device else {}
+
+
+class _Programs:
+    """Compiled steps of a model, predicted once per program and device."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.progress = progress
+        self._traced: dict[tuple[int, int, int], Any] = {}
+
+    def step(
+        self,
+        model: models.Model,
+        shape: tuple[int, int, int],
+        device: dict[str, Any],
+    ) -> dict[str, Any]:
+        batch, query, context = shape
+        if shape not in self._traced:
+            self.progress(f"tracing {query} of {context} tokens, batch {batch}")
+            self._traced[shape] = trace(model, batch, query, context)
+        compiled = parts.compile_step(
+            self._traced[shape],
+            _options(device),
+            lambda layer: self.progress(f"compiling {layer}"),
+        )
+        graphs = {id(call.graph): call.graph for call in compiled.calls}
+        self.progress(f"predicting {len(graphs)} programs")
+
+        def predict_one(graph: Any) -> dict[str, Any]:
+            count = len(graph.inputs) + len(graph.outputs)
+            return simulate.simulate(graph.print_ktir(), count, device)
+
+        with ThreadPoolExecutor(2) as pool:
+            reports = dict(
+                zip(graphs, pool.map(predict_one, graphs.values()), strict=True)
+            )
+        return _phase(compiled, reports)
+
+
+def _phase(
+    compiled: parts.StepPrograms, reports: dict[int, dict[str, Any]]
+) -> dict[str, Any]:
+    layers: dict[str, list[int]] = {}
+    for call in compiled.calls:
+        layers.setdefault(call.layer, []).append(id(call.graph))
+    equal: dict[tuple[int, ...], list[str]] = {}
+    for layer, keys in layers.items():
+        equal.setdefault(tuple(keys), []).append(layer)
+    rows = []
+    for keys, names in equal.items():
+        total = report.add_up((reports[k], 1) for k in keys)
+        kernels = [
+            {**kernel, "program": number}
+            for number, k in enumerate(keys)
+            for kernel in reports[k]["kernels"]
+        ]
+        rows.append(
+            {
+                "name": _range_of(names),
+                "layers": names,
+                "count": len(names),
+                "programs": len(keys),
+                **total,
+                "kernels": kernels,
+            }
+        )
+    total = report.add_up(
+        (reports[k], n) for k, n in Counter(_keys(compiled.calls)).items()
+    )
+    return {
+        **total,
+        "num_programs": len(compiled.calls),
+        "num_distinct_programs": len(reports),
+        "depends_on_data": sorted(
+            {place for r in reports.values() for place in r["depends_on_data"]}
+        ),
+        "on_host": dict(Counter(op for _, op in compiled.on_host)),
+        "parts": rows,
+    }
+
+
+def _keys(calls: Sequence[parts.Call]) -> list[int]:
+    return [id(call.graph) for call in calls]
+
+
+def _range_of(names: list[str]) -> str:
+    """``layers.0-39`` for consecutive elements of a list."""
+    if len(names) == 1:
+        return names[0]
+    last = names[-1].rpartition(".")[2]
+    return f"{names[0]}-{last}"
+
+
+def predict(
+    model: str | nn.Module | models.Model,
+    *,
+    batch: int = 1,
+    prompt: int = 512,
+    context: int = 0,
+    phases: Sequence[str] = ("prefill", "decode"),
+    device: dict[str, Any] | None = None,
+    progress: Progress = _silent,
+) -> dict[str, Any]:
+    """Predicts the first token of a prompt, and a later one at a length of context.
+
+    ``model`` is what ``spyre-predict --model`` takes, or a module. ``context`` counts
+    the new token; by default it is the prompt and one more. ``device`` has device
+    numbers that differ. Raises ValueError for what cannot be asked.
+    """
+    return _predict(
+        _Programs(progress), model, batch, prompt, context, phases, device or {}
+    )
+
+
+def _predict(
+    programs: _Programs,
+    model: str | nn.Module | models.Model,
+    batch: int,
+    prompt: int,
+    context: int,
+    phases: Sequence[str],
+    device: dict[str, Any],
+) -> dict[str, Any]:
+    context = context or prompt + 1
+    for name, value in (("batch", batch), ("prompt", prompt), ("context", context)):
+        if value < 1:
+            raise ValueError(f"{name}: {value} is not positive")
+    device = device_numbers(device)
+    if isinstance(model, str):
+        model = models.load(model)
+    elif isinstance(model, nn.Module):
+        model = models.from_module(model)
+    result: dict[str, Any] = {
+        "model": model.name,
+        "batch": batch,
+        "prompt": prompt,
+        "context": context,
+        "device": device,
+        "phases": {},
+    }
+    if "prefill" in phases:
+        phase = programs.step(model, (batch, prompt, prompt), device)
+        result["phases"]["prefill"] = phase
+        result["time_to_first_token_seconds"] = phase["predicted_seconds"]
+    if "decode" in phases and model.can_decode:
+        phase = programs.step(model, (batch, 1, context), device)
+        result["phases"]["decode"] = phase
+        result["time_per_token_seconds"] = phase["predicted_seconds"]
+    return result
+
+
+def what_if(
+    model: str | nn.Module | models.Model,
+    changes: dict[str, Sequence[Any]],
+    *,
+    batch: int = 1,
+    prompt: int = 512,
+    context: int = 0,
+    phases: Sequence[str] = ("prefill", "decode"),
+    device: dict[str, Any] | None = None,
+    progress: Progress = _silent,
+) -> list[dict[str, Any]]:
+    """A prediction as is, and one for each combination of changed device numbers.
+
+    One that the device cannot run has ``error`` in place of phases.
+    """
+    if isinstance(model, str):
+        model = models.load(model)
+    programs = _Programs(progress)
+
+    def run(numbers: dict[str, Any]) -> dict[str, Any]:
+        return _predict(programs, model, batch, prompt, context, phases, numbers)
+
+    return _combinations(run, changes, device or {}, progress)
+
+
+def what_if_mlir(
+    path: str, changes: dict[str, Sequence[Any]], *, device: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """As :func:`what_if`, of :func:`predict_mlir`."""
+
+    def run(numbers: dict[str, Any]) -> dict[str, Any]:
+        return predict_mlir(path, device=numbers)
+
+    return _combinations(run, changes, device, _silent)
+
+
+def _combinations(
+    run: Callable[[dict[str, Any]], dict[str, Any]],
+    changes: dict[str, Sequence[Any]],
+    device: dict[str, Any],
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    base = device_numbers(device)
+    for name, values in changes.items():
+        for value in values:
+            device_numbers({name: value})
+    results = [{**run(base), "changed": {}}]
+    for values in itertools.product(*changes.values()) if changes else ():
+        changed = dict(zip(changes, values, strict=True))
+        progress("device: " + ", ".join(f"{n} {v:g}" for n, v in changed.items()))
+        numbers = {**base, **device_numbers(changed)}
+        try:
+            result = run(numbers)
+        except (simulate.ToolError, _C.SpyreError, ValueError) as error:
+            result = {"device": numbers, "phases": {}, "error": str(error)}
+        results.append({**result, "changed": changed})
+    return results
+
+
+def predict_mlir(path: str, *, device: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Predicts the program of a file of ``spyre_graph``."""
+    numbers = device_numbers(device or {})
+    pipeline = "to-ktir"
+    if "numCores" in numbers:
+        pipeline += f" cores={numbers['numCores']}"
+    if not Path(path).is_file():
+        raise models.ModelError(f"{path}: no such file")
+    ktir = simulate.run_tool(
+        [simulate.find_tool("spyre-opt"), path, f"--spyre-pipeline={pipeline}"]
+    )
+    single = simulate.simulate(ktir, _num_arguments(ktir), numbers)
+    total = report.add_up([(single, 1)])
+    part = {"name": "program", "layers": [], "count": 1, "programs": 1, **total}
+    phase = {
+        **total,
+        "num_programs": 1,
+        "num_distinct_programs": 1,
+        "depends_on_data": single["depends_on_data"],
+        "on_host": {},
+        "parts": [{**part, "kernels": single["kernels"]}],
+    }
+    return {"model": path, "device": numbers, "phases": {"program": phase}}
+
+
+def _num_arguments(ktir: str) -> int:
+    """How many arguments the entry of a program takes.
+
+    Kernels have a grid, an entry has none.
+    """
+    entry = re.search(r"func\.func @\w+\(([^\n]*)", ktir)
+    return len(re.findall(r"%\w+:", entry[1])) if entry else 0
+
+
+def load_device(path: str) -> dict[str, Any]:
+    """The numbers of a device file, by name or as ``--print-device-spec`` has them."""
+    try:
+        values = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected an object of device numbers")
+    return {n: v["value"] if isinstance(v, dict) else v for n, v in values.items()}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a model comes from: a preset, a configuration file, or a Python function."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+#: Configurations of ``transformers`` by name, as their authors publish them.
+PRESETS: dict[str, dict[str, Any]] = {
+    "granite-3.3-8b": {
+        "model_type": "granite",
+        "num_hidden_layers": 40,
+        "hidden_size": 4096,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 12800,
+        "vocab_size": 49159,
+        "max_position_embeddings": 131072,
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": True,
+        "embedding_multiplier": 12.0,
+        "attention_multiplier": 0.0078125,
+        "residual_multiplier": 0.22,
+        "logits_scaling": 16.0,
+    },
+}
+
+
+class ModelError(ValueError):
+    """A model cannot be made, or not be called as asked."""
+
+
+@dataclass
+class Model:
+    """A model on the meta device and how one step of it is called."""
+
+    name: str
+    module: nn.Module
+    #: Of ``transformers``: called with token numbers, positions and a cache.
+    config: Any = None
+    #: ``(batch, query, context)`` to inputs on meta, if the model has its own.
+    inputs: Callable[[int, int, int], tuple[torch.Tensor, ...]] | None = None
+
+    @property
+    def can_decode(self) -> bool:
+        """Whether a step may continue a context."""
+        return self.config is not None or self.inputs is not None
+
+
+def load(source: str, dtype: torch.dtype = torch.float16) -> Model:
+    """A model by preset, path of a JSON configuration, or ``module:function``."""
+    if source in PRESETS:
+        return _from_config(source, PRESETS[source], dtype)
+    if source.endswith(".json"):
+        try:
+            values = json.loads(Path(source).read_text())
+        except (OSError, ValueError) as error:
+            raise ModelError(f"{source}: {error}") from error
+        if not isinstance(values, dict):
+            raise ModelError(f"{source}: expected an object of configuration values")
+        return _from_config(source, values, dtype)
+    if ":" in source:
+        return _from_function(source, dtype)
+    raise ModelError(
+        f"{source}: no preset ({', '.join(PRESETS)}), .json file, .mlir file or "
+        "module:function"
+    )
+
+
+def from_module(module: nn.Module, name: str = "") -> Model:
+    """A module as it is; with a cache, if it is a model of ``transformers``."""
+    config = getattr(module, "config", None)
+    is_causal = config is not None and hasattr(config, "num_hidden_layers")
+    return Model(
+        name or type(module).__name__, module.eval(), config if is_causal else None
+    )
+
+
+def _from_config(name: str, values: dict[str, Any], dtype: torch.dtype) -> Model:
+    try:
+        from transformers import AutoConfig, AutoModelForCausalLM
+    except ImportError as error:
+        raise ModelError(
+            f"{name}: configurations are read by transformers, which is not "
+            f"installed: {error}"
+        ) from error
+    values = dict(values)
+    kind = values.pop("model_type", None)
+    if kind is None:
+        raise ModelError(f"{name}: the configuration has no model_type")
+    try:
+        config = AutoConfig.for_model(kind, **values)
+        with torch.device("meta"):
+            module = AutoModelForCausalLM.from_config(
+                config, dtype=dtype, attn_implementation="sdpa"
+            )
+    # Whatever a configuration's code raises is said of the configuration.
+    except Exception as error:
+        raise ModelError(f"{name}: {error}") from error
+    return Model(name, module.eval(), config)
+
+
+def _from_function(source: str, dtype: torch.dtype) -> Model:
+    module_name, _, function_name = source.partition(":")
+    # A console script does not search the folder that it is called in.
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        function = getattr(importlib.import_module(module_name), function_name)
+    except (ImportError, AttributeError) as error:
+        raise ModelError(f"{source}: {error}") from error
+    with torch.device("meta"):
+        made = function()
+    inputs = None
+    if isinstance(made, tuple):
+        made, inputs = made
+    if not isinstance(made, nn.Module):
+        raise ModelError(f"{source}: returned {type(made).__name__}, no nn.Module")
+    if any(p.device.type != "meta" for p in made.parameters()):
+        made = made.to("meta")
+    model = from_module(made.to(dtype), source)
+    model.inputs = inputs
+    return model

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of single programs, by ``spyre-run --predict-only``."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from torch_spyre import _C
+
+
+class ToolError(RuntimeError):
+    """A tool is missing or refused its input."""
+
+
+def find_tool(name: str) -> str:
+    """A tool of the build: on the PATH, or beside the extension module."""
+    found = shutil.which(name)
+    if found:
+        return found
+    for folder in Path(os.path.realpath(_C.__file__)).parents:
+        if (folder / "bin" / name).is_file():
+            return str(folder / "bin" / name)
+    raise ToolError(f"{name} is not on the PATH")
+
+
+def run_tool(command: list[str], text: str | None = None) -> str:
+    """Standard output of a tool."""
+    done = subprocess.run(command, input=text, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise ToolError(f"{Path(command[0]).name}: {done.stderr.strip()[:2000]}")
+    return done.stdout
+
+
+def simulate(
+    ktir: str, num_arguments: int, device: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The timing report of a program, on a device that differs in some numbers.
+
+    The one place that hands device numbers over.
+    """
+    command = [find_tool("spyre-run"), "-", "--predict-only", "--json=-"]
+    command += ["--arg=zeros"] * num_arguments
+    if not device:
+        return json.loads(run_tool(command, ktir))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "device.json"
+        path.write_text(json.dumps(device))
+        return json.loads(run_tool([*command, f"--device={path}"], ktir))

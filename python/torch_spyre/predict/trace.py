@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step of a model as an FX graph of fake tensors, its nodes labelled by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx import GraphModule, Node
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
+
+from torch_spyre.decompositions.table import decompositions
+from torch_spyre.predict.models import Model, ModelError
+
+
+@dataclass
+class TracedStep:
+    """A graph whose nodes have fake values in ``meta["val"]``."""
+
+    gm: GraphModule
+    #: Path of the layer that a node was traced in; other nodes are in none.
+    layer_of: dict[Node, str]
+
+
+class _LayerLabels:
+    """Labels nodes with the outermost element of a list of modules they come from."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.names: dict[str, str] = {}
+        self._started = 0
+        self._handles = []
+        for path in _layers(module):
+            layer = module.get_submodule(path)
+            self._handles.append(layer.register_forward_pre_hook(self._start))
+            self._handles.append(layer.register_forward_hook(self._end(path)))
+
+    @staticmethod
+    def _nodes() -> list[Node]:
+        mode = get_proxy_mode()
+        assert mode is not None
+        return list(mode.tracer.graph.nodes)
+
+    def _start(self, *_: Any) -> None:
+        self._started = len(self._nodes())
+
+    def _end(self, path: str) -> Callable[..., None]:
+        def end(*_: Any) -> None:
+            for node in self._nodes()[self._started :]:
+                self.names[node.name] = path
+
+        return end
+
+    def remove(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+
+def _layers(module: nn.Module) -> list[str]:
+    """The paths of the elements of lists that are in no other list."""
+    found: list[str] = []
+    lists: list[str] = []
+    for path, child in module.named_modules():
+        if any(path.startswith(f"{outer}.") for outer in lists):
+            continue
+        if isinstance(child, nn.ModuleList):
+            lists.append(path)
+            found += [f"{path}.{name}" if path else name for name in child._modules]
+    return found
+
+
+def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
+    """The step that takes ``query`` tokens per sequence and ends at ``context``."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode:
+        # Stand for the module's, each once: tied ones stay tied.
+        state = {
+            name: torch.empty_like(value, device="spyre")
+            for name, value in [
+                *model.module.named_parameters(),
+                *model.module.named_buffers(),
+            ]
+        }
+        inputs, call = _call(model, batch, query, context)
+
+    def step(state: dict[str, torch.Tensor], inputs: list[torch.Tensor]) -> Any:
+        from torch.nn.utils.stateless import _reparametrize_module
+
+        with _reparametrize_module(model.module, state, tie_weights=True):
+            return call(*inputs)
+
+    labels = _LayerLabels(model.module)
+    try:
+        with mode, torch.no_grad():
+            gm = make_fx(
+                torch.func.functionalize(step, remove="mutations"),
+                decomposition_table=decompositions(),
+                _allow_non_fake_inputs=True,
+            )(state, inputs)
+    finally:
+        labels.remove()
+    # Constants of the model's code stay what they are; their values have no part.
+    for node in gm.graph.nodes:
+        if node.op == "get_attr":
+            node.meta["val"] = getattr(gm, node.target)
+    layer_of = {
+        n: labels.names[n.name] for n in gm.graph.nodes if n.name in labels.names
+    }
+    return TracedStep(gm, layer_of)
+
+
+def _call(
+    model: Model, batch: int, query: int, context: int
+) -> tuple[list[torch.Tensor], Callable[..., Any]]:
+    """Inputs of a step and the function of them."""
+    if model.inputs is not None:
+        inputs = [
+            torch.empty_like(t, device="spyre")
+            for t in model.inputs(batch, query, context)
+        ]
+        return inputs, model.module
+    ids = torch.empty(batch, query, dtype=torch.int64, device="spyre")
+    if model.config is None:
+        if query != context:
+            raise ModelError(
+                f"{model.name}: a step that continues a context needs a model of "
+                "transformers or a function of its inputs"
+            )
+        return [ids], model.module
+    return _call_with_cache(model, ids, context)
+
+
+def _call_with_cache(
+    model: Model, ids: torch.Tensor, context: int
+) -> tuple[list[torch.Tensor], Callable[..., Any]]:
+    from transformers import StaticCache
+
+    config = model.config
+    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    size = getattr(config, "head_dim", None)
+    size = size or config.hidden_size // config.num_attention_heads
+    dtype = next(model.module.parameters()).dtype
+    batch = ids.shape[0]
+
+    def new_cache() -> Any:
+        return StaticCache(config=config, max_cache_len=context)
+
+    cache = new_cache()
+    cache.early_initialization(batch, heads, size, dtype, torch.device("spyre"))
+    names = ("keys", "values", "cumulative_length")
+    # What of a layer's cache is a tensor is an input, and updated in place.
+    fields = [
+        (i, name)
+        for i, layer in enumerate(cache.layers)
+        for name in names
+        if isinstance(getattr(layer, name, None), torch.Tensor)
+    ]
+    tensors = [
+        torch.empty_like(getattr(cache.layers[i], name), device="spyre")
+        for i, name in fields
+    ]
+    positions = torch.empty(ids.shape, dtype=torch.int64, device="spyre")
+
+    def call(ids: torch.Tensor, positions: torch.Tensor, *tensors: Any) -> Any:
+        cache = new_cache()
+        for layer in cache.layers:
+            layer.is_initialized = True
+            layer.dtype, layer.device = dtype, ids.device
+            layer.max_batch_size, layer.num_heads = batch, heads
+            layer.k_head_dim = layer.v_head_dim = layer.head_dim = size
+        for (i, name), tensor in zip(fields, tensors, strict=True):
+            setattr(cache.layers[i], name, tensor)
+        logits = model.module(
+            input_ids=ids,
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits
+        # Greedy sampling: the next token of each sequence.
+        return torch.argmax(logits[:, -1], -1)
+
+    return [ids, positions, *tensors], call
