@@ -265,6 +265,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     },
     "compile_backend": {"decompositions", "frontend"},
     "memory": {"device"},
+    "predict": {"decompositions", "frontend"},
     "decompositions": {"aten_table"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "memory"},

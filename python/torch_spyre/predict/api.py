@@ -95,11 +95,11 @@ def _phase(
     for layer, keys in layers.items():
         equal.setdefault(tuple(keys), []).append(layer)
     rows = []
-    for keys, names in equal.items():
-        total = report.add_up((reports[k], 1) for k in keys)
+    for own, names in equal.items():
+        total = report.add_up((reports[k], 1) for k in own)
         kernels = [
             {**kernel, "program": number}
-            for number, k in enumerate(keys)
+            for number, k in enumerate(own)
             for kernel in reports[k]["kernels"]
         ]
         rows.append(
@@ -107,7 +107,7 @@ def _phase(
                 "name": _range_of(names),
                 "layers": names,
                 "count": len(names),
-                "programs": len(keys),
+                "programs": len(own),
                 **total,
                 "kernels": kernels,
             }
@@ -132,11 +132,23 @@ def _keys(calls: Sequence[parts.Call]) -> list[int]:
 
 
 def _range_of(names: list[str]) -> str:
-    """``layers.0-39`` for consecutive elements of a list."""
+    """``layers.0-39`` for elements of a list, ``layers.0,2-4`` with gaps."""
     if len(names) == 1:
         return names[0]
-    last = names[-1].rpartition(".")[2]
-    return f"{names[0]}-{last}"
+    groups: dict[str, list[list[str]]] = {}
+    for name in names:
+        path, _, last = name.rpartition(".")
+        runs = groups.setdefault(path, [])
+        is_next = last.isdigit() and runs and runs[-1][-1] == str(int(last) - 1)
+        if is_next:
+            runs[-1].append(last)
+        else:
+            runs.append([last])
+    texts = []
+    for path, runs in groups.items():
+        parts_ = [r[0] if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs]
+        texts.append((f"{path}." if path else "") + ",".join(parts_))
+    return " ".join(texts)
 
 
 def predict(
@@ -212,6 +224,7 @@ def what_if(
 
     One that the device cannot run has ``error`` in place of phases.
     """
+    _check(changes)
     if isinstance(model, str):
         model = models.load(model)
     programs = _Programs(progress)
@@ -226,11 +239,19 @@ def what_if_mlir(
     path: str, changes: dict[str, Sequence[Any]], *, device: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """As :func:`what_if`, of :func:`predict_mlir`."""
+    _check(changes)
 
     def run(numbers: dict[str, Any]) -> dict[str, Any]:
         return predict_mlir(path, device=numbers)
 
     return _combinations(run, changes, device, _silent)
+
+
+def _check(changes: dict[str, Sequence[Any]]) -> None:
+    """Raises ValueError for what is no device number."""
+    for name, values in changes.items():
+        for value in values:
+            device_numbers({name: value})
 
 
 def _combinations(
@@ -240,9 +261,6 @@ def _combinations(
     progress: Progress,
 ) -> list[dict[str, Any]]:
     base = device_numbers(device)
-    for name, values in changes.items():
-        for value in values:
-            device_numbers({name: value})
     results = [{**run(base), "changed": {}}]
     for values in itertools.product(*changes.values()) if changes else ():
         changed = dict(zip(changes, values, strict=True))

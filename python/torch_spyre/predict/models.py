@@ -81,9 +81,7 @@ def from_module(module: nn.Module, name: str = "") -> Model:
     """A module as it is; with a cache, if it is a model of ``transformers``."""
     config = getattr(module, "config", None)
     is_causal = config is not None and hasattr(config, "num_hidden_layers")
-    return Model(
-        name or type(module).__name__, module.eval(), config if is_causal else None
-    )
+    return Model(name or type(module).__name__, module, config if is_causal else None)
 
 
 def _from_config(name: str, values: dict[str, Any], dtype: torch.dtype) -> Model:
@@ -107,7 +105,7 @@ def _from_config(name: str, values: dict[str, Any], dtype: torch.dtype) -> Model
     # Whatever a configuration's code raises is said of the configuration.
     except Exception as error:
         raise ModelError(f"{name}: {error}") from error
-    return Model(name, module.eval(), config)
+    return Model(name, module, config)
 
 
 def _from_function(source: str, dtype: torch.dtype) -> Model:

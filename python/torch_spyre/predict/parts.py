@@ -61,7 +61,8 @@ class _Bound:
         if tensor.device.type == "cpu" and tensor.is_floating_point():
             # Programs take numbers of the host so.
             tensor = torch.empty((), dtype=torch.float32, device="meta")
-        order = sorted(range(tensor.dim()), key=lambda d: -tensor.stride(d))
+        strides = TensorSpec.of(tensor).strides
+        order = sorted(range(tensor.dim()), key=lambda d: -strides[d])
         if (
             any(tensor.stride(d) == 0 and tensor.shape[d] != 1 for d in order)
             or not torch.empty_strided(
@@ -191,13 +192,15 @@ class _Compiler:
     def _eager(self, node: Node, layer: str, is_free: bool) -> None:
         """Binds the results of a node that is no part of a program."""
         meta = self.metas[node]
-        if node.target is operator.getitem:
-            self.bound[node] = self.bound[node.args[0]][node.args[1]]
+        first = node.args[0] if node.args else None
+        source = first if isinstance(first, Node) else None
+        if node.target is operator.getitem and source is not None:
+            self.bound[node] = self.bound[source][node.args[1]]
             return
-        base = self.bound.get(node.args[0]) if _has_base(node) else None
-        if is_view(node.target) and isinstance(base, _Bound):
+        base = self.bound.get(source) if source is not None else None
+        if source is not None and is_view(node.target) and isinstance(base, _Bound):
             # Its offset counts from where its base's storage begins.
-            traced = self.metas[node.args[0]]
+            traced = self.metas[source]
             shift = int(traced.storage_offset()) - base.spec.offset
             self.bound[node] = _map(
                 meta, lambda t: _Bound(base.storage, base.home, TensorSpec.of(t, shift))
@@ -236,10 +239,6 @@ def _order(traced: TracedStep) -> list[Node]:
         if layer and last[layer] is node:
             result += late.get(layer, [])
     return result
-
-
-def _has_base(node: Node) -> bool:
-    return bool(node.args) and isinstance(node.args[0], Node)
 
 
 def _map(meta: Any, function: Callable[[torch.Tensor], Any]) -> Any:

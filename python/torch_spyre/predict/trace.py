@@ -93,6 +93,8 @@ def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
             return call(*inputs)
 
     labels = _LayerLabels(model.module)
+    training = [m for m in model.module.modules() if m.training]
+    model.module.eval()
     try:
         with mode, torch.no_grad():
             gm = make_fx(
@@ -102,6 +104,8 @@ def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
             )(state, inputs)
     finally:
         labels.remove()
+        for module in training:
+            module.training = True
     # Constants of the model's code stay what they are; their values have no part.
     for node in gm.graph.nodes:
         if node.op == "get_attr":

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of whole models: sums of what spyre-run says, equal layers once."""
+
+import json
+
+import pytest
+import torch
+from commands import needs_tools, run
+from torch import nn
+from torch_spyre.predict import ModelError, api, cli, models, parts, predict, report
+from torch_spyre.predict import what_if as predict_changes
+from torch_spyre.predict.trace import trace
+
+pytestmark = needs_tools
+
+TINY = {
+    "model_type": "granite",
+    "num_hidden_layers": 3,
+    "hidden_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "intermediate_size": 320,
+    "vocab_size": 131,
+}
+
+GRAPH = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @main(%x: tensor<65x130xf16, #l> {spyre_graph.name = "x"},
+                %y: tensor<65x130xf16, #l> {spyre_graph.name = "y"})
+    -> (tensor<65x130xf16> {spyre_graph.name = "z"}) {
+  %e = tensor.empty() : tensor<65x130xf16>
+  %0 = spyre_graph.add ins(%x, %y : tensor<65x130xf16, #l>, tensor<65x130xf16, #l>)
+    outs(%e : tensor<65x130xf16>) -> tensor<65x130xf16>
+  return %0 : tensor<65x130xf16>
+}
+"""
+
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x, cache, position):
+        cache.index_copy_(1, position, self.linear(self.norm(x)))
+        return x + cache.sum(1, keepdim=True)
+
+
+class Stack(nn.Module):
+    """Blocks with a cache each."""
+
+    def __init__(self, width=65, count=4):
+        super().__init__()
+        self.embedding = nn.Embedding(131, width)
+        self.blocks = nn.ModuleList(Block(width) for _ in range(count))
+        self.head = nn.Linear(width, 131)
+
+    def forward(self, ids, position, *caches):
+        x = self.embedding(ids)
+        for block, cache in zip(self.blocks, caches, strict=True):
+            x = block(x, cache, position)
+        return self.head(x).argmax(-1)
+
+
+def stack():
+    def inputs(batch, query, context):
+        # Its step adds one token, whatever the phase.
+        caches = [torch.empty(batch, context, 65, dtype=torch.float16)] * 4
+        ids = torch.empty(batch, 1, dtype=torch.int64)
+        return (ids, torch.empty(1, dtype=torch.int64), *caches)
+
+    return Stack(), inputs
+
+
+def model_of(factory):
+    module, inputs = factory()
+    model = models.from_module(module.half().to("meta"), "stack")
+    model.inputs = lambda *shape: tuple(t.to("meta") for t in inputs(*shape))
+    return model
+
+
+def seconds_of(graph, folder):
+    program = folder / "program.mlir"
+    program.write_text(graph.print_ktir())
+    zeros = ["--arg=zeros"] * (len(graph.inputs) + len(graph.outputs))
+    said = json.loads(run("spyre-run", program, "--predict-only", "--json=-", *zeros))
+    return said["predicted_seconds"]
+
+
+@pytest.mark.parametrize(("batch", "context"), [(1, 1), (1, 63), (2, 65), (3, 127)])
+def test_sums_are_those_of_the_programs(batch, context, tmp_path):
+    model = model_of(stack)
+    phase = predict(model, batch=batch, context=context, phases=["decode"])["phases"][
+        "decode"
+    ]
+    calls = parts.compile_step(trace(model, batch, 1, context), {}).calls
+    expected = sum(seconds_of(call.graph, tmp_path) for call in calls)
+    assert phase["predicted_seconds"] == pytest.approx(expected, rel=1e-12)
+    rows = phase["parts"]
+    total = sum(row["count"] * row["predicted_seconds"] for row in rows)
+    assert total == pytest.approx(expected, rel=1e-12)
+    assert phase["num_programs"] == len(calls)
+    assert not phase["on_host"]
+
+
+def test_equal_layers_are_one_program():
+    calls = parts.compile_step(trace(model_of(stack), 1, 1, 65), {}).calls
+    # Updates of the caches are in their layers, not behind all of them.
+    assert [call.layer for call in calls] == [
+        "before layers",
+        *(f"blocks.{i}" for i in range(4)),
+        "after layers",
+    ]
+    assert len({id(call.graph) for call in calls[1:5]}) <= 2
+    assert calls[2].graph is calls[3].graph is calls[4].graph
+
+
+def test_a_cache_is_not_copied():
+    phase = predict(model_of(stack), context=4096, phases=["decode"])["phases"][
+        "decode"
+    ]
+    row = next(r for r in phase["parts"] if r["name"].startswith("blocks"))
+    # A row of 65 elements has two sticks.
+    cache = 4096 * 2 * 128
+    assert row["bytes"]["device_memory_written"] < cache / 4
+
+
+def test_plain_module_of_tokens():
+    module = nn.Sequential(nn.Embedding(131, 65), nn.Linear(65, 131))
+    result = predict(module, batch=3, prompt=63)
+    assert list(result["phases"]) == ["prefill"]
+    assert result["time_to_first_token_seconds"] > 0
+    assert [r["name"] for r in result["phases"]["prefill"]["parts"]] == ["model"]
+    # The caller's module stays as it was.
+    assert all(p.device.type == "cpu" for p in module.parameters())
+    assert all(m.training for m in module.modules())
+
+
+def test_changed_devices():
+    results = predict_changes(
+        model_of(stack),
+        {"cores": [1, 32], "launchSeconds": [1e-3]},
+        context=65,
+        phases=["decode"],
+    )
+    times = [r["time_per_token_seconds"] for r in results]
+    assert [r["changed"].get("cores") for r in results] == [None, 1, 32]
+    programs = results[0]["phases"]["decode"]["num_programs"]
+    assert times[2] - times[0] == pytest.approx(programs * (1e-3 - 4.2e-6))
+    cores = {
+        k["cores"]
+        for p in results[1]["phases"]["decode"]["parts"]
+        for k in p["kernels"]
+    }
+    assert cores == {1}
+
+
+def test_intervals_are_added_if_all_reports_have_them():
+    def program(*kernels):
+        return {"launch_seconds": 1.0, "kernels": list(kernels)}
+
+    a, b = {"interval_seconds": [2.0, 4.0]}, {"interval_seconds": [0.5, 1.0]}
+    assert report.interval_of(program(a, b)) == [3.5, 6.0]
+    assert report.interval_of(program(a, {})) is None
+    assert report.sum_intervals([(a, 40), (b, 2)]) == [81.0, 162.0]
+    assert report.sum_intervals([(a, 40), ({}, 1)]) is None
+
+
+def test_names_of_equal_layers():
+    assert api._range_of(["m.layers.7"]) == "m.layers.7"
+    assert api._range_of(["l.0", "l.2", "l.3", "l.4"]) == "l.0,2-4"
+    assert api._range_of([f"l.{i}" for i in range(40)]) == "l.0-39"
+
+
+def test_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "own_predicted.py").write_text("from test_predict import stack\n")
+    arguments = ["--model", "own_predicted:stack", "--context", "63"]
+    assert (
+        cli.main([*arguments, "--phase=decode", "--per-kernel", "--json=r.json"]) == 0
+    )
+    shown = capsys.readouterr()
+    assert "blocks.1-3" in shown.out or "blocks.0-3" in shown.out
+    assert "predicting" in shown.err
+    result = json.loads((tmp_path / "r.json").read_text())
+    assert result["host"]["peak_bytes"] > 0
+    assert "what_if" not in result
+
+
+def test_graph_file(tmp_path, capsys):
+    path = tmp_path / "graph.mlir"
+    path.write_text(GRAPH)
+    assert cli.main(["--model", str(path), "--json=-", "--quiet"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    run("spyre-opt", path, "--spyre-pipeline=to-ktir", "-o", tmp_path / "ktir.mlir")
+    zeros = ["--arg=zeros"] * 3
+    said = run(
+        "spyre-run", tmp_path / "ktir.mlir", "--predict-only", "--json=-", *zeros
+    )
+    expected = json.loads(said)["predicted_seconds"]
+    assert result["phases"]["program"]["predicted_seconds"] == expected
+    assert cli.main(["--model", str(path), "--what-if=launchSeconds=1,2"]) == 0
+    assert "2.000 s, launch" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model=nothing"], "nothing: no preset"),
+        (["--model=none.json"], "none.json: "),
+        (["--model=list.json"], "list.json: expected an object"),
+        (["--model=kind.json"], "kind.json: "),
+        (["--model=none.mlir"], "none.mlir: no such file"),
+        (["--model=no_such_module:f"], "no_such_module:f: "),
+        (["--model=json:loads_not"], "json:loads_not: "),
+        (["--model=own:stack", "--what-if=wings=2"], "wings: the device has no"),
+        (["--model=own:stack", "--device=list.json"], "list.json: expected an object"),
+    ],
+)
+def test_errors_name_what_is_wrong(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "kind.json").write_text('{"hidden_size": 64}')
+    assert cli.main(arguments) == 1
+    assert f"spyre-predict: error: {message}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["cores", "cores=", "cores=many"])
+def test_changes_need_values(value, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--model=own:stack", f"--what-if={value}"])
+    assert "expected NAME=VALUE" in capsys.readouterr().err
+
+
+def test_counts_are_positive():
+    with pytest.raises(ValueError, match="batch: 0 is not positive"):
+        predict(Stack(), batch=0)
+
+
+class TestTransformers:
+    """Configurations, where transformers is installed."""
+
+    @pytest.fixture(autouse=True)
+    def _installed(self):
+        pytest.importorskip("transformers")
+
+    @pytest.mark.parametrize(
+        ("batch", "prompt", "context"), [(1, 1, 2), (1, 63, 65), (3, 65, 127)]
+    )
+    def test_layers_of_a_configuration(self, batch, prompt, context, tmp_path):
+        path = tmp_path / "tiny.json"
+        path.write_text(json.dumps(TINY))
+        result = predict(str(path), batch=batch, prompt=prompt, context=context)
+        for phase in result["phases"].values():
+            counts = {r["name"]: r["count"] for r in phase["parts"]}
+            assert sum(n for name, n in counts.items() if "layers." in name) == 3
+            assert phase["num_distinct_programs"] < phase["num_programs"]
+        assert result["time_to_first_token_seconds"] > 0
+        assert result["time_per_token_seconds"] > 0
+
+    @pytest.mark.parametrize(
+        "values", [{"model_type": "granit"}, {**TINY, "num_attention_heads": 0}]
+    )
+    def test_wrong_configuration(self, values, tmp_path):
+        path = tmp_path / "wrong.json"
+        path.write_text(json.dumps(values))
+        with pytest.raises(ModelError, match=r"wrong\.json"):
+            predict(str(path))
