@@ -265,7 +265,7 @@ MatmulCost spyre::referenceMatmulCost(const MatmulShape &shape,
   cost.deviceMemorySeconds = kBytesPerElement * b * (m * k + k * n + m * n) /
                              spec.deviceMemoryBytesPerSecond *
                              sharingFactor(asDouble(std::max(split.m, split.n)),
-                                           spec.referenceBroadcastCores);
+                                           spec.numBroadcastCores);
   cost.partialSumSeconds =
       asDouble(split.k - 1) * b * m * n * spec.partialSumSecondsPerElementHop;
   double passes = numPasses(rows, spec);

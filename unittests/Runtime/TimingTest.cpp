@@ -18,6 +18,12 @@ DeviceSpec simpleSpec() {
   spec.launchSeconds = 0;
   spec.transferSetupSeconds = 0;
   spec.effectiveMemoryBytesPerSecond = 128e9; // a stick per ns
+  spec.coreMemoryBytesPerSecond = 128e9;
+  spec.memoryTurnaroundSecondsPerByte = 0;
+  spec.memoryRunOverheadBytes = 0;
+  spec.numBroadcastCores = 8;
+  spec.kernelRepeatSeconds = 0;
+  spec.sfuAccumulationWeight = 1;
   spec.clockHertz = 1e9;
   spec.numSFULanes = 64; // 128 elements per ns and core
   spec.numCoreletsPerCore = 2;
@@ -138,6 +144,52 @@ TEST_F(Timing, CoresShareDeviceMemory) {
   EXPECT_EQ(report.tensors.size(), 2u);
   EXPECT_EQ(report.tensors[0].bytesRead, report.deviceBytesRead);
   EXPECT_EQ(report.tensors[1].bytesWritten, report.deviceBytesWritten);
+}
+
+TEST_F(Timing, DeviceMemoryTurnsAround) {
+  // A stick more per stick of the direction that moves less, but for the first
+  // loads and the last stores, which are alone.
+  DeviceSpec spec = simpleSpec();
+  spec.memoryTurnaroundSecondsPerByte = 1 / 128e9;
+  TimingReport report = simulate(streaming(4, 8, 8, kAdd), true, spec);
+  EXPECT_LE(report.predictedSeconds, (4 * 24 * 128 + 64) * ns);
+  EXPECT_GE(report.predictedSeconds, (4 * 22 * 128) * ns);
+}
+
+TEST_F(Timing, ACoreMovesSoMuchAtMost) {
+  // It loads and stores side by side.
+  DeviceSpec spec = simpleSpec();
+  spec.coreMemoryBytesPerSecond = 64e9;
+  TimingReport report = simulate(streaming(1, 8, 0, kAdd), true, spec);
+  EXPECT_NEAR(report.predictedSeconds, (8 * 256 + 64 + 256) * ns, 1e-12);
+}
+
+TEST_F(Timing, RunsThatGoOnCostNothing) {
+  // Each of eight tiles is one run, and goes on where the last one ended.
+  DeviceSpec spec = simpleSpec();
+  spec.memoryRunOverheadBytes = 12800; // 100 ns
+  TimingReport report = simulate(streaming(1, 8, 0, kAdd), true, spec);
+  EXPECT_NEAR(report.predictedSeconds, (16 * 128 + 200) * ns, 1e-12);
+}
+
+TEST_F(Timing, KernelsThatRepeatStartAnew) {
+  DeviceSpec spec = simpleSpec();
+  spec.kernelRepeatSeconds = 1000 * ns;
+  std::string twice = streaming(1, 8, 0, kAdd) + R"(
+func.func @main(%x: index, %y: index) {
+  func.call @stream(%x, %y) : (index, index) -> ()
+  func.call @stream(%x, %y) : (index, index) -> ()
+  return
+}
+)";
+  TimingReport once = simulate(streaming(1, 8, 0, kAdd));
+  TimingReport report = simulate(twice, true, spec);
+  ASSERT_EQ(report.kernels.size(), 2u);
+  EXPECT_NEAR(report.predictedSeconds, 2 * once.predictedSeconds + 1000 * ns,
+              1e-12);
+  EXPECT_NEAR(report.kernels[1].predictedSeconds,
+              once.predictedSeconds + 1000 * ns, 1e-12);
+  EXPECT_NEAR(report.kernels[1].startSeconds, once.predictedSeconds, 1e-12);
 }
 
 TEST_F(Timing, BroadcastServesEightCores) {

@@ -53,7 +53,7 @@ struct DeviceSpec {
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
   double sfuTranscendentalWeight = 2; ///< cycles of exp, log, sin, ... per lane
-  double sfuAccumulationWeight = 16;  ///< likewise, of a reduction
+  double sfuAccumulationWeight = 17;  ///< likewise, of a reduction
   double clockHertz = 1.1e9;
   double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
   /// Rate of the matrix unit while cores share a sum over K, as a fraction.
@@ -78,17 +78,15 @@ struct DeviceSpec {
   // Device memory.
   int64_t stickBytes = 128;
   int64_t deviceMemoryBytes = int64_t{128} << 30;
-  double deviceMemoryBytesPerSecond = 204.8e9;    ///< the reference's constant
-  double effectiveMemoryBytesPerSecond = 147.5e9; ///< what the timing uses
+  double deviceMemoryBytesPerSecond = 204.8e9;  ///< the reference's constant
+  double effectiveMemoryBytesPerSecond = 151e9; ///< what the timing uses
   /// Lost per byte of the direction that moves less, while both move.
-  double memoryTurnaroundSecondsPerByte = 5.84e-12;
-  double coreMemoryBytesPerSecond = 45.4e9; ///< what one core can read
+  double memoryTurnaroundSecondsPerByte = 7.1e-12;
+  double coreMemoryBytesPerSecond = 50e9; ///< what one core can read
   /// Lost per run of contiguous sticks, as if it were longer.
-  double memoryRunOverheadBytes = 90;
+  double memoryRunOverheadBytes = 100;
   int64_t maxSpanBytes = 256 << 20; ///< per core and tensor
-  int64_t numBroadcastCores = 32;   ///< served by one read without loss
-  int64_t numScatteredBroadcastCores =
-      2; ///< likewise, of sticks that lie apart
+  int64_t numBroadcastCores = 8;    ///< served by one read without loss
   int64_t numSegments = 8;
   int64_t segmentBytes = int64_t{16} << 30;
   int64_t programSegment = 7;
@@ -100,13 +98,12 @@ struct DeviceSpec {
   // Fixed costs.
   double launchSeconds = 4.2e-6; ///< of a program
   double transferSetupSeconds =
-      0; ///< per operand in device memory and op, before bytes flow
-  double kernelRepeatSeconds = 3.1e-6; ///< of a kernel that ran before
+      0.42e-6; ///< per operand in device memory and op, before bytes flow
+  double kernelRepeatSeconds = 0.8e-6; ///< of a kernel that ran before
 
   // The reference's matmul model (spec/passes.md, "Pass 2"), which ranks
   // splits.
   double referenceMacsPerSecondPerCore = 1.536e12; ///< fp16
-  int64_t referenceBroadcastCores = 8; ///< served by one read without loss
   double partialSumSecondsPerElementHop = 1.4e-10;
   double ptFillSeconds = 50e-6; ///< per halving of the passes below full rate
   int64_t numRowsPerPass = 8;

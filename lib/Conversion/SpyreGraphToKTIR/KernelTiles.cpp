@@ -311,14 +311,16 @@ void KernelBuilder::limitAccumulators(std::vector<int64_t> &tiles) const {
     if (loops[dim].isReduction) {
       sums.push_back(dim);
     } else if (isOfLeft && maps[1].isFunctionOfDim(dim)) {
+      // The matrix unit works on one product at a time.
       isBatched |= loops[dim].extent > 1;
+      tiles[dim] = std::min<int64_t>(tiles[dim], 1);
     } else {
       (isOfLeft ? rowDims : columnDims).push_back(dim);
       (isOfLeft ? rows : columns) *= tiles[dim];
     }
   }
-  ::spyre::AccumulatorTile most = ::spyre::getAccumulatorTile(
-      rows, columns, isBatched, ::spyre::DeviceSpec());
+  ::spyre::AccumulatorTile most =
+      ::spyre::getAccumulatorTile(rows, columns, isBatched, spec);
   bool isCut = false;
   auto limit = [&](ArrayRef<unsigned> dims, int64_t room) {
     for (unsigned dim : llvm::reverse(dims)) {

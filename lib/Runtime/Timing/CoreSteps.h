@@ -47,8 +47,6 @@ struct Step {
   /// Load, Store: runs of contiguous sticks that do not go on where those of
   /// the instruction's last tile ended.
   uint64_t numRuns = 0;
-  /// Load: whether each run is one stick.
-  bool isScattered = false;
   /// Loads of cores with equal keys read the same bytes. 0: of none.
   uint64_t key = 0;
   /// Load, Store: argument of the entry, or -1.
@@ -102,6 +100,7 @@ public:
   bool isAccumulated(int step) const {
     return step >= 0 && list[step].isAccumulated;
   }
+  bool hasProduct = false; ///< in the kernel
   /// Location of a value that only data could tell, or -1.
   int dataLocation = -1;
 
@@ -119,10 +118,12 @@ public:
   bool isFirst(const Instr *instr) const { return !history.count(instr); }
 
   /// The runs of a tile whose first one begins at stick `first`; none if it
-  /// goes on where the first run of the instruction's last tile ended.
+  /// goes on where the first run of the instruction's last tile ended. Of
+  /// products the measurements show no such gain: their batches lie between
+  /// each other.
   uint64_t countRuns(const Instr *instr, int64_t first, const Sticks &sticks) {
     int64_t &next = nextStick[instr];
-    bool goesOn = next == first;
+    bool goesOn = next == first && !hasProduct;
     next = first + static_cast<int64_t>(sticks.firstRun);
     return goesOn ? 0 : sticks.dataRuns;
   }

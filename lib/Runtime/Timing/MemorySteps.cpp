@@ -114,7 +114,6 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
            ? 0
            : steps.countRuns(instr, low / steps.spec->stickBytes, sticks)) +
       (indexInLX ? 0 : sticks.indexRuns);
-  s.isScattered = s.numRuns * steps.spec->stickBytes >= s.bytes;
   s.key = t.identityKey();
   s.argument = argumentOf(steps, t.view.isLX ? 0 : low);
   s.tileBytes = t.view.isLX ? 0 : tileBytes;

@@ -66,10 +66,6 @@ private:
   void endFlow(double time);
   void advance(double time);
   double bytesPerSecondOfEach() const;
-  int64_t getNumBroadcastCores(const Step &step) const {
-    return step.isScattered ? spec.numScatteredBroadcastCores
-                            : spec.numBroadcastCores;
-  }
   void sendMessage(const Event &event);
   double sendOver(int from, const std::vector<int> &targets, double time,
                   uint64_t bytes);
@@ -251,7 +247,7 @@ void Simulator::beginFlow(const Event &event) {
     if (it != shareable.end()) {
       TransferTime &transfer = result.transfers[it->second];
       members[it->second].push_back({event.core, event.step});
-      if (++transfer.numSharing == getNumBroadcastCores(step))
+      if (++transfer.numSharing == spec.numBroadcastCores)
         shareable.erase(it);
       return;
     }
@@ -266,7 +262,7 @@ void Simulator::beginFlow(const Event &event) {
       double(step.bytes) + double(step.numRuns) * spec.memoryRunOverheadBytes;
   flights.push({share + bytes, index, step.key, isWrite});
   numWrites += isWrite;
-  if (step.key && getNumBroadcastCores(step) > 1)
+  if (step.key && spec.numBroadcastCores > 1)
     shareable[step.key] = index;
 }
 

@@ -89,6 +89,7 @@ void TimingRun::runKernel(const Function &callee, const Scalar *args,
   Core &core = this->core(callee);
   for (int64_t index = 0; index < numCores; ++index) {
     begin(coreSteps[index]);
+    coreSteps[index].hasProduct = callee.hasContraction;
     core.steps = &coreSteps[index];
     core.produced.assign(callee.numProduceOps, 0);
     core.producedShapes.assign(callee.numProduceOps, {});
@@ -210,7 +211,6 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
     const CoreSteps *core = nullptr;
     int64_t count = 0, most = 0, numCores = 0;
     double bytes = 0;
-    bool isScattered = false;
   };
   std::unordered_map<uint64_t, Load> loads;
   double read = 0, demanded = 0, written = 0;
@@ -251,12 +251,10 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
       }
       load.most = std::max(load.most, ++load.count);
       load.bytes = std::max(load.bytes, bytes);
-      load.isScattered = step.isScattered;
     }
   }
   for (const auto &[key, load] : loads) {
-    int64_t served = load.isScattered ? spec.numScatteredBroadcastCores
-                                      : spec.numBroadcastCores;
+    int64_t served = spec.numBroadcastCores;
     read += double(load.most * ((load.numCores + served - 1) / served)) *
             load.bytes;
   }

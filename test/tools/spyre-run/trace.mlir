@@ -11,8 +11,11 @@
 // CHECK-NEXT: predicted {{[0-9.]+}} us (launch {{[0-9.]+}} us), bottleneck {{.*}} rests on guesses
 // CHECK-NOT: host
 // RUN: %python %S/Inputs/check_trace.py %t/t.json %t/r.json trace.mlir 8
-// RUN: spyre-run %s --arg %t/x.npy --arg %t/x.npy --predict-only --no-overlap --json %t/serial.json
-// RUN: %python -c "import json; a, b = (json.load(open(f)) for f in (r'%t/r.json', r'%t/serial.json')); assert 'host_seconds' not in a; assert b['overlap'] is False; assert b['predicted_seconds'] > a['predicted_seconds'], (a, b)"
+// Steps one after another never let device memory turn around.
+// RUN: echo '{"memoryTurnaroundSecondsPerByte": 0}' > %t/device.json
+// RUN: spyre-run %s --arg %t/x.npy --arg %t/x.npy --predict-only --device %t/device.json --json %t/side.json
+// RUN: spyre-run %s --arg %t/x.npy --arg %t/x.npy --predict-only --device %t/device.json --no-overlap --json %t/serial.json
+// RUN: %python -c "import json; a, b = (json.load(open(f)) for f in (r'%t/side.json', r'%t/serial.json')); assert 'host_seconds' not in a; assert b['overlap'] is False; assert b['predicted_seconds'] > a['predicted_seconds'], (a, b)"
 // RUN: not spyre-run %s --arg %t/x.npy --arg %t/x.npy --predict-only --out-dir %t/none 2>&1 | FileCheck %s --check-prefix=NOTHING
 // NOTHING: error: --out-dir needs a run, --predict-only makes none
 

@@ -293,14 +293,10 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
-    // The batches of a product lie between each other.
-    int64_t numBroadcastCores = result.isBatchedProduct
-                                    ? spec.numScatteredBroadcastCores
-                                    : spec.numBroadcastCores;
     // What device memory delivers in all, or what one core can take.
     double bytes = getLoadedBytes(operand, candidate);
     double seconds = std::max(
-        bytes * std::max(1.0, sharingCores / numBroadcastCores) /
+        bytes * std::max(1.0, sharingCores / spec.numBroadcastCores) /
             spec.effectiveMemoryBytesPerSecond,
         bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
     result.operandCosts.push_back(
