@@ -11,11 +11,8 @@ the reason. docs/internals/timing.md says where the rows are from.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -24,14 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from card import measurements, programs
-from card.measurements import EXCLUDED, Measurement
+from card.measurements import Measurement
+from card.tools import Devices, ToolError, compile_row, predict_program, run, tool
 
-ROOT = Path(__file__).resolve().parent.parent
+__all__ = ["Prediction", "ToolError", "predict_all", "programs", "run", "tool"]
 FAMILIES = ("pointwise", "reduction", "matmul", "bmm", "softmax", "transpose")
-
-
-def tool(name: str) -> str:
-    return shutil.which(name) or str(ROOT / "build" / "bin" / name)
 
 
 @dataclass
@@ -53,52 +47,23 @@ class Prediction:
 
     @property
     def counts(self) -> bool:
-        return not self.row.outside and self.row.id not in EXCLUDED
+        return not self.row.outside
 
 
-def run(command: list[str]) -> str:
-    """What a command prints. Raises NotExpressible with its first error."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        lines = [line for line in done.stderr.splitlines() if "error:" in line]
-        text = (lines or done.stderr.splitlines() or ["no message"])[0]
-        raise programs.NotExpressible(text.split("error: ")[-1])
-    return done.stdout
+def predict(row: Measurement, folder: Path, devices: Devices) -> Prediction:
+    """The prediction of a row, without the launch, as the card's profiler tells it.
 
-
-def compile_row(row: Measurement, folder: Path) -> Path:
-    """The KTIR program of a row. Raises NotExpressible."""
-    assert row.kernel is not None
-    source, program = folder / f"{row.id}.mlir", folder / f"{row.id}.ktir"
-    source.write_text(programs.write(row.kernel))
-    options = f"cores={row.cores} lx-planning={str(row.kernel.lx).lower()}"
-    run(
-        [
-            tool("spyre-opt"),
-            f"--spyre-pipeline={options}",
-            str(source),
-            "-o",
-            str(program),
-        ]
-    )
-    return program
-
-
-def predict(row: Measurement, folder: Path, device: Path | None) -> Prediction:
-    """The prediction of a row, without the launch, as the card's profiler tells it."""
+    Raises ToolError with the row's id.
+    """
     if row.kernel is None:
         return Prediction(row, None, row.reason)
     try:
-        program = folder / f"{row.id}.ktir"
-        if not program.exists():
-            compile_row(row, folder)
-        count = program.read_text().split("func.func @main(")[1].split("{\n")[0]
-        command = [tool("spyre-run"), str(program), "--entry=main", "--predict-only"]
-        command += ["--arg=zeros"] * count.count("ktdp.layout =")
-        command += [f"--device={device}"] if device else []
-        report = json.loads(run([*command, "--json=-"]))
+        program = compile_row(row, folder)
+        report = predict_program(program, devices.file(row.kernel))
     except programs.NotExpressible as error:
         return Prediction(row, None, str(error))
+    except ToolError as error:
+        raise ToolError(f"{row.id}: {error}") from error
     seconds = report["predicted_seconds"] - report["launch_seconds"]
     return Prediction(row, seconds * 1e6, "", report["bottleneck"])
 
@@ -106,8 +71,15 @@ def predict(row: Measurement, folder: Path, device: Path | None) -> Prediction:
 def predict_all(
     rows: Iterable[Measurement], folder: Path, device: Path | None
 ) -> list[Prediction]:
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(lambda row: predict(row, folder, device), rows))
+    """Predictions in the order of the rows. Raises ToolError."""
+    devices = Devices(device, folder)
+    devices.check()
+    pool = ThreadPoolExecutor(2)
+    try:
+        return list(pool.map(lambda row: predict(row, folder, devices), rows))
+    finally:
+        # After an error, what has not begun is of no use.
+        pool.shutdown(cancel_futures=True)
 
 
 def quantile(values: list[float], share: float) -> float:
@@ -132,8 +104,14 @@ def summary(title: str, found: list[Prediction]) -> str:
 
 def print_tables(found: list[Prediction], worst: int) -> None:
     predicted = [p for p in found if p.microseconds is not None]
+    some = [p for p in predicted if not p.row.is_excluded]
     for title, chosen in (
         ("rows that count for goals", [p for p in predicted if p.counts]),
+        (
+            "rows that count for goals, and the excluded ones",
+            [p for p in predicted if p.counts or p.row.is_excluded],
+        ),
+        ("all rows with a prediction but the excluded ones", some),
         ("all rows with a prediction", predicted),
     ):
         print(f"\n{title}")
@@ -142,8 +120,7 @@ def print_tables(found: list[Prediction], worst: int) -> None:
             "(factor between predicted and measured)"
         )
         for family in FAMILIES:
-            of_family = [p for p in chosen if p.row.kernel.family == family]
-            print(summary(family, of_family))
+            print(summary(family, [p for p in chosen if p.row.family == family]))
         print(summary("all", chosen))
     counting = sorted((p for p in predicted if p.counts), key=lambda p: -p.factor)
     print(f"\nthe {worst} worst rows that count")
@@ -151,52 +128,73 @@ def print_tables(found: list[Prediction], worst: int) -> None:
         print(line(p))
 
 
+def print_coverage(found: list[Prediction]) -> None:
+    """How many of the rows that tell their plan have a program, and of all."""
+    print("\nrows with a program, of those whose split is known, and of all")
+    others = sorted({p.row.family for p in found} - set(FAMILIES))
+    of = {family: [p for p in found if p.row.family == family] for family in FAMILIES}
+    of |= {name: [p for p in found if p.row.family == name] for name in others}
+    for family, rows in {**of, "all": found}.items():
+        known = [p for p in rows if p.row.plan_known]
+        made = sum(p.microseconds is not None for p in known)
+        share = f"{made / len(known):.0%}" if known else "-"
+        total = sum(p.microseconds is not None for p in rows)
+        print(
+            f"{family:<16}{made:>5} of {len(known):>3}{share:>6}"
+            f"{total:>6} of {len(rows):>3}"
+        )
+    print("the others:")
+    reasons: dict[str, int] = {}
+    for p in found:
+        if p.microseconds is None:
+            reasons[p.reason] = reasons.get(p.reason, 0) + 1
+    for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
+        print(f"{count:>5}  {reason}")
+
+
 def line(p: Prediction) -> str:
     row = p.row
     head = f"{row.id} {row.op[:24]:<24} {row.shapes[:28]:<28} {row.state[:34]:<34}"
     if p.microseconds is None:
         return f"{head} {row.microseconds:>10.1f}  not expressed: {p.reason}"
-    mark = "" if p.counts else f"  ({row.outside or 'excluded'})"
+    mark = "" if p.counts else f"  ({row.outside})"
     return (
         f"{head} {row.microseconds:>10.1f} {p.microseconds:>10.1f} {p.ratio:>7.3f}"
         f"  {p.bottleneck}{mark}"
     )
 
 
-def main() -> int:
+def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=measurements.FILE)
     parser.add_argument("--device", type=Path, help="numbers of the device, as JSON")
-    parser.add_argument("--rows", nargs="*", help="only these ids")
+    parser.add_argument("--rows", nargs="+", help="only these ids")
     parser.add_argument("--worst", type=int, default=12, help="rows to list")
     parser.add_argument("--summary", action="store_true", help="no line per row")
     parser.add_argument("--keep", type=Path, help="folder for the programs")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> int:
+    options = parse()
     try:
         rows = measurements.read(options.data)
-    except measurements.BadData as error:
+        if options.rows:
+            if unknown := set(options.rows) - {row.id for row in rows}:
+                raise measurements.BadData(f"no row {', '.join(sorted(unknown))}")
+            rows = [row for row in rows if row.id in options.rows]
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = options.keep or Path(temporary)
+            folder.mkdir(parents=True, exist_ok=True)
+            found = predict_all(rows, folder, options.device)
+    except (measurements.BadData, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    if options.rows:
-        if unknown := set(options.rows) - {row.id for row in rows}:
-            print(f"error: no row {', '.join(sorted(unknown))}", file=sys.stderr)
-            return 2
-        rows = [row for row in rows if row.id in options.rows]
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = options.keep or Path(temporary)
-        folder.mkdir(parents=True, exist_ok=True)
-        found = predict_all(rows, folder, options.device)
     if not options.summary:
         for p in found:
             print(line(p))
     print_tables(found, options.worst)
-    missing = [p for p in found if p.microseconds is None]
-    print(f"\n{len(found) - len(missing)} of {len(found)} rows expressed; the others:")
-    reasons: dict[str, int] = {}
-    for p in missing:
-        reasons[p.reason] = reasons.get(p.reason, 0) + 1
-    for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
-        print(f"{count:>5}  {reason}")
+    print_coverage(found)
     return 0
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of measurements.py as spyre_graph functions, with their plan as hints."""
+"""Kernels of kernels.py as spyre_graph functions, with their plan as hints."""
 
 from __future__ import annotations
 
-from card.measurements import REDUCTIONS, Kernel
+from card.kernels import REDUCTIONS, Kernel
 
 
 class NotExpressible(ValueError):
@@ -41,47 +41,47 @@ def call(
     )
 
 
-def module(arguments: list[str], body: str, value: str, out: str) -> str:
+def module(arguments: list[str], body: str, results: list[tuple[str, str]]) -> str:
+    """@main, whose results are values with their types."""
     listed = ", ".join(f"%a{i}: {kind}" for i, kind in enumerate(arguments))
+    names = ", ".join(name for name, _ in results)
+    types = ", ".join(kind for _, kind in results)
     return (
-        f"func.func @main({listed}) -> {out} {{\n{body}  return {value} : {out}\n}}\n"
+        f"func.func @main({listed}) -> ({types}) {{\n"
+        f"{body}  return {names} : {types}\n}}\n"
     )
 
 
-def hints(kernel: Kernel, splits: tuple[int, ...] | None, rank: int) -> list[str]:
-    """The plan of a kernel whose outermost loop is over rows."""
-    found = []
-    if splits:
-        slices = ", ".join(map(str, splits))
-        found.append(f"spyre_graph.work_division_hint = array<i64: {slices}>")
-    if kernel.tiles > 1:
-        dim = rank - 2
-        found.append(f"spyre_graph.tile_hints = [array<i64: 0, {dim}, {kernel.tiles}>]")
-    return found
+def tile_hint(dim: int, tiles: int) -> list[str]:
+    """Cuts loop `dim` of an operation."""
+    if tiles == 1:
+        return []
+    return [f"spyre_graph.tile_hints = [array<i64: 0, {dim}, {tiles}>]"]
 
 
 def product(kernel: Kernel) -> str:
     batch, m, n, k = kernel.extents
     splits = kernel.splits
+    attributes = []
     if kernel.name == "shared matmul":
         types = [tensor((batch, m, k)), tensor((k, n))]
         out = tensor((batch, m, n))
         maps = affine("b, m, n, k", "b, m, k", "k, n", "b, m, n")
         attributes = [maps, f"extents = array<i64: {batch}, {m}, {n}, {k}>"]
-        rank = 4
     elif batch == 1:
         types, out = [tensor((m, k)), tensor((k, n))], tensor((m, n))
-        attributes = []
         splits = splits and splits[1:]
-        rank = 2
     else:
         types = [tensor((batch, m, k)), tensor((batch, k, n))]
         out = tensor((batch, m, n))
-        attributes = []
-        rank = 3
-    attributes += hints(kernel, splits, rank)
+    if splits:
+        slices = ", ".join(map(str, splits))
+        attributes.append(f"spyre_graph.work_division_hint = array<i64: {slices}>")
+    # Loops are over the batch, if there is one, then M, N and K.
+    rows = 0 if kernel.name == "matmul" and batch == 1 else 1
+    attributes += tile_hint(rows, kernel.tiles) + tile_hint(rows + 2, kernel.tiles_of_k)
     ins = [("%a0", types[0]), ("%a1", types[1])]
-    return module(types, call("%r", "matmul", ins, out, attributes), "%r", out)
+    return module(types, call("%r", "matmul", ins, out, attributes), [("%r", out)])
 
 
 def pointwise(kernel: Kernel) -> str:
@@ -94,6 +94,7 @@ def pointwise(kernel: Kernel) -> str:
 
     types = [whole]
     attributes: list[str] = []
+    op: str
     match kernel.name:
         case "neg" | "exp" | "gelu":
             op = kernel.name
@@ -114,8 +115,9 @@ def pointwise(kernel: Kernel) -> str:
             attributes = spread(row, column)
         case name:
             raise NotExpressible(f"no operation for {name}")
+    attributes += tile_hint(0, kernel.tiles)
     ins = [(f"%a{i}", kind) for i, kind in enumerate(types)]
-    return module(types, call("%r", op, ins, whole, attributes), "%r", whole)
+    return module(types, call("%r", op, ins, whole, attributes), [("%r", whole)])
 
 
 def sum_of(kernel: Kernel) -> str:
@@ -125,8 +127,18 @@ def sum_of(kernel: Kernel) -> str:
     for i in range(1, kernel.count):
         ins = [(value, whole), (f"%a{i}", whole)]
         value = f"%r{i}"
-        body += call(value, "add", ins, whole, [])
-    return module([whole] * kernel.count, body, value, whole)
+        body += call(value, "add", ins, whole, tile_hint(0, kernel.tiles))
+    return module([whole] * kernel.count, body, [(value, whole)])
+
+
+def two_sums(kernel: Kernel) -> str:
+    """Two results of one program: a + b and c + d."""
+    whole, hint = tensor(kernel.extents), tile_hint(0, kernel.tiles)
+    body = "".join(
+        call(name, "add", [(left, whole), (right, whole)], whole, hint)
+        for name, left, right in (("%r0", "%a0", "%a1"), ("%r1", "%a2", "%a3"))
+    )
+    return module([whole] * 4, body, [("%r0", whole), ("%r1", whole)])
 
 
 def reduction(kernel: Kernel) -> str:
@@ -136,8 +148,9 @@ def reduction(kernel: Kernel) -> str:
     dims = "0, 1" if dim is None else str(dim)
     op = {"amax": "max", "mean": "mean"}.get(kernel.name, "sum")
     whole, out = tensor(kernel.extents), tensor(kept, sparse=dim != 0)
-    attributes = [f"dims = array<i64: {dims}>"]
-    return module([whole], call("%r", op, [("%a0", whole)], out, attributes), "%r", out)
+    attributes = [f"dims = array<i64: {dims}>", *tile_hint(0, kernel.tiles)]
+    body = call("%r", op, [("%a0", whole)], out, attributes)
+    return module([whole], body, [("%r", out)])
 
 
 def softmax(kernel: Kernel) -> str:
@@ -152,7 +165,58 @@ def softmax(kernel: Kernel) -> str:
         hint = f'{{dim = "rows", scope = 0, tiles = {kernel.tiles}}}'
         attributes += f", spyre_graph.hints = [{hint}]"
     body = f"  %r = spyre_graph.softmax %a0 {{{attributes}}} : {whole} -> {out}\n"
-    return module([argument], body, "%r", out)
+    return module([argument], body, [("%r", out)])
+
+
+def staged_softmax(kernel: Kernel) -> str:
+    """Some stages of a softmax, each an operation on the result of the one before.
+
+    The second operand of a difference and of a quotient is what the last reduction
+    has left of each row.
+    """
+    rows, columns = kernel.extents
+    whole, wide = tensor(kernel.extents), f"tensor<{rows}x{columns}xf16>"
+    narrow = f"tensor<{rows}x1xf16>"
+    value, reduced, body = ("%a0", whole), "", ""
+    for i, stage in enumerate(kernel.stages):
+        name, hint = f"%r{i}", tile_hint(0, kernel.tiles)
+        match stage:
+            case "amax" | "sum":
+                op = "max" if stage == "amax" else "sum"
+                attributes = ["dims = array<i64: 1>", *hint]
+                body += call(name, op, [value], narrow, attributes)
+                reduced = name
+                continue
+            case "sub" | "div" if reduced:
+                ins = [value, (reduced, narrow)]
+            case "exp" | "sigmoid":
+                ins = [value]
+            case _:
+                raise NotExpressible(f"no stage {stage} of a softmax here")
+        body += call(name, stage, ins, wide, hint)
+        value = (name, wide)
+    return module([whole], body, [value])
+
+
+def concatenation(kernel: Kernel) -> str:
+    """A tensor twice, below or beside itself: two copies into one result."""
+    rows, columns = kernel.extents
+    dim = int(kernel.name[-1])
+    out = tensor((2 * rows, columns) if dim == 0 else (rows, 2 * columns))
+    body, value, whole = (
+        f"  %r = tensor.empty() : {out}\n",
+        "%r",
+        tensor((rows, columns)),
+    )
+    for i in range(2):
+        to = f"i + {i * rows}, j" if dim == 0 else f"i, j + {i * columns}"
+        maps = f"{affine('i, j', 'i, j', to)}, extents = array<i64: {rows}, {columns}>"
+        body += (
+            f"  %r{i} = spyre_graph.identity ins(%a0 : {whole}) "
+            f"outs({value} : {out}) {{{maps}}} -> {out}\n"
+        )
+        value = f"%r{i}"
+    return module([whole], body, [(value, out)])
 
 
 def outer_transpose(kernel: Kernel) -> str:
@@ -163,9 +227,8 @@ def outer_transpose(kernel: Kernel) -> str:
         affine("i, j, k", "j, i, k", "i, j, k"),
         f"extents = array<i64: {slots}, {rows}, {columns}>",
     ]
-    return module(
-        [whole], call("%r", "identity", [("%a0", whole)], out, attributes), "%r", out
-    )
+    body = call("%r", "identity", [("%a0", whole)], out, attributes)
+    return module([whole], body, [("%r", out)])
 
 
 def restickify(kernel: Kernel) -> str:
@@ -175,22 +238,25 @@ def restickify(kernel: Kernel) -> str:
         affine("i, j", "j, i", "i, j"),
         f"extents = array<i64: {columns}, {rows}>",
     ]
-    return module(
-        [whole], call("%r", "restickify", [("%a0", whole)], out, attributes), "%r", out
-    )
+    body = call("%r", "restickify", [("%a0", whole)], out, attributes)
+    return module([whole], body, [("%r", out)])
 
 
 def write(kernel: Kernel) -> str:
-    """The text of a module with the kernel as @main."""
-    if kernel.name in ("matmul", "shared matmul"):
+    """The text of a module with the kernel as @main. Raises NotExpressible."""
+    if kernel.is_product:
         return product(kernel)
-    if kernel.name == "sum":
-        return sum_of(kernel)
     if kernel.name in REDUCTIONS:
         return reduction(kernel)
+    if kernel.stages:
+        return staged_softmax(kernel)
     makers = {
+        "sum": sum_of,
+        "two sums": two_sums,
         "softmax": softmax,
         "restickify": restickify,
         "outer transpose": outer_transpose,
+        "cat 0": concatenation,
+        "cat 1": concatenation,
     }
     return makers.get(kernel.name, pointwise)(kernel)
