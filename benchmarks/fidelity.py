@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from card import measurements, programs
+from card import measurements, plot, programs
 from card.measurements import Measurement
 from card.tools import Devices, ToolError, compile_row, predict_program, run, tool
 
@@ -152,6 +152,19 @@ def print_coverage(found: list[Prediction]) -> None:
         print(f"{count:>5}  {reason}")
 
 
+def write_plot(found: list[Prediction], file: Path) -> None:
+    """A panel per family with all rows that have a prediction. Raises OSError."""
+    panels = []
+    for family in FAMILIES:
+        points = [
+            plot.Point(p.row.microseconds, p.ratio, p.counts, p.row.id)
+            for p in found
+            if p.microseconds is not None and p.row.family == family
+        ]
+        panels.append(plot.Panel(family, points))
+    file.write_text(plot.svg(panels), encoding="utf-8")
+
+
 def line(p: Prediction) -> str:
     row = p.row
     head = f"{row.id} {row.op[:24]:<24} {row.shapes[:28]:<28} {row.state[:34]:<34}"
@@ -172,6 +185,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--worst", type=int, default=12, help="rows to list")
     parser.add_argument("--summary", action="store_true", help="no line per row")
     parser.add_argument("--keep", type=Path, help="folder for the programs")
+    parser.add_argument("--plot", type=Path, help="SVG file for the residuals")
     return parser.parse_args()
 
 
@@ -187,6 +201,8 @@ def main() -> int:
             folder = options.keep or Path(temporary)
             folder.mkdir(parents=True, exist_ok=True)
             found = predict_all(rows, folder, options.device)
+        if options.plot:
+            write_plot(found, options.plot)
     except (measurements.BadData, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import xml.etree.ElementTree
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def load(name):
 
 
 measurements, programs = load("measurements"), load("programs")
-kernels, tools = load("kernels"), load("tools")
+kernels, plot, tools = load("kernels"), load("plot"), load("tools")
 
 GOOD = {
     "id": "x1",
@@ -505,6 +506,43 @@ def test_kept_programs_are_made_anew_when_they_have_to_be(tmp_path):
     with pytest.raises(programs.NotExpressible):
         tools.compile_row(row, tmp_path)
     assert not program.exists()
+
+
+def test_the_plot_has_a_panel_per_family_and_a_mark_per_row(tmp_path):
+    file = tmp_path / "residuals.svg"
+    done = fidelity("--rows", "m00252", "m00192", "m00464", "--plot", file)
+    assert done.returncode == 0, done.stderr
+    root = xml.etree.ElementTree.parse(file).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    texts = [text.text for text in root.iter(f"{space}text")]
+    assert [t for t in texts if t.endswith(" rows")] == [
+        "pointwise: 1 rows",
+        "reduction: 0 rows",
+        "matmul: 2 rows",
+        "bmm: 0 rows",
+        "softmax: 0 rows",
+        "transpose: 0 rows",
+    ]
+    marks = [
+        c for c in root.iter(f"{space}circle") if c.find(f"{space}title") is not None
+    ]
+    assert [mark.get("class") for mark in marks] == ["counts", "counts", "outside"]
+    done = fidelity("--rows", "m00252", "--plot", tmp_path / "no" / "folder.svg")
+    assert done.returncode == 2
+
+
+def test_axes_of_the_plot_are_logarithmic_and_hold_all_points():
+    points = [plot.Point(20.0, 0.5, True, "a<b"), plot.Point(2000.0, 2.0, True, "b")]
+    text = plot.svg([plot.Panel("p & q", points)])
+    assert "a&lt;b" in text
+    assert "p &amp; q" in text
+    circles = re.findall(r'cx="([\d.]+)" cy="([\d.]+)" r="3"><title', text)
+    (x0, y0), (x1, y1) = ((float(x), float(y)) for x, y in circles)
+    decade = plot.WIDTH / 3  # 10 to 10,000
+    assert x1 - x0 == pytest.approx(2 * decade, abs=0.2)
+    # 0.5 and 2 are as far from 1, the middle of 0.1 to 10.
+    assert (y0 + y1) / 2 == pytest.approx(plot.TOP + plot.HEIGHT / 2, abs=0.2)
+    assert plot.svg([plot.Panel("none", [])]).endswith("</svg>\n")
 
 
 @pytest.mark.parametrize(
