@@ -97,13 +97,10 @@ class Devices:
 def planned_for(kernel: Kernel) -> dict[str, Any]:
     """The numbers of the device that spyre-opt plans for, if not those of the model.
 
-    ==> spyre-opt has no option for the device yet. Once its pipeline has device=FILE,
-    this is `return {} if kernel.lx_fraction is None else lx_share(kernel)`. <==
-
     Not those of --device: the rows tell what the card planned, and fits predict the
     same programs with other numbers.
     """
-    return {}
+    return {} if kernel.lx_fraction is None else lx_share(kernel)
 
 
 def lx_share(kernel: Kernel) -> dict[str, Any]:

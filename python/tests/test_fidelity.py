@@ -476,8 +476,16 @@ def test_the_share_of_lx_of_a_row_joins_the_numbers_of_the_device(tmp_path):
     assert tools.Devices(None, tmp_path).file(rows["m00001"]) is None
     shares = [kernel.lx_fraction for kernel in rows.values() if kernel]
     assert (shares.count(0.2), shares.count(0.8)) == (120, 15)
-    done = fidelity("--rows", "m00001", "m01107", "--device", given)
+    keep = tmp_path / "with a space"
+    arguments = ("--rows", "m00001", "m01107", "--device", given, "--keep", keep)
+    done = fidelity(*arguments)
     assert done.returncode == 0, done.stderr
+    # Of the numbers of the device, plans see the share that the row tells.
+    said = [
+        re.findall(r"spyre_graph.device = {(.*?)}", (keep / f"{row}.ktir").read_text())
+        for row in ("m00001", "m01107")
+    ]
+    assert said == [[], ["lxReservedFraction = 8.000000e-01 : f64"]]
 
 
 def test_kept_programs_are_made_anew_when_they_have_to_be(tmp_path):
