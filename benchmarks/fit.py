@@ -143,7 +143,7 @@ class Engine:
         tags = [row.id for row in rows if row.id in self.together and not apart]
         try:
             found = self.programs.predict(tags, self.command) if tags else {}
-        except fidelity.programs.NotExpressible as error:
+        except (OSError, fidelity.programs.NotExpressible) as error:
             raise FitError(f"no prediction with {numbers}: {error}") from error
         found |= self.alone([row for row in rows if row.id not in found])
         return np.array([found[row.id] for row in rows])
