@@ -9,6 +9,7 @@ measured time of the split that was planned. One that was not measured is not sc
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import statistics
@@ -18,9 +19,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-import fidelity
 from card import measurements, programs
-from card.measurements import Kernel, Measurement
+from card.kernels import Kernel
+from card.measurements import Measurement
+from card.tools import ToolError, planned_for, run, tool
 
 Splits = tuple[int, ...]
 
@@ -30,9 +32,9 @@ def sweeps(rows: list[Measurement]) -> dict[tuple[Kernel, str], dict[Splits, flo
     found: dict[tuple[Kernel, str], dict[Splits, float]] = {}
     for row in rows:
         kernel = row.kernel
-        if kernel is None or kernel.splits is None or row.outside or kernel.tiles > 1:
+        if kernel is None or kernel.splits is None or row.outside:
             continue
-        if row.id in measurements.EXCLUDED:
+        if kernel.tiles > 1 or kernel.tiles_of_k > 1:
             continue
         times = found.setdefault((replace(kernel, splits=None), row.source), {})
         splits = kernel.splits
@@ -45,20 +47,18 @@ def planned_splits(kernel: Kernel, cores: int, folder: Path, name: str) -> Split
     source = folder / f"{name}.mlir"
     source.write_text(programs.write(kernel))
     options = f"cores={cores} to-ktir=false"
-    if kernel.lx_fraction is not None:
+    if numbers := planned_for(kernel):
         device = folder / f"{name}.json"
-        device.write_text(f'{{"lxReservedFraction": {kernel.lx_fraction}}}')
-        options += f" device={device}"
-    text = fidelity.run(
-        [fidelity.tool("spyre-opt"), f"--spyre-pipeline={options}", str(source)]
-    )
+        device.write_text(json.dumps(numbers))
+        options += f" device={{{device}}}"
+    text = run([tool("spyre-opt"), f"--spyre-pipeline={options}", str(source)])
     for line in text.splitlines():
         if match := re.search(
             r"spyre_graph\.matmul.*division<splits = \[([\d, ]+)\]", line
         ):
             splits = tuple(int(n) for n in match.group(1).split(","))
             return (1,) * (4 - len(splits)) + splits
-    raise programs.NotExpressible("no product in the plan")
+    raise ToolError(f"no product in the plan of {source}")
 
 
 def main() -> int:

@@ -128,7 +128,7 @@ static constexpr ParameterInfo kParameters[] = {
      "pointwise kernels of 20 us show no more than a microsecond for all of "
      "their operands"},
     {"kernelRepeatSeconds", &S::kernelRepeatSeconds,
-     "seconds per call of a kernel that ran before in the program", fitted,
+     "seconds per call of a kernel in a loop, but the first", fitted,
      "benchmarks/fit.py: softmax by tiles of rows"},
     {"referenceMacsPerSecondPerCore", &S::referenceMacsPerSecondPerCore,
      "fp16 multiply-accumulates per second and core", published,

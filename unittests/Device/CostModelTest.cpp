@@ -186,7 +186,8 @@ TEST(CostModel, ResourcesOverlapAndSumsDoNot) {
   OpCost cost = estimateOp(work, roundSpec());
   EXPECT_NEAR(cost.seconds, 4e-6, 1e-15);
   EXPECT_EQ(cost.bottleneck, Bottleneck::SFU);
-  EXPECT_EQ(cost.guessedShare, 0);
+  // The width of the vector unit is a guess, and so is the setup.
+  EXPECT_EQ(cost.guessedShare, 1);
   EXPECT_STREQ(toString(cost.bottleneck), "sfu");
 }
 

@@ -43,7 +43,7 @@ void CallInstr::walk(Core &core) const {
   std::vector<Scalar> values;
   for (int slot : args)
     values.push_back(core.scalars[slot]);
-  core.timing->call(*callee, values.data(), location);
+  core.timing->call(*callee, values.data(), location, this);
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,7 +20,6 @@ TimingRun::TimingRun(const Plan &plan, DeviceMemory &memory,
                      const RunOptions &options, const TimingOptions &timing)
     : plan(plan), memory(memory), options(options), timing(timing) {
   cores.resize(plan.functions.size());
-  hasRun.resize(plan.functions.size());
   traffic.resize(plan.arguments.size() + 1);
   for (size_t i = 0; i < plan.arguments.size(); ++i) {
     const ArgumentInfo &info = plan.arguments[i];
@@ -71,9 +70,10 @@ void TimingRun::begin(CoreSteps &steps) {
   steps.knownSticks = &knownSticks;
 }
 
-void TimingRun::call(const Function &callee, const Scalar *args, int location) {
+void TimingRun::call(const Function &callee, const Scalar *args, int location,
+                     const Instr *site) {
   if (!callee.hasCalls && (callee.hasGrid || callee.accessesMemory))
-    return runKernel(callee, args, location);
+    return runKernel(callee, args, location, site);
   CoreSteps steps;
   begin(steps);
   Core &core = this->core(callee);
@@ -82,7 +82,7 @@ void TimingRun::call(const Function &callee, const Scalar *args, int location) {
 }
 
 void TimingRun::runKernel(const Function &callee, const Scalar *args,
-                          int location) {
+                          int location, const Instr *site) {
   int64_t numCores = callee.numCores();
   std::vector<CoreSteps> coreSteps(numCores);
   messages.clear();
@@ -104,18 +104,17 @@ void TimingRun::runKernel(const Function &callee, const Scalar *args,
   } catch (const Error &error) {
     throw Error(plan.locations[callee.location] + ": error: " + error.what());
   }
-  times.startupSeconds = startupSeconds(callee);
+  times.startupSeconds = startupSeconds(site);
   if (timing.events)
     addEvents(callee, location, coreSteps, times);
   addReport(callee, location, coreSteps, times);
   now += times.startupSeconds + times.seconds;
 }
 
-/// A kernel that ran before takes time to start anew.
-double TimingRun::startupSeconds(const Function &callee) {
-  bool isFirst = !hasRun[callee.index];
-  hasRun[callee.index] = true;
-  return isFirst ? 0 : timing.spec.kernelRepeatSeconds;
+/// A call in a loop takes time to start anew.
+double TimingRun::startupSeconds(const Instr *site) {
+  return !site || sites.insert(site).second ? 0
+                                            : timing.spec.kernelRepeatSeconds;
 }
 
 //===----------------------------------------------------------------------===//

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace spyre::runtime {
@@ -29,13 +30,15 @@ public:
   TimingReport run(const Scalar *args);
 
   /// A call of a sequence: kernels follow one another.
-  void call(const Function &callee, const Scalar *args, int location);
+  void call(const Function &callee, const Scalar *args, int location,
+            const Instr *site = nullptr);
   /// A number for the `instance`-th tile of produce op `op`.
   int messageNumber(int op, int64_t instance);
 
 private:
   Core &core(const Function &function);
-  void runKernel(const Function &callee, const Scalar *args, int location);
+  void runKernel(const Function &callee, const Scalar *args, int location,
+                 const Instr *site);
   void addReport(const Function &callee, int location,
                  std::vector<CoreSteps> &coreSteps, const KernelTimes &times);
   /// Bytes that moved, per kernel and argument.
@@ -47,7 +50,7 @@ private:
   void addEvents(const Function &callee, int location,
                  const std::vector<CoreSteps> &coreSteps,
                  const KernelTimes &times);
-  double startupSeconds(const Function &callee);
+  double startupSeconds(const Instr *site);
   void findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                         const KernelTimes &times, KernelReport &kernel) const;
   void finishReport();
@@ -62,7 +65,7 @@ private:
   double now = 0;
   BufferPool pool;
   std::vector<std::unique_ptr<Core>> cores; ///< per function
-  std::vector<bool> hasRun;                 ///< likewise
+  std::unordered_set<const Instr *> sites;  ///< calls that ran
   std::vector<std::pair<int64_t, int>> arguments;
   std::unordered_map<uint64_t, CoreSteps::Sticks> knownSticks;
   std::map<std::pair<int, int64_t>, int> messages;

@@ -22,11 +22,11 @@
 // GIVEN-COUNT-5: splits = [2, 1], chunks = [256, 1024]
 // GIVEN-NOT: splits
 
-// With memory this fast, the softmax between two products stays by rows.
+// With memory this fast, products and the softmax between them are divided otherwise.
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false" | FileCheck %s --check-prefix=SLOW
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false device=%t/fast.json" | FileCheck %s --check-prefix=FAST
-// SLOW: spyre_graph.exp_sub {{.*}}splits = [8, 4]
-// FAST: spyre_graph.exp_sub {{.*}}splits = [32, 1]
+// SLOW: spyre_graph.exp_sub {{.*}}splits = [4, 8]
+// FAST: spyre_graph.exp_sub {{.*}}splits = [8, 4]
 
 // The program keeps the attribute and runs. A module that has it needs no option.
 // RUN: spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t/cores.json" -o %t/program.mlir

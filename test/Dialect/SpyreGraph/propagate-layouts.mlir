@@ -404,7 +404,7 @@ func.func @back_again(%x: tensor<100x512xf16, #heads>) -> tensor<100x512xf16> {
 // What the layouts cost, and each copy.
 // RUN: spyre-opt %s --split-input-file --spyre-propagate-layouts --remark-policy=all --remarks-filter=spyre-propagate-layouts -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // REMARK: layouts {{.*}}Function=remarks | Remark="layouts are priced at {{[0-9]+}} bytes ({{[0-9]+}} cycles), the least possible"
-// REMARK: copy {{.*}}Function=remarks | Remark="add reads operand {{[01]}} along another stick: a copy of 8192 bytes (32 cycles to write)"
+// REMARK: copy {{.*}}Function=remarks | Remark="add reads operand {{[01]}} along another stick: a copy of 8192 bytes (60 cycles to write)"
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #columns = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
 func.func @remarks(%x: tensor<64x64xf16, #rows>, %y: tensor<64x64xf16, #columns>) -> tensor<64x64xf16> {

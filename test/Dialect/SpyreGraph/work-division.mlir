@@ -35,7 +35,7 @@ func.func @ragged(%a: tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2> {
 
 // Along the stick cuts fall between sticks: 1000 columns are 16 sticks.
 // CHECK-LABEL: func.func @columns
-// CHECK: division = #spyre_graph.division<splits = [2, 16], chunks = [1, 64]>
+// CHECK: division = #spyre_graph.division<splits = [2, 4], chunks = [1, 256]>
 func.func @columns(%a: tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2> {
   %e = tensor.empty() : tensor<2x1000xf16, #l2>
   %r = spyre_graph.neg ins(%a : tensor<2x1000xf16, #l2>) outs(%e : tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2>
@@ -77,25 +77,34 @@ func.func @small(%a: tensor<0x5xf16, #l2>, %b: tensor<f16, #spyre_graph.layout<o
 
 // -----
 
-#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
-#s3 = #spyre_graph.layout<order = [0, 1, 2], sparse, SEN169_FP16>
+#l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#s2 = #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>
 
 // The row maximum needs whole rows, so the product before it is divided by
-// rows as well, although columns would do for it alone.
+// rows only, although it alone would be divided by columns, too.
 // CHECK-LABEL: func.func @in_view_of_users
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1, 1], chunks = [2, 16, 128, 64]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [32, 1, 1], chunks = [32, 128, 64]>
 // CHECK: spyre_graph.max
-// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1], chunks = [2, 16, 128]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [32, 1], chunks = [32, 128]>
 // CHECK: spyre_graph.sub
-// CHECK-SAME: division = #spyre_graph.division<splits = [4, 8, 1], chunks = [2, 16, 128]>
-func.func @in_view_of_users(%q: tensor<8x128x64xf16, #l3>, %k: tensor<8x64x128xf16, #l3>) -> tensor<8x128x128xf16, #l3> {
-  %e = tensor.empty() : tensor<8x128x128xf16, #l3>
-  %s = spyre_graph.matmul ins(%q, %k : tensor<8x128x64xf16, #l3>, tensor<8x64x128xf16, #l3>) outs(%e : tensor<8x128x128xf16, #l3>) -> tensor<8x128x128xf16, #l3>
-  %f = tensor.empty() : tensor<8x128x1xf16, #s3>
-  %m = spyre_graph.max ins(%s : tensor<8x128x128xf16, #l3>) outs(%f : tensor<8x128x1xf16, #s3>) {dims = array<i64: 2>} -> tensor<8x128x1xf16, #s3>
-  %d = spyre_graph.sub ins(%s, %m : tensor<8x128x128xf16, #l3>, tensor<8x128x1xf16, #s3>) outs(%e : tensor<8x128x128xf16, #l3>) -> tensor<8x128x128xf16, #l3>
-  return %d : tensor<8x128x128xf16, #l3>
+// CHECK-SAME: division = #spyre_graph.division<splits = [32, 1], chunks = [32, 128]>
+// CHECK-LABEL: func.func @in_no_view_of_users
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: division = #spyre_graph.division<splits = [12, 2, 1], chunks = [86, 64, 64]>
+func.func @in_view_of_users(%q: tensor<1024x64xf16, #l2>, %k: tensor<64x128xf16, #l2>) -> tensor<1024x128xf16, #l2> {
+  %e = tensor.empty() : tensor<1024x128xf16, #l2>
+  %s = spyre_graph.matmul ins(%q, %k : tensor<1024x64xf16, #l2>, tensor<64x128xf16, #l2>) outs(%e : tensor<1024x128xf16, #l2>) -> tensor<1024x128xf16, #l2>
+  %f = tensor.empty() : tensor<1024x1xf16, #s2>
+  %m = spyre_graph.max ins(%s : tensor<1024x128xf16, #l2>) outs(%f : tensor<1024x1xf16, #s2>) {dims = array<i64: 1>} -> tensor<1024x1xf16, #s2>
+  %d = spyre_graph.sub ins(%s, %m : tensor<1024x128xf16, #l2>, tensor<1024x1xf16, #s2>) outs(%e : tensor<1024x128xf16, #l2>) -> tensor<1024x128xf16, #l2>
+  return %d : tensor<1024x128xf16, #l2>
+}
+
+func.func @in_no_view_of_users(%q: tensor<1024x64xf16, #l2>, %k: tensor<64x128xf16, #l2>) -> tensor<1024x128xf16, #l2> {
+  %e = tensor.empty() : tensor<1024x128xf16, #l2>
+  %s = spyre_graph.matmul ins(%q, %k : tensor<1024x64xf16, #l2>, tensor<64x128xf16, #l2>) outs(%e : tensor<1024x128xf16, #l2>) -> tensor<1024x128xf16, #l2>
+  return %s : tensor<1024x128xf16, #l2>
 }
 
 // -----
@@ -128,10 +137,9 @@ func.func @scatter(%a: tensor<10x256xf16, #l2>, %i: tensor<10xi64, #i1>, %t: ten
   return %r : tensor<100x256xf16, #l2>
 }
 
-// Neither is a scan's dimension ever split. One core scans as fast as memory
-// delivers.
+// Neither is a scan's dimension ever split.
 // CHECK-LABEL: func.func @scan
-// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [100, 256]>
+// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [100, 64]>
 func.func @scan(%a: tensor<100x256xf16, #l2>) -> tensor<100x256xf16, #l2> {
   %e = tensor.empty() : tensor<100x256xf16, #l2>
   %r = spyre_graph.cumsum ins(%a : tensor<100x256xf16, #l2>) outs(%e : tensor<100x256xf16, #l2>) {dim = 0 : i64} -> tensor<100x256xf16, #l2>
@@ -166,7 +174,7 @@ func.func @across_sticks(%x: tensor<128x320xf16, #l2>) -> tensor<128x64xf16, #t2
 // of the columns are small enough unless rows are split, and the other splits are
 // chosen by cost, too (the reference leaves such contractions to its default rule).
 // CHECK-LABEL: func.func @span_committed
-// CHECK: division = #spyre_graph.division<splits = [2, 1, 16], chunks = [32, 64, 327680], order = [2, 0, 1]>
+// CHECK: division = #spyre_graph.division<splits = [1, 1, 27], chunks = [64, 64, 194240], order = [2, 0, 1]>
 func.func @span_committed(%x: tensor<64x5242880xf16, #l2>, %w: tensor<5242880x64xf16, #l2>) -> tensor<64x64xf16, #l2> {
   %e = tensor.empty() : tensor<64x64xf16, #l2>
   %r = spyre_graph.matmul ins(%x, %w : tensor<64x5242880xf16, #l2>, tensor<5242880x64xf16, #l2>) outs(%e : tensor<64x64xf16, #l2>) -> tensor<64x64xf16, #l2>
@@ -177,10 +185,10 @@ func.func @span_committed(%x: tensor<64x5242880xf16, #l2>, %w: tensor<5242880x64
 
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
-// The matrix units are busy all the time however this is divided among all cores.
-// Blocks of rows and columns read least.
+// A core loads its rows of x for every 256 columns of the result, and its columns of
+// w for every 128 rows: 128 rows each read least.
 // CHECK-LABEL: func.func @compute_bound
-// CHECK: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [256, 3200, 4096]>
+// CHECK: division = #spyre_graph.division<splits = [16, 2, 1], chunks = [128, 6400, 4096]>
 func.func @compute_bound(%x: tensor<2048x4096xf16, #l2>, %w: tensor<4096x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2> {
   %e = tensor.empty() : tensor<2048x12800xf16, #l2>
   %r = spyre_graph.matmul ins(%x, %w : tensor<2048x4096xf16, #l2>, tensor<4096x12800xf16, #l2>) outs(%e : tensor<2048x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2>
@@ -199,11 +207,10 @@ func.func @shared_weight(%x: tensor<3x63x513xf16, #spyre_graph.layout<order = [0
   return %r : tensor<3x63x1000xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>
 }
 
-// A core alone sums as fast as memory delivers, and no other has to be waited
-// for: fewer cores are faster.
-// CHECK-LABEL: func.func @fewer_cores
-// CHECK: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 1000]>
-func.func @fewer_cores(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>> {
+// A core alone would sum more slowly than memory delivers.
+// CHECK-LABEL: func.func @sum_of_columns
+// CHECK: division = #spyre_graph.division<splits = [5, 6], chunks = [103, 192]>
+func.func @sum_of_columns(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>> {
   %e = tensor.empty() : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   %r = spyre_graph.sum ins(%a : tensor<512x1000xf16, #l2>) outs(%e : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   return %r : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
@@ -211,9 +218,9 @@ func.func @fewer_cores(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre
 
 #l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
 
-// Ten cores sum a part of the rows each; a tile is summed in the order of the whole.
+// All cores sum a part of the rows each; a tile is summed in the order of the whole.
 // CHECK-LABEL: func.func @reductions_of_tiles
-// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [10, 1], chunks = [263, 64]>
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [32, 1], chunks = [82, 64]>
 // CHECK: scf.for
 // CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [1, 1], chunks = [2624, 64]>
 func.func @reductions_of_tiles(%x: tensor<2624x64xf16, #l2>, %e: tensor<64xf16, #l1>) -> (tensor<64xf16, #l1>, tensor<64xf16, #l1>) {
@@ -270,7 +277,7 @@ func.func @blocks_of_rows(%x: tensor<256x2x64xf16, #spyre_graph.layout<order = [
 // Of y, 1 GiB, a core may touch a quarter: its outermost device dimensions are
 // the second batch and K, so no division fits that leaves K whole.
 // CHECK-LABEL: func.func @only_a_split_reduction_fits
-// CHECK: division = #spyre_graph.division<splits = [1, 2, 8, 1, 2], chunks = [2, 1, 256, 65536, 1024], order = [4, 0, 1, 2, 3]>
+// CHECK: division = #spyre_graph.division<splits = [1, 2, 4, 2, 2], chunks = [2, 1, 512, 32768, 1024], order = [4, 0, 1, 2, 3]>
 func.func @only_a_split_reduction_fits(%x: tensor<2x2x2048x2048xf16, #l4>, %y: tensor<2x2x2048x65536xf16, #l4>) -> tensor<2x2x2048x65536xf16, #l4> {
   %e = tensor.empty() : tensor<2x2x2048x65536xf16, #l4>
   %r = spyre_graph.matmul ins(%x, %y : tensor<2x2x2048x2048xf16, #l4>, tensor<2x2x2048x65536xf16, #l4>) outs(%e : tensor<2x2x2048x65536xf16, #l4>) -> tensor<2x2x2048x65536xf16, #l4>

@@ -99,6 +99,16 @@ Divisions DivisionSearch::run() {
       !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
+  // Of what may fill LX, an operation in a loop over tiles does a part each
+  // time. No sum is split there, so none is split that could stand in one.
+  constexpr double kShareOfLX = 0.25;
+  double largest = 0;
+  for (double bytes : result.operandBytes)
+    largest = std::max(largest, bytes);
+  if (largest >
+          kShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
+      !OperandSpans(op, spec).isAnyLimited())
+    return std::move(result);
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     splitReduction = dim;
     if (canSplit(dim))
@@ -279,13 +289,14 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   countPieces(candidate);
   candidate.partialSumSeconds = 0;
   if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
-    // One core of each group takes in the parts of the others.
-    constexpr double kBytesPerSum = 4;
+    // The reference's price is above that of the ring, so that only small sums
+    // are split: large operations may stand in a loop over tiles, which splits
+    // none, and must round alike there.
     double elements = 1;
     for (unsigned outputDim : operandDims.back())
-      elements *= candidate.chunks[outputDim];
+      elements *= extents[outputDim];
     candidate.partialSumSeconds = (candidate.splits[dim] - 1) * elements *
-                                  kBytesPerSum / spec.ringBytesPerSecond();
+                                  spec.partialSumSecondsPerElementHop;
   }
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
     // Each element of the result is written by one core, even if several
