@@ -86,12 +86,7 @@ class Engine:
             self.device.write_text(json.dumps(self.base))
             self.spec = json.loads(fidelity.run([*self.command, "--print-device-spec"]))
             all_rows = measurements.read(data)
-        except (
-            fidelity.programs.NotExpressible,
-            measurements.BadData,
-            OSError,
-            ValueError,
-        ) as error:
+        except (measurements.BadData, OSError, ValueError) as error:
             raise FitError(str(error)) from error
         counting = [r for r in all_rows if fidelity.Prediction(r, None).counts]
         found = fidelity.predict_all(counting, folder, self.device)
@@ -118,7 +113,7 @@ class Engine:
             merged_times = self.programs.predict(
                 [row.id for row in self.rows], self.command
             )
-        except (ValueError, OSError, fidelity.programs.NotExpressible) as error:
+        except (ValueError, OSError) as error:
             print(f"each row by itself, as together: {error}", file=sys.stderr)
         else:
             self.together = {
@@ -143,7 +138,7 @@ class Engine:
         tags = [row.id for row in rows if row.id in self.together and not apart]
         try:
             found = self.programs.predict(tags, self.command) if tags else {}
-        except (OSError, fidelity.programs.NotExpressible) as error:
+        except OSError as error:
             raise FitError(f"no prediction with {numbers}: {error}") from error
         found |= self.alone([row for row in rows if row.id not in found])
         return np.array([found[row.id] for row in rows])
@@ -335,7 +330,7 @@ def main() -> int:
                 apart = engine(fitted, every, apart=True)
                 if not np.allclose(apart, engine(fitted, every), rtol=1e-9):
                     raise FitError("rows together differ from each by itself")
-    except FitError as error:
+    except (FitError, fidelity.ToolError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"{len(engine.rows)} rows; {engine.left_out} do not count or have no program")

@@ -9,7 +9,6 @@ measured time of the split that was planned. One that was not measured is not sc
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import statistics
@@ -22,7 +21,7 @@ from pathlib import Path
 from card import measurements, programs
 from card.kernels import Kernel
 from card.measurements import Measurement
-from card.tools import ToolError, planned_for, run, tool
+from card.tools import ToolError, device_option, run, tool
 
 Splits = tuple[int, ...]
 
@@ -46,11 +45,7 @@ def planned_splits(kernel: Kernel, cores: int, folder: Path, name: str) -> Split
     """Slices of batch, M, N and K that the pipeline takes."""
     source = folder / f"{name}.mlir"
     source.write_text(programs.write(kernel))
-    options = f"cores={cores} to-ktir=false"
-    if numbers := planned_for(kernel):
-        device = folder / f"{name}.json"
-        device.write_text(json.dumps(numbers))
-        options += f" device={{{device}}}"
+    options = f"cores={cores} to-ktir=false{device_option(kernel, folder, name)}"
     text = run([tool("spyre-opt"), f"--spyre-pipeline={options}", str(source)])
     for line in text.splitlines():
         if match := re.search(
@@ -61,15 +56,8 @@ def planned_splits(kernel: Kernel, cores: int, folder: Path, name: str) -> Split
     raise ToolError(f"no product in the plan of {source}")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=measurements.FILE)
-    options = parser.parse_args()
-    try:
-        found = sweeps(measurements.read(options.data))
-    except measurements.BadData as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+def score(found: dict[tuple[Kernel, str], dict[Splits, float]]) -> None:
+    """Plans each product and prints what the card took for it. Raises ToolError."""
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
 
         def plan(item: tuple[int, tuple[Kernel, dict[Splits, float]]]) -> Splits:
@@ -101,6 +89,18 @@ def main() -> int:
                 f"median {statistics.median(values):.3f}, worst {max(values):.2f}; "
                 f"{unscored[family]} not measured"
             )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=measurements.FILE)
+    options = parser.parse_args()
+    try:
+        found = sweeps(measurements.read(options.data))
+        score(found)
+    except (measurements.BadData, ToolError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -108,15 +108,21 @@ def lx_share(kernel: Kernel) -> dict[str, Any]:
     return {"lxReservedFraction": kernel.lx_fraction}
 
 
+def device_option(kernel: Kernel, folder: Path, name: str) -> str:
+    """The pipeline's option for the device that a kernel is planned for, if any."""
+    numbers = planned_for(kernel)
+    if not numbers:
+        return ""
+    path = folder / f"{name}.device.json"
+    path.write_text(json.dumps(numbers, indent=1))
+    return f" device={{{path}}}"
+
+
 def pipeline(row: Measurement, folder: Path) -> str:
     """The options that the program of a row is made with."""
     assert row.kernel is not None
     options = f"cores={row.cores} lx-planning={str(row.kernel.lx).lower()}"
-    if numbers := planned_for(row.kernel):
-        path = folder / f"{row.id}.device.json"
-        path.write_text(json.dumps(numbers, indent=1))
-        options += f" device={{{path}}}"
-    return options
+    return options + device_option(row.kernel, folder, row.id)
 
 
 def source_text(row: Measurement) -> str:

@@ -60,9 +60,9 @@ double spyre::ptEfficiency(double rows, const DeviceSpec &spec) {
                             static_cast<double>(spec.numPassesForFullRate)));
 }
 
-static double sharingFactor(double numSharingCores, int64_t numBroadcastCores) {
-  return std::max(1.0,
-                  numSharingCores / static_cast<double>(numBroadcastCores));
+static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
+  return std::max(1.0, numSharingCores /
+                           static_cast<double>(spec.numBroadcastCores));
 }
 
 double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec) {
@@ -130,8 +130,7 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
       writtenPerCore += access.bytes / numCores;
       continue;
     }
-    read += access.bytes *
-            sharingFactor(access.numSharingCores, spec.numBroadcastCores);
+    read += access.bytes * sharingFactor(access.numSharingCores, spec);
     readPerCore += access.bytes * access.numSharingCores / numCores;
   }
   // Cores load and store side by side.
@@ -262,10 +261,10 @@ MatmulCost spyre::referenceMatmulCost(const MatmulShape &shape,
       b * m * n * k / asDouble(split.numCores()) /
       (spec.referenceMacsPerSecondPerCore * ptEfficiency(rows, spec));
   constexpr double kBytesPerElement = 2;
-  cost.deviceMemorySeconds = kBytesPerElement * b * (m * k + k * n + m * n) /
-                             spec.deviceMemoryBytesPerSecond *
-                             sharingFactor(asDouble(std::max(split.m, split.n)),
-                                           spec.numBroadcastCores);
+  cost.deviceMemorySeconds =
+      kBytesPerElement * b * (m * k + k * n + m * n) /
+      spec.deviceMemoryBytesPerSecond *
+      sharingFactor(asDouble(std::max(split.m, split.n)), spec);
   cost.partialSumSeconds =
       asDouble(split.k - 1) * b * m * n * spec.partialSumSecondsPerElementHop;
   double passes = numPasses(rows, spec);

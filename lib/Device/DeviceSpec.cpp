@@ -83,7 +83,7 @@ static constexpr ParameterInfo kParameters[] = {
      "fraction kept for the back end", published, "LX planning page"},
     {"lxBytesPerSecondPerCore", &S::lxBytesPerSecondPerCore,
      "bytes per second and core, each of reading and writing", guessed,
-     "one stick per cycle and corelet, the width of the ring, at the  "
+     "one stick per cycle and corelet, the width of the ring, at the "
      "clock"},
     {"stickBytes", &S::stickBytes, "bytes", published, "layouts page"},
     {"deviceMemoryBytes", &S::deviceMemoryBytes, "bytes per card", published,

@@ -91,6 +91,7 @@ CostClass getCostClass(std::string_view operation);
 
 /// Time of the matrix unit for `rows` rows of M (0: enough).
 double ptSeconds(double macs, double rows, const DeviceSpec &spec);
+
 /// The rows and columns of a product that the matrix unit of a core sums at
 /// once. A core with more loads its operands again for each such tile.
 struct AccumulatorTile {

@@ -99,7 +99,7 @@ struct DeviceSpec {
   double launchSeconds = 4.2e-6; ///< of a program
   double transferSetupSeconds =
       0.42e-6; ///< per operand in device memory and op, before bytes flow
-  double kernelRepeatSeconds = 0.8e-6; ///< of a kernel that ran before
+  double kernelRepeatSeconds = 0.8e-6; ///< of a call in a loop, but the first
 
   // The reference's matmul model (spec/passes.md, "Pass 2"), which ranks
   // splits.

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -167,14 +166,21 @@ def predict(
     the new token; by default it is the prompt and one more. ``device`` has device
     numbers that differ. Raises ValueError for what cannot be asked.
     """
+    programs = _Programs(progress)
     return _predict(
-        _Programs(progress), model, batch, prompt, context, phases, device or {}
+        programs, _as_model(model), batch, prompt, context, phases, device or {}
     )
+
+
+def _as_model(model: str | nn.Module | models.Model) -> models.Model:
+    if isinstance(model, str):
+        return models.load(model)
+    return models.from_module(model) if isinstance(model, nn.Module) else model
 
 
 def _predict(
     programs: _Programs,
-    model: str | nn.Module | models.Model,
+    model: models.Model,
     batch: int,
     prompt: int,
     context: int,
@@ -186,10 +192,6 @@ def _predict(
         if value < 1:
             raise ValueError(f"{name}: {value} is not positive")
     device = device_numbers(device)
-    if isinstance(model, str):
-        model = models.load(model)
-    elif isinstance(model, nn.Module):
-        model = models.from_module(model)
     result: dict[str, Any] = {
         "model": model.name,
         "batch": batch,
@@ -225,12 +227,11 @@ def what_if(
     One that the device cannot run has ``error`` in place of phases.
     """
     _check(changes)
-    if isinstance(model, str):
-        model = models.load(model)
+    loaded = _as_model(model)
     programs = _Programs(progress)
 
     def run(numbers: dict[str, Any]) -> dict[str, Any]:
-        return _predict(programs, model, batch, prompt, context, phases, numbers)
+        return _predict(programs, loaded, batch, prompt, context, phases, numbers)
 
     return _combinations(run, changes, device or {}, progress)
 
@@ -310,10 +311,5 @@ def _num_arguments(ktir: str) -> int:
 
 def load_device(path: str) -> dict[str, Any]:
     """The numbers of a device file, by name or as ``--print-device-spec`` has them."""
-    try:
-        values = json.loads(Path(path).read_text())
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path}: {error}") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: expected an object of device numbers")
+    values = models.read_object(path, "device numbers")
     return {n: v["value"] if isinstance(v, dict) else v for n, v in values.items()}

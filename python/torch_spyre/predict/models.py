@@ -57,18 +57,23 @@ class Model:
         return self.config is not None or self.inputs is not None
 
 
+def read_object(path: str, of: str) -> dict[str, Any]:
+    """The object in a JSON file. Raises ModelError, which says what it should hold."""
+    try:
+        values = json.loads(Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: {error}") from error
+    if not isinstance(values, dict):
+        raise ModelError(f"{path}: expected an object of {of}")
+    return values
+
+
 def load(source: str, dtype: torch.dtype = torch.float16) -> Model:
     """A model by preset, path of a JSON configuration, or ``module:function``."""
     if source in PRESETS:
         return _from_config(source, PRESETS[source], dtype)
     if source.endswith(".json"):
-        try:
-            values = json.loads(Path(source).read_text())
-        except (OSError, ValueError) as error:
-            raise ModelError(f"{source}: {error}") from error
-        if not isinstance(values, dict):
-            raise ModelError(f"{source}: expected an object of configuration values")
-        return _from_config(source, values, dtype)
+        return _from_config(source, read_object(source, "configuration values"), dtype)
     if ":" in source:
         return _from_function(source, dtype)
     raise ModelError(

@@ -79,7 +79,7 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
   result.turnaround =
       spec.effectiveMemoryBytesPerSecond * spec.memoryTurnaroundSecondsPerByte;
   result.isDrained = op.getUnit() == Unit::PT;
-  if (result.isDrained && result.numOperands > 2)
+  if (result.isDrained)
     for (unsigned dim : operandDims.back())
       result.isBatchedProduct |= extents[dim] > 1 &&
                                  llvm::is_contained(operandDims[0], dim) &&
@@ -285,7 +285,6 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     coresUsed *= candidate.splits[dim];
     candidate.largestSlice *= candidate.chunks[dim];
   }
-  candidate.computeSeconds = getComputeSeconds(candidate);
   countPieces(candidate);
   candidate.partialSumSeconds = 0;
   if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
@@ -313,7 +312,10 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     result.operandCosts.push_back(
         {seconds, getSlicingNumber(operand, candidate, coreStrides)});
   }
-  if (op.getUnit() == Unit::PT && result.numOperands > 2) {
+  if (op.getUnit() == Unit::SFU) {
+    candidate.computeSeconds =
+        ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
+  } else {
     OperandCost *costs = &result.operandCosts.back() + 1 - result.numOperands;
     priceAccumulators(candidate, costs[0], costs[1]);
   }
@@ -321,8 +323,9 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
 }
 
 /// Prices what a core with more rows and columns than the matrix unit sums at
-/// once loads again: KernelTiles.cpp makes such tiles. Few rows do not fill the
-/// matrix unit, and neither do parts of sums.
+/// once loads again: KernelTiles.cpp makes such tiles. The array holds the
+/// second input, and rows of the first stream through it: few rows do not fill
+/// it, and neither do parts of sums.
 void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
                                        OperandCost &x, OperandCost &y) const {
   int64_t rows = 1, columns = 1;
@@ -341,27 +344,10 @@ void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
   y.seconds *= static_cast<double>(
       llvm::divideCeilSigned(std::max<int64_t>(rows, 1), tile.rows));
   candidate.computeSeconds =
-      candidate.largestSlice /
-      (spec.ptMacsPerSecondPerCore *
-       ::spyre::ptEfficiency(static_cast<double>(std::min(rows, tile.rows)),
-                             spec));
+      ::spyre::ptSeconds(candidate.largestSlice,
+                         static_cast<double>(std::min(rows, tile.rows)), spec);
   if (getSplitReduction(kinds, candidate.splits) >= 0)
     candidate.computeSeconds /= spec.partialProductEfficiency;
-}
-
-double DivisionSearch::getComputeSeconds(const DivisionCandidate &candidate) {
-  if (op.getUnit() == Unit::SFU)
-    return ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
-  // The array holds the second input, and rows of the first stream through it:
-  // the rows are the dimensions of the result that do not select from the
-  // second input.
-  double rows = 1;
-  for (unsigned dim = 0; dim < extents.size(); ++dim)
-    if (maps.back().isFunctionOfDim(dim) &&
-        !llvm::is_contained(operandDims[1], dim))
-      rows *= candidate.chunks[dim];
-  return candidate.largestSlice /
-         (spec.ptMacsPerSecondPerCore * ::spyre::ptEfficiency(rows, spec));
 }
 
 /// Counts the pieces that KernelTiles.cpp would make: of whole sticks, and with

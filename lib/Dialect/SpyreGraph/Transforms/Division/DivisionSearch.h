@@ -117,7 +117,6 @@ private:
   bool canSplit(unsigned dim) const;
   void addCandidate(DivisionCandidate &candidate,
                     ArrayRef<int64_t> coreStrides);
-  double getComputeSeconds(const DivisionCandidate &candidate);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   void countPieces(DivisionCandidate &candidate);
   void priceAccumulators(DivisionCandidate &candidate, OperandCost &x,
