@@ -216,6 +216,19 @@ func.func @sum_of_columns(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #sp
   return %r : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
 }
 
+// However large, a sum with few results is shared by all cores. One with many
+// results, which may stand in a loop over tiles, is not split.
+// CHECK-LABEL: func.func @large_sums
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [32, 1], chunks = [256, 2048]>
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [1, {{[0-9]+}}]
+func.func @large_sums(%a: tensor<8192x2048xf16, #l2>) -> (tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>, tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {
+  %e = tensor.empty() : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
+  %r = spyre_graph.sum ins(%a : tensor<8192x2048xf16, #l2>) outs(%e : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>) {dims = array<i64: 0, 1>} -> tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
+  %f = tensor.empty() : tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  %s = spyre_graph.sum ins(%a : tensor<8192x2048xf16, #l2>) outs(%f : tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+  return %r, %s : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>, tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
+}
+
 #l1 = #spyre_graph.layout<order = [0], SEN169_FP16>
 
 // All cores sum a part of the rows each; a tile is summed in the order of the whole.

@@ -99,15 +99,22 @@ Divisions DivisionSearch::run() {
       !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
-  // Of what may fill LX, an operation in a loop over tiles does a part each
-  // time. No sum is split there, so none is split that could stand in one.
+  // An operation in a loop over tiles does a part each time, and splits no sum
+  // there. So of what may fill LX, and then stand in such a loop, none is split
+  // if the cores have enough to do without.
   constexpr double kShareOfLX = 0.25;
-  double largest = 0;
+  double largest = 0, mostCores = 0;
   for (double bytes : result.operandBytes)
     largest = std::max(largest, bytes);
+  for (const DivisionCandidate &candidate : result.candidates) {
+    double used = 1;
+    for (int64_t split : candidate.splits)
+      used *= split;
+    mostCores = std::max(mostCores, used);
+  }
   if (largest >
           kShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
-      !OperandSpans(op, spec).isAnyLimited())
+      2 * mostCores > cores && !OperandSpans(op, spec).isAnyLimited())
     return std::move(result);
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     splitReduction = dim;
