@@ -52,16 +52,105 @@ int64_t add(int64_t a, int64_t b) {
   return std::min(a + b, LayoutProblem::kImpossible);
 }
 
+/// Whether each choice of each value is still considered.
+using Open = std::vector<std::vector<bool>>;
+
+/// Closes choices that no cheapest assignment has: with another choice of the
+/// same value, and all other choices as they are, every assignment costs less.
+class Elimination {
+public:
+  Elimination(const LayoutProblem &problem, Open &open)
+      : problem(problem), open(open), users(problem.values.size()) {
+    for (size_t number = 0; number < problem.values.size(); ++number)
+      for (const LayoutProblem::Use &use : problem.values[number].uses)
+        users[use.value].push_back({number, &use});
+  }
+
+  /// What the first sweep closes lets the second close more.
+  void run() {
+    for (size_t number = 0; number < problem.values.size(); ++number)
+      close(number);
+    for (size_t number = problem.values.size(); number-- > 0;)
+      close(number);
+  }
+
+private:
+  /// Of values with more choices all stay open: comparing each two of them
+  /// would take too long.
+  static constexpr size_t kMaxCompared = 32;
+
+  void close(size_t number) {
+    size_t count = open[number].size();
+    if (count > kMaxCompared)
+      return;
+    for (unsigned choice = 0; choice < count; ++choice)
+      for (unsigned other = 0; other < count && open[number][choice]; ++other)
+        if (other != choice && open[number][other] &&
+            isDearer(number, choice, other))
+          open[number][choice] = false;
+  }
+
+  /// Whether `choice` costs more than `other` whatever the rest is.
+  bool isDearer(size_t number, unsigned choice, unsigned other) const {
+    const Value &value = problem.values[number];
+    size_t count = value.prices.size();
+    int64_t more = value.prices[choice] - value.prices[other];
+    // So that it cannot overflow, whatever is impossible.
+    auto addMore = [&](int64_t price) {
+      more = std::clamp(more + price, -LayoutProblem::kImpossible,
+                        LayoutProblem::kImpossible);
+    };
+    for (const LayoutProblem::Use &use : value.uses)
+      addMore(getLeastMore(use, open[use.value], choice, other, count, 1));
+    for (const auto &[user, use] : users[number])
+      addMore(getLeastMore(*use, open[user], choice, other, 1,
+                           problem.values[user].prices.size()));
+    return more > 0;
+  }
+
+  /// By how much a use costs more at least, over all choices of its other end.
+  /// The strides are those of its ways, by the choice there and that here.
+  int64_t getLeastMore(const LayoutProblem::Use &use,
+                       const std::vector<bool> &openThere, unsigned choice,
+                       unsigned other, size_t strideThere,
+                       size_t strideHere) const {
+    int64_t least = LayoutProblem::kImpossible;
+    for (size_t there = 0; there < openThere.size(); ++there) {
+      if (!openThere[there])
+        continue;
+      const Way *ways = &use.ways[there * strideThere];
+      const Way &way = ways[choice * strideHere];
+      const Way &instead = ways[other * strideHere];
+      // Others may need the copy of `way` too, and none that of `instead`.
+      int64_t copy = 0;
+      if (instead.copy != LayoutProblem::kNoCopy && instead.copy != way.copy)
+        copy = problem.values[use.value].copyPrices[instead.copy];
+      if (way.price < LayoutProblem::kImpossible)
+        least = std::min(least, way.price - add(instead.price, copy));
+    }
+    return least;
+  }
+
+  const LayoutProblem &problem;
+  Open &open;
+  /// Of each value, who uses it and how.
+  std::vector<std::vector<std::pair<size_t, const LayoutProblem::Use *>>> users;
+};
+
 /// Partial assignments: those that later values cannot tell apart are one.
 class Search {
 public:
-  Search(const LayoutProblem &problem, unsigned width, bool isMerging)
-      : problem(problem), width(width), isMerging(isMerging) {
+  Search(const LayoutProblem &problem, unsigned width, bool isMerging,
+         const Open &open)
+      : problem(problem), width(width), isMerging(isMerging), open(open) {
     lastUse.resize(problem.values.size());
     for (size_t number = 0; number < problem.values.size(); ++number) {
       lastUse[number] = number;
-      for (const LayoutProblem::Use &use : problem.values[number].uses)
+      lastNeed.emplace_back(problem.values[number].copyPrices.size(), number);
+      for (const LayoutProblem::Use &use : problem.values[number].uses) {
         lastUse[use.value] = number;
+        noteNeeds(use, number);
+      }
     }
   }
 
@@ -107,6 +196,15 @@ private:
     size_t value, begin, length;
   };
 
+  /// Notes the copies that value `number` may need.
+  void noteNeeds(const LayoutProblem::Use &use, size_t number) {
+    size_t count = open[number].size();
+    for (size_t way = 0; way < use.ways.size(); ++way)
+      if (use.ways[way].copy != LayoutProblem::kNoCopy &&
+          open[use.value][way / count] && open[number][way % count])
+        lastNeed[use.value][use.ways[way].copy] = number;
+  }
+
   /// A value with one choice and no copies is the same in all states.
   size_t getLength(const Value &value) const {
     bool isFixed = value.prices.size() == 1 && value.copyPrices.empty();
@@ -130,17 +228,27 @@ private:
       if (lastUse[live[place].value] <= number)
         ended.push_back(live[place]);
     bool staysLive = lastUse[number] > number && getLength(value) != 0;
+    // Places of copies that nothing later needs: whether they are made is past.
+    std::vector<size_t> past;
+    for (const Live &place : live)
+      for (size_t copy = 0; copy < lastNeed[place.value].size(); ++copy)
+        if (lastNeed[place.value][copy] == number)
+          past.push_back(place.begin + 1 + copy);
 
     std::vector<State> next;
     std::unordered_map<Seen, size_t> known;
     for (const State &state : states) {
       for (unsigned choice = 0; choice < value.prices.size(); ++choice) {
+        if (!open[number][choice])
+          continue;
         State extended;
         extended.seen = state.seen;
         extended.price = add(add(state.price, value.prices[choice]),
                              use(value, choice, used, extended.seen));
         if (extended.price >= LayoutProblem::kImpossible)
           continue;
+        for (size_t place : past)
+          extended.seen[place] = 0;
         for (const Live &last : ended)
           extended.seen.erase(last.begin, last.length);
         if (staysLive) {
@@ -218,8 +326,11 @@ private:
   const LayoutProblem &problem;
   size_t width;
   bool isMerging;
+  const Open &open;
   bool isProven = true;
   std::vector<size_t> lastUse;
+  /// Of each value and each of its copies, the last value that may need it.
+  std::vector<std::vector<size_t>> lastNeed;
   /// Ascending.
   std::vector<Live> live;
   std::vector<State> states;
@@ -250,10 +361,16 @@ int64_t planning::getPrice(const LayoutProblem &problem,
 LayoutAssignment planning::assignLayouts(const LayoutProblem &problem,
                                          unsigned width) {
   verify(problem);
-  LayoutAssignment best = Search(problem, width, /*isMerging=*/true).run();
+  Open all;
+  for (const Value &value : problem.values)
+    all.emplace_back(value.prices.size(), true);
+  Open open = all;
+  Elimination(problem, open).run();
+  LayoutAssignment best =
+      Search(problem, width, /*isMerging=*/true, open).run();
   if (best.isProven)
     return best;
   LayoutAssignment plain =
-      Search(problem, kReferenceWidth, /*isMerging=*/false).run();
+      Search(problem, kReferenceWidth, /*isMerging=*/false, all).run();
   return plain.price < best.price ? plain : best;
 }

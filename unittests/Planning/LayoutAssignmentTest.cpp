@@ -132,6 +132,40 @@ TEST(LayoutAssignment, LooksPastDirectUsers) {
   EXPECT_EQ(assignLayouts(problem).choices, (std::vector<unsigned>{1, 1, 0}));
 }
 
+TEST(LayoutAssignment, KeepsNoStatesOfChoicesThatAreAlwaysDearer) {
+  // Of each value, the second choice saves its user one copy of 10 at most.
+  LayoutProblem problem;
+  Value last{{0}, {}, {}};
+  for (unsigned number = 0; number < 12; ++number) {
+    problem.values.push_back(Value{{0, 11}, {}, {10}});
+    last.uses.push_back(Use{number, {{0, 0}, {0, -1}}});
+  }
+  problem.values.push_back(last);
+  LayoutAssignment assignment = assignLayouts(problem, /*width=*/1);
+  EXPECT_TRUE(assignment.isProven);
+  EXPECT_EQ(assignment.price, 120);
+  // With a price of 10 either may be taken.
+  for (unsigned number = 0; number < 12; ++number)
+    problem.values[number].prices[1] = 10;
+  EXPECT_FALSE(assignLayouts(problem, /*width=*/1).isProven);
+}
+
+TEST(LayoutAssignment, ForgetsCopiesThatNothingNeedsAnyMore) {
+  // The first value stays live. Of its users each may make a copy of its own.
+  LayoutProblem problem;
+  Value first{{0}, {}, {}}, last{{0}, {Use{0, {{0, -1}}}}, {}};
+  for (int number = 0; number < 12; ++number) {
+    first.copyPrices.push_back(5);
+    problem.values.push_back(
+        Value{{5, 0}, {Use{0, {{0, -1}, {0, number}}}}, {}});
+  }
+  problem.values.insert(problem.values.begin(), first);
+  problem.values.push_back(last);
+  LayoutAssignment assignment = assignLayouts(problem, /*width=*/2);
+  EXPECT_TRUE(assignment.isProven);
+  EXPECT_EQ(assignment.price, 60);
+}
+
 TEST(LayoutAssignment, EqualsBruteForce) {
   const unsigned kSeed = 20261122;
   Random random(kSeed);
