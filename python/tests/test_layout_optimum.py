@@ -111,7 +111,7 @@ class Graph:
             is_read = any(
                 value == source for _, ins, _ in self.ops for source, _, _ in ins
             )
-            return [layout((0, 1))] + [layout((1, 0))] * (is_read and shape[0] > 1)
+            return [layout((0, 1))] + [layout((1, 0))] * is_read
         every = [layout((1 - dim, dim)) for dim in sticks]
         # One element has the usual layout.
         return [*every, layout((0, 1), bool(sticks))]

@@ -100,7 +100,7 @@ LayoutAttr spyre_graph::getResultLayout(const OpInfo &info, StickChoice stick) {
       llvm::all_of(type.getShape(), [](int64_t extent) { return extent <= 1; });
   bool indexed =
       info.indirect && info.indirect->operand == info.getInitNumber();
-  if (stickDim < 0 && !indexed && (single || info.getInitNumber() == 0))
+  if (stickDim < 0 && !indexed && single)
     return LayoutAttr::getDefault(type);
   return getStickLayout(type.getElementType(), type.getRank(), stickDim);
 }

@@ -76,13 +76,13 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   bool updates = getLayout(init.getType()) || nodeOf.contains(init);
   SmallVector<LayoutChoice, 4> choices;
   if (!updates)
-    choices = getChoices(info, /*ofAnySticks=*/false);
+    choices = getChoices(info);
   else if (init.getDefiningOp<tensor::EmptyOp>())
     addChoicesOfUpdate(info, getLayout(init.getType()), -1, choices);
   else
     for (auto [number, choice] : llvm::enumerate(nodes[getNode(init)].choices))
       addChoicesOfUpdate(info, choice.layout, number, choices);
-  if (failed(obeyHint(info, updates, choices)))
+  if (failed(obeyHint(info, choices)))
     return failure();
 
   bool inside = !updates || nodes[getNode(init)].isInside;
@@ -121,8 +121,7 @@ static SmallVector<unsigned, 2> getStickDims(const OpInfo &info,
   return SmallVector<unsigned, 2>(used.set_bits());
 }
 
-SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
-                                                     bool ofAnySticks) {
+SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
   SmallVector<LayoutChoice, 4> choices;
   auto add = [&](StickChoice stick, bool isExchanged = false) {
     LayoutChoice choice;
@@ -130,15 +129,28 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
     choice.layout = getResultLayout(info, stick);
     choice.isExchanged = isExchanged;
     choice.bindsInputs = !isCopy(info.op);
-    choices.push_back(choice);
+    // Without inputs to bind, choices differ by their layouts alone.
+    bool isBound = choice.bindsInputs && info.getInitNumber() > 0;
+    if (isBound || llvm::none_of(choices, [&](const LayoutChoice &other) {
+          return other.layout == choice.layout;
+        }))
+      choices.push_back(choice);
   };
   if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
     add(MatmulSticks(info).n);
-    // Only for results that do not leave the function: callers expect the usual
-    // layout.
-    if (canExchange(info) &&
+    if (!canExchange(info))
+      return choices;
+    StickChoice stick = MatmulSticks(exchangeFactors(info)).n;
+    auto usual = LayoutAttr::getDefault(
+        cast<ShapedType>(info.op->getResult(0).getType()));
+    bool fitsUsual = isCompatible(info.getAccess(info.getInitNumber(), usual),
+                                  info.maps.back(), info.extents, stick);
+    // Callers expect the usual layout of results that leave the function.
+    if (fitsUsual ||
         llvm::all_of(info.op->getUsers(), llvm::IsaPred<SpyreOpInterface>))
-      add(MatmulSticks(exchangeFactors(info)).n, /*isExchanged=*/true);
+      add(stick, /*isExchanged=*/true);
+    if (fitsUsual)
+      choices.back().layout = usual;
     return choices;
   }
   SmallVector<StickChoice> sticks;
@@ -148,35 +160,24 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info,
   };
   // Dimensions along the sticks of inputs come first, because among equal
   // prices the first choice is taken.
-  bool canAllBeZero = info.getInitNumber() > 0;
-  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand) {
-    bool canBeZero = false;
-    for (LayoutAttrInterface layout :
-         getLayouts(info.op->getOperand(operand))) {
-      if (info.isExempt(operand, layout)) {
-        canBeZero = true;
-        continue;
-      }
-      LaneAccess access = info.getAccess(operand, layout);
-      canBeZero |= access.kind == LaneAccess::Zero;
-      for (unsigned dim : getStickDims(info, access))
-        if (info.getInitDim(dim) >= 0 || !info.maps.back().isFunctionOfDim(dim))
-          addStick(dim);
-    }
-    canAllBeZero &= canBeZero;
-  }
-  if (canAllBeZero)
-    addStick(std::nullopt);
+  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
+    for (LayoutAttrInterface layout : getLayouts(info.op->getOperand(operand)))
+      if (!info.isExempt(operand, layout))
+        for (unsigned dim : getStickDims(info, info.getAccess(operand, layout)))
+          if (info.getInitDim(dim) >= 0 ||
+              !info.maps.back().isFunctionOfDim(dim))
+            addStick(dim);
   for (unsigned number = info.maps.back().getNumResults(); number-- > 0;)
     for (unsigned dim = 0; dim < info.extents.size(); ++dim)
       if (info.extents[dim] > 1 &&
           info.getInitDim(dim) == static_cast<int64_t>(number))
         addStick(dim);
-  for (unsigned dim = 0; ofAnySticks && dim < info.extents.size(); ++dim)
-    if (!info.maps.back().isFunctionOfDim(dim))
+  // Sticks that no input suggests: with copies of the inputs, which other
+  // operations may share, they too can be the cheapest.
+  for (unsigned dim = 0; dim < info.extents.size(); ++dim)
+    if (info.extents[dim] > 1 && !info.maps.back().isFunctionOfDim(dim))
       addStick(dim);
-  if (sticks.empty() || ofAnySticks)
-    addStick(std::nullopt);
+  addStick(std::nullopt);
   for (StickChoice stick : sticks)
     add(stick);
   return choices;
@@ -197,13 +198,21 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
       updated = part->layout;
   LaneAccess access = info.getAccess(info.getInitNumber(), updated);
   if (SpyreOpInterface(info.op).getLayoutRule() == LayoutRule::Matmul) {
+    auto fits = [&](StickChoice stick) {
+      return isCompatible(access, info.maps.back(), info.extents, stick);
+    };
     MatmulSticks sticks(info), exchanged(exchangeFactors(info));
-    choice.isExchanged = canExchange(info) &&
-                         access.kind == LaneAccess::Variable &&
-                         sticks.n != StickChoice(access.dim) &&
-                         exchanged.n == StickChoice(access.dim);
-    choice.stick = choice.isExchanged ? exchanged.n : sticks.n;
-    choices.push_back(choice);
+    bool fitsExchanged = canExchange(info) && fits(exchanged.n);
+    // A tensor that fits neither is written across its sticks.
+    if (fits(sticks.n) || !fitsExchanged) {
+      choice.stick = sticks.n;
+      choices.push_back(choice);
+    }
+    if (fitsExchanged) {
+      choice.isExchanged = true;
+      choice.stick = exchanged.n;
+      choices.push_back(choice);
+    }
     return;
   }
   if (access.kind == LaneAccess::Irregular) {
@@ -219,13 +228,18 @@ void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
   // If the updated tensor has one element per stick, the sticks of a reduction
   // may still be those of an input.
   SmallVector<StickChoice> sticks;
+  auto addStick = [&](unsigned dim) {
+    if (!info.maps.back().isFunctionOfDim(dim) &&
+        !llvm::is_contained(sticks, StickChoice(dim)))
+      sticks.push_back(dim);
+  };
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
-    for (LayoutAttrInterface input : getLayouts(info.op->getOperand(operand))) {
+    for (LayoutAttrInterface input : getLayouts(info.op->getOperand(operand)))
       for (unsigned dim : getStickDims(info, info.getAccess(operand, input)))
-        if (!info.maps.back().isFunctionOfDim(dim) &&
-            !llvm::is_contained(sticks, StickChoice(dim)))
-          sticks.push_back(dim);
-    }
+        addStick(dim);
+  for (unsigned dim = 0; dim < info.extents.size(); ++dim)
+    if (info.extents[dim] > 1)
+      addStick(dim);
   sticks.push_back(std::nullopt);
   for (StickChoice stick : sticks) {
     choice.stick = stick;
@@ -254,7 +268,7 @@ static SmallVector<LayoutChoice, 4> getFitting(const OpInfo &info,
   return fitting;
 }
 
-LogicalResult LayoutGraph::obeyHint(const OpInfo &info, bool updates,
+LogicalResult LayoutGraph::obeyHint(const OpInfo &info,
                                     SmallVectorImpl<LayoutChoice> &choices) {
   auto hint = info.op->getAttrOfType<LayoutAttr>(kLayoutHintAttrName);
   if (!hint)
@@ -266,11 +280,6 @@ LogicalResult LayoutGraph::obeyHint(const OpInfo &info, bool updates,
       })))
     return failure();
   SmallVector<LayoutChoice, 4> fitting = getFitting(info, choices, hint);
-  if (fitting.empty() && !updates) {
-    // A hint may ask for sticks that no input suggests.
-    choices = getChoices(info, /*ofAnySticks=*/true);
-    fitting = getFitting(info, choices, hint);
-  }
   if (fitting.empty()) {
     llvm::SetVector<Attribute> layouts;
     for (const LayoutChoice &choice : choices)

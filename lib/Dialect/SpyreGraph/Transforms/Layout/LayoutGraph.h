@@ -81,13 +81,12 @@ private:
   unsigned getNode(Value value);
   LogicalResult addOp(SpyreOpInterface op);
   /// Restricts the choices to those with the layout that a hint asks for.
-  LogicalResult obeyHint(const OpInfo &info, bool updates,
+  LogicalResult obeyHint(const OpInfo &info,
                          SmallVectorImpl<LayoutChoice> &choices);
-  /// The choices of an op that creates a new tensor. With `ofAnySticks`, also
-  /// sticks that neither its inputs nor its result suggest.
-  /// addChoicesOfUpdate() adds those of an op that updates a tensor in
-  /// `layout`.
-  SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info, bool ofAnySticks);
+  /// The choices of an op that creates a new tensor: all sticks that it can
+  /// have, those of its inputs first. addChoicesOfUpdate() adds those of an op
+  /// that updates a tensor in `layout`.
+  SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info);
   void addChoicesOfUpdate(const OpInfo &info, LayoutAttrInterface layout,
                           int initChoice,
                           SmallVectorImpl<LayoutChoice> &choices);
