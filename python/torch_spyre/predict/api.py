@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -276,16 +278,24 @@ def _combinations(
 
 
 def predict_mlir(path: str, *, device: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Predicts the program of a file of ``spyre_graph``."""
+    """Predicts the program of a file of ``spyre_graph``.
+
+    It is planned for the device that it is predicted on.
+    """
     numbers = device_numbers(device or {})
     pipeline = "to-ktir"
     if "numCores" in numbers:
         pipeline += f" cores={numbers['numCores']}"
     if not Path(path).is_file():
         raise models.ModelError(f"{path}: no such file")
-    ktir = simulate.run_tool(
-        [simulate.find_tool("spyre-opt"), path, f"--spyre-pipeline={pipeline}"]
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        if numbers:
+            file = Path(folder) / "device.json"
+            file.write_text(json.dumps(numbers))
+            pipeline += f" device={file}"
+        ktir = simulate.run_tool(
+            [simulate.find_tool("spyre-opt"), path, f"--spyre-pipeline={pipeline}"]
+        )
     single = simulate.simulate(ktir, _num_arguments(ktir), numbers)
     total = report.add_up([(single, 1)])
     part = {"name": "program", "layers": [], "count": 1, "programs": 1, **total}
