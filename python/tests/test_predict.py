@@ -205,6 +205,117 @@ def test_graph_file(tmp_path, capsys):
     assert "2.000 s, launch" in capsys.readouterr().out
 
 
+CHAIN = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @main(%x: tensor<512x1024xf16, #l> {spyre_graph.name = "x"})
+    -> (tensor<512x1024xf16> {spyre_graph.name = "z"}) {
+  %e = tensor.empty() : tensor<512x1024xf16>
+  %0 = spyre_graph.add ins(%x, %x : tensor<512x1024xf16, #l>, tensor<512x1024xf16, #l>)
+    outs(%e : tensor<512x1024xf16>) -> tensor<512x1024xf16>
+  %1 = spyre_graph.mul ins(%0, %0 : tensor<512x1024xf16>, tensor<512x1024xf16>)
+    outs(%e : tensor<512x1024xf16>) -> tensor<512x1024xf16>
+  return %1 : tensor<512x1024xf16>
+}
+"""
+
+
+def test_graph_file_is_planned_for_the_device(tmp_path):
+    path = tmp_path / "graph.mlir"
+    path.write_text(CHAIN)
+    as_is, small = api.what_if_mlir(str(path), {"lx": [16384]}, device={})
+    # The plan for the usual LX does not fit a smaller one.
+    assert "error" not in small
+    for result in (as_is, small):
+        assert result["phases"]["program"]["predicted_seconds"] > 0
+
+
+class LlamaNorm(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        y = x.float()
+        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.weight * y.to(x.dtype)
+
+
+class LlamaBlock(nn.Module):
+    """Grouped attention with a static cache, and a gated product."""
+
+    def __init__(self, width, heads, groups, inner):
+        super().__init__()
+        self.heads, self.groups, self.size = heads, groups, width // heads
+        self.norms = nn.ModuleDict({n: LlamaNorm(width) for n in ("in", "out")})
+        self.q = nn.Linear(width, width, bias=False)
+        self.k = nn.Linear(width, groups * self.size, bias=False)
+        self.v = nn.Linear(width, groups * self.size, bias=False)
+        self.o = nn.Linear(width, width, bias=False)
+        self.gate = nn.Linear(width, inner, bias=False)
+        self.up = nn.Linear(width, inner, bias=False)
+        self.down = nn.Linear(inner, width, bias=False)
+
+    def forward(self, x, mask, at, keys, values):
+        batch, query, width = x.shape
+        y = self.norms["in"](x)
+        q, k, v = (
+            f(y).view(batch, query, -1, self.size).transpose(1, 2)
+            for f in (self.q, self.k, self.v)
+        )
+        keys.index_copy_(2, at, k)
+        values.index_copy_(2, at, v)
+        y = nn.functional.scaled_dot_product_attention(
+            q, keys, values, attn_mask=mask, enable_gqa=True
+        )
+        x = x + self.o(y.transpose(1, 2).reshape(batch, query, width))
+        y = self.norms["out"](x)
+        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y))
+
+
+class Llama(nn.Module):
+    def __init__(self, width=128, heads=4, groups=2, inner=320, count=3):
+        super().__init__()
+        self.embedding = nn.Embedding(131, width)
+        self.layers = nn.ModuleList(
+            LlamaBlock(width, heads, groups, inner) for _ in range(count)
+        )
+        self.head = nn.Linear(width, 131, bias=False)
+
+    def forward(self, ids, at, mask, *caches):
+        x = self.embedding(ids)
+        for i, layer in enumerate(self.layers):
+            x = layer(x, mask, at, caches[2 * i], caches[2 * i + 1])
+        return self.head(x[:, -1]).argmax(-1)
+
+
+def llama():
+    def inputs(batch, query, context):
+        half = {"dtype": torch.float16}
+        return (
+            torch.empty(batch, query, dtype=torch.int64),
+            torch.empty(query, dtype=torch.int64),
+            torch.empty(batch, 1, query, context, **half),
+            *[torch.empty(batch, 2, context, 32, **half)] * 6,
+        )
+
+    return Llama(), inputs
+
+
+@pytest.mark.parametrize(
+    ("batch", "prompt", "context"), [(1, 1, 2), (1, 63, 65), (3, 65, 127)]
+)
+def test_prefill_and_decode_of_a_whole_model(batch, prompt, context):
+    result = predict(model_of(llama), batch=batch, prompt=prompt, context=context)
+    assert list(result["phases"]) == ["prefill", "decode"]
+    for phase in result["phases"].values():
+        counts = {r["name"]: r["count"] for r in phase["parts"]}
+        assert sum(n for name, n in counts.items() if "layers." in name) == 3
+        assert phase["num_distinct_programs"] < phase["num_programs"]
+        assert not phase["on_host"]
+    assert result["time_to_first_token_seconds"] > 0
+    assert result["time_per_token_seconds"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
