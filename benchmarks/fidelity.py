@@ -35,6 +35,12 @@ class Prediction:
     microseconds: float | None
     reason: str = ""
     bottleneck: str = ""
+    #: Microseconds between which 8 of 10 measurements should lie.
+    interval: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def is_inside(self) -> bool:
+        return self.interval[0] <= self.row.microseconds <= self.interval[1]
 
     @property
     def ratio(self) -> float:
@@ -64,8 +70,9 @@ def predict(row: Measurement, folder: Path, devices: Devices) -> Prediction:
         return Prediction(row, None, str(error))
     except ToolError as error:
         raise ToolError(f"{row.id}: {error}") from error
-    seconds = report["predicted_seconds"] - report["launch_seconds"]
-    return Prediction(row, seconds * 1e6, "", report["bottleneck"])
+    times = (report["predicted_seconds"], *report["interval_seconds"])
+    predicted, low, high = ((t - report["launch_seconds"]) * 1e6 for t in times)
+    return Prediction(row, predicted, "", report["bottleneck"], (low, high))
 
 
 def predict_all(
@@ -96,9 +103,10 @@ def summary(title: str, found: list[Prediction]) -> str:
         return f"{title:<12}{0:>6}"
     factors = [p.factor for p in found]
     ratio = statistics.median(p.ratio for p in found)
+    inside = sum(p.is_inside for p in found) / len(found)
     return (
         f"{title:<12}{len(found):>6}{statistics.median(factors):>9.3f}"
-        f"{quantile(factors, 0.9):>9.3f}{max(factors):>9.2f}{ratio:>9.3f}"
+        f"{quantile(factors, 0.9):>9.3f}{max(factors):>9.2f}{ratio:>9.3f}{inside:>8.0%}"
     )
 
 
@@ -116,8 +124,9 @@ def print_tables(found: list[Prediction], worst: int) -> None:
     ):
         print(f"\n{title}")
         print(
-            f"{'kind':<12}{'rows':>6}{'median':>9}{'p90':>9}{'worst':>9}{'p/m':>9}   "
-            "(factor between predicted and measured)"
+            f"{'kind':<12}{'rows':>6}{'median':>9}{'p90':>9}{'worst':>9}"
+            f"{'p/m':>9}{'inside':>8}   "
+            "(factor between predicted and measured; inside the interval)"
         )
         for family in FAMILIES:
             print(summary(family, [p for p in chosen if p.row.family == family]))

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -19,6 +20,8 @@ const char *spyre::toString(Basis basis) {
     return "published";
   case Basis::Fitted:
     return "fitted";
+  case Basis::Residual:
+    return "residual";
   case Basis::Guessed:
     return "guessed";
   }
@@ -130,6 +133,36 @@ static constexpr ParameterInfo kParameters[] = {
     {"kernelRepeatSeconds", &S::kernelRepeatSeconds,
      "seconds per call of a kernel in a loop, but the first", fitted,
      "benchmarks/fit.py: softmax by tiles of rows"},
+    {"movementTimeLow", &S::movementTimeLow,
+     "measured over predicted time, 10th percentile", Basis::Residual,
+     "benchmarks/fit.py: transposes and copies left out of the fit"},
+    {"movementTimeHigh", &S::movementTimeHigh,
+     "measured over predicted time, 90th percentile", Basis::Residual,
+     "benchmarks/fit.py: transposes and copies left out of the fit"},
+    {"pointwiseTimeLow", &S::pointwiseTimeLow,
+     "measured over predicted time, 10th percentile", Basis::Residual,
+     "benchmarks/fit.py: pointwise operations left out of the fit"},
+    {"pointwiseTimeHigh", &S::pointwiseTimeHigh,
+     "measured over predicted time, 90th percentile", Basis::Residual,
+     "benchmarks/fit.py: pointwise operations left out of the fit"},
+    {"reductionTimeLow", &S::reductionTimeLow,
+     "measured over predicted time, 10th percentile", Basis::Residual,
+     "benchmarks/fit.py: reductions left out of the fit"},
+    {"reductionTimeHigh", &S::reductionTimeHigh,
+     "measured over predicted time, 90th percentile", Basis::Residual,
+     "benchmarks/fit.py: reductions left out of the fit"},
+    {"productTimeLow", &S::productTimeLow,
+     "measured over predicted time, 10th percentile", Basis::Residual,
+     "benchmarks/fit.py: matrix products left out of the fit"},
+    {"productTimeHigh", &S::productTimeHigh,
+     "measured over predicted time, 90th percentile", Basis::Residual,
+     "benchmarks/fit.py: matrix products left out of the fit"},
+    {"batchedProductTimeLow", &S::batchedProductTimeLow,
+     "measured over predicted time, 10th percentile", Basis::Residual,
+     "benchmarks/fit.py: batched products left out of the fit"},
+    {"batchedProductTimeHigh", &S::batchedProductTimeHigh,
+     "measured over predicted time, 90th percentile", Basis::Residual,
+     "benchmarks/fit.py: batched products left out of the fit"},
     {"referenceMacsPerSecondPerCore", &S::referenceMacsPerSecondPerCore,
      "fp16 multiply-accumulates per second and core", published,
      "reference cost model: 98.304 TFLOP/s per card"},
@@ -167,6 +200,34 @@ std::string spyre::checkNumCores(int64_t cores) {
     return "";
   return "expected 1 to " + std::to_string(DeviceSpec::kMaxCores) +
          " cores, found " + std::to_string(cores);
+}
+
+namespace {
+/// The numbers of DeviceSpec for one kind of kernel.
+struct TimeFactorMembers {
+  double DeviceSpec::*low, DeviceSpec::*high;
+};
+} // namespace
+
+/// In the order of KernelKind.
+static constexpr TimeFactorMembers kTimeFactors[kNumKernelKinds] = {
+    {&S::movementTimeLow, &S::movementTimeHigh},
+    {&S::pointwiseTimeLow, &S::pointwiseTimeHigh},
+    {&S::reductionTimeLow, &S::reductionTimeHigh},
+    {&S::productTimeLow, &S::productTimeHigh},
+    {&S::batchedProductTimeLow, &S::batchedProductTimeHigh}};
+
+TimeFactors DeviceSpec::getTimeFactors(KernelKinds kinds) const {
+  if (kinds == 0)
+    kinds = toKinds(KernelKind::Movement);
+  TimeFactors result{std::numeric_limits<double>::infinity(), 0};
+  for (int kind = 0; kind < kNumKernelKinds; ++kind) {
+    if (!(kinds & toKinds(KernelKind(kind))))
+      continue;
+    result.low = std::min(result.low, this->*kTimeFactors[kind].low);
+    result.high = std::max(result.high, this->*kTimeFactors[kind].high);
+  }
+  return result;
 }
 
 double DeviceSpec::hostLinkBytesPerSecond() const {
@@ -214,6 +275,12 @@ void DeviceSpec::verify() const {
   if (partialProductEfficiency > 1)
     fail("partialProductEfficiency", "at most 1",
          std::to_string(partialProductEfficiency));
+  for (const TimeFactorMembers &factors : kTimeFactors)
+    if (this->*factors.low > this->*factors.high)
+      for (const ParameterInfo &info : parameters())
+        if (info.member == decltype(info.member)(factors.low))
+          fail(info.name, "at most " + std::to_string(this->*factors.high),
+               std::to_string(this->*factors.low));
   if (stickBytes != kStickBytes)
     fail("stickBytes", std::to_string(kStickBytes) + " (layouts depend on it)",
          std::to_string(stickBytes));

@@ -237,6 +237,9 @@ def test_summary(operands):
     assert rows["k0_matmul"].flops == 2 * 2 * 64**3
     seconds = sum(k.predicted_seconds for k in prof.kernels)
     assert sum(r.predicted_seconds for r in rows.values()) == pytest.approx(seconds)
+    for row in rows.values():
+        low, high = row.interval_seconds
+        assert 0 < low < row.predicted_seconds < high
     times = [r.predicted_seconds for r in prof.summary()]
     assert times == sorted(times, reverse=True)
     assert [r.name for r in prof.summary("name")] == sorted(rows)

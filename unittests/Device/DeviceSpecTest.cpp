@@ -73,6 +73,28 @@ TEST(DeviceSpec, AtMostFifteenFittedParameters) {
   EXPECT_LE(fitted, 15);
 }
 
+TEST(DeviceSpec, TimeFactorsAreTheWidestOfAllKinds) {
+  DeviceSpec spec;
+  spec.pointwiseTimeLow = 0.9;
+  spec.pointwiseTimeHigh = 1.1;
+  spec.productTimeLow = 0.95;
+  spec.productTimeHigh = 1.5;
+  spec.movementTimeLow = 0.7;
+  spec.movementTimeHigh = 2;
+  auto check = [&](KernelKinds kinds, double low, double high) {
+    EXPECT_EQ(spec.getTimeFactors(kinds).low, low);
+    EXPECT_EQ(spec.getTimeFactors(kinds).high, high);
+  };
+  KernelKinds pointwise = toKinds(KernelKind::Pointwise);
+  KernelKinds product = toKinds(KernelKind::Product);
+  check(pointwise, 0.9, 1.1);
+  check(product, 0.95, 1.5);
+  check(pointwise | product, 0.9, 1.5);
+  check(0, 0.7, 2);
+  spec.pointwiseTimeLow = 1.2;
+  EXPECT_THROW(spec.verify(), Error);
+}
+
 TEST(DeviceSpec, JsonRoundTrip) {
   DeviceSpec spec;
   EXPECT_EQ(DeviceSpec::fromJson(spec.toJson()), spec);

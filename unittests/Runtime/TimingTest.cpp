@@ -391,6 +391,23 @@ TEST_F(Timing, IsTheSameEachTime) {
   EXPECT_EQ(simulate(streaming(12, 3, 1, kAdd)).toChromeTrace(), first);
 }
 
+TEST_F(Timing, IntervalsAreThoseOfTheKind) {
+  DeviceSpec spec;
+  spec.launchSeconds = 1e-3;
+  spec.pointwiseTimeLow = 0.5;
+  spec.pointwiseTimeHigh = 3;
+  spec.movementTimeLow = spec.movementTimeHigh = 1;
+  TimingReport report = simulate(streaming(2, 3, 1, kAdd), true, spec);
+  const KernelReport &kernel = report.kernels.front();
+  EXPECT_DOUBLE_EQ(kernel.lowSeconds, 0.5 * kernel.predictedSeconds);
+  EXPECT_DOUBLE_EQ(kernel.highSeconds, 3 * kernel.predictedSeconds);
+  // The launch is no kernel.
+  EXPECT_DOUBLE_EQ(report.lowSeconds, 1e-3 + kernel.lowSeconds);
+  EXPECT_DOUBLE_EQ(report.highSeconds, 1e-3 + kernel.highSeconds);
+  double sum = report.lowSeconds;
+  EXPECT_DOUBLE_EQ(joinReports({report, report}).lowSeconds, 2 * sum);
+}
+
 TEST_F(Timing, SharesOfGuesses) {
   DeviceSpec spec;
   spec.launchSeconds = spec.transferSetupSeconds = 0;

@@ -20,7 +20,8 @@ namespace spyre {
 enum class Basis {
   Published, ///< the public record states it
   Fitted,    ///< fitted to published measurements
-  Guessed    ///< neither; `source` says why this value
+  Residual,  ///< what the fit leaves between prediction and measurement
+  Guessed    ///< none of these; `source` says why this value
 };
 
 const char *toString(Basis basis);
@@ -38,6 +39,29 @@ enum class CostClass {
   Simple,
   Transcendental,
   Accumulation ///< adds to, or compares with, what came before
+};
+
+/// What a kernel does, for how far its measured time may lie from the
+/// predicted one. A kernel may be of several kinds.
+enum class KernelKind {
+  Movement,      ///< nothing but loads, stores and addresses
+  Pointwise,     ///< arithmetic per element
+  Reduction,     ///< sums, maxima, searches, scans
+  Product,       ///< one matrix product
+  BatchedProduct ///< products of which both operands have a batch
+};
+inline constexpr int kNumKernelKinds = 5;
+
+/// A set of kernel kinds: a bit for each.
+using KernelKinds = unsigned;
+inline constexpr KernelKinds toKinds(KernelKind kind) {
+  return 1u << static_cast<int>(kind);
+}
+
+/// Measured time over predicted time, between which 8 of 10 kernels lie: the
+/// 10th and the 90th percentile.
+struct TimeFactors {
+  double low = 1, high = 1;
 };
 
 struct ParameterInfo;
@@ -101,6 +125,14 @@ struct DeviceSpec {
       0.42e-6; ///< per operand in device memory and op, before bytes flow
   double kernelRepeatSeconds = 0.8e-6; ///< of a call in a loop, but the first
 
+  // Measured over predicted time of kernels whose shapes the fit did not see,
+  // 10th and 90th percentile per KernelKind.
+  double movementTimeLow = 0.8, movementTimeHigh = 1.25;
+  double pointwiseTimeLow = 0.8, pointwiseTimeHigh = 1.25;
+  double reductionTimeLow = 0.8, reductionTimeHigh = 1.25;
+  double productTimeLow = 0.8, productTimeHigh = 1.25;
+  double batchedProductTimeLow = 0.8, batchedProductTimeHigh = 1.25;
+
   // The reference's matmul model (spec/passes.md, "Pass 2"), which ranks
   // splits.
   double referenceMacsPerSecondPerCore = 1.536e12; ///< fp16
@@ -127,6 +159,9 @@ struct DeviceSpec {
            : cost == CostClass::Accumulation ? sfuAccumulationWeight
                                              : sfuTranscendentalWeight;
   }
+  /// Of a kernel of all these kinds: the lowest and the highest of them. One of
+  /// no kind moves data.
+  TimeFactors getTimeFactors(KernelKinds kinds) const;
   /// Bytes per second of one link of the ring in one direction.
   double ringBytesPerSecond() const {
     return static_cast<double>(ringBytesPerCycle) * clockHertz;

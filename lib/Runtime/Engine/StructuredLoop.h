@@ -53,6 +53,7 @@ public:
   bool hasIndex = false;
   ReduceOp combiner = ReduceOp::Sum;          ///< Reduction of floats
   IntBinaryOp intCombiner = IntBinaryOp::Add; ///< Reduction of integers
+  bool isBatched = false;     ///< Contraction: all operands share a loop
   bool isArgMax = false;      ///< ArgReduction: of the maximum, not the minimum
   bool isInPlaceSafe = false; ///< output may overwrite a dying input
   std::string name;           ///< for messages
@@ -83,6 +84,7 @@ private:
     double sfuElements = 0;     ///< weighted
   };
   Work measure(Core &core) const;
+  KernelKinds getKinds(const Work &work) const; ///< none, if it is free
   /// The three loops of a matrix product; the other loops enclose it.
   struct MatrixLoops;
   MatrixLoops takeMatrixLoops(Nest &nest) const;

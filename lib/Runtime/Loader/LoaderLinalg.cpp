@@ -210,6 +210,7 @@ private:
   bool outputsVaryWithReduction() const;
   void matchSingleCombiner();
   bool isContraction() const;
+  bool hasBatchLoop() const;
 
   // The body.
   LogicalResult loadBody();
@@ -391,6 +392,7 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     instr.intCombiner = *intCombiner;
   if (floatCombiner == ReduceOp::Sum && isContraction()) {
     instr.strategy = StructuredLoop::Contraction;
+    instr.isBatched = hasBatchLoop();
     loader.function.hasContraction = true;
   }
 }
@@ -412,6 +414,19 @@ bool FunctionLoader::LinalgOpLoader::isContraction() const {
   BlockArgument first = block.getArgument(tensorInputs[0]);
   BlockArgument second = block.getArgument(tensorInputs[1]);
   return (lhs == first && rhs == second) || (lhs == second && rhs == first);
+}
+
+/// Whether a loop that sums nothing walks through all operands. A batch of one
+/// is one, too: a tile of a batched product holds one product.
+bool FunctionLoader::LinalgOpLoader::hasBatchLoop() const {
+  auto isInAll = [&](unsigned loop) {
+    return llvm::all_of(
+        maps, [&](AffineMap map) { return map.isFunctionOfDim(loop); });
+  };
+  for (unsigned loop = 0; loop < instr.isReduction.size(); ++loop)
+    if (!instr.isReduction[loop] && isInAll(loop))
+      return true;
+  return false;
 }
 
 LogicalResult FunctionLoader::LinalgOpLoader::loadBody() {

@@ -72,6 +72,8 @@ static void append(TimingReport &all, TimingReport next) {
   places.insert(next.dataDependent.begin(), next.dataDependent.end());
   all.dataDependent.assign(places.begin(), places.end());
   all.predictedSeconds += next.predictedSeconds;
+  all.lowSeconds += next.lowSeconds;
+  all.highSeconds += next.highSeconds;
   all.launchSeconds += next.launchSeconds;
   addWork(all, next);
 }
@@ -105,23 +107,29 @@ static std::string utilisationText(const double *utilisation) {
   return text;
 }
 
+static std::string intervalText(double lowSeconds, double highSeconds) {
+  return format("%.2f to %.2f", lowSeconds * 1e6, highSeconds * 1e6);
+}
+
 std::string TimingReport::toText() const {
   std::string text;
-  text += format("%-28s %5s %11s %11s %11s %11s %11s %10s %9s  %s\n", "kernel",
-                 "cores", "us", "read", "written", "LX read", "LX written",
-                 "GFLOP/s", "of roof", "bottleneck");
+  text += format("%-28s %5s %11s %19s %11s %11s %11s %11s %10s %9s  %s\n",
+                 "kernel", "cores", "us", "10 to 90 % us", "read", "written",
+                 "LX read", "LX written", "GFLOP/s", "of roof", "bottleneck");
   using ull = unsigned long long;
   for (const KernelReport &k : kernels) {
     double roof = k.attainableFlopsPerSecond > 0
                       ? 100 * k.flopsPerSecond / k.attainableFlopsPerSecond
                       : 0;
-    text += format("%-28.28s %5lld %11.2f %11llu %11llu %11llu %11llu %10.1f "
-                   "%7.1f %%  %s\n",
-                   k.name.c_str(), static_cast<long long>(k.numCores),
-                   k.predictedSeconds * 1e6, ull(k.deviceBytesRead),
-                   ull(k.deviceBytesWritten), ull(k.lxBytesRead),
-                   ull(k.lxBytesWritten), k.flopsPerSecond * 1e-9, roof,
-                   k.bottleneck.c_str());
+    text +=
+        format("%-28.28s %5lld %11.2f %19s %11llu %11llu %11llu %11llu %10.1f "
+               "%7.1f %%  %s\n",
+               k.name.c_str(), static_cast<long long>(k.numCores),
+               k.predictedSeconds * 1e6,
+               intervalText(k.lowSeconds, k.highSeconds).c_str(),
+               ull(k.deviceBytesRead), ull(k.deviceBytesWritten),
+               ull(k.lxBytesRead), ull(k.lxBytesWritten),
+               k.flopsPerSecond * 1e-9, roof, k.bottleneck.c_str());
   }
   for (const TensorTraffic &t : tensors)
     text += format("device memory, %s: %llu bytes read, %llu written\n",
@@ -132,9 +140,11 @@ std::string TimingReport::toText() const {
   text += "busy: " + utilisationText(utilisation) + "\n";
   for (const std::string &place : dataDependent)
     text += place + ": note: depends on data, timed as if it were 0\n";
-  text += format("predicted %.2f us%s (launch %.2f us), bottleneck %s, %.0f %% "
+  text += format("predicted %.2f us%s, in 8 of 10 cases %s us "
+                 "(launch %.2f us), bottleneck %s, %.0f %% "
                  "rests on guesses\n",
                  predictedSeconds * 1e6, overlap ? "" : " without overlap",
+                 intervalText(lowSeconds, highSeconds).c_str(),
                  launchSeconds * 1e6, bottleneck.c_str(), 100 * guessedShare);
   return text;
 }
@@ -175,6 +185,7 @@ std::string TimingReport::toJson() const {
          {"cores", k.numCores},
          {"start_seconds", k.startSeconds},
          {"predicted_seconds", k.predictedSeconds},
+         {"interval_seconds", {k.lowSeconds, k.highSeconds}},
          {"cost_model_seconds", k.costModelSeconds},
          {"bottleneck", k.bottleneck},
          {"guessed_share", k.guessedShare},
@@ -194,6 +205,7 @@ std::string TimingReport::toJson() const {
                           {"bytes_read", t.bytesRead},
                           {"bytes_written", t.bytesWritten}});
   Json result = {{"predicted_seconds", predictedSeconds},
+                 {"interval_seconds", {lowSeconds, highSeconds}},
                  {"launch_seconds", launchSeconds},
                  {"overlap", overlap},
                  {"bottleneck", bottleneck},
@@ -256,6 +268,9 @@ std::string TimingReport::toChromeTrace() const {
     Json arguments = {{"location", names[event.location]}};
     if (event.bytes > 0)
       arguments["bytes"] = event.bytes;
+    if (event.highSeconds > 0)
+      arguments["interval_us"] = {event.lowSeconds * 1e6,
+                                  event.highSeconds * 1e6};
     add({{"ph", "X"},
          {"pid", event.process},
          {"tid", event.lane},

@@ -75,6 +75,7 @@ struct WorkTotals {
   double sfuElements = 0; ///< weighted
   int64_t ptRows = 0;     ///< fewest rows of M of any product, 0: none
   int numStreams = 0;     ///< operands in device memory
+  KernelKinds kinds = 0;  ///< of what the core computes
 };
 
 /// Steps of one core in one call of a kernel.

@@ -156,6 +156,16 @@ StructuredLoop::Work StructuredLoop::measure(Core &core) const {
   return work;
 }
 
+KernelKinds StructuredLoop::getKinds(const Work &work) const {
+  if (work.macs > 0)
+    return toKinds(isBatched ? KernelKind::BatchedProduct
+                             : KernelKind::Product);
+  if (work.sfuElements == 0)
+    return 0;
+  return toKinds(strategy == Parallel ? KernelKind::Pointwise
+                                      : KernelKind::Reduction);
+}
+
 void StructuredLoop::walk(Core &core) const {
   CoreSteps &steps = *core.steps;
   const DeviceSpec &spec = *steps.spec;
@@ -205,6 +215,7 @@ void StructuredLoop::walk(Core &core) const {
   totals.ptMacs += uint64_t(work.macs);
   totals.sfuElementOps += uint64_t(work.elementOps);
   totals.sfuElements += work.sfuElements;
+  totals.kinds |= getKinds(work);
   if (!isFree)
     totals.lxTileBytes += lxBytes;
   if (work.macs > 0 && (totals.ptRows == 0 || work.rows < totals.ptRows))

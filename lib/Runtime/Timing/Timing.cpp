@@ -105,9 +105,9 @@ void TimingRun::runKernel(const Function &callee, const Scalar *args,
     throw Error(plan.locations[callee.location] + ": error: " + error.what());
   }
   times.startupSeconds = startupSeconds(site);
+  addReport(callee, location, coreSteps, times);
   if (timing.events)
     addEvents(callee, location, coreSteps, times);
-  addReport(callee, location, coreSteps, times);
   now += times.startupSeconds + times.seconds;
 }
 
@@ -329,6 +329,15 @@ static void setRoofline(const DeviceSpec &spec, KernelReport &kernel) {
       kernel.predictedSeconds > 0 ? flops / kernel.predictedSeconds : 0;
 }
 
+/// Of all that the cores do.
+static TimeFactors getTimeFactors(const std::vector<CoreSteps> &coreSteps,
+                                  const DeviceSpec &spec) {
+  KernelKinds kinds = 0;
+  for (const CoreSteps &steps : coreSteps)
+    kinds |= steps.totals.kinds;
+  return spec.getTimeFactors(kinds);
+}
+
 void TimingRun::addReport(const Function &callee, int location,
                           std::vector<CoreSteps> &coreSteps,
                           const KernelTimes &times) {
@@ -338,6 +347,9 @@ void TimingRun::addReport(const Function &callee, int location,
   kernel.numCores = callee.numCores();
   kernel.startSeconds = now;
   kernel.predictedSeconds = times.startupSeconds + times.seconds;
+  TimeFactors factors = getTimeFactors(coreSteps, timing.spec);
+  kernel.lowSeconds = factors.low * kernel.predictedSeconds;
+  kernel.highSeconds = factors.high * kernel.predictedSeconds;
   OpWork work = sumWork(coreSteps, timing.spec, kernel);
   work.addsPartialProducts = callee.addsPartialResults;
   kernel.costModelSeconds =
@@ -354,6 +366,11 @@ void TimingRun::addReport(const Function &callee, int location,
 
 void TimingRun::finishReport() {
   report.predictedSeconds = now;
+  report.lowSeconds = report.highSeconds = report.launchSeconds;
+  for (const KernelReport &kernel : report.kernels) {
+    report.lowSeconds += kernel.lowSeconds;
+    report.highSeconds += kernel.highSeconds;
+  }
   double inKernels = now - report.launchSeconds;
   for (const KernelReport &kernel : report.kernels)
     addWork(report, kernel);
@@ -415,6 +432,10 @@ void TimingRun::addEvents(const Function &callee, int location,
   int where = nameNumber(plan.locations[location]);
   lane(0, 0, "kernels");
   slice(0, 0, nameNumber(callee.name), where, now, first + times.seconds, 0);
+  if (times.startupSeconds + times.seconds > 0) {
+    report.events.back().lowSeconds = report.kernels.back().lowSeconds;
+    report.events.back().highSeconds = report.kernels.back().highSeconds;
+  }
 
   // Transfers in flight at once lie in lanes side by side.
   std::vector<TransferTime> transfers = times.transfers;

@@ -161,6 +161,8 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
   dict["location"] = kernel.location;
   dict["num_cores"] = kernel.numCores;
   dict["predicted_seconds"] = kernel.predictedSeconds;
+  dict["interval_seconds"] =
+      std::make_pair(kernel.lowSeconds, kernel.highSeconds);
   dict["device_bytes_read"] = kernel.deviceBytesRead;
   dict["device_bytes_written"] = kernel.deviceBytesWritten;
   dict["device_bytes_demanded"] = kernel.deviceBytesDemanded;

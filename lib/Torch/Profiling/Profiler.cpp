@@ -183,6 +183,8 @@ private:
     activity.addMetadata("device", static_cast<int>(run.launch.device));
     activity.addMetadata("stream", run.launch.stream);
     activity.addMetadata("predicted time (us)", kernel.predictedSeconds * 1e6);
+    activity.addMetadata("10th percentile (us)", kernel.lowSeconds * 1e6);
+    activity.addMetadata("90th percentile (us)", kernel.highSeconds * 1e6);
     activity.addMetadata("bytes read", kernel.deviceBytesRead);
     activity.addMetadata("bytes written", kernel.deviceBytesWritten);
     activity.addMetadata("LX bytes",

@@ -38,6 +38,9 @@ struct KernelReport {
   int64_t numCores = 1;
   double startSeconds = 0;
   double predictedSeconds = 0;
+  /// Between these lie 8 of 10 measured times of such kernels
+  /// (DeviceSpec::getTimeFactors).
+  double lowSeconds = 0, highSeconds = 0;
   /// Closed-form estimate for the same work, for comparison.
   double costModelSeconds = 0;
   /// Traffic with device memory, in whole sticks: what several cores read at
@@ -77,12 +80,16 @@ struct TraceEvent {
   int location = 0; ///< into TimingReport::names
   double start = 0, seconds = 0;
   uint64_t bytes = 0; ///< of a slice, or the counter's value
+  double lowSeconds = 0, highSeconds = 0; ///< of a kernel
 };
 
 struct TimingReport {
   std::vector<KernelReport> kernels; ///< in order of execution
   double launchSeconds = 0;          ///< at the start
   double predictedSeconds = 0;       ///< kernels plus one launch
+  /// Sums of the kernels' bounds, plus the launch: what is wrong with the model
+  /// is wrong for all kernels of a kind, so errors do not cancel.
+  double lowSeconds = 0, highSeconds = 0;
   uint64_t deviceBytesRead = 0, deviceBytesWritten = 0;
   uint64_t deviceBytesDemanded = 0, lxBytesRead = 0, lxBytesWritten = 0;
   uint64_t ringBytes = 0, sfuElementOps = 0, ptMacs = 0;
