@@ -90,9 +90,9 @@ def __getattr__(name: str) -> Any:
     if name == "default_generators":
         return tuple(_C._get_default_generator(i) for i in range(device_count()))
     if name in _INDUCTOR_NAMES:
-        from torch_spyre import _inductor
+        from torch_spyre._inductor import refuse
 
-        return getattr(_inductor, name)
+        return getattr(refuse, name)
     if name == "_impl":
         return sys.modules[__name__]
     if name in _PLACEHOLDERS:
