@@ -263,7 +263,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "frontend",
         "logging_config",
     },
-    "compile_backend": {"decompositions", "frontend"},
+    "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "predict": {"decompositions", "frontend"},
     "decompositions": {"aten_table"},

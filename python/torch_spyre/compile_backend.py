@@ -8,6 +8,7 @@ that run eagerly (on the device's counted CPU fallback).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
 from torch_spyre import _C
+from torch_spyre._inductor import config
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.parts import (
@@ -26,6 +28,30 @@ from torch_spyre.frontend.parts import (
 from torch_spyre.frontend.updated_arguments import view_updated_arguments
 
 _counter = 0
+#: Names of torch_spyre._inductor.config, and the options that they set.
+_CONFIG_OPTIONS = {"sencores": "cores", "lx_planning": "lx_planning"}
+_named: set[str] = set()
+
+
+def compile_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a compilation: the given ones, before those of the config module.
+
+    Warns once per name of a configuration without effect here that is changed.
+    """
+    # Not skip_default: what was patched and restored counts as set there.
+    changed = {
+        name: value
+        for name, value in config._get_dict().items()
+        if value != config._config[name].default
+    }
+    for name in sorted(changed.keys() - _CONFIG_OPTIONS.keys() - _named):
+        _named.add(name)
+        warnings.warn(
+            f"torch_spyre._inductor.config.{name} has no effect on compiled programs",
+            stacklevel=2,
+        )
+    set_here = {o: changed[n] for n, o in _CONFIG_OPTIONS.items() if n in changed}
+    return {**set_here, **given}
 
 
 def _compiler(kind: str, options: dict[str, Any]) -> Callable:
@@ -53,10 +79,12 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
     """``torch.compile(f, backend="spyre", options={...})``.
 
     ``_C.compile_options()`` lists the options, docs/reference/options.md explains
-    them. Raises ValueError for one that does not exist or is out of range.
+    them; what is left out is as ``torch_spyre._inductor.config`` says. Raises
+    ValueError for one that does not exist or is out of range.
     """
     if "options" in options:
         options = options.pop("options") or {}
+    options = compile_options(options)
     _C.check_compile_options(options)
     if _C.read_environment("SPYRE_EXECUTE") == "superdsc":
         options = {**options, "through_superdsc": True}
