@@ -46,9 +46,8 @@ static constexpr ParameterInfo kParameters[] = {
      "a stick of fp16 per cycle and corelet, the width of LX: pointwise "
      "operations on one core are bound by what it reads"},
     {"sfuTranscendentalWeight", &S::sfuTranscendentalWeight,
-     "cycles of a transcendental function per element and lane", guessed,
-     "half the penalty of the public KTIR interpreter, which would leave the "
-     "published softmax no time for a launch"},
+     "cycles of a transcendental function per element and lane", fitted,
+     "benchmarks/fit.py: passes of sigmoid on one core"},
     {"sfuAccumulationWeight", &S::sfuAccumulationWeight,
      "cycles of an accumulation per element and lane", fitted,
      "benchmarks/fit.py: row reductions on one to four cores"},

@@ -76,7 +76,7 @@ struct DeviceSpec {
   int64_t numPTRows = 8;    ///< of the systolic array of one corelet
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
-  double sfuTranscendentalWeight = 2; ///< cycles of exp, log, sin, ... per lane
+  double sfuTranscendentalWeight = 16; ///< cycles of exp, log, sin, ... per lane
   double sfuAccumulationWeight = 17;  ///< likewise, of a reduction
   double clockHertz = 1.1e9;
   double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
@@ -127,11 +127,11 @@ struct DeviceSpec {
 
   // Measured over predicted time of kernels whose shapes the fit did not see,
   // 10th and 90th percentile per KernelKind.
-  double movementTimeLow = 0.8, movementTimeHigh = 1.25;
-  double pointwiseTimeLow = 0.8, pointwiseTimeHigh = 1.25;
-  double reductionTimeLow = 0.8, reductionTimeHigh = 1.25;
-  double productTimeLow = 0.8, productTimeHigh = 1.25;
-  double batchedProductTimeLow = 0.8, batchedProductTimeHigh = 1.25;
+  double movementTimeLow = 0.72, movementTimeHigh = 1.21;
+  double pointwiseTimeLow = 0.88, pointwiseTimeHigh = 1.19;
+  double reductionTimeLow = 0.76, reductionTimeHigh = 1.3;
+  double productTimeLow = 0.76, productTimeHigh = 1.15;
+  double batchedProductTimeLow = 0.59, batchedProductTimeHigh = 1.47;
 
   // The reference's matmul model (spec/passes.md, "Pass 2"), which ranks
   // splits.

@@ -3,7 +3,7 @@
 // RUN: rm -rf %t && mkdir -p %t
 // RUN: spyre-opt --spyre-pipeline=to-ktir %s -o %t/ktir.mlir
 // RUN: %python %S/Inputs/check_intervals.py %t
-// RUN: spyre-run %t/ktir.mlir --predict-only --device %t/device.json --json %t/r.json --trace %t/t.json --timing | FileCheck %s
+// RUN: spyre-run %t/ktir.mlir --arg=zeros --arg=zeros --arg=zeros --arg=zeros --arg=zeros --arg=zeros --arg=zeros --arg=zeros --predict-only --device %t/device.json --json %t/r.json --trace %t/t.json --timing | FileCheck %s
 // CHECK: 10 to 90 % us
 // CHECK: predicted {{[0-9.]+}} us, in 8 of 10 cases {{[0-9.]+}} to {{[0-9.]+}} us
 // RUN: %python %S/Inputs/check_intervals.py %t %t/r.json %t/t.json
