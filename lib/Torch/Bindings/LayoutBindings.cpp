@@ -22,6 +22,26 @@ namespace {
 
 constexpr int kPickleVersion = 3;
 
+/// Reads the state of a pickle of version 1 (the dimension map of the host is
+/// between size and stride map), 2 (no arrangement) or 3.
+TensorLayout layoutOfPickle(const py::tuple &state) {
+  int64_t version = state.empty() ? 0 : state[0].cast<int64_t>();
+  size_t expected = version == 1 ? 5 : version == 2 ? 4 : 5;
+  if (version < 1 || version > kPickleVersion || state.size() != expected)
+    throw py::value_error("expected a pickled SpyreTensorLayout of version 1 "
+                          "to " +
+                          std::to_string(kPickleVersion));
+  size_t strideMap = version == 1 ? 3 : 2;
+  auto format = py::int_(py::object(state[strideMap + 1])).cast<int>();
+  int arrangement = static_cast<int>(ElementArrangement::STANDARD);
+  if (version == kPickleVersion)
+    arrangement = py::int_(py::object(state[4])).cast<int>();
+  return TensorLayout(state[1].cast<std::vector<int64_t>>(),
+                      state[strideMap].cast<std::vector<int64_t>>(),
+                      static_cast<DataFormat>(format),
+                      static_cast<ElementArrangement>(arrangement));
+}
+
 TensorLayout layoutOfHostTensor(std::vector<int64_t> sizes,
                                 std::vector<int64_t> strides,
                                 c10::ScalarType dtype,
@@ -93,13 +113,18 @@ py::tuple tensorInfo(const at::Tensor &tensor) {
           torch::getTHPDtype(scalarType(format.dtype)))));
 }
 
+/// To the letter as users' tests have it, a blank before "=" included; they
+/// know only the standard arrangement, which is not named.
 std::string reprOfLayout(const TensorLayout &layout) {
-  return "SpyreTensorLayout(device_size=" +
-         std::string(py::repr(py::cast(layout.deviceSize))) +
-         ", stride_map=" + std::string(py::repr(py::cast(layout.strideMap))) +
-         ", device_dtype=DataFormats." + toString(layout.format) +
-         ", element_arrangement=" +
-         std::string(py::str(py::cast(layout.arrangement))) + ")";
+  std::string text =
+      "SpyreTensorLayout(device_size=" +
+      std::string(py::repr(py::cast(layout.deviceSize))) +
+      ", stride_map =" + std::string(py::repr(py::cast(layout.strideMap))) +
+      ", device_dtype=DataFormats." + toString(layout.format);
+  if (layout.arrangement != ElementArrangement::STANDARD)
+    text += ", element_arrangement=" +
+            std::string(py::str(py::cast(layout.arrangement)));
+  return text + ")";
 }
 
 void initFormatBindings(py::module &m) {
@@ -147,6 +172,20 @@ void initLayoutClass(py::module &m) {
       .def_readonly("device_dtype", &TensorLayout::format)
       .def_readonly("element_arrangement", &TensorLayout::arrangement)
       .def_property_readonly("size_in_bytes", &TensorLayout::sizeInBytes)
+      .def(
+          "elems_per_stick",
+          [](const TensorLayout &layout) {
+            return elemsPerStick(layout.format);
+          },
+          "Elements of the device's format in a stick of 128 bytes.")
+      .def(
+          "with_element_arrangement",
+          [](TensorLayout layout, ElementArrangement arrangement) {
+            layout.arrangement = arrangement;
+            return layout;
+          },
+          py::arg("element_arrangement"),
+          "A copy whose elements are arranged otherwise within sticks.")
       .def("__eq__",
            [](const TensorLayout &a, const py::object &b) {
              return py::isinstance<TensorLayout>(b) &&
@@ -161,17 +200,7 @@ void initLayoutClass(py::module &m) {
                                   static_cast<int>(layout.format),
                                   static_cast<int>(layout.arrangement));
           },
-          [](const py::tuple &state) {
-            if (state.size() != 5 || state[0].cast<int>() != kPickleVersion)
-              throw py::value_error("expected a pickled SpyreTensorLayout of "
-                                    "version " +
-                                    std::to_string(kPickleVersion));
-            return TensorLayout(
-                state[1].cast<std::vector<int64_t>>(),
-                state[2].cast<std::vector<int64_t>>(),
-                static_cast<DataFormat>(state[3].cast<int>()),
-                static_cast<ElementArrangement>(state[4].cast<int>()));
-          }));
+          &layoutOfPickle));
 }
 
 /// Tensors whose storage has a given layout.
@@ -184,8 +213,11 @@ void initStorageBindings(py::module &m) {
       py::arg("tensor"), "The layout of the storage under a spyre tensor.");
   m.def(
       "get_device_dtype",
-      [](c10::ScalarType dtype) { return deviceFormat(hostDtype(dtype)); },
-      py::arg("dtype"));
+      [](c10::ScalarType dtype) {
+        return isSupportedDtype(dtype) ? deviceFormat(hostDtype(dtype))
+                                       : DataFormat::INVALID;
+      },
+      py::arg("dtype"), "INVALID for a dtype that the device cannot hold.");
   m.def(
       "get_elem_in_stick",
       [](c10::ScalarType dtype) {
