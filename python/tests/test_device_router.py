@@ -3,6 +3,7 @@
 
 import contextlib
 import sys
+import warnings
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,7 @@ import torch
 import torch_spyre
 import torch_spyre.compile_backend
 from torch._dynamo.convert_frame import register_bytecode_hook
+from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.frontend import dynamo, eager
 
 
@@ -64,12 +66,80 @@ def test_graphs_that_touch_spyre_come_here(chosen):
     assert chosen[0][1] == {"options": {"cores": 2}}
 
 
-def test_inductor_refuses_spyre_tensors():
+def compiled_calls(function, *args, **how):
+    """What the compiled function gives, and how many programs of ours it made."""
     torch._dynamo.reset()
-    x = torch.ones(3, device="spyre")
-    with pytest.raises(RuntimeError, match="backend='spyre'"):
-        torch.compile(lambda x: x + 1, backend="inductor")(x)
-    assert x.cpu().tolist() == [1, 1, 1]
+    before = len(compiled_parts())
+    result = torch.compile(function, **how)(*args)
+    return result, len(compiled_parts()) - before
+
+
+@pytest.mark.parametrize("how", [{}, {"mode": "max-autotune"}, {"fullgraph": True}])
+@pytest.mark.parametrize("backend", [{}, {"backend": "inductor"}])
+def test_inductor_by_name_is_routed_like_the_default(backend, how):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="options of Inductor")
+        for size in (1, 63, 65):
+            x = torch.arange(size, dtype=torch.float16)
+            on_spyre = compiled_calls(lambda x: x + 1, x.to("spyre"), **backend, **how)
+            assert on_spyre[0].device.type == "spyre" and on_spyre[1] == 1
+            assert torch.equal(on_spyre[0].cpu(), x + 1)
+            on_cpu = compiled_calls(lambda x: x + 1, x, **backend, **how)
+            assert on_cpu[0].device.type == "cpu" and on_cpu[1] == 0
+            assert torch.equal(on_cpu[0], x + 1)
+
+
+def test_inductor_makes_tensors_on_spyre():
+    """No input tells the device: the graph does."""
+    for device in ("spyre", torch.device("spyre", 0)):
+        result, programs = compiled_calls(
+            lambda device=device: torch.ones(7, dtype=torch.float16, device=device) * 3,
+            backend="inductor",
+        )
+        assert result.cpu().tolist() == [3] * 7 and programs == 1
+
+
+def test_inductor_takes_modules_and_graphs_of_both_devices():
+    torch._dynamo.reset()
+
+    class Block(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(65, 3)
+
+        def forward(self, x):
+            return torch.relu(self.linear(x))
+
+    block = Block().to("spyre", torch.float16)
+    x = torch.ones(2, 65, dtype=torch.float16, device="spyre")
+    expected = block(x).cpu()
+    block.compile(backend="inductor", fullgraph=True, dynamic=False)
+    assert torch.allclose(block(x).cpu(), expected, rtol=2**-9, atol=2**-9)
+
+    def mixed(a, b):
+        return (a + 1).cpu() * b
+
+    b = torch.full((2, 65), 2.0, dtype=torch.float16)
+    result, programs = compiled_calls(mixed, x, b, backend="inductor")
+    assert torch.equal(result, torch.full((2, 65), 4.0, dtype=torch.float16))
+    assert programs >= 1
+
+
+@pytest.mark.parametrize("backend", [{}, {"backend": "inductor"}])
+def test_options_of_inductor_are_ignored_with_one_warning(backend):
+    x = torch.ones(5, dtype=torch.float16, device="spyre")
+    how = {**backend, "options": {"epilogue_fusion": False, "shape_padding": True}}
+    dynamo._warned.clear()
+    with pytest.warns(UserWarning, match="on spyre: epilogue_fusion") as warned:
+        assert compiled_calls(lambda x: x + 1, x, **how)[0].cpu().tolist() == [2] * 5
+    assert len([w for w in warned if "options of Inductor" in str(w.message)]) == 1
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="options of Inductor")
+        compiled_calls(lambda x: x + 2, x, **how)
+    with pytest.raises(Exception, match="no_such_option"):
+        compiled_calls(lambda x: x + 3, x, **backend, options={"no_such_option": 1})
+    with pytest.raises(Exception, match="epilogue_fusion"):
+        compiled_calls(lambda x: x * 2, x, backend="spyre", options=how["options"])
 
 
 @contextlib.contextmanager

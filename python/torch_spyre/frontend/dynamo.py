@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Dynamo learns about spyre once it is imported.
+"""What Dynamo and Inductor learn about spyre once they are imported.
 
-Which compiler ``torch.compile`` without a backend uses: graphs that touch spyre
-tensors come to this package, all others go to Inductor as they would without it.
-And the device's functions, by its DeviceInterface.
+Which compiler ``torch.compile`` uses without a backend, or with ``inductor``: graphs
+that touch spyre tensors come to this package, all others go to Inductor as they would
+without it. And the device's functions, by its DeviceInterface.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -40,6 +42,9 @@ def touches_spyre(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> bo
         leaves = _pytree.tree_leaves([values, node.args, node.kwargs])
         if any(_is_on_spyre(leaf) for leaf in leaves):
             return True
+        device = node.kwargs.get("device")
+        if isinstance(device, str) and device.partition(":")[0] == "spyre":
+            return True
     return False
 
 
@@ -50,13 +55,74 @@ def spyre_or_inductor(
     mode: str | None = None,
     options: dict[str, Any] | None = None,
 ) -> Callable[..., Any]:
-    """The default backend of ``torch.compile``."""
-    if touches_spyre(gm, example_inputs):
-        from torch_spyre.compile_backend import spyre
+    """The default backend of ``torch.compile``.
 
-        return spyre(gm, example_inputs, options=options or {})
+    Takes the options of both compilers; those of the other are ignored.
+    """
+    if touches_spyre(gm, example_inputs):
+        from torch._inductor import config
+
+        given = options or {}
+        known = config.get_config_copy()
+        others = {name for name in given if name.replace("-", "_") in known}
+        _warn_of_ignored(others)
+        own = {name: value for name, value in given.items() if name not in others}
+        return _compile_on_spyre(gm, example_inputs, own)
     inductor = torch._TorchCompileInductorWrapper(mode, options, None)
     return inductor(gm, example_inputs)
+
+
+def _compile_on_spyre(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any]
+) -> Callable[..., Any]:
+    from torch_spyre.compile_backend import spyre
+
+    return spyre(gm, example_inputs, options=options)
+
+
+_warned: set[str] = set()
+
+
+def _warn_of_ignored(names: Iterable[str]) -> None:
+    """One warning for options of Inductor; none for what a mode sets."""
+    from torch._inductor import list_mode_options
+
+    modes = {name for options in list_mode_options().values() for name in options}
+    ignored = sorted({n.replace("-", "_") for n in names} - modes - _warned)
+    _warned.update(ignored)
+    if ignored:
+        warnings.warn(
+            f"options of Inductor without effect on spyre: {', '.join(ignored)}",
+            stacklevel=3,
+        )
+
+
+def _route_inductor(compile_fx: ModuleType) -> None:
+    """Graphs on spyre that are given to Inductor by name come to this package.
+
+    ``torch.compile(backend="inductor")`` does not ask the registry of backends: it
+    looks up this function when it compiles.
+    """
+    inductor = compile_fx.compile_fx
+
+    @wraps(inductor)
+    def route(
+        model_: Any,
+        example_inputs_: Sequence[Any],
+        *args: Any,
+        config_patches: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        if isinstance(model_, torch.fx.GraphModule) and touches_spyre(
+            model_, example_inputs_
+        ):
+            _warn_of_ignored(config_patches or ())
+            return _compile_on_spyre(model_, example_inputs_, {})
+        if config_patches is not None:
+            kwargs["config_patches"] = config_patches
+        return inductor(model_, example_inputs_, *args, **kwargs)
+
+    compile_fx.compile_fx = route
 
 
 def _set_default(registry: ModuleType) -> None:
@@ -88,6 +154,7 @@ _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.backends.registry": _set_default,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
+    "torch._inductor.compile_fx": _route_inductor,
 }
 
 
