@@ -263,6 +263,8 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "frontend",
         "logging_config",
     },
+    # The names of torch-spyre that users import: aliases.
+    "_inductor": {"decompositions", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "predict": {"decompositions", "frontend"},

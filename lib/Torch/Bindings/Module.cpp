@@ -186,6 +186,7 @@ static void initMemoryBindings(py::module &m) {
 
 /// Operators that run on the CPU.
 static void initFallbackBindings(py::module &m) {
+  m.attr("FallbackWarning") = py::handle(fallbackWarning());
   m.def("fallback_report", &fallbackReport,
         "ATen operator -> times it ran on the CPU for spyre tensors.");
   m.def("reset_fallback_report", &resetFallbackReport);

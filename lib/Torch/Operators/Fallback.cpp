@@ -138,6 +138,14 @@ void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     runOnCPU(op, stack);
 }
 
+PyObject *fallbackWarning() {
+  static PyObject *const type = PyErr_NewExceptionWithDoc(
+      "torch_spyre.ops.fallbacks.FallbackWarning",
+      "An operator without a kernel of the device runs on the CPU.",
+      PyExc_UserWarning, nullptr);
+  return type;
+}
+
 void recordFallback(const std::string &operatorName) {
   bool first;
   {
@@ -150,13 +158,14 @@ void recordFallback(const std::string &operatorName) {
   // TORCH_WARN becomes a Python warning only under a handler, which operators
   // called through torch.ops, as compiled graphs do, do not have.
   std::string message = operatorName +
-                        " has no spyre kernel and runs on the CPU; "
+                        " is falling back to cpu: it has no spyre kernel and "
+                        "runs on the CPU; "
                         "torch_spyre.fallback_report() counts such calls";
   pybind11::gil_scoped_acquire gil;
   const auto &[file, line] = sourceLine;
   int failed = file.empty()
-                   ? PyErr_WarnEx(PyExc_UserWarning, message.c_str(), 1)
-                   : PyErr_WarnExplicit(PyExc_UserWarning, message.c_str(),
+                   ? PyErr_WarnEx(fallbackWarning(), message.c_str(), 1)
+                   : PyErr_WarnExplicit(fallbackWarning(), message.c_str(),
                                         file.c_str(), line, nullptr, nullptr);
   if (failed != 0) {
     python_error error;

@@ -6,6 +6,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <torch/csrc/python_headers.h>
 
 #include <cstdint>
 #include <map>
@@ -19,6 +20,10 @@ namespace spyre::pytorch {
 
 /// The boxed kernel of every operator: a compiled program, else the CPU.
 void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/// The Python class torch_spyre.ops.fallbacks.FallbackWarning, a UserWarning;
+/// lives as long as the process. Needs the GIL.
+PyObject *fallbackWarning();
 
 /// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
 /// of spyre tensors; the first of each operator warns. Used by the boxed

@@ -41,8 +41,10 @@ def declare_tensor_dim(name: str, size: int) -> None:
     _declared[_name(name)] = _positive(size, f"the size of dimension {name!r}")
 
 
-def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
+def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> torch.Tensor:
     """Names the dimensions of a device tensor's storage, in storage order.
+
+    Returns the tensor.
 
     Several names may cover one (flattened) dimension: their declared sizes then
     multiply to its extent. A name that was not declared takes the whole dimension.
@@ -81,6 +83,7 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> None:
             "give one name per dimension, or declare the sizes of its parts"
         )
     _names[identity] = tuple(dims)
+    return tensor
 
 
 def names_of(identity: int) -> tuple[tuple[tuple[str, int], ...], ...]:
