@@ -34,7 +34,7 @@ class Part:
         text = re.sub(r"@([\w$.]+)", rf"@{tag}_\1", text)
         text = text.replace('ktdp.name = "', f'ktdp.name = "{tag}_')
         found = re.fullmatch(
-            r"(.*?)module \{\n(.*?)"
+            r"(.*?)module(?: attributes \{[^\n]*\})? \{\n(.*?)"
             rf"  func\.func @{tag}_main\(([^\n]*)\) \{{\n(.*?)    return\n  \}}\n"
             r"(.*)\}\n*",
             text,
