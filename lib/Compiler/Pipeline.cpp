@@ -132,6 +132,7 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
   if (options.lxPlanning) {
     SpyreLXPlanningOptions lx;
     lx.solver = options.lxSolver;
+    lx.cloneInputs = options.lxCloneInputs;
     lx.mode = options.mode;
     passes.addToFunctions(createSpyreLXPlanning(lx));
   }

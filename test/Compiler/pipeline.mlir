@@ -10,6 +10,7 @@
 // EACH: partial=false
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false" | FileCheck %s --check-prefix=PLAN
 // RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false mode=reference lx-solver=greedy" | FileCheck %s --check-prefix=REFERENCE
+// RUN: spyre-opt %s --spyre-pipeline="cores=2 to-ktir=false lx-clone-inputs=false" | FileCheck %s --check-prefix=NOCLONE
 // RUN: not spyre-opt %s --spyre-pipeline="mode=other" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: not spyre-opt %s --spyre-pipeline="lx-solver=other" 2>&1 | FileCheck %s --check-prefix=SOLVER
 
@@ -21,6 +22,13 @@
 // REFERENCE-NOT: spyre_graph.identity
 // REFERENCE: spyre_graph.max ins(%arg0
 // REFERENCE: return
+
+// Nor does the default mode if told so; the rest stays in LX.
+// NOCLONE-LABEL: func.func @main(
+// NOCLONE-NOT: spyre_graph.identity
+// NOCLONE: placement<lx
+// NOCLONE: spyre_graph.max ins(%arg0
+// NOCLONE: return
 
 // The way from an imported graph to KTIR: one call per kernel, results written
 // by the kernel that computes them; the first copies the input, which two read,

@@ -26,6 +26,10 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
       *this, "lx-solver",
       llvm::cl::desc("Placement in LX: greedy, firstfit, bestfit or optimal"),
       llvm::cl::init("optimal")};
+  Option<bool> lxCloneInputs{
+      *this, "lx-clone-inputs",
+      llvm::cl::desc("Copy arguments that are read repeatedly into LX"),
+      llvm::cl::init(true)};
   Option<std::string> mode{
       *this, "mode",
       llvm::cl::desc("Rules of work division and LX planning: default or "
