@@ -53,7 +53,9 @@ BLOCKS = (
 UNKNOWN_SPLIT = "the split is not known"
 STACK = "a stack plans, not the row"
 BLOCK = "a whole block or model"
-#: What a softmax is made of, if the row lists no stages.
+#: What a softmax is made of.
+SOFTMAX = ("amax", "sub", "exp", "sum", "div")
+#: The same, if it is another one and the row lists no stages.
 STAGES = {
     "softmax without exp": ("amax", "sub", "sum", "div"),
 }
@@ -70,7 +72,8 @@ class Kernel:
     intermediate tensors stay in LX, `lx_fraction` which share of LX was kept for the
     kernels' own tiles. `count` is the number of operands of a sum, `stages` what a
     softmax is made of, if it is not the usual, and `in_memory` those whose results go
-    through device memory though others stay in LX.
+    through device memory though others stay in LX. A softmax is over `dim`.
+    `clones_inputs` says whether inputs that are read repeatedly are copied into LX.
     """
 
     name: str
@@ -83,6 +86,8 @@ class Kernel:
     tiles_of_k: int = 1
     stages: tuple[str, ...] = ()
     in_memory: tuple[str, ...] = ()
+    dim: int = 1
+    clones_inputs: bool = True
 
     @property
     def is_product(self) -> bool:
@@ -232,6 +237,23 @@ def product(op: str, shapes: str, state: str, cores: int) -> Description:
     return Description(kernel, "", outside)
 
 
+def softmax_over_rows(kernel: Kernel, state: str) -> Kernel | str:
+    """A softmax over dimension 0 whose row says what stays in LX."""
+    if kernel.tiles > 1:
+        return "tiles would cut the rows that it adds up"
+    listed = re.search(r"\bin place: ([\w, ]+)", state)
+    in_place = re.findall(r"\w+", listed.group(1)) if listed else []
+    memory = [name for name in ("sub", "exp") if name not in in_place]
+    return replace(
+        kernel,
+        name="softmax",
+        stages=SOFTMAX,
+        in_memory=tuple(memory) if kernel.lx else (),
+        dim=0,
+        clones_inputs="input cloned to LX" in state,
+    )
+
+
 def over_rows(op: str, shapes: str, state: str) -> Kernel | str:
     """The kernel of an operation on rows and columns, or why there is none."""
     match = re.fullmatch(r"\[(\d+), ?(\d+)\](?:\+same|x(\d+))?", shapes)
@@ -257,6 +279,8 @@ def over_rows(op: str, shapes: str, state: str) -> Kernel | str:
         return replace(kernel, name="sum", lx=lx and "_sep" not in op, count=count)
     if op in ("softmax(dim=-1)", "softmax unrolled"):
         return replace(kernel, name="softmax")
+    if op == "softmax(dim=0)":
+        return softmax_over_rows(kernel, state)
     if op in STAGES:
         return replace(kernel, name="softmax", stages=STAGES[op])
     if match := re.fullmatch(r"softmax_stages: ([\w, ()]+) fused", op):

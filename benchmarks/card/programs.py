@@ -172,18 +172,18 @@ def staged_softmax(kernel: Kernel) -> str:
     """Some stages of a softmax, each an operation on the result of the one before.
 
     The second operand of a difference and of a quotient is what the last reduction
-    has left of each row.
+    has left of each row, or of each column.
     """
     rows, columns = kernel.extents
     whole, wide = tensor(kernel.extents), f"tensor<{rows}x{columns}xf16>"
-    narrow = f"tensor<{rows}x1xf16>"
+    narrow = f"tensor<{rows}x1xf16>" if kernel.dim else f"tensor<1x{columns}xf16>"
     value, reduced, body = ("%a0", whole), "", ""
     for i, stage in enumerate(kernel.stages):
         name, hint = f"%r{i}", tile_hint(0, kernel.tiles)
         match stage:
             case "amax" | "sum":
                 op = "max" if stage == "amax" else "sum"
-                attributes = ["dims = array<i64: 1>", *hint]
+                attributes = [f"dims = array<i64: {kernel.dim}>", *hint]
                 body += call(name, op, [value], narrow, attributes)
                 reduced = name
                 continue

@@ -122,6 +122,7 @@ def pipeline(row: Measurement, folder: Path) -> str:
     """The options that the program of a row is made with."""
     assert row.kernel is not None
     options = f"cores={row.cores} lx-planning={str(row.kernel.lx).lower()}"
+    options += "" if row.kernel.clones_inputs else " lx-clone-inputs=false"
     return options + device_option(row.kernel, folder, row.id)
 
 
@@ -133,6 +134,7 @@ def source_text(row: Measurement) -> str:
         "cores": row.cores,
         "lx": row.kernel.lx,
         "in memory": row.kernel.in_memory,
+        "clones inputs": row.kernel.clones_inputs,
         "device": planned_for(row.kernel),
     }
     return f"// {json.dumps(plan)}\n{body}"
