@@ -21,7 +21,7 @@
 
 // CHECK-LABEL: func.func private @k1_exp
 // CHECK: scf.for
-// CHECK: ktdp.load {{.*}} -> tensor<16x1024xf16>
+// CHECK: ktdp.load {{.*}} -> tensor<4x1024xf16>
 // CHECK: ktdp.store
 // CHECK: return
 
