@@ -2,6 +2,7 @@
 """torch.compile without a backend, and Inductor on spyre tensors."""
 
 import contextlib
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -215,3 +216,16 @@ def test_dynamo_half_imported_by_another_thread(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "torch._dynamo", ModuleType("torch._dynamo"))
     assert _registration._untraced(len) is len
+
+
+def test_dynamo_compiles_many_sizes():
+    code = (
+        "import torch, torch._dynamo.config as config;"
+        "print(config.cache_size_limit, config.recompile_limit);"
+        "config.cache_size_limit = 100000;"
+        "import torch._dynamo; print(config.recompile_limit)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == ["1024", "1024", "100000"]

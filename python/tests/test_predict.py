@@ -202,7 +202,7 @@ def test_graph_file(tmp_path, capsys):
     expected = json.loads(said)["predicted_seconds"]
     assert result["phases"]["program"]["predicted_seconds"] == expected
     assert cli.main(["--model", str(path), "--what-if=launchSeconds=1,2"]) == 0
-    assert "2.000 s, launch" in capsys.readouterr().out
+    assert "2.000 s [2.000 s, 2.000 s], launch" in capsys.readouterr().out
 
 
 CHAIN = """

@@ -23,6 +23,9 @@ from typing import Any
 import torch
 from torch.utils import _pytree
 
+#: What torch-spyre sets (docs/spec/drop-in.md, "torch_spyre").
+_CACHE_SIZE_LIMIT = 1024
+
 
 def _is_on_spyre(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
@@ -150,8 +153,14 @@ def _skip_own_frames(trace_rules: ModuleType) -> None:
     trace_rules.BUILTIN_INLINE_WHEN_CALLED.add(str(Path(__file__).parents[1]) + os.sep)
 
 
+def _allow_many_sizes(config: ModuleType) -> None:
+    """Programs are made per size; at Dynamo's limit of 8 it would stop compiling."""
+    config.cache_size_limit = max(config.cache_size_limit, _CACHE_SIZE_LIMIT)
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.backends.registry": _set_default,
+    "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
     "torch._inductor.compile_fx": _route_inductor,
