@@ -76,8 +76,9 @@ struct DeviceSpec {
   int64_t numPTRows = 8;    ///< of the systolic array of one corelet
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
-  double sfuTranscendentalWeight = 16; ///< cycles of exp, log, sin, ... per lane
-  double sfuAccumulationWeight = 17;  ///< likewise, of a reduction
+  double sfuTranscendentalWeight =
+      16;                            ///< cycles of exp, log, sin, ... per lane
+  double sfuAccumulationWeight = 17; ///< likewise, of a reduction
   double clockHertz = 1.1e9;
   double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
   /// Rate of the matrix unit while cores share a sum over K, as a fraction.
