@@ -13,6 +13,7 @@ from numerics import assert_exact, compiled
 from torch_spyre import _C, compile_backend
 from torch_spyre.frontend import cache, parts
 from torch_spyre.frontend.importer import Importer
+from torch_spyre.ops.fallbacks import FallbackWarning
 
 
 def whole(shape, dtype=torch.float16, seed=0):
@@ -44,7 +45,7 @@ def check(function, *inputs):
     for actual, wanted in zip(results, function(*inputs), strict=True):
         assert_exact(actual.cpu(), wanted)
         assert actual.stride() == wanted.stride()
-    return [w for w in seen if w.category is UserWarning]
+    return [w for w in seen if w.category in (UserWarning, FallbackWarning)]
 
 
 def line_of(function, text):
