@@ -33,17 +33,18 @@ def test_fallbacks_can_be_errors():
             torch.linalg.matrix_exp(x)
 
 
-def test_the_warning_can_be_named_on_the_command_line():
+def test_pytest_takes_the_warning_by_its_name(tmp_path):
     category = "torch_spyre.ops.fallbacks.FallbackWarning"
-    code = (
-        "import torch; x = torch.ones(2, 2, device='spyre');"
-        "print(torch.linalg.matrix_exp(x).device)"
+    (tmp_path / "test_it.py").write_text(
+        "import torch\n"
+        "def test_it():\n"
+        "    torch.linalg.matrix_exp(torch.ones(2, 2, device='spyre'))\n"
     )
     for option, status in ((f"error::{category}", 1), (f"ignore::{category}", 0)):
-        run = [sys.executable, "-W", option, "-c", code]
+        run = [sys.executable, "-m", "pytest", "-q", "-W", option, str(tmp_path)]
         result = subprocess.run(run, capture_output=True, text=True, check=False)
-        assert result.returncode == status, result.stderr
-        assert "FallbackWarning" in result.stderr or not status, result.stderr
+        assert result.returncode == status, result.stdout
+        assert ("FallbackWarning" in result.stdout) == bool(status), result.stdout
 
 
 def test_warn_fallback_is_attributed_to_its_caller():
@@ -57,7 +58,8 @@ def test_warn_fallback_is_attributed_to_its_caller():
 def test_decompositions_can_be_iterated():
     """spyre-inference copies those whose name holds "addm" into Inductor's table."""
     names = [op.name() for op in spyre_decompositions]
-    assert names and all(name.startswith("aten::") for name in names)
+    assert names and all("::" in name for name in names)
+    assert any("addm" in name for name in names)
     assert all(callable(function) for function in spyre_decompositions.values())
 
 
