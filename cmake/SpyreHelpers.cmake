@@ -3,12 +3,57 @@
 
 set(SPYRE_WARNING_FLAGS -Wall -Wextra -Werror)
 
-# spyre_add_library(<name> <sources...> [LINK <libs...>] [DEPENDS <targets...>])
+# ccache keeps files that use a precompiled header with this sloppiness, and with
+# precompiled headers that are equal whenever their sources are.
+set(SPYRE_PRECOMPILED_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+if(CCACHE_PROGRAM)
+  list(INSERT SPYRE_PRECOMPILED_LAUNCHER 1
+       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime)
+endif()
+function(spyre_cache_precompiled name)
+  set_target_properties(${name} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${SPYRE_PRECOMPILED_LAUNCHER}")
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(${name} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
+  endif()
+endfunction()
+
+# Compiles MLIR's headers once for all targets of the same flags. None of the
+# project's own headers is among them: ccache shares the result between clones,
+# and it names its sources by their place.
+set(SPYRE_MLIR_HEADERS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
+function(spyre_precompile_mlir name)
+  get_target_property(type ${name} TYPE)
+  set(headers SpyreMLIRHeaders_${type})
+  if(NOT TARGET ${headers})
+    set(empty ${CMAKE_BINARY_DIR}/${headers}.cpp)
+    if(NOT EXISTS ${empty})
+      file(WRITE ${empty} "")
+    endif()
+    if(type STREQUAL "EXECUTABLE")  # -fPIE, and libraries -fPIC
+      add_executable(${headers} EXCLUDE_FROM_ALL ${empty})
+    else()
+      add_library(${headers} STATIC EXCLUDE_FROM_ALL ${empty})
+    endif()
+    target_compile_options(${headers} PRIVATE ${SPYRE_WARNING_FLAGS})
+    target_precompile_headers(${headers} PRIVATE ${SPYRE_MLIR_HEADERS})
+    spyre_cache_precompiled(${headers})
+  endif()
+  target_precompile_headers(${name} REUSE_FROM ${headers})
+  spyre_cache_precompiled(${name})
+endfunction()
+
+# spyre_add_library(<name> <sources...> [LINK <libs...>] [DEPENDS <targets...>]
+#                   [PRECOMPILE_MLIR])
 # A static, position-independent library with the project's warnings.
+# PRECOMPILE_MLIR, here and below: most of its files include MLIR.
 function(spyre_add_library name)
-  cmake_parse_arguments(ARG "" "" "LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
+  if(ARG_PRECOMPILE_MLIR)
+    spyre_precompile_mlir(${name})
+  endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
@@ -18,9 +63,12 @@ endfunction()
 # spyre_add_test_tool(<name> <sources...> [LINK <libs...>]): an executable in
 # build/bin that only tests use.
 function(spyre_add_test_tool name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
+  if(ARG_PRECOMPILE_MLIR)
+    spyre_precompile_mlir(${name})
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   set_property(GLOBAL APPEND PROPERTY SPYRE_TEST_TOOLS ${name})
 endfunction()
@@ -28,9 +76,12 @@ endfunction()
 # spyre_add_tool(<name> <sources...> [LINK <libs...>]): an executable in
 # build/bin that is installed for users.
 function(spyre_add_tool name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
+  if(ARG_PRECOMPILE_MLIR)
+    spyre_precompile_mlir(${name})
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   install(TARGETS ${name} DESTINATION bin COMPONENT tools)
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
@@ -39,10 +90,13 @@ endfunction()
 # spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]): a GoogleTest
 # executable in build/unittests, where lit finds it by the end of its name.
 function(spyre_add_unittest name)
-  cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
+  if(ARG_PRECOMPILE_MLIR)
+    spyre_precompile_mlir(${name})
+  endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
                         ${CMAKE_BINARY_DIR}/unittests)

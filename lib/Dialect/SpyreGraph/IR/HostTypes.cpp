@@ -17,7 +17,7 @@ double spyre_graph::getLowestNumber(Type element) {
 }
 
 /// The type of a name in Spyre/Device/NumberFormats.def.
-static Type getType(MLIRContext *context, StringRef name) {
+static Type getTypeNamed(MLIRContext *context, StringRef name) {
   if (name == "f16")
     return Float16Type::get(context);
   if (name == "bf16")
@@ -39,7 +39,7 @@ Type spyre_graph::getElementType(MLIRContext *context, HostDtype dtype) {
 #define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
                          scalarType)                                           \
   case HostDtype::name:                                                        \
-    return getType(context, elementType);
+    return getTypeNamed(context, elementType);
 #include "Spyre/Device/NumberFormats.def"
   }
   llvm_unreachable("unknown host dtype");
@@ -55,13 +55,13 @@ Type spyre_graph::getElementType(MLIRContext *context,
     break;
 #include "Spyre/Device/NumberFormats.def"
   }
-  return typeName.empty() ? Type() : getType(context, typeName);
+  return typeName.empty() ? Type() : getTypeNamed(context, typeName);
 }
 
 std::optional<HostDtype> spyre_graph::getHostDtype(Type type) {
 #define SPYRE_HOST_DTYPE(name, pytorchName, bytes, format, elementType, npy,   \
                          scalarType)                                           \
-  if (getType(type.getContext(), elementType) == type)                         \
+  if (getTypeNamed(type.getContext(), elementType) == type)                    \
     return HostDtype::name;
 #include "Spyre/Device/NumberFormats.def"
   return std::nullopt;
