@@ -18,7 +18,7 @@ using namespace spyre::superdsc;
 namespace {
 
 /// Bytes from `first` to before `last`.
-struct Range {
+struct ByteRange {
   int64_t first, last;
 };
 
@@ -36,21 +36,21 @@ struct Memory {
   std::map<int64_t, Result> results;
 
   /// Whether something has written all of a range.
-  bool holds(Range range) const {
+  bool holds(ByteRange range) const {
     auto after = written.upper_bound(range.first);
     return after != written.begin() && std::prev(after)->second >= range.last;
   }
 
   /// The first result that ends after the start of a range. It may lie behind
   /// the range.
-  std::map<int64_t, Result>::iterator find(Range range) {
+  std::map<int64_t, Result>::iterator find(ByteRange range) {
     auto next = results.upper_bound(range.first);
     if (next != results.begin() && std::prev(next)->second.last > range.first)
       --next;
     return next;
   }
 
-  void write(Range range, const Execution &execution, unsigned tensor) {
+  void write(ByteRange range, const Execution &execution, unsigned tensor) {
     auto old = find(range);
     while (old != results.end() && old->first < range.last)
       old = results.erase(old);
@@ -102,7 +102,8 @@ private:
   Memory &memoryOf(const Place &place, int64_t core) {
     return memories[place.kind == Place::Pool ? 0 : core + 1];
   }
-  FailureOr<Range> getRange(const Execution &execution, unsigned tensor) const;
+  FailureOr<ByteRange> getRange(const Execution &execution,
+                                unsigned tensor) const;
 
   /// Iterations of the loops around.
   SmallVector<int64_t> counts;
@@ -114,8 +115,8 @@ private:
 
 /// The smallest range of bytes around all accesses of a tensor in all
 /// iterations: of one core in LX, of all cores in the pool.
-FailureOr<Range> ScratchUse::getRange(const Execution &execution,
-                                      unsigned tensor) const {
+FailureOr<ByteRange> ScratchUse::getRange(const Execution &execution,
+                                          unsigned tensor) const {
   const Sdsc &sdsc = *execution.sdsc;
   const Place &place = execution.places[tensor];
   Geometry geometry = *getGeometry(sdsc, sdsc.tensors[tensor]);
@@ -129,7 +130,7 @@ FailureOr<Range> ScratchUse::getRange(const Execution &execution,
       sticks += (llvm::divideCeil(size, dim.stick) - 1) * dim.stride;
     }
   }
-  Range range{place.offset, 0};
+  ByteRange range{place.offset, 0};
   bool isTooFar = llvm::AddOverflow(place.offset, sticks * ::spyre::kStickBytes,
                                     range.last);
   for (auto [count, stride] : llvm::zip(counts, place.strides)) {
@@ -139,9 +140,9 @@ FailureOr<Range> ScratchUse::getRange(const Execution &execution,
     isTooFar |= llvm::AddOverflow(end, distance, end);
   }
   if (isTooFar)
-    return FailureOr<Range>(emitError(execution.loc)
-                            << "Tensor" << tensor
-                            << " moves beyond all addresses");
+    return FailureOr<ByteRange>(emitError(execution.loc)
+                                << "Tensor" << tensor
+                                << " moves beyond all addresses");
   return range;
 }
 
@@ -159,7 +160,7 @@ LogicalResult ScratchUse::visit(const Execution &execution, bool isAgain) {
     return success();
   };
   auto read = [&](unsigned tensor) {
-    FailureOr<Range> range = getRange(execution, tensor);
+    FailureOr<ByteRange> range = getRange(execution, tensor);
     if (failed(range))
       return failure();
     return forEachMemory(tensor, [&](Memory &memory, int64_t core) {
@@ -195,7 +196,7 @@ LogicalResult ScratchUse::visit(const Execution &execution, bool isAgain) {
         return failure();
   for (unsigned tensor : sdsc.outputs)
     if (isScratch(tensor)) {
-      FailureOr<Range> range = getRange(execution, tensor);
+      FailureOr<ByteRange> range = getRange(execution, tensor);
       if (failed(range))
         return failure();
       (void)forEachMemory(tensor, [&](Memory &memory, int64_t) {
