@@ -18,9 +18,9 @@ function(spyre_cache_precompiled name)
   endif()
 endfunction()
 
-# Compiles MLIR's headers once for all targets of the same flags. None of the
-# project's own headers is among them: ccache shares the result between clones,
-# and it names its sources by their place.
+# Compiles MLIR's headers once for all targets of the same flags. The result names
+# its sources by their place, so ccache shares it, and what uses it, between builds
+# of one clone only.
 set(SPYRE_MLIR_HEADERS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
 function(spyre_precompile_mlir name)
   get_target_property(type ${name} TYPE)

@@ -8,6 +8,7 @@
 #include "../Transfer/Transfer.h"
 #include "Fallback.h"
 
+#include <ATen/ATen.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
 #include <torch/library.h>

@@ -59,12 +59,13 @@ std::vector<RunRecord> Trace::stop() {
     }
   }
   std::lock_guard<std::mutex> lock(mutex);
-  std::stable_sort(records.begin(), records.end(),
-                   [](const RunRecord &a, const RunRecord &b) {
-                     return std::tie(a.launch.device, a.launch.stream,
-                                     a.start) <
-                            std::tie(b.launch.device, b.launch.stream, b.start);
-                   });
+  std::sort(records.begin(), records.end(),
+            [](const RunRecord &a, const RunRecord &b) {
+              return std::tie(a.launch.device, a.launch.stream, a.start,
+                              a.launch.id) < std::tie(b.launch.device,
+                                                      b.launch.stream, b.start,
+                                                      b.launch.id);
+            });
   return std::move(records);
 }
 
@@ -92,11 +93,11 @@ void recordRun(const RunRecord &record) {
 
 std::vector<TransferRecord> Trace::takeTransfers() {
   std::lock_guard<std::mutex> lock(mutex);
-  std::stable_sort(transfers.begin(), transfers.end(),
-                   [](const TransferRecord &a, const TransferRecord &b) {
-                     return std::tie(a.launch.device, a.start) <
-                            std::tie(b.launch.device, b.start);
-                   });
+  std::sort(transfers.begin(), transfers.end(),
+            [](const TransferRecord &a, const TransferRecord &b) {
+              return std::tie(a.launch.device, a.start, a.launch.id) <
+                     std::tie(b.launch.device, b.start, b.launch.id);
+            });
   return std::move(transfers);
 }
 
