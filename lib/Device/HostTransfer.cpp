@@ -361,6 +361,9 @@ static void dispatch(HostDtype dtype, Visitor visit) {
     return visit(BoolConversion());
   case HostDtype::UInt8:
     return visit(PlainConversion<uint8_t, uint32_t>());
+  case HostDtype::Float8E4M3FN:
+  case HostDtype::Float8E5M2FNUZ:
+    return visit(PlainConversion<uint8_t, uint8_t>());
   case HostDtype::Int8:
     return visit(PlainConversion<int8_t, int8_t>());
   case HostDtype::Int16:

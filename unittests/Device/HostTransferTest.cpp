@@ -51,6 +51,8 @@ Bytes convertOne(HostDtype dtype, const uint8_t *host) {
     append(result, static_cast<uint32_t>(*host));
     break;
   case HostDtype::Int8:
+  case HostDtype::Float8E4M3FN:
+  case HostDtype::Float8E5M2FNUZ:
     append(result, *host);
     break;
   case HostDtype::Int16:

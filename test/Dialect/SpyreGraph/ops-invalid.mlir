@@ -365,3 +365,12 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<4x2xf16>) {
   spyre_graph.exx2 ins(%x : memref<4x8xf16>) outs(%y : memref<4x2xf16>) {scale = 0.125 : f64}
   return
 }
+
+// -----
+
+// SG-OP-C5
+func.func @f(%x: memref<4x8xf8E4M3FN>, %y: memref<4x8xf16>) {
+  // expected-error@+1 {{computes with 'f8E4M3FN', which is moved and converted only; convert it to f16}}
+  spyre_graph.exp ins(%x : memref<4x8xf8E4M3FN>) outs(%y : memref<4x8xf16>)
+  return
+}

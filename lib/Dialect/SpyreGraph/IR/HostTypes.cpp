@@ -24,6 +24,10 @@ static Type getTypeNamed(MLIRContext *context, StringRef name) {
     return BFloat16Type::get(context);
   if (name == "f32")
     return Float32Type::get(context);
+  if (name == "f8E4M3FN")
+    return Float8E4M3FNType::get(context);
+  if (name == "f8E5M2FNUZ")
+    return Float8E5M2FNUZType::get(context);
   bool isUnsigned = name.consume_front("u");
   unsigned width = 0;
   bool isInteger = name.consume_front("i") && !name.getAsInteger(10, width);

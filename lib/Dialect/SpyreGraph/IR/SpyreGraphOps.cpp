@@ -135,6 +135,19 @@ bool spyre_graph::isCombinedAcrossCores(Combiner combiner) {
   llvm_unreachable("unknown combiner");
 }
 
+/// SG-OP-C5
+static LogicalResult verifyMovesFloat8(Operation *op) {
+  if (isa<IdentityOp, RestickifyOp, ReshardOp, FillOp, GatherOp, ScatterOp>(op))
+    return success();
+  for (Type type : op->getOperandTypes())
+    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+        element && element.getWidth() == 8)
+      return op->emitOpError()
+             << "computes with " << element
+             << ", which is moved and converted only; convert it to f16";
+  return success();
+}
+
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
   for (Value operand : operation->getOperands())
@@ -174,7 +187,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     return op->emitOpError()
            << "has " << operation->getAttrOfType<ArrayAttr>("maps").size()
            << " maps for " << operation->getNumOperands() << " operands";
-  if (failed(op.verifyOperands()))
+  if (failed(verifyMovesFloat8(operation)) || failed(op.verifyOperands()))
     return failure();
   SmallVector<int64_t> extents = op.getLoopExtents();
   if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))
