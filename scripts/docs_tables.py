@@ -73,7 +73,10 @@ def _environment() -> str:
 def options() -> list[tuple[str, Any, str]]:
     """(name, default, help) of each option of torch.compile."""
     table = entries(INCLUDE / "Compiler" / "CompileOptions.def")
-    return [(arguments[1], arguments[2], arguments[-1]) for _, arguments in table]
+    return [
+        (arguments[1], "" if macro.endswith("TEXT") else arguments[2], arguments[-1])
+        for macro, arguments in table
+    ]
 
 
 def _options() -> str:

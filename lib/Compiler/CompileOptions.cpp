@@ -8,23 +8,35 @@
 
 using namespace spyre;
 
-static_assert(CompileOptions{}.cores == DeviceSpec::kMaxCores,
+namespace {
+struct Defaults {
+#define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
+  static constexpr int64_t member = byDefault;
+#include "Spyre/Compiler/CompileOptions.def"
+};
+} // namespace
+
+static_assert(Defaults::cores == DeviceSpec::kMaxCores,
               "the table and the device disagree");
 
 const std::vector<CompileOption> &spyre::compileOptions() {
   static const std::vector<CompileOption> table = {
 #define SPYRE_OPTION_FLAG(member, name, byDefault, help)                       \
-  {name, true, byDefault, 0, 1, help},
+  {name, CompileOption::Flag, byDefault, 0, 1, help, ""},
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
-  {name, false, byDefault, lowest, highest, help},
+  {name, CompileOption::Number, byDefault, lowest, highest, help, ""},
+#define SPYRE_OPTION_TEXT(member, name, expected, help)                        \
+  {name, CompileOption::Text, 0, 0, 0, help, expected},
 #include "Spyre/Compiler/CompileOptions.def"
   };
   return table;
 }
 
 std::string CompileOption::expected() const {
-  if (isFlag)
+  if (kind == Flag)
     return "True or False";
+  if (kind == Text)
+    return expectedText;
   return "a number from " + std::to_string(lowest) + " to " +
          std::to_string(highest);
 }
@@ -57,10 +69,21 @@ void spyre::setCompileOption(CompileOptions &options, const std::string &name,
 #include "Spyre/Compiler/CompileOptions.def"
 }
 
+void spyre::setCompileOption(CompileOptions &options, const std::string &name,
+                             const std::string &value) {
+#define SPYRE_OPTION_TEXT(member, text, expected, help)                        \
+  if (name == text)                                                            \
+    options.member = value;
+#include "Spyre/Compiler/CompileOptions.def"
+  checkCompileOptions(options);
+}
+
 void spyre::checkCompileOptions(const CompileOptions &options) {
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
   checkValue(findCompileOption(name), options.member);
 #include "Spyre/Compiler/CompileOptions.def"
+  if (!options.device.empty())
+    (void)DeviceSpec::fromJson(options.device, "option device");
 }
 
 std::string spyre::printCompileOptions(const CompileOptions &options) {
@@ -69,6 +92,8 @@ std::string spyre::printCompileOptions(const CompileOptions &options) {
   text += std::string(name "=") + (options.member ? "1" : "0") + "\n";
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
   text += std::string(name "=") + std::to_string(options.member) + "\n";
+#define SPYRE_OPTION_TEXT(member, name, expected, help)                        \
+  text += std::string(name "=") + options.member + "\n";
 #include "Spyre/Compiler/CompileOptions.def"
   return text;
 }

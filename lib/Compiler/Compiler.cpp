@@ -7,6 +7,8 @@
 #include "GraphBuilderImpl.h"
 
 #include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Device/DeviceSpec.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Runtime/Loader/Loader.h"
 #include "Spyre/Support/Environment.h"
@@ -24,6 +26,7 @@
 #include "llvm/Support/SHA256.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <chrono>
 
 using namespace mlir;
@@ -181,6 +184,12 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
       std::make_unique<PassObserver>(dumpDir, result.passSeconds, dumpError));
   PipelineOptions pipeline;
   pipeline.cores = options.cores;
+  if (!options.device.empty()) {
+    DeviceSpec device = DeviceSpec::fromJson(options.device, "option device");
+    pipeline.cores = std::min(options.cores, device.numCores);
+    (*module)->setAttr(spyre_graph::kDeviceAttrName,
+                       spyre_graph::getDeviceAttr(&impl.context, device));
+  }
   pipeline.lxPlanning = options.lxPlanning;
   pipeline.forSuperDSC = options.forSuperDSC || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of torch.compile: one table checks, keys and documents them."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -17,6 +18,8 @@ TABLE = {row["name"]: row for row in _C.compile_options()}
 
 def other_value(row):
     """A value that an option does not have by default."""
+    if row["name"] == "device":
+        return '{"launchSeconds": 1e-3}'
     if isinstance(row["default"], bool):
         return not row["default"]
     return row["lowest"] if row["default"] != row["lowest"] else row["highest"]
@@ -42,6 +45,7 @@ def test_every_option_changes_the_key():
         ({"cores": 33}, "option cores: expected a number from 1 to 32, found 33"),
         ({"cores": "4"}, "option cores: expected a number from 1 to 32, found '4'"),
         ({"lx_planning": "no"}, "option lx_planning: expected True or False"),
+        ({"device": 7}, "option device: expected numbers of the device: a dict"),
     ],
     ids=str,
 )
@@ -57,6 +61,8 @@ def test_wrong_options_are_errors(options, message):
 def test_values_other_than_the_default_work(name):
     torch.compiler.reset()
     options = {name: other_value(TABLE[name])}
+    if name == "device":
+        options = {"device": json.loads(options["device"])}
     x = torch.arange(7 * 65).view(7, 65).remainder(5).half()
     function = torch.compile(lambda x: x * 2 + 1, backend="spyre", options=options)
     assert torch.equal(function(x.to("spyre")).cpu(), x * 2 + 1)
@@ -65,3 +71,45 @@ def test_values_other_than_the_default_work(name):
 def test_the_script_reads_the_table_as_the_compiler_does():
     rows = [(r["name"], r["default"], r["help"]) for r in TABLE.values()]
     assert docs_tables.options() == rows
+
+
+# --- device ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ({"lxBytesPerCoer": 1}, "lxBytesPerCoer"),
+        ({"effectiveMemoryBytesPerSecond": 0}, "effectiveMemoryBytesPerSecond"),
+        ({"numCores": "8"}, "numCores"),
+        ([1], "option device: expected numbers of the device"),
+        ("none.json", "option device: none.json: "),
+    ],
+    ids=str,
+)
+def test_devices_that_cannot_be(device, message):
+    function = torch.compile(torch.exp, backend="spyre", options={"device": device})
+    with pytest.raises(Exception, match=message):
+        function(torch.ones(1, 65, dtype=torch.float16).to("spyre"))
+
+
+def test_a_plan_is_for_its_device(tmp_path, monkeypatch):
+    """From a dict and from a file; it has the device's numbers, and its cores."""
+    numbers = {"numCores": 8, "lxBytesPerCore": 262144}
+    (tmp_path / "device.json").write_text(json.dumps(numbers))
+    texts = []
+    for number, device in enumerate([numbers, str(tmp_path / "device.json"), {}]):
+        folder = tmp_path / str(number)
+        monkeypatch.setenv("SPYRE_DUMP_DIR", str(folder))
+        torch.compiler.reset()
+        options = {"device": device}
+        function = torch.compile(torch.exp, backend="spyre", options=options)
+        x = torch.rand(512, 1024).half().to("spyre")
+        assert torch.allclose(function(x).cpu(), x.cpu().exp(), rtol=2**-8)
+        (ktir,) = folder.rglob("ktir.mlir")
+        texts.append(ktir.read_text())
+    assert texts[0] == texts[1]
+    assert (
+        "spyre_graph.device = {lxBytesPerCore = 262144 : i64, numCores = 8" in texts[0]
+    )
+    assert "grid = [8]" in texts[0] and "grid = [32]" in texts[2]

@@ -8,8 +8,11 @@ that run eagerly (on the device's counted CPU fallback).
 
 from __future__ import annotations
 
+import json
+import os
 import warnings
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from torch._dynamo.backends.common import aot_autograd
@@ -51,7 +54,24 @@ def compile_options(given: dict[str, Any]) -> dict[str, Any]:
             stacklevel=2,
         )
     set_here = {o: changed[n] for n, o in _CONFIG_OPTIONS.items() if n in changed}
-    return {**set_here, **given}
+    options = {**set_here, **given}
+    if "device" in options:
+        options["device"] = _device_text(options["device"])
+    return options
+
+
+def _device_text(device: Any) -> Any:
+    """The numbers of a dict or a JSON file, as text that is equal for equal numbers.
+
+    What is neither stays what it is, for the compiler to refuse. Raises ValueError for
+    a file that cannot be read or is no JSON.
+    """
+    if isinstance(device, str | os.PathLike):
+        try:
+            device = json.loads(Path(device).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"option device: {device}: {error}") from None
+    return json.dumps(device, sort_keys=True) if isinstance(device, dict) else device
 
 
 def _compiler(kind: str, options: dict[str, Any]) -> Callable:

@@ -16,16 +16,20 @@ struct CompileOptions {
   bool member = byDefault;
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
   int64_t member = byDefault;
+#define SPYRE_OPTION_TEXT(member, name, expected, help) std::string member;
 #include "Spyre/Compiler/CompileOptions.def"
 };
 
 /// A row of the table.
 struct CompileOption {
+  enum Kind { Flag, Number, Text };
   const char *name;
-  bool isFlag;
-  /// For a flag, `lowest` and `highest` are 0 and 1.
+  Kind kind;
+  /// For a flag, `lowest` and `highest` are 0 and 1; for a text all are 0, and
+  /// it is empty by default.
   int64_t byDefault, lowest, highest;
   const char *help;
+  const char *expectedText; ///< of a text
 
   /// Describes the possible values, for messages.
   std::string expected() const;
@@ -38,11 +42,14 @@ const std::vector<CompileOption> &compileOptions();
 /// (it says which are) and for a value out of range.
 void setCompileOption(CompileOptions &options, const std::string &name,
                       int64_t value);
+/// The same for a text.
+void setCompileOption(CompileOptions &options, const std::string &name,
+                      const std::string &value);
 
 /// The row of a name. Throws Error if there is none.
 const CompileOption &findCompileOption(const std::string &name);
 
-/// Throws Error for a value out of range.
+/// Throws Error for a value out of range, and for numbers that no device has.
 void checkCompileOptions(const CompileOptions &options);
 
 /// Every option's name and value, a line each; part of the cache key.

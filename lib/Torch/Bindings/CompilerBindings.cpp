@@ -89,9 +89,16 @@ static Hint toHint(const py::dict &dict) {
 /// belong in the cache key.
 static constexpr const char *kDumpDirKey = "dump_dir";
 
-static int64_t toValue(const CompileOption &option, const py::handle &value) {
+static void setOption(CompileOptions &options, const CompileOption &option,
+                      const py::handle &value) {
   try {
-    return option.isFlag ? value.cast<bool>() : value.cast<int64_t>();
+    if (option.kind == CompileOption::Text)
+      setCompileOption(options, option.name, value.cast<std::string>());
+    else
+      setCompileOption(options, option.name,
+                       option.kind == CompileOption::Flag
+                           ? value.cast<bool>()
+                           : value.cast<int64_t>());
   } catch (const py::cast_error &) {
     throw Error(std::string("option ") + option.name + ": expected " +
                 option.expected() + ", found " +
@@ -104,8 +111,7 @@ static CompileOptions toOptions(const py::dict &dict) {
   try {
     for (auto [key, value] : dict)
       if (std::string name = py::str(key); name != kDumpDirKey)
-        setCompileOption(options, name,
-                         toValue(findCompileOption(name), value));
+        setOption(options, findCompileOption(name), value);
   } catch (const Error &error) {
     throw py::value_error(error.what());
   }
@@ -117,8 +123,11 @@ static py::list listOptions() {
   for (const CompileOption &option : compileOptions()) {
     py::dict row;
     row["name"] = option.name;
-    row["default"] = option.isFlag ? py::object(py::bool_(option.byDefault))
-                                   : py::object(py::int_(option.byDefault));
+    row["default"] = option.kind == CompileOption::Flag
+                         ? py::object(py::bool_(option.byDefault))
+                     : option.kind == CompileOption::Text
+                         ? py::object(py::str(""))
+                         : py::object(py::int_(option.byDefault));
     row["lowest"] = option.lowest;
     row["highest"] = option.highest;
     row["help"] = option.help;

@@ -17,8 +17,9 @@ from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, fused, histogram, recurrent, windows
 
 _aten = torch.ops.aten
-#: What batch norm becomes in graphs; not among PyTorch's core decompositions.
-_BATCH_NORMS = [
+#: What norms become in graphs; not among PyTorch's core decompositions.
+_NORMS = [
+    _aten.native_group_norm.default,
     _aten._batch_norm_no_update.default,
     _aten._batch_norm_with_update_functional.default,
     _aten._native_batch_norm_legit.no_stats,
@@ -35,7 +36,7 @@ def decompositions() -> dict[Any, Callable]:
 
     table = {
         **core_aten_decompositions(),
-        **get_decompositions(_BATCH_NORMS),
+        **get_decompositions(_NORMS),
         **elementary.DECOMPOSITIONS,
         **windows.DECOMPOSITIONS,
         **recurrent.DECOMPOSITIONS,

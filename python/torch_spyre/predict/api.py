@@ -47,7 +47,7 @@ def device_numbers(values: dict[str, Any]) -> dict[str, Any]:
 
 def _options(device: dict[str, Any]) -> dict[str, Any]:
     """Compile options that follow from device numbers."""
-    return {"cores": device["numCores"]} if "numCores" in device else {}
+    return {"device": json.dumps(device, sort_keys=True)} if device else {}
 
 
 class _Programs:
@@ -202,6 +202,9 @@ def _predict(
         "device": device,
         "phases": {},
     }
+    if model.is_fixed:
+        result["phases"]["program"] = programs.step(model, (1, 1, 1), device)
+        return result
     if "prefill" in phases:
         phase = programs.step(model, (batch, prompt, prompt), device)
         result["phases"]["prefill"] = phase

@@ -21,7 +21,9 @@ models:
   module:function    a Python function without arguments that returns an nn.Module,
                      or one and a function (batch, query, context) -> inputs;
                      a module without such a function is called with token numbers
-  FILE.mlir          a program in spyre_graph; no other model option applies
+  FILE.pt2           a program of torch.export.save, with its example inputs
+  FILE.mlir          a program in spyre_graph
+                     (batch, prompt, context and phase say nothing of these two)
 
 device numbers are those of spyre-run --print-device-spec, or {aliases}; values may
 end in k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024).

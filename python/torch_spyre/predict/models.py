@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a model comes from: a preset, a configuration file, or a Python function."""
+"""Where a model comes from: a preset, a file, or a Python function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torch.utils._pytree as pytree
 from torch import nn
+from torch.fx import GraphModule
 
 #: Configurations of ``transformers`` by name, as their authors publish them.
 PRESETS: dict[str, dict[str, Any]] = {
@@ -50,6 +52,8 @@ class Model:
     config: Any = None
     #: ``(batch, query, context)`` to inputs on meta, if the model has its own.
     inputs: Callable[[int, int, int], tuple[torch.Tensor, ...]] | None = None
+    #: Whether ``inputs`` are the same for all.
+    is_fixed: bool = False
 
     @property
     def can_decode(self) -> bool:
@@ -69,15 +73,19 @@ def read_object(path: str, of: str) -> dict[str, Any]:
 
 
 def load(source: str, dtype: torch.dtype = torch.float16) -> Model:
-    """A model by preset, path of a JSON configuration, or ``module:function``."""
+    """A model by preset, path of a configuration or an exported program, or
+    ``module:function``.
+    """
     if source in PRESETS:
         return _from_config(source, PRESETS[source], dtype)
     if source.endswith(".json"):
         return _from_config(source, read_object(source, "configuration values"), dtype)
+    if source.endswith(".pt2"):
+        return _from_exported(source)
     if ":" in source:
         return _from_function(source, dtype)
     raise ModelError(
-        f"{source}: no preset ({', '.join(PRESETS)}), .json file, .mlir file or "
+        f"{source}: no preset ({', '.join(PRESETS)}), .json, .pt2 or .mlir file, or "
         "module:function"
     )
 
@@ -134,3 +142,49 @@ def _from_function(source: str, dtype: torch.dtype) -> Model:
     model = from_module(made.to(dtype), source)
     model.inputs = inputs
     return model
+
+
+def _from_exported(path: str) -> Model:
+    """What ``torch.export.save`` wrote, with the inputs that it was exported with."""
+    if not Path(path).is_file():
+        raise ModelError(f"{path}: no such file")
+    try:
+        program = torch.export.load(path)
+    # What the archive's reader raises for a file of another kind varies.
+    except Exception as error:
+        raise ModelError(f"{path}: no exported program: {error}") from error
+    if program.example_inputs is None:
+        raise ModelError(f"{path}: was saved without its example inputs")
+    args, kwargs = program.example_inputs
+    # Guards compare inputs with those of the export, also their device.
+    module = program.module(check_guards=False)
+    # What the graph makes itself is made where it is predicted.
+    for graph in module.modules():
+        for node in graph.graph.nodes if isinstance(graph, GraphModule) else ():
+            if isinstance(node.kwargs.get("device"), torch.device):
+                node.update_kwarg("device", torch.device("spyre"))
+        if isinstance(graph, GraphModule):
+            graph.recompile()
+    leaves, tree = pytree.tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    inputs = tuple(torch.empty_like(leaves[i], device="meta") for i in places)
+
+    class Exported(nn.Module):
+        """The program as a function of its tensors."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.program = module
+
+        def train(self, mode: bool = True) -> nn.Module:
+            """Exported programs are in the mode that they were exported in."""
+            return self
+
+        def forward(self, *tensors: torch.Tensor) -> Any:
+            given = list(leaves)
+            for i, tensor in zip(places, tensors, strict=True):
+                given[i] = tensor
+            args, kwargs = pytree.tree_unflatten(given, tree)
+            return self.program(*args, **kwargs)
+
+    return Model(path, Exported(), inputs=lambda *_: inputs, is_fixed=True)

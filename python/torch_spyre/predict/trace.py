@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 from torch_spyre.decompositions.table import decompositions
+from torch_spyre.frontend.importer import is_view
 from torch_spyre.predict.models import Model, ModelError
 
 
@@ -57,6 +58,44 @@ class _LayerLabels:
     def remove(self) -> None:
         for handle in self._handles:
             handle.remove()
+
+
+def _without_updates(gm: GraphModule) -> None:
+    """In-place operators on values that a decomposition made, as functional ones.
+
+    Some of PyTorch's decompositions have them, and these are traced below the
+    functionalisation of the model. Updates of inputs stay, which `copy_` makes, and of
+    views.
+    """
+    nodes = list(gm.graph.nodes)
+    place = {node: i for i, node in enumerate(nodes)}
+    for node in nodes:
+        functional = _functional_overload(node)
+        value = node.args[0] if node.args else None
+        if functional is None or not isinstance(value, Node):
+            continue
+        if value.op != "call_function" or any(
+            is_view(n.target) for n in [value, *value.users]
+        ):
+            continue
+        node.target = functional
+        later = [user for user in value.users if place[user] > place[node]]
+        for user in later:
+            user.replace_input_with(value, node)
+    gm.recompile()
+
+
+def _functional_overload(node: Node) -> Any:
+    """What computes the same as an in-place operator, if there is one."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return None
+    space, _, name = node.target._schema.name.partition("::")
+    if not node.target._schema.is_mutable or not name.endswith("_"):
+        return None
+    if name == "copy_":
+        return None
+    packet = getattr(getattr(torch.ops, space), name[:-1], None)
+    return getattr(packet, node.target._overloadname, None)
 
 
 def _layers(module: nn.Module) -> list[str]:
@@ -106,6 +145,7 @@ def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
         labels.remove()
         for module in training:
             module.training = True
+    _without_updates(gm)
     # Constants of the model's code stay what they are; their values have no part.
     for node in gm.graph.nodes:
         if node.op == "get_attr":

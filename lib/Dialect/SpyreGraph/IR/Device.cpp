@@ -50,8 +50,8 @@ static ::spyre::DeviceSpec readDevice(DictionaryAttr device) {
   return device ? readDevice(device) : ::spyre::DeviceSpec();
 }
 
-static DictionaryAttr getDeviceAttr(MLIRContext *context,
-                                    const ::spyre::DeviceSpec &spec) {
+DictionaryAttr spyre_graph::getDeviceAttr(MLIRContext *context,
+                                          const ::spyre::DeviceSpec &spec) {
   const ::spyre::DeviceSpec defaults;
   Builder builder(context);
   auto toAttribute = [&](auto value) -> Attribute {

@@ -31,6 +31,10 @@ T orOfDevice(T option, T ofDevice) {
 /// attribute is not valid, which the dialect has verified.
 ::spyre::DeviceSpec getDeviceSpec(Operation *op);
 
+/// The attribute for a device: the numbers that differ from the defaults.
+DictionaryAttr getDeviceAttr(MLIRContext *context,
+                             const ::spyre::DeviceSpec &device);
+
 /// The attribute for a file of the device's numbers: those that differ from the
 /// defaults. Fails with an error at `op` if DeviceSpec does not accept the
 /// file.
