@@ -111,15 +111,13 @@ void Core::fail(int location, const std::string &message) const {
   throw Error(text + message);
 }
 
-void Core::failWithNaN(int location, const std::string &from) const {
-  auto it = plan.floatOps.find(location);
-  if (it == plan.floatOps.end())
-    fail(location, "computes NaN from " + from);
-  std::string text = it->second.name + (it->second.name.empty() ? "" : " ") +
-                     "computes NaN from " + from;
-  for (int producer : it->second.producers)
-    text +=
-        "\n" + plan.locations[producer] + ": note: an operand is computed here";
+void Core::failWithNaN(int location, const std::string &name,
+                       const std::string &from) const {
+  std::string text = name + " computes NaN from " + from;
+  if (auto it = plan.producers.find(location); it != plan.producers.end())
+    for (int producer : it->second)
+      text += "\n" + plan.locations[producer] +
+              ": note: an operand is computed here";
   fail(location, text);
 }
 

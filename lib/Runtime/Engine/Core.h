@@ -91,9 +91,10 @@ public:
 
   /// Throws spyre::Error "<location>: error: core N: <message>".
   [[noreturn]] void fail(int location, const std::string &message) const;
-  /// Fails because the operation at `location` computed a NaN from operands
-  /// that `from` describes. The message names the producers of its operands.
-  [[noreturn]] void failWithNaN(int location, const std::string &from) const;
+  /// Fails because the operation `name` at `location` computed a NaN from
+  /// operands that `from` describes. Notes say where these are computed.
+  [[noreturn]] void failWithNaN(int location, const std::string &name,
+                                const std::string &from) const;
 
   void releaseTensor(int slot) {
     TensorVal &t = tensors[slot];

@@ -204,7 +204,7 @@ void StructuredLoop::run(Core &core) const {
     return;
   if (isWatched && hasNaN(core.tensors[results[0]].f(),
                           core.tensors[results[0]].numElements))
-    core.failWithNaN(location, "numbers and infinities");
+    core.failWithNaN(location, name, "numbers and infinities");
   // Results are accumulated in fp32, and rounded to the output's type once at
   // the end.
   Rounding rounding = roundingOf(outputs[0].elem, core.ieee);

@@ -34,6 +34,6 @@ void spyre::runtime::checkForNaN(Core &core, const ScalarOp &op,
       from += text;
     }
     if (!isPassedOn)
-      core.failWithNaN(op.location, from);
+      core.failWithNaN(op.location, core.plan.operationNames[op.name], from);
   }
 }

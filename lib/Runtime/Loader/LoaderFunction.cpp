@@ -294,20 +294,14 @@ static void findProducers(Value value, SmallVectorImpl<Operation *> &found) {
   }
 }
 
-void FunctionLoader::noteFloatOp(Operation *op) {
+void FunctionLoader::noteProducers(Operation *op) {
   std::optional<Elem> elem;
   if (op->getNumResults() > 0)
     elem = elemOf(op->getResult(0).getType());
   if (!elem || !isFloat(*elem) || op->hasTrait<OpTrait::ConstantLike>())
     return;
   int location = locations.get(op->getLoc());
-  std::string name = op->getName().getStringRef().str();
-  auto [it, isNew] = plan.floatOps.try_emplace(location);
-  FloatOp &known = it->second;
-  if (isNew)
-    known.name = name;
-  else if (known.name != name && op->getParentOp()->getLoc() != op->getLoc())
-    known.name.clear();
+  std::vector<int> &known = plan.producers[location];
   SmallVector<Operation *> producers;
   for (Value operand : op->getOperands())
     if (std::optional<Elem> type = elemOf(operand.getType());
@@ -315,18 +309,27 @@ void FunctionLoader::noteFloatOp(Operation *op) {
       findProducers(operand, producers);
   for (Operation *producer : producers) {
     int from = locations.get(producer->getLoc());
-    if (from != location && !llvm::is_contained(known.producers, from))
-      known.producers.push_back(from);
+    if (from != location && !llvm::is_contained(known, from))
+      known.push_back(from);
   }
 }
 
+int FunctionLoader::nameNumber(Operation *op) {
+  llvm::StringRef name = op->getName().getStringRef();
+  std::vector<std::string> &names = plan.operationNames;
+  auto it = llvm::find(names, name);
+  if (it == names.end())
+    it = names.insert(names.end(), name.str());
+  return static_cast<int>(it - names.begin());
+}
+
 LogicalResult FunctionLoader::loadOp(Operation *op) {
-  noteFloatOp(op);
+  noteProducers(op);
   ++function.numOperations;
   if (isa<linalg::LinalgOp, tensor::GenerateOp, tensor::PadOp>(op))
     for (Region &region : op->getRegions())
       for (Operation &nested : region.front().without_terminator()) {
-        noteFloatOp(&nested);
+        noteProducers(&nested);
         ++function.numOperations;
       }
   for (Type type : op->getResultTypes())

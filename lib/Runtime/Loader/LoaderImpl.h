@@ -77,8 +77,11 @@ private:
 
   mlir::LogicalResult loadBlock(mlir::Block &block, Block &into);
   mlir::LogicalResult loadOp(mlir::Operation *op);
-  /// Remembers name and producers of a float operation (Plan::floatOps).
-  void noteFloatOp(mlir::Operation *op);
+  /// Remembers where the operands of a float operation are computed
+  /// (Plan::producers).
+  void noteProducers(mlir::Operation *op);
+  /// Its number in Plan::operationNames.
+  int nameNumber(mlir::Operation *op);
   mlir::LogicalResult loadConstant(mlir::Operation *op);
   mlir::LogicalResult loadScalarOp(mlir::Operation *op);
   mlir::LogicalResult loadAffine(mlir::Operation *op);

@@ -205,6 +205,7 @@ int FunctionLoader::emitExtract(tensor::ExtractOp extract, ScalarProgram &body,
   op.source = Elem::Index;
   op.slot = tensorSlot(extract.getTensor());
   op.location = locations.get(extract.getLoc());
+  op.name = nameNumber(extract);
   int *registers[] = {&op.a, &op.b, &op.c};
   if (extract.getIndices().size() > std::size(registers)) {
     extract.emitError("a body extracts from tensors of up to ")
@@ -264,6 +265,7 @@ int FunctionLoader::emitScalarOp(Operation *op, ScalarProgram &body,
     step.b = b;
     step.dst = body.addReg(*source);
     step.location = locations.get(op->getLoc());
+    step.name = nameNumber(op);
     body.ops.push_back(step);
     return step.dst;
   };
@@ -299,6 +301,7 @@ int FunctionLoader::emitScalarOp(Operation *op, ScalarProgram &body,
     bodyOp.noWrap = flags.hasNoSignedWrap();
   bodyOp.dst = body.addReg(*elem);
   bodyOp.location = locations.get(op->getLoc());
+  bodyOp.name = nameNumber(op);
   if (body.regElem.size() > ScalarFrame::kMaxRegs) {
     op->emitError("body needs more than ")
         << int(ScalarFrame::kMaxRegs) << " values";

@@ -97,16 +97,13 @@ struct Function {
   bool addsPartialResults = false;
 };
 
-/// Names a float operation that makes a NaN, for --check=full.
-struct FloatOp {
-  std::string name;           ///< "" if operations of several names lie there
-  std::vector<int> producers; ///< locations of its operands
-};
-
 struct Plan {
   std::string name; ///< entry
   std::vector<std::string> locations;
-  std::unordered_map<int, FloatOp> floatOps; ///< by location
+  std::vector<std::string> operationNames; ///< ScalarOp::name
+  /// For --check=full: where the operands of a float operation are computed,
+  /// by its location.
+  std::unordered_map<int, std::vector<int>> producers;
   std::vector<int> argumentLocations;
   std::vector<std::unique_ptr<Function>> functions;
   Function *entry = nullptr;

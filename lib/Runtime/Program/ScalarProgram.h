@@ -49,6 +49,7 @@ struct ScalarOp {
   int slot = -1; ///< Extract
   CostClass cost = CostClass::Simple;
   int location = 0;
+  int name = 0; ///< Plan::operationNames
   /// Operations from this one on of which each is all that uses the one
   /// before: one pass over the points can compute them (KernelTable::chain).
   uint8_t chain = 0;
