@@ -148,7 +148,8 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
   double numLinks = 2 * numCores;
   cost.ringSeconds =
       std::max(work.ringByteHops / numLinks, work.ringBytesBusiestLink) /
-      spec.ringBytesPerSecond();
+          spec.ringBytesPerSecond() +
+      work.ringHopsPerCore * spec.ringHopSeconds();
   cost.latencySeconds =
       static_cast<double>(work.numExposedTransfers) * spec.transferSetupSeconds;
 
@@ -203,8 +204,8 @@ double spyre::ringShuffleSeconds(double bytes, int64_t numCores,
   work.ringByteHops = bytes * std::max(1.0, cores / 4);
   work.ringBytesBusiestLink = bytes / cores;
   // A core takes in one part after the other.
-  return estimateOp(work, spec).seconds +
-         cores * std::max(1.0, cores / 4) * spec.ringHopSeconds();
+  work.ringHopsPerCore = cores * std::max(1.0, cores / 4);
+  return estimateOp(work, spec).seconds;
 }
 
 //===----------------------------------------------------------------------===//

@@ -102,6 +102,10 @@ TEST(CostModel, EachResource) {
   ring.ringBytesBusiestLink = 2 * 128e3;
   EXPECT_DOUBLE_EQ(estimateOp(ring, spec).seconds, 2e-6);
   EXPECT_EQ(estimateOp(ring, spec).bottleneck, Bottleneck::Ring);
+  // A hop takes a cycle.
+  ring.ringHopsPerCore = 1000;
+  EXPECT_DOUBLE_EQ(estimateOp(ring, spec).seconds,
+                   2e-6 + 1000 * spec.ringHopSeconds());
 
   OpWork dependent;
   dependent.numExposedTransfers = 2;

@@ -323,9 +323,57 @@ func.func @read(%x: index) attributes {grid = [8]} {
   EXPECT_LE(report.predictedSeconds, (5 * 128 + 64 + 10) * ns);
 }
 
+/// Each of 32 cores has a row of 32 x 4,096 f16 in its LX and loads a column
+/// of all rows: 31 parts of 64 sticks from others.
+static std::string exchange() {
+  std::string views, names, types;
+  for (int core = 0; core < 32; ++core) {
+    std::string number = std::to_string(core);
+    views += replaced(
+        R"(
+  %vN = ktdp.construct_memory_view %zero, sizes: [1, 131072], strides: [131072, 1] {coordinate_set = affine_set<(i, j) : (i - N >= 0, -i + N >= 0, j >= 0, -j + 131071 >= 0)>, memory_space = #ktdp.memory_space<ct_local, ct_id = N>} : memref<1x131072xf16>)",
+        {{"N", number}});
+    names += (core ? ", %v" : "%v") + number;
+    types += core ? ", memref<1x131072xf16>" : "memref<1x131072xf16>";
+  }
+  return replaced(R"(
+#column = affine_set<(i, j) : (i >= 0, -i + 31 >= 0, j >= 0, -j + 4095 >= 0)>
+#order = affine_map<(i, j) -> (i, j)>
+func.func @exchange(%x: index) attributes {grid = [32]} {
+  %zero = arith.constant 0 : index
+  %there = arith.constant 524288 : index
+  %size = arith.constant 4096 : index
+  %core = ktdp.get_compute_tile_id : index
+  %first = arith.muli %core, %size : indexVIEWS
+  %all = ktdp.construct_distributed_memory_view (NAMES : TYPES) : memref<32x131072xf16>
+  %w = ktdp.construct_memory_view %there, sizes: [32, 4096], strides: [4096, 1] {coordinate_set = #column, memory_space = #ktdp.memory_space<ct_local>} : memref<32x4096xf16>
+  %t = ktdp.construct_access_tile %all[%zero, %first] {access_tile_set = #column, access_tile_order = #order} : memref<32x131072xf16> -> !ktdp.access_tile<32x4096xindex>
+  %u = ktdp.construct_access_tile %w[%zero, %zero] {access_tile_set = #column, access_tile_order = #order} : memref<32x4096xf16> -> !ktdp.access_tile<32x4096xindex>
+  %d = ktdp.load %t : !ktdp.access_tile<32x4096xindex> -> tensor<32x4096xf16>
+  ktdp.store %d, %u : tensor<32x4096xf16>, !ktdp.access_tile<32x4096xindex>
+  return
+}
+)",
+                  {{"VIEWS", views}, {"NAMES", names}, {"TYPES", types}});
+}
+
+TEST_F(Timing, CoresTakePartsInTurn) {
+  // A part takes a link for 64 ns. Over each link upwards go 1 + 2 + ... + 16
+  // of them, downwards 1 + ... + 15. If all cores began with the same core, or
+  // if a part held links while it waited for others, most links would be idle.
+  TimingReport report = simulate(exchange());
+  EXPECT_EQ(report.ringBytes, 32u * 31 * 8192);
+  EXPECT_EQ(report.bottleneck, "ring");
+  EXPECT_GE(report.predictedSeconds, 136 * 64 * ns);
+  EXPECT_LE(report.predictedSeconds, 1.1 * 136 * 64 * ns);
+  double model = report.kernels.front().costModelSeconds;
+  EXPECT_NEAR(model, report.predictedSeconds, 0.1 * model);
+}
+
 TEST_F(Timing, LanesNeverOverlap) {
   for (const std::string &text :
-       {streaming(1, 8, 0, kExp), streaming(12, 3, 1, kAdd), pairs(4)}) {
+       {streaming(1, 8, 0, kExp), streaming(12, 3, 1, kAdd), pairs(4),
+        exchange()}) {
     TimingReport report = simulate(text);
     std::map<std::pair<int, int>, double> ends;
     std::vector<TraceEvent> slices;

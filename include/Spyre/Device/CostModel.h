@@ -44,8 +44,11 @@ struct OpWork {
   double lxBytesPerCore = 0;
   /// Sum over the transfers on the data ring of bytes x hops.
   double ringByteHops = 0;
-  /// Bytes over the busiest link and direction; 0: evenly spread.
+  /// Bytes over the busiest link and direction, or into or out of the core that
+  /// moves most, one tile after another; 0: evenly spread.
   double ringBytesBusiestLink = 0;
+  /// Hops of the tiles that a core waits for, one after another.
+  double ringHopsPerCore = 0;
   /// Whether the cores add up parts of sums: the matrix unit is slower then.
   bool addsPartialProducts = false;
   /// Operands in device memory whose transfers' setup nothing hides.

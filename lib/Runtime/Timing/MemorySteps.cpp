@@ -3,6 +3,7 @@
 
 #include "../Engine/Instrs.h"
 #include "CoreSteps.h"
+#include "Ring.h"
 
 #include "Spyre/Device/CostModel.h"
 
@@ -172,6 +173,19 @@ static void writeTile(Core &core, const Instr *instr, const TileVal &t,
   steps.noteWrite(false, low, high, step);
 }
 
+/// In which order a core moves the parts of a tile that lie in the LX of others
+/// (the core each time). The program names no order: a load asks for all parts
+/// at once. If every core began with the same one, all would wait for its links
+/// in turn. So each begins with its neighbour's and goes on around the ring,
+/// and every other core the other way, because links carry both directions at
+/// once.
+static int turnsUntil(int owner, const Core &core, const DeviceSpec &spec) {
+  int ringSize = getRingSize(core.function.numCores(), spec);
+  int self = static_cast<int>(core.coreId);
+  int turns = self % 2 == 0 ? owner - self : self - owner;
+  return (turns % ringSize + ringSize) % ringSize;
+}
+
 /// A tile of a distributed view: one transfer per partition that it meets.
 static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
                      bool isStore) {
@@ -179,8 +193,18 @@ static int moveParts(Core &core, const Instr *instr, TileVal &t, int source,
   std::vector<const ViewVal *> partitions;
   for (int slot : t.plan->partitionSlots)
     partitions.push_back(&core.views[slot]);
+  std::vector<std::pair<int, int64_t>> counts = t.countDistributed(partitions);
+  auto rankOf = [&](const std::pair<int, int64_t> &part) {
+    const ViewVal &view = *partitions[part.first];
+    bool hasOwner = view.isLX && view.lxCore >= 0;
+    return std::make_pair(
+        hasOwner ? turnsUntil(view.lxCore, core, *steps.spec) : 0, part.first);
+  };
+  std::sort(counts.begin(), counts.end(), [&](const auto &a, const auto &b) {
+    return rankOf(a) < rankOf(b);
+  });
   std::vector<int> parts;
-  for (auto [partition, count] : t.countDistributed(partitions)) {
+  for (auto [partition, count] : counts) {
     const ViewVal &view = *partitions[partition];
     int64_t stick = steps.spec->stickBytes;
     uint64_t bytes =

@@ -2,11 +2,13 @@
 //===- Simulator.cpp - When the steps of a kernel happen ------------------===//
 
 #include "Simulator.h"
+#include "Ring.h"
 
 #include "Spyre/Support/Error.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 
@@ -16,9 +18,9 @@ using namespace spyre::runtime;
 namespace {
 /// Something that happens at a moment which other cores have a say in.
 struct Event {
-  enum Kind : uint8_t { Flow, Message, Remote };
+  enum Kind : uint8_t { Flow, Message, Remote, Hop };
   double time;
-  int core, step;
+  int core, step; ///< Hop: the core that sends, and the packet
   Kind kind;
   // Earliest first; of equal times the lowest core and step.
   bool operator<(const Event &other) const {
@@ -56,6 +58,19 @@ private:
     }
   };
 
+  /// A tile on its way around the ring, in one direction.
+  struct Packet {
+    struct Receiver {
+      int core, step, numHops;
+    };
+    RingWay way; ///< to the furthest receiver
+    uint64_t bytes;
+    int core, step; ///< that it comes from
+    bool isMessage; ///< receivers wait for it; else it is all that they do
+    int hop = 0;
+    std::vector<Receiver> receivers;
+  };
+
   void prepare(int core);
   bool isFirst(int core, int step) const;
   void issue(int core, int step);
@@ -67,9 +82,8 @@ private:
   void advance(double time);
   double bytesPerSecondOfEach() const;
   void sendMessage(const Event &event);
-  double sendOver(int from, const std::vector<int> &targets, double time,
-                  uint64_t bytes);
-  int distance(int from, int to, int &direction) const;
+  void sendPacket(Packet packet, double time);
+  void beginHop(const Event &event);
 
   std::vector<CoreSteps> &coreSteps;
   const DeviceSpec &spec;
@@ -90,6 +104,7 @@ private:
   // Ring.
   int ringSize = 1;
   std::vector<double> linkFree[2];
+  std::vector<Packet> packets;
   /// (message, producing core) -> (core, step) that wait for it.
   std::map<std::pair<int, int>, std::vector<std::pair<int, int>>> listeners;
   std::map<std::pair<int, int>, std::pair<int, int>> senders;
@@ -288,80 +303,78 @@ void Simulator::endFlow(double time) {
 // Ring
 //===----------------------------------------------------------------------===//
 
-int Simulator::distance(int from, int to, int &direction) const {
-  int up = (to - from + ringSize) % ringSize;
-  direction = up * 2 <= ringSize ? 0 : 1;
-  return direction == 0 ? up : ringSize - up;
+void Simulator::sendPacket(Packet packet, double time) {
+  for (const Packet::Receiver &receiver : packet.receivers)
+    packet.way.numHops = std::max(packet.way.numHops, receiver.numHops);
+  events.push(
+      {time, packet.core, static_cast<int>(packets.size()), Event::Hop});
+  packets.push_back(std::move(packet));
 }
 
-/// Sends a tile from a core to all targets, each the shorter way; a tile passes
-/// a link once however many targets lie behind. Returns when it sets off.
-double Simulator::sendOver(int from, const std::vector<int> &targets,
-                           double time, uint64_t bytes) {
-  int hops[2] = {0, 0};
-  for (int target : targets) {
-    int direction, d = distance(from, target, direction);
-    hops[direction] = std::max(hops[direction], d);
+/// A tile takes the next link of its way as soon as those have passed that were
+/// there before it.
+void Simulator::beginHop(const Event &event) {
+  Packet &packet = packets[event.step];
+  int link = packet.way.getLink(packet.hop), direction = packet.way.direction;
+  double begin = std::max(event.time, linkFree[direction][link]);
+  double seconds = double(packet.bytes) / spec.ringBytesPerSecond();
+  linkFree[direction][link] = begin + seconds;
+  result.links.push_back(
+      {begin, begin + seconds, packet.bytes, link, direction});
+  double arrival = begin + spec.ringHopSeconds();
+  bool isFirstHop = packet.hop++ == 0;
+  if (packet.hop < packet.way.numHops)
+    events.push({arrival, event.core, event.step, Event::Hop});
+  for (const Packet::Receiver &receiver : packet.receivers) {
+    if (isFirstHop)
+      result.steps[receiver.core][receiver.step].flow = begin;
+    if (receiver.numHops != packet.hop)
+      continue;
+    if (packet.isMessage)
+      waitFor(receiver.core, receiver.step, arrival, packet.core, packet.step);
+    else
+      finish(receiver.core, receiver.step, arrival + seconds);
   }
-  auto linkOf = [&](int direction, int hop) {
-    return direction == 0 ? (from + hop) % ringSize
-                          : (from - hop + ringSize) % ringSize;
-  };
-  double start = time;
-  for (int direction : {0, 1})
-    for (int hop = 0; hop < hops[direction]; ++hop)
-      start = std::max(start, linkFree[direction][linkOf(direction, hop)]);
-  double seconds = double(bytes) / spec.ringBytesPerSecond();
-  for (int direction : {0, 1})
-    for (int hop = 0; hop < hops[direction]; ++hop) {
-      int link = linkOf(direction, hop);
-      double begin = start + hop * spec.ringHopSeconds();
-      linkFree[direction][link] = begin + seconds;
-      result.links.push_back({begin, begin + seconds, bytes, link, direction});
-    }
-  return start;
 }
 
 void Simulator::sendMessage(const Event &event) {
+  const Step &step = coreSteps[event.core].list[event.step];
   if (event.kind == Event::Remote) {
-    const Step &step = coreSteps[event.core].list[event.step];
-    int direction, hops = distance(step.peer, event.core, direction);
     // Reads come from the other core, writes (needing a tile) go there.
     bool isWrite = step.tileBytes == 0;
-    double start =
-        isWrite ? sendOver(event.core, {step.peer}, event.time, step.bytes)
-                : sendOver(step.peer, {event.core}, event.time, step.bytes);
-    result.steps[event.core][event.step].flow = start;
-    finish(event.core, event.step,
-           start + hops * spec.ringHopSeconds() +
-               double(step.bytes) / spec.ringBytesPerSecond());
-    return;
+    RingWay way(isWrite ? event.core : step.peer,
+                isWrite ? step.peer : event.core, ringSize);
+    return sendPacket({way,
+                       step.bytes,
+                       event.core,
+                       event.step,
+                       /*isMessage=*/false,
+                       0,
+                       {{event.core, event.step, way.numHops}}},
+                      event.time);
   }
-  int message = coreSteps[event.core].list[event.step].sends;
-  auto it = listeners.find({message, event.core});
+  auto it = listeners.find({step.sends, event.core});
   if (it == listeners.end())
     return;
-  // Parts of a tile differ per target; a whole tile is one multicast.
-  std::vector<int> targets;
-  uint64_t bytes = 0;
-  for (auto [core, step] : it->second) {
-    targets.push_back(core);
-    bytes = std::max(bytes, coreSteps[core].list[step].bytes);
+  // Parts of a tile differ per target; a whole tile passes a link once for all
+  // targets behind it.
+  std::optional<Packet> whole[2];
+  for (auto [core, number] : it->second) {
+    const Step &target = coreSteps[core].list[number];
+    RingWay way(event.core, core, ringSize);
+    Packet packet{way, target.bytes, event.core, event.step, true, 0, {}};
+    std::optional<Packet> &shared = whole[way.direction];
+    Packet &used = target.isPart ? packet
+                   : shared      ? *shared
+                                 : shared.emplace(packet);
+    used.bytes = std::max(used.bytes, target.bytes);
+    used.receivers.push_back({core, number, way.numHops});
+    if (target.isPart)
+      sendPacket(std::move(packet), event.time);
   }
-  bool isWhole = !coreSteps[it->second.front().first]
-                      .list[it->second.front().second]
-                      .isPart;
-  double start = event.time;
-  if (isWhole)
-    start = sendOver(event.core, targets, event.time, bytes);
-  for (auto [core, step] : it->second) {
-    if (!isWhole)
-      start = sendOver(event.core, {core}, event.time, bytes);
-    int direction, hops = distance(event.core, core, direction);
-    result.steps[core][step].flow = start;
-    waitFor(core, step, start + hops * spec.ringHopSeconds(), event.core,
-            event.step);
-  }
+  for (std::optional<Packet> &packet : whole)
+    if (packet)
+      sendPacket(std::move(*packet), event.time);
 }
 
 //===----------------------------------------------------------------------===//
@@ -370,7 +383,7 @@ void Simulator::sendMessage(const Event &event) {
 
 KernelTimes Simulator::run() {
   int numCores = static_cast<int>(coreSteps.size());
-  ringSize = std::max<int>(numCores, static_cast<int>(spec.numCores));
+  ringSize = getRingSize(numCores, spec);
   for (std::vector<double> &links : linkFree)
     links.assign(ringSize, 0);
   cores.resize(numCores);
@@ -394,6 +407,8 @@ KernelTimes Simulator::run() {
       events.pop();
       if (event.kind == Event::Flow)
         beginFlow(event);
+      else if (event.kind == Event::Hop)
+        beginHop(event);
       else
         sendMessage(event);
     }

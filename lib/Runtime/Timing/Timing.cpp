@@ -3,6 +3,7 @@
 
 #include "Timing.h"
 #include "../Engine/ProgramImpl.h"
+#include "Ring.h"
 
 #include "Spyre/Device/CostModel.h"
 
@@ -200,6 +201,48 @@ void TimingRun::findCriticalPath(const std::vector<CoreSteps> &coreSteps,
   kernel.guessedShare = sum > 0 ? guessed / sum : 0;
 }
 
+/// What passes over the links of the ring, and into and out of the cores.
+static void addRingWork(const std::vector<CoreSteps> &coreSteps,
+                        const DeviceSpec &spec, OpWork &work) {
+  int ringSize = getRingSize(work.numCores, spec);
+  std::vector<double> links[2];
+  for (std::vector<double> &direction : links)
+    direction.assign(ringSize, 0);
+  auto send = [&](const RingWay &way, int firstHop, double bytes) {
+    for (int hop = firstHop; hop < way.numHops; ++hop)
+      links[way.direction][way.getLink(hop)] += bytes;
+  };
+  // A whole tile passes a link once for all cores behind it.
+  std::map<std::tuple<int, int, int>, int> reached;
+  for (size_t c = 0; c < coreSteps.size(); ++c) {
+    double moved = 0, hops = 0;
+    for (const Step &step : coreSteps[c].list) {
+      if (step.unit != Unit::Ring || step.bytes == 0)
+        continue;
+      auto bytes = double(step.bytes);
+      int core = static_cast<int>(c);
+      bool isWrite = step.message < 0 && step.tileBytes == 0;
+      RingWay way(isWrite ? core : step.peer, isWrite ? step.peer : core,
+                  ringSize);
+      moved += bytes;
+      hops += way.numHops;
+      int firstHop = 0;
+      if (step.message >= 0 && !step.isPart) {
+        int &known = reached[{step.message, step.peer, way.direction}];
+        firstHop = known;
+        known = std::max(known, way.numHops);
+      }
+      send(way, firstHop, bytes);
+    }
+    // A core moves one tile after another.
+    work.ringBytesBusiestLink = std::max(work.ringBytesBusiestLink, moved);
+    work.ringHopsPerCore = std::max(work.ringHopsPerCore, hops);
+  }
+  for (const std::vector<double> &direction : links)
+    for (double bytes : direction)
+      work.ringBytesBusiestLink = std::max(work.ringBytesBusiestLink, bytes);
+}
+
 /// Adds up the cores; returns what the cost model asks for.
 static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
                       const DeviceSpec &spec, KernelReport &kernel) {
@@ -259,8 +302,7 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
   }
   work.deviceAccesses.push_back({read, read > 0 ? demanded / read : 1, false});
   work.deviceAccesses.push_back({written, 1, true});
-  // Around the ring, half way on average.
-  work.ringByteHops = double(kernel.ringBytes) * double(kernel.numCores) / 2;
+  addRingWork(coreSteps, spec, work);
   return work;
 }
 

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""benchmarks/timing.py: how the cost model ranks kernels against the timing engine."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+from card import overlap  # noqa: E402
+
+sys.path.remove(str(BENCHMARKS))
+
+
+def test_moves_rank_as_in_the_engine(tmp_path, capsys):
+    """Copies, transposes, and moves over the ring, where cores contend for links."""
+    found = overlap.pairs(list(overlap.moves()), tmp_path)
+    reshards = [p for p in found["movement"] if p.kernel.endswith("_reshard")]
+    assert len(reshards) > 50
+    assert overlap.agreement({"movement": found["movement"], "ring": reshards})
+    assert "MISSED" not in capsys.readouterr().out
+
+
+def pairs(*times):
+    return [overlap.Pair("p", "k", model, engine) for model, engine in times]
+
+
+@pytest.mark.parametrize(
+    "missed",
+    [
+        pairs((1, 3), (2, 2), (3, 1)),
+        pairs(*((i, i) for i in range(1, 9)), (9, 1.5)),
+        # No order can be told.
+        pairs((1, 2), (1, 3)),
+        pairs((1, 2)),
+        pairs((1, 0)),
+        [],
+    ],
+)
+def test_a_kind_that_misses_the_goal(missed, capsys):
+    good = pairs((1, 1), (2, 3), (3, 4))
+    assert overlap.agreement({"good": good})
+    assert not overlap.agreement({"good": good, "bad": missed, "more": good})
+    assert [
+        line.split()[0]
+        for line in capsys.readouterr().out.splitlines()
+        if "MISSED" in line
+    ] == ["bad"]
