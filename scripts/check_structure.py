@@ -155,6 +155,7 @@ ROOMS: dict[str, set[str]] = {
         "Device",
         "Dialect/KTIR/IR",
         "Dialect/KTIR/Transforms",
+        GRAPH + "IR",
         "Runtime/Engine",
         "Runtime/Launch",
         "Runtime/Program",

@@ -138,6 +138,8 @@ std::shared_ptr<Program> CaseRunner::load(func::FuncOp function) {
                         loadOptions);
   if (!program)
     throw Error(text);
+  if (programs.size() == 1)
+    warnOfOtherDevice(options, program->plannedDevice());
   return program;
 }
 
@@ -154,7 +156,7 @@ void CaseRunner::run(check::RunOp run) {
     runOptions.numerics =
         *numerics == check::Numerics::ieee ? Numerics::IEEE : Numerics::DL16;
 
-  DeviceMemory memory(options.device ? *options.device : DeviceSpec());
+  DeviceMemory memory(chooseDevice(options, program->plannedDevice()));
   std::vector<Array> arrays;
   std::vector<int64_t> values;
   const std::vector<ArgumentInfo> &infos = program->arguments();

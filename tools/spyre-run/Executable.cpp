@@ -34,6 +34,10 @@ public:
                   "), found " + std::to_string(found));
   }
 
+  std::optional<PlannedDevice> plannedDevice() const override {
+    return program->plannedDevice();
+  }
+
   std::vector<ArgumentInfo> arguments() const override {
     std::vector<ArgumentInfo> result;
     for (const ArgumentInfo &info : program->arguments())

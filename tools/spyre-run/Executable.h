@@ -33,6 +33,10 @@ public:
                                           const BundleOptions &bundleOptions);
   virtual ~Executable() = default;
 
+  /// The device that its plan is for, if it says so.
+  virtual std::optional<runtime::PlannedDevice> plannedDevice() const {
+    return std::nullopt;
+  }
   /// In order, without pools.
   virtual std::vector<runtime::ArgumentInfo> arguments() const = 0;
   /// Throws Error unless a run takes so many arguments.

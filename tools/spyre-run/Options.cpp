@@ -9,6 +9,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <charconv>
 #include <cstdlib>
 
 using namespace spyre;
@@ -149,8 +150,9 @@ struct CommandLine {
 
   TextOption deviceFile{
       "device", cl::cat(device), cl::value_desc("file"),
-      cl::desc("Numbers of the device, as JSON; those not given keep their\n"
-               "defaults. Predictions use all of them, execution the sizes\n"
+      cl::desc("Numbers of the device, as JSON, instead of what the program\n"
+               "is planned for; those not given keep their defaults.\n"
+               "Predictions use all of them, execution the sizes\n"
                "(segmentBytes, deviceMemoryBytes, lxBytesPerCore,\n"
                "maxSpanBytes)")};
   Switch printDeviceSpec{
@@ -171,6 +173,58 @@ static void removeForeignOptions() {
       foreign.push_back(option);
   for (cl::Option *option : foreign)
     option->removeArgument();
+}
+
+static void checkNonNumbers(const DeviceSpec &spec, llvm::StringRef of) {
+  if (spec.nonNumber != NonNumber::Inf)
+    throw Error(of.str() + ": the device model reads non-numbers as "
+                           "infinities only, found \"nonNumber\": \"nan\"");
+}
+
+DeviceSpec
+spyre::chooseDevice(const Options &options,
+                    const std::optional<runtime::PlannedDevice> &planned) {
+  if (options.device)
+    return *options.device;
+  if (!planned)
+    return DeviceSpec();
+  checkNonNumbers(planned->spec,
+                  planned->location + ": error: spyre_graph.device");
+  return planned->spec;
+}
+
+void spyre::warnOfOtherDevice(
+    const Options &options,
+    const std::optional<runtime::PlannedDevice> &planned) {
+  if (!options.device || !planned)
+    return;
+  auto textOf = [](auto value) -> std::string {
+    if constexpr (std::is_same_v<decltype(value), NonNumber>) {
+      return value == NonNumber::Inf ? "inf" : "nan";
+    } else {
+      char text[32];
+      return {text, std::to_chars(text, std::end(text), value).ptr};
+    }
+  };
+  std::string ofPlan, given;
+  for (const ParameterInfo &parameter : DeviceSpec::parameters())
+    std::visit(
+        [&](auto member) {
+          auto first = planned->spec.*member;
+          auto second = (*options.device).*member;
+          if (first == second)
+            return;
+          std::string name = (ofPlan.empty() ? "" : ", ") +
+                             std::string(parameter.name) + " = ";
+          ofPlan += name + textOf(first);
+          given += name + textOf(second);
+        },
+        parameter.member);
+  if (!ofPlan.empty())
+    llvm::errs() << planned->location
+                 << ": warning: the program is planned for a device with "
+                 << ofPlan << ", but --device has " << given
+                 << ": leave --device out for the device of the plan\n";
 }
 
 Options spyre::parseOptions(int argc, char **argv) {
@@ -204,9 +258,7 @@ Options spyre::parseOptions(int argc, char **argv) {
   if (!line.deviceFile.empty()) {
     options.device =
         std::make_shared<DeviceSpec>(DeviceSpec::fromJsonFile(line.deviceFile));
-    if (options.device->nonNumber != NonNumber::Inf)
-      throw Error("--device: the device model reads non-numbers as "
-                  "infinities only, found \"nonNumber\": \"nan\"");
+    checkNonNumbers(*options.device, "--device");
   }
   if (line.printDeviceSpec) {
     llvm::outs() << (options.device ? *options.device : DeviceSpec()).toJson();

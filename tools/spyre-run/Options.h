@@ -9,6 +9,7 @@
 #include "Spyre/Runtime/Program/Program.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct Options {
   bool timing = false, overlap = true, predictOnly = false, cases = false;
   BundleOptions bundle;
 };
+
+/// The device that a program runs on: that of --device, or else the one that it
+/// is planned for. Throws Error if the device model cannot be that device.
+DeviceSpec chooseDevice(const Options &options,
+                        const std::optional<runtime::PlannedDevice> &planned);
+/// Warns if a program is planned for another device than that of --device, with
+/// the numbers that differ.
+void warnOfOtherDevice(const Options &options,
+                       const std::optional<runtime::PlannedDevice> &planned);
 
 /// Ends the process for --help and the like, and after a wrong option. Throws
 /// Error for what the options together do not allow.

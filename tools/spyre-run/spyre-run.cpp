@@ -22,6 +22,7 @@
 #include <cstring>
 #include <ctime>
 #include <iostream>
+#include <optional>
 #include <set>
 
 using namespace spyre;
@@ -106,11 +107,12 @@ class Runner {
 public:
   explicit Runner(const Options &options)
       : options(options),
-        // Before the executable, whose job lies in it.
-        memory(options.device ? *options.device : DeviceSpec()),
         executable(Executable::load(options.program, loadOptions(options),
                                     options.bundle)),
+        device(chooseDevice(options, executable->plannedDevice())),
         infos(executable->arguments()), bound(infos.size()) {
+    memory.emplace(device);
+    warnOfOtherDevice(options, executable->plannedDevice());
     runOptions.threads = options.threads;
     runOptions.numerics = options.numerics;
     runOptions.oob = options.oob;
@@ -123,12 +125,12 @@ public:
       bindArgument(i);
     for (size_t i = 0; i < infos.size(); ++i)
       bound[i].info = infos[i];
-    executable->bind(memory, std::move(bound));
+    executable->bind(*memory, std::move(bound));
     execute();
     if (!options.outDir.empty())
       for (const Array &array : arrays)
         results.push_back(
-            download(infos[array.argument], array, options.numerics, memory));
+            download(infos[array.argument], array, options.numerics, *memory));
     simulate();
     // Everything was right: now files may be written.
     write();
@@ -150,8 +152,10 @@ private:
   void write() const;
 
   const Options &options;
-  DeviceMemory memory;
+  /// Outlives the executable, whose job lies in it.
+  std::optional<DeviceMemory> memory;
   const std::unique_ptr<Executable> executable;
+  const DeviceSpec device;
   std::vector<ArgumentInfo> infos;
   std::vector<BoundArgument> bound;
   std::vector<Array> arrays;
@@ -206,7 +210,7 @@ void Runner::bindArgument(size_t i) {
   if (!names.insert(info.name).second)
     throw Error("two array arguments are named '" + info.name + "'");
   array.sizeInBytes = deviceBytes(info, array.host);
-  array.address = memory.allocate(array.sizeInBytes);
+  array.address = memory->allocate(array.sizeInBytes);
   bound[i].isArray = true;
   bound[i].address = array.address;
   bound[i].value =
@@ -219,12 +223,12 @@ void Runner::execute() {
   for (int repeat = 0; repeat < numRuns; ++repeat) {
     for (Array &array : arrays) {
       if (repeat > 0) {
-        array.restore(memory);
+        array.restore(*memory);
         continue;
       }
-      upload(infos[array.argument], array, options.numerics, memory);
+      upload(infos[array.argument], array, options.numerics, *memory);
       if (numRuns > 1)
-        array.keepImage(memory);
+        array.keepImage(*memory);
     }
     double before = processSeconds();
     host.wallSeconds.push_back(executable->run(runOptions));
@@ -236,8 +240,7 @@ void Runner::simulate() {
   if (!options.timing && options.json.empty() && options.trace.empty())
     return;
   TimingOptions timing;
-  if (options.device)
-    timing.spec = *options.device;
+  timing.spec = device;
   timing.overlap = options.overlap;
   timing.events = !options.trace.empty();
   auto start = std::chrono::steady_clock::now();

@@ -19,6 +19,9 @@ const std::string &Program::name() const { return impl->plan.name; }
 const std::vector<ArgumentInfo> &Program::arguments() const {
   return impl->plan.arguments;
 }
+const std::optional<PlannedDevice> &Program::plannedDevice() const {
+  return impl->plan.device;
+}
 double Program::predictedSeconds() const {
   std::lock_guard<std::mutex> lock(impl->mutex);
   return impl->hasReport ? impl->report.predictedSeconds : 0;
@@ -135,6 +138,8 @@ TimingReport Program::timingOf(DeviceMemory &memory,
   TimingOptions timing;
   if (options.device)
     timing.spec = *options.device;
+  else if (impl->plan.device)
+    timing.spec = impl->plan.device->spec;
   {
     std::lock_guard<std::mutex> lock(impl->mutex);
     if (impl->hasReport && impl->reportKey == key &&

@@ -8,6 +8,7 @@
 
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/Transforms/InlineHelpers.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -220,6 +221,21 @@ static Location startOf(ModuleOp module) {
   return FileLineColLoc::get(start.getFilename(), 1, 1);
 }
 
+/// What the module says of the device that it is planned for.
+static LogicalResult loadDevice(ModuleOp module, Plan &plan,
+                                LocationTable &locations) {
+  Attribute device = module->getAttr(spyre_graph::kDeviceAttrName);
+  if (!device)
+    return success();
+  // No dialect of the program verifies it.
+  if (failed(spyre_graph::verifyDeviceAttr(module, device)))
+    return failure();
+  Location location = startOf(module);
+  plan.device = {spyre_graph::getDeviceSpec(module),
+                 plan.locations[locations.get(location)]};
+  return success();
+}
+
 static func::FuncOp findEntry(ModuleOp module, llvm::StringRef name) {
   if (!name.empty()) {
     auto entry = module.lookupSymbol<func::FuncOp>(name);
@@ -279,6 +295,11 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
   Plan &plan = impl->plan;
   plan.name = entry.getName().str();
   LocationTable locations(plan);
+  if (failed(loadDevice(module, plan, locations)))
+    return nullptr;
+  const int64_t programMemory = options.programBytes.value_or(
+      plan.device ? plan.device->spec.segmentBytes
+                  : ::spyre::DeviceSpec().segmentBytes);
 
   // Only what the entry reaches.
   FailureOr<ktdp::CalledFunctions> called =
@@ -326,11 +347,11 @@ std::shared_ptr<Program> spyre::runtime::loadProgramWithNames(
       return nullptr;
     int64_t bytes = getProgramBytes(*function);
     programBytes += bytes;
-    if (programBytes > options.programBytes) {
+    if (programBytes > programMemory) {
       f->emitError("program memory is full: the ")
           << function->numCores() << " cores of @" << f.getName() << " need "
           << bytes << " bytes, and with what comes before the program takes "
-          << programBytes << " of " << options.programBytes << " bytes";
+          << programBytes << " of " << programMemory << " bytes";
       return nullptr;
     }
     if (function->hasCalls && function->accessesMemory) {

@@ -108,6 +108,7 @@ struct Plan {
   std::vector<std::unique_ptr<Function>> functions;
   Function *entry = nullptr;
   std::vector<ArgumentInfo> arguments;
+  std::optional<PlannedDevice> device;
 };
 
 } // namespace spyre::runtime

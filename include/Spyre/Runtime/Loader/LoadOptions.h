@@ -4,9 +4,8 @@
 #ifndef SPYRE_RUNTIME_LOADER_LOADOPTIONS_H
 #define SPYRE_RUNTIME_LOADER_LOADOPTIONS_H
 
-#include "Spyre/Device/DeviceSpec.h"
-
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace spyre::runtime {
@@ -14,8 +13,9 @@ namespace spyre::runtime {
 struct LoadOptions {
   /// Entry function; empty: the only function without a caller.
   std::string entry;
-  /// Device memory for the programs of all cores (DeviceSpec::segmentBytes).
-  int64_t programBytes = DeviceSpec().segmentBytes;
+  /// Device memory for the programs of all cores; none: that of the device that
+  /// the program is planned for (DeviceSpec::segmentBytes).
+  std::optional<int64_t> programBytes;
 };
 
 } // namespace spyre::runtime

@@ -81,8 +81,15 @@ struct RunOptions {
   CheckLevel check = CheckLevel::Bounds;
   /// Fill the report of the timing engine (simulated the first time only).
   bool report = false;
-  /// Numbers of the device for the report; null: the defaults.
+  /// Numbers of the device for the report; null: those of the device that the
+  /// program is planned for.
   std::shared_ptr<const DeviceSpec> device;
+};
+
+/// The device that a program's plan is for, where its module says so.
+struct PlannedDevice {
+  DeviceSpec spec;
+  std::string location; ///< of the module: "file:line:column"
 };
 
 struct RunReport : TimingReport {
@@ -100,6 +107,8 @@ public:
   /// Name of the entry function.
   const std::string &name() const;
   const std::vector<ArgumentInfo> &arguments() const;
+  /// Nothing if the module does not say.
+  const std::optional<PlannedDevice> &plannedDevice() const;
 
   /// Runs the program. One value per argument: Array: element index (device
   /// byte address / bytes of a device element), Pool: byte address, Scalar:
