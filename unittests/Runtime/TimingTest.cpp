@@ -456,6 +456,32 @@ TEST_F(Timing, IntervalsAreThoseOfTheKind) {
   EXPECT_DOUBLE_EQ(joinReports({report, report}).lowSeconds, 2 * sum);
 }
 
+TEST_F(Timing, ReportsAreOfTheDeviceOfThePlan) {
+  std::string text = streaming(1, 2, 0, kExp);
+  size_t body = text.find("func.func");
+  auto program = loadProgramBytes(
+      text.substr(0, body) +
+          "module attributes {spyre_graph.device = {clockHertz = 1.0e8}} {\n" +
+          text.substr(body) + "}\n",
+      {}, "planned.mlir");
+  ASSERT_TRUE(program->plannedDevice());
+  EXPECT_EQ(program->plannedDevice()->spec.clockHertz, 1e8);
+  EXPECT_EQ(program->plannedDevice()->location.substr(0, 13), "planned.mlir:");
+  std::vector<int64_t> values;
+  for (int i = 0; i < 2; ++i)
+    values.push_back(int64_t(memory.allocate(8 << 20)) / 2);
+  RunOptions options;
+  options.report = true;
+  double own = program->run(memory, values, options).predictedSeconds;
+  DeviceSpec slow;
+  slow.clockHertz = 1e8;
+  options.device = std::make_shared<DeviceSpec>(slow);
+  EXPECT_EQ(program->run(memory, values, options).predictedSeconds, own);
+  options.device = std::make_shared<DeviceSpec>();
+  EXPECT_LT(program->run(memory, values, options).predictedSeconds, own);
+  EXPECT_FALSE(loadProgramBytes(text, {}, "timed.mlir")->plannedDevice());
+}
+
 TEST_F(Timing, SharesOfGuesses) {
   DeviceSpec spec;
   spec.launchSeconds = spec.transferSetupSeconds = 0;
