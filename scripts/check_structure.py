@@ -263,17 +263,19 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "distributed",
         "frontend",
         "logging_config",
+        "ops",
     },
     # The names of torch-spyre that users import: aliases.
-    "_inductor": {"decompositions", "frontend"},
+    "_inductor": {"decompositions", "errors", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "predict": {"decompositions", "frontend"},
-    "decompositions": {"aten_table"},
+    "decompositions": {"aten_table", "errors"},
+    "ops": {"decompositions", "errors"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.
-    "frontend": {"aten_table", "compile_backend", "decompositions", "device"},
+    "frontend": {"aten_table", "compile_backend", "decompositions", "device", "errors"},
 }
 PYTHON_PACKAGE = "python/torch_spyre/"
 #: Rooms of these folders know no target.

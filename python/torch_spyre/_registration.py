@@ -14,6 +14,7 @@ from torch_spyre.decompositions import fused, histogram
 from torch_spyre.device import patches
 from torch_spyre.device.streams import Stream
 from torch_spyre.frontend import dynamo
+from torch_spyre.ops import library
 
 
 def _untraced(function: Any) -> Any:
@@ -90,6 +91,7 @@ def register() -> None:
     )
     fused.register()
     histogram.register()
+    library.register()
     patches.install()
     dynamo.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)

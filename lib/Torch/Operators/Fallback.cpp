@@ -13,6 +13,8 @@
 #include <mutex>
 #include <set>
 
+namespace py = pybind11;
+
 namespace spyre::pytorch {
 
 namespace {
@@ -41,6 +43,23 @@ void forEachTensor(const c10::IValue &value, Function function) {
     for (const c10::IValue &element : value.toListRef())
       forEachTensor(element, function);
   }
+}
+
+/// File and line of the innermost Python frame that is no part of how PyTorch
+/// calls operators, which torch.ops.namespace.name() runs through.
+std::pair<std::string, int> callerLine() {
+  for (py::object frame = py::reinterpret_borrow<py::object>(
+           reinterpret_cast<PyObject *>(PyEval_GetFrame()));
+       frame && !frame.is_none(); frame = frame.attr("f_back")) {
+    std::string file =
+        frame.attr("f_code").attr("co_filename").cast<std::string>();
+    bool isPyTorch = file.find("/torch/_ops.py") != std::string::npos ||
+                     file.find("/torch/_library/") != std::string::npos ||
+                     file.find("/torch/autograd/") != std::string::npos;
+    if (!isPyTorch)
+      return {file, frame.attr("f_lineno").cast<int>()};
+  }
+  return {};
 }
 
 /// Operators that take indices, lengths or masks from the host.
@@ -162,7 +181,8 @@ void recordFallback(const std::string &operatorName) {
                         "runs on the CPU; "
                         "torch_spyre.fallback_report() counts such calls";
   pybind11::gil_scoped_acquire gil;
-  const auto &[file, line] = sourceLine;
+  const auto &[file, line] =
+      sourceLine.first.empty() ? callerLine() : sourceLine;
   int failed = file.empty()
                    ? PyErr_WarnEx(fallbackWarning(), message.c_str(), 1)
                    : PyErr_WarnExplicit(fallbackWarning(), message.c_str(),

@@ -3,12 +3,6 @@
 
 from __future__ import annotations
 
-
-class Unsupported(RuntimeError):
-    """What the backend cannot do."""
-
-    def __init__(self, thing: object) -> None:
-        super().__init__(f"Spyre backend does not support: {thing}")
-
+from torch_spyre.errors import Unsupported
 
 __all__ = ["Unsupported"]

@@ -14,7 +14,15 @@ from typing import Any
 import torch
 
 from torch_spyre.aten_table import table_operators
-from torch_spyre.decompositions import elementary, fused, histogram, recurrent, windows
+from torch_spyre.decompositions import (
+    elementary,
+    fused,
+    histogram,
+    layer_norm_steps,
+    paged_attention,
+    recurrent,
+    windows,
+)
 
 _aten = torch.ops.aten
 #: What norms become in graphs; not among PyTorch's core decompositions.
@@ -29,9 +37,36 @@ _NORMS = [
 ]
 
 
-@functools.cache
+def restickify(x: torch.Tensor) -> torch.Tensor:
+    """A copy: where the sticks of a compiled graph lie, the compiler decides."""
+    return x.clone(memory_format=torch.contiguous_format)
+
+
+#: By the names of operators of ``torch.ops.spyre``, which others may define later.
+NAMED: dict[str, Callable] = {
+    "restickify": restickify,
+    **layer_norm_steps.STEPS,
+    **paged_attention.OPERATORS,
+}
+
+
+def named_decompositions() -> dict[Any, Callable]:
+    """Those of ``NAMED`` that are defined, by their overload."""
+    found: dict[Any, Callable] = {}
+    for name, function in NAMED.items():
+        packet = getattr(torch.ops.spyre, name, None)
+        if packet is not None:
+            found[packet.default] = function
+    return found
+
+
 def decompositions() -> dict[Any, Callable]:
-    """Core ATen decompositions of what the ATen table lacks."""
+    """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``."""
+    return {**_of_aten(), **named_decompositions()}
+
+
+@functools.cache
+def _of_aten() -> dict[Any, Callable]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     table = {
@@ -50,7 +85,6 @@ def decompositions() -> dict[Any, Callable]:
     return {op: fn for op, fn in table.items() if str(op) not in own}
 
 
-@functools.cache
 def all_decompositions() -> dict[Any, Callable]:
     """All of PyTorch, also of what the ATen table has: for calls that it refuses."""
     from torch._decomp import decomposition_table

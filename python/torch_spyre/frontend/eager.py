@@ -25,7 +25,12 @@ from torch.utils._pytree import tree_map
 from torch_spyre import _C
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, histogram, recurrent, windows
-from torch_spyre.decompositions.table import all_decompositions, decompositions
+from torch_spyre.decompositions.table import (
+    all_decompositions,
+    decompositions,
+    named_decompositions,
+)
+from torch_spyre.errors import Unsupported
 from torch_spyre.frontend import cache
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import (
@@ -48,6 +53,12 @@ OWN = {
     **recurrent.DECOMPOSITIONS,
     **histogram.PROGRAMS,
 }
+
+
+def _own(op: OpOverload) -> Callable | None:
+    """What runs in place of an operator as it is."""
+    return OWN.get(op) or named_decompositions().get(op)
+
 
 _log = logging.getLogger("torch_spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
@@ -232,6 +243,8 @@ def _compile(
     tensors = list(_leaves(arguments))
     try:
         metas = _infer(call, arguments)
+    except Unsupported:
+        raise
     except Exception as error:
         # The CPU says what is wrong with the call, or knows how to run it.
         raise _C.UnsupportedOp(
@@ -272,6 +285,18 @@ def _compile(
                 raise
 
 
+def _stand_in(tensor: torch.Tensor, device: Any) -> torch.Tensor:
+    """A tensor without values, which may be seen as all that is behind another one.
+
+    It begins its storage, wherever the other one lies: programs serve views that lie
+    elsewhere (``compile_call()``).
+    """
+    behind = tensor.untyped_storage().nbytes() // tensor.element_size()
+    behind -= tensor.storage_offset()
+    storage = torch.empty(behind, dtype=tensor.dtype, device=device)
+    return storage.as_strided(tensor.shape, tensor.stride())
+
+
 def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     """Results of the functional operator on meta tensors."""
 
@@ -283,9 +308,7 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
             is_number and call.functional is torch.ops.aten.masked_fill.Tensor
         ):
             return value
-        return torch.empty_strided(
-            value.shape, value.stride(), dtype=value.dtype, device="meta"
-        )
+        return _stand_in(value, "meta")
 
     values = [arguments[i] for i in call.inputs]
     if call.written and call.functional in _LIKE_SELF:
@@ -296,9 +319,10 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     except (NotImplementedError, AttributeError):
         # PyTorch has no meta function (the overrideable convolutions, GRU), or one
         # that trips over absent biases (LSTM).
-        if call.functional not in OWN:
+        own = _own(call.functional)
+        if own is None:
             raise
-        results = OWN[call.functional](*metas)
+        results = own(*metas)
     return list(results) if isinstance(results, (tuple, list)) else [results]
 
 
@@ -457,7 +481,7 @@ def _trace(
     from torch.fx.experimental.proxy_tensor import make_fx
 
     position = iter(range(len(tensors)))
-    own = OWN.get(call.functional)
+    own = _own(call.functional)
 
     def number(value: Any) -> Any:
         if isinstance(value, list):
@@ -491,13 +515,12 @@ def _trace(
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     try:
         with mode:
-            fakes = [
-                torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=t.device)
-                for t in tensors
-            ]
+            fakes = [_stand_in(t, t.device) for t in tensors]
             traced = make_fx(
                 dispatch_functionalize(function), decomposition_table=table
             )(*fakes)
+    except Unsupported:
+        raise
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
     traced.graph.eliminate_dead_code()

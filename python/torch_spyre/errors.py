@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors that several packages raise."""
+
+from __future__ import annotations
+
+
+class Unsupported(RuntimeError):
+    """What the backend cannot do."""
+
+    def __init__(self, thing: object) -> None:
+        super().__init__(f"Spyre backend does not support: {thing}")
+
+
+__all__ = ["Unsupported"]

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch.ops.spyre.*``: the operators that torch-spyre defines.
+
+docs/spec/drop-in.md, "torch.ops.spyre.*", lists them. Most are ATen operators by
+another name: composite functions, from which eager calls, compiled graphs, fake tensors
+and gradients all follow. The steps of a layer norm have kernels of their own; what is
+to go through the CPU by its name has a kernel there, and PyTorch's fallback does the
+rest. docs/reference/operators.md is for users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_spyre import _C
+from torch_spyre.decompositions.layer_norm_steps import STEPS
+from torch_spyre.decompositions.table import restickify
+from torch_spyre.errors import Unsupported
+from torch_spyre.ops.composites import COMPOSITES
+
+_FP8 = torch.float8_e4m3fn
+
+_library: torch.library.Library | None = None
+
+
+_STEP_SCHEMAS = (
+    "exx2(Tensor x, float exx2Scale, bool useZeroMean) -> Tensor",
+    "layernormscale(Tensor x, float eps) -> Tensor",
+    "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, "
+    "Tensor? bias=None) -> Tensor",
+)
+
+
+def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return tuple(torch.max(x, dim, keepdim))
+
+
+def _min_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return tuple(torch.min(x, dim, keepdim))
+
+
+def _reshape(x: Tensor, shape: Sequence[int]) -> Tensor:
+    # A result of an operator without aliases has a storage of its own.
+    return x.reshape(shape).clone(memory_format=torch.contiguous_format)
+
+
+def _to_dtype(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return x.to(dtype, copy=True)
+
+
+#: Schema and function of what goes through the CPU.
+THROUGH_CPU: dict[str, Callable] = {
+    "max_dim_int64_fallback(Tensor x, int dim, bool keepdim=False) "
+    "-> (Tensor, Tensor)": _max_dim,
+    "min_dim_int64_fallback(Tensor x, int dim, bool keepdim=False) "
+    "-> (Tensor, Tensor)": _min_dim,
+    "reshape_via_cpu(Tensor x, SymInt[] shape) -> Tensor": _reshape,
+    "to_dtype_cpu(Tensor x, ScalarType dtype) -> Tensor": _to_dtype,
+}
+
+
+def _fp8_result(x: Tensor, *scale: Tensor) -> Tensor:
+    return torch.empty_like(x, dtype=_FP8)
+
+
+def _half_result(x: Tensor, scale: Tensor) -> Tensor:
+    shape = torch.broadcast_shapes(x.shape, scale.shape)
+    return x.new_empty(shape, dtype=torch.float16)
+
+
+#: Schema and fake function of what needs float8 on the device.
+IN_FLOAT8: dict[str, Callable] = {
+    "qfp8ch(Tensor x) -> Tensor": _fp8_result,
+    "quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _fp8_result,
+    "dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _half_result,
+    "quantize_weight_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _fp8_result,
+}
+
+
+def _refuse(name: str) -> Callable[..., Any]:
+    def kernel(*args: Any) -> Any:
+        raise Unsupported(
+            f"spyre::{name}: {_FP8} is not supported yet; tensors of the device have "
+            f"{', '.join(str(d) for d in (torch.float16, torch.bfloat16))} or "
+            f"{torch.float32}"
+        )
+
+    return kernel
+
+
+def _restickify(x: Tensor) -> Tensor:
+    """A copy with sticks along the last dimension or, if they are, the one before."""
+    result = torch.empty_like(x, memory_format=torch.contiguous_format)
+    is_last = x.dim() >= 2 and (
+        _C.get_spyre_tensor_layout(x).stride_map[-1] == x.stride(-1)
+    )
+    if is_last:
+        order = [*range(x.dim() - 2), x.dim() - 1, x.dim() - 2]
+        shape, strides = list(x.shape), list(result.stride())
+        layout = _C.SpyreTensorLayout(shape, strides, x.dtype, order)
+        result = _C.empty_with_layout(shape, strides, x.dtype, layout, device=x.device)
+    return result.copy_(x)
+
+
+def _gradient_of_reshape(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    return gradient.reshape(context.shape), None
+
+
+def _keep_shape(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.shape = inputs[0].shape
+
+
+def _gradient_of_cast(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+    return gradient.to(context.dtype), None
+
+
+def _keep_dtype(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.dtype = inputs[0].dtype
+
+
+def _gradient_of_extremum(
+    context: Any, gradient: Tensor, _: Any
+) -> tuple[Tensor, None, None]:
+    (indices,) = context.saved_tensors
+    dim = context.dim
+    if not context.keepdim:
+        gradient, indices = gradient.unsqueeze(dim), indices.unsqueeze(dim)
+    zeros = gradient.new_zeros(context.shape)
+    return zeros.scatter(dim, indices, gradient), None, None
+
+
+def _keep_indices(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    x, ctx.dim, *rest = inputs
+    ctx.keepdim = bool(rest and rest[0])
+    ctx.shape = x.shape
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(output[1])
+
+
+def _no_gradient(name: str) -> Callable[..., Any]:
+    def backward(context: Any, *gradients: Any) -> Any:
+        raise Unsupported(
+            f"the gradient of spyre::{name}; torch.nn.functional.layer_norm has one"
+        )
+
+    return backward
+
+
+#: Name -> (backward, what to keep for it).
+_GRADIENTS: dict[str, tuple[Callable, Callable | None]] = {
+    "max_dim_int64_fallback": (_gradient_of_extremum, _keep_indices),
+    "min_dim_int64_fallback": (_gradient_of_extremum, _keep_indices),
+    "reshape_via_cpu": (_gradient_of_reshape, _keep_shape),
+    "to_dtype_cpu": (_gradient_of_cast, _keep_dtype),
+    "restickify": (lambda context, gradient: gradient, None),
+    **{name: (_no_gradient(name), None) for name in STEPS},
+}
+
+
+def _define(library: torch.library.Library, schema: str) -> str:
+    library.define(schema, tags=(torch.Tag.pt2_compliant_tag,))
+    return schema[: schema.index("(")]
+
+
+def register() -> None:
+    """Defines the operators and their kernels. Idempotent."""
+    global _library
+    if _library is not None:
+        return
+    _library = library = torch.library.Library("spyre", "FRAGMENT")
+    for schema, function in COMPOSITES.items():
+        library.impl(_define(library, schema), function, "CompositeImplicitAutograd")
+    for schema in _STEP_SCHEMAS:
+        # Eagerly a program of its decomposition runs, as of other such operators.
+        name = _define(library, schema)
+        library.impl(name, STEPS[name], "Meta")
+    for schema, function in THROUGH_CPU.items():
+        name = _define(library, schema)
+        for key in ("CPU", "Meta"):
+            library.impl(name, function, key)
+    for schema, function in IN_FLOAT8.items():
+        name = _define(library, schema)
+        library.impl(name, _refuse(name), "PrivateUse1")
+        library.impl(name, function, "Meta")
+    name = _define(library, "restickify(Tensor x) -> Tensor")
+    library.impl(name, _restickify, "PrivateUse1")
+    library.impl(name, restickify, "Meta")
+    for name, (backward, setup) in _GRADIENTS.items():
+        torch.library.register_autograd(
+            f"spyre::{name}", backward, setup_context=setup, lib=library
+        )
