@@ -18,6 +18,7 @@ from numerics import (
 from torch.nn import functional
 from torch_spyre import _C
 from torch_spyre._inductor.errors import Unsupported
+from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.ops.fallbacks import FallbackWarning
 
 spyre = torch.ops.spyre
@@ -335,6 +336,22 @@ def test_overwrite(case):
     )
     assert_rounded(result, device_value(expected))
     assert_rounded(device.cpu(), device_value(base), "overwrite_f keeps its argument")
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_overwrite_f_writes_in_place():
+    """Where the output is then updated by the result, nothing else of it is written."""
+    cache = torch.zeros(512, 128, dtype=HALF, device="spyre")
+    new = values((2, 128), HALF)
+
+    def step(new, cache):
+        cache.copy_(spyre.overwrite_f(new, cache, [0], [37]))
+
+    compiled(step)(new.to("spyre"), cache)
+    assert_rounded(cache[37:39].cpu(), device_value(new))
+    assert cache.cpu().count_nonzero() == new.count_nonzero()
+    (part,) = compiled_parts()[-1:]
+    assert max(k["device_bytes_written"] for k in part.report()) < cache.numel() / 4
 
 
 def test_overwrite_refuses():

@@ -75,8 +75,11 @@ def test_float8_operators(compile_it):
     }.items():
         op = getattr(spyre, name)
         function = compiled(lambda *a, op=op: op(*a)) if compile_it else op
-        with pytest.raises(Unsupported, match=text.format(name)):
+        with pytest.raises(Unsupported, match=text.format(name)) as caught:
             function(*arguments)
+        if compile_it:
+            (note,) = caught.value.__notes__
+            assert note.startswith(f"spyre.{name}.default was called at {__file__}, ")
     with FakeTensorMode():
         x = torch.empty(3, 70, dtype=HALF, device="spyre")
         scale = torch.empty(3, 1, dtype=HALF, device="spyre")

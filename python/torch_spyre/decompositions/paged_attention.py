@@ -26,9 +26,12 @@ def paged_attn_store(
 ) -> tuple[Tensor, Tensor]:
     """Copies of both caches with ``[B, T, H, D]`` at the slots ``[B, T]``.
 
-    Slot s is position ``s % page size`` of page ``s // page size``.
+    Slot s is position ``s % page size`` of page ``s // page size``; slots below 0 count
+    from the end. Of several writes to a slot the last one stays.
     """
     slots = slot_mapping.reshape(-1).to(torch.int64)
+    count = key_cache.shape[0] * key_cache.shape[1]
+    slots = torch.where(slots < 0, slots + count, slots)
 
     def store(cache: Tensor, new: Tensor) -> Tensor:
         rows = cache.reshape(-1, *cache.shape[2:])

@@ -358,6 +358,10 @@ class EagerStep:
         _C.set_source_line(*_user_line(node))
         try:
             env[node] = node.target(*args, **kwargs)
+        except Exception as error:
+            file, line = _user_line(node)
+            error.add_note(f"{node.target} was called at {file}, line {line}")
+            raise
         finally:
             _C.set_source_line("", 0)
 

@@ -100,32 +100,46 @@ def _copy_from_d2d(src: Tensor, dst: Tensor) -> None:
     dst.copy_(src)
 
 
+def _selections(
+    name: str,
+    input: Tensor,
+    output: Tensor,
+    dims: Sequence[int],
+    offsets: Sequence[int],
+) -> list[Tensor]:
+    """The output, and what of it is left after each dimension; the last fits input."""
+    _check_device(name, output.device, "cpu")
+    _check_device(name, input.device, "cpu")
+    if len(dims) != len(offsets):
+        raise ValueError(f"spyre::{name}: {len(dims)} dims, but {len(offsets)} offsets")
+    selections = [output]
+    for dim, offset in zip(dims, offsets, strict=True):
+        selections.append(selections[-1].narrow(dim, offset, input.shape[dim]))
+    if selections[-1].shape != input.shape:
+        raise ValueError(
+            f"spyre::{name}: input of shape {list(input.shape)} does not fill what is "
+            f"selected of output, {list(selections[-1].shape)}"
+        )
+    return selections
+
+
 def _overwrite(
     input: Tensor, output: Tensor, dims: Sequence[int], offsets: Sequence[int]
 ) -> None:
-    _check_device("overwrite", output.device, "cpu")
-    _check_device("overwrite", input.device, "cpu")
-    if len(dims) != len(offsets):
-        raise ValueError(
-            f"spyre::overwrite: {len(dims)} dims, but {len(offsets)} offsets"
-        )
-    target = output
-    for dim, offset in zip(dims, offsets, strict=True):
-        target = target.narrow(dim, offset, input.shape[dim])
-    if target.shape != input.shape:
-        raise ValueError(
-            f"spyre::overwrite: input of shape {list(input.shape)} does not fill what "
-            f"is selected of output, {list(target.shape)}"
-        )
-    target.copy_(input)
+    _selections("overwrite", input, output, dims, offsets)[-1].copy_(input)
 
 
 def _overwrite_f(
     input: Tensor, output: Tensor, dims: Sequence[int], offsets: Sequence[int]
 ) -> Tensor:
-    result = output.clone()
-    _overwrite(input, result, dims, offsets)
-    return result
+    selections = _selections("overwrite_f", input, output, dims, offsets)
+    result = input.to(output.dtype)
+    # Not a copy to overwrite: if the output is not needed again, a graph writes in it.
+    updates = list(zip(selections, dims, offsets, strict=False))
+    for base, dim, offset in reversed(updates):
+        end = offset + input.shape[dim]
+        result = torch.slice_scatter(base, result, dim, offset, end)
+    return result if updates else result.clone()
 
 
 def _batched_matmul(x: Tensor, y: Tensor) -> Tensor:
