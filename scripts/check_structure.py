@@ -266,7 +266,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "ops",
     },
     # The names of torch-spyre that users import: aliases.
-    "_inductor": {"decompositions", "errors", "frontend"},
+    "_inductor": {"constants", "decompositions", "errors", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "predict": {"decompositions", "frontend"},
