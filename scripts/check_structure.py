@@ -270,12 +270,23 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "predict": {"decompositions", "frontend"},
-    "decompositions": {"aten_table", "errors"},
-    "ops": {"decompositions", "errors"},
+    # What users add to the compiler, and where it is kept.
+    "extend": {"extensions", "frontend", "ops"},
+    "extensions": {"errors"},
+    "aten_table": {"extensions"},
+    "decompositions": {"aten_table", "errors", "extensions"},
+    "ops": {"decompositions", "errors", "extend"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.
-    "frontend": {"aten_table", "compile_backend", "decompositions", "device", "errors"},
+    "frontend": {
+        "aten_table",
+        "compile_backend",
+        "decompositions",
+        "device",
+        "errors",
+        "extensions",
+    },
 }
 PYTHON_PACKAGE = "python/torch_spyre/"
 #: Rooms of these folders know no target.

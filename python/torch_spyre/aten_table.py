@@ -5,10 +5,19 @@ from __future__ import annotations
 
 import functools
 
-from torch_spyre import _C
+from torch_spyre import _C, extensions
 
 
 @functools.cache
-def table_operators() -> frozenset[str]:
-    """Overloads that the compiler's ATen table has a row for."""
+def _rows() -> frozenset[str]:
     return frozenset(_C.list_supported_ops())
+
+
+def table_operators() -> frozenset[str]:
+    """Overloads that the compiler's ATen table has a row for, or a user a lowering.
+
+    Without those that a user wants to run on the CPU.
+    """
+    others = extensions.names("fallback")
+    own = extensions.names("lowering")
+    return (_rows() | own) - others if own or others else _rows()

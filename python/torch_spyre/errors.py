@@ -11,4 +11,8 @@ class Unsupported(RuntimeError):
         super().__init__(f"Spyre backend does not support: {thing}")
 
 
-__all__ = ["Unsupported"]
+class ExtensionError(RuntimeError):
+    """Something is wrong with what a user has added (``torch_spyre.extend``)."""
+
+
+__all__ = ["ExtensionError", "Unsupported"]

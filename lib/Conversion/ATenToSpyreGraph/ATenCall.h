@@ -179,7 +179,8 @@ public:
     });
   }
 
-  const Row *find(StringRef name) const;
+  /// The row of an overload, or of a device operation of spyre_graph.
+  std::optional<Row> find(StringRef name) const;
   std::vector<std::string> names() const;
 
   static const ATenTable &get();

@@ -9,6 +9,7 @@
 
 #include <torch/library.h>
 
+#include <map>
 #include <mutex>
 
 namespace py = pybind11;
@@ -62,6 +63,25 @@ static void registerTableOperators() {
   }
 }
 
+/// Lets an operator of any library run as a program, like those of the ATen
+/// table. Returns whether it does now; false where it has a kernel of its own.
+static bool giveBoxedKernel(const std::string &name,
+                            const std::string &overload) {
+  auto op = c10::Dispatcher::singleton().findSchema({name, overload});
+  if (!op || !takesBoxedKernel(*op))
+    return false;
+  static auto *libraries = new std::map<std::string, torch::Library>;
+  std::string space = name.substr(0, name.find("::"));
+  auto &library =
+      libraries
+          ->try_emplace(space, torch::Library::IMPL, space,
+                        c10::DispatchKey::PrivateUse1, __FILE__, __LINE__)
+          .first->second;
+  library.impl((overload.empty() ? name : name + "." + overload).c_str(),
+               torch::CppFunction::makeFromBoxedFunction<&runBoxed>());
+  return true;
+}
+
 void initEagerBindings(py::module &m) {
   m.def(
       "_set_eager_compiler",
@@ -84,6 +104,8 @@ void initEagerBindings(py::module &m) {
     resetNativeReport();
   });
   m.def("_forget_eager_programs", &forgetEagerPrograms);
+  m.def("_give_boxed_kernel", &giveBoxedKernel, py::arg("name"),
+        py::arg("overload"));
 }
 
 } // namespace spyre::pytorch

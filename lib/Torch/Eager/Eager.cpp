@@ -28,7 +28,8 @@ namespace {
 
 /// Facts about an operator that do not depend on arguments.
 struct OperatorInfo {
-  bool isCandidate = false;
+  /// Whether Python may compile it: 0 or 1, -1 if that is to be asked.
+  std::atomic<int> isCandidate = -1;
   bool writes = false;
   std::vector<bool> isWritten; ///< per argument
   std::string name;            ///< "aten::add.Tensor"
@@ -94,16 +95,31 @@ auto inPython(Function function) {
   }
 }
 
+/// The caller holds no lock: Python may call operators.
+bool askCandidate(const c10::OperatorHandle &op) {
+  return inPython([&] {
+    return (*state().isCandidate)(op.operator_name().name,
+                                  op.operator_name().overload_name)
+        .template cast<bool>();
+  });
+}
+
 OperatorInfo *infoOf(const c10::OperatorHandle &op) {
   const c10::FunctionSchema *schema = &op.schema();
   State &s = state();
+  OperatorInfo *known = nullptr;
   {
     std::shared_lock<std::shared_mutex> lock(s.mutex);
     if (!s.compileCall)
       return nullptr;
     auto it = s.operators.find(schema);
     if (it != s.operators.end())
-      return it->second.get();
+      known = it->second.get();
+  }
+  if (known) {
+    if (known->isCandidate < 0)
+      known->isCandidate = askCandidate(op);
+    return known;
   }
   auto owned = std::make_unique<OperatorInfo>();
   OperatorInfo &info = *owned;
@@ -113,11 +129,7 @@ OperatorInfo *infoOf(const c10::OperatorHandle &op) {
     info.isWritten.push_back(written);
     info.writes |= written;
   }
-  info.isCandidate = inPython([&] {
-    return (*s.isCandidate)(op.operator_name().name,
-                            op.operator_name().overload_name)
-        .template cast<bool>();
-  });
+  info.isCandidate = askCandidate(op);
   std::unique_lock<std::shared_mutex> lock(s.mutex);
   return s.operators.try_emplace(schema, std::move(owned)).first->second.get();
 }
@@ -334,7 +346,7 @@ bool callNativeOn(const c10::OperatorHandle &op,
                   c10::ArrayRef<c10::IValue> arguments,
                   torch::jit::Stack &results) {
   OperatorInfo *info = infoOf(op);
-  if (!info || !info->isCandidate)
+  if (!info || info->isCandidate == 0)
     return false;
   std::shared_ptr<const Entry> entry;
   Call call;
@@ -426,6 +438,8 @@ void forgetEagerPrograms() {
   std::unique_lock<std::shared_mutex> lock(state().mutex);
   state().entries.clear();
   state().generic.clear();
+  for (auto &[schema, info] : state().operators)
+    info->isCandidate = -1;
 }
 
 } // namespace spyre::pytorch

@@ -45,18 +45,22 @@ void forEachTensor(const c10::IValue &value, Function function) {
   }
 }
 
-/// File and line of the innermost Python frame that is no part of how PyTorch
-/// calls operators, which torch.ops.namespace.name() runs through.
+/// File and line of the innermost Python frame that is no part of how operators
+/// are called, which torch.ops.namespace.name() and users' fallbacks run
+/// through.
 std::pair<std::string, int> callerLine() {
   for (py::object frame = py::reinterpret_borrow<py::object>(
            reinterpret_cast<PyObject *>(PyEval_GetFrame()));
        frame && !frame.is_none(); frame = frame.attr("f_back")) {
     std::string file =
         frame.attr("f_code").attr("co_filename").cast<std::string>();
-    bool isPyTorch = file.find("/torch/_ops.py") != std::string::npos ||
-                     file.find("/torch/_library/") != std::string::npos ||
-                     file.find("/torch/autograd/") != std::string::npos;
-    if (!isPyTorch)
+    bool isBetween =
+        file.find("/torch/_ops.py") != std::string::npos ||
+        file.find("/torch/_library/") != std::string::npos ||
+        file.find("/torch/autograd/") != std::string::npos ||
+        file.find("/torch/utils/_pytree.py") != std::string::npos ||
+        file.find("/torch_spyre/ops/through_cpu.py") != std::string::npos;
+    if (!isBetween)
       return {file, frame.attr("f_lineno").cast<int>()};
   }
   return {};

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from torch_spyre import extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import (
     elementary,
@@ -62,11 +63,20 @@ def named_decompositions() -> dict[Any, Callable]:
 
 def decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``."""
-    return {**_of_aten(), **named_decompositions()}
+    table = {**_of_aten(table_operators()), **named_decompositions()}
+    return _with_extensions(table)
+
+
+def _with_extensions(table: dict[Any, Callable]) -> dict[Any, Callable]:
+    """A table with the decompositions of users, and without what they run otherwise."""
+    others = extensions.names("lowering") | extensions.names("fallback")
+    if others:
+        table = {op: fn for op, fn in table.items() if str(op) not in others}
+    return {**table, **extensions.decompositions()}
 
 
 @functools.cache
-def _of_aten() -> dict[Any, Callable]:
+def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
     from torch._decomp import core_aten_decompositions, get_decompositions
 
     table = {
@@ -81,7 +91,6 @@ def _of_aten() -> dict[Any, Callable]:
         **fused.RANDOM_DECOMPOSITIONS,
         **fused.foreach_decompositions(),
     }
-    own = table_operators()
     return {op: fn for op, fn in table.items() if str(op) not in own}
 
 
@@ -89,4 +98,4 @@ def all_decompositions() -> dict[Any, Callable]:
     """All of PyTorch, also of what the ATen table has: for calls that it refuses."""
     from torch._decomp import decomposition_table
 
-    return {**decomposition_table, **decompositions()}
+    return _with_extensions({**decomposition_table, **decompositions()})

@@ -22,7 +22,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._pytree import tree_map
 
-from torch_spyre import _C
+from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import elementary, histogram, recurrent, windows
 from torch_spyre.decompositions.table import (
@@ -30,7 +30,7 @@ from torch_spyre.decompositions.table import (
     decompositions,
     named_decompositions,
 )
-from torch_spyre.errors import Unsupported
+from torch_spyre.errors import ExtensionError, Unsupported
 from torch_spyre.frontend import cache
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import (
@@ -57,7 +57,8 @@ OWN = {
 
 def _own(op: OpOverload) -> Callable | None:
     """What runs in place of an operator as it is."""
-    return OWN.get(op) or named_decompositions().get(op)
+    given = extensions.decompositions().get(op)
+    return given or OWN.get(op) or named_decompositions().get(op)
 
 
 _log = logging.getLogger("torch_spyre.execution")
@@ -158,10 +159,17 @@ def _call_of(namespace: str, name: str, overload: str) -> _Call | None:
     random = torch.Tag.nondeterministic_seeded in functional.tags
     known = str(functional) in table_operators() or (
         not random
+        and str(functional) not in extensions.names("fallback")
         and torch.Tag.data_dependent_output not in functional.tags
         and (functional in all_decompositions() or functional._can_decompose())
     )
     return _Call(str(op), functional, inputs, written, is_factory) if known else None
+
+
+def forget() -> None:
+    """Everything known of operators: what they become has changed."""
+    _call_of.cache_clear()
+    _C._forget_eager_programs()
 
 
 def is_candidate(qualified: str, overload: str) -> bool:
@@ -223,6 +231,10 @@ def compile_call(
     return None
 
 
+class _Declined(_C.UnsupportedOp):
+    """A decomposition returned NotImplemented."""
+
+
 @dataclass(frozen=True)
 class _Shapes:
     """Prints dtypes and sizes of the tensors of a call, if it is printed at all."""
@@ -243,7 +255,7 @@ def _compile(
     tensors = list(_leaves(arguments))
     try:
         metas = _infer(call, arguments)
-    except Unsupported:
+    except (ExtensionError, Unsupported):
         raise
     except Exception as error:
         # The CPU says what is wrong with the call, or knows how to run it.
@@ -256,6 +268,20 @@ def _compile(
         if _resize(outs, metas):
             return RETRY
     kind = InputKind.of(tensors, shifts, is_named=False)
+    if generic and extensions.lowering_of(str(call.functional)) is not None:
+        raise _C.UnsupportedOp(
+            "lowerings of users see numbers, not what stands for one"
+        )
+    if call.functional in extensions.decompositions():
+        if generic:
+            raise _C.UnsupportedOp("a decomposition of a user goes before its row")
+        try:
+            table = decompositions()
+            imported = _import_decomposed(call, arguments, tensors, kind, table)
+            return _finish(call, arguments, *imported)
+        except _Declined:
+            if str(call.functional) not in table_operators():
+                raise
     try:
         if str(call.functional) not in table_operators():
             raise _C.UnsupportedOp(
@@ -506,9 +532,7 @@ def _trace(
         if own is not None:
             results = own(*inputs)
             if results is NotImplemented:
-                raise _C.UnsupportedOp(
-                    "its decomposition does not support these arguments"
-                )
+                raise _Declined("its decomposition does not support these arguments")
             return results
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
@@ -519,7 +543,7 @@ def _trace(
             traced = make_fx(
                 dispatch_functionalize(function), decomposition_table=table
             )(*fakes)
-    except Unsupported:
+    except (ExtensionError, Unsupported, _Declined):
         raise
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error

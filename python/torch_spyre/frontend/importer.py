@@ -17,10 +17,11 @@ from typing import Any
 import torch
 from torch.fx import Node
 
-from torch_spyre import _C
+from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.frontend.hints import HintReader, names_of
 from torch_spyre.frontend.host_numbers import is_spyre
+from torch_spyre.frontend.lowering import LoweringContext
 
 aten = torch.ops.aten
 
@@ -164,6 +165,8 @@ class Importer:
         self.gaps: dict[Node, _Gaps] = {}
         #: Host numbers, which are fp32 here whatever their tensor's dtype.
         self.numbers: set[Node] = set()
+        #: Dtype and sizes of the builder's values.
+        self.kinds: dict[int, tuple[torch.dtype, tuple[int, ...]]] = {}
         self._arguments: dict[int, int] = {}
         self._hints = HintReader()
 
@@ -187,9 +190,11 @@ class Importer:
         self, argument: int, spec: TensorSpec, location: list[tuple[str, int, str]]
     ) -> int:
         """A tensor on the storage ``argument``; returns its value."""
-        return self.builder.view(
+        value = self.builder.view(
             argument, list(spec.sizes), list(spec.strides), spec.offset, location
         )
+        self.kinds[value] = (spec.dtype, spec.sizes)
+        return value
 
     def add_input(
         self, node: Node, argument: int, actual: TensorSpec, traced: Any
@@ -230,14 +235,21 @@ class Importer:
         to the builder, and NotImplemented for any other argument. Raises
         ``_C.UnsupportedOp`` and changes nothing if the table lacks it.
         """
-        return self.builder.op(
-            name,
-            [_convert(a, operand) for a in args],
-            {k: _convert(v, operand) for k, v in kwargs.items()},
-            [_result_spec(r) for r in results],
-            location,
-            list(hints),
-        )
+        specs = [_result_spec(r) for r in results]
+        given = [_convert(a, operand) for a in args]
+        named = {k: _convert(v, operand) for k, v in kwargs.items()}
+        lowering = extensions.lowering_of(name)
+        if lowering is not None:
+            context = LoweringContext(
+                lowering, self.builder, self.kinds, location, list(hints)
+            )
+            ids = context.lower(given, named, specs)
+        else:
+            ids = self.builder.op(name, given, named, specs, location, list(hints))
+        for value, spec in zip(ids, specs, strict=True):
+            if spec is not None:
+                self.kinds[value] = (spec[0], tuple(spec[1]))
+        return ids
 
     def _operand(self, value: Any) -> Any:
         if isinstance(value, _Cast):
@@ -350,9 +362,11 @@ class Importer:
                     for n, t in zip(spec.sizes, strides, strict=True)
                 ]
                 offset = gaps.closed(offset) + gaps.offset
-            return self.builder.view(
+            value = self.builder.view(
                 self.values[base], list(spec.sizes), strides, offset, location
             )
+            self.kinds[value] = (spec.dtype, spec.sizes)
+            return value
 
         if isinstance(meta, (tuple, list)):
             self.values[node] = [add(m) for m in meta]
