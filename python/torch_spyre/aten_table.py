@@ -18,6 +18,9 @@ def table_operators() -> frozenset[str]:
 
     Without those that a user wants to run on the CPU.
     """
-    others = extensions.names("fallback")
-    own = extensions.names("lowering")
-    return (_rows() | own) - others if own or others else _rows()
+    return _without(extensions.names("lowering"), extensions.names("fallback"))
+
+
+@functools.cache
+def _without(added: frozenset[str], removed: frozenset[str]) -> frozenset[str]:
+    return (_rows() | added) - removed

@@ -59,15 +59,20 @@ def add(extension: Extension) -> None:
             "torch_spyre.extend.remove() it first"
         )
     _extensions[extension.op] = extension
-    _by_name.cache_clear()
+    _forget()
 
 
 def remove(op: torch._ops.OpOverload) -> Extension:
     """Forgets the extension of an operator; raises ValueError if it has none."""
     if op not in _extensions:
         raise ValueError(f"{op} has no extension")
-    _by_name.cache_clear()
+    _forget()
     return _extensions.pop(op)
+
+
+def _forget() -> None:
+    _by_name.cache_clear()
+    names.cache_clear()
 
 
 @functools.cache
@@ -75,6 +80,7 @@ def _by_name(kind: str) -> dict[str, Extension]:
     return {str(e.op): e for e in _extensions.values() if e.kind == kind}
 
 
+@functools.cache
 def names(kind: str) -> frozenset[str]:
     """The operators that have an extension of a kind."""
     return frozenset(_by_name(kind))

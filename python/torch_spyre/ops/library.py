@@ -93,12 +93,18 @@ def _refuse(name: str) -> Callable[..., Any]:
     return kernel
 
 
+def _is_along_sticks(x: Tensor, dim: int) -> bool:
+    """Whether steps along a dimension of a view stay in rows of sticks."""
+    _, _, sizes, strides, layout, _ = _C.tensor_info(x)
+    step = layout.stride_map[-1]
+    ends = [n * t for n, t in zip(sizes, strides, strict=True) if t == step and n > 1]
+    return any(step <= x.stride(dim) < end for end in ends)
+
+
 def _restickify(x: Tensor) -> Tensor:
     """A copy with sticks along the last dimension or, if they are, the one before."""
     result = torch.empty_like(x, memory_format=torch.contiguous_format)
-    is_last = x.dim() >= 2 and (
-        _C.get_spyre_tensor_layout(x).stride_map[-1] == x.stride(-1)
-    )
+    is_last = x.dim() >= 2 and _is_along_sticks(x, -1)
     if is_last:
         order = [*range(x.dim() - 2), x.dim() - 1, x.dim() - 2]
         shape, strides = list(x.shape), list(result.stride())
