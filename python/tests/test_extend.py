@@ -305,6 +305,18 @@ def test_fallback_of_what_writes():
     assert_exact(result.cpu(), expected[4:10])
 
 
+def test_errors_outside_programs_name_the_line_of_the_call():
+    @extend.fallback(ops.cube.default)
+    def fails(x, scale=1.0):
+        raise IndexError("nothing there")
+
+    x = torch.ones(3, device="spyre")
+    with pytest.raises(IndexError, match="nothing there") as caught:
+        compiled(lambda x: ops.cube(x * 2))(x)
+    (note,) = caught.value.__notes__
+    assert note.startswith(f"extended.cube.default was called at {__file__}, line ")
+
+
 def test_run_on_cpu():
     x = values((5, 70), torch.float32).to("spyre")
     extend.run_on_cpu(aten.gelu.default)

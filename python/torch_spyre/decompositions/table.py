@@ -17,6 +17,7 @@ from torch_spyre import extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import (
     elementary,
+    float8,
     fused,
     histogram,
     layer_norm_steps,
@@ -46,6 +47,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 #: By the names of operators of ``torch.ops.spyre``, which others may define later.
 NAMED: dict[str, Callable] = {
     "restickify": restickify,
+    **float8.OPERATORS,
     **layer_norm_steps.STEPS,
     **paged_attention.OPERATORS,
 }

@@ -18,21 +18,26 @@ import torch
 from torch import Tensor
 
 from torch_spyre import _C
+from torch_spyre.decompositions import float8
 from torch_spyre.decompositions.layer_norm_steps import STEPS
-from torch_spyre.decompositions.table import restickify
+from torch_spyre.decompositions.table import NAMED
 from torch_spyre.errors import Unsupported
 from torch_spyre.ops.composites import COMPOSITES
-
-_FP8 = torch.float8_e4m3fn
 
 _library: torch.library.Library | None = None
 
 
-_STEP_SCHEMAS = (
+#: Of operators that the table of decompositions has by their names.
+_DECOMPOSED_SCHEMAS = (
     "exx2(Tensor x, float exx2Scale, bool useZeroMean) -> Tensor",
     "layernormscale(Tensor x, float eps) -> Tensor",
     "layernormnorm(Tensor x, Tensor mean, Tensor norm_mean, Tensor? weight=None, "
     "Tensor? bias=None) -> Tensor",
+    "qfp8ch(Tensor x) -> Tensor",
+    "quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor",
+    "dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor",
+    "quantize_weight_fp8_with_scale(Tensor x, Tensor scale) -> Tensor",
+    "restickify(Tensor x) -> Tensor",
 )
 
 
@@ -62,35 +67,6 @@ THROUGH_CPU: dict[str, Callable] = {
     "reshape_via_cpu(Tensor x, SymInt[] shape) -> Tensor": _reshape,
     "to_dtype_cpu(Tensor x, ScalarType dtype) -> Tensor": _to_dtype,
 }
-
-
-def _fp8_result(x: Tensor, *scale: Tensor) -> Tensor:
-    return torch.empty_like(x, dtype=_FP8)
-
-
-def _half_result(x: Tensor, scale: Tensor) -> Tensor:
-    shape = torch.broadcast_shapes(x.shape, scale.shape)
-    return x.new_empty(shape, dtype=torch.float16)
-
-
-#: Schema and fake function of what needs float8 on the device.
-IN_FLOAT8: dict[str, Callable] = {
-    "qfp8ch(Tensor x) -> Tensor": _fp8_result,
-    "quantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _fp8_result,
-    "dequantize_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _half_result,
-    "quantize_weight_fp8_with_scale(Tensor x, Tensor scale) -> Tensor": _fp8_result,
-}
-
-
-def _refuse(name: str) -> Callable[..., Any]:
-    def kernel(*args: Any) -> Any:
-        raise Unsupported(
-            f"spyre::{name}: {_FP8} is not supported yet; tensors of the device have "
-            f"{', '.join(str(d) for d in (torch.float16, torch.bfloat16))} or "
-            f"{torch.float32}"
-        )
-
-    return kernel
 
 
 def _is_along_sticks(x: Tensor, dim: int) -> bool:
@@ -149,10 +125,10 @@ def _keep_indices(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
 
 
 def _no_gradient(name: str) -> Callable[..., Any]:
+    instead = "; torch.nn.functional.layer_norm has one" if name in STEPS else ""
+
     def backward(context: Any, *gradients: Any) -> Any:
-        raise Unsupported(
-            f"the gradient of spyre::{name}; torch.nn.functional.layer_norm has one"
-        )
+        raise Unsupported(f"the gradient of spyre::{name}{instead}")
 
     return backward
 
@@ -164,7 +140,7 @@ _GRADIENTS: dict[str, tuple[Callable, Callable | None]] = {
     "reshape_via_cpu": (_gradient_of_reshape, _keep_shape),
     "to_dtype_cpu": (_gradient_of_cast, _keep_dtype),
     "restickify": (lambda context, gradient: gradient, None),
-    **{name: (_no_gradient(name), None) for name in STEPS},
+    **{name: (_no_gradient(name), None) for name in (*STEPS, *float8.OPERATORS)},
 }
 
 
@@ -181,21 +157,15 @@ def register() -> None:
     _library = library = torch.library.Library("spyre", "FRAGMENT")
     for schema, function in COMPOSITES.items():
         library.impl(_define(library, schema), function, "CompositeImplicitAutograd")
-    for schema in _STEP_SCHEMAS:
+    for schema in _DECOMPOSED_SCHEMAS:
         # Eagerly a program of its decomposition runs, as of other such operators.
         name = _define(library, schema)
-        library.impl(name, STEPS[name], "Meta")
+        library.impl(name, NAMED[name], "Meta")
     for schema, function in THROUGH_CPU.items():
         name = _define(library, schema)
         for key in ("CPU", "Meta"):
             library.impl(name, function, key)
-    for schema, function in IN_FLOAT8.items():
-        name = _define(library, schema)
-        library.impl(name, _refuse(name), "PrivateUse1")
-        library.impl(name, function, "Meta")
-    name = _define(library, "restickify(Tensor x) -> Tensor")
-    library.impl(name, _restickify, "PrivateUse1")
-    library.impl(name, restickify, "Meta")
+    library.impl("restickify", _restickify, "PrivateUse1")
     for name, (backward, setup) in _GRADIENTS.items():
         torch.library.register_autograd(
             f"spyre::{name}", backward, setup_context=setup, lib=library
