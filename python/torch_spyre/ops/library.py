@@ -3,10 +3,10 @@
 
 docs/spec/drop-in.md, "torch.ops.spyre.*", lists them. Most are ATen operators by
 another name: composite functions, from which eager calls, compiled graphs, fake tensors
-and gradients all follow. The steps of a layer norm are decomposed by the table for
-compiled graphs, from which eager programs come, too. What is to go through the CPU by
-its name has a kernel there, and PyTorch's fallback does the rest.
-docs/reference/operators.md is for users.
+and gradients all follow. The steps of a layer norm and the operators on float8 are
+decomposed by the table for compiled graphs, from which eager programs come, too. What
+is to go through the CPU by its name has a kernel there, and PyTorch's fallback does the
+rest. docs/reference/operators.md is for users.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from torch_spyre.errors import Unsupported
 from torch_spyre.ops.composites import COMPOSITES
 
 _library: torch.library.Library | None = None
-
 
 #: Of operators that the table of decompositions has by their names.
 _DECOMPOSED_SCHEMAS = (
