@@ -186,9 +186,10 @@ func.func @span_committed(%x: tensor<64x5242880xf16, #l2>, %w: tensor<5242880x64
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 // A core loads its rows of x for every 256 columns of the result, and its columns of
-// w for every 128 rows: 128 rows each read least.
+// w for every 128 rows. 256 rows each read no more than 128 of twice the columns, in
+// longer runs of sticks.
 // CHECK-LABEL: func.func @compute_bound
-// CHECK: division = #spyre_graph.division<splits = [16, 2, 1], chunks = [128, 6400, 4096]>
+// CHECK: division = #spyre_graph.division<splits = [8, 4, 1], chunks = [256, 3200, 4096]>
 func.func @compute_bound(%x: tensor<2048x4096xf16, #l2>, %w: tensor<4096x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2> {
   %e = tensor.empty() : tensor<2048x12800xf16, #l2>
   %r = spyre_graph.matmul ins(%x, %w : tensor<2048x4096xf16, #l2>, tensor<4096x12800xf16, #l2>) outs(%e : tensor<2048x12800xf16, #l2>) -> tensor<2048x12800xf16, #l2>
@@ -295,4 +296,21 @@ func.func @only_a_split_reduction_fits(%x: tensor<2x2x2048x2048xf16, #l4>, %y: t
   %e = tensor.empty() : tensor<2x2x2048x65536xf16, #l4>
   %r = spyre_graph.matmul ins(%x, %y : tensor<2x2x2048x2048xf16, #l4>, tensor<2x2x2048x65536xf16, #l4>) outs(%e : tensor<2x2x2048x65536xf16, #l4>) -> tensor<2x2x2048x65536xf16, #l4>
   return %r : tensor<2x2x2048x65536xf16, #l4>
+}
+
+// -----
+
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Batches lie between each other, so that a product's sticks are runs of their own.
+// Many divisions cost the same; the more even ones were fast on a card (m00570, of
+// m00552 to m00583 in benchmarks/card).
+// CHECK-LABEL: func.func @batched
+// CHECK: division = #spyre_graph.division<splits = [2, 8, 2, 1], chunks = [16, 64, 64, 512]>
+func.func @batched
+// CHECK: division = #spyre_graph.division<splits = [4, 4, 2, 1], chunks = [8, 128, 64, 512]>
+func.func @batched(%x: tensor<32x512x512xf16, #l3>, %w: tensor<32x512x128xf16, #l3>) -> tensor<32x512x128xf16, #l3> {
+  %e = tensor.empty() : tensor<32x512x128xf16, #l3>
+  %r = spyre_graph.matmul ins(%x, %w : tensor<32x512x512xf16, #l3>, tensor<32x512x128xf16, #l3>) outs(%e : tensor<32x512x128xf16, #l3>) -> tensor<32x512x128xf16, #l3>
+  return %r : tensor<32x512x128xf16, #l3>
 }

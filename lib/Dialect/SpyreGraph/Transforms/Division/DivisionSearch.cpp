@@ -81,9 +81,7 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
   result.isDrained = op.getUnit() == Unit::PT;
   if (result.isDrained)
     for (unsigned dim : operandDims.back())
-      result.isBatchedProduct |= extents[dim] > 1 &&
-                                 llvm::is_contained(operandDims[0], dim) &&
-                                 llvm::is_contained(operandDims[1], dim);
+      result.isBatchedProduct |= extents[dim] > 1 && isBatch(dim);
 }
 
 bool DivisionSearch::isInLoop(Operation *op) {
@@ -187,6 +185,11 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
             getNumTouchedSticks(maps[number], layout, type.getShape(), extents);
   result.operandBytes.push_back(bytes);
   readsAcrossSticks.push_back(isAcrossSticks);
+  bool isIndirect = indirect && indirect->operand == number;
+  stickAccesses.push_back(
+      layout && !isIndirect && !isAcrossSticks
+          ? getStickAccess(maps[number], layout, type.getShape(), extents)
+          : std::nullopt);
   operandDims.push_back(std::move(dims));
 }
 
@@ -202,6 +205,46 @@ double DivisionSearch::getLoadedBytes(unsigned operand,
   for (unsigned dim : operandDims[operand])
     sticks *= candidate.splits[dim];
   return spec.stickBytes * sticks;
+}
+
+/// What the transfer of a product's operand takes over that of its bytes in one
+/// piece: each run of sticks that follow each other costs
+/// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
+/// because tiles that are next to each other make one run, but for the batches
+/// of a product, which are computed one by one. What is accessed otherwise
+/// counts as one run, and so do the operands of other operations, whose slices
+/// are long.
+double DivisionSearch::getRunFactor(unsigned operand,
+                                    const DivisionCandidate &candidate) const {
+  const std::optional<StickAccess> &access = stickAccesses[operand];
+  if (!access || !result.isDrained)
+    return 1;
+  // Steps between sticks, and how many there are.
+  SmallVector<std::pair<int64_t, int64_t>, 6> steps;
+  for (unsigned dim : operandDims[operand]) {
+    int64_t count = candidate.chunks[dim];
+    if (static_cast<int64_t>(dim) == access->laneDim)
+      count = llvm::divideCeilSigned(count, access->stickElements);
+    if (result.isBatchedProduct && isBatch(dim))
+      count = 1;
+    if (count > 1 && access->strides[dim] > 0)
+      steps.emplace_back(access->strides[dim], count);
+  }
+  llvm::sort(steps);
+  int64_t run = 1;
+  for (auto [stride, count] : steps) {
+    if (stride != run)
+      break;
+    run *= count;
+  }
+  return 1 + spec.memoryRunOverheadBytes /
+                 static_cast<double>(run * spec.stickBytes);
+}
+
+bool DivisionSearch::isBatch(unsigned dim) const {
+  return llvm::is_contained(operandDims.back(), dim) &&
+         llvm::is_contained(operandDims[0], dim) &&
+         llvm::is_contained(operandDims[1], dim);
 }
 
 /// Adds the divisions that split the reduction dimension `splitReduction`, or
@@ -311,7 +354,8 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
     // What device memory delivers in all, or what one core can take.
-    double bytes = getLoadedBytes(operand, candidate);
+    double bytes =
+        getLoadedBytes(operand, candidate) * getRunFactor(operand, candidate);
     double seconds = std::max(
         bytes * std::max(1.0, sharingCores / spec.numBroadcastCores) /
             spec.effectiveMemoryBytesPerSecond,
@@ -335,21 +379,40 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
 /// it, and neither do parts of sums.
 void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
                                        OperandCost &x, OperandCost &y) const {
+  SmallVector<unsigned> rowDims, columnDims;
   int64_t rows = 1, columns = 1;
-  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+  for (unsigned dim : operandDims.back()) {
     bool inX = llvm::is_contained(operandDims[0], dim);
-    bool inY = llvm::is_contained(operandDims[1], dim);
-    if (!maps.back().isFunctionOfDim(dim))
+    if (inX == llvm::is_contained(operandDims[1], dim))
       continue;
-    if (inX != inY)
-      (inX ? rows : columns) *= candidate.chunks[dim];
+    (inX ? rowDims : columnDims).push_back(dim);
+    (inX ? rows : columns) *= candidate.chunks[dim];
   }
   ::spyre::AccumulatorTile tile =
       ::spyre::getAccumulatorTile(rows, columns, result.isBatchedProduct, spec);
-  x.seconds *= static_cast<double>(
-      llvm::divideCeilSigned(std::max<int64_t>(columns, 1), tile.columns));
-  y.seconds *= static_cast<double>(
-      llvm::divideCeilSigned(std::max<int64_t>(rows, 1), tile.rows));
+  auto countTiles = [&](ArrayRef<unsigned> dims, int64_t room) {
+    int64_t numTiles = 1;
+    for (unsigned dim : llvm::reverse(dims)) {
+      int64_t step = std::max<int64_t>(granularity[dim], 1);
+      int64_t chunk = std::max<int64_t>(candidate.chunks[dim], 1);
+      int64_t largest = std::min(chunk, std::max(room / step * step, step));
+      numTiles *= llvm::divideCeilSigned(chunk, largest);
+      room = std::max<int64_t>(room / largest, 1);
+    }
+    return static_cast<double>(numTiles);
+  };
+  // Operands that are cut along what is summed are streamed for every tile. Of
+  // others, one stays in LX while the tiles along the other one are computed.
+  bool isStreamed = false;
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    isStreamed |= kinds[dim] != utils::IteratorType::parallel &&
+                  candidate.chunks[dim] > granularity[dim];
+  double moreOfX = (countTiles(columnDims, tile.columns) - 1) * x.seconds;
+  double moreOfY = (countTiles(rowDims, tile.rows) - 1) * y.seconds;
+  if (isStreamed || moreOfX <= moreOfY)
+    x.seconds += moreOfX;
+  if (isStreamed || moreOfX > moreOfY)
+    y.seconds += moreOfY;
   candidate.computeSeconds =
       ::spyre::ptSeconds(candidate.largestSlice,
                          static_cast<double>(std::min(rows, tile.rows)), spec);

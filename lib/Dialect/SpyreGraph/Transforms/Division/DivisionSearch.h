@@ -12,6 +12,7 @@
 
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Target/Interface/Target.h"
 #include <map>
 
@@ -115,9 +116,13 @@ private:
   void search();
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
+  /// Whether both factors of a product and its result have a dimension.
+  bool isBatch(unsigned dim) const;
   void addCandidate(DivisionCandidate &candidate,
                     ArrayRef<int64_t> coreStrides);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
+  double getRunFactor(unsigned operand,
+                      const DivisionCandidate &candidate) const;
   void countPieces(DivisionCandidate &candidate);
   void priceAccumulators(DivisionCandidate &candidate, OperandCost &x,
                          OperandCost &y) const;
@@ -138,6 +143,8 @@ private:
   double elementCost = 0;
   /// Loop dimensions that select the data of each operand.
   SmallVector<SmallVector<unsigned, 6>, 4> operandDims;
+  /// Per operand, the sticks that the loops walk, if they can be told.
+  SmallVector<std::optional<StickAccess>, 4> stickAccesses;
   /// Per operand, whether slices may share sticks that they read.
   SmallVector<bool, 4> readsAcrossSticks;
   /// The reduction dimension to split, or -1.
