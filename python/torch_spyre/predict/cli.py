@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import sys
 import time
 import warnings
@@ -13,6 +12,7 @@ from typing import Any
 
 from torch_spyre import _C
 from torch_spyre.predict import api, models, report, simulate
+from torch_spyre.predict.memory import PeakMemory
 
 _EPILOG = """\
 models:
@@ -163,25 +163,25 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
         device["numCores"] = options.cores
     phases = ["prefill", "decode"] if options.phase == "both" else [options.phase]
     changes = dict(options.what_if)
-    if options.model.endswith(".mlir"):
-        results = api.what_if_mlir(options.model, changes, device=device)
-    else:
-        results = api.what_if(
-            options.model,
-            changes,
-            batch=options.batch,
-            prompt=options.prompt,
-            context=options.context or 0,
-            phases=phases,
-            device=device,
-            progress=progress,
-        )
+    with PeakMemory() as memory:
+        if options.model.endswith(".mlir"):
+            results = api.what_if_mlir(options.model, changes, device=device)
+        else:
+            results = api.what_if(
+                options.model,
+                changes,
+                batch=options.batch,
+                prompt=options.prompt,
+                context=options.context or 0,
+                phases=phases,
+                device=device,
+                progress=progress,
+            )
     result = dict(results[0])
     del result["changed"]
     if changes:
         result["what_if"] = results[1:]
-    # Kilobytes on Linux.
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = memory.peak_bytes
     seconds = time.perf_counter() - started
     result["host"] = {"seconds": seconds, "peak_bytes": peak}
     progress(f"done, {peak / 2**30:.2f} GiB at most")

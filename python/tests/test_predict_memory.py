@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The peak of a tree of processes: sums over those that are there at one time."""
+
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+from torch_spyre.predict import memory
+from torch_spyre.predict.memory import PeakMemory
+
+MIB = 2**20
+
+#: Takes so many MiB, says so, and waits until its input ends.
+CHILD = "import sys; x = b'x' * ({} * 2**20); print(); sys.stdout.flush(); input()"
+#: Starts a child of its own, and waits as long as that one.
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, '-c', {!r}])"
+
+
+class Children:
+    """Processes that take memory until this is left."""
+
+    def __init__(self, *programs):
+        self.programs = programs
+
+    def __enter__(self):
+        self.running = [
+            subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
+            for program in self.programs
+        ]
+        for child in self.running:
+            assert child.stdout.readline() == b"\n"
+
+    def __exit__(self, *_):
+        for child in self.running:
+            child.communicate(b"\n", timeout=60)
+
+
+def own_peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def peak_with(*programs):
+    with PeakMemory() as watched, Children(*programs):
+        time.sleep(0.2)
+    return watched.peak_bytes - own_peak()
+
+
+def test_children_at_one_time_are_added():
+    both = peak_with(CHILD.format(64), CHILD.format(96))
+    assert 160 * MIB <= both < 160 * MIB + 2 * 64 * MIB
+
+
+def test_children_one_after_another_are_not_added():
+    with PeakMemory() as watched:
+        for _ in range(3):
+            with Children(CHILD.format(128)):
+                time.sleep(0.1)
+    assert 128 * MIB <= watched.peak_bytes - own_peak() < 2 * 128 * MIB
+
+
+def test_children_of_children_count():
+    assert peak_with(PARENT.format(CHILD.format(64))) >= 64 * MIB
+
+
+def test_memory_that_a_child_gave_back_counts():
+    program = "x = b'x' * (96 * 2**20); del x; print(flush=True); input()"
+    assert peak_with(program) >= 96 * MIB
+
+
+def test_alone_it_is_the_own_peak():
+    with PeakMemory() as watched:
+        pass
+    assert watched.peak_bytes == pytest.approx(own_peak(), abs=MIB)
+
+
+def test_without_proc_it_is_the_own_peak(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory, "_PROC", tmp_path / "none")
+    assert peak_with(CHILD.format(64)) < MIB
