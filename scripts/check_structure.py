@@ -269,7 +269,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "_inductor": {"constants", "decompositions", "errors", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
-    "predict": {"decompositions", "frontend"},
+    "predict": {"decompositions", "device", "frontend"},
     # What users add to the compiler, and where it is kept.
     "extend": {"extensions", "frontend", "ops"},
     "extensions": {"errors"},

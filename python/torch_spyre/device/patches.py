@@ -40,6 +40,42 @@ def _contiguous_strides(sizes: Sequence[int]) -> list[int]:
     return strides[::-1]
 
 
+def linear_weights(module: torch.nn.Module) -> frozenset[int]:
+    """Ids of the weights of ``nn.Linear``, which ``nn.Module.to`` stores for matmul.
+
+    Those that a module of another kind shares stay as they are: ``nn.Embedding``
+    selects rows of its weight, and would copy the whole of it first.
+    """
+    parts = list(module.modules())
+    shared = {
+        id(parameter)
+        for part in parts
+        if not isinstance(part, torch.nn.Linear)
+        for parameter in part.parameters(recurse=False)
+    }
+    return frozenset(
+        id(part.weight)
+        for part in parts
+        if isinstance(part, torch.nn.Linear)
+        and isinstance(part.weight, torch.nn.Parameter)
+        and part.weight.dim() == 2
+        and id(part.weight) not in shared
+    )
+
+
+def layout_of_linear_weight(
+    sizes: Sequence[int], dtype: torch.dtype
+) -> _C.SpyreTensorLayout:
+    """The layout of a weight [out, in] whose sticks run along out.
+
+    A matmul reads its second factor along the columns of the result, so it takes the
+    transposed weight in place.
+    """
+    return _C.SpyreTensorLayout(
+        [int(s) for s in sizes], _contiguous_strides(sizes), dtype, [1, 0]
+    )
+
+
 def _empty_for(
     like: torch.Tensor,
     dtype: torch.dtype,
@@ -107,9 +143,7 @@ def to(
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
         dtype = dtype or self.dtype
         if self.device.type != "spyre" and self.device.type != "meta":
-            layout = _C.SpyreTensorLayout(
-                list(self.shape), _contiguous_strides(self.shape), dtype, [1, 0]
-            )
+            layout = layout_of_linear_weight(self.shape, dtype)
             return _to_layout(self, layout, device, dtype)
     return _tensor_to(self, *args, **kwargs)
 
@@ -119,14 +153,7 @@ def module_to(self: torch.nn.Module, *args: Any, **kwargs: Any) -> torch.nn.Modu
     device = torch._C._nn._parse_to(*args, **kwargs)[0]
     if device is None or device.type != "spyre":
         return _module_to(self, *args, **kwargs)
-    weights = frozenset(
-        id(module.weight)
-        for module in self.modules()
-        if isinstance(module, torch.nn.Linear)
-        and isinstance(module.weight, torch.nn.Parameter)
-        and module.weight.dim() == 2
-    )
-    token = _linear_weights.set(weights)
+    token = _linear_weights.set(linear_weights(self))
     try:
         return _module_to(self, *args, **kwargs)
     finally:

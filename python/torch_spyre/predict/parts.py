@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre.device.patches import layout_of_linear_weight
 from torch_spyre.frontend import host_numbers
 from torch_spyre.frontend.graph import CompiledFunction
 from torch_spyre.frontend.importer import (
@@ -54,6 +55,13 @@ class _Bound:
     storage: object
     home: StorageSpec
     spec: TensorSpec
+
+    @staticmethod
+    def of_linear_weight(tensor: torch.Tensor) -> _Bound:
+        """A weight as ``nn.Module.to`` stores it."""
+        bound = _Bound.of(tensor)
+        layout = layout_of_linear_weight(bound.home.home_sizes, tensor.dtype)
+        return replace(bound, home=replace(bound.home, layout=layout))
 
     @staticmethod
     def of(tensor: torch.Tensor) -> _Bound:
@@ -96,6 +104,7 @@ class _Compiler:
 
     def __init__(self, traced: TracedStep, options: dict[str, Any]) -> None:
         self.layer_of = traced.layer_of
+        self.linear_weights = traced.linear_weights
         self.order = _order(traced)
         self.function = CompiledFunction(traced.gm, options, "predicted")
         self.metas = {n: n.meta.get("val") for n in self.function.nodes}
@@ -122,7 +131,9 @@ class _Compiler:
                 continue
             if node.op in ("placeholder", "get_attr"):
                 if isinstance(self.metas[node], torch.Tensor):
-                    self.bound[node] = _Bound.of(self.metas[node])
+                    is_weight = node in self.linear_weights
+                    bind = _Bound.of_linear_weight if is_weight else _Bound.of
+                    self.bound[node] = bind(self.metas[node])
                 continue
             at = self.layer_of.get(node)
             if at is not None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
 from torch_spyre.decompositions.table import decompositions
+from torch_spyre.device.patches import linear_weights
 from torch_spyre.frontend.importer import is_view
 from torch_spyre.predict.models import Model, ModelError
 
@@ -25,6 +26,8 @@ class TracedStep:
     gm: GraphModule
     #: Path of the layer that a node was traced in; other nodes are in none.
     layer_of: dict[Node, str]
+    #: Inputs that are weights of ``nn.Linear``.
+    linear_weights: set[Node] = field(default_factory=set)
 
 
 class _LayerLabels:
@@ -114,15 +117,10 @@ def _layers(module: nn.Module) -> list[str]:
 def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
     """The step that takes ``query`` tokens per sequence and ends at ``context``."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
+    named = [*model.module.named_parameters(), *model.module.named_buffers()]
     with mode:
         # Stand for the module's, each once: tied ones stay tied.
-        state = {
-            name: torch.empty_like(value, device="spyre")
-            for name, value in [
-                *model.module.named_parameters(),
-                *model.module.named_buffers(),
-            ]
-        }
+        state = {name: torch.empty_like(value, device="spyre") for name, value in named}
         inputs, call = _call(model, batch, query, context)
 
     def step(state: dict[str, torch.Tensor], inputs: list[torch.Tensor]) -> Any:
@@ -153,7 +151,25 @@ def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
     layer_of = {
         n: labels.names[n.name] for n in gm.graph.nodes if n.name in labels.names
     }
-    return TracedStep(gm, layer_of)
+    return TracedStep(gm, layer_of, _find_linear_weights(gm, model.module, named))
+
+
+def _find_linear_weights(
+    gm: GraphModule, module: nn.Module, named: list[tuple[str, torch.Tensor]]
+) -> set[Node]:
+    """The inputs for weights of ``nn.Linear``; those of the state come first.
+
+    A weight that is stored transposed has its sticks along the rows as it is.
+    """
+    placeholders = (node for node in gm.graph.nodes if node.op == "placeholder")
+    weights = linear_weights(module)
+    # There may be more inputs than state.
+    pairs = zip(placeholders, named, strict=False)
+    return {
+        node
+        for node, (_, value) in pairs
+        if id(value) in weights and value.is_contiguous()
+    }
 
 
 def _call(
