@@ -82,3 +82,18 @@ def test_alone_it_is_the_own_peak():
 def test_without_proc_it_is_the_own_peak(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "_PROC", tmp_path / "none")
     assert peak_with(CHILD.format(64)) < MIB
+
+
+def test_a_process_that_has_not_started_its_program_does_not_count(monkeypatch):
+    """It shows the memory of this one, which would count twice."""
+    looks = iter([[1, 2], [1], [1, 3], [1, 3]])
+    monkeypatch.setattr(memory, "_own_peak", lambda: 100)
+    monkeypatch.setattr(memory, "_peak_of", {2: 100, 3: 7}.get)
+    monkeypatch.setattr(memory.os, "getpid", lambda: 1)
+    monkeypatch.setattr(memory, "_descendants", lambda root: next(looks))
+    watched = PeakMemory()
+    peaks = []
+    for _ in range(4):
+        watched._sample()
+        peaks.append(watched.peak_bytes)
+    assert peaks == [100, 100, 100, 107]

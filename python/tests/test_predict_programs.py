@@ -28,7 +28,7 @@ def moved(result):
 def test_models_are_planned_for_the_device():
     """With less LX more goes through device memory, as the plan says, not the time."""
     module = nn.Sequential(
-        nn.Linear(2048, 512, bias=False), nn.ReLU(), nn.Linear(512, 2048, bias=False)
+        nn.Linear(2048, 2048, bias=False), nn.ReLU(), nn.Linear(2048, 2048, bias=False)
     )
     as_is, small, same = predict_changes(
         model_of(module, 512, 2048), {"lx": [262144, 2**21]}, phases=["prefill"]
@@ -90,8 +90,18 @@ def test_exported_program(tmp_path, capsys):
     assert result["what_if"][0]["phases"]["program"]["predicted_seconds"] > 0
 
 
+class Product(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(130, 64))
+
+    def forward(self, x):
+        return nn.functional.gelu(nn.functional.linear(x, self.weight))
+
+
 def test_exported_program_is_predicted_as_its_module(tmp_path):
-    module = nn.Sequential(nn.Linear(64, 130), nn.GELU()).half()
+    # It keeps no nn.Linear, whose weight would be stored for matmul.
+    module = Product().half()
     save(tmp_path / "model.pt2", module, torch.ones(65, 64).half())
     exported = predict(str(tmp_path / "model.pt2"))["phases"]["program"]
     own = predict(model_of(module, 65, 64), phases=["prefill"])["phases"]["prefill"]

@@ -60,16 +60,20 @@ class PeakMemory:
     ``peak_bytes`` is the largest sum, over the processes that were there at one time,
     of the most resident bytes of each. Pages that processes share count in each, and
     peaks of two processes as if they were at once, so it is rather too large. What can
-    be missed is a process that lives shorter than ``interval_seconds``, and what one
-    takes after it was last looked at. Where there is no ``/proc``, it is the peak of
-    this process alone.
+    be missed is a process that lives shorter than twice ``interval_seconds``, and what
+    one takes after it was last looked at. Without ``/proc``, it is the peak of this
+    process alone.
+
+    A process counts from the second look on: until it has started its program, it shows
+    the memory of the process that it was forked from as its own.
 
     RUSAGE_CHILDREN does not serve: it has the largest child, not the sum, and a child
     takes over the peak of the process that it was forked from.
     """
 
-    def __init__(self, interval_seconds: float = 0.02) -> None:
+    def __init__(self, interval_seconds: float = 0.01) -> None:
         self.peak_bytes = 0
+        self._seen: set[int] = set()
         self._interval = interval_seconds
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -91,5 +95,7 @@ class PeakMemory:
         peaks = [_own_peak()]
         if _PROC.is_dir():
             own = os.getpid()
-            peaks += [_peak_of(p) for p in _descendants(own) if p != own]
+            found = {p for p in _descendants(own) if p != own}
+            peaks += [_peak_of(p) for p in found & self._seen]
+            self._seen = found
         self.peak_bytes = max(self.peak_bytes, sum(peaks))
