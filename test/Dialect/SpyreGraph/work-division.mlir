@@ -307,8 +307,6 @@ func.func @only_a_split_reduction_fits(%x: tensor<2x2x2048x2048xf16, #l4>, %y: t
 // m00552 to m00583 in benchmarks/card).
 // CHECK-LABEL: func.func @batched
 // CHECK: division = #spyre_graph.division<splits = [2, 8, 2, 1], chunks = [16, 64, 64, 512]>
-func.func @batched
-// CHECK: division = #spyre_graph.division<splits = [4, 4, 2, 1], chunks = [8, 128, 64, 512]>
 func.func @batched(%x: tensor<32x512x512xf16, #l3>, %w: tensor<32x512x128xf16, #l3>) -> tensor<32x512x128xf16, #l3> {
   %e = tensor.empty() : tensor<32x512x128xf16, #l3>
   %r = spyre_graph.matmul ins(%x, %w : tensor<32x512x512xf16, #l3>, tensor<32x512x128xf16, #l3>) outs(%e : tensor<32x512x128xf16, #l3>) -> tensor<32x512x128xf16, #l3>
