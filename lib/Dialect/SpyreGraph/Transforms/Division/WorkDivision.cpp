@@ -318,7 +318,7 @@ private:
       return first.largestSlice < second.largestSlice;
     // Of a batched product the more even one, and then the one that divides the
     // batch less: measured products of equal prices agree
-    // (benchmarks/measured_splits.py).
+    // (benchmarks/measured_plans.py).
     if (node.divisions->isBatchedProduct) {
       int64_t mostOfFirst = *llvm::max_element(first.splits);
       int64_t mostOfSecond = *llvm::max_element(second.splits);

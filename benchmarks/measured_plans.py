@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measured times of what the passes decide over the best measured ones.
+
+Where the card's measurements hold one kernel with several plans, plans it without a
+hint and looks up the measured time of the plan that was made: how a product is divided
+over the cores, into how many tiles the rows of a softmax are cut, and whether what lies
+between two operations stays in LX. A plan that was not measured is not scored.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import statistics
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from card import measurements, programs
+from card.kernels import Kernel
+from card.measurements import Measurement
+from card.tools import ToolError, device_option, run, tool
+
+Splits = tuple[int, ...]
+
+
+def sweeps(rows: list[Measurement]) -> dict[tuple[Kernel, str], dict[Splits, float]]:
+    """Times by split, per product, share of LX and source; those with several only."""
+    found: dict[tuple[Kernel, str], dict[Splits, float]] = {}
+    for row in rows:
+        kernel = row.kernel
+        if kernel is None or kernel.splits is None or row.outside:
+            continue
+        if kernel.tiles > 1 or kernel.tiles_of_k > 1:
+            continue
+        times = found.setdefault((replace(kernel, splits=None), row.source), {})
+        splits = kernel.splits
+        times[splits] = min(row.microseconds, times.get(splits, math.inf))
+    return {key: times for key, times in found.items() if len(times) > 1}
+
+
+def planned_splits(kernel: Kernel, cores: int, folder: Path, name: str) -> Splits:
+    """Slices of batch, M, N and K that the pipeline takes."""
+    for line in plan_text(kernel, cores, folder, name).splitlines():
+        if match := re.search(
+            r"spyre_graph\.matmul.*division<splits = \[([\d, ]+)\]", line
+        ):
+            splits = tuple(int(n) for n in match.group(1).split(","))
+            return (1,) * (4 - len(splits)) + splits
+    raise ToolError(f"no product in the plan of {kernel}")
+
+
+def plan_text(kernel: Kernel, cores: int, folder: Path, name: str) -> str:
+    """What the pipeline plans without a hint."""
+    source = folder / f"{name}.mlir"
+    source.write_text(programs.write(kernel))
+    options = f"cores={cores} to-ktir=false{device_option(kernel, folder, name)}"
+    return run([tool("spyre-opt"), f"--spyre-pipeline={options}", str(source)])
+
+
+def planned_tiles(kernel: Kernel, cores: int, folder: Path, name: str) -> int:
+    """Into how many tiles the pipeline cuts the rows."""
+    text = plan_text(kernel, cores, folder, name)
+    bound = re.search(r"scf\.for %\w+ = %\w+ to (%\w+) step (%\w+)", text)
+    if bound is None:
+        return 1
+    values = dict(re.findall(r"(%\w+) = arith\.constant (\d+) : index", text))
+    last, step = (int(values[name]) for name in bound.groups())
+    return -(-last // step)
+
+
+def planned_lx(kernel: Kernel, cores: int, folder: Path, name: str) -> bool:
+    """Whether the pipeline places something in LX."""
+    return "#spyre_graph.placement<lx" in plan_text(kernel, cores, folder, name)
+
+
+def variants(
+    rows: list[Measurement], field: str, names: tuple[str, ...]
+) -> list[tuple[Kernel, int, dict[Any, float]]]:
+    """Kernels that were measured with several values of a field: times by value."""
+    found: dict[tuple[Kernel, int], dict[Any, float]] = {}
+    plain = {"tiles": 1, "lx": True}
+    for row in rows:
+        kernel = row.kernel
+        if kernel is None or row.outside or kernel.name not in names:
+            continue
+        value = getattr(kernel, field)
+        key = replace(kernel, **{field: plain[field]}), row.cores
+        times = found.setdefault(key, {})
+        times[value] = min(row.microseconds, times.get(value, math.inf))
+    return [(*key, times) for key, times in found.items() if len(times) > 1]
+
+
+class Scores:
+    """A table of kernels, and what it comes to."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.ratios: list[float] = []
+        self.unscored = 0
+        print(f"{title:<32}{'best':<16}{'us':>9}  {'planned':<16}{'us':>9}{'ratio':>7}")
+
+    def add(self, kernel: Kernel, times: dict[Any, float], planned: Any) -> None:
+        best = min(times, key=lambda key: times[key])
+        extents = "x".join(map(str, kernel.extents))
+        line = f"{f'{kernel.name} {extents}':<32}{best!s:<16}{times[best]:>9.1f}"
+        if planned in times:
+            self.ratios.append(times[planned] / times[best])
+            line += f"  {planned!s:<16}{times[planned]:>9.1f}{self.ratios[-1]:>7.2f}"
+        else:
+            self.unscored += 1
+            line += f"  {planned!s:<16}  not measured"
+        print(line)
+
+    def print(self) -> None:
+        line = f"{self.title}: {len(self.ratios)} scored"
+        if self.ratios:
+            line += f", median {statistics.median(self.ratios):.3f}"
+            line += f", worst {max(self.ratios):.2f}"
+        print(f"{line}; {self.unscored} not measured\n")
+
+
+def score(rows: list[Measurement]) -> None:
+    """Plans each kernel and prints what the card took for it. Raises ToolError."""
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
+        folder = Path(temporary)
+
+        def splits(item: tuple[int, Any]) -> Splits:
+            number, ((kernel, _), times) = item
+            cores = max(math.prod(splits) for splits in times)
+            return planned_splits(kernel, cores, folder, f"p{number}")
+
+        found = list(sweeps(rows).items())
+        planned = list(pool.map(splits, enumerate(found)))
+        for family in ("matmul", "bmm"):
+            scores = Scores(family)
+            for ((kernel, _), times), chosen in zip(found, planned, strict=True):
+                if kernel.family == family:
+                    scores.add(kernel, times, chosen)
+            scores.print()
+        for title, field, names, plan in (
+            ("tiles of softmax", "tiles", ("softmax",), planned_tiles),
+            ("LX", "lx", ("sum",), planned_lx),
+        ):
+            scores = Scores(title)
+            for number, (kernel, cores, times) in enumerate(
+                variants(rows, field, names)
+            ):
+                scores.add(
+                    kernel, times, plan(kernel, cores, folder, f"{field}{number}")
+                )
+            scores.print()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=measurements.FILE)
+    options = parser.parse_args()
+    try:
+        score(measurements.read(options.data))
+    except (measurements.BadData, ToolError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
