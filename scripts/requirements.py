@@ -2,7 +2,7 @@
 """Print what .venv needs, one requirement a line, as pyproject.toml says it.
 
 usage: requirements.py [GROUP]
-Of a dependency group alone, or of the package and the group `dev`.
+Of a dependency group alone, or of the package, its extra `tests` and the group `dev`.
 pyproject.toml is the one place that names them.
 """
 
@@ -17,5 +17,6 @@ groups = project["dependency-groups"]
 if len(sys.argv) > 1:
     requirements = groups[sys.argv[1]]
 else:
-    requirements = project["project"]["dependencies"] + groups["dev"]
+    extra = project["project"]["optional-dependencies"]["tests"]
+    requirements = project["project"]["dependencies"] + extra + groups["dev"]
 print("\n".join(requirements))
