@@ -277,7 +277,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "decompositions": {"aten_table", "errors", "extensions"},
     "ops": {"decompositions", "errors", "extend"},
     # Runs descriptors and predicts them.
-    "testing": {"decompositions", "predict"},
+    "testing": {"_C", "decompositions", "predict"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.
