@@ -16,6 +16,9 @@ os.environ["SPYRE_VERIFY_EACH_PASS"] = "1"
 
 CHECK_SUPERDSC = os.environ.get("SPYRE_CHECK_SUPERDSC")
 
+#: test_upstream_suites.py runs them.
+collect_ignore = ["upstream"]
+
 #: Files of which a few graphs are always taken through SuperDSC, too.
 SAMPLED = {
     "test_compile_graphs",

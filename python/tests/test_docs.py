@@ -90,7 +90,8 @@ def test_examples_run(page, tmp_path, monkeypatch):
 
 def test_blocks_say_what_they_are():
     """A block without a language would be run by nothing, unnoticed."""
-    known = {"python", "mlir", "cpp", "json", "text", "tablegen", "cmake", *SHELLS}
+    known = {"python", "mlir", "cpp", "json", "yaml", "text", "tablegen", "cmake"}
+    known |= set(SHELLS)
     for page in PAGES:
         if (DOCS / "spec") in page.parents:
             continue

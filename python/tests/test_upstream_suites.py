@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""spyre-upstream-tests: device-generic tests by configurations of the field.
+
+Written from spec/test-frameworks.md, "Running upstream PyTorch tests (RFC 1287)".
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("yaml")
+pytest.importorskip("expecttest")
+
+from torch_spyre.testing import upstream
+
+ROOT = Path(__file__).resolve().parents[2]
+CONFIG = ROOT / "python/tests/upstream/generic_suites.yaml"
+SUITE = """\
+import torch
+from torch.testing._internal.common_device_type import (
+    dtypes, instantiate_device_type_tests, onlyCUDA)
+from torch.testing._internal.common_utils import TestCase, parametrize
+
+class TestDemo(TestCase):
+    def test_good(self, device):
+        self.assertEqual(torch.device(device).type, "spyre")
+
+    def test_bad(self, device):
+        self.fail("as ever")
+
+    def test_skips(self, device):
+        self.skipTest("nothing here")
+
+    @onlyCUDA
+    def test_for_cuda(self, device):
+        self.assertEqual(torch.ones(2, device=device).sum().item(), 2)
+
+    @dtypes(torch.float16, torch.int64, torch.float64)
+    @parametrize("n", [1, 65])
+    def test_dtypes(self, device, dtype, n):
+        self.assertLess(torch.tensor([]).numel(), n)
+
+    @dtypes(torch.float16)
+    def test_close(self, device, dtype):
+        self.assertEqual(torch.ones(2) * 1.01, torch.ones(2))
+
+    def test_compare(self, device):
+        self.assertIs(type(self).__base__.__name__, "SpyreTestBase")
+        self.check(torch.ones(2, device=device))
+
+    def check(self, x):
+        assert x.device.type == "cpu", x.device
+
+instantiate_device_type_tests(TestDemo, globals())
+"""
+HEAD = """\
+test_suite_config:
+  files:
+    - path: ${TORCH_ROOT}/test/test_demo.py
+      unlisted_test_mode: skip
+      tests:
+"""
+
+
+@pytest.fixture
+def demo(tmp_path, monkeypatch):
+    (tmp_path / "test").mkdir()
+    (tmp_path / "test/test_demo.py").write_text(SUITE)
+    monkeypatch.setenv("TORCH_ROOT", str(tmp_path))
+
+    def write(tests, name="config.yaml", end=""):
+        path = tmp_path / name
+        lines = "".join(f"        - {t}\n" for t in tests)
+        path.write_text(HEAD + lines + end)
+        return str(path)
+
+    return write
+
+
+def run(capsys, *arguments):
+    status = upstream.main([*map(str, arguments)])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_the_suites_of_this_tree(monkeypatch, tmp_path, capsys):
+    """At least 300 device-generic tests, each as it is listed."""
+    monkeypatch.setenv("TORCH_DEVICE_ROOT", str(ROOT))
+    report = tmp_path / "report.json"
+    status, out, err = run(capsys, "run", CONFIG, "--json", report)
+    assert status == 0, out + err
+    variants = json.loads(report.read_text()).values()
+    passed = [v for v in variants if v["outcome"] == "passed"]
+    assert len(passed) >= 300
+    by_class = {v["class"] for v in passed}
+    assert by_class == {"TestOperators", "TestModules", "TestTensors"}
+    known = [v for v in variants if v["mode"] == "known failure"]
+    assert known and {v["outcome"] for v in known} == {"xfailed"}
+    assert {v["outcome"] for v in variants} <= {
+        *("passed", "xfailed", "left out", "skipped")
+    }
+
+
+def test_their_configuration_is_not_dead(monkeypatch, capsys):
+    monkeypatch.setenv("TORCH_DEVICE_ROOT", str(ROOT))
+    options = ["--fail-on-problems", "--instantiate"]
+    status, out, _ = run(capsys, "check", "--configs", CONFIG, *options)
+    said = "0 duplicates, 0 missing, 0 dead patterns, 0 dead known failures\n"
+    assert (status, out) == (0, said)
+
+
+def test_modes_and_edits(demo, tmp_path, capsys):
+    config = demo(
+        [
+            "{names: [test_good, test_for_cuda], mode: mandatory_success, tags: [a-b]}",
+            "{names: test_bad, mode: xfail_strict}",
+            "{names: test_skips, mode: xfail}",
+            "{names: test_close, mode: mandatory_success}",
+            "{names: 'TestDemo::test_d.*', edits: {dtypes: {exclude: [{name: int64}], "
+            "include: [{name: int32}]}}}",
+            "{names: test_compare, edits: {functions: {cpu_move: [{name: check}]}}}",
+        ],
+        end="  global:\n    supported_dtypes:\n      - {name: float16, precision: "
+        "{atol: 0.02, rtol: 0}}\n      - int64\n",
+    )
+    report = tmp_path / "report.json"
+    status, out, _ = run(capsys, "run", config, "--json", report)
+    assert status == 0, out
+    data = json.loads(report.read_text())
+    found = {k.rpartition("::")[2]: v["outcome"] for k, v in data.items()}
+    assert found == {
+        "test_good_spyre": "passed",
+        "test_for_cuda_spyre": "passed",
+        "test_bad_spyre": "xfailed",
+        "test_skips_spyre": "xfailed",
+        "test_close_spyre_float16": "passed",
+        "test_compare_spyre": "passed",
+        **{f"test_dtypes_n_{n}_spyre_float16": "passed" for n in (1, 65)},
+        **{f"test_dtypes_n_{n}_spyre_int32": "passed" for n in (1, 65)},
+        **{f"test_dtypes_n_{n}_spyre_int64": "left out" for n in (1, 65)},
+        **{f"test_dtypes_n_{n}_spyre_float64": "left out" for n in (1, 65)},
+    }
+    # Tags are marks, and pytest's options are taken.
+    tagged = run(capsys, "run", config, "--json", report, "--", "-k", "test_good")
+    assert tagged[0] == 0, tagged[1]
+    outcomes = [v["outcome"] for v in json.loads(report.read_text()).values()]
+    assert outcomes.count("passed") == 1
+
+
+def test_regressions_and_unexpected_passes_fail(demo, capsys):
+    known = "known_failures: [{test: test_%s_spyre, reason: bug}]"
+    good = "{names: [test_good, test_bad], " + known % "bad" + "}"
+    assert run(capsys, "run", demo([good]))[0] == 0
+    passing = known.replace("bug}", "bug}, {test: test_goood_spyre}") % "good"
+    tests = ["{names: [test_bad]}", "{names: [test_good], " + passing + "}"]
+    status, out, _ = run(capsys, "run", demo(tests))
+    assert status == 1 and "failed: TestDemo::test_bad_spyre: " in out
+    assert "unexpected pass: TestDemo::test_good_spyre" in out
+    said = "config.yaml:7: test_goood_spyre: a known failure that names no variant; "
+    assert said + "did you mean test_good_spyre" in out
+
+
+def test_check_reads_sources(demo, tmp_path, capsys):
+    first = demo(["{names: [test_good, 'test_b.*', test_god, 'test_x.*']}"])
+    second = demo(["{names: [test_bad]}"], "second.yaml")
+    status, out, _ = run(capsys, "check", "--configs", first, second)
+    assert status == 0
+    lines = out.splitlines()
+    assert lines[0].startswith("duplicate: ") and ":10: test_bad: in" in lines[0]
+    assert sum(line.startswith("missing: ") for line in lines) == 5
+    assert "config.yaml:6: test_god: matches no test; did you mean test_good" in out
+    assert lines[-1].startswith("1 duplicates, 5 missing, 2 dead patterns")
+    failing = ["check", "--configs", first, second, "--fail-on-problems"]
+    assert run(capsys, *failing)[0] == 1
+
+
+BROKEN = {
+    "{names: test_a, mode: maybe}": "config.yaml:6: ",
+    "{mode: skip}": "an entry of tests needs names",
+    "{names: 'test_(a'}": "is no expression: missing )",
+    "{names: a, edits: {dtypes: {include: [float61]}}}": "'float61' is no dtype; did you mean float",
+    "{names: a, known_failures: [{reason: x}]}": "a known failure needs test",
+    "{names: a, edits: {modules: {include: [a]}}}": "are not supported",
+    "{names: [a}": "config.yaml:6: ",
+}
+
+
+@pytest.mark.parametrize("text", BROKEN, ids=range(len(BROKEN)))
+def test_errors_name_file_and_line(demo, capsys, text):
+    status, _, err = run(capsys, "run", demo([text]))
+    assert status == 2 and "config.yaml:" in err and BROKEN[text] in err
+
+
+def test_what_is_missing_is_said(demo, tmp_path, monkeypatch, capsys):
+    config = demo(["{names: test_good}"])
+    (tmp_path / "test/test_demo.py").unlink()
+    status, _, err = run(capsys, "run", config)
+    assert status == 2 and "config.yaml:3: " in err and "no such file" in err
+    for name in ("TORCH_ROOT", "PYTORCH_ROOT", "PYTORCH"):
+        monkeypatch.delenv(name, raising=False)
+    status, _, err = run(capsys, "run", config)
+    assert status == 2
+    assert "TORCH_ROOT is not set; it names a checkout of PyTorch" in err
