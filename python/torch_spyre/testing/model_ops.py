@@ -7,14 +7,19 @@ import argparse
 import difflib
 import functools
 import json
-import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch_spyre.testing import descriptors, pool, run_case, selection
+from torch_spyre.testing import (
+    descriptors,
+    environment,
+    pool,
+    run_case,
+    selection,
+)
 from torch_spyre.testing.descriptors import Case
 from torch_spyre.testing.located import InputError
 from torch_spyre.testing.run_case import FAILING, KINDS, Result
@@ -68,7 +73,7 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     )
     add(
         "--compile-backend",
-        default=os.environ.get("TEST_COMPILE_BACKEND") or "inductor",
+        default=environment.get("TEST_COMPILE_BACKEND") or "inductor",
         metavar="B",
         help="of torch.compile (default: $TEST_COMPILE_BACKEND or inductor)",
     )

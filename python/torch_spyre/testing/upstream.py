@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch_spyre.testing import upstream_check, upstream_config
+from torch_spyre.testing import environment, upstream_check, upstream_config
 from torch_spyre.testing.located import InputError, nearest
 from torch_spyre.testing.model_ops import table
 from torch_spyre.testing.upstream_config import Config
@@ -69,8 +69,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _environment(configs: Sequence[str], report: str, slow: bool) -> dict[str, str]:
     device = Path(__file__).with_name("upstream_device.py")
-    return {
-        **os.environ,
+    values = {
         "PYTORCH_TEST_CONFIG": ":".join(configs),
         "PYTORCH_TESTING_DEVICE_ONLY_FOR": "privateuse1",
         "TORCH_TEST_DEVICES": str(device),
@@ -78,6 +77,7 @@ def _environment(configs: Sequence[str], report: str, slow: bool) -> dict[str, s
         "PYTORCH_TEST_WITH_SLOW": "1" if slow else "0",
         "SPYRE_UPSTREAM_REPORT": report,
     }
+    return environment.extended(values)
 
 
 def run_file(
@@ -181,7 +181,7 @@ def _check(options: argparse.Namespace) -> int:
     if not names:
         raise ValueError("check needs --configs or --config-dir")
     if options.test_root:
-        os.environ["TORCH_ROOT"] = str(Path(options.test_root).resolve())
+        environment.put("TORCH_ROOT", str(Path(options.test_root).resolve()))
     configs = _named(names)
     problems = upstream_check.check(configs, options.test_file)
     dead = []

@@ -20,14 +20,14 @@ import pytest
 import torch
 from torch.testing._internal import common_device_type
 
-from torch_spyre.testing import upstream_config
+from torch_spyre.testing import environment, upstream_config
 from torch_spyre.testing.upstream_config import Config, Entry, TestFile
 from torch_spyre.testing.upstream_plugin import variants
 
 
 @functools.cache
 def _config() -> Config | None:
-    names = os.environ.get("PYTORCH_TEST_CONFIG")
+    names = environment.get("PYTORCH_TEST_CONFIG")
     return upstream_config.load(names.split(":")) if names else None
 
 
@@ -148,7 +148,7 @@ class SpyreTestBase(common_device_type.PrivateUse1TestBase):
     def instantiate_test(cls, name: str, test: Any, *, generic_cls: Any = None) -> None:
         """Makes the variants of a test, and takes away those that are not to run."""
         config = _config()
-        path = os.environ.get("OOT_TEST_FILE") or inspect.getfile(generic_cls)
+        path = environment.get("OOT_TEST_FILE") or inspect.getfile(generic_cls)
         file = config.of_file(path) if config else None
         if config is None or file is None:
             super().instantiate_test(name, test, generic_cls=generic_cls)
@@ -203,7 +203,7 @@ class SpyreTestBase(common_device_type.PrivateUse1TestBase):
         dtypes, config = super()._get_dtypes(test), _config()
         if dtypes is None or config is None:
             return dtypes
-        path = os.environ.get("OOT_TEST_FILE") or inspect.getfile(inspect.unwrap(test))
+        path = environment.get("OOT_TEST_FILE") or inspect.getfile(inspect.unwrap(test))
         file = config.of_file(path)
         entry = file.entry_of(test.__name__, None) if file else None
         more = entry.include_dtypes if entry else ()

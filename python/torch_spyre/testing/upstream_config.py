@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+from torch_spyre.testing import environment
 from torch_spyre.testing.descriptors import dtype_of
 from torch_spyre.testing.located import InputError, Located, read
 
@@ -139,7 +140,7 @@ def resolve(text: str, place: str) -> str:
         for spelling, more in others.items():
             if name in (spelling, *more):
                 found = next(
-                    (os.environ[n] for n in (spelling, *more) if os.environ.get(n)),
+                    (v for n in (spelling, *more) if (v := environment.get(n))),
                     None,
                 )
                 if found:

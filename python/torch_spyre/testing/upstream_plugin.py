@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from torch_spyre.testing import environment
+
 #: Where a run writes it.
 REPORT = "SPYRE_UPSTREAM_REPORT"
 
@@ -52,6 +54,6 @@ def pytest_runtest_makereport(item: Any, call: Any) -> Any:
 
 def pytest_sessionfinish() -> None:
     """Writes the report."""
-    if path := os.environ.get(REPORT):
+    if path := environment.get(REPORT):
         with open(path, "w", encoding="utf-8") as file:
             json.dump(variants, file)
