@@ -282,12 +282,14 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "device": {"_inductor", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.
     "frontend": {
+        "_inductor",
         "aten_table",
         "compile_backend",
         "decompositions",
         "device",
         "errors",
         "extensions",
+        "logging_config",
     },
 }
 PYTHON_PACKAGE = "python/torch_spyre/"

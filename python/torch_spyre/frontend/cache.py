@@ -4,6 +4,10 @@
 A file's name is the compiler's key of what it was compiled from. Files appear
 whole (written aside, then renamed), so concurrent processes need no lock; a
 file that cannot be read back is compiled anew and replaced.
+
+PyTorch's controls of its caches hold for it too: ``fresh_cache()``,
+``torch.compiler.save_cache_artifacts()`` and ``load_cache_artifacts()``,
+``TORCHINDUCTOR_FORCE_DISABLE_CACHES`` and the counters of Inductor's cache.
 """
 
 from __future__ import annotations
@@ -15,12 +19,24 @@ import shutil
 import tempfile
 import time
 import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import torch
+
 from torch_spyre import _C
+from torch_spyre._inductor import config
+from torch_spyre.logging_config import set_log_level
 
 _in_memory: dict[str, Any] = {}
+#: Folders of the fresh_cache() contexts that are open, innermost last.
+_fresh: list[Path] = []
+#: What programs are called among the artifacts of torch.compiler.
+ARTIFACT_TYPE = "spyre_program"
 _log = logging.getLogger("torch_spyre.inductor")
 _passes_log = logging.getLogger("torch_spyre.inductor.passes")
 _codegen_log = logging.getLogger("torch_spyre.inductor.codegen")
@@ -28,7 +44,12 @@ _stickify_log = logging.getLogger("torch_spyre.inductor.stickify")
 
 
 def cache_dir() -> Path:
-    """``SPYRE_CACHE_DIR``, by default ``torch_spyre`` in the XDG cache folder."""
+    """``SPYRE_CACHE_DIR``, by default ``torch_spyre`` in the XDG cache folder.
+
+    Under ``torch._inductor.utils.fresh_cache()`` a folder that is deleted afterwards.
+    """
+    if _fresh:
+        return _fresh[-1]
     own = _C.read_environment("SPYRE_CACHE_DIR")
     if own:
         return Path(own)
@@ -43,21 +64,95 @@ def clear_cache() -> None:
     shutil.rmtree(cache_dir() / "programs", ignore_errors=True)
 
 
-def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
-    """The program of an imported graph, from memory, disk or the compiler."""
+def load_or_compile(
+    builder: Any, options: dict[str, Any], is_counted: bool = False
+) -> Any:
+    """The program of an imported graph, from memory, disk or the compiler.
+
+    ``is_counted``: as a hit or a miss of ``torch._dynamo.utils.counters["inductor"]``.
+    """
     key = _C.get_cache_key(builder, options)
-    if "dump_dir" in options:
+    if "dump_dir" in options or torch.compiler.config.force_disable_caches:
         return _compile(key, builder, options)
     graph = _in_memory.get(key)
     if graph is not None:
+        _count("hit", is_counted)
         return graph
-    path = cache_dir() / "programs" / key[:2] / f"{key}.spyre"
-    graph = _load(path)
+    path = _path(key) if _is_kept_on_disk() else None
+    graph = _load(path) if path is not None else None
+    _count("miss" if graph is None else "hit", is_counted)
     if graph is None:
         graph = _compile(key, builder, options)
-        _store(path, graph.serialize())
+        if path is not None:
+            _store(path, graph.serialize())
+    if is_counted:
+        _record(key, graph)
     _in_memory[key] = graph
     return graph
+
+
+def _is_kept_on_disk() -> bool:
+    """``sdsc_cache`` is on by default; ``spyre_kernel_cache`` alone is enough."""
+    return config.sdsc_cache or config.spyre_kernel_cache
+
+
+def _path(key: str) -> Path:
+    return cache_dir() / "programs" / key[:2] / f"{key}.spyre"
+
+
+def _count(what: str, is_counted: bool) -> None:
+    if is_counted:
+        from torch._dynamo.utils import counters
+
+        counters["inductor"][f"fxgraph_cache_{what}"] += 1
+
+
+def _record(key: str, graph: Any) -> None:
+    """Puts a program among what save_cache_artifacts() returns."""
+    from torch.compiler._cache import CacheArtifactManager
+
+    CacheArtifactManager.record_artifact(ARTIFACT_TYPE, key, graph.serialize())
+
+
+def register_artifact(torch_cache: ModuleType) -> None:
+    """Tells ``torch.compiler._cache`` how load_cache_artifacts() keeps programs."""
+
+    class SpyreProgram(torch_cache.CacheArtifact):
+        def populate_cache(self) -> None:
+            if not re.fullmatch("[0-9a-f]{64}", self.key):
+                warnings.warn(
+                    f"cache artifact {self.key!r} is no program's key", stacklevel=2
+                )
+            elif not torch.compiler.config.force_disable_caches:
+                _store(_path(self.key), self.content)
+
+        @staticmethod
+        def type() -> str:
+            return ARTIFACT_TYPE
+
+    torch_cache.CacheArtifactFactory.register(SpyreProgram)
+
+
+def wrap_fresh_cache(utils: ModuleType) -> None:
+    """Makes ``torch._inductor.utils.fresh_cache()`` fresh for programs as well."""
+    original: Callable[..., Any] = utils.fresh_cache
+
+    @wraps(original)
+    @contextmanager
+    def fresh_cache(*args: Any, **kwargs: Any) -> Iterator[None]:
+        with tempfile.TemporaryDirectory(prefix="spyre-cache-") as folder:
+            kept = dict(_in_memory)
+            _in_memory.clear()
+            _fresh.append(Path(folder))
+            try:
+                with original(*args, **kwargs):
+                    yield
+            finally:
+                _fresh.remove(Path(folder))
+                _in_memory.clear()
+                _in_memory.update(kept)
+
+    utils.fresh_cache = utils.fresh_inductor_cache = fresh_cache
 
 
 def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
@@ -65,7 +160,10 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
     # it refuses.
     _C.read_environment("SPYRE_VERIFY_EACH_PASS")
     started = time.perf_counter()
-    graph = _C.compile_graph(builder, options, key)
+    if config.log_passes and "dump_dir" not in options:
+        graph = _compile_with_log(key, builder, options)
+    else:
+        graph = _C.compile_graph(builder, options, key)
     _log.info("compiled %s in %.1f ms", key[:12], 1e3 * (time.perf_counter() - started))
     if _passes_log.isEnabledFor(logging.DEBUG):
         times = [f"{name} {1e3 * t:.2f} ms" for name, t in graph.pass_seconds]
@@ -81,6 +179,28 @@ def _compile(key: str, builder: Any, options: dict[str, Any]) -> Any:
             len(moving),
             len(kernels),
             ": " + ", ".join(moving) if moving else "",
+        )
+    return graph
+
+
+def _compile_with_log(key: str, builder: Any, options: dict[str, Any]) -> Any:
+    """Compiles, and logs the IR after the passes that ``log_passes`` names."""
+    names = {name for name in re.split(r"[,\s]+", config.log_passes) if name}
+    if not _passes_log.isEnabledFor(logging.INFO):
+        set_log_level("spyre.inductor.passes", logging.INFO)
+    with tempfile.TemporaryDirectory(prefix="spyre-passes-") as folder:
+        graph = _C.compile_graph(builder, {**options, "dump_dir": folder}, key)
+        for file in sorted(Path(folder).glob("[0-9]*.mlir")):
+            name = file.stem.partition("-")[2]
+            if names & {"all", name}:
+                _passes_log.info("%s after %s:\n%s", key[:12], name, file.read_text())
+    unknown = names - {"all"} - {name for name, _ in graph.pass_seconds}
+    if unknown:
+        known = ", ".join(name for name, _ in graph.pass_seconds)
+        _passes_log.warning(
+            "SPYRE_LOG_PASSES: no pass is called %s; passes are %s",
+            ", ".join(sorted(unknown)),
+            known,
         )
     return graph
 

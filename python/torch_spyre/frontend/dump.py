@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``SPYRE_DUMP_DIR`` and ``TORCH_SPYRE_DEBUG=1`` leave behind.
+"""What ``SPYRE_DUMP_DIR``, ``TORCH_SPYRE_DEBUG=1`` and ``TORCH_COMPILE_DEBUG=1`` leave.
 
 One folder per compiled part: the FX nodes, the imported graph, the IR after
 each pass, the plan's decisions, the KTIR program, its inputs as ``.npy`` and the
@@ -10,6 +10,7 @@ the decisions of each part from an earlier dump, where they may have been edited
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -29,7 +30,13 @@ def dump_dir() -> Path | None:
     debug = _C.read_environment("TORCH_SPYRE_DEBUG")
     if folder:
         return Path(folder)
-    return Path("spyre_debug") if debug else None
+    if debug:
+        return Path("spyre_debug")
+    if os.environ.get("TORCH_COMPILE_DEBUG") == "1":
+        from torch._dynamo.utils import get_debug_dir
+
+        return Path(get_debug_dir()) / "torch_spyre"
+    return None
 
 
 def decisions_dir() -> Path | None:

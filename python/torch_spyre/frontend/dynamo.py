@@ -100,6 +100,45 @@ def _warn_of_ignored(names: Iterable[str]) -> None:
         )
 
 
+#: What our options are called on their way to ``route``; no option of Inductor's.
+_OWN_OPTIONS = "torch_spyre options"
+
+
+def _accept_own_options() -> None:
+    """Lets ``torch.compile(backend="inductor", options=...)`` take our options.
+
+    The object that torch.compile makes for this backend refuses what is no option of
+    Inductor's before anyone else sees it. This one keeps our options apart, and gives
+    them to ``route``.
+    """
+    original = torch._TorchCompileInductorWrapper
+
+    class InductorOrSpyre(original):  # type: ignore[misc, valid-type]
+        def apply_options(self, options: dict[str, Any] | None) -> None:
+            from torch_spyre import _C
+
+            own = {row["name"] for row in _C.compile_options()}
+            given = options or {}
+            kept = {name: value for name, value in given.items() if name in own}
+            self.own_options = {**getattr(self, "own_options", {}), **kept}
+            super().apply_options({n: v for n, v in given.items() if n not in own})
+
+        def __eq__(self, other: object) -> bool:
+            return super().__eq__(other) and self.own_options == getattr(
+                other, "own_options", {}
+            )
+
+        def __call__(
+            self, model_: Any, inputs_: Any, *, config_patches: Any = None
+        ) -> Any:
+            patches = dict(config_patches or {})
+            if self.own_options:
+                patches[_OWN_OPTIONS] = self.own_options
+            return super().__call__(model_, inputs_, config_patches=patches)
+
+    torch._TorchCompileInductorWrapper = InductorOrSpyre
+
+
 def _route_inductor(compile_fx: ModuleType) -> None:
     """Graphs on spyre that are given to Inductor by name come to this package.
 
@@ -116,11 +155,19 @@ def _route_inductor(compile_fx: ModuleType) -> None:
         config_patches: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
+        own = {}
+        if config_patches is not None:
+            own = config_patches.get(_OWN_OPTIONS, {})
+            config_patches = {
+                name: value
+                for name, value in config_patches.items()
+                if name != _OWN_OPTIONS
+            }
         if isinstance(model_, torch.fx.GraphModule) and touches_spyre(
             model_, example_inputs_
         ):
             _warn_of_ignored(config_patches or ())
-            return _compile_on_spyre(model_, example_inputs_, {})
+            return _compile_on_spyre(model_, example_inputs_, own)
         if config_patches is not None:
             kwargs["config_patches"] = config_patches
         return inductor(model_, example_inputs_, *args, **kwargs)
@@ -158,12 +205,26 @@ def _allow_many_sizes(config: ModuleType) -> None:
     config.cache_size_limit = max(config.cache_size_limit, _CACHE_SIZE_LIMIT)
 
 
+def _refresh_programs(utils: ModuleType) -> None:
+    from torch_spyre.frontend.cache import wrap_fresh_cache
+
+    wrap_fresh_cache(utils)
+
+
+def _keep_programs(torch_cache: ModuleType) -> None:
+    from torch_spyre.frontend.cache import register_artifact
+
+    register_artifact(torch_cache)
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.backends.registry": _set_default,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
     "torch._inductor.compile_fx": _route_inductor,
+    "torch._inductor.utils": _refresh_programs,
+    "torch.compiler._cache": _keep_programs,
 }
 
 
@@ -194,6 +255,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 def install() -> None:
     """Tell Dynamo, now or as soon as it is imported."""
+    _accept_own_options()
     for name, hook in _HOOKS.items():
         if name in sys.modules:
             hook(sys.modules[name])

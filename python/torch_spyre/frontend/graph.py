@@ -34,6 +34,7 @@ class CompiledFunction:
         self.gm = gm
         self.options = options
         self.name = name
+        self.compile_id = torch._guards.CompileContext.current_compile_id()
         self.nodes = list(gm.graph.nodes)
         self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
         self.output = next(n for n in self.nodes if n.op == "output")
@@ -96,7 +97,14 @@ class CompiledFunction:
 
         def flush() -> None:
             if current:
-                steps.append(CompiledStep(list(current), metas, options=self.options))
+                steps.append(
+                    CompiledStep(
+                        list(current),
+                        metas,
+                        options=self.options,
+                        compile_id=self.compile_id,
+                    )
+                )
                 current.clear()
 
         sizes = [n for n in self.nodes if self._is_size(n, metas)]

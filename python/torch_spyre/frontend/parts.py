@@ -23,7 +23,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.frontend import cache, dump, hints, host_numbers
+from torch_spyre.frontend import cache, dump, hints, host_numbers, trace
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -120,6 +120,8 @@ class CompiledStep:
     outputs: list[Node] = field(default_factory=list)
     options: dict[str, Any] = field(default_factory=dict)
     name: str = "graph"
+    #: Dynamo's number of the frame that it belongs to, for TORCH_TRACE.
+    compile_id: Any = None
     parts: dict[tuple[bool, InputKind], CompiledPart | _Refused] = field(
         default_factory=dict
     )
@@ -256,7 +258,13 @@ class CompiledStep:
     def _part_of(self, units: Sequence[list[Node]], number: int) -> CompiledStep:
         nodes = [node for unit in units for node in unit]
         name = f"{self.name}_{number}"
-        step = type(self)(nodes, self.metas, options=self.options, name=name)
+        step = type(self)(
+            nodes,
+            self.metas,
+            options=self.options,
+            name=name,
+            compile_id=self.compile_id,
+        )
         step.connect()
         return step
 
@@ -291,7 +299,8 @@ class CompiledStep:
         options = dict(self.options)
         if kept is not None:
             options["dump_dir"] = str(kept.folder)
-        graph = cache.load_or_compile(importer.builder, options)
+        graph = cache.load_or_compile(importer.builder, options, is_counted=True)
+        trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
         if kept is not None:
             kept.save_program(graph)
         part = CompiledPart(self.name, graph, kind.first, list(results), dump=kept)
