@@ -21,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -33,6 +34,7 @@ from torch_spyre._inductor import config
 from torch_spyre.logging_config import set_log_level
 
 _in_memory: dict[str, Any] = {}
+_is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)
 #: Folders of the fresh_cache() contexts that are open, innermost last.
 _fresh: list[Path] = []
 #: What programs are called among the artifacts of torch.compiler.
@@ -64,28 +66,33 @@ def clear_cache() -> None:
     shutil.rmtree(cache_dir() / "programs", ignore_errors=True)
 
 
-def load_or_compile(
-    builder: Any, options: dict[str, Any], is_counted: bool = False
-) -> Any:
-    """The program of an imported graph, from memory, disk or the compiler.
+@contextmanager
+def counted() -> Iterator[None]:
+    """Programs looked up inside are hits or misses of Inductor's counters."""
+    token = _is_counted.set(True)
+    try:
+        yield
+    finally:
+        _is_counted.reset(token)
 
-    ``is_counted``: as a hit or a miss of ``torch._dynamo.utils.counters["inductor"]``.
-    """
+
+def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
+    """The program of an imported graph, from memory, disk or the compiler."""
     key = _C.get_cache_key(builder, options)
     if "dump_dir" in options or torch.compiler.config.force_disable_caches:
         return _compile(key, builder, options)
     graph = _in_memory.get(key)
     if graph is not None:
-        _count("hit", is_counted)
+        _count("hit")
         return graph
     path = _path(key) if _is_kept_on_disk() else None
     graph = _load(path) if path is not None else None
-    _count("miss" if graph is None else "hit", is_counted)
+    _count("miss" if graph is None else "hit")
     if graph is None:
         graph = _compile(key, builder, options)
         if path is not None:
             _store(path, graph.serialize())
-    if is_counted:
+    if _is_counted.get():
         _record(key, graph)
     _in_memory[key] = graph
     return graph
@@ -100,8 +107,8 @@ def _path(key: str) -> Path:
     return cache_dir() / "programs" / key[:2] / f"{key}.spyre"
 
 
-def _count(what: str, is_counted: bool) -> None:
-    if is_counted:
+def _count(what: str) -> None:
+    if _is_counted.get():
         from torch._dynamo.utils import counters
 
         counters["inductor"][f"fxgraph_cache_{what}"] += 1

@@ -299,7 +299,8 @@ class CompiledStep:
         options = dict(self.options)
         if kept is not None:
             options["dump_dir"] = str(kept.folder)
-        graph = cache.load_or_compile(importer.builder, options, is_counted=True)
+        with cache.counted():
+            graph = cache.load_or_compile(importer.builder, options)
         trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
         if kept is not None:
             kept.save_program(graph)
