@@ -9,7 +9,6 @@
 #include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
 #include "Spyre/Target/SuperDSC/Reader/Load.h"
 #include "Spyre/Target/SuperDSC/Writer/ProgramPrinter.h"
-#include "Spyre/Target/SuperDSC/Writer/WriteGraph.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
@@ -48,9 +47,10 @@ OwningOpRef<ModuleOp> spyre::lowerBundles(const std::string &folder,
   return module;
 }
 
-OwningOpRef<ModuleOp> spyre::lowerThroughBundles(ModuleOp planned,
-                                                 const std::string &folder) {
-  auto program = superdsc::writeGraph(planned, {});
+OwningOpRef<ModuleOp>
+spyre::lowerThroughBundles(ModuleOp planned, const std::string &folder,
+                           const superdsc::WriteOptions &options) {
+  auto program = superdsc::writeGraph(planned, options);
   if (failed(program))
     return nullptr;
   SmallString<128> path(folder);

@@ -5,6 +5,7 @@
 #define SPYRE_LIB_COMPILER_BUNDLELOWERING_H
 
 #include "Spyre/Compiler/Bundle.h"
+#include "Spyre/Target/SuperDSC/Writer/WriteGraph.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -21,7 +22,8 @@ mlir::OwningOpRef<mlir::ModuleOp> lowerBundles(const std::string &folder,
 /// into a folder that is deleted again, and returns what reading them gives:
 /// the KTIR module. Throws Error for broken rules; null after a diagnostic.
 mlir::OwningOpRef<mlir::ModuleOp>
-lowerThroughBundles(mlir::ModuleOp planned, const std::string &folder);
+lowerThroughBundles(mlir::ModuleOp planned, const std::string &folder,
+                    const superdsc::WriteOptions &options);
 
 } // namespace spyre
 

@@ -6,6 +6,9 @@
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Support/Error.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 using namespace spyre;
 
 namespace {
@@ -78,12 +81,25 @@ void spyre::setCompileOption(CompileOptions &options, const std::string &name,
   checkCompileOptions(options);
 }
 
+/// An empty text stands for the default.
+static void checkChoice(const std::string &name, const std::string &value,
+                        std::initializer_list<const char *> choices) {
+  if (value.empty() ||
+      std::find(choices.begin(), choices.end(), value) != choices.end())
+    return;
+  throw Error("option " + name + ": expected " +
+              findCompileOption(name).expected() + ", found '" + value + "'");
+}
+
 void spyre::checkCompileOptions(const CompileOptions &options) {
 #define SPYRE_OPTION_NUMBER(member, name, byDefault, lowest, highest, help)    \
   checkValue(findCompileOption(name), options.member);
 #include "Spyre/Compiler/CompileOptions.def"
   if (!options.device.empty())
     (void)DeviceSpec::fromJson(options.device, "option device");
+  checkChoice("lx_solver", options.lxSolver,
+              {"greedy", "firstfit", "bestfit", "optimal"});
+  checkChoice("mode", options.mode, {"default", "reference"});
 }
 
 std::string spyre::printCompileOptions(const CompileOptions &options) {

@@ -9,6 +9,7 @@
 #include "Spyre/Compiler/Pipeline.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Runtime/Loader/Loader.h"
 #include "Spyre/Support/Environment.h"
@@ -158,6 +159,32 @@ static void makeDumpFolder(const std::string &dumpDir) {
     throw Error("cannot make the folder '" + dumpDir + "': " + code.message());
 }
 
+/// Hints that the options ignore are as if the user had not given them.
+static void dropIgnoredHints(ModuleOp module, const CompileOptions &options) {
+  if (!options.ignoreWorkDivisionHints && !options.ignoreTileHints)
+    return;
+  module->walk([&](Operation *op) {
+    auto hints = op->getAttrOfType<ArrayAttr>(spyre_graph::kHintsAttrName);
+    if (!hints)
+      return;
+    SmallVector<Attribute> kept;
+    for (Attribute attribute : hints) {
+      auto hint = dyn_cast<DictionaryAttr>(attribute);
+      bool isIgnored =
+          hint &&
+          ((options.ignoreWorkDivisionHints && hint.contains("work_div")) ||
+           (options.ignoreTileHints && hint.contains("tiles")));
+      if (!isIgnored)
+        kept.push_back(attribute);
+    }
+    if (kept.empty())
+      op->removeAttr(spyre_graph::kHintsAttrName);
+    else
+      op->setAttr(spyre_graph::kHintsAttrName,
+                  ArrayAttr::get(op->getContext(), kept));
+  });
+}
+
 CompiledGraph spyre::compile(const GraphBuilder &builder,
                              const CompileOptions &options,
                              const std::string &dumpDir, std::string cacheKey) {
@@ -177,6 +204,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
     dumpModule(dumpDir, "00-import.mlir", *module, dumpError);
   if (failed(verify(*module)))
     throw Error("the imported graph is not valid:\n" + diagnostics.str());
+  dropIgnoredHints(*module, options);
 
   PassManager manager(&impl.context);
   manager.enableVerifier(true);
@@ -191,6 +219,10 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
                        spyre_graph::getDeviceAttr(&impl.context, device));
   }
   pipeline.lxPlanning = options.lxPlanning;
+  if (!options.lxSolver.empty())
+    pipeline.lxSolver = options.lxSolver;
+  if (!options.mode.empty())
+    pipeline.mode = options.mode;
   pipeline.forSuperDSC = options.forSuperDSC || options.throughSuperDSC;
   pipeline.toKTIR = !options.throughSuperDSC;
   pipeline.verifyEach = environment::verifyEachPass();
@@ -210,7 +242,10 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
     SmallString<128> folder(dumpDir);
     if (!folder.empty())
       llvm::sys::path::append(folder, "superdsc");
-    module = lowerThroughBundles(*module, folder.str().str());
+    superdsc::WriteOptions written;
+    written.unrollLoops = options.unrollLoops;
+    written.symbolicArguments = options.symbolicArguments;
+    module = lowerThroughBundles(*module, folder.str().str(), written);
     compiled = static_cast<bool>(module);
   }
   if (!dumpError.empty())

@@ -18,8 +18,10 @@ TABLE = {row["name"]: row for row in _C.compile_options()}
 
 def other_value(row):
     """A value that an option does not have by default."""
-    if row["name"] == "device":
-        return '{"launchSeconds": 1e-3}'
+    texts = {"device": '{"launchSeconds": 1e-3}', "lx_solver": "greedy"}
+    texts["mode"] = "reference"
+    if row["name"] in texts:
+        return texts[row["name"]]
     if isinstance(row["default"], bool):
         return not row["default"]
     return row["lowest"] if row["default"] != row["lowest"] else row["highest"]

@@ -13,6 +13,7 @@ from inputs import values
 from numerics import compiled
 from torch_spyre import _C, compile_backend
 from torch_spyre._inductor import config
+from torch_spyre.frontend import options
 
 #: Every name of the sheet, its variables and its default; the newer default if two.
 SHEET = {
@@ -160,7 +161,7 @@ def test_given_options_come_before_the_configuration():
 
 
 def test_options_without_effect_say_so_once(monkeypatch):
-    monkeypatch.setattr(compile_backend, "_named", set())
+    monkeypatch.setattr(options, "_named", set())
     text = r"config\.hbm_pool_planning has no effect"
     with config.patch(hbm_pool_planning=False):
         with pytest.warns(UserWarning, match=text):

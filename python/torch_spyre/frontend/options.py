@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of a compilation: those given, and those of the config module.
+
+``torch_spyre._inductor.config`` has the names of torch-spyre. What a name sets here is
+in :data:`_SETTERS`; docs/reference/options.md has the table for users.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from torch_spyre import _C
+from torch_spyre._inductor import config
+from torch_spyre.errors import Unsupported
+
+#: Names of solvers of torch-spyre that search for the best placement, as ours does.
+_SEARCHING = {"cpsat", "simulated_annealing"}
+_HEURISTICS = {"greedy", "firstfit", "bestfit"}
+_SENCORES = 32
+
+_named: set[str] = set()
+
+
+def _warn_once(name: str, text: str) -> None:
+    if name not in _named:
+        _named.add(name)
+        warnings.warn(f"torch_spyre._inductor.config.{name} {text}", stacklevel=5)
+
+
+def _cores(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool) or value not in range(1, _SENCORES + 1):
+        raise Unsupported(
+            f"SENCORES (torch_spyre._inductor.config.sencores) {value!r}: expected a "
+            f"number from 1 to {_SENCORES}"
+        )
+    return {"cores": value}
+
+
+def _solver(value: Any) -> dict[str, Any]:
+    if value in _HEURISTICS or value == "optimal":
+        return {"lx_solver": value}
+    if value in _SEARCHING:
+        _warn_once(
+            "layout_solver",
+            f"{value!r} is the solver 'optimal' here, which needs no other",
+        )
+        return {"lx_solver": "optimal"}
+    known = ", ".join(sorted({*_HEURISTICS, "optimal", *_SEARCHING}))
+    raise Unsupported(
+        f"LAYOUT_SOLVER (torch_spyre._inductor.config.layout_solver) {value!r}: "
+        f"expected one of {known}"
+    )
+
+
+def _lx_fraction(value: Any) -> dict[str, Any]:
+    if isinstance(value, bool) or not 0 <= value <= 1:
+        raise Unsupported(
+            "DXP_LX_FRAC_AVAIL (torch_spyre._inductor.config.dxp_lx_frac_avail) "
+            f"{value!r}: expected a number from 0 to 1"
+        )
+    return {"device": {"lxReservedFraction": float(value)}}
+
+
+#: Names of the config module -> the options that a value other than the default sets.
+_SETTERS: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "sencores": _cores,
+    "lx_planning": lambda value: {"lx_planning": value},
+    "layout_solver": _solver,
+    "dxp_lx_frac_avail": _lx_fraction,
+    "ignore_work_division_hints": lambda v: {"ignore_work_division_hints": v},
+    "ignore_wsr_hints": lambda value: {"ignore_tile_hints": value},
+}
+#: Names that change what is written into bundles, and their variables. They are on by
+#: default, but bundles here keep loops and addresses; only a variable says otherwise.
+_OF_BUNDLES = {
+    "unroll_loops": "UNROLL_LOOPS",
+    "bundle_symbolic_args": "BUNDLE_SYMBOLIC_ARGS",
+}
+#: Names that take effect elsewhere: frontend/cache.py.
+_ELSEWHERE = {"sdsc_cache", "spyre_kernel_cache", "log_passes"}
+
+
+def compile_options(given: dict[str, Any]) -> dict[str, Any]:
+    """The options of a compilation: the given ones, before those of the config module.
+
+    Warns once per name of a configuration without effect here that is changed. Raises
+    Unsupported for a value of the configuration that is out of range, ValueError for a
+    file of device numbers that cannot be read.
+    """
+    # Not skip_default: what was patched and restored counts as set there.
+    changed = {
+        name: value
+        for name, value in config._get_dict().items()
+        if value != config._config[name].default
+    }
+    known = _SETTERS.keys() | _ELSEWHERE | _OF_BUNDLES.keys()
+    for name in sorted(changed.keys() - known):
+        _warn_once(name, "has no effect on compiled programs")
+    options: dict[str, Any] = {}
+    for name in sorted(changed.keys() & _SETTERS.keys()):
+        options |= _SETTERS[name](changed[name])
+    reserved = options.pop("device", None)
+    options |= given
+    if _C.read_environment("SPYRE_EXECUTE") == "superdsc":
+        options["through_superdsc"] = True
+    if options.get("through_superdsc"):
+        for name, variable in _OF_BUNDLES.items():
+            if os.environ.get(variable):
+                options.setdefault(name, getattr(config, name))
+    if "device" in options or reserved:
+        device = _device_numbers(options.get("device", {}))
+        if isinstance(device, dict):
+            # Numbers given for this compilation come before the configuration's.
+            device = json.dumps({**(reserved or {}), **device}, sort_keys=True)
+        options["device"] = device
+    return options
+
+
+def _device_numbers(device: Any) -> Any:
+    """The numbers of a dict or a JSON file.
+
+    What is neither stays what it is, for the compiler to refuse. Raises ValueError for
+    a file that cannot be read or is no JSON.
+    """
+    if isinstance(device, str | os.PathLike):
+        try:
+            return json.loads(Path(device).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"option device: {device}: {error}") from None
+    return device
