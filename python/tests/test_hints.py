@@ -12,7 +12,9 @@ from numerics import (
     device_value,
     on_host,
 )
+from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.logging_config import get_logger
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
 
@@ -291,6 +293,41 @@ def test_a_work_division_that_superdsc_cannot_say():
 def test_nonsense_is_an_error(arguments):
     with pytest.raises(ValueError):
         torch_spyre.spyre_hint(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("cores", "text"),
+    [(0, "must be positive"), (-1, "must be positive"), (True, "must be an integer")]
+    + [(2.0, "must be an integer"), ("2", "must be an integer")],
+)
+def test_wrong_numbers_of_cores_are_unsupported(cores, text):
+    with pytest.raises(Unsupported, match=text):
+        torch_spyre.spyre_hint(work_div={"M": cores})
+
+
+def test_hints_that_are_applied_are_logged(caplog):
+    x = half(64, 130).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"M": 4}):
+            return x + x
+
+    logger = get_logger("spyre.inductor")
+    level = logger.level
+    logger.addHandler(caplog.handler)
+    logger.setLevel("INFO")
+    try:
+        for _ in range(2):  # Traced again, the hint is still there.
+            torch._dynamo.reset()
+            compiled(function)(x)
+            assert compiled_parts()[-1].report()[0]["num_cores"] == 4
+    finally:
+        logger.removeHandler(caplog.handler)
+        logger.setLevel(level)
+    texts = [record.getMessage() for record in caplog.records]
+    applied = [text for text in texts if "user-hint" in text]
+    assert len(applied) == 2 and "work_div={'M': 4}" in applied[0]
 
 
 def test_names_must_cover_the_storage():

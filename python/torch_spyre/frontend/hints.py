@@ -22,6 +22,15 @@ import torch
 from torch.fx import Node, traceback
 
 from torch_spyre import _C
+from torch_spyre.errors import Unsupported
+from torch_spyre.logging_config import get_logger
+
+_log = get_logger("spyre.inductor")
+
+
+class HintError(Unsupported, ValueError):
+    """A hint that makes no sense."""
+
 
 #: Prefix of the keys under which FX nodes carry hints.
 _PREFIX = "spyre_hint "
@@ -112,6 +121,7 @@ def spyre_hint(
 
     Raises:
         ValueError: no hint is given, or one that makes no sense.
+        HintError: a number of cores is no positive integer.
 
     """
     given = [t for t in (num_tiles_per_dim, tiles, slices) if t is not None]
@@ -125,7 +135,7 @@ def spyre_hint(
         number = _positive(count, f"tiles of {name!r}")
         hints.append({"dim": _name(name), "tiles": number})
     for name, count in (work_div or {}).items():
-        number = _positive(count, f"work division of {name!r}")
+        number = _cores(count, name)
         hints.append({"dim": _name(name), "work_div": number})
     if named_dims is not None:
         hints.append({"named_dims": [_name(name) for name in named_dims]})
@@ -171,6 +181,35 @@ def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier():
         raise ValueError(f"a dimension's name must be an identifier, but is {name!r}")
     return name
+
+
+def _cores(value: Any, name: Any) -> int:
+    what = f"spyre_hint(work_div=...): the cores of {name!r}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise HintError(f"{what} must be an integer, but is {value!r}")
+    if value < 1:
+        raise HintError(f"{what} must be positive, but is {value}")
+    return _positive(value, what)
+
+
+def log_applied(nodes: Iterable[Node], options: Mapping[str, Any]) -> None:
+    """Logs each hint that a program, which was compiled from the nodes, follows."""
+    reader = HintReader()
+    ignored = {
+        "tiles": options.get("ignore_tile_hints"),
+        "work_div": options.get("ignore_work_division_hints"),
+    }
+    for node in nodes:
+        for hint in reader.read(node):
+            what = "tiles" if "tiles" in hint else "work_div"
+            if "dim" in hint and not ignored[what]:
+                _log.info(
+                    "user-hint: %s={%r: %d} of %s",
+                    what,
+                    hint["dim"],
+                    hint[what],
+                    node.name,
+                )
 
 
 def _positive(value: Any, what: str) -> int:

@@ -301,6 +301,7 @@ class CompiledStep:
             options["dump_dir"] = str(kept.folder)
         with cache.counted():
             graph = cache.load_or_compile(importer.builder, options)
+        hints.log_applied(self.nodes, self.options)
         trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
         if kept is not None:
             kept.save_program(graph)
