@@ -139,5 +139,15 @@ def _read_environment() -> None:
                 break
 
 
+def is_in_environment(variable: str) -> bool:
+    """Whether a variable of these options has a value."""
+    return bool(os.environ.get(variable))
+
+
+def is_debugging_torch() -> bool:
+    """Whether PyTorch's own variable asks its compilers for dumps."""
+    return os.environ.get("TORCH_COMPILE_DEBUG") == "1"
+
+
 install_config_module(sys.modules[__name__])
 _read_environment()

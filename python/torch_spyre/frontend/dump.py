@@ -10,7 +10,6 @@ the decisions of each part from an earlier dump, where they may have been edited
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
+from torch_spyre._inductor import config
 
 
 def dump_dir() -> Path | None:
@@ -32,7 +32,7 @@ def dump_dir() -> Path | None:
         return Path(folder)
     if debug:
         return Path("spyre_debug")
-    if os.environ.get("TORCH_COMPILE_DEBUG") == "1":
+    if config.is_debugging_torch():
         from torch._dynamo.utils import get_debug_dir
 
         return Path(get_debug_dir()) / "torch_spyre"

@@ -110,7 +110,7 @@ def compile_options(given: dict[str, Any]) -> dict[str, Any]:
         options["through_superdsc"] = True
     if options.get("through_superdsc"):
         for name, variable in _OF_BUNDLES.items():
-            if os.environ.get(variable):
+            if config.is_in_environment(variable):
                 options.setdefault(name, getattr(config, name))
     if "device" in options or reserved:
         device = _device_numbers(options.get("device", {}))
