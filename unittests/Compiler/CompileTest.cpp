@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -176,8 +177,12 @@ TEST_F(CompileTest, EveryOptionIsInTheKey) {
   for (const CompileOption &option : compileOptions()) {
     CompileOptions options;
     if (option.kind == CompileOption::Text) {
-      // The one text there is has numbers of the device.
-      setCompileOption(options, option.name, R"({"numCores": 31})");
+      const std::map<std::string, std::string> texts = {
+          {"device", R"({"numCores": 31})"},
+          {"lx_solver", "greedy"},
+          {"mode", "reference"}};
+      ASSERT_TRUE(texts.count(option.name)) << option.name;
+      setCompileOption(options, option.name, texts.at(option.name));
       EXPECT_TRUE(keys.insert(getCacheKey(builder, options)).second)
           << option.name;
       EXPECT_THROW(setCompileOption(options, option.name, R"({"wings": 2})"),
