@@ -255,7 +255,7 @@ MLIR_FREE = {
 #: What each package of python/torch_spyre, and each module beside them, may import
 #: beside itself and _C: nothing if it is not here.
 PYTHON_ROOMS: dict[str, set[str]] = {
-    "torch_spyre": {"_registration", "constants", "frontend"},
+    "torch_spyre": {"_registration", "constants", "device", "frontend"},
     # Tells PyTorch of all there is.
     "_registration": {
         "decompositions",
@@ -269,6 +269,8 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "_inductor": {"constants", "decompositions", "errors", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
+    "streams": {"device"},
+    "version": {"torch_spyre"},
     "predict": {"decompositions", "device", "frontend"},
     # What users add to the compiler, and where it is kept.
     "extend": {"extensions", "frontend", "ops"},

@@ -170,7 +170,7 @@ def test_device_functions():
 def test_streams_and_events():
     stream = torch.spyre.Stream()
     assert isinstance(stream, torch.Stream)
-    assert stream.device == torch.device("spyre", 0) and stream.query()
+    assert stream.device() == torch.device("spyre", 0) and stream.query()
     default = torch.spyre.default_stream()
     assert torch.spyre.current_stream() == default
     with torch.spyre.stream(stream):

@@ -99,7 +99,7 @@ def test_streams_are_of_the_devices_class():
         current = torch.spyre.current_stream()
     assert type(current) is type(torch.spyre.default_stream()) is torch.spyre.Stream
     assert current == side and hash(current) == hash(side) and current.id == side.id
-    assert repr(side) == f"<torch.spyre.Stream device=spyre:0 id={side.id}>"
+    assert repr(side) == f"<torch_spyre.Stream device=0 id={side.id}>"
     event = side.record_event()
     assert type(event) is torch.spyre.Event
     assert side.record_event(event) is event

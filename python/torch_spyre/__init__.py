@@ -40,6 +40,13 @@ from torch_spyre._C import (  # noqa: E402
 )
 
 
+def make_spyre_module() -> object:
+    """The module behind ``torch.spyre``."""
+    from torch_spyre import device
+
+    return device
+
+
 def __getattr__(name: str) -> object:
     # Not needed by `import torch`, which imports this package.
     if name == "clear_cache":
@@ -59,5 +66,6 @@ __all__ = [
     "__version__",
     "constants",
     "fallback_report",
+    "make_spyre_module",
     "reset_fallback_report",
 ]

@@ -41,7 +41,7 @@ def _compile_call(*call: Any) -> Any:
 
 
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:
-    previous = device.current_stream(stream.device)
+    previous = device.current_stream(torch.Stream.device.__get__(stream))
     device.set_stream(stream)
     return previous
 

@@ -2,3 +2,5 @@
 """Names that other code refers to."""
 
 DEVICE_NAME = "spyre"
+#: Of torch.distributed.
+DISTRIBUTED_BACKEND_NAME = "spyreccl"

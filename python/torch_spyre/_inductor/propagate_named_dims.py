@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from torch_spyre.frontend.hints import declare_tensor_dim, name_tensor_dims
+from torch_spyre.frontend.hints import declare_tensor_dim, name_tensor_dims, reset
 
-__all__ = ["declare_tensor_dim", "name_tensor_dims"]
+__all__ = ["declare_tensor_dim", "name_tensor_dims", "reset"]

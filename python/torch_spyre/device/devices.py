@@ -151,8 +151,21 @@ def get_device_properties(device: Device = None) -> DeviceProperties:
 
 
 def synchronize(device: Device = None) -> None:
-    """Wait for all work of a device; raises the error of work that failed."""
-    _C.synchronize(_index(device))
+    """Wait for all work of a device, by default of all that were used.
+
+    Raises the error of work that failed, the first one of several.
+    """
+    if device is not None:
+        _C.synchronize(_index(device))
+        return
+    failure = None
+    for index in range(device_count() if is_initialized() else 0):
+        try:
+            _C.synchronize(index)
+        except RuntimeError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def synchronize_all() -> None:

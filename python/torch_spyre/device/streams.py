@@ -35,12 +35,16 @@ class Stream(torch.Stream):
     def record_event(self, event: torch.Event | None = None) -> torch.Event:
         """Record an event, by default a new one, behind the stream's work."""
         if event is None:
-            event = Event(device=self.device)
+            event = Event(device=self.device())
         event.record(self)
         return event
 
+    def device(self) -> torch.device:  # type: ignore[override]
+        """The device; a method, as users of torch-spyre call it."""
+        return torch.Stream.device.__get__(self)
+
     def __repr__(self) -> str:
-        return f"<torch.spyre.Stream device={self.device} id={self.id}>"
+        return f"<torch_spyre.Stream device={self.device().index} id={self.id}>"
 
     @property
     def id(self) -> int:

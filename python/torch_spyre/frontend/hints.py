@@ -40,6 +40,12 @@ _declared: dict[str, int] = {}
 _names: dict[int, tuple[tuple[tuple[str, int], ...], ...]] = {}
 
 
+def reset() -> None:
+    """Forgets all declared dimensions and the names of all tensors."""
+    _declared.clear()
+    _names.clear()
+
+
 def declare_tensor_dim(name: str, size: int) -> None:
     """Declares a dimension; another size for a known name replaces it.
 
