@@ -92,6 +92,14 @@ AccumulatorTile spyre::getAccumulatorTile(int64_t rows, int64_t columns,
           columns > side && rows <= side ? 2 * side : side};
 }
 
+int64_t spyre::takeTileExtent(int64_t extent, int64_t granularity,
+                              int64_t &room) {
+  int64_t largest = std::max(room / granularity * granularity, granularity);
+  int64_t taken = std::min(extent, largest);
+  room = std::max<int64_t>(room / std::max<int64_t>(taken, 1), 1);
+  return taken;
+}
+
 double spyre::deviceMemorySeconds(double readBytes, double writtenBytes,
                                   const DeviceSpec &spec) {
   return (readBytes + writtenBytes) / spec.effectiveMemoryBytesPerSecond +

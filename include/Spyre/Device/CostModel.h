@@ -109,6 +109,11 @@ struct AccumulatorTile {
 AccumulatorTile getAccumulatorTile(int64_t rows, int64_t columns,
                                    bool isBatched, const DeviceSpec &spec);
 
+/// How far a tile reaches along one of the dimensions that make up its rows (or
+/// columns): as far as there is room for, in whole multiples of `granularity`,
+/// and one at least. `room` becomes what is left for the next dimension.
+int64_t takeTileExtent(int64_t extent, int64_t granularity, int64_t &room);
+
 /// Time of device memory for what all cores read and write at once, bytes. It
 /// turns around between the directions.
 double deviceMemorySeconds(double readBytes, double writtenBytes,

@@ -324,11 +324,10 @@ void KernelBuilder::limitAccumulators(std::vector<int64_t> &tiles) const {
   bool isCut = false;
   auto limit = [&](ArrayRef<unsigned> dims, int64_t room) {
     for (unsigned dim : llvm::reverse(dims)) {
-      int64_t granularity = getGranularity(dim);
-      int64_t largest = std::max(room / granularity * granularity, granularity);
-      isCut |= tiles[dim] > largest;
-      tiles[dim] = std::min(tiles[dim], largest);
-      room = std::max<int64_t>(room / std::max<int64_t>(tiles[dim], 1), 1);
+      int64_t tile =
+          ::spyre::takeTileExtent(tiles[dim], getGranularity(dim), room);
+      isCut |= tile < tiles[dim];
+      tiles[dim] = tile;
     }
   };
   limit(rowDims, most.rows);

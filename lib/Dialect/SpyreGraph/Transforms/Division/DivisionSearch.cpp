@@ -212,8 +212,7 @@ double DivisionSearch::getLoadedBytes(unsigned operand,
 /// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
 /// because tiles that are next to each other make one run, but for the batches
 /// of a product, which are computed one by one. What is accessed otherwise
-/// counts as one run, and so do the operands of other operations, whose slices
-/// are long.
+/// counts as one run. Runs of operations that are no products are not priced.
 double DivisionSearch::getRunFactor(unsigned operand,
                                     const DivisionCandidate &candidate) const {
   const std::optional<StickAccess> &access = stickAccesses[operand];
@@ -393,11 +392,10 @@ void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
   auto countTiles = [&](ArrayRef<unsigned> dims, int64_t room) {
     int64_t numTiles = 1;
     for (unsigned dim : llvm::reverse(dims)) {
-      int64_t step = std::max<int64_t>(granularity[dim], 1);
       int64_t chunk = std::max<int64_t>(candidate.chunks[dim], 1);
-      int64_t largest = std::min(chunk, std::max(room / step * step, step));
-      numTiles *= llvm::divideCeilSigned(chunk, largest);
-      room = std::max<int64_t>(room / largest, 1);
+      int64_t tile = ::spyre::takeTileExtent(
+          chunk, std::max<int64_t>(granularity[dim], 1), room);
+      numTiles *= llvm::divideCeilSigned(chunk, tile);
     }
     return static_cast<double>(numTiles);
   };
