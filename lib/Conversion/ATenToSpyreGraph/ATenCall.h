@@ -53,6 +53,7 @@ public:
   OpBuilder &b;
   Location loc;
 
+  StringRef getName() const { return name; }
   [[noreturn]] void unsupported(const Twine &reason) const;
   /// Refuses unless `condition` holds.
   void require(bool condition, const Twine &reason) const {
@@ -179,14 +180,18 @@ public:
     });
   }
 
+  /// The row of all device operations of spyre_graph, which are called by name.
+  void setDeviceOperations(Row row) { deviceOperations = std::move(row); }
+
   /// The row of an overload, or of a device operation of spyre_graph.
-  std::optional<Row> find(StringRef name) const;
+  const Row *find(StringRef name) const;
   std::vector<std::string> names() const;
 
   static const ATenTable &get();
 
 private:
   llvm::StringMap<Row> rows;
+  Row deviceOperations;
 };
 
 void addPointwiseRows(ATenTable &table);
@@ -198,6 +203,7 @@ void addContractionRows(ATenTable &table);
 void addNormalizationRows(ATenTable &table);
 void addAttentionRows(ATenTable &table);
 void addBackwardRows(ATenTable &table);
+void addDeviceOperations(ATenTable &table);
 
 } // namespace mlir::spyre_graph::aten
 

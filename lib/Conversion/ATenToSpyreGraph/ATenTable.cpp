@@ -2,7 +2,6 @@
 //===- ATenTable.cpp - Looking up and running rows --------------*- C++ -*-===//
 
 #include "ATenCall.h"
-#include "Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
@@ -304,18 +303,11 @@ void ATenTable::addMany(ArrayRef<StringRef> names, StringRef parameters,
   }
 }
 
-std::optional<ATenTable::Row> ATenTable::find(StringRef name) const {
-  if (auto it = rows.find(name); it != rows.end())
-    return it->second;
-  if (!name.starts_with("spyre_graph."))
-    return std::nullopt;
-  Row row;
-  llvm::append_range(row.parameters, kDeviceOperandNames);
-  row.parameters.push_back("attributes");
-  row.lowering = [name = name.str()](ATenCall &c) {
-    return lowerDeviceOperation(c, name);
-  };
-  return row;
+const ATenTable::Row *ATenTable::find(StringRef name) const {
+  if (name.starts_with("spyre_graph."))
+    return &deviceOperations;
+  auto it = rows.find(name);
+  return it == rows.end() ? nullptr : &it->second;
 }
 
 std::vector<std::string> ATenTable::names() const {
@@ -338,6 +330,7 @@ const ATenTable &ATenTable::get() {
     addNormalizationRows(made);
     addAttentionRows(made);
     addBackwardRows(made);
+    addDeviceOperations(made);
     return made;
   }();
   return table;
@@ -369,7 +362,7 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
                           const ::spyre::KeywordArguments &kwargs,
                           ArrayRef<RankedTensorType> results,
                           function_ref<Value(::spyre::ValueId)> lookup) {
-  std::optional<ATenTable::Row> row = ATenTable::get().find(name);
+  const ATenTable::Row *row = ATenTable::get().find(name);
   if (!row)
     throw UnsupportedOp(
         (name + ": the compiler's table has no such operator").str());

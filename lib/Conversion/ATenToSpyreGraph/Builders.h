@@ -49,15 +49,6 @@ AttentionResults buildAttention(const ATenCall &c, Value query, Value key,
                                 std::optional<double> scale,
                                 RankedTensorType type);
 
-/// Parameters of a call of a device operation by its name; and `attributes`.
-constexpr StringLiteral kDeviceOperandNames[] = {
-    "operand 0", "operand 1", "operand 2", "operand 3",
-    "operand 4", "operand 5", "operand 6", "operand 7"};
-
-/// The device operation `name` of spyre_graph; its operands are tensors and
-/// numbers, `attributes` is the text of its other attributes.
-Values lowerDeviceOperation(ATenCall &c, StringRef name);
-
 } // namespace mlir::spyre_graph::aten
 
 #endif // SPYRE_LIB_CONVERSION_ATENTOSPYREGRAPH_BUILDERS_H

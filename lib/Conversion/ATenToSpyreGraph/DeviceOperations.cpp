@@ -8,7 +8,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ATenCall.h"
-#include "Builders.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
@@ -16,6 +15,11 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 using namespace mlir::spyre_graph::aten;
+
+/// Parameters of a call of a device operation by its name; and `attributes`.
+constexpr StringLiteral kOperandNames[] = {
+    "operand 0", "operand 1", "operand 2", "operand 3",
+    "operand 4", "operand 5", "operand 6", "operand 7"};
 
 /// The attributes that `text` is, as in the textual form of an operation.
 static SmallVector<NamedAttribute> parseAttributes(const ATenCall &c,
@@ -39,15 +43,24 @@ static SmallVector<NamedAttribute> parseAttributes(const ATenCall &c,
   return llvm::to_vector(attributes.getValue());
 }
 
-Values aten::lowerDeviceOperation(ATenCall &c, StringRef name) {
-  auto known = RegisteredOperationName::lookup(name, c.b.getContext());
+/// Operands are tensors and numbers, `attributes` is the text of the others.
+static Values lowerDeviceOperation(ATenCall &c) {
+  auto known = RegisteredOperationName::lookup(c.getName(), c.b.getContext());
   c.require(known && known->hasInterface<SpyreOpInterface>(),
             "the dialect spyre_graph has no device operation of this name");
   c.require(c.numResults() == 1, "it has one result");
   SmallVector<Operand> operands;
-  for (StringRef parameter : kDeviceOperandNames)
+  for (StringRef parameter : kOperandNames)
     if (c.has(parameter))
       operands.push_back(c.operand(parameter));
-  return {c.createPointwise(name, operands, c.type(),
+  return {c.createPointwise(c.getName(), operands, c.type(),
                             parseAttributes(c, c.text("attributes")))};
+}
+
+void aten::addDeviceOperations(ATenTable &table) {
+  ATenTable::Row row;
+  llvm::append_range(row.parameters, kOperandNames);
+  row.parameters.push_back("attributes");
+  row.lowering = lowerDeviceOperation;
+  table.setDeviceOperations(std::move(row));
 }
