@@ -88,12 +88,16 @@ def load_or_compile(builder: Any, options: dict[str, Any]) -> Any:
     path = _path(key) if _is_kept_on_disk() else None
     graph = _load(path) if path is not None else None
     _count("miss" if graph is None else "hit")
+    stores = graph is None and path is not None
     if graph is None:
         graph = _compile(key, builder, options)
-        if path is not None:
-            _store(path, graph.serialize())
-    if _is_counted.get():
-        _record(key, graph)
+    records = _is_counted.get()
+    if stores or records:
+        content = graph.serialize()
+        if stores:
+            _store(path, content)
+        if records:
+            _record(key, content)
     _in_memory[key] = graph
     return graph
 
@@ -114,11 +118,11 @@ def _count(what: str) -> None:
         counters["inductor"][f"fxgraph_cache_{what}"] += 1
 
 
-def _record(key: str, graph: Any) -> None:
+def _record(key: str, content: bytes) -> None:
     """Puts a program among what save_cache_artifacts() returns."""
     from torch.compiler._cache import CacheArtifactManager
 
-    CacheArtifactManager.record_artifact(ARTIFACT_TYPE, key, graph.serialize())
+    CacheArtifactManager.record_artifact(ARTIFACT_TYPE, key, content)
 
 
 def register_artifact(torch_cache: ModuleType) -> None:
