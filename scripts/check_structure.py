@@ -269,6 +269,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "_inductor": {"constants", "decompositions", "errors", "frontend"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
+    "model_utils": {"device"},
     "streams": {"device"},
     "version": {"torch_spyre"},
     "predict": {"decompositions", "device", "frontend"},

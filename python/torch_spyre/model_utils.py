@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from torch_spyre import _C
+from torch_spyre.device.patches import layout_of_linear_weight
 
 
 def load_model_to_spyre(
@@ -40,8 +41,7 @@ def _dma_to_spyre_dim_order_swapped(tensor: torch.Tensor) -> torch.Tensor:
     """A matrix with sticks along its first dimension."""
     if tensor.dim() != 2:
         raise ValueError(f"expected a matrix, found {tensor.dim()} dimensions")
-    sizes = list(tensor.shape)
-    layout = _C.SpyreTensorLayout(sizes, [sizes[1], 1], tensor.dtype, [1, 0])
+    layout = layout_of_linear_weight(tensor.shape, tensor.dtype)
     return tensor.contiguous().to("spyre", device_layout=layout)
 
 

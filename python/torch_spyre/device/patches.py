@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import torch
+from torch._prims_common import make_contiguous_strides_for
 
 from torch_spyre import _C
 from torch_spyre.device.devices import _index
@@ -30,14 +31,6 @@ _unscale = torch.amp.GradScaler.unscale_
 _linear_weights: ContextVar[frozenset[int]] = ContextVar(
     "_linear_weights", default=frozenset()
 )
-
-
-def _contiguous_strides(sizes: Sequence[int]) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(sizes):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
 
 
 def linear_weights(module: torch.nn.Module) -> frozenset[int]:
@@ -72,7 +65,7 @@ def layout_of_linear_weight(
     transposed weight in place.
     """
     return _C.SpyreTensorLayout(
-        [int(s) for s in sizes], _contiguous_strides(sizes), dtype, [1, 0]
+        [int(s) for s in sizes], make_contiguous_strides_for(sizes), dtype, [1, 0]
     )
 
 
@@ -90,7 +83,7 @@ def _empty_for(
     sizes = list(like.shape)
     try:
         return _C.empty_with_layout(
-            sizes, _contiguous_strides(sizes), dtype, layout, device
+            sizes, make_contiguous_strides_for(sizes), dtype, layout, device
         )
     except _C.SpyreError:
         if like.is_contiguous():
@@ -186,7 +179,7 @@ def empty(
         )
     sizes = [int(s) for s in size]
     result = _C.empty_with_layout(
-        sizes, _contiguous_strides(sizes), dtype, device_layout, device
+        sizes, make_contiguous_strides_for(sizes), dtype, device_layout, device
     )
     return result.requires_grad_(requires_grad)
 

@@ -195,7 +195,7 @@ def _cores(value: Any, name: Any) -> int:
         raise HintError(f"{what} must be an integer, but is {value!r}")
     if value < 1:
         raise HintError(f"{what} must be positive, but is {value}")
-    return _positive(value, what)
+    return value
 
 
 def log_applied(nodes: Iterable[Node], options: Mapping[str, Any]) -> None:

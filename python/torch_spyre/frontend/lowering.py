@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._prims_common import make_contiguous_strides_for
 
 from torch_spyre import _C
 from torch_spyre.errors import ExtensionError
@@ -24,14 +25,6 @@ class GraphValue:
     dtype: torch.dtype
     #: Elements along each dimension.
     shape: tuple[int, ...]
-
-
-def _contiguous(shape: Sequence[int]) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= max(size, 1)
-    return strides[::-1]
 
 
 class LoweringContext:
@@ -87,7 +80,7 @@ class LoweringContext:
                 name,
                 [self._argument(o) for o in operands],
                 {k: self._argument(v) for k, v in keywords.items()},
-                [(dtype, sizes, _contiguous(sizes))],
+                [(dtype, sizes, list(make_contiguous_strides_for(sizes)))],
                 self._location,
                 self._hints,
             )
@@ -149,7 +142,9 @@ class LoweringContext:
                 f"{list(result.shape)} as result {number}: expected {dtype} of shape "
                 f"{list(sizes)}"
             )
-        if result.id in self._made and list(strides) == _contiguous(sizes):
+        if result.id in self._made and tuple(strides) == make_contiguous_strides_for(
+            sizes
+        ):
             return result.id
         # An argument itself would share its storage.
         name, operand = "aten.clone.default", [_C.ValueId(result.id)]

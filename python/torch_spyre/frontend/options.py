@@ -21,7 +21,6 @@ from torch_spyre.errors import Unsupported
 #: Names of solvers of torch-spyre that search for the best placement, as ours does.
 _SEARCHING = {"cpsat", "simulated_annealing"}
 _HEURISTICS = {"greedy", "firstfit", "bestfit"}
-_SENCORES = 32
 
 _named: set[str] = set()
 
@@ -33,10 +32,12 @@ def _warn_once(name: str, text: str) -> None:
 
 
 def _cores(value: Any) -> dict[str, Any]:
-    if isinstance(value, bool) or value not in range(1, _SENCORES + 1):
+    (row,) = (row for row in _C.compile_options() if row["name"] == "cores")
+    lowest, highest = row["lowest"], row["highest"]
+    if isinstance(value, bool) or value not in range(lowest, highest + 1):
         raise Unsupported(
             f"SENCORES (torch_spyre._inductor.config.sencores) {value!r}: expected a "
-            f"number from 1 to {_SENCORES}"
+            f"number from {lowest} to {highest}"
         )
     return {"cores": value}
 
