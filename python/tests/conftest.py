@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import logging
 import os
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,25 @@ def no_fallback():
 
     yield
     assert torch_spyre.fallback_report() == {}
+
+
+@pytest.fixture
+def listen(caplog):
+    """A context in which the records of a logger, at a level, are kept.
+
+    The loggers here do not propagate to the root, whose records caplog has by itself.
+    """
+
+    @contextmanager
+    def listening(logger, level=logging.NOTSET):
+        before = logger.level
+        logger.addHandler(caplog.handler)
+        if level:
+            logger.setLevel(level)
+        try:
+            yield caplog.records
+        finally:
+            logger.removeHandler(caplog.handler)
+            logger.setLevel(before)
+
+    return listening

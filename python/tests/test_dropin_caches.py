@@ -231,19 +231,13 @@ def test_torch_trace_gets_our_artifacts(tmp_path, monkeypatch):
     assert provenance["kernels"]
 
 
-def test_passes_are_logged_by_name(caplog):
-    logger = cache._passes_log
-    level = logger.level
-    logger.addHandler(caplog.handler)
-    try:
-        with config.patch(log_passes="spyre-work-division,no-such-pass"):
-            counted(ones(4, 5))
-    finally:
-        logger.removeHandler(caplog.handler)
-        logger.setLevel(level)
-    texts = [record.getMessage() for record in caplog.records]
+def test_passes_are_logged_by_name(listen):
+    names = "spyre-work-division,no-such-pass"
+    with listen(cache._passes_log) as records, config.patch(log_passes=names):
+        counted(ones(4, 5))
+    texts = [record.getMessage() for record in records]
     after = [text for text in texts if " after " in text]
     assert len(after) == 1 and "after spyre-work-division:" in after[0]
     assert "spyre_graph." in after[0]
-    warned = [r for r in caplog.records if r.levelno == logging.WARNING]
+    warned = [r for r in records if r.levelno == logging.WARNING]
     assert "no pass is called no-such-pass" in warned[0].getMessage()

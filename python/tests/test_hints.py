@@ -305,7 +305,7 @@ def test_wrong_numbers_of_cores_are_unsupported(cores, text):
         torch_spyre.spyre_hint(work_div={"M": cores})
 
 
-def test_hints_that_are_applied_are_logged(caplog):
+def test_hints_that_are_applied_are_logged(listen):
     x = half(64, 130).to("spyre")
     torch_spyre.name_tensor_dims(x, ["M", "N"])
 
@@ -313,19 +313,12 @@ def test_hints_that_are_applied_are_logged(caplog):
         with torch_spyre.spyre_hint(work_div={"M": 4}):
             return x + x
 
-    logger = get_logger("spyre.inductor")
-    level = logger.level
-    logger.addHandler(caplog.handler)
-    logger.setLevel("INFO")
-    try:
+    with listen(get_logger("spyre.inductor"), "INFO") as records:
         for _ in range(2):  # Traced again, the hint is still there.
             torch._dynamo.reset()
             compiled(function)(x)
             assert compiled_parts()[-1].report()[0]["num_cores"] == 4
-    finally:
-        logger.removeHandler(caplog.handler)
-        logger.setLevel(level)
-    texts = [record.getMessage() for record in caplog.records]
+    texts = [record.getMessage() for record in records]
     applied = [text for text in texts if "user-hint" in text]
     assert len(applied) == 2 and "work_div={'M': 4}" in applied[0]
 
