@@ -266,7 +266,17 @@ PYTHON_ROOMS: dict[str, set[str]] = {
         "ops",
     },
     # The names of torch-spyre that users import: aliases.
-    "_inductor": {"constants", "decompositions", "errors", "frontend"},
+    "_inductor": {
+        "aten_table",
+        "constants",
+        "decompositions",
+        "device",
+        "errors",
+        "extend",
+        "frontend",
+        "logging_config",
+    },
+    "_monkey_patch": {"device"},
     "compile_backend": {"_inductor", "decompositions", "frontend"},
     "memory": {"device"},
     "model_utils": {"device"},
@@ -282,7 +292,7 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     # Runs descriptors and predicts them.
     "testing": {"_C", "decompositions", "predict"},
     # Its names that are rarely used, when somebody asks for them.
-    "device": {"_inductor", "memory"},
+    "device": {"_inductor", "errors", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.
     "frontend": {
         "_inductor",

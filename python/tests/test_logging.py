@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 from torch_spyre import logging_config
+from torch_spyre._inductor import logging_utils
 
 PROGRAM = """
 import torch
@@ -60,6 +61,104 @@ def test_torch_logs(tmp_path):
     assert "compiled" in info and "graph0" in info
     assert "convert-spyre-graph-to-ktir" not in info and "aten.add" not in info
     assert logged(tmp_path / "c", TORCH_LOGS="-spyre") == ""
+    assert "[INFO] [spyre.inductor] graph0: 3 operators, 1 programs" in info
+    assert "[DEBUG] [spyre.execution] aten.add.Tensor(" in text
+
+
+def test_levels_behind_a_colon(tmp_path):
+    info = logged(tmp_path / "a", TORCH_LOGS="spyre.inductor:INFO")
+    assert "graph0" in info and "convert-spyre-graph-to-ktir" not in info
+    text = logged(
+        tmp_path / "b", TORCH_LOGS="spyre:DEBUG, -spyre.inductor,spyre.runtime:error"
+    )
+    assert "aten.add.Tensor" in text and "graph0" not in text
+    assert "launch of" not in text
+    both = logged(tmp_path / "c", TORCH_LOGS="spyre.execution:10,recompiles,dynamo")
+    assert "aten.add.Tensor" in both and "torch/_dynamo" in both
+    for settings, expected in (
+        ("spyre:LOUD", "environment variable TORCH_LOGS: 'spyre:LOUD': expected a"),
+        ("spyre.inductor:DEBUG,nothing_like_it", "Invalid log settings"),
+        ("spyre.inductor:", "Invalid log settings"),
+    ):
+        result = run(tmp_path / "d", TORCH_LOGS=settings)
+        assert result.returncode == 1 and expected in result.stderr, settings
+
+
+SHOW = """
+import torch
+from torch_spyre import logging_config as config
+names = ("spyre", "spyre.inductor", "spyre.inductor.lowering", "spyre.other.name")
+print([(int(config.get_log_level(n)), config.get_config_source(n)) for n in names])
+"""
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, [(30, "default")] * 4),
+        (
+            {"TORCH_LOGS": "spyre.inductor:ERROR,+spyre.other"},
+            [(30, "default")] + [(40, "TORCH_LOGS")] * 2 + [(10, "TORCH_LOGS")],
+        ),
+        (
+            {"SPYRE_INDUCTOR_LOG": "1", "SPYRE_INDUCTOR_LOG_LEVEL": "debug"},
+            [(30, "default")]
+            + [(10, "legacy:SPYRE_INDUCTOR_LOG")] * 2
+            + [(30, "default")],
+        ),
+        ({"TORCH_SPYRE_DEBUG": "1"}, [(10, "legacy:TORCH_SPYRE_DEBUG")] * 4),
+        # TORCH_LOGS comes first, if it is about us.
+        (
+            {"TORCH_SPYRE_DEBUG": "1", "TORCH_LOGS": "spyre"},
+            [(20, "TORCH_LOGS")] * 4,
+        ),
+        (
+            {"TORCH_SPYRE_DEBUG": "1", "TORCH_LOGS": "inductor"},
+            [(10, "legacy:TORCH_SPYRE_DEBUG")] * 4,
+        ),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_where_levels_come_from(variables, expected, is_late):
+    """Loaded with torch, or by hand after it, where torch knows no names of ours."""
+    code = SHOW
+    if is_late:
+        if "TORCH_LOGS" in variables:
+            pytest.skip("torch refuses names that it does not know when it is imported")
+        variables = {**variables, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
+        code = "import torch, torch_spyre; torch_spyre._autoload()" + SHOW
+    keep = {k: v for k, v in os.environ.items() if "SPYRE" not in k}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**keep, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"{expected}\n"
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"SPYRE_INDUCTOR_LOG": "1"},
+        {"TORCH_SPYRE_DEBUG": "1"},
+        {"SPYRE_LOG_FILE": "log.txt"},
+    ],
+    ids=str,
+)
+def test_former_variables_are_deprecated(variables, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "always", "-c", "import torch"],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    name = next(iter(variables))
+    assert f"DeprecationWarning: environment variable {name} is" in done.stderr
 
 
 def test_legacy_variables(tmp_path):
@@ -84,7 +183,7 @@ def test_functions(tmp_path):
     logging_config.set_log_file(log)
     try:
         x = torch.ones(7, 13, dtype=torch.float16).to("spyre")
-        logging_config.enable("spyre.execution")
+        logging_config.set_log_level("spyre.execution", "debug")
         x * x
         logging_config.disable("spyre.execution")
         x / x
@@ -94,16 +193,92 @@ def test_functions(tmp_path):
     text = log.read_text()
     assert "aten.mul.Tensor(float16[7, 13], float16[7, 13])" in text
     assert "aten.div" not in text
-    with pytest.raises(ValueError, match="expected a component of"):
-        logging_config.enable("spyre.nothing")
-    with pytest.raises(ValueError, match="Unknown level"):
-        logging_config.set_log_level("spyre", "LOUD")
+    for level in ("LOUD", None, True, 1.5):
+        with pytest.raises(ValueError, match="expected a level"):
+            logging_config.set_log_level("spyre", level)
+    with pytest.raises(ValueError, match="expected a component's name"):
+        logging_config.set_log_level(None, "INFO")
+
+
+@pytest.fixture
+def restored():
+    sources = dict(logging_config._sources)
+    names = [*logging_config.COMPONENTS, "spyre.unheard"]
+    levels = {name: logging.getLogger(name).level for name in names}
+    yield
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    logging_config._sources.clear()
+    logging_config._sources.update(sources)
+    logging_config.set_log_file(None)
+
+
+@pytest.mark.usefixtures("restored")
+def test_levels_from_python():
+    level = logging_config.LogLevel
+    assert [(m.name, m.value) for m in level] == [
+        *(("DEBUG", 10), ("INFO", 20), ("WARNING", 30), ("ERROR", 40)),
+        *(("CRITICAL", 50), ("DISABLED", 60)),
+    ]
+    defaults = logging_config.DEFAULT_LOG_LEVELS
+    assert len(defaults) == 9 and set(defaults.values()) == {level.WARNING}
+    assert list(defaults) == logging_config.list_components()
+    logging_config.enable("spyre.inductor")
+    assert logging_config.get_log_level("spyre.inductor.passes") is level.INFO
+    logging_config.disable("spyre.inductor.passes")
+    logging_config.set_log_level("spyre.unheard", level.ERROR)
+    assert logging_config.get_log_level("spyre.unheard.of") is level.ERROR
+    logging_config.set_log_level("spyre.device", 35)
+    effective = logging_config.get_effective_config()
+    assert effective["spyre.inductor.codegen"] == "INFO"
+    assert effective["spyre.inductor.passes"] == "DISABLED"
+    assert effective["spyre.device"] == "Level 35"
+    numbers = logging_config.get_config_for_cpp()
+    assert numbers["spyre.inductor.passes"] == 60 and numbers["spyre.device"] == 35
+    for name in ("spyre.inductor", "spyre.inductor.passes.one", "spyre.unheard"):
+        assert logging_config.get_config_source(name) == "programmatic"
+    assert logging_config.get_config_source("spyre.runtime") == "default"
+    logging_config.configure_python_logging()
+    assert logging_config.get_log_level("spyre.inductor.passes") is level.WARNING
+    logging_config.initialize()
+
+
+@pytest.mark.usefixtures("restored")
+def test_the_log_file_is_known(tmp_path):
+    log = tmp_path / "log.txt"
+    nothing = {"log_file": None, "log_file_source": "default"}
+    assert logging_config.get_output_config() == nothing
+    logging_config.set_log_file(log)
+    assert logging_config.get_log_file() == str(log)
+    assert logging_config.get_output_config()["log_file_source"] == "programmatic"
+    logging_config.set_log_file(None)
+    assert logging_config.get_output_config() == nothing
+
+
+@pytest.mark.usefixtures("restored")
+def test_loggers_of_the_compiler(monkeypatch):
+    logger = logging_utils.get_inductor_logger("mine")
+    assert logger is logging.getLogger("spyre.inductor.mine")
+    assert logger is logging_utils.get_logger("mine")
+    for name in ("lowering", "codegen", "stickify", "passes"):
+        own = getattr(logging_utils, f"{name}_log")
+        assert own is logging.getLogger(f"spyre.inductor.{name}")
+    assert not logging_utils.is_inductor_logging_enabled()
+    assert not logging_utils._needs_reinit()
+    monkeypatch.setenv("TORCH_LOGS", "spyre.inductor")
+    assert logging_utils._needs_reinit()
+    logging_utils.update_log_level()
+    assert logging_utils.is_inductor_logging_enabled()
+    assert not logging_utils._needs_reinit()
+    monkeypatch.delenv("TORCH_LOGS")
+    logging_utils.update_log_level()
+    assert not logging_utils.is_inductor_logging_enabled()
 
 
 def test_runtime_is_heard_when_it_is_asked_for(caplog):
     x = torch.ones(5, 3, dtype=torch.float16).to("spyre")
     x + x
-    with caplog.at_level(logging.DEBUG, "torch_spyre.runtime"):
+    with caplog.at_level(logging.DEBUG, "spyre.runtime"):
         x + x
     x + x
     messages = [r.getMessage() for r in caplog.records if "launch of" in r.getMessage()]

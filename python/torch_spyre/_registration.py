@@ -83,7 +83,7 @@ def _register_collectives() -> None:
 
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
-    logging_config.register()
+    logging_config.initialize()
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", device)
     torch.utils.generate_methods_for_privateuse1_backend(

@@ -39,10 +39,10 @@ _is_counted: ContextVar[bool] = ContextVar("is_counted", default=False)
 _fresh: list[Path] = []
 #: What programs are called among the artifacts of torch.compiler.
 ARTIFACT_TYPE = "spyre_program"
-_log = logging.getLogger("torch_spyre.inductor")
-_passes_log = logging.getLogger("torch_spyre.inductor.passes")
-_codegen_log = logging.getLogger("torch_spyre.inductor.codegen")
-_stickify_log = logging.getLogger("torch_spyre.inductor.stickify")
+_log = logging.getLogger("spyre.inductor")
+_passes_log = logging.getLogger("spyre.inductor.passes")
+_codegen_log = logging.getLogger("spyre.inductor.codegen")
+_stickify_log = logging.getLogger("spyre.inductor.stickify")
 
 
 def cache_dir() -> Path:

@@ -61,7 +61,7 @@ def _own(op: OpOverload) -> Callable | None:
     return given or OWN.get(op) or named_decompositions().get(op)
 
 
-_log = logging.getLogger("torch_spyre.execution")
+_log = logging.getLogger("spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
 
 

@@ -23,8 +23,8 @@ from torch_spyre.frontend.parts import (
 
 aten = torch.ops.aten
 
-_log = logging.getLogger("torch_spyre.inductor")
-_lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
+_log = logging.getLogger("spyre.inductor")
+_lowering_log = logging.getLogger("spyre.inductor.lowering")
 
 
 class CompiledFunction:

@@ -36,8 +36,8 @@ from torch_spyre.frontend.importer import (
 #: Held while a plan is made or a part is compiled.
 compiling = threading.RLock()
 
-_log = logging.getLogger("torch_spyre.inductor")
-_lowering_log = logging.getLogger("torch_spyre.inductor.lowering")
+_log = logging.getLogger("spyre.inductor")
+_lowering_log = logging.getLogger("spyre.inductor.lowering")
 _programs: list[CompiledPart] = []
 _refusals: Counter[tuple[str, str]] = Counter()
 
