@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules and names of torch-spyre that users import (spec/drop-in.md, sections 2, 5)."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch_spyre
 from torch import nn
 from torch_spyre import _C, constants, model_utils, streams, version
-from torch_spyre._inductor import propagate_named_dims
+from torch_spyre._inductor import (
+    customops,
+    decompositions,
+    lowering,
+    passes,
+    patches,
+    propagate_named_dims,
+)
+from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.ops import eager
 
 
 def test_version_and_constants():
@@ -99,3 +111,98 @@ def test_names_of_dimensions_are_forgotten():
     # Undeclared, a name takes the whole dimension.
     with pytest.raises(ValueError, match="left over"):
         propagate_named_dims.name_tensor_dims(x, ["A", "B", "C"])
+
+
+library = torch.library.Library("dropin", "DEF")
+library.define("third_power(Tensor x) -> Tensor")
+library.impl("third_power", lambda x: torch.empty_like(x), "Meta")
+third_power = torch.ops.dropin.third_power
+
+
+@pytest.fixture
+def extended():
+    from torch_spyre import extend, extensions
+
+    yield
+    for op in list(extensions._extensions):
+        extend.remove(op)
+    torch_spyre.reset_fallback_report()
+
+
+@pytest.mark.usefixtures("extended", "no_fallback")
+def test_decompositions_of_users():
+    overload = third_power.default
+
+    @decompositions.register_spyre_decomposition(overload)
+    def decompose(x):
+        return x * x * x
+
+    assert decompositions.spyre_decompositions.pop(overload) is decompose
+    eager.register_torch_compile_kernel([third_power])
+    x = torch.tensor([1.0, 2.0, -3.0], dtype=torch.float16, device="spyre")
+    for function in (third_power, torch.compile(lambda x: third_power(x))):
+        assert function(x).tolist() == [1.0, 8.0, -27.0]
+    with pytest.raises(TypeError, match="expected an operator"):
+        eager.register_torch_compile_kernel([torch.exp])
+    assert torch.ops.aten.triu in decompositions.spyre_decompositions_to_exclude
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_decompositions_for_a_while():
+    gelu = torch.ops.aten.gelu.default
+    x = torch.tensor([1.0, -1.0], device="spyre")
+    cases = [
+        decompositions.enable_spyre_decompositions({gelu: lambda x, **_: x * 2}),
+        patches.enable_spyre_context([x], {gelu: lambda x, **_: x * 2}),
+    ]
+    for context in cases:
+        with context:
+            torch._dynamo.reset()
+            changed = torch.compile(nn.functional.gelu)(x)
+        assert changed.tolist() == [2.0, -2.0]
+    for context in (
+        decompositions.enable_spyre_decompositions(),
+        patches.enable_spyre_context([x]),
+    ):
+        with context:
+            torch._dynamo.reset()
+            plain = torch.compile(nn.functional.gelu)(x)
+        assert torch.equal(plain.cpu(), nn.functional.gelu(x).cpu())
+
+
+def test_a_context_starts_the_device():
+    code = (
+        "import torch; from torch_spyre._inductor.patches import enable_spyre_context\n"
+        "before = torch.spyre.is_initialized()\n"
+        "with enable_spyre_context([]): print(before, torch.spyre.is_initialized())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False True\n"
+
+
+@pytest.mark.usefixtures("no_fallback")
+def test_compile_once():
+    def double(x):
+        return x * 2 - x + x
+
+    function = eager.compile_once(double, fullgraph=True)
+    assert function.__name__ == "double"
+    x = torch.ones(65, dtype=torch.float16, device="spyre")
+    before = len(compiled_parts())
+    for _ in range(3):
+        assert function(x).cpu().eq(2).all()
+    assert len(compiled_parts()) == before + 1
+
+
+def test_operators_as_functions():
+    x = torch.tensor([1.0, -1.0], dtype=torch.float16, device="spyre")
+    assert torch.equal(customops.silu(x).cpu(), torch.ops.spyre.silu(x).cpu())
+    assert not hasattr(customops, "no_such_operator")
+    assert "aten.mm.default" in lowering.table_operators()
+    torch_spyre.clear_cache()
+    torch._dynamo.reset()
+    torch.compile(lambda x: x + 3)(x)
+    names = [name for name, _ in passes.passes_of_last_program()]
+    assert names.index("spyre-propagate-layouts") < names.index("spyre-work-division")

@@ -5,6 +5,8 @@
 ``torch.backends``; importing it first, later or twice is the same.
 """
 
+import importlib
+
 #: The version of the package, as pyproject.toml has it.
 __version__ = "0.1.0"
 
@@ -47,8 +49,18 @@ def make_spyre_module() -> object:
     return device
 
 
+#: Submodules that users of torch-spyre reach without importing them.
+_MODULES = frozenset(
+    ["_inductor", "_monkey_patch", "device", "distributed", "extend"]
+    + ["logging_config", "memory", "model_utils", "ops", "profiler", "streams"]
+    + ["version"]
+)
+
+
 def __getattr__(name: str) -> object:
     # Not needed by `import torch`, which imports this package.
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name == "clear_cache":
         from torch_spyre.frontend.cache import clear_cache
 

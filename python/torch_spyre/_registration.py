@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from typing import Any
 
@@ -52,6 +53,10 @@ def _copy_tensor(
     return destination.copy_(source, non_blocking=non_blocking)
 
 
+def _to_with_layout(tensor: torch.Tensor, layout: _C.SpyreTensorLayout) -> torch.Tensor:
+    return tensor.to(device_layout=layout)
+
+
 def _get_stream_from_pool(device: Any = None, priority: int = 0) -> torch.Stream:
     return Stream(device, priority)
 
@@ -63,6 +68,7 @@ def _complete_bindings() -> None:
     _C.default_stream = device.default_stream
     _C.set_current_stream = _exchange_stream
     _C.copy_tensor = _copy_tensor
+    _C.to_with_layout = _to_with_layout
     _C._SpyreStreamBase = Stream
     _C.createSpyreCCLBackend = _create_collectives
 
@@ -81,8 +87,23 @@ def _register_collectives() -> None:
         backends.register_backend("spyreccl", _create_collectives, devices=["spyre"])
 
 
+#: Of the card's own libraries, which print a lot otherwise.
+_QUIET = {
+    "TORCH_SENDNN_LOG": "CRITICAL",
+    "DT_DEEPRT_VERBOSE": "-1",
+    "DTLOG_LEVEL": "error",
+}
+
+
+def _quiet_libraries() -> None:
+    """Programs that use the card's own libraries rely on this, as of torch-spyre."""
+    for name, value in _QUIET.items():
+        os.environ.setdefault(name, value)
+
+
 def register() -> None:
     """Name the device, give tensors and modules their methods, patch torch."""
+    _quiet_libraries()
     logging_config.initialize()
     torch.utils.rename_privateuse1_backend("spyre")
     torch._register_device_module("spyre", device)

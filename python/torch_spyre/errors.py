@@ -15,4 +15,12 @@ class ExtensionError(RuntimeError):
     """Something is wrong with what a user has added (``torch_spyre.extend``)."""
 
 
-__all__ = ["ExtensionError", "Unsupported"]
+class ConversionWarning(UserWarning):
+    """A tensor of the device is converted to another dtype there.
+
+    Torch-spyre goes through the CPU then, and warns. Nothing is wrong with it here, so
+    that the warning is ignored unless a filter asks for it.
+    """
+
+
+__all__ = ["ConversionWarning", "ExtensionError", "Unsupported"]

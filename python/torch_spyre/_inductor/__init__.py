@@ -7,10 +7,20 @@ Importing this package must stay cheap: it loads none of its modules, as clients
 
 from __future__ import annotations
 
+import importlib
+
+_MODULES = frozenset(
+    ["config", "constants", "customops", "decompositions", "dtype_ops", "errors"]
+    + ["logging_utils", "lowering", "op_spec", "passes", "patches"]
+    + ["propagate_named_dims"]
+)
+
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name == "spyre_hint":
-        from torch_spyre.frontend.hints import spyre_hint
+        from torch_spyre.frontend import hints
 
-        return spyre_hint
+        return getattr(hints, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from torch._inductor.codegen.common import register_device_op_overrides
-from torch._inductor.codegen.cpu_device_op_overrides import CpuDeviceOpOverrides
+
+from torch_spyre.device.op_overrides import SpyreDeviceOpOverrides
 
 
 class _Refuse:
@@ -28,6 +29,6 @@ class _Refuse:
 
 
 # Looked up before the code generation classes.
-register_device_op_overrides("spyre", CpuDeviceOpOverrides())
+register_device_op_overrides("spyre", SpyreDeviceOpOverrides())
 
 Scheduling = PythonWrapperCodegen = CppWrapperCodegen = WrapperFxCodegen = _Refuse

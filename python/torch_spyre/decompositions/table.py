@@ -8,7 +8,10 @@ bits.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -63,10 +66,26 @@ def named_decompositions() -> dict[Any, Callable]:
     return found
 
 
+#: Of the ``enabled()`` contexts that are open.
+_enabled: ContextVar[Mapping[Any, Callable]] = ContextVar(
+    "_enabled", default=MappingProxyType({})
+)
+
+
+@contextmanager
+def enabled(given: Mapping[Any, Callable]) -> Iterator[None]:
+    """Graphs compiled inside take these operators apart by the given functions."""
+    token = _enabled.set({**_enabled.get(), **given})
+    try:
+        yield
+    finally:
+        _enabled.reset(token)
+
+
 def decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``."""
     table = {**_of_aten(table_operators()), **named_decompositions()}
-    return _with_extensions(table)
+    return {**_with_extensions(table), **_enabled.get()}
 
 
 def _with_extensions(table: dict[Any, Callable]) -> dict[Any, Callable]:

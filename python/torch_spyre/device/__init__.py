@@ -74,8 +74,8 @@ _MEMORY_NAMES = frozenset(
 _INDUCTOR_NAMES = frozenset(
     ["Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"]
 )
-#: torch-spyre has None for these; nothing in PyTorch asks for them.
-_PLACEHOLDERS = frozenset(["GraphLowering", "Lowering", "Codegen", "Compile"])
+#: Nothing in PyTorch asks for these; torch-spyre has them without a value.
+GraphLowering = Lowering = Codegen = Compile = None
 
 
 def __getattr__(name: str) -> Any:
@@ -95,18 +95,15 @@ def __getattr__(name: str) -> Any:
         return getattr(refuse, name)
     if name == "_impl":
         return sys.modules[__name__]
-    if name in _PLACEHOLDERS:
-        raise AttributeError(
-            f"torch.spyre.{name} does not exist: Inductor does not lower graphs for "
-            "spyre, torch.compile(backend='spyre') compiles them"
-        )
-    try:
-        return getattr(_C, name)
-    except AttributeError:
-        raise AttributeError(
-            f"module 'torch.spyre' has no attribute {name!r}"
-        ) from None
+    # What belongs to every module, as __file__, is not another's.
+    if name.startswith("__") or not hasattr(_C, name):
+        raise AttributeError(f"module 'torch.spyre' has no attribute {name!r}")
+    return getattr(_C, name)
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *dir(_C)})
+
+
+# Torch-spyre makes torch.spyre without a file, and its users ask for that.
+del __file__

@@ -132,6 +132,9 @@ def get_device_name(device: Device = None) -> str:
 class DeviceProperties:
     """What a card is; sizes in bytes."""
 
+    #: Torch-spyre's name of this kind of card.
+    type: str
+    index: int
     name: str
     total_memory: int
     multi_processor_count: int
@@ -139,10 +142,12 @@ class DeviceProperties:
 
 
 def get_device_properties(device: Device = None) -> DeviceProperties:
-    """Name, memory and cores of a device."""
+    """Kind, name, memory and cores of a device."""
     index = _index(device)
     spec = _C.device_spec()
     return DeviceProperties(
+        type="dd2",
+        index=index,
         name=get_device_name(index),
         total_memory=_C.mem_get_info(index)[1],
         multi_processor_count=int(spec["numCores"]),

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How Dynamo and Inductor ask for the device's functions."""
+"""How Dynamo and Inductor ask for the device's functions.
+
+``SpyreInterface`` is made when it is asked for: its base is Dynamo's.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +70,12 @@ def make_interface(base: type) -> type:
         Worker=_Worker,
     )
     return type("SpyreInterface", (base,), members)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SpyreInterface":
+        # Importing this registers it.
+        from torch._dynamo import device_interface
+
+        return device_interface.get_interface_for_device("spyre")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

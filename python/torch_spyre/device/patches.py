@@ -9,6 +9,7 @@ values from the host, because torch formats numbers in float64.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import Any
@@ -18,11 +19,13 @@ from torch._prims_common import make_contiguous_strides_for
 
 from torch_spyre import _C
 from torch_spyre.device.devices import _index
+from torch_spyre.errors import ConversionWarning
 
 _tensor_to = torch.Tensor.to
 _module_to = torch.nn.Module.to
 _empty = torch.empty
 _tensor_str = torch._tensor_str._tensor_str
+_add_suffixes = torch._tensor_str._add_suffixes
 _dlpack_device = torch.Tensor.__dlpack_device__
 _unscale = torch.amp.GradScaler.unscale_
 
@@ -122,6 +125,18 @@ def _to_layout(
     return _empty_for(self, dtype, device, layout).copy_(self)
 
 
+def _warn_of_conversion(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
+    device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+    if device is None or device.type != "spyre" or dtype in (None, tensor.dtype):
+        return
+    warnings.warn(
+        f"D2D dtype conversion from {tensor.dtype} to {dtype}: a program of the "
+        "device does it",
+        ConversionWarning,
+        stacklevel=3,
+    )
+
+
 @functools.wraps(_tensor_to)
 def to(
     self: torch.Tensor,
@@ -138,7 +153,14 @@ def to(
         if self.device.type != "spyre" and self.device.type != "meta":
             layout = layout_of_linear_weight(self.shape, dtype)
             return _to_layout(self, layout, device, dtype)
+    # A device and a dtype, or a tensor that has both, is not said by one argument.
+    if self.device.type == "spyre" and len(args) + len(kwargs) > 1:
+        _warn_of_conversion(self, *args, **kwargs)
     return _tensor_to(self, *args, **kwargs)
+
+
+# The signature is ours, with device_layout.
+del to.__wrapped__
 
 
 @functools.wraps(_module_to)
@@ -173,6 +195,16 @@ def empty(
     if device.type != "spyre":
         raise ValueError(f"device_layout needs a spyre device, found {device}")
     requires_grad = kwargs.pop("requires_grad", False)
+    memory_format = kwargs.pop("memory_format", None)
+    if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
+        raise RuntimeError(
+            "Spyre backend only supports contiguous memory format with device_layout, "
+            f"found {memory_format}"
+        )
+    if kwargs.get("pin_memory") is False:
+        del kwargs["pin_memory"]
+    if kwargs.get("layout") is torch.strided:
+        del kwargs["layout"]
     if kwargs:
         raise TypeError(
             f"torch.empty with device_layout does not take {', '.join(sorted(kwargs))}"
@@ -200,6 +232,16 @@ def tensor_str(self: torch.Tensor, indent: int) -> str:
     ):
         self = self.detach().cpu()
     return _tensor_str(self, indent)
+
+
+def add_suffixes(
+    text: str, suffixes: list[str], indent: int, force_newline: bool
+) -> str:
+    """torch._tensor_str._add_suffixes, a spyre device last: behind the CPU's text."""
+    own = [suffix for suffix in suffixes if suffix.startswith("device='spyre:")]
+    rest = [suffix for suffix in suffixes if suffix not in own]
+    result = _add_suffixes(text, rest, indent, force_newline)
+    return "".join([result[:-1], *(f", {suffix}" for suffix in own), result[-1:]])
 
 
 def unscale_(self: Any, optimizer: torch.optim.Optimizer) -> None:
@@ -249,14 +291,21 @@ def _refuse_sharing() -> None:
 
 
 def install() -> None:
-    """Put the replacements in place."""
+    """Put the replacements in place. Idempotent: others may wrap them in turn."""
+    if getattr(torch.Tensor, "_spyre_tensor_patched", False):
+        return
+    # Torch-spyre's marks, which its users look for.
+    torch.Tensor._spyre_tensor_patched = True
+    module_to._spyre_patched = True
     _refuse_sharing()
+    warnings.simplefilter("ignore", ConversionWarning)
     torch.Tensor.to = to
     torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.device_tensor_layout = device_tensor_layout
     torch.nn.Module.to = module_to
     torch.nn.Module.spyre = module_spyre
     torch._tensor_str._tensor_str = tensor_str
+    torch._tensor_str._add_suffixes = add_suffixes
     torch.amp.GradScaler.unscale_ = unscale_
 
     empty.__name__ = empty.__qualname__ = "empty"

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tensors, errors and devices show themselves (spec/drop-in.md, sections 2, 3, 5)."""
+
+import inspect
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+import torch_spyre
+from torch import nn
+from torch_spyre import _C, _monkey_patch
+from torch_spyre.device import interface
+from torch_spyre.device.op_overrides import SpyreDeviceOpOverrides
+from torch_spyre.errors import ConversionWarning
+
+H, F = torch.float16, torch.float32
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", "import torch\n" + code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("tensor", "text"),
+    [
+        (
+            torch.tensor([1.0, 2.0], dtype=H),
+            "tensor([1., 2.], dtype=torch.float16, device='spyre:0')",
+        ),
+        (torch.tensor([1.0, 2.0]), "tensor([1., 2.], device='spyre:0')"),
+        (torch.tensor(3.0), "tensor(3., device='spyre:0')"),
+        (
+            torch.zeros(0, 2, dtype=H),
+            "tensor([], size=(0, 2), dtype=torch.float16, device='spyre:0')",
+        ),
+        (
+            torch.ones(1, requires_grad=True),
+            "tensor([1.], requires_grad=True, device='spyre:0')",
+        ),
+    ],
+    ids=str,
+)
+def test_text_of_tensors(tensor, text):
+    on_device = tensor.detach().to("spyre").requires_grad_(tensor.requires_grad)
+    assert repr(on_device) == str(on_device) == text
+
+
+def test_text_of_other_tensors_is_as_it_was():
+    assert repr(torch.ones(1, dtype=H, device="meta")) == (
+        "tensor(..., device='meta', size=(1,), dtype=torch.float16)"
+    )
+    long = torch.ones(1000, dtype=H)
+    assert repr(long.to("spyre")) == repr(long)[:-1] + ", device='spyre:0')"
+    names = repr(nn.Parameter(torch.ones(2)).to("spyre"))
+    assert (
+        names.startswith("tensor([1., 1.], grad_fn=") and "device='spyre:0')" in names
+    )
+
+
+def test_torch_empty_with_a_layout():
+    layout = _C.SpyreTensorLayout([2, 3, 4, 5], H)
+    for memory_format in (None, torch.preserve_format, torch.contiguous_format):
+        x = torch.empty(
+            (2, 3, 4, 5),
+            dtype=H,
+            device_layout=layout,
+            memory_format=memory_format,
+            pin_memory=False,
+            layout=torch.strided,
+        )
+        assert x.device == torch.device("spyre", 0) and x.stride() == (60, 20, 5, 1)
+        assert x.device_tensor_layout() == layout
+    with pytest.raises(RuntimeError, match="only supports contiguous memory format"):
+        torch.empty(
+            (2, 3, 4, 5),
+            dtype=H,
+            device_layout=layout,
+            memory_format=torch.channels_last,
+        )
+    with pytest.raises(TypeError, match="does not take pin_memory"):
+        torch.empty(3, dtype=H, device_layout=layout, pin_memory=True)
+
+
+def test_to_with_layout():
+    x = torch.arange(6 * 70).reshape(6, 70).half().to("spyre")
+    layout = _C.SpyreTensorLayout([6, 70], [70, 1], H, [1, 0])
+    moved = _C.to_with_layout(x, layout)
+    assert moved.device_tensor_layout() == layout != x.device_tensor_layout()
+    assert torch.equal(moved.cpu(), x.cpu())
+    assert torch.spyre.to_with_layout(moved, layout) is moved
+
+
+def test_conversions_on_the_device_warn_who_asks():
+    x = torch.ones(65, dtype=H, device="spyre")
+    with pytest.warns(UserWarning, match="D2D dtype conversion") as seen:
+        y = x.to("spyre", F)
+    assert seen[0].filename == __file__ and y.dtype == F and y.cpu().eq(1).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for use in (
+            lambda: x.to(F),
+            lambda: x.to("spyre", H),
+            lambda: x.to("cpu", F),
+            lambda: x.cpu().to("spyre", F),
+        ):
+            use()
+        with pytest.raises(ConversionWarning):
+            x.to(device="spyre:0", dtype=torch.int32)
+    shown = run("torch.ones(3, device='spyre').to('spyre', torch.float16)")
+    assert shown.returncode == 0 and "conversion" not in shown.stderr
+
+
+def test_marks_of_what_is_patched():
+    assert torch.Tensor._spyre_tensor_patched
+    assert nn.Module.to._spyre_patched
+    for function in (torch.Tensor.to, torch.empty):
+        assert "device_layout" in inspect.signature(function).parameters
+    before = torch.Tensor.to, torch.empty, nn.Module.to
+    _monkey_patch._patch_tensor_for_spyre()
+    assert before == (torch.Tensor.to, torch.empty, nn.Module.to)
+
+
+def test_the_module_has_no_file():
+    done = run(
+        "print(hasattr(torch.spyre, '__file__'), torch.spyre.is_initialized());"
+        "print([getattr(torch.spyre, n) for n in"
+        " ('GraphLowering', 'Lowering', 'Codegen', 'Compile')])"
+    )
+    assert done.stdout == "False False\n[None, None, None, None]\n"
+
+
+def test_submodules_without_importing_them():
+    names = """
+        _inductor _monkey_patch constants logging_config memory model_utils
+        ops profiler streams version
+    """
+    inner = """
+        config constants customops decompositions dtype_ops errors logging_utils
+        lowering op_spec passes patches propagate_named_dims
+    """
+    code = f"""
+import torch_spyre
+for name in {names.split()}:
+    getattr(torch_spyre, name)
+for name in {inner.split()}:
+    getattr(torch_spyre._inductor, name)
+print(torch_spyre.profiler.is_available())
+"""
+    done = run(code)
+    assert done.stdout == "True\n", done.stderr
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = torch_spyre.nothing
+
+
+def test_interface_of_dynamo():
+    from torch._dynamo.device_interface import (
+        DeviceInterface,
+        get_interface_for_device,
+    )
+
+    kind = interface.SpyreInterface
+    assert issubclass(kind, DeviceInterface) and kind.__name__ == "SpyreInterface"
+    assert kind is get_interface_for_device("spyre") is interface.SpyreInterface
+    for properties in (
+        kind.Worker.get_device_properties(),
+        torch.spyre.get_device_properties("spyre:0"),
+    ):
+        assert (properties.type, properties.index) == ("dd2", 0)
+        assert properties.multi_processor_count == 32
+
+
+def test_overrides_of_inductor():
+    from torch._inductor.codegen.common import (
+        get_device_op_overrides,
+        init_backend_registration,
+    )
+
+    init_backend_registration()
+    own = get_device_op_overrides("spyre")
+    assert type(own) is SpyreDeviceOpOverrides
+    lines = [own.set_device(0), own.synchronize(), own.device_guard(0)]
+    assert lines == ["pass"] * 3
+    scope = {}
+    exec(own.import_get_raw_stream_as("raw"), scope)
+    assert scope["raw"](0) == 0
+
+
+def test_autoload_quiets_the_cards_libraries():
+    names = ("TORCH_SENDNN_LOG", "DT_DEEPRT_VERBOSE", "DTLOG_LEVEL")
+    code = f"import os; print([os.environ[name] for name in {names}])"
+    others = dict.fromkeys(names)
+    done = subprocess.run(
+        [sys.executable, "-c", "import torch;" + code],
+        env={k: v for k, v in os.environ.items() if k not in others},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "['CRITICAL', '-1', 'error']\n"
+    assert "spyre" not in done.stdout + done.stderr
+    done = run(code, DTLOG_LEVEL="debug")
+    assert "'debug'" in done.stdout
