@@ -18,13 +18,17 @@ function(spyre_cache_precompiled name)
   endif()
 endfunction()
 
-# Compiles MLIR's headers once for all targets of the same flags. The result names
-# its sources by their place, so ccache shares it, and what uses it, between builds
-# of one clone only.
-set(SPYRE_MLIR_HEADERS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
-function(spyre_precompile_mlir name)
+# What `PRECOMPILE <name>` of the functions below compiles once for all targets of the
+# same flags. It goes before everything that a file includes:
+#   MLIR      MLIR's headers, for the rooms below spyre_graph
+#   DIALECTS  and those of the project's dialects, of which ours take longest
+# The result names its sources by their place, so ccache shares it, and what uses it,
+# between builds of one clone only.
+set(SPYRE_PRECOMPILED_MLIR ${CMAKE_CURRENT_LIST_DIR}/PrecompiledMLIR.h)
+set(SPYRE_PRECOMPILED_DIALECTS ${CMAKE_CURRENT_LIST_DIR}/PrecompiledDialects.h)
+function(spyre_precompile name kind)
   get_target_property(type ${name} TYPE)
-  set(headers SpyreMLIRHeaders_${type})
+  set(headers SpyrePrecompiled_${kind}_${type})
   if(NOT TARGET ${headers})
     set(source ${CMAKE_BINARY_DIR}/precompiled/${headers}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "int main() {}\n")
@@ -36,24 +40,31 @@ function(spyre_precompile_mlir name)
     set_target_properties(${headers} PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/precompiled)
     target_compile_options(${headers} PRIVATE ${SPYRE_WARNING_FLAGS})
-    target_precompile_headers(${headers} PRIVATE ${SPYRE_MLIR_HEADERS})
-    target_link_libraries(${headers} PRIVATE MLIR)
-    spyre_cache_precompiled(${headers})
+    target_link_libraries(${headers} PRIVATE MLIR nlohmann_json::nlohmann_json)
+    spyre_precompile_alone(${headers} ${kind})
   endif()
   target_precompile_headers(${name} REUSE_FROM ${headers})
   spyre_cache_precompiled(${name})
 endfunction()
 
+# The same for a target that has flags of its own.
+function(spyre_precompile_alone name kind)
+  if(kind STREQUAL "DIALECTS")
+    add_dependencies(${name} SpyreGraphIRIncGen SpyreKTIRIncGen)
+  endif()
+  target_precompile_headers(${name} PRIVATE ${SPYRE_PRECOMPILED_${kind}})
+  spyre_cache_precompiled(${name})
+endfunction()
+
 # spyre_add_library(<name> <sources...> [LINK <libs...>] [DEPENDS <targets...>]
-#                   [PRECOMPILE_MLIR])
+#                   [PRECOMPILE MLIR|DIALECTS])
 # A static, position-independent library with the project's warnings.
-# PRECOMPILE_MLIR, here and below: most of its files include MLIR.
 function(spyre_add_library name)
-  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE_MLIR)
-    spyre_precompile_mlir(${name})
+  if(ARG_PRECOMPILE)
+    spyre_precompile(${name} ${ARG_PRECOMPILE})
   endif()
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_DEPENDS)
@@ -64,11 +75,11 @@ endfunction()
 # spyre_add_test_tool(<name> <sources...> [LINK <libs...>]): an executable in
 # build/bin that only tests use.
 function(spyre_add_test_tool name)
-  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE_MLIR)
-    spyre_precompile_mlir(${name})
+  if(ARG_PRECOMPILE)
+    spyre_precompile(${name} ${ARG_PRECOMPILE})
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   set_property(GLOBAL APPEND PROPERTY SPYRE_TEST_TOOLS ${name})
@@ -77,11 +88,11 @@ endfunction()
 # spyre_add_tool(<name> <sources...> [LINK <libs...>]): an executable in
 # build/bin that is installed for users.
 function(spyre_add_tool name)
-  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE_MLIR)
-    spyre_precompile_mlir(${name})
+  if(ARG_PRECOMPILE)
+    spyre_precompile(${name} ${ARG_PRECOMPILE})
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   install(TARGETS ${name} DESTINATION bin COMPONENT tools)
@@ -91,12 +102,12 @@ endfunction()
 # spyre_add_unittest(<name>Tests <sources...> [LINK <libs...>]): a GoogleTest
 # executable in build/unittests, where lit finds it by the end of its name.
 function(spyre_add_unittest name)
-  cmake_parse_arguments(ARG "PRECOMPILE_MLIR" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE_MLIR)
-    spyre_precompile_mlir(${name})
+  if(ARG_PRECOMPILE)
+    spyre_precompile(${name} ${ARG_PRECOMPILE})
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY
