@@ -118,6 +118,32 @@ def test_conversions_on_the_device_warn_who_asks():
     assert shown.returncode == 0 and "conversion" not in shown.stderr
 
 
+def test_tensor_to_takes_all_that_it_takes_elsewhere():
+    x = torch.ones(2, 3, 4, 5, dtype=H, device="spyre")
+    like = torch.ones(1, dtype=F)
+    calls = [
+        (("spyre",), {"copy": True}),
+        ((like,), {"copy": True}),
+        ((), {"tensor": like, "copy": True}),
+        ((like, True), {}),
+        (("spyre", F, True, True), {}),
+        ((), {"device": "spyre", "dtype": F, "copy": True}),
+        ((0, F), {}),
+        ((None, F), {}),
+        ((F,), {"memory_format": torch.contiguous_format}),
+    ]
+    for args, kwargs in calls:
+        expected = torch.ones(2, 3, 4, 5, dtype=H).to(
+            *(torch.device("cpu") if a in ("spyre", 0) else a for a in args),
+            **{k: "cpu" if v == "spyre" else v for k, v in kwargs.items()},
+        )
+        result = x.to(*args, **kwargs)
+        assert result.dtype == expected.dtype and torch.equal(result.cpu(), expected)
+        assert (result is x) == (not kwargs.get("copy") and result.dtype == H)
+    with pytest.warns(ConversionWarning):
+        x.to(like.to("spyre"))
+
+
 def test_marks_of_what_is_patched():
     assert torch.Tensor._spyre_tensor_patched
     assert nn.Module.to._spyre_patched

@@ -125,16 +125,11 @@ def _to_layout(
     return _empty_for(self, dtype, device, layout).copy_(self)
 
 
-def _warn_of_conversion(tensor: torch.Tensor, *args: Any, **kwargs: Any) -> None:
-    device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
-    if device is None or device.type != "spyre" or dtype in (None, tensor.dtype):
-        return
-    warnings.warn(
-        f"D2D dtype conversion from {tensor.dtype} to {dtype}: a program of the "
-        "device does it",
-        ConversionWarning,
-        stacklevel=3,
-    )
+def _names_device(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether arguments of Tensor.to have a device, or a tensor that has one."""
+    first = args[0] if args else None
+    is_device = first is not None and not isinstance(first, torch.dtype)
+    return is_device or "device" in kwargs or "tensor" in kwargs
 
 
 @functools.wraps(_tensor_to)
@@ -153,10 +148,16 @@ def to(
         if self.device.type != "spyre" and self.device.type != "meta":
             layout = layout_of_linear_weight(self.shape, dtype)
             return _to_layout(self, layout, device, dtype)
-    # A device and a dtype, or a tensor that has both, is not said by one argument.
-    if self.device.type == "spyre" and len(args) + len(kwargs) > 1:
-        _warn_of_conversion(self, *args, **kwargs)
-    return _tensor_to(self, *args, **kwargs)
+    result = _tensor_to(self, *args, **kwargs)
+    is_converted = result.dtype != self.dtype and self.device.type == "spyre"
+    if is_converted and result.device.type == "spyre" and _names_device(args, kwargs):
+        warnings.warn(
+            f"D2D dtype conversion from {self.dtype} to {result.dtype}: a program "
+            "of the device does it",
+            ConversionWarning,
+            stacklevel=2,
+        )
+    return result
 
 
 # The signature is ours, with device_layout.
