@@ -14,9 +14,10 @@ process of its own, and writes every graph that reaches the compiler into CORPUS
 the graphs of the lit tests come with them. It takes about as long as the tests.
 ``record`` runs spyre-opt and spyre-translate of one build over the corpus and writes a
 line per graph: hashes of the plan with its remarks, of the KTIR, of the plan for
-SuperDSC and of the files of its bundles, or the error. ``compare`` lists the graphs
-whose lines differ and exits with 1 if there are any; ``show`` prints the difference of
-one graph between two builds.
+SuperDSC and of the files of its bundles, or the error; and the time that the timing
+engine predicts for the KTIR. ``compare`` lists the graphs whose lines differ, with the
+times before and after, adds these up and exits with 1 if there are any; ``show`` prints
+the difference of one graph between two builds.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from superdsc_sweep import lit_modules
 
@@ -46,6 +48,10 @@ REMARKS = ["--remark-policy=all", "--remarks-filter=.*"]
 TARGET = re.compile(r"attributes \{spyre_graph\.target = #spyre_graph\.target<\w+>\} ")
 #: What is recorded, in this order.
 KINDS = ("plan", "ktir", "superdsc-plan", "bundle")
+#: A function of KTIR with its arguments; kernels have a grid.
+FUNCTION = re.compile(r"^  func\.func @(\w+)\((.*)\) (?!.*grid = ).*\{$", re.MULTILINE)
+#: Times that differ by less than this share are equal.
+EQUAL = 1e-6
 
 
 def digest(text: str) -> str:
@@ -182,6 +188,25 @@ class Build:
                 texts["bundle"] = self.bundle(out)
         return texts
 
+    def predict(self, ktir: str) -> float | None:
+        """Seconds of all functions of a program; None if they cannot be predicted.
+
+        Functions whose arguments do not say their shapes cannot be.
+        """
+        entries = FUNCTION.findall(ktir)
+        total = 0.0
+        for name, arguments in entries:
+            zeros = ["--arg=zeros"] * arguments.count("ktdp.layout =")
+            with tempfile.TemporaryDirectory(prefix="spyre-corpus-") as folder:
+                source, report = Path(folder) / "in.mlir", Path(folder) / "out.json"
+                source.write_text(ktir)
+                flags = [f"--entry={name}", "--predict-only", f"--json={report}"]
+                self.tool("spyre-run", str(source), *flags, *zeros)
+                if not report.exists():
+                    return None
+                total += json.loads(report.read_text())["predicted_seconds"]
+        return total if entries else None
+
     def bundle(self, plan: str) -> str:
         """The files that the writer makes of a plan, one after the other."""
         with tempfile.TemporaryDirectory(prefix="spyre-corpus-") as name:
@@ -202,9 +227,11 @@ def record(corpus: Path, build: Path, output: Path, jobs: int, every: int) -> in
     if not graphs:
         sys.exit(f"plan_corpus: no graphs in {corpus}; collect them first")
 
-    def one(graph: Path) -> dict[str, str]:
+    def one(graph: Path) -> dict[str, str | float | None]:
         texts = tools.results(graph)
-        return {"graph": graph.stem, **{k: digest(t) for k, t in texts.items()}}
+        seconds = tools.predict(texts["ktir"])
+        hashes = {k: digest(t) for k, t in texts.items()}
+        return {"graph": graph.stem, "seconds": seconds, **hashes}
 
     with ThreadPoolExecutor(jobs) as pool, output.open("w") as file:
         for number, line in enumerate(pool.map(one, graphs), start=1):
@@ -218,9 +245,24 @@ def record(corpus: Path, build: Path, output: Path, jobs: int, every: int) -> in
 # --- comparing ----------------------------------------------------------------
 
 
-def read(file: Path) -> dict[str, dict[str, str]]:
+def read(file: Path) -> dict[str, dict[str, Any]]:
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     return {line.pop("graph"): line for line in lines}
+
+
+def summarize_times(times: list[tuple[float, float]]) -> str:
+    """How much the predicted times of changed graphs, before and after, differ."""
+    before, after = (sum(column) * 1e6 for column in zip(*times, strict=True))
+    faster = sum(b < a * (1 - EQUAL) for a, b in times)
+    slower = sum(b > a * (1 + EQUAL) for a, b in times)
+    line = (
+        f"predicted times of {len(times)} changed graphs: {before:.1f} us before, "
+        f"{after:.1f} us after; {faster} faster, {slower} slower"
+    )
+    if slower:
+        worst = max(b / a for a, b in times)
+        line += f", the worst {worst:.3f} times as long"
+    return line
 
 
 def compare(before: Path, after: Path) -> int:
@@ -230,11 +272,22 @@ def compare(before: Path, after: Path) -> int:
     if not both:
         sys.exit("plan_corpus: the files have no graph in common")
     counts: Counter[str] = Counter()
+    times: list[tuple[float, float]] = []
     for graph in both:
         kinds = [k for k in KINDS if a[graph].get(k) != b[graph].get(k)]
         counts.update(kinds)
-        if kinds:
-            print(f"{graph}: {', '.join(kinds)}")
+        if not kinds:
+            continue
+        line = f"{graph}: {', '.join(kinds)}"
+        seconds = a[graph].get("seconds"), b[graph].get("seconds")
+        if None not in seconds and "ktir" in kinds:
+            times.append(seconds)
+            line += " ({:.2f} us before, {:.2f} after)".format(
+                *(s * 1e6 for s in seconds)
+            )
+        print(line)
+    if times:
+        print(summarize_times(times))
     changed = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS)
     print(
         f"{len(both)} graphs in both, {len(a) - len(both)} only before, "
