@@ -323,6 +323,20 @@ func.func @narrow_on_all_cores(%x: memref<3x50331648xf16, #rows>, %y: memref<150
 
 // -----
 
+#flat = #spyre_graph.layout<order = [0], SEN169_FP16>
+#rows = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+#id = affine_map<(i) -> (i)>
+#split = affine_map<(i) -> (0, i floordiv 67108864, i mod 67108864)>
+
+// Core 0 has the first two of three rows, and core 1, whose slice is shorter,
+// the last two: 268435456 bytes each. The device sizes are [3, 1048576, 1, 64].
+func.func @shorter_last_slice(%x: memref<1x3x67108864xf16, #rows>, %y: memref<201326592xf16, #flat>) {
+  spyre_graph.neg ins(%x : memref<1x3x67108864xf16, #rows>) outs(%y : memref<201326592xf16, #flat>) {maps = [#split, #id], extents = array<i64: 201326592>, division = #spyre_graph.division<splits = [2], chunks = [109051904]>}
+  return
+}
+
+// -----
+
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #c = #spyre_graph.layout<order = [1, 0], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>

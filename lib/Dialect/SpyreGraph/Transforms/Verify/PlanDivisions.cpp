@@ -21,13 +21,17 @@ int64_t spyre_graph::getPlannedSlice(WorkDivisionAttr division, int64_t core,
 }
 
 std::pair<int64_t, int64_t>
-spyre_graph::getPlannedRange(AffineExpr expr, WorkDivisionAttr division,
-                             int64_t core) {
+spyre_graph::getPlannedRange(AffineExpr expr, ArrayRef<int64_t> extents,
+                             WorkDivisionAttr division, int64_t core) {
   SmallVector<AffineExpr> shifted;
-  for (auto [dim, chunk] : llvm::enumerate(division.getChunks()))
-    shifted.push_back(getAffineDimExpr(dim, expr.getContext()) +
-                      getPlannedSlice(division, core, dim) * chunk);
-  return getRange(expr.replaceDims(shifted), division.getChunks());
+  SmallVector<int64_t> sizes;
+  for (auto [dim, chunk] : llvm::enumerate(division.getChunks())) {
+    int64_t low = getPlannedSlice(division, core, dim) * chunk;
+    shifted.push_back(getAffineDimExpr(dim, expr.getContext()) + low);
+    // The last slice may be shorter.
+    sizes.push_back(std::min(chunk, extents[dim] - low));
+  }
+  return getRange(expr.replaceDims(shifted), sizes);
 }
 
 /// Whether the slices of a division cover the loops once.

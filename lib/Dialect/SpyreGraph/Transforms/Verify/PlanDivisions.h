@@ -15,9 +15,12 @@ namespace mlir::spyre_graph {
 /// Which slice of loop dimension `dim` core `core` has.
 int64_t getPlannedSlice(WorkDivisionAttr division, int64_t core, unsigned dim);
 
-/// The least and the greatest value of an expression over the loops on a core.
-std::pair<int64_t, int64_t>
-getPlannedRange(AffineExpr expr, WorkDivisionAttr division, int64_t core);
+/// The least and the greatest value of an expression over the loops, which have
+/// `extents` in all, on a core.
+std::pair<int64_t, int64_t> getPlannedRange(AffineExpr expr,
+                                            ArrayRef<int64_t> extents,
+                                            WorkDivisionAttr division,
+                                            int64_t core);
 
 /// SG-PLAN-C2 and the first half of SG-PLAN-C3: the operation has maps, extents
 /// and divisions whose slices cover its loops once, on at most `cores` cores.

@@ -318,6 +318,7 @@ private:
   /// SG-PLAN-C10
   LogicalResult verifySpans(SpyreOpInterface op) {
     SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<int64_t> extents = op.getLoopExtents();
     WorkDivisionAttr division = op.getWorkDivision();
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     for (OpOperand &operand : op->getOpOperands()) {
@@ -346,7 +347,7 @@ private:
         int64_t count = 1;
         for (int64_t core = 0; core < division.getNumCores(); ++core) {
           auto [low, high] = getPlannedRange(
-              maps[number].getResult(dim.hostDim), division, core);
+              maps[number].getResult(dim.hostDim), extents, division, core);
           if (isChosen)
             high = low + getBufferShape(operand.get())[dim.hostDim] - 1;
           count = std::max(count, std::min(high / dim.step - low / dim.step + 1,
