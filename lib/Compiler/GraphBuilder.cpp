@@ -190,30 +190,27 @@ static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
 /// The encoding for an argument's layout: an order of dimensions where one
 /// gives this layout, else the explicit form.
 static Attribute getLayoutEncoding(MLIRContext *context, Type elementType,
-                                   HostDtype dtype, ArrayRef<int64_t> sizes,
+                                   ArrayRef<int64_t> sizes,
                                    ArrayRef<int64_t> strides,
                                    const TensorLayout &layout) {
   int64_t rank = sizes.size();
-  if (layout.arrangement == ::spyre::ElementArrangement::STANDARD &&
-      layout.format == ::spyre::deviceFormat(dtype)) {
-    auto matches = [&](LayoutAttrInterface candidate) {
-      return ArrayRef<int64_t>(layout.deviceSize) ==
-                 ArrayRef<int64_t>(candidate.getDeviceSize(sizes)) &&
-             ArrayRef<int64_t>(layout.strideMap) ==
-                 ArrayRef<int64_t>(candidate.getStrideMap(sizes, strides));
-    };
-    SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
-    // Identity first; six dimensions have 720 orders.
-    do {
-      for (bool sparse : {false, true}) {
-        if (sparse && rank == 0)
-          continue;
-        auto candidate = LayoutAttr::get(context, order, elementType, sparse);
-        if (matches(candidate))
-          return candidate;
-      }
-    } while (rank <= 6 && std::next_permutation(order.begin(), order.end()));
-  }
+  auto matches = [&](LayoutAttrInterface candidate) {
+    return ArrayRef<int64_t>(layout.deviceSize) ==
+               ArrayRef<int64_t>(candidate.getDeviceSize(sizes)) &&
+           ArrayRef<int64_t>(layout.strideMap) ==
+               ArrayRef<int64_t>(candidate.getStrideMap(sizes, strides));
+  };
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  // Identity first; six dimensions have 720 orders.
+  do {
+    for (bool sparse : {false, true}) {
+      if (sparse && rank == 0)
+        continue;
+      auto candidate = LayoutAttr::get(context, order, elementType, sparse);
+      if (matches(candidate))
+        return candidate;
+    }
+  } while (rank <= 6 && std::next_permutation(order.begin(), order.end()));
   // Throws if the layout cannot be read.
   ::spyre::resolveDeviceDims(layout, sizes.vec(), strides.vec());
   return ExplicitLayoutAttr::get(context, layout.deviceSize, layout.strideMap,
@@ -249,12 +246,14 @@ int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
     throw Error("argument '" + name + "': the home with sizes " +
                 str(homeSizes) + " and strides " + str(homeStrides) +
                 " is not dense");
-  if (layout.format != ::spyre::deviceFormat(dtype))
-    throw Error("argument '" + name + "': layout " + layout.str() +
-                " does not hold elements of type " + ::spyre::toString(dtype));
+  try {
+    layout.checkHolds(dtype);
+  } catch (const Error &error) {
+    throw Error("argument '" + name + "': " + error.what());
+  }
   Type elementType = getElementType(&impl->context, dtype);
-  Attribute encoding = getLayoutEncoding(&impl->context, elementType, dtype,
-                                         homeSizes, homeStrides, layout);
+  Attribute encoding = getLayoutEncoding(&impl->context, elementType, homeSizes,
+                                         homeStrides, layout);
   Location loc = NameLoc::get(impl->builder.getStringAttr(name));
   auto type =
       RankedTensorType::getChecked(loc, homeSizes, elementType, encoding);

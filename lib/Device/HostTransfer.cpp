@@ -375,15 +375,6 @@ static void dispatch(HostDtype dtype, Visitor visit) {
   }
 }
 
-static void checkFormat(HostDtype dtype, const TensorLayout &layout) {
-  if (layout.format != deviceFormat(dtype))
-    throw Error(std::string("a tensor of ") + toString(dtype) +
-                " is stored as " + toString(deviceFormat(dtype)) +
-                ", but the layout has " + toString(layout.format));
-  if (layout.arrangement != ElementArrangement::STANDARD)
-    throw Error("only the STANDARD element arrangement can be transferred");
-}
-
 //===----------------------------------------------------------------------===//
 // Checks of values
 //===----------------------------------------------------------------------===//
@@ -486,7 +477,7 @@ void spyre::hostToDevice(const void *hostImage, HostDtype dtype,
                          const std::vector<int64_t> &homeStrides,
                          const TensorLayout &layout, uint8_t *device,
                          TransferStats *stats) {
-  checkFormat(dtype, layout);
+  layout.checkHolds(dtype);
   std::vector<Box> boxes = makeBoxes(layout, homeSizes, homeStrides,
                                      TransferDirection::HostToDevice);
   int64_t count = countHomeElements(homeSizes, homeStrides);
@@ -522,7 +513,7 @@ void spyre::deviceToHost(const uint8_t *device, const TensorLayout &layout,
                          const std::vector<int64_t> &homeSizes,
                          const std::vector<int64_t> &homeStrides,
                          HostDtype dtype, void *hostImage) {
-  checkFormat(dtype, layout);
+  layout.checkHolds(dtype);
   std::vector<Box> boxes = makeBoxes(layout, homeSizes, homeStrides,
                                      TransferDirection::DeviceToHost);
   if (countHomeElements(homeSizes, homeStrides) == 0)

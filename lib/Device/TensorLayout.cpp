@@ -121,6 +121,22 @@ TensorLayout::TensorLayout(std::vector<int64_t> deviceSize,
   (void)sizeInBytes();
 }
 
+void TensorLayout::checkHolds(HostDtype dtype) const {
+  if (format != deviceFormat(dtype))
+    throw Error("layout " + str() + " cannot hold elements of torch." +
+                toString(dtype) + ", which the device stores as " +
+                toString(deviceFormat(dtype)));
+  if (!keepsElementOrder(arrangement))
+    throw Error("layout " + str() +
+                " has results inside a program; the elements of a tensor are "
+                "stored in arrangement STANDARD (or QFP8CH, quantized ones)");
+  if (arrangement == ElementArrangement::QFP8CH &&
+      format != DataFormat::SEN143_FP8)
+    throw Error("layout " + str() +
+                " has arrangement QFP8CH, which is that of float8_e4m3fn "
+                "elements");
+}
+
 int64_t TensorLayout::sizeInBytes() const {
   int64_t bytes = kStickBytes;
   for (size_t i = 0; i + 1 < deviceSize.size(); ++i)
@@ -156,6 +172,92 @@ std::string TensorLayout::str() const {
     text += std::string(", element_arrangement=") +
             kArrangements[static_cast<int>(arrangement)];
   return text + ")";
+}
+
+HomeShape spyre::mergeUncountedDims(const TensorLayout &layout,
+                                    const std::vector<int64_t> &homeSizes,
+                                    const std::vector<int64_t> &homeStrides) {
+  HomeShape merged{homeSizes, homeStrides};
+  if (homeSizes.size() != homeStrides.size())
+    return merged;
+  std::vector<size_t> dims; // with more than one element, the innermost first
+  for (size_t h = 0; h < homeSizes.size(); ++h) {
+    if (homeSizes[h] <= 0 || homeStrides[h] < 0)
+      return merged;
+    if (homeSizes[h] != 1 && homeStrides[h] != 0)
+      dims.push_back(h);
+  }
+  std::sort(dims.begin(), dims.end(), [&](size_t a, size_t b) {
+    return homeStrides[a] < homeStrides[b];
+  });
+  auto isCounted = [&](int64_t hostStride) {
+    for (size_t d = 0; d < layout.strideMap.size(); ++d)
+      if (layout.strideMap[d] == hostStride && layout.deviceSize[d] != 1)
+        return true;
+    return false;
+  };
+  std::vector<size_t> gone;
+  for (size_t i = 1, inner = 0; i < dims.size(); ++i) {
+    int64_t &size = merged.sizes[dims[inner]];
+    int64_t span, joined;
+    bool continues =
+        !__builtin_mul_overflow(merged.strides[dims[inner]], size, &span) &&
+        span == homeStrides[dims[i]];
+    if (!continues || isCounted(span) ||
+        __builtin_mul_overflow(size, homeSizes[dims[i]], &joined)) {
+      inner = i;
+      continue;
+    }
+    size = joined;
+    gone.push_back(dims[i]);
+  }
+  std::sort(gone.rbegin(), gone.rend());
+  for (size_t h : gone) {
+    merged.sizes.erase(merged.sizes.begin() + static_cast<ptrdiff_t>(h));
+    merged.strides.erase(merged.strides.begin() + static_cast<ptrdiff_t>(h));
+  }
+  return merged;
+}
+
+std::optional<TensorLayout>
+spyre::changeStick(const TensorLayout &layout,
+                   const std::vector<int64_t> &homeSizes,
+                   const std::vector<int64_t> &homeStrides, DataFormat format) {
+  int64_t before = elemsPerStick(layout.format), now = elemsPerStick(format);
+  TensorLayout result = layout;
+  result.format = format;
+  result.deviceSize.back() = now;
+  std::vector<DeviceDim> dims =
+      resolveDeviceDims(layout, homeSizes, homeStrides);
+  int stickDim = dims.back().hostDim;
+  // One element in each stick, or one stick at most in both formats.
+  if (before == now || stickDim < 0)
+    return result;
+  int64_t laneStride = layout.strideMap.back();
+  // The next larger step along the sticks, or the end.
+  int64_t next = homeSizes[stickDim];
+  bool isNested = false;
+  std::optional<size_t> sticks;
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    // A single stick is counted, too, although it resolves to nothing.
+    if (layout.strideMap[d] == laneStride * before && !sticks &&
+        (dims[d].hostDim == stickDim || dims[d].extent == 1)) {
+      sticks = d;
+    } else if (dims[d].hostDim == stickDim) {
+      if (dims[d].step < before)
+        return std::nullopt;
+      next = std::min(next, dims[d].step);
+      isNested = true;
+    }
+  }
+  if (!sticks || (isNested && next % now != 0)) {
+    if (!sticks && !isNested && homeSizes[stickDim] <= std::min(before, now))
+      return result;
+    return std::nullopt;
+  }
+  result.deviceSize[*sticks] = next / now + (next % now != 0);
+  result.strideMap[*sticks] = laneStride * now;
+  return result;
 }
 
 std::vector<DeviceDim>

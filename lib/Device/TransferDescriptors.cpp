@@ -81,8 +81,10 @@ splitDimension(int64_t size, int64_t hostStride,
 }
 
 std::vector<TransferDescriptor> spyre::makeTransferDescriptors(
-    const TensorLayout &layout, const std::vector<int64_t> &homeSizes,
-    const std::vector<int64_t> &homeStrides, TransferDirection direction) {
+    const TensorLayout &layout, const std::vector<int64_t> &hostSizes,
+    const std::vector<int64_t> &hostStrides, TransferDirection direction) {
+  auto [homeSizes, homeStrides] =
+      mergeUncountedDims(layout, hostSizes, hostStrides);
   std::vector<DeviceDim> dims =
       resolveDeviceDims(layout, homeSizes, homeStrides);
   (void)layout.sizeInBytes(); // throws where the strides below would overflow

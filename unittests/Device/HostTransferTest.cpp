@@ -531,8 +531,8 @@ TEST(HostTransfer, Errors) {
         hostToDevice(bytes.data(), HostDtype::Float32, {4}, {1}, half,
                      bytes.data());
       },
-      "a tensor of float32 is stored as IEEE_FP32, but the layout has "
-      "SEN169_FP16");
+      "cannot hold elements of torch.float32, which the device stores as "
+      "IEEE_FP32");
   TensorLayout arranged = half;
   arranged.arrangement = ElementArrangement::EXX2;
   expectError(

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
 #include <functional>
+#include <numeric>
 
 using namespace spyre;
 using Sizes = std::vector<int64_t>;
@@ -266,6 +268,131 @@ TEST(ResolveDeviceDims, ClearErrors) {
   expectError(resolve({2, 64}, {64, 1}, {128}, {}), "differ in length");
   expectError(resolve({2, 64}, {64, 1}, {-128}, {1}), "negative");
   expectError([] { resolveDeviceDims(TensorLayout(), {2}, {1}); }, "non-zero");
+}
+
+//===----------------------------------------------------------------------===//
+// mergeUncountedDims
+//===----------------------------------------------------------------------===//
+
+void expectMerged(const TensorLayout &layout, const Sizes &sizes,
+                  const Sizes &strides, const Sizes &mergedSizes,
+                  const Sizes &mergedStrides) {
+  HomeShape merged = mergeUncountedDims(layout, sizes, strides);
+  EXPECT_EQ(merged.sizes, mergedSizes) << layout.str();
+  EXPECT_EQ(merged.strides, mergedStrides) << layout.str();
+}
+
+TEST(MergeUncountedDims, KeepsWhatIsCounted) {
+  for (const Sizes &sizes : {Sizes{}, Sizes{120}, Sizes{5, 100, 150},
+                             Sizes{1, 7, 1, 5}, Sizes{4, 64}, Sizes{3, 0, 5}})
+    expectMerged(TensorLayout(sizes, HostDtype::Float16), sizes,
+                 rowMajor(sizes), sizes, rowMajor(sizes));
+  Sizes sizes = {100, 150}, strides = {1, 100};
+  expectMerged(TensorLayout(sizes, strides, HostDtype::Float16, {0, 1}), sizes,
+               strides, sizes, strides);
+}
+
+TEST(MergeUncountedDims, OneDeviceDimensionForSeveral) {
+  DataFormat format = DataFormat::SEN169_FP16;
+  // spec/drop-in.md, "spyre-inference": pages of 64 slots.
+  Sizes pages = {5, 64, 2, 128};
+  TensorLayout paged({320, 2, 2, 64}, {256, 128, 64, 1}, format);
+  expectMerged(paged, pages, rowMajor(pages), {320, 2, 128}, {256, 128, 1});
+  expectDims(paged, {320, 2, 128}, {256, 128, 1},
+             {{0, 1, 320}, {1, 1, 2}, {2, 64, 2}, {2, 1, 64}});
+  // All dimensions as one, sticks across the rows.
+  expectMerged(TensorLayout({6, 64}, {64, 1}, format), {4, 96}, {96, 1}, {384},
+               {1});
+  // A device dimension that counts pairs of rows, over all blocks.
+  expectMerged(TensorLayout({12, 2, 64}, {128, 64, 1}, format), {4, 6, 64},
+               {384, 64, 1}, {24, 64}, {64, 1});
+  // Dimensions of size 1 are nowhere in the way.
+  expectMerged(paged, {1, 5, 64, 1, 2, 128}, {81920, 16384, 256, 256, 128, 1},
+               {1, 320, 1, 2, 128}, {81920, 256, 256, 128, 1});
+  // The dimensions of a permuted tensor are merged in the order of its strides.
+  expectMerged(paged, {64, 2, 5, 128}, {256, 128, 16384, 1}, {320, 2, 128},
+               {256, 128, 1});
+}
+
+TEST(MergeUncountedDims, LeavesTheRestToOthers) {
+  TensorLayout flat({6, 64}, {64, 1}, DataFormat::SEN169_FP16);
+  // Gaps, expanded dimensions, nothing to merge into, nonsense.
+  expectMerged(flat, {4, 96}, {100, 1}, {4, 96}, {100, 1});
+  expectMerged(flat, {4, 96}, {0, 1}, {4, 96}, {0, 1});
+  expectMerged(flat, {4, 0}, {96, 1}, {4, 0}, {96, 1});
+  expectMerged(flat, {4, 96}, {96}, {4, 96}, {96});
+  expectMerged(flat, {-4, 96}, {96, 1}, {-4, 96}, {96, 1});
+  expectMerged(flat, {INT64_MAX, 96}, {96, 1}, {INT64_MAX, 96}, {96, 1});
+}
+
+//===----------------------------------------------------------------------===//
+// changeStick
+//===----------------------------------------------------------------------===//
+
+TEST(ChangeStick, IsWhatTheConstructorMakes) {
+  const HostDtype dtypes[] = {HostDtype::Float16, HostDtype::Float32,
+                              HostDtype::Int8};
+  for (const Sizes &sizes :
+       {Sizes{}, Sizes{1}, Sizes{120}, Sizes{5, 100, 150}, Sizes{4, 64},
+        Sizes{7, 60}, Sizes{512, 1}, Sizes{2, 1, 65}, Sizes{0, 150}}) {
+    Sizes order(sizes.size());
+    std::iota(order.begin(), order.end(), 0);
+    do {
+      for (bool isSparse : {false, true}) {
+        Sizes full = order;
+        if (isSparse)
+          full.push_back(-1);
+        if (isSparse && order.empty())
+          continue;
+        for (HostDtype from : dtypes)
+          for (HostDtype to : dtypes) {
+            std::optional<TensorLayout> changed =
+                changeStick(ordered(sizes, full, from), sizes, rowMajor(sizes),
+                            deviceFormat(to));
+            ASSERT_TRUE(changed) << ordered(sizes, full, from).str();
+            EXPECT_EQ(*changed, ordered(sizes, full, to));
+          }
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(ChangeStick, OfLayoutsByHand) {
+  DataFormat half = DataFormat::SEN169_FP16, fp8 = DataFormat::SEN143_FP8;
+  // spec/drop-in.md, "Layout of qfp8ch's result": the sticks dimension is
+  // halved.
+  std::optional<TensorLayout> paged =
+      changeStick(TensorLayout({320, 2, 3, 64}, {384, 192, 64, 1}, half),
+                  {320, 2, 192}, {384, 192, 1}, fp8);
+  ASSERT_TRUE(paged);
+  EXPECT_EQ(*paged, TensorLayout({320, 2, 2, 128}, {384, 192, 128, 1}, fp8));
+  // Rows in blocks of 128 elements hold whole sticks of either, of 192 do not.
+  std::optional<TensorLayout> blocks =
+      changeStick(TensorLayout({3, 2, 6, 64}, {128, 64, 384, 1}, half),
+                  {6, 384}, {384, 1}, fp8);
+  ASSERT_TRUE(blocks);
+  EXPECT_EQ(*blocks, TensorLayout({3, 1, 6, 128}, {128, 128, 384, 1}, fp8));
+  EXPECT_FALSE(changeStick(TensorLayout({2, 3, 6, 64}, {192, 64, 384, 1}, half),
+                           {6, 384}, {384, 1}, fp8));
+  // Nothing counts the sticks of rows of 50.
+  EXPECT_TRUE(
+      changeStick(TensorLayout({6, 64}, {50, 1}, half), {6, 50}, {50, 1}, fp8));
+  EXPECT_FALSE(changeStick(TensorLayout({6, 64}, {50, 1}, half), {6, 50},
+                           {50, 1}, DataFormat::IEEE_FP32));
+}
+
+TEST(TensorLayout, HoldsElementsInTheirOrder) {
+  TensorLayout layout({3, 150}, HostDtype::Float8E4M3FN);
+  layout.checkHolds(HostDtype::Float8E4M3FN);
+  expectError([&] { layout.checkHolds(HostDtype::Float16); },
+              "cannot hold elements of torch.float16");
+  layout.arrangement = ElementArrangement::QFP8CH;
+  layout.checkHolds(HostDtype::Float8E4M3FN);
+  layout.arrangement = ElementArrangement::EXX2;
+  expectError([&] { layout.checkHolds(HostDtype::Float8E4M3FN); }, "STANDARD");
+  TensorLayout half({3, 150}, HostDtype::Float16);
+  half.arrangement = ElementArrangement::QFP8CH;
+  expectError([&] { half.checkHolds(HostDtype::Float16); }, "float8_e4m3fn");
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,15 @@ enum class ElementArrangement {
   QFP8CH = 2,
   EXX2 = 3
 };
+
+/// Whether the elements of a stick lie in the order that the host has them in.
+/// What QFP8CH rearranges is not published; the host reads quantized values
+/// back as they were (spec/drop-in.md, "Test tolerances"), so it is a mark of
+/// where they come from here.
+constexpr bool keepsElementOrder(ElementArrangement arrangement) {
+  return arrangement == ElementArrangement::STANDARD ||
+         arrangement == ElementArrangement::QFP8CH;
+}
 
 /// How a host tensor lies in device memory: row-major over `deviceSize`, whose
 /// last entry is the stick; `strideMap[d]` is the host step of device dimension
@@ -48,6 +58,9 @@ struct TensorLayout {
                DataFormat format,
                ElementArrangement arrangement = ElementArrangement::STANDARD);
 
+  /// Throws Error unless transfers can store elements of `dtype` in this
+  /// format and arrangement.
+  void checkHolds(HostDtype dtype) const;
   /// 128 x product of all but the last device size. Throws Error on overflow.
   int64_t sizeInBytes() const;
   size_t hash() const;
@@ -59,6 +72,31 @@ struct TensorLayout {
   }
   bool operator!=(const TensorLayout &other) const { return !(*this == other); }
 };
+
+/// Sizes and strides (in elements) of a host tensor.
+struct HomeShape {
+  std::vector<int64_t> sizes, strides;
+};
+
+/// A host tensor as `layout` counts it. A dimension whose single steps no
+/// device dimension counts becomes one with the dimension inside it, whose rows
+/// it goes on: a device dimension may count the rows of all blocks of a paged
+/// cache (spec/drop-in.md, "spyre-inference"). The elements stay where they
+/// are.
+HomeShape mergeUncountedDims(const TensorLayout &layout,
+                             const std::vector<int64_t> &homeSizes,
+                             const std::vector<int64_t> &homeStrides);
+
+/// `layout` with elements of another format, in sticks of as many as it has:
+/// the device dimension that counts the sticks of a row counts fewer or more of
+/// them, the others stay (spec/drop-in.md, "Layout of qfp8ch's result", but
+/// with the last stick of an odd number kept). Nothing if no device dimension
+/// counts the sticks, or a larger step of theirs is no whole number of the new
+/// ones.
+std::optional<TensorLayout> changeStick(const TensorLayout &layout,
+                                        const std::vector<int64_t> &homeSizes,
+                                        const std::vector<int64_t> &homeStrides,
+                                        DataFormat format);
 
 /// Device coordinate of host index i:
 /// (i[hostDim] floordiv step) mod (next larger step of that hostDim / step).

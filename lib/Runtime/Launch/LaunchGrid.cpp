@@ -29,7 +29,9 @@ bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
     return false;
   const TensorLayout &expected = *argument.layout;
   return expected.format == layout.format &&
-         expected.arrangement == layout.arrangement &&
+         (expected.arrangement == layout.arrangement ||
+          (keepsElementOrder(expected.arrangement) &&
+           keepsElementOrder(layout.arrangement))) &&
          expected.deviceSize == layout.deviceSize &&
          stridesAgree(expected.deviceSize, expected.strideMap,
                       layout.strideMap);

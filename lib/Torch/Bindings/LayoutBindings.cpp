@@ -234,13 +234,9 @@ void initStorageBindings(py::module &m) {
         py::arg("memory_format") = py::none());
   m.def("number_tensor", &makeNumber, py::arg("number"), py::arg("device"),
         "A number as the fp32 tensor without dimensions that programs take.");
-  m.def(
-      "set_spyre_tensor_layout",
-      [](const at::Tensor &tensor, const TensorLayout &layout) {
-        changeLayout(formattedStorage(tensor), layout);
-      },
-      py::arg("tensor"), py::arg("layout"),
-      "Stores the tensor's storage in another layout; its values stay.");
+  m.def("set_spyre_tensor_layout", &changeLayout, py::arg("tensor"),
+        py::arg("layout"),
+        "Stores the tensor's storage in another layout; its values stay.");
 }
 
 /// Views, and where they lie on the device.

@@ -274,21 +274,44 @@ bool isDense(c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   return true;
 }
 
+/// The layout of a tensor for which nobody has chosen one.
+static TensorLayout defaultLayout(const StorageFormat &format) {
+  std::vector<int64_t> order(format.sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  return TensorLayout(format.sizes, format.strides, format.dtype, order);
+}
+
 void checkLayout(const StorageFormat &format) {
-  const TensorLayout &layout = format.layout;
-  if (layout.format != deviceFormat(format.dtype))
-    throw Error("layout " + layout.str() + " cannot hold elements of torch." +
-                toString(format.dtype) + ", which the device stores as " +
-                toString(deviceFormat(format.dtype)));
+  format.layout.checkHolds(format.dtype);
   if (format.numElements() != 0)
-    resolveDeviceDims(layout, format.sizes, format.strides);
+    resolveDeviceDims(format.layout, format.sizes, format.strides);
+}
+
+/// Makes the home one that `layout` counts, and takes the layout.
+static void putInLayout(StorageFormat &format, const TensorLayout &layout) {
+  layout.checkHolds(format.dtype);
+  auto [sizes, strides] =
+      mergeUncountedDims(layout, format.sizes, format.strides);
+  try {
+    if (format.numElements() != 0)
+      resolveDeviceDims(layout, sizes, strides);
+  } catch (const Error &error) {
+    std::string fitting =
+        format.sizes.size() <= kMaxLayoutRank
+            ? "; what fits is, for instance, " + defaultLayout(format).str()
+            : "";
+    throw Error(error.what() + fitting);
+  }
+  format.sizes = std::move(sizes);
+  format.strides = std::move(strides);
+  format.layout = layout;
 }
 
 StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                          c10::ScalarType dtype, const TensorLayout *layout) {
   StorageFormat format;
   format.dtype = hostDtype(dtype);
-  if (sizes.size() <= kMaxLayoutRank && isDense(sizes, strides)) {
+  if ((layout || sizes.size() <= kMaxLayoutRank) && isDense(sizes, strides)) {
     format.sizes = sizes.vec();
     format.strides = strides.vec();
   } else {
@@ -297,15 +320,10 @@ StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
     format.sizes = {span};
     format.strides = {1};
   }
-  if (layout) {
-    format.layout = *layout;
-    checkLayout(format);
-  } else {
-    std::vector<int64_t> order(format.sizes.size());
-    std::iota(order.begin(), order.end(), 0);
-    format.layout =
-        TensorLayout(format.sizes, format.strides, format.dtype, order);
-  }
+  if (layout)
+    putInLayout(format, *layout);
+  else
+    format.layout = defaultLayout(format);
   return format;
 }
 
@@ -357,52 +375,40 @@ bool isNative(const at::Tensor &tensor) {
 
 bool isWholeHome(const at::Tensor &tensor) {
   const SpyreStorageImpl &storage = storageOf(tensor);
-  if (!storage.format || tensor.storage_offset() != 0 ||
-      tensor.sizes() != c10::IntArrayRef(storage.format->sizes))
+  if (!storage.format || tensor.storage_offset() != 0)
     return false;
+  const StorageFormat &format = *storage.format;
   // Strides of size-1 dimensions do not matter.
-  for (int64_t d = 0; d < tensor.dim(); ++d)
-    if (tensor.size(d) != 1 && tensor.stride(d) != storage.format->strides[d])
+  auto isHome = [&](c10::IntArrayRef sizes, c10::IntArrayRef strides) {
+    if (sizes != c10::IntArrayRef(format.sizes))
       return false;
-  return true;
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (sizes[d] != 1 && strides[d] != format.strides[d])
+        return false;
+    return true;
+  };
+  if (isHome(tensor.sizes(), tensor.strides()))
+    return true;
+  // The layout may count several of the tensor's dimensions as one.
+  if (tensor.dim() <= static_cast<int64_t>(format.sizes.size()) ||
+      tensor.numel() != format.numElements() ||
+      !isDense(tensor.sizes(), tensor.strides()))
+    return false;
+  HomeShape shape = mergeUncountedDims(format.layout, tensor.sizes().vec(),
+                                       tensor.strides().vec());
+  return isHome(shape.sizes, shape.strides);
 }
 
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,
                                       HostDtype dtype) {
-  const TensorLayout &layout = format.layout;
-  if (elemsPerStick(layout.format) == elemsPerStick(deviceFormat(dtype)))
-    return TensorLayout(layout.deviceSize, layout.strideMap,
-                        deviceFormat(dtype), layout.arrangement);
-  // Another number of elements per stick: recover the dimension order. Device
-  // dimensions are o1..o(n-1), o0, o(n-1).
-  if (format.numElements() == 0 || format.sizes.size() < 2)
+  if (format.numElements() == 0)
     return std::nullopt;
-  std::vector<DeviceDim> dims =
-      resolveDeviceDims(layout, format.sizes, format.strides);
-  if (dims.size() != format.sizes.size() + 1)
-    return std::nullopt;
-  size_t rank = format.sizes.size();
-  std::vector<int64_t> order{dims[rank - 1].hostDim};
-  for (size_t d = 0; d + 2 < rank; ++d)
-    order.push_back(dims[d].hostDim);
-  order.push_back(dims[rank].hostDim);
-  // Dimensions of size 1 cannot be told apart; any order of them is right.
-  int64_t unused = 0;
-  for (int64_t &dim : order) {
-    if (dim >= 0)
-      continue;
-    while (std::find(order.begin(), order.end(), unused) != order.end())
-      ++unused;
-    dim = unused;
-  }
-  try {
-    if (TensorLayout(format.sizes, format.strides, format.dtype, order) ==
-        layout)
-      return TensorLayout(format.sizes, format.strides, dtype, order);
-  } catch (const Error &) {
-    // Another constructor has made the layout.
-  }
-  return std::nullopt;
+  std::optional<TensorLayout> layout = changeStick(
+      format.layout, format.sizes, format.strides, deviceFormat(dtype));
+  // An arrangement is that of a format.
+  if (layout && layout->format != format.layout.format)
+    layout->arrangement = ElementArrangement::STANDARD;
+  return layout;
 }
 
 } // namespace spyre::pytorch

@@ -96,8 +96,10 @@ c10::ScalarType scalarType(HostDtype dtype);
 bool isDense(c10::IntArrayRef sizes, c10::IntArrayRef strides);
 
 /// The format of a new storage for a tensor. The home is the tensor's sizes
-/// and strides where these are dense and have at most six dimensions, else
-/// the one-dimensional span. Throws if `layout` cannot hold that home.
+/// and strides where these are dense, with dimensions merged that `layout`
+/// counts as one, else the one-dimensional span. A tensor of more than six
+/// dimensions has its span as home where no layout is given. Throws if `layout`
+/// cannot hold that home, and says which one could.
 StorageFormat makeFormat(c10::IntArrayRef sizes, c10::IntArrayRef strides,
                          c10::ScalarType dtype,
                          const TensorLayout *layout = nullptr);
@@ -129,10 +131,12 @@ uint64_t blockSize(const StorageFormat &format, uint64_t hostBytes);
 /// Whether the tensor's elements are what its storage is formatted for.
 bool isNative(const at::Tensor &tensor);
 
-/// Whether the tensor is exactly the home of its storage.
+/// Whether the tensor is the home of its storage, or one that its layout makes
+/// that home of: all elements in their order.
 bool isWholeHome(const at::Tensor &tensor);
 
-/// The layout in the same dimension order for another dtype, if there is one.
+/// The layout with elements of another dtype in place of these, if there is
+/// one.
 std::optional<TensorLayout> layoutFor(const StorageFormat &format,
                                       HostDtype dtype);
 

@@ -287,13 +287,16 @@ void fromHost(const at::Tensor &source, const at::Tensor &destination) {
     warnAboutInt64();
 }
 
-void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout) {
-  StorageFormat format = *storage.format;
-  if (format.layout == layout)
+void changeLayout(const at::Tensor &tensor, const TensorLayout &layout) {
+  SpyreStorageImpl &storage = formattedStorage(tensor);
+  if (storage.format->layout == layout)
     return;
-  format.layout = layout;
-  format = makeFormat(format.sizes, format.strides, scalarType(format.dtype),
-                      &format.layout);
+  // The layout may count dimensions by themselves that were one until now.
+  bool isWhole = isWholeHome(tensor);
+  StorageFormat format =
+      makeFormat(isWhole ? tensor.sizes() : storage.format->sizes,
+                 isWhole ? tensor.strides() : storage.format->strides,
+                 scalarType(storage.format->dtype), &layout);
   if (storage.nbytes() == 0) {
     storage.format = std::move(format);
     return;

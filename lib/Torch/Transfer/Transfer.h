@@ -34,9 +34,9 @@ at::Tensor widen(const at::Tensor &source);
 /// spyre tensor; other elements of its storage keep their exact bits.
 void fromHost(const at::Tensor &source, const at::Tensor &destination);
 
-/// Stores a formatted storage in another layout from now on; its values stay.
-/// Throws if the layout cannot hold them.
-void changeLayout(SpyreStorageImpl &storage, const TensorLayout &layout);
+/// Stores the storage under a tensor in another layout from now on; its values
+/// stay. Throws if the layout cannot hold them.
+void changeLayout(const at::Tensor &tensor, const TensorLayout &layout);
 
 /// Whether `layout`, as that of a tensor with these sizes and strides, says of
 /// every element of a view where it is: at the place that the storage has it,

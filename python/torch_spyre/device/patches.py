@@ -72,6 +72,19 @@ def layout_of_linear_weight(
     )
 
 
+def _counts_each(
+    layout: _C.SpyreTensorLayout, like: torch.Tensor, strides: list[int]
+) -> bool:
+    """Whether single steps of each dimension of `like` are a device dimension's."""
+    pairs = zip(layout.device_size, layout.stride_map, strict=True)
+    steps = {step for count, step in pairs if count != 1}
+    return all(
+        stride in steps
+        for size, stride in zip(like.shape, strides, strict=True)
+        if size != 1
+    )
+
+
 def _empty_for(
     like: torch.Tensor,
     dtype: torch.dtype,
@@ -81,17 +94,19 @@ def _empty_for(
     """A tensor of the sizes of `like` in `layout`.
 
     The layout's stride map counts elements of a contiguous tensor, or, where
-    it does not fit one, of a tensor with the strides of `like`.
+    it does not fit one, of a tensor with the strides of `like`. Where it fits
+    both, it is for the one whose dimensions it counts by themselves.
     """
-    sizes = list(like.shape)
+    sizes, own = list(like.shape), list(like.stride())
+    first, second = list(make_contiguous_strides_for(sizes)), own
+    if not _counts_each(layout, like, first) and _counts_each(layout, like, own):
+        first, second = own, first
     try:
-        return _C.empty_with_layout(
-            sizes, make_contiguous_strides_for(sizes), dtype, layout, device
-        )
+        return _C.empty_with_layout(sizes, first, dtype, layout, device)
     except _C.SpyreError:
         if like.is_contiguous():
             raise
-        return _C.empty_with_layout(sizes, list(like.stride()), dtype, layout, device)
+        return _C.empty_with_layout(sizes, second, dtype, layout, device)
 
 
 def _to_layout(
