@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -48,4 +49,12 @@ LayoutAttr spyre_graph::getStickLayout(Type elementType, int64_t rank,
     order.push_back(stickDim);
   return LayoutAttr::get(elementType.getContext(), order, elementType,
                          /*sparse=*/stickDim < 0);
+}
+
+void spyre_graph::setIndirectDim(SpyreOpInterface op, int64_t dim) {
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<GatherOp, ScatterOp>([&](auto own) { own.setAxis(dim); })
+      .Default([](Operation *) {
+        llvm_unreachable("an operation without indirect access");
+      });
 }

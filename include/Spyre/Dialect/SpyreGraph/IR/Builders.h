@@ -28,6 +28,10 @@ SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, Value from,
 /// stick.
 LayoutAttr getStickLayout(Type elementType, int64_t rank, int64_t stickDim);
 
+/// Lets the indices of an operation with getIndirectAccess() select in
+/// dimension `dim` of what it accesses. The maps are the caller's business.
+void setIndirectDim(SpyreOpInterface op, int64_t dim);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_BUILDERS_H

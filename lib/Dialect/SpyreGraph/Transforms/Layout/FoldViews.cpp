@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FoldViews.h"
+#include "FoldIndexedViews.h"
 #include "LayoutChoices.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -97,6 +98,7 @@ private:
       }
       use.set(copy);
     }
+    indexedViews.forget(view.getResult());
     view.erase();
   }
 
@@ -121,10 +123,10 @@ private:
     AffineMap &map = maps[use.getOperandNumber()];
     std::optional<IndirectAccess> indirect = op.getIndirectAccess();
     bool isIndirect = indirect && indirect->operand == use.getOperandNumber();
-    // The index replaces one coordinate of the table, so the view must not
-    // change that coordinate.
+    // The index replaces one coordinate of the table. If the view changes that
+    // coordinate, it changes the indices.
     if (isIndirect && !keepsCoordinate(view, indirect->dim))
-      return failure();
+      return indexedViews.fold(view, op);
     SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
     AffineMap before = map;
     map = compose(view, map, extents);
@@ -162,6 +164,7 @@ private:
 
   func::FuncOp func;
   OpBuilder builder;
+  IndexedViewFolding indexedViews;
   ViewCounters counters;
 };
 
