@@ -194,7 +194,7 @@ def test_empty_with_layout():
         assert made.device_tensor_layout() == other
     with pytest.raises(ValueError, match="cannot be pinned"):
         _C.empty_with_layout(sizes, other, torch.float16, pin_memory=True)
-    with pytest.raises(ValueError, match="memory_format"):
+    with pytest.raises(RuntimeError, match="only supports contiguous memory format"):
         _C.empty_with_layout(
             sizes, other, torch.float16, memory_format=torch.channels_last
         )

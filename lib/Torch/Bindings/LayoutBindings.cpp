@@ -70,11 +70,11 @@ at::Tensor emptyInLayout(const std::vector<int64_t> &sizes,
                     "memory of a spyre device cannot be pinned");
   c10::MemoryFormat format =
       memoryFormat.value_or(c10::MemoryFormat::Contiguous);
-  TORCH_CHECK_VALUE(format == c10::MemoryFormat::Contiguous ||
-                        format == c10::MemoryFormat::Preserve,
-                    "memory_format with a layout: expected contiguous_format, "
-                    "found ",
-                    format);
+  TORCH_CHECK(format == c10::MemoryFormat::Contiguous ||
+                  format == c10::MemoryFormat::Preserve,
+              "Spyre backend only supports contiguous memory format with a "
+              "layout, found ",
+              format);
   return makeTensor(sizes, c10::TensorType::contiguousStridesOf(sizes),
                     dtype.value_or(c10::get_default_dtype_as_scalartype()),
                     device.value_or(kSpyre), &layout);

@@ -196,11 +196,23 @@ def module_spyre(self: torch.nn.Module, device: Any = None) -> torch.nn.Module:
     return self.to(torch.device("spyre", _index(device)))
 
 
+def _check_contiguous(memory_format: torch.memory_format | None) -> None:
+    """Raises what users of torch-spyre expect for other formats than contiguous."""
+    if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
+        raise RuntimeError(
+            "Spyre backend only supports contiguous memory format in torch.empty, "
+            f"found {memory_format}; convert with x.to(memory_format=...)"
+        )
+
+
 def empty(
     *size: Any, device_layout: _C.SpyreTensorLayout | None = None, **kwargs: Any
 ) -> torch.Tensor:
     if device_layout is None:
-        return _empty(*size, **kwargs)
+        result = _empty(*size, **kwargs)
+        if result.device.type == "spyre":
+            _check_contiguous(kwargs.get("memory_format"))
+        return result
     if "size" in kwargs:
         size = (kwargs.pop("size"),)
     if len(size) == 1 and isinstance(size[0], Sequence):
@@ -211,12 +223,7 @@ def empty(
     if device.type != "spyre":
         raise ValueError(f"device_layout needs a spyre device, found {device}")
     requires_grad = kwargs.pop("requires_grad", False)
-    memory_format = kwargs.pop("memory_format", None)
-    if memory_format not in (None, torch.contiguous_format, torch.preserve_format):
-        raise RuntimeError(
-            "Spyre backend only supports contiguous memory format with device_layout, "
-            f"found {memory_format}"
-        )
+    _check_contiguous(kwargs.pop("memory_format", None))
     if kwargs.get("pin_memory") is False:
         del kwargs["pin_memory"]
     if kwargs.get("layout") is torch.strided:
