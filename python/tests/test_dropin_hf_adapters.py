@@ -122,18 +122,18 @@ class Model(nn.Module):
         return self.head(self.norm(x)[:, -1]).cpu()
 
 
-def prepare(model: Model) -> Model:
+def prepare(model: Model, dtype: torch.dtype = HALF) -> Model:
     """Steps 2 and 3: what a client does to a model before it goes to the card."""
-    model = copy.deepcopy(model).to(HALF)
+    model = copy.deepcopy(model).to(dtype)
     model.head.weight = nn.Parameter(model.head.weight.detach().clone())
     rows = -WORDS % 128
     model.head.weight = nn.Parameter(F.pad(model.head.weight.data, (0, 0, 0, rows)))
     for block in model.layers:
         block.pad_heads()
-    model.rotations = Rotations(PADDED_HEAD, HALF)
+    model.rotations = Rotations(PADDED_HEAD, dtype)
     for number, block in enumerate(model.layers):
         model.layers[number] = torch.compile(block, dynamic=False)
-    model.to(dtype=HALF, device="spyre:0")
+    model.to(dtype=dtype, device="spyre:0")
     model.rotations.to("cpu")
     return model
 
@@ -283,19 +283,22 @@ def test_4_caches_have_the_layout_asked_for():
     assert cache.device_tensor_layout() == layout
 
 
-def test_5_prompts_then_tokens_one_by_one(model, prepared):
+@pytest.mark.parametrize("dtype", [HALF, torch.bfloat16], ids=str)
+def test_5_prompts_then_tokens_one_by_one(model, dtype):
     """Greedy tokens are those of fp32 on the CPU; one compilation for each length."""
     expected, margins, _ = generate(model, PROMPTS, 12, "cpu", torch.float32)
     assert margins.min() > 0.03, "a tie would test nothing"
+    torch._dynamo.reset()
+    prepared = prepare(model, dtype)
     torch._dynamo.utils.counters.clear()
-    tokens, _, caches = generate(prepared, PROMPTS, 2, "spyre:0", HALF)
+    tokens, _, caches = generate(prepared, PROMPTS, 2, "spyre:0", dtype)
     stats = torch._dynamo.utils.counters["stats"]
     after_two = stats["unique_graphs"]
     assert after_two == 2, "the blocks share their code"
-    tokens, _, caches = generate(prepared, PROMPTS, 12, "spyre:0", HALF)
+    tokens, _, caches = generate(prepared, PROMPTS, 12, "spyre:0", dtype)
     assert torch.equal(tokens, expected)
     assert stats["unique_graphs"] == after_two, "tokens were compiled anew"
-    layout = cache_layout((len(PROMPTS), KV_HEADS, LENGTH, PADDED_HEAD), HALF)
+    layout = cache_layout((len(PROMPTS), KV_HEADS, LENGTH, PADDED_HEAD), dtype)
     for pair in caches:
         assert all(cache.device_tensor_layout() == layout for cache in pair)
 
