@@ -439,6 +439,7 @@ def run_entry(
 ) -> dict[str, Any]:
     """How an entry ran, and why; ``progress`` is called after each sample."""
     import torch
+    from torch_spyre import _C
     from torch_spyre.frontend import eager
 
     torch.manual_seed(1)
@@ -465,10 +466,8 @@ def run_entry(
             kind, text = "wrong", str(error)
             if _makes_nan(op, sample, backward):
                 kind = "format"
-        except TypeError as error:
-            kind, text = "failing", f"TypeError: {error}"
-            if "spyre tensors cannot have dtype" in text:
-                kind = "unsupported"
+        except _C.UnsupportedDtypeError as error:
+            kind, text = "unsupported", f"UnsupportedDtypeError: {error}"
         except NotImplementedError as error:
             kind, text = "failing", f"NotImplementedError: {error}"
             if "Sparse" in text:

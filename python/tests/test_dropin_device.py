@@ -234,3 +234,21 @@ def test_autoload_quiets_the_cards_libraries():
     assert "spyre" not in done.stdout + done.stderr
     done = run(code, DTLOG_LEVEL="debug")
     assert "'debug'" in done.stdout
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.float8_e5m2])
+def test_other_dtypes_are_errors_of_both_classes(dtype):
+    uses = [
+        lambda: torch.empty(3, dtype=dtype, device="spyre"),
+        lambda: torch.zeros(3, dtype=F).to(dtype).to("spyre"),
+        lambda: torch.zeros(3, device="spyre").to(dtype),
+        lambda: torch.spyre.get_elem_in_stick(dtype),
+        lambda: torch.spyre.SpyreTensorLayout([3], dtype),
+    ]
+    text = rf"^Spyre backend does not support dtype {dtype}; supported are torch\."
+    for use in uses:
+        for kind in (TypeError, RuntimeError):
+            with pytest.raises(kind, match=text) as error:
+                use()
+            assert error.type is _C.UnsupportedDtypeError
+    assert _C.get_device_dtype(dtype) == _C.DataFormats.INVALID

@@ -211,6 +211,7 @@ void initStorageBindings(py::module &m) {
         return formattedStorage(tensor).format->layout;
       },
       py::arg("tensor"), "The layout of the storage under a spyre tensor.");
+  m.attr("UnsupportedDtypeError") = py::handle(unsupportedDtypeError());
   m.def(
       "get_device_dtype",
       [](c10::ScalarType dtype) {
