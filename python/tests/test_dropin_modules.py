@@ -113,6 +113,13 @@ def test_names_of_dimensions_are_forgotten():
         propagate_named_dims.name_tensor_dims(x, ["A", "B", "C"])
 
 
+def test_messages_of_spyrecode(tmp_path):
+    with pytest.raises(RuntimeError, match="SpyreCode directory does not exist: "):
+        _C.prepare_kernel(str(tmp_path / "none"))
+    with pytest.raises(RuntimeError, match=r"spyrecode\.json not found in "):
+        _C.prepare_kernel(str(tmp_path))
+
+
 library = torch.library.Library("dropin", "DEF")
 library.define("third_power(Tensor x) -> Tensor")
 library.impl("third_power", lambda x: torch.empty_like(x), "Meta")

@@ -123,8 +123,9 @@ void initJobBindings(py::module &m) {
           "get_step_type",
           [](const LoadedJob &self, int64_t step) {
             auto count = static_cast<int64_t>(self.getPlan().numSteps());
-            TORCH_CHECK_INDEX(step >= 0 && step < count, "step ", step,
-                              " is out of range: there are ", count, " steps");
+            TORCH_CHECK(step >= 0 && step < count,
+                        "Step index out of range: expected 0 to ", count - 1,
+                        ", found ", step);
             return toString(self.getPlan().stepKind(step));
           },
           py::arg("step"), "H2D, D2H, Compute or HostCompute.");

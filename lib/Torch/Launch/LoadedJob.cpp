@@ -5,10 +5,18 @@
 
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 
+#include <filesystem>
+
 namespace spyre::pytorch {
 
 std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
                                            c10::DeviceIndex index) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored))
+    throw Error("SpyreCode directory does not exist: '" + folder + "'");
+  if (!spyrecode::isSpyreCode(folder))
+    throw Error(std::string(spyrecode::kCodeFile) + " not found in '" + folder +
+                "'");
   superdsc::Report report;
   std::optional<runtime::Job> job = spyrecode::loadSpyreCode(folder, report);
   if (!job)
