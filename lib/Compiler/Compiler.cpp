@@ -41,30 +41,39 @@ using spyre::GraphBuilder;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Collects the diagnostics of a context as text.
+/// Collects the diagnostics of a context as text: errors in one, and warnings.
 class DiagnosticText {
 public:
   explicit DiagnosticText(MLIRContext *context)
       : handler(context, [this](Diagnostic &diagnostic) {
           if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
             append(diagnostic, "error");
+          // Its notes would be the operation, which is no news to a user.
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
+            warnings.push_back(line(diagnostic, "warning"));
           return success();
         }) {}
 
-  const std::string &str() const { return text; }
+  const std::string &str() const { return errors; }
+  std::vector<std::string> takeWarnings() { return std::move(warnings); }
 
 private:
-  void append(Diagnostic &diagnostic, const char *kind) {
-    if (!text.empty())
-      text += "\n";
+  static std::string line(Diagnostic &diagnostic, const char *kind) {
     std::string where = spyre_graph::getSourceLine(diagnostic.getLocation());
-    text += where.empty() ? kind : where + ": " + kind;
-    text += ": " + diagnostic.str();
+    return (where.empty() ? kind : where + ": " + kind) + ": " +
+           diagnostic.str();
+  }
+
+  void append(Diagnostic &diagnostic, const char *kind) {
+    if (!errors.empty())
+      errors += "\n";
+    errors += line(diagnostic, kind);
     for (Diagnostic &note : diagnostic.getNotes())
       append(note, "note");
   }
 
-  std::string text;
+  std::string errors;
+  std::vector<std::string> warnings;
   ScopedDiagnosticHandler handler;
 };
 
@@ -266,6 +275,7 @@ CompiledGraph spyre::compile(const GraphBuilder &builder,
       std::chrono::steady_clock::now() - started;
   result.passSeconds.emplace_back("load", elapsed.count());
   describeArguments(result, impl.argumentAttrs.size());
+  result.warnings = diagnostics.takeWarnings();
   return result;
 }
 

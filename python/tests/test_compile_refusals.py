@@ -133,6 +133,7 @@ def test_what_the_user_asked_for_is_an_error(refuse):
     """A hint, or SuperDSC, is not left out silently."""
     refuse("abs")
     x = whole((64, 64)).to("spyre")
+    torch_spyre.declare_tensor_dim("M", 64)
 
     def hinted(x):
         with torch_spyre.spyre_hint(num_tiles_per_dim={"M": 2}):

@@ -12,6 +12,8 @@ from numerics import (
     device_value,
     on_host,
 )
+from torch_spyre import _C
+from torch_spyre._inductor import get_op_hints
 from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.logging_config import get_logger
@@ -48,9 +50,64 @@ def test_tiles_follow_names():
     assert_exact(hinted(*device).cpu(), expected)
     assert sequence().count("scf.for") == 1
     assert "%c128" in sequence()
-    # Without names the dimension is unknown.
-    with pytest.raises(Exception, match="dimension 'M', which no operation"):
-        hinted(*[t.to("spyre") for t in (x, up, down)])
+
+
+def test_a_hint_on_what_nothing_iterates_over_is_ignored(listen):
+    x, up, down = half(64, 64), half(64, 128, seed=1), half(128, 70, seed=2)
+    device = [t.to("spyre") for t in (x, up, down)]
+    expected = compiled(lambda x, u, d: F.silu(x @ u) @ d)(*device).cpu()
+    torch_spyre.declare_tensor_dim("elsewhere", 64)
+    tiled = mlp(lambda: torch_spyre.spyre_hint(tiles={"elsewhere": 8}))
+    divided = mlp(lambda: torch_spyre.spyre_hint(work_div={"elsewhere": 8}))
+    for function in (tiled, divided):
+        with listen(get_logger("spyre.inductor"), "WARNING") as records:
+            assert_exact(compiled(function)(*device).cpu(), expected)
+        own = [r for r in records if r.name == "spyre.inductor"]
+        (text,) = [record.getMessage() for record in own]
+        assert "hint ignored: no operation under it has dimension 'elsewhere'" in text
+        assert f"test_hints.py:{mlp.__code__.co_firstlineno + 3}" in text
+        records.clear()
+
+
+def test_a_name_that_nobody_has_given():
+    device = [t.to("spyre") for t in (half(64, 64), half(64, 8), half(8, 70))]
+    for hint in ({"tiles": {"unnamed": 2}}, {"work_div": {"unnamed": 2}}):
+        function = compiled(mlp(lambda hint=hint: torch_spyre.spyre_hint(**hint)))
+        with pytest.raises(KeyError, match="'unnamed', which no declare_tensor_dim"):
+            function(*device)
+
+
+def test_hints_that_only_their_user_knows():
+    x = half(64, 65).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+    seen = []
+
+    def function(x):
+        with (
+            torch_spyre.spyre_hint(work_div={"M": 2}, origin="layer 3"),
+            torch_spyre.spyre_hint(tiles={"M": 2}, named_dims=["M", "N"]),
+        ):
+            return torch.exp(x)
+
+    def remember(nodes, options):
+        seen.extend(get_op_hints(node) for node in nodes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("torch_spyre.frontend.hints.log_applied", remember)
+        result = compiled(function)(x)
+    assert_exact(result.cpu(), torch.exp(x).cpu())
+    expected = {"work_div": {"M": 2}, "origin": "layer 3", "tiles": {"M": 2}}
+    assert seen == [{**expected, "named_dims": ["M", "N"]}]
+
+
+def test_no_hint_changes_nothing():
+    x = half(64, 65).to("spyre")
+
+    def function(x):
+        with torch_spyre.spyre_hint(), torch_spyre.spyre_hint(purpose=1):
+            return torch.exp(x)
+
+    assert_exact(compiled(function)(x).cpu(), torch.exp(x).cpu())
 
 
 def test_nested_scopes():
@@ -235,10 +292,15 @@ def test_a_reduction_that_cannot_be_split():
 @pytest.mark.parametrize(
     ("cores", "message"),
     [
-        ({"Q": 2}, "dimension 'Q', which no operation under it has; it has M, K"),
-        ({"M": 9, "K": 4}, "9 x 1 x 4 slices, more than there are cores (32)"),
-        ({"M": 10}, "its 9 iterations cannot be cut into that many; possible: "),
-        ({"K": 5}, "its 4 sticks cannot be cut into that many; possible: 1, 2, 4"),
+        ({"M": 9, "K": 4}, "9 x 1 x 4 slices, which exceeds SENCORES (32 cores)"),
+        (
+            {"M": 10},
+            "its 9 iterations are not evenly divisible into that many, nor with a smaller last one; possible: ",
+        ),
+        (
+            {"K": 5},
+            "its 4 sticks are not evenly divisible into that many, nor with a smaller last one; possible: 1, 2, 4",
+        ),
     ],
     ids=str,
 )
@@ -251,11 +313,24 @@ def test_work_divisions_that_cannot_be(cores, message):
         with torch_spyre.spyre_hint(work_div=cores):
             return x @ y
 
-    with pytest.raises(Exception) as error:
+    with pytest.raises(Unsupported) as error:
         compiled(function)(x, y)
     assert message in str(error.value)
+    assert isinstance(error.value, _C.SpyreError)
     line = function.__code__.co_firstlineno + 2
     assert f"test_hints.py:{line}" in str(error.value)
+
+
+def test_one_reduction_is_divided():
+    x = half(8, 16, 128).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "K", "L"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"K": 2, "L": 2}):
+            return x.sum((1, 2))
+
+    with pytest.raises(Unsupported, match="splits the reduction dimensions 1 and 2"):
+        compiled(function)(x)
 
 
 def test_a_work_division_that_superdsc_cannot_say():
@@ -277,7 +352,6 @@ def test_a_work_division_that_superdsc_cannot_say():
 @pytest.mark.parametrize(
     "arguments",
     [
-        {},
         {"tiles": {"M": 0}},
         {"tiles": {"M": True}},
         {"tiles": {"M": 1 << 63}},

@@ -306,6 +306,9 @@ static void initProgramBindings(py::module &m) {
           [](const BoundGraph &self) { return self.graph.cacheKey; })
       .def_property_readonly(
           "pass_seconds",
+      .def_property_readonly(
+          "warnings",
+          [](const BoundGraph &self) { return self.graph.warnings; })
           [](const BoundGraph &self) { return self.graph.passSeconds; })
       .def("serialize",
            [](const BoundGraph &self) {

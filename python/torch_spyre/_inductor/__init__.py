@@ -19,7 +19,7 @@ _MODULES = frozenset(
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "spyre_hint":
+    if name in ("get_op_hints", "spyre_hint"):
         from torch_spyre.frontend import hints
 
         return getattr(hints, name)

@@ -15,7 +15,7 @@ named M. Names follow the data through operators and views::
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,8 +32,14 @@ class HintError(Unsupported, ValueError):
     """A hint that makes no sense."""
 
 
+class RefusedHint(Unsupported, _C.SpyreError):
+    """A hint that the compiler cannot follow."""
+
+
 #: Prefix of the keys under which FX nodes carry hints.
 _PREFIX = "spyre_hint "
+#: Key of hints that only get_op_hints() knows.
+_OTHERS = "others"
 
 _declared: dict[str, int] = {}
 #: Identity of a storage -> names and sizes of the parts of each home dimension.
@@ -113,8 +119,11 @@ def spyre_hint(
     slices: Mapping[str, int] | None = None,
     work_div: Mapping[str, int] | None = None,
     named_dims: Iterable[str] | None = None,
+    **others: Any,
 ) -> Any:
     """A context whose operations are planned as the hint says.
+
+    Without any hint, nothing changes.
 
     Args:
         num_tiles_per_dim: dimension name -> number of tiles; several names, and
@@ -124,9 +133,10 @@ def spyre_hint(
         slices: another name for num_tiles_per_dim.
         work_div: dimension name -> number of cores that share it.
         named_dims: names for the results of operations without named inputs.
+        others: kept for ``get_op_hints()``; they mean nothing to the planner.
 
     Raises:
-        ValueError: no hint is given, or one that makes no sense.
+        ValueError: a hint makes no sense.
         HintError: a number of cores is no positive integer.
 
     """
@@ -145,12 +155,84 @@ def spyre_hint(
         hints.append({"dim": _name(name), "work_div": number})
     if named_dims is not None:
         hints.append({"named_dims": [_name(name) for name in named_dims]})
-    if not hints:
-        raise ValueError(
-            "spyre_hint expects at least one of num_tiles_per_dim, work_div and "
-            "named_dims"
-        )
+    if others:
+        hints.append({_OTHERS: others})
     return traceback.annotate({_PREFIX + str(hints): hints})
+
+
+def get_op_hints(op: Node) -> dict[str, Any]:
+    """The hints of an FX node of a compiled graph, by the names that they have.
+
+    ``tiles`` and ``work_div`` are dicts, outer contexts before inner ones.
+    """
+    found: dict[str, Any] = {}
+    for hint in _hints_of(op):
+        if _OTHERS in hint:
+            found |= hint[_OTHERS]
+        elif "named_dims" in hint:
+            found["named_dims"] = hint["named_dims"]
+        else:
+            what = "tiles" if "tiles" in hint else "work_div"
+            found.setdefault(what, {})[hint["dim"]] = hint[what]
+    return found
+
+
+def _annotations(node: Node) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The key and the hints of each context that a node is in, outermost first."""
+    for key, hints in (node.meta.get("custom") or {}).items():
+        if isinstance(key, str) and key.startswith(_PREFIX):
+            yield key, hints
+
+
+def _hints_of(node: Node) -> Iterator[dict[str, Any]]:
+    for _, hints in _annotations(node):
+        yield from hints
+
+
+def are_given(nodes: Iterable[Node]) -> bool:
+    """Whether there are hints for the planner."""
+    return any(_OTHERS not in hint for node in nodes for hint in _hints_of(node))
+
+
+def _followed(
+    nodes: Iterable[Node], options: Mapping[str, Any]
+) -> Iterator[tuple[Node, str, dict[str, Any]]]:
+    """(node, "tiles" or "work_div", hint) of each that the options do not ignore."""
+    ignored = {
+        "tiles": options.get("ignore_tile_hints"),
+        "work_div": options.get("ignore_work_division_hints"),
+    }
+    for node in nodes:
+        for hint in _hints_of(node):
+            what = "tiles" if "tiles" in hint else "work_div"
+            if "dim" in hint and not ignored[what]:
+                yield node, what, hint
+
+
+def check_names(nodes: Sequence[Node], options: Mapping[str, Any]) -> None:
+    """Raises KeyError for a hint on a dimension whose name nobody has given."""
+    known = {*_declared}
+    for dims in _names.values():
+        known.update(name for dim in dims for name, _ in dim)
+    # A part may use what another part of its graph names.
+    for node in nodes[0].graph.nodes if nodes else ():
+        for hint in _hints_of(node):
+            known.update(hint.get("named_dims", ()))
+    for _, _, hint in _followed(nodes, options):
+        if hint["dim"] not in known:
+            raise KeyError(
+                f"a hint names dimension {hint['dim']!r}, which no "
+                "declare_tensor_dim() or name_tensor_dims() has named; known are "
+                f"{sorted(known)}"
+            )
+
+
+def log_applied(nodes: Iterable[Node], options: Mapping[str, Any]) -> None:
+    """Logs each hint that a program, which was compiled from the nodes, follows."""
+    for node, what, hint in _followed(nodes, options):
+        _log.info(
+            "user-hint: %s={%r: %d} of %s", what, hint["dim"], hint[what], node.name
+        )
 
 
 class HintReader:
@@ -166,19 +248,17 @@ class HintReader:
 
     def read(self, node: Node) -> list[dict[str, Any]]:
         """The hints of a node, outermost scope first."""
-        custom = node.meta.get("custom") or {}
         result = []
         scopes = {}
-        for key, hints in custom.items():
-            if not isinstance(key, str) or not key.startswith(_PREFIX):
-                continue
+        for key, hints in _annotations(node):
             scope = self._open.get(key)
             if scope is None:
                 scope = self._next
                 self._next += 1
             scopes[key] = scope
             for hint in hints:
-                result.append({**hint, "scope": scope} if "tiles" in hint else hint)
+                if _OTHERS not in hint:
+                    result.append({**hint, "scope": scope} if "tiles" in hint else hint)
         self._open = scopes
         return result
 
@@ -196,26 +276,6 @@ def _cores(value: Any, name: Any) -> int:
     if value < 1:
         raise HintError(f"{what} must be positive, but is {value}")
     return value
-
-
-def log_applied(nodes: Iterable[Node], options: Mapping[str, Any]) -> None:
-    """Logs each hint that a program, which was compiled from the nodes, follows."""
-    reader = HintReader()
-    ignored = {
-        "tiles": options.get("ignore_tile_hints"),
-        "work_div": options.get("ignore_work_division_hints"),
-    }
-    for node in nodes:
-        for hint in reader.read(node):
-            what = "tiles" if "tiles" in hint else "work_div"
-            if "dim" in hint and not ignored[what]:
-                _log.info(
-                    "user-hint: %s={%r: %d} of %s",
-                    what,
-                    hint["dim"],
-                    hint[what],
-                    node.name,
-                )
 
 
 def _positive(value: Any, what: str) -> int:

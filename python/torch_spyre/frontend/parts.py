@@ -203,11 +203,12 @@ class CompiledStep:
             return self.cut
         except _C.SpyreError as error:
             # What the user asked for in particular is done or an error.
+            if hints.are_given(self.nodes):
+                raise hints.RefusedHint(str(error)) from error
             if (
                 self.options.get("superdsc_compatible")
                 or self.options.get("through_superdsc")
                 or dump.decisions_dir() is not None
-                or any(hints.HintReader().read(node) for node in self.nodes)
             ):
                 raise
             if self._exceeds_memory():
@@ -295,12 +296,15 @@ class CompiledStep:
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
+        hints.check_names(self.nodes, self.options)
         kept = dump.begin(self.name, self.nodes)
         options = dict(self.options)
         if kept is not None:
             options["dump_dir"] = str(kept.folder)
         with cache.counted():
             graph = cache.load_or_compile(importer.builder, options)
+        for text in graph.warnings:
+            _log.warning("%s", text)
         hints.log_applied(self.nodes, self.options)
         trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
         if kept is not None:

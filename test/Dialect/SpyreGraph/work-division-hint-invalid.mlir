@@ -42,7 +42,7 @@ func.func @zero(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 // SG-DIVISION-HINT-C3
 func.func @cores(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
   %e = tensor.empty() : tensor<64x128xf16, #l>
-  // expected-error @+1 {{asks for 32 x 2 slices, more than there are cores (32)}}
+  // expected-error @+1 {{asks for 32 x 2 slices, which exceeds SENCORES (32 cores)}}
   %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 32, 2>} -> tensor<64x128xf16, #l>
   return %r : tensor<64x128xf16, #l>
 }
@@ -54,7 +54,7 @@ func.func @cores(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 // SG-DIVISION-HINT-C3
 func.func @overflow(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
   %e = tensor.empty() : tensor<64x128xf16, #l>
-  // expected-error @+1 {{asks for 9223372036854775807 x 9223372036854775807 slices, more than there are cores (32)}}
+  // expected-error @+1 {{asks for 9223372036854775807 x 9223372036854775807 slices, which exceeds SENCORES (32 cores)}}
   %r = spyre_graph.neg ins(%x : tensor<64x128xf16, #l>) outs(%e : tensor<64x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 9223372036854775807, 9223372036854775807>} -> tensor<64x128xf16, #l>
   return %r : tensor<64x128xf16, #l>
 }
@@ -66,7 +66,7 @@ func.func @overflow(%x: tensor<64x128xf16, #l>) -> tensor<64x128xf16, #l> {
 // SG-DIVISION-HINT-C5: 9 rows in 8 slices would be 5 slices of 2.
 func.func @uneven(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
   %e = tensor.empty() : tensor<9x128xf16, #l>
-  // expected-error @+1 {{asks for 8 slices of loop dimension 0, but its 9 iterations cannot be cut into that many; possible: 1 to 3, 5, 9}}
+  // expected-error @+1 {{asks for 8 slices of loop dimension 0, but its 9 iterations are not evenly divisible into that many, nor with a smaller last one; possible: 1 to 3, 5, 9}}
   %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 8, 1>} -> tensor<9x128xf16, #l>
   return %r : tensor<9x128xf16, #l>
 }
@@ -78,7 +78,7 @@ func.func @uneven(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
 // SG-DIVISION-HINT-C5
 func.func @sticks(%x: tensor<9x128xf16, #l>) -> tensor<9x128xf16, #l> {
   %e = tensor.empty() : tensor<9x128xf16, #l>
-  // expected-error @+1 {{asks for 3 slices of loop dimension 1, but its 2 sticks cannot be cut into that many; possible: 1, 2}}
+  // expected-error @+1 {{asks for 3 slices of loop dimension 1, but its 2 sticks are not evenly divisible into that many, nor with a smaller last one; possible: 1, 2}}
   %r = spyre_graph.neg ins(%x : tensor<9x128xf16, #l>) outs(%e : tensor<9x128xf16, #l>) {spyre_graph.work_division_hint = array<i64: 1, 3>} -> tensor<9x128xf16, #l>
   return %r : tensor<9x128xf16, #l>
 }

@@ -5,7 +5,7 @@
 // RUN: not spyre-opt %s --spyre-work-division="mode=magic" 2>&1 | FileCheck %s --check-prefix=MODE
 // RUN: spyre-opt %s --spyre-work-division --remark-policy=all --remarks-filter=spyre-work-division -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
-// EVEN: error: 'spyre_graph.neg' op work division hint asks for 4 slices of loop dimension 0, but its 7 iterations cannot be cut into that many equal ones, which {{.*}} needs; possible: 1, 7
+// EVEN: error: 'spyre_graph.neg' op work division hint asks for 4 slices of loop dimension 0, but its 7 iterations are not evenly divisible into that many equal ones, which {{.*}} needs; possible: 1, 7
 // MODE: error: unknown mode 'magic', expected 'default' or 'reference'
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 

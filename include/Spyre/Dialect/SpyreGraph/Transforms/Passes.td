@@ -168,12 +168,12 @@ def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
     `spyre_graph.hints` of an operation becomes `spyre_graph.tile_hints` and
     `spyre_graph.work_division_hint`. The later passes follow these, or reject
     them with an error. An operation that does not have the dimension ignores the
-    hint.
+    hint; if no operation has it, a warning says so.
 
     Constraints:
-    - SG-HINT-C1: some operation under a hint has a loop over the dimension that
-      the hint names; it is not enough that a loop runs over a flattened
-      dimension of which this one is an inner component.
+    - SG-HINT-C1: a dimension that a hint names has more than one element, or one
+      part is asked for, and some loop runs over it other than over a flattened
+      dimension of which it is an inner component.
     - SG-HINT-C2: `spyre_graph.dim_names` gives each dimension no names, or names
       whose sizes multiply to its extent.
     - SG-HINT-C3: a hint is `{scope, dim, tiles}`, `{dim, work_div}` or

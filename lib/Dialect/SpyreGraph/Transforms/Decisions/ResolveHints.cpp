@@ -52,27 +52,28 @@ public:
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op))
         if (failed(resolve(spyreOp)))
           return failure();
-    // SG-HINT-C1
     for (auto &[name, use] : uses) {
       if (use.isResolved || mayIgnore(name, use))
         continue;
-      InFlightDiagnostic diagnostic = use.op->emitError();
+      // SG-HINT-C1
       if (use.isInner)
-        return diagnostic
+        return use.op->emitError()
                << "a hint names dimension '" << name.getValue()
                << "', which the operations under it have only inside of larger "
                   "steps of a flattened dimension: tiles and slices of it are "
                   "not boxes; name the dimension of a view that splits it, or "
                   "the outermost of its parts, instead";
       if (smallSizes.contains(name))
-        return diagnostic << "a hint cuts dimension '" << name.getValue()
-                          << "' into " << use.largest
-                          << " parts, but it has one element";
-      diagnostic << "a hint names dimension '" << name.getValue()
-                 << "', which no operation under it has; ";
+        return use.op->emitError()
+               << "a hint cuts dimension '" << name.getValue() << "' into "
+               << use.largest << " parts, but it has one element";
+      InFlightDiagnostic diagnostic = use.op->emitWarning();
+      diagnostic << "hint ignored: no operation under it has dimension '"
+                 << name.getValue() << "'; ";
       if (use.known.empty())
-        return diagnostic << "the dimensions of its tensors have no names";
-      return diagnostic << "it has " << llvm::join(use.known, ", ");
+        diagnostic << "the dimensions of its tensors have no names";
+      else
+        diagnostic << "it has " << llvm::join(use.known, ", ");
     }
     for (BlockArgument argument : func.getArguments())
       func.removeArgAttr(argument.getArgNumber(), kDimNamesAttrName);

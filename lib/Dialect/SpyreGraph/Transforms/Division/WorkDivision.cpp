@@ -467,7 +467,7 @@ private:
                                                return std::to_string(slices);
                                              }),
                              " x ")
-               << " slices, more than there are cores (" << numCores << ")";
+               << " slices, which exceeds SENCORES (" << numCores << " cores)";
       // SG-DIVISION-HINT-C4
       if (split > 1 && kinds[dim] != utils::IteratorType::parallel) {
         if (!isCombinedAcrossCores(op.getCombiner()))
@@ -488,10 +488,10 @@ private:
                << "work division hint asks for " << split
                << " slices of loop dimension " << dim << ", but its " << units
                << (granularity[dim] > 1 ? " sticks" : " iterations")
-               << " cannot be cut into that many"
+               << " are not evenly divisible into that many"
                << (onlyEqual()
                        ? " equal ones, which " + getRestrictor() + " needs"
-                       : "")
+                       : ", nor with a smaller last one")
                << "; possible: " << listSlices(units);
       int64_t unitsPerSlice = llvm::divideCeilSigned(units, split);
       splits.push_back(split);
