@@ -103,14 +103,20 @@ void environment::fail(const std::string &name, const std::string &expected,
               ", found '" + found + "'");
 }
 
-static std::optional<int64_t> readNumber(const Variable &variable,
-                                         const std::string &text) {
+static std::optional<int64_t> parseNumber(const std::string &text) {
   std::string digits = strip(text);
   const char *end = digits.data() + digits.size();
   int64_t number = 0;
   auto [rest, error] = std::from_chars(digits.data(), end, number);
-  if (error != std::errc() || rest != end || number < variable.lowest ||
-      number > variable.highest)
+  if (error != std::errc() || rest != end)
+    return std::nullopt;
+  return number;
+}
+
+static std::optional<int64_t> readNumber(const Variable &variable,
+                                         const std::string &text) {
+  std::optional<int64_t> number = parseNumber(text);
+  if (!number || *number < variable.lowest || *number > variable.highest)
     return std::nullopt;
   return number;
 }
@@ -124,6 +130,9 @@ static std::optional<Value> parse(const Variable &variable,
       return true;
     if (isOneOf(text, {"0", "false", "off"}))
       return false;
+    // Users of torch-spyre also set levels.
+    if (std::optional<int64_t> level = parseNumber(text); level && *level >= 0)
+      return *level != 0;
     return std::nullopt;
   case Variable::Number: {
     if (text.empty())

@@ -252,3 +252,55 @@ def test_other_dtypes_are_errors_of_both_classes(dtype):
                 use()
             assert error.type is _C.UnsupportedDtypeError
     assert _C.get_device_dtype(dtype) == _C.DataFormats.INVALID
+
+
+CARD = "print(torch.spyre.current_device(), torch.spyre.device_count())"
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "0 1"),
+        ({"LOCAL_RANK": "1", "AIU_WORLD_SIZE": "2"}, "1 2"),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "3"}, "1 3"),
+        ({"LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "16"}, "3 8"),
+        # More processes than cards.
+        ({"LOCAL_RANK": "9", "LOCAL_WORLD_SIZE": "16"}, "0 8"),
+        ({"LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4", "AIU_WORLD_SIZE": "1"}, "0 1"),
+        ({"LOCAL_RANK": "0", "AIU_WORLD_SIZE": "2"}, "0 2"),
+    ],
+    ids=str,
+)
+def test_the_card_of_a_rank(environment, expected):
+    done = run(CARD, **environment)
+    assert done.stdout == expected + "\n", done.stderr
+
+
+def test_a_card_that_is_set_comes_before_the_rank():
+    code = (
+        "x = torch.ones(3, device='spyre'); print(x.device);"
+        "torch.spyre.set_device(0); print(torch.ones(3, device='spyre').device);"
+        "import threading; t = threading.Thread(target=lambda:"
+        " print(torch.ones(3, device='spyre').device)); t.start(); t.join()"
+    )
+    done = run(code, LOCAL_RANK="1", AIU_WORLD_SIZE="2")
+    assert done.stdout.split() == ["spyre:1", "spyre:0", "spyre:1"], done.stderr
+
+
+def test_subprocesses_of_inductor_use_no_card():
+    code = (
+        "print(torch.spyre._is_in_bad_fork(), torch.spyre.is_available(),"
+        " torch.spyre.is_initialized()); torch.ones(3).to('spyre')"
+    )
+    done = run(code, IS_INDUCTOR_SPAWNED_SUBPROCESS="1")
+    assert done.stdout == "True True False\n"
+    assert "IS_INDUCTOR_SPAWNED_SUBPROCESS is set" in done.stderr
+    assert run(code, IS_INDUCTOR_SPAWNED_SUBPROCESS="0").returncode == 0
+
+
+def test_switches_take_levels():
+    """As torch-spyre's C++ reads them: what is not zero is on."""
+    code = "from torch_spyre import _C; print(_C.read_environment('TORCH_SPYRE_DEBUG'))"
+    for value, expected in (("2", True), ("1", True), ("0", False), ("00", False)):
+        done = run(code, TORCH_SPYRE_DEBUG=value)
+        assert done.stdout == f"{expected}\n", done.stderr

@@ -23,6 +23,9 @@ USES = {
     "AIU_WORLD_SIZE": "torch.spyre.device_count()",
     "SPYRE_DEVICES": "torch.spyre.device_count()",
     "FLEX_DEVICE": "torch.spyre.device_count()",
+    "LOCAL_RANK": "torch.spyre.device_count()",
+    "LOCAL_WORLD_SIZE": "torch.spyre.device_count()",
+    "IS_INDUCTOR_SPAWNED_SUBPROCESS": "torch.spyre.device_count()",
     "SPYRE_LAUNCH_BLOCKING": "x + x",
     "SPYRE_POISON_FREED": "x + x",
     "SPYRE_ALLOW_TILED_LAUNCH": "_C.read_environment('SPYRE_ALLOW_TILED_LAUNCH')",
@@ -42,6 +45,7 @@ USES = {
 #: A folder of the cache that cannot be made is a warning: nothing is kept.
 UNREFUSED = {"SPYRE_CACHE_DIR", "XDG_CACHE_HOME", "TORCH_LOGS"}
 
+UNREFUSED |= {"TORCH_SENDNN_LOG", "DT_DEEPRT_VERBOSE", "DTLOG_LEVEL"}
 
 def test_every_variable_is_tried():
     assert set(USES) | UNREFUSED == set(TABLE)

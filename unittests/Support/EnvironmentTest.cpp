@@ -72,7 +72,7 @@ TEST(EnvironmentTest, WrongValuesNameTheVariable) {
 }
 
 TEST(EnvironmentTest, ReadsSwitches) {
-  for (const char *on : {"1", "true", "on", "True", "ON"}) {
+  for (const char *on : {"1", "true", "on", "True", "ON", "2"}) {
     Setting setting("SPYRE_LAUNCH_BLOCKING", on);
     EXPECT_TRUE(environment::launchBlocking()) << on;
   }

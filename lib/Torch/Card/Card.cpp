@@ -25,20 +25,39 @@ namespace {
 
 constexpr c10::DeviceIndex kMaxCards = 8;
 
-thread_local c10::DeviceIndex currentIndex = 0;
+/// Negative until the thread sets one.
+thread_local c10::DeviceIndex currentIndex = -1;
 thread_local std::array<c10::StreamId, kMaxCards> currentStreams{};
-std::atomic<bool> anyCard = false, badFork = false;
+std::atomic<bool> anyCard = false, hasForked = false;
 
 c10::DeviceIndex readDeviceCount() {
   // Both kinds are the device model; an unknown kind is an error.
   environment::flexDevice();
+  environment::localRank();
+  environment::inductorSubprocess();
   std::optional<int64_t> size = environment::worldSize();
+  // A launcher of several processes means a card for each.
+  if (std::optional<int64_t> processes = environment::localWorldSize();
+      processes && !size)
+    size = std::min<int64_t>(*processes, kMaxCards);
   std::vector<int64_t> chosen = environment::devices();
   if (chosen.empty())
     return static_cast<c10::DeviceIndex>(size.value_or(1));
   std::set<int64_t> devices(chosen.begin(), chosen.end());
   return static_cast<c10::DeviceIndex>(std::min<int64_t>(
       size.value_or(kMaxCards), static_cast<int64_t>(devices.size())));
+}
+
+/// What readDeviceCount() refuses counts as not set.
+bool isInductorSubprocess() noexcept {
+  static const bool isSet = [] {
+    try {
+      return environment::inductorSubprocess();
+    } catch (const Error &) {
+      return false;
+    }
+  }();
+  return isSet;
 }
 
 } // namespace
@@ -119,7 +138,21 @@ c10::DeviceIndex deviceCountOrZero() noexcept {
   }
 }
 
-c10::DeviceIndex currentDevice() noexcept { return currentIndex; }
+/// The card of the process's rank, if there are so many.
+static c10::DeviceIndex readDefaultDevice() noexcept {
+  try {
+    int64_t rank = environment::localRank().value_or(0);
+    return rank < deviceCount() ? static_cast<c10::DeviceIndex>(rank) : 0;
+  } catch (...) {
+    // deviceCount() says so to who uses a device.
+    return 0;
+  }
+}
+
+c10::DeviceIndex currentDevice() noexcept {
+  static const c10::DeviceIndex byDefault = readDefaultDevice();
+  return currentIndex < 0 ? byDefault : currentIndex;
+}
 
 static void checkIndex(c10::DeviceIndex index) {
   TORCH_CHECK_INDEX(index >= 0 && index < deviceCount(), "spyre device index ",
@@ -140,17 +173,21 @@ void setCurrentDeviceUnchecked(c10::DeviceIndex index) noexcept {
 }
 
 c10::DeviceIndex resolveIndex(c10::Device device) {
-  c10::DeviceIndex index = device.has_index() ? device.index() : currentIndex;
+  c10::DeviceIndex index =
+      device.has_index() ? device.index() : currentDevice();
   checkIndex(index);
   return index;
 }
 
 Card &card(c10::DeviceIndex index) {
   checkIndex(index);
-  TORCH_CHECK(!badFork,
+  TORCH_CHECK(!hasForked,
               "cannot use a spyre device in a forked process when its parent "
               "has used one; start processes with multiprocessing's method "
               "'spawn'");
+  TORCH_CHECK(!isInductorSubprocess(),
+              "cannot use a spyre device where IS_INDUCTOR_SPAWNED_SUBPROCESS "
+              "is set: the process that compiles uses none");
   // Never destroyed: tensors may outlive static destruction.
   static auto *cards = new std::array<std::unique_ptr<Card>, kMaxCards>;
   static auto *flags = new std::array<std::once_flag, kMaxCards>;
@@ -159,7 +196,7 @@ Card &card(c10::DeviceIndex index) {
     isNew = true;
     (*cards)[index] = std::make_unique<Card>(index);
     if (!anyCard.exchange(true))
-      ::pthread_atfork(nullptr, nullptr, [] { badFork = true; });
+      ::pthread_atfork(nullptr, nullptr, [] { hasForked = true; });
   });
   if (isNew && isRuntimeLogged())
     logRuntime("spyre:" + std::to_string(index) + " is put to use, " +
@@ -168,8 +205,8 @@ Card &card(c10::DeviceIndex index) {
   return *(*cards)[index];
 }
 
-bool isInitialized() noexcept { return anyCard && !badFork; }
-bool isInBadFork() noexcept { return badFork; }
+bool isInitialized() noexcept { return anyCard && !hasForked; }
+bool isInBadFork() noexcept { return hasForked || isInductorSubprocess(); }
 
 void drainAll() {
   if (!isInitialized())
