@@ -2,6 +2,7 @@
 """Options of ``torch_spyre._inductor.config`` that change programs: spec/drop-in.md."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -10,6 +11,7 @@ import pytest
 import torch
 import torch_spyre
 from numerics import assert_exact
+from torch._inductor.utils import run_and_get_code
 from torch_spyre._inductor import config, errors
 from torch_spyre.compile_backend import compile_options, compiled_parts
 from torch_spyre.frontend import options
@@ -209,3 +211,28 @@ def test_options_change_bundles(name, how, tmp_path, monkeypatch):
     assert default == off != on
     if name == "unroll_loops":
         assert "scf.for" in off and "scf.for" not in on
+
+
+@pytest.mark.parametrize("backend", ["spyre", "inductor"])
+def test_the_code_of_programs_can_be_looked_at(backend):
+    x, y = half(256, 64).to("spyre"), half(64, 64, seed=1).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "K"])
+
+    def tiled(x, y):
+        with torch_spyre.spyre_hint(tiles={"M": 4}):
+            return torch.exp(x @ y).sum(-1)
+
+    def plain(x, y):
+        return torch.exp(x @ y)
+
+    result, codes = run_and_get_code(torch.compile(tiled, backend=backend), x, y)
+    assert result.shape == (256,)
+    (code,) = codes
+    loop = code.partition("LoopSpec(4, [\n")[2].partition("]),")[0]
+    found = re.findall(r"OpSpec\('(\w+)', cores=\d+\)", loop)
+    assert found == ["matmul", "exp", "sum"]
+    assert 'KTIR = """' in code and "func.func @main" in code
+    for _ in range(2):  # The second time, the program comes from the cache.
+        _, codes = run_and_get_code(torch.compile(plain, backend=backend), x, y)
+        (code,) = codes
+        assert "LoopSpec(" not in code and "OpSpec('exp'" in code

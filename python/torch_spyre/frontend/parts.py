@@ -23,7 +23,7 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.frontend import cache, dump, hints, host_numbers, trace
+from torch_spyre.frontend import cache, dump, hints, host_numbers, listing, trace
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -307,6 +307,7 @@ class CompiledStep:
             _log.warning("%s", text)
         hints.log_applied(self.nodes, self.options)
         trace.write_artifacts(self.name, graph, self.nodes, self.compile_id)
+        listing.offer(self.name, graph)
         if kept is not None:
             kept.save_program(graph)
         part = CompiledPart(self.name, graph, kind.first, list(results), dump=kept)
