@@ -165,11 +165,11 @@ def test_the_module_has_no_file():
 
 def test_submodules_without_importing_them():
     names = """
-        _inductor _monkey_patch constants logging_config memory model_utils
+        _inductor _monkey_patch constants execution logging_config memory model_utils
         ops profiler streams version
     """
     inner = """
-        config constants customops decompositions dtype_ops errors logging_utils
+        codegen config constants customops decompositions dtype_ops errors logging_utils
         lowering op_spec passes patches propagate_named_dims
     """
     code = f"""

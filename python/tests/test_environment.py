@@ -35,6 +35,7 @@ USES = {
     "SPYRE_DUMP_DIR": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_DECISIONS_IN": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_EXECUTE": "torch.compile(torch.exp, backend='spyre')(x)",
+    "DUMP_SPYRE_CODE": "_C.read_environment('DUMP_SPYRE_CODE')",
     "SPYRE_VERIFY_EACH_PASS": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_NUM_THREADS": "x + x; torch.spyre.synchronize()",
     "SPYRE_CPU_CAPABILITY": "x + x; torch.spyre.synchronize()",
@@ -44,8 +45,8 @@ USES = {
 }
 #: A folder of the cache that cannot be made is a warning: nothing is kept.
 UNREFUSED = {"SPYRE_CACHE_DIR", "XDG_CACHE_HOME", "TORCH_LOGS"}
-
 UNREFUSED |= {"TORCH_SENDNN_LOG", "DT_DEEPRT_VERBOSE", "DTLOG_LEVEL"}
+
 
 def test_every_variable_is_tried():
     assert set(USES) | UNREFUSED == set(TABLE)

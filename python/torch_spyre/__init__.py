@@ -51,9 +51,21 @@ def make_spyre_module() -> object:
 
 #: Submodules that users of torch-spyre reach without importing them.
 _MODULES = frozenset(
-    ["_inductor", "_monkey_patch", "device", "distributed", "extend"]
-    + ["logging_config", "memory", "model_utils", "ops", "profiler", "streams"]
-    + ["version"]
+    [
+        "_inductor",
+        "_monkey_patch",
+        "device",
+        "distributed",
+        "execution",
+        "extend",
+        "logging_config",
+        "memory",
+        "model_utils",
+        "ops",
+        "profiler",
+        "streams",
+        "version",
+    ]
 )
 
 

@@ -6,6 +6,7 @@
 
 namespace spyre::pytorch {
 
+void initBundleBindings(pybind11::module &m);
 void initDeviceSpecBindings(pybind11::module &m);
 void initLayoutBindings(pybind11::module &m);
 void initEagerBindings(pybind11::module &m);

@@ -4,7 +4,6 @@
 #include "../Storage/ViewShift.h"
 #include "Bindings.h"
 
-#include "Spyre/Compiler/Bundle.h"
 #include "Spyre/Compiler/Compiler.h"
 #include "Spyre/Compiler/GraphBuilder.h"
 
@@ -306,10 +305,10 @@ static void initProgramBindings(py::module &m) {
           [](const BoundGraph &self) { return self.graph.cacheKey; })
       .def_property_readonly(
           "pass_seconds",
+          [](const BoundGraph &self) { return self.graph.passSeconds; })
       .def_property_readonly(
           "warnings",
           [](const BoundGraph &self) { return self.graph.warnings; })
-          [](const BoundGraph &self) { return self.graph.passSeconds; })
       .def("serialize",
            [](const BoundGraph &self) {
              return py::bytes(self.graph.serialize());
@@ -415,17 +414,6 @@ void initCompilerBindings(py::module &m) {
   initBuilderBindings(m);
   initProgramBindings(m);
   initTraceBindings(m);
-  m.def(
-      "rewrite_superdsc",
-      [](const std::string &folder) {
-        py::dict files;
-        for (const auto &[name, content] : rewriteBundles(folder))
-          files[py::str(name)] = py::bytes(content);
-        return files;
-      },
-      py::arg("folder"),
-      "What the bundles in a folder become when they are read and written.");
-
   initOptionBindings(m);
   m.def("list_supported_ops", &listSupportedOps,
         "ATen overloads that the compiler's table has a row for.");

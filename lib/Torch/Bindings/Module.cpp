@@ -212,4 +212,5 @@ PYBIND11_MODULE(_C, m) {
   initEnvironmentBindings(m);
   initDeviceSpecBindings(m);
   initJobBindings(m);
+  initBundleBindings(m);
 }

@@ -38,6 +38,22 @@ private:
 
 } // namespace
 
+/// Dimensions of one element say nothing about where others are.
+static std::vector<int64_t> withoutOnes(std::vector<int64_t> sizes) {
+  sizes.erase(std::remove(sizes.begin(), sizes.end(), 1), sizes.end());
+  return sizes;
+}
+
+static bool isStoredAs(const runtime::ArgumentInfo &argument,
+                       const StorageFormat &format, BoundGraph::Match match) {
+  if (match == BoundGraph::Match::Everything)
+    return runtime::isStoredAs(argument, format.dtype, format.sizes,
+                               format.strides, format.layout);
+  return argument.layout && argument.layout->format == format.layout.format &&
+         withoutOnes(argument.layout->deviceSize) ==
+             withoutOnes(format.layout.deviceSize);
+}
+
 void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                      const std::vector<at::Tensor> &outputs,
                      const std::vector<int64_t> &shifts) {
@@ -64,13 +80,11 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
     const StorageFormat &format = *storage.format;
-    TORCH_CHECK_VALUE(runtime::isStoredAs(argument, format.dtype, format.sizes,
-                                          format.strides, format.layout),
-                      "argument '", argument.name,
-                      "' was compiled for another layout than ",
-                      storage.format->layout.str(), " of a ",
-                      c10::IntArrayRef(storage.format->sizes), " ",
-                      toString(storage.format->dtype), " tensor");
+    TORCH_CHECK_VALUE(
+        isStoredAs(argument, format, match), "argument '", argument.name,
+        "' was compiled for another layout than ", format.layout.str(),
+        " of a ", c10::IntArrayRef(format.sizes), " ", toString(format.dtype),
+        " tensor", argument.layout ? ": " + argument.layout->str() : "");
     storages.push_back(tensor.storage());
   };
   for (const at::Tensor &tensor : inputs)

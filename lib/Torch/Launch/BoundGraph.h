@@ -22,9 +22,17 @@ namespace spyre::pytorch {
 /// shared_ptr, because work in a stream keeps it.
 class BoundGraph : public std::enable_shared_from_this<BoundGraph> {
 public:
-  explicit BoundGraph(CompiledGraph graph) : graph(std::move(graph)) {}
+  /// What of a storage has to be what the program was made for.
+  enum class Match {
+    Everything,  ///< host dtype, sizes, strides and layout
+    DeviceLayout ///< the device's sizes, but for ones, and format
+  };
+
+  explicit BoundGraph(CompiledGraph graph, Match match = Match::Everything)
+      : graph(std::move(graph)), match(match) {}
 
   const CompiledGraph graph;
+  const Match match;
 
   /// Queues a run on the current stream, on the storages under the tensors:
   /// inputs are one per argument of the graph, outputs one per output root.

@@ -10,9 +10,21 @@ from __future__ import annotations
 import importlib
 
 _MODULES = frozenset(
-    ["config", "constants", "customops", "decompositions", "dtype_ops", "errors"]
-    + ["logging_utils", "lowering", "op_spec", "passes", "patches"]
-    + ["propagate_named_dims"]
+    [
+        "codegen",
+        "config",
+        "constants",
+        "customops",
+        "decompositions",
+        "dtype_ops",
+        "errors",
+        "logging_utils",
+        "lowering",
+        "op_spec",
+        "passes",
+        "patches",
+        "propagate_named_dims",
+    ]
 )
 
 
