@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables in docs/reference that are made from tables in the code.
 
-Writes, between two comments of a page, what a .def file of include/ says:
+Writes, between two comments of a page, what a .def file of include/, or the module of
+options in Python, says:
 
   <!-- made by scripts/docs_tables.py: NAME -->
   <!-- end of NAME -->
@@ -85,10 +86,76 @@ def _options() -> str:
     return "\n".join(lines)
 
 
+PYTHON = ROOT / "python" / "torch_spyre"
+
+
+def _module(path: Path) -> dict[str, Any]:
+    """Names that a module gives literal values, and what functions of it return."""
+    found: dict[str, Any] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name, value = node.target.id, node.value
+        elif isinstance(node, ast.FunctionDef) and isinstance(
+            node.body[-1], ast.Return
+        ):
+            name, value = node.name, node.body[-1].value
+        else:
+            continue
+        try:
+            found[name] = ast.literal_eval(value)  # type: ignore[arg-type]
+        except ValueError:
+            found[name] = None
+    return found
+
+
+def configuration() -> list[tuple[str, list[str], Any, str]]:
+    """(name, variables, default, effect) of each option of torch-spyre."""
+    module = _module(PYTHON / "_inductor" / "config.py")
+    effects = _module(PYTHON / "frontend" / "options.py")["EFFECTS"]
+    variables = module.pop("_variables")
+    names = [
+        n for n, value in module.items() if isinstance(value, (bool, int, float, str))
+    ]
+    return [
+        (name, list(variables.get(name, ())), module[name], effects.get(name, ""))
+        for name in names
+    ]
+
+
+def _configuration() -> str:
+    lines = ["| name | default | variable | sets |", "|---|---|---|---|"]
+    for name, variables, default, effect in configuration():
+        shown = f"`{default!r}`".replace("'", '"')
+        listed = ", ".join(f"`{v}`" for v in variables)
+        lines.append(f"| `{name}` | {shown} | {listed} | {effect} |")
+    return "\n".join(lines)
+
+
+def _variables_of_options() -> str:
+    lines = ["| variable | sets |", "|---|---|"]
+    rows = [
+        (variable, name)
+        for name, variables, _, _ in configuration()
+        for variable in variables
+    ]
+    owners: dict[str, list[str]] = {}
+    for variable, name in rows:
+        owners.setdefault(variable, []).append(name)
+    for variable, names in sorted(owners.items()):
+        lines.append(f"| `{variable}` | {', '.join(f'`{n}`' for n in names)} |")
+    return "\n".join(lines)
+
+
 #: Page -> name of the table -> how it is made.
 TABLES: dict[str, dict[str, Callable[[], str]]] = {
-    "reference/environment.md": {"environment variables": _environment},
-    "reference/options.md": {"options of torch.compile": _options},
+    "reference/environment.md": {
+        "environment variables": _environment,
+        "variables of options": _variables_of_options,
+    },
+    "reference/options.md": {
+        "options of torch.compile": _options,
+        "options of torch-spyre": _configuration,
+    },
 }
 
 

@@ -11,6 +11,7 @@ import torch
 import torch_spyre
 from inputs import values
 from numerics import compiled
+from torch.utils._config_module import _UNSET_SENTINEL
 from torch_spyre import _C, compile_backend
 from torch_spyre._inductor import config
 from torch_spyre.frontend import options
@@ -125,6 +126,31 @@ def test_patch_and_unknown_names():
     ):
         with pytest.raises(AttributeError, match="no_such_option does not exist"):
             use()
+
+
+def test_patches_leave_nothing_behind():
+    """What was not set before is not set again, as Inductor's own patch leaves it."""
+    assert not config.is_set("unroll_loops")
+    for value in (True, False):
+        with config.patch(unroll_loops=value, hbm_planning=False):
+            assert config.is_set("unroll_loops") and config.unroll_loops is value
+            with config.patch("unroll_loops", not value):
+                assert config.unroll_loops is not value
+            assert config.is_set("unroll_loops") and config.unroll_loops is value
+        assert not config.is_set("unroll_loops") and config.unroll_loops
+        assert config.hbm_planning
+    before = config.get_hash()
+    config.unroll_loops = False
+    try:
+        assert config.get_hash() != before
+        with config.patch({"unroll_loops": True}):
+            pass
+        assert config.is_set("unroll_loops") and not config.unroll_loops
+    finally:
+        config._config["unroll_loops"].user_override.set(_UNSET_SENTINEL)
+        config._mark_get_dict_dirty("unroll_loops")
+    with pytest.raises(AttributeError), config.patch(no_such_option=1):
+        pass
 
 
 def artefact(monkeypatch, **changes):

@@ -135,6 +135,19 @@ def test_variables_set_options(variable, value, expected):
     assert expected in done.stdout
 
 
+def test_fusion_has_no_switch(monkeypatch):
+    monkeypatch.setenv("SPYRE_INDUCTOR_ENABLE_FUSION", "1")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_options({})
+    monkeypatch.setenv("SPYRE_INDUCTOR_ENABLE_FUSION", "0")
+    with pytest.warns(UserWarning, match="ENABLE_FUSION has no effect: a graph is one"):
+        compile_options({})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_options({})
+
+
 def test_solvers_without_counterpart_say_so_once():
     with config.patch(layout_solver="simulated_annealing"):
         with pytest.warns(UserWarning, match="is the solver 'optimal' here"):
@@ -180,7 +193,7 @@ def test_hints_can_be_ignored():
 
 
 @pytest.mark.parametrize("name", ["unroll_loops", "bundle_symbolic_args"])
-@pytest.mark.parametrize("how", ["option", "variable"])
+@pytest.mark.parametrize("how", ["option", "variable", "patch"])
 def test_options_change_bundles(name, how, tmp_path, monkeypatch):
     x = half(256, 64).to("spyre")
     torch_spyre.name_tensor_dims(x, ["M", "N"])
@@ -197,9 +210,13 @@ def test_options_change_bundles(name, how, tmp_path, monkeypatch):
         if how == "option" and value is not None:
             given[name] = value
         changes = {}
+        if how == "patch" and value is not None:
+            changes[name] = value
         if how == "variable" and value is not None:
-            monkeypatch.setenv(name.upper(), str(int(value)))
-            changes[name] = value  # as the variable does for a new process
+            # As the variable does for a new process.
+            entry = config._config[name]
+            monkeypatch.setattr(entry, "env_value_default", value)
+            config._mark_get_dict_dirty(name)
         with config.patch(changes):
             function = torch.compile(tiled, backend="spyre", options=given)
             assert_exact(function(x).cpu(), (-torch.exp(x)).cpu())

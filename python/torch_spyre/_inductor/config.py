@@ -13,6 +13,7 @@ is changed in Python or by its variable is named once in a warning.
 import os
 import sys
 
+from torch.utils import _config_module
 from torch.utils._config_module import Config, install_config_module
 
 # Work division.
@@ -139,9 +140,18 @@ def _read_environment() -> None:
                 break
 
 
-def is_in_environment(variable: str) -> bool:
-    """Whether a variable of these options has a value."""
-    return bool(os.environ.get(variable))
+def is_set(name: str) -> bool:
+    """Whether a variable, or Python now, says what an option is."""
+    entry = sys.modules[__name__]._config[name]
+    values = (entry.user_override.get(), entry.env_value_default)
+    return any(value is not _config_module._UNSET_SENTINEL for value in values)
+
+
+def is_fusion_off() -> bool:
+    """Whether the variable that no option here has asks for kernels of one operator."""
+    variable = "SPYRE_INDUCTOR_ENABLE_FUSION"
+    text = os.environ.get(variable, "")
+    return bool(text) and _parse(variable, text, True) is False
 
 
 def is_debugging_torch() -> bool:
@@ -150,4 +160,50 @@ def is_debugging_torch() -> bool:
 
 
 install_config_module(sys.modules[__name__])
+
+
+class _Config(type(sys.modules[__name__])):  # type: ignore[misc]
+    """The module, whose patches leave nothing behind."""
+
+    def patch(self, *args: object, **kwargs: object) -> "_Patch":
+        """Inductor's ``patch``; what was not set before is not set afterwards."""
+        return _Patch(self, super().patch(*args, **kwargs))
+
+
+#: What an option holds that nobody has set.
+_UNSET = _config_module._UNSET_SENTINEL
+
+
+class _Patch(_config_module.ContextDecorator):
+    def __init__(self, module: _Config, inner: _config_module.ContextDecorator) -> None:
+        self._module, self._inner = module, inner
+        self._unset: list[list[str]] = []
+
+    def __enter__(self) -> None:
+        entries = self._module._config
+        self._unset.append(
+            [
+                name
+                for name in self._inner.changes
+                if name in entries
+                and entries[name].alias is None
+                and entries[name].user_override.get() is _UNSET
+            ]
+        )
+        try:
+            self._inner.__enter__()
+        except BaseException:
+            self._unset.pop()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        self._inner.__exit__(*exception)
+        for name in self._unset.pop():
+            self._module._config[name].user_override.set(_UNSET)
+            self._module._mark_get_dict_dirty(name)
+        self._module._hash_dirty_var.set(True)
+
+
+# Its own __setattr__ takes options only.
+object.__setattr__(sys.modules[__name__], "__class__", _Config)
 _read_environment()

@@ -25,10 +25,12 @@ _HEURISTICS = {"greedy", "firstfit", "bestfit"}
 _named: set[str] = set()
 
 
-def _warn_once(name: str, text: str) -> None:
+def _warn_once(
+    name: str, text: str, what: str = "torch_spyre._inductor.config."
+) -> None:
     if name not in _named:
         _named.add(name)
-        warnings.warn(f"torch_spyre._inductor.config.{name} {text}", stacklevel=5)
+        warnings.warn(f"{what}{name} {text}", stacklevel=5)
 
 
 def _cores(value: Any) -> dict[str, Any]:
@@ -76,14 +78,30 @@ _SETTERS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ignore_work_division_hints": lambda v: {"ignore_work_division_hints": v},
     "ignore_wsr_hints": lambda value: {"ignore_tile_hints": value},
 }
-#: Names that change what is written into bundles, and their variables. They are on by
-#: default, but bundles here keep loops and addresses; only a variable says otherwise.
-_OF_BUNDLES = {
-    "unroll_loops": "UNROLL_LOOPS",
-    "bundle_symbolic_args": "BUNDLE_SYMBOLIC_ARGS",
+#: Names that change what is written into bundles. They are on by default, but bundles
+#: here keep loops and addresses, unless a variable or a program says otherwise.
+_OF_BUNDLES = {"unroll_loops", "bundle_symbolic_args"}
+#: Names that take effect, here or where the text says -> what a user reads of it
+#: (docs/reference/options.md).
+EFFECTS: dict[str, str] = {
+    "sencores": "option `cores`; outside of 1 to 32 it is `errors.Unsupported`",
+    "lx_planning": "option `lx_planning`",
+    "layout_solver": "option `lx_solver`: `greedy`, `firstfit`, `bestfit` and "
+    "`optimal` by their names; `cpsat` and `simulated_annealing` are `optimal`",
+    "dxp_lx_frac_avail": "`lxReservedFraction` of option `device`: the share of LX "
+    "that is kept for the kernels' own tiles",
+    "ignore_work_division_hints": "option `ignore_work_division_hints`",
+    "ignore_wsr_hints": "option `ignore_tile_hints`",
+    "unroll_loops": "option `unroll_loops`, where the name is set; `generate_bundle()`",
+    "bundle_symbolic_args": "option `bundle_symbolic_args`, where the name is set; "
+    "`generate_bundle()`",
+    "core_id_k_fast_emission": "`generate_bundle()`: cores that share a sum are "
+    "neighbours",
+    "sdsc_cache": "programs are kept on disk, unless `spyre_kernel_cache` is False too",
+    "spyre_kernel_cache": "programs are kept on disk, unless `sdsc_cache` is False too",
+    "log_passes": "logs the IR after the passes named, or after `all`, by the logger "
+    "`spyre.inductor.passes`",
 }
-#: Names that take effect elsewhere: frontend/cache.py.
-_ELSEWHERE = {"sdsc_cache", "spyre_kernel_cache", "log_passes"}
 
 
 def compile_options(given: dict[str, Any]) -> dict[str, Any]:
@@ -99,9 +117,14 @@ def compile_options(given: dict[str, Any]) -> dict[str, Any]:
         for name, value in config._get_dict().items()
         if value != config._config[name].default
     }
-    known = _SETTERS.keys() | _ELSEWHERE | _OF_BUNDLES.keys()
-    for name in sorted(changed.keys() - known):
+    for name in sorted(changed.keys() - EFFECTS.keys()):
         _warn_once(name, "has no effect on compiled programs")
+    if config.is_fusion_off():
+        _warn_once(
+            "SPYRE_INDUCTOR_ENABLE_FUSION",
+            "has no effect: a graph is one program, whose kernels its plan decides",
+            "environment variable ",
+        )
     options: dict[str, Any] = {}
     for name in sorted(changed.keys() & _SETTERS.keys()):
         options |= _SETTERS[name](changed[name])
@@ -110,9 +133,8 @@ def compile_options(given: dict[str, Any]) -> dict[str, Any]:
     if _C.read_environment("SPYRE_EXECUTE") == "superdsc":
         options["through_superdsc"] = True
     if options.get("through_superdsc"):
-        for name, variable in _OF_BUNDLES.items():
-            if config.is_in_environment(variable):
-                options.setdefault(name, getattr(config, name))
+        for name in filter(config.is_set, _OF_BUNDLES):
+            options.setdefault(name, getattr(config, name))
     if "device" in options or reserved:
         device = _device_numbers(options.get("device", {}))
         if isinstance(device, dict):
