@@ -5,6 +5,7 @@ Written from spec/test-frameworks.md, "Running upstream PyTorch tests (RFC 1287)
 """
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -148,6 +149,84 @@ def test_modes_and_edits(demo, tmp_path, capsys):
     assert outcomes.count("passed") == 1
 
 
+OPS = """\
+import torch
+from torch.testing._internal.common_device_type import (
+    instantiate_device_type_tests, ops)
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.common_modules import module_db, modules
+from torch.testing._internal.common_utils import TestCase
+
+class TestOwn(TestCase):
+    @ops([o for o in op_db if o.name in ("exp", "sub", "mul")],
+         allowed_dtypes=(torch.float16,))
+    def test_ops(self, device, dtype, op):
+        for sample in op.sample_inputs(device, dtype):
+            x = sample.input
+            print("RAN", op.name, list(x.shape), x.dtype, x.stride(), sample.kwargs)
+            self.assertEqual(x.device.type, "spyre")
+            op(x, *sample.args, **sample.kwargs)
+
+    @modules([m for m in module_db if m.name == "nn.ReLU"],
+             allowed_dtypes=(torch.float16,))
+    def test_modules(self, device, dtype, module_info, training):
+        for made in module_info.module_inputs_func(
+            module_info, device=device, dtype=dtype, requires_grad=True,
+            training=training
+        ):
+            own, call = made.constructor_input, made.forward_input
+            module = module_info.module_cls(*own.args, **own.kwargs).to(device, dtype)
+            y = module(*call.args, **call.kwargs)
+            x = call.args[0]
+            print("RAN", type(module).__name__, list(y.shape), x.requires_grad)
+
+    @ops([o for o in op_db if o.name == "exp"], allowed_dtypes=(torch.float16,))
+    def test_loose(self, device, dtype, op):
+        self.assertEqual(torch.ones(1, dtype=dtype) * 1.25, torch.ones(1, dtype=dtype))
+
+instantiate_device_type_tests(TestOwn, globals())
+"""
+
+
+def test_operators_and_modules_with_inputs_of_their_own(demo, tmp_path, capsys):
+    (tmp_path / "test/test_demo.py").write_text(OPS)
+    tensor = "{tensor: {shape: [%s], init: full, init_args: {fill_value: 2}}}"
+    config = demo(
+        [
+            # `sub` is left out, `mul` is not supported but included, `add` is not among
+            # the test's own.
+            "{names: test_ops, edits: {ops: {exclude: [sub], include: ["
+            f"{{name: mul, sample_inputs_func: {{args: [{tensor % '3, 5'}, "
+            "{value: 2}]}}, {name: add, sample_inputs_func: "
+            f"{{args: [{tensor % '7'}, {tensor % '7'}], kwargs: {{alpha: 2}}}}}}]}}, "
+            f"inputs: {{args: [{{tensor: {{shape: [2, 3], stride: [1, 2]}}}}]}}}}}}",
+            "{names: test_modules, edits: {modules: {exclude: [nn_ReLU], include: ["
+            "{name: Linear, module_path: torch.nn, constructor_inputs: "
+            "{args: [{value: 64}, {value: 8}]}, forward_inputs: "
+            f"[{{args: [{tensor % '3, 64'}]}}, {{args: [{tensor % '1, 64'}]}}]}}]}}}}}}",
+            "{names: test_loose, edits: {dtypes: {include: [{name: float16, precision: "
+            "{atol: 0.3, rtol: 0}}]}}}",
+        ],
+        end="  global:\n    supported_ops: [exp, sub]\n    input_config: {seed: 3}\n",
+    )
+    status, out, err = run(capsys, "run", config, "--verbose", "--", "-s")
+    assert status == 0, out + err
+    assert sorted(set(re.findall("RAN .*", out))) == [
+        "RAN Linear [1, 8] True",
+        "RAN Linear [3, 8] True",
+        "RAN add [7] torch.float16 (1,) {'alpha': 2}",
+        "RAN exp [2, 3] torch.float16 (1, 2) {}",
+        "RAN mul [3, 5] torch.float16 (5, 1) {}",
+    ]
+
+
+def test_an_operator_that_does_not_exist(demo, tmp_path, capsys):
+    (tmp_path / "test/test_demo.py").write_text(OPS)
+    config = demo(["{names: test_ops, edits: {ops: {include: [multiply]}}}"])
+    status, out, _ = run(capsys, "run", config)
+    assert status == 1 and "op_db has no operator 'multiply'" in out
+
+
 def test_regressions_and_unexpected_passes_fail(demo, capsys):
     known = "known_failures: [{test: test_%s_spyre, reason: bug}]"
     good = "{names: [test_good, test_bad], " + known % "bad" + "}"
@@ -181,7 +260,14 @@ BROKEN = {
     "{names: 'test_(a'}": "is no expression: missing )",
     "{names: a, edits: {dtypes: {include: [float61]}}}": "'float61' is no dtype; did you mean float",
     "{names: a, known_failures: [{reason: x}]}": "a known failure needs test",
-    "{names: a, edits: {modules: {include: [a]}}}": "are not supported",
+    "{names: a, edits: {modules: {include: [a]}}}": "expected a mapping, found 'a'",
+    "{names: a, edits: {modules: {include: [{name: X, forward_inputs: {args: []}}]}}}": "'X' is no module; expected a path such as torch.nn.Linear",
+    "{names: a, edits: {modules: {include: [{name: torch.nn.ReLU}]}}}": "needs forward_inputs",
+    "{names: a, edits: {ops: {include: [{name: a, sample_inputs_func: {args: [{tensor: {shape: [-1]}}]}}]}}}": "expected a whole number from 0",
+    "{names: a, edits: {ops: {include: [{description: b}]}}}": "expected a name",
+    "{names: a, edits: {inputs: {}}}": "expected args, kwargs or both",
+    "{names: a, edits: {inputs: {args: [{tenor: 1}]}}}": "an input has one key of",
+    "{names: a, edits: {dtypes: {include: [{name: int8, precision: {atol: -1}}]}}}": "expected a finite number from 0",
     "{names: [a}": "config.yaml:6: ",
 }
 

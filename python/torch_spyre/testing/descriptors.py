@@ -50,6 +50,8 @@ _TENSOR_KEYS = (
     *("shape", "stride", "storage_offset", "device", "dtype", "init", "init_args"),
 )
 _INPUT_KINDS = ("tensor", "tensor_list", "value", "py")
+#: How far apart the seeds of a list of tensors are in configurations of suites.
+SUITE_LIST_STEP = 7
 #: The largest tensor that is made, in elements.
 MOST_ELEMENTS = 1 << 32
 
@@ -210,7 +212,13 @@ def _check_init(
             )
 
 
-def _input(value: Located, number: int, dtype: torch.dtype) -> Any:
+def parse_input(
+    value: Located, number: int, dtype: torch.dtype, list_step: int = 1
+) -> Any:
+    """An input of a case: TensorInput, a tuple of them, or a plain value.
+
+    ``number`` counts inputs; seeds in a list of tensors are ``list_step`` apart.
+    """
     keys = value.mapping()
     if len(keys) != 1 or next(iter(keys)) not in _INPUT_KINDS:
         found = ", ".join(keys) or "none"
@@ -223,7 +231,7 @@ def _input(value: Located, number: int, dtype: torch.dtype) -> Any:
     if kind == "tensor_list":
         return tuple(
             # An element is a tensor, or has it below the key.
-            _tensor(t.mapping().get("tensor", t), dtype, 1000 * number + j)
+            _tensor(t.mapping().get("tensor", t), dtype, 1000 * number + list_step * j)
             for j, t in enumerate(item.items())
         )
     if kind == "py":
@@ -236,7 +244,7 @@ def _input(value: Located, number: int, dtype: torch.dtype) -> Any:
     return _literal(plain)
 
 
-def _kwmap(value: Located) -> dict[str, Any]:
+def parse_keywords(value: Located) -> dict[str, Any]:
     """Keyword arguments by the rules of ``kwmap``."""
     result: dict[str, Any] = {}
     for name, item in value.mapping().items():
@@ -284,7 +292,7 @@ def _case(
     own = defaults.with_keys(keys)
     attrs = keys["attrs"].mapping() if "attrs" in keys else {}
     plain = {n: a.plain() for n, a in attrs.items()}
-    kwmap = _kwmap(keys["kwmap"]) if "kwmap" in keys else {}
+    kwmap = parse_keywords(keys["kwmap"]) if "kwmap" in keys else {}
     op = keys.get("op", default_op)
     if op is None:
         raise value.error("a case needs an op, or the file one for all cases")
@@ -294,7 +302,7 @@ def _case(
         model=model,
         name=keys["name"].text(),
         op=_operator(op, {**plain, **kwmap}),
-        inputs=[_input(v, i, own.dtype) for i, v in enumerate(inputs)],
+        inputs=[parse_input(v, i, own.dtype) for i, v in enumerate(inputs)],
         attrs=plain,
         kwmap=kwmap,
         marks=tuple(keys["marks"].texts()) if "marks" in keys else (),
@@ -393,8 +401,10 @@ def _suite_case(
         keys["sample_inputs_func"].mapping() if "sample_inputs_func" in keys else {}
     )
     args = sample["args"].items() if "args" in sample else []
-    inputs = [_input(v, i, torch.float16) for i, v in enumerate(args)]
-    kwargs = _kwmap(sample["kwargs"]) if "kwargs" in sample else {}
+    inputs = [
+        parse_input(v, i, torch.float16, SUITE_LIST_STEP) for i, v in enumerate(args)
+    ]
+    kwargs = parse_keywords(sample["kwargs"]) if "kwargs" in sample else {}
     flat = [t for i in inputs for t in (i if isinstance(i, tuple) else (i,))]
     dtype = next((t.dtype for t in flat if isinstance(t, TensorInput)), torch.float16)
     atol, rtol = precision.get(dtype, (5e-3, 5e-3))

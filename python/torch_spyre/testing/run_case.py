@@ -7,7 +7,7 @@ import contextlib
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -130,17 +130,19 @@ def _make(spec: TensorInput, seed: int | None, device: str) -> list[torch.Tensor
     ]
 
 
-def _arguments(case: Case, device: str) -> tuple[list[Any], list[Any]]:
+def make_arguments(
+    inputs: Sequence[Any], seed: int | None, device: str
+) -> tuple[list[Any], list[Any]]:
     """Arguments for the CPU and for the device, equal in value and strides."""
     host: list[Any] = []
     there: list[Any] = []
-    for value in case.inputs:
+    for value in inputs:
         if isinstance(value, TensorInput):
-            a, b = _make(value, case.seed, device)
+            a, b = _make(value, seed, device)
         elif isinstance(value, tuple) and any(
             isinstance(v, TensorInput) for v in value
         ):
-            pairs = [_make(v, case.seed, device) for v in value]
+            pairs = [_make(v, seed, device) for v in value]
             a, b = [p[0] for p in pairs], [p[1] for p in pairs]  # type: ignore
         else:
             a = b = value
@@ -217,7 +219,7 @@ def run(
 
     with _quiet(), torch.no_grad():
         try:
-            host, there = _arguments(case, device)
+            host, there = make_arguments(case.inputs, case.seed, device)
             call = _Call(case, _keywords(case, "cpu", True))
             expected = call(*host)
         except Exception as error:
@@ -271,7 +273,8 @@ def _again(case: Case, there: list[Any]) -> list[Any]:
     assert op is not None
     if not op.is_inplace or not there or not isinstance(there[0], torch.Tensor):
         return there
-    return [_arguments(case, "spyre")[1][0], *there[1:]]
+    device = make_arguments(case.inputs, case.seed, "spyre")[1]
+    return [device[0], *there[1:]]
 
 
 def _lands_on_device(case: Case, host: list[Any]) -> bool:

@@ -21,7 +21,9 @@ import torch
 from torch.testing._internal import common_device_type
 
 from torch_spyre.testing import environment, upstream_config
+from torch_spyre.testing.located import nearest
 from torch_spyre.testing.upstream_config import Config, Entry, TestFile
+from torch_spyre.testing.upstream_inputs import with_samples
 from torch_spyre.testing.upstream_plugin import variants
 
 
@@ -48,16 +50,44 @@ def _names(op: Any) -> tuple[str, ...]:
     return (op.name, getattr(op, "full_name", op.name))
 
 
-def _narrow(test: Any, config: Config, include: tuple[torch.dtype, ...]) -> None:
-    """Leaves supported operators and modules, if there are any, and adds dtypes."""
+def _edit_ops(ops: list[Any], config: Config, entries: list[Entry]) -> list[Any]:
+    """The operators of a test: supported ones, and what its entries include."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    included = {n: i for e in entries for n, i in e.include_ops.items()}
+    inputs = [i for e in entries for i in e.inputs]
+    listed = config.ops.keys() | included.keys() if config.ops else None
+    kept = [o for o in ops if listed is None or listed & set(_names(o))] or ops
+    known = {name for op in kept for name in _names(op)}
+    for name in sorted(included.keys() - known):
+        more = [o for o in op_db if name in _names(o)]
+        if not more:
+            raise ValueError(
+                f"edits.ops.include: PyTorch's op_db has no operator {name!r}; "
+                f"{nearest(name, {n for o in op_db for n in _names(o)})}"
+            )
+        kept = [*kept, *more]
+    result = []
+    for op in kept:
+        own = next((included[n] for n in _names(op) if included.get(n)), inputs)
+        result.append(with_samples(op, own, config.seed) if own else op)
+    return result
+
+
+def _narrow(
+    test: Any, config: Config, entries: list[Entry], include: tuple[torch.dtype, ...]
+) -> None:
+    """Leaves supported operators and modules, if there are any, and adds others."""
     for maker in _parametrizers(getattr(test, "parametrize_fn", None), set()):
-        if hasattr(maker, "op_list") and config.ops:
-            kept = [o for o in maker.op_list if set(_names(o)) & config.ops.keys()]
-            maker.op_list = kept or maker.op_list
-        if hasattr(maker, "module_info_list") and config.modules:
+        if hasattr(maker, "op_list"):
+            maker.op_list = _edit_ops(maker.op_list, config, entries)
+        if hasattr(maker, "module_info_list"):
             listed = config.modules.keys()
-            kept = [m for m in maker.module_info_list if m.formatted_name in listed]
-            maker.module_info_list = kept or maker.module_info_list
+            every = maker.module_info_list
+            kept = [m for m in every if not listed or m.formatted_name in listed]
+            more = [m for e in entries for m in e.include_modules]
+            own = [m.as_info(config.seed) for m in more]
+            maker.module_info_list = [*(kept or every), *own]
         if include and getattr(maker, "allowed_dtypes", None) is not None:
             maker.allowed_dtypes |= set(include)
         if include and isinstance(getattr(maker, "opinfo_dtypes", None), (list, tuple)):
@@ -67,6 +97,9 @@ def _narrow(test: Any, config: Config, include: tuple[torch.dtype, ...]) -> None
 def _is_left_out(config: Config, entry: Entry | None, kwargs: dict[str, Any]) -> bool:
     """Whether dtypes or modules of a variant are not to run."""
     dtype, module = kwargs.get("dtype"), kwargs.get("module_info")
+    op = kwargs.get("op")
+    if entry and op and set(_names(op)) & set(entry.exclude_ops):
+        return True
     if entry and dtype in entry.exclude_dtypes:
         return True
     if entry and module and module.formatted_name in entry.exclude_modules:
@@ -76,7 +109,7 @@ def _is_left_out(config: Config, entry: Entry | None, kwargs: dict[str, Any]) ->
     if config.dtypes and dtype not in config.dtypes:
         return True
     limits = [config.modules.get(module.formatted_name)] if module else []
-    if op := kwargs.get("op"):
+    if op:
         limits += [config.ops.get(n) for n in _names(op)]
     return any(limit and limit.dtypes and dtype not in limit.dtypes for limit in limits)
 
@@ -155,7 +188,7 @@ class SpyreTestBase(common_device_type.PrivateUse1TestBase):
             return
         include = {d for e in file.entries for d in e.include_dtypes}
         include = {d for d in include if _includes(file, name, d)}
-        _narrow(test, config, tuple(include))
+        _narrow(test, config, file.entries_of(name), tuple(include))
         before = set(cls.__dict__)
         super().instantiate_test(name, test, generic_cls=generic_cls)
         for variant in [n for n in cls.__dict__ if n not in before]:
@@ -203,23 +236,37 @@ class SpyreTestBase(common_device_type.PrivateUse1TestBase):
         dtypes, config = super()._get_dtypes(test), _config()
         if dtypes is None or config is None:
             return dtypes
-        path = environment.get("OOT_TEST_FILE") or inspect.getfile(inspect.unwrap(test))
-        file = config.of_file(path)
-        entry = file.entry_of(test.__name__, None) if file else None
+        entry = _entry_of(test, config, None)
         more = entry.include_dtypes if entry else ()
         return (*dtypes, *(d for d in more if d not in dtypes))
 
     def _apply_precision_override_for_test(self, test: Any, param_kwargs: Any) -> None:
         super()._apply_precision_override_for_test(test, param_kwargs)
         config = _config()
-        dtype = config.dtypes.get(param_kwargs.get("dtype")) if config else None
-        if dtype and dtype.precision:
-            self.precision, self.rel_tol = dtype.precision
+        dtype = param_kwargs.get("dtype")
+        known = config.dtypes.get(dtype) if config and dtype else None
+        bounds = known.precision if known else None
+        entry = _entry_of(test, config, dtype)
+        if entry and dtype in entry.precisions:
+            bounds = entry.precisions[dtype]
+        if bounds:
+            self.precision, self.rel_tol = bounds
         if config and config.seed is not None:
             torch.manual_seed(config.seed)
 
     def _should_stop_test_suite(self) -> bool:
         return False
+
+
+def _entry_of(
+    test: Any, config: Config | None, dtype: torch.dtype | None
+) -> Entry | None:
+    """The entry about a test function."""
+    if config is None:
+        return None
+    path = environment.get("OOT_TEST_FILE") or inspect.getfile(inspect.unwrap(test))
+    file = config.of_file(path)
+    return file.entry_of(test.__name__, dtype) if file else None
 
 
 def _includes(file: TestFile, method: str, dtype: torch.dtype) -> bool:

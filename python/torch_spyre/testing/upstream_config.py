@@ -19,6 +19,7 @@ import torch
 from torch_spyre.testing import environment
 from torch_spyre.testing.descriptors import dtype_of
 from torch_spyre.testing.located import InputError, Located, read
+from torch_spyre.testing.upstream_inputs import Arguments, Module
 
 MODES = ("mandatory_success", "xfail", "xfail_strict", "skip")
 #: Any of them makes a name a regular expression.
@@ -61,7 +62,15 @@ class Entry:
     tags: tuple[str, ...] = ()
     include_dtypes: tuple[torch.dtype, ...] = ()
     exclude_dtypes: tuple[torch.dtype, ...] = ()
+    #: What the dtypes of ``edits.dtypes.include`` say of tolerances.
+    precisions: dict[torch.dtype, tuple[float, float]] = field(default_factory=dict)
     exclude_modules: tuple[str, ...] = ()
+    include_modules: tuple[Module, ...] = ()
+    #: Name of an operator -> its inputs; none: PyTorch's.
+    include_ops: dict[str, list[Arguments]] = field(default_factory=dict)
+    exclude_ops: tuple[str, ...] = ()
+    #: Of every operator that has none of its own.
+    inputs: list[Arguments] = field(default_factory=list)
     cpu_move: tuple[str, ...] = ()
     #: Full name of a variant -> (reason, place).
     known_failures: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -80,15 +89,17 @@ class TestFile:
     unlisted: str
     entries: list[Entry]
 
+    def entries_of(self, method: str) -> list[Entry]:
+        """The entries about a test method: those with its exact name, else others."""
+        exact = [e for e in self.entries if e.matches(method, True)]
+        return exact or [e for e in self.entries if e.matches(method, False)]
+
     def entry_of(self, method: str, dtype: torch.dtype | None) -> Entry | None:
         """The entry of a variant: exact names first, then the one with its dtype."""
-        for exact in (True, False):
-            found = [e for e in self.entries if e.matches(method, exact)]
-            if found:
-                own = [e for e in found if dtype in e.include_dtypes]
-                free = [e for e in found if not e.include_dtypes]
-                return (own or free or found)[0]
-        return None
+        found = self.entries_of(method)
+        own = [e for e in found if dtype in e.include_dtypes]
+        free = [e for e in found if not e.include_dtypes]
+        return next(iter(own or free or found), None)
 
 
 @dataclass
@@ -217,19 +228,33 @@ def _edit(entry: Entry, value: Located) -> None:
         lists = {n: tuple(map(_named_dtype, p.items())) for n, p in parts.items()}
         entry.include_dtypes = lists.get("include", ())
         entry.exclude_dtypes = lists.get("exclude", ())
+        for item in parts["include"].items() if "include" in parts else []:
+            dtype, own = _dtype(item)
+            if own.precision:
+                entry.precisions[dtype] = own.precision
     if "modules" in edits:
         parts = edits["modules"].mapping(("include", "exclude"))
-        if "include" in parts:
-            raise parts["include"].error(
-                "modules with inputs of their own are not supported; list them by "
-                "global.supported_modules or exclude others"
-            )
+        included = parts["include"].items() if "include" in parts else []
+        entry.include_modules = tuple(Module.read(i) for i in included)
         excluded = parts["exclude"].items() if "exclude" in parts else []
         entry.exclude_modules = tuple(_named(i)[0] for i in excluded)
     if "functions" in edits:
         parts = edits["functions"].mapping(("cpu_move",))
         moved = parts["cpu_move"].items() if "cpu_move" in parts else []
         entry.cpu_move = tuple(_named(i)[0] for i in moved)
+    if "ops" in edits:
+        parts = edits["ops"].mapping(("include", "exclude"))
+        excluded = parts["exclude"].items() if "exclude" in parts else []
+        entry.exclude_ops = tuple(_named(i)[0] for i in excluded)
+        for item in parts["include"].items() if "include" in parts else []:
+            name, keys = _named(item)
+            own = entry.include_ops.setdefault(name, [])
+            if "sample_inputs_func" in keys:
+                own.append(Arguments(keys["sample_inputs_func"]))
+    if "inputs" in edits:
+        given = edits["inputs"]
+        calls = given.items() if given.is_list else [given]
+        entry.inputs = [Arguments(call) for call in calls]
 
 
 def _named(value: Located) -> tuple[str, dict[str, Located]]:
