@@ -108,15 +108,17 @@ def _refusals() -> dict:
 
 @pytest.fixture(autouse=True)
 def _fresh_reports(request):
-    """Each test sees its own fallbacks, and their warnings.
+    """Each test sees its own fallbacks, their warnings, and names of dimensions.
 
     A graph that gets no program fails the test, unless it says so (``refuse``): the
     operators would run one by one, and nothing would show what went wrong.
     """
     if "torch" in sys.modules:
         import torch_spyre.compile_backend
+        from torch_spyre.frontend import hints
 
         torch_spyre.reset_fallback_report()
+        hints.reset()
     before = _refusals()
     yield
     if "refuse" not in request.fixturenames:
