@@ -60,7 +60,8 @@ def test_pickle_and_repr():
     layout = SpyreTensorLayout(
         [2, 3, 64], [64, 70, 1], DataFormats.SEN169_FP16, ElementArrangement.QFP8CH
     )
-    assert pickle.loads(pickle.dumps(layout)) == layout
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert pickle.loads(pickle.dumps(layout, protocol)) == layout
     assert eval(repr(layout)) == layout
     standard = layout.with_element_arrangement(ElementArrangement.STANDARD)
     text = (
@@ -86,6 +87,11 @@ def test_pickles_of_former_versions():
     for state in ((4, size, strides, 0, 0), (2, size, strides, 0, 0), ()):
         with pytest.raises(ValueError, match="version 1 to 3"):
             read(*state)
+    for state in ((2, size, strides, 99), (3, size, strides, -1, 0)):
+        with pytest.raises(ValueError, match="device_dtype in a pickled"):
+            read(*state)
+    with pytest.raises(ValueError, match=r"element_arrangement .* expected 0 to 3"):
+        read(3, size, strides, 0, 4)
 
 
 def test_elements_per_stick_of_a_layout():

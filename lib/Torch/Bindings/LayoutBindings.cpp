@@ -14,6 +14,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
+
 namespace py = pybind11;
 
 namespace spyre::pytorch {
@@ -21,6 +23,16 @@ namespace spyre::pytorch {
 namespace {
 
 constexpr int kPickleVersion = 3;
+
+/// A member of an enumeration whose last one is given. Throws ValueError.
+template <typename Enum>
+Enum memberOf(const py::handle &value, Enum last, const char *name) {
+  auto number = py::int_(py::reinterpret_borrow<py::object>(value)).cast<int>();
+  TORCH_CHECK_VALUE(number >= 0 && number <= static_cast<int>(last), name,
+                    " in a pickled SpyreTensorLayout: expected 0 to ",
+                    static_cast<int>(last), ", found ", number);
+  return static_cast<Enum>(number);
+}
 
 /// Reads the state of a pickle of version 1 (the dimension map of the host is
 /// between size and stride map), 2 (no arrangement) or 3.
@@ -32,14 +44,15 @@ TensorLayout layoutOfPickle(const py::tuple &state) {
                           "to " +
                           std::to_string(kPickleVersion));
   size_t strideMap = version == 1 ? 3 : 2;
-  auto format = py::int_(py::object(state[strideMap + 1])).cast<int>();
-  int arrangement = static_cast<int>(ElementArrangement::STANDARD);
+  auto format =
+      memberOf(state[strideMap + 1], DataFormat::SEN18F_FP24, "device_dtype");
+  auto arrangement = ElementArrangement::STANDARD;
   if (version == kPickleVersion)
-    arrangement = py::int_(py::object(state[4])).cast<int>();
+    arrangement =
+        memberOf(state[4], ElementArrangement::EXX2, "element_arrangement");
   return TensorLayout(state[1].cast<std::vector<int64_t>>(),
-                      state[strideMap].cast<std::vector<int64_t>>(),
-                      static_cast<DataFormat>(format),
-                      static_cast<ElementArrangement>(arrangement));
+                      state[strideMap].cast<std::vector<int64_t>>(), format,
+                      arrangement);
 }
 
 TensorLayout layoutOfHostTensor(std::vector<int64_t> sizes,
@@ -200,7 +213,14 @@ void initLayoutClass(py::module &m) {
                                   static_cast<int>(layout.format),
                                   static_cast<int>(layout.arrangement));
           },
-          &layoutOfPickle));
+          &layoutOfPickle))
+      // Protocols 0 and 1 would make an instance of pybind11's base class,
+      // which ends the process.
+      .def("__reduce_ex__", [](const py::object &self, int protocol) {
+        return py::module_::import("builtins")
+            .attr("object")
+            .attr("__reduce_ex__")(self, std::max(protocol, 2));
+      });
 }
 
 /// Tensors whose storage has a given layout.
