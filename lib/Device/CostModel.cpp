@@ -65,8 +65,9 @@ static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
                            static_cast<double>(spec.numBroadcastCores));
 }
 
-double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec) {
-  return macs / (spec.ptMacsPerSecondPerCore *
+double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec,
+                        MacFormat format) {
+  return macs / (spec.ptMacsPerSecondPerCore * spec.getMacRate(format) *
                  (rows > 0 ? ptEfficiency(rows, spec) : 1.0));
 }
 

@@ -113,6 +113,20 @@ TEST(CostModel, EachResource) {
   EXPECT_EQ(estimateOp(dependent, spec).bottleneck, Bottleneck::Latency);
 }
 
+TEST(CostModel, NarrowFactorsAreFaster) {
+  DeviceSpec spec = roundSpec();
+  double wide = ptSeconds(1e6, 0, spec);
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 0, spec, MacFormat::FP16), wide);
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 0, spec, MacFormat::FP8), wide / 2);
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 0, spec, MacFormat::Int8), wide / 2);
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 0, spec, MacFormat::Int4), wide / 4);
+  spec.ptFP8Rate = 3;
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 0, spec, MacFormat::FP8), wide / 3);
+  // Few rows fill the pipeline as little.
+  EXPECT_DOUBLE_EQ(ptSeconds(1e6, 1, spec, MacFormat::FP8),
+                   ptSeconds(1e6, 1, spec) / 3);
+}
+
 TEST(CostModel, DeviceMemoryTurnsAround) {
   DeviceSpec spec = roundSpec();
   EXPECT_DOUBLE_EQ(deviceMemorySeconds(2e6, 0, spec), 20e-6);

@@ -33,7 +33,7 @@ struct DeviceAccess {
 /// The work of one device op. "PerCore" is the work of the core with the most.
 struct OpWork {
   int64_t numCores = 1;
-  double macsPerCore = 0;
+  double macsPerCore = 0; ///< of fp16, or as many as take the same time
   /// Rows of M that stream through the matrix unit of a core; few do not fill
   /// its pipeline. 0: enough.
   double ptRowsPerCore = 0;
@@ -93,7 +93,8 @@ double ringShuffleSeconds(double bytes, int64_t numCores,
 CostClass getCostClass(std::string_view operation);
 
 /// Time of the matrix unit for `rows` rows of M (0: enough).
-double ptSeconds(double macs, double rows, const DeviceSpec &spec);
+double ptSeconds(double macs, double rows, const DeviceSpec &spec,
+                 MacFormat format = MacFormat::FP16);
 
 /// The rows and columns of a product that the matrix unit of a core sums at
 /// once. A core with more loads its operands again for each such tile.

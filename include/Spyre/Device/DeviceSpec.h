@@ -64,6 +64,10 @@ struct TimeFactors {
   double low = 1, high = 1;
 };
 
+/// What the matrix unit multiplies: both factors have this format, or else
+/// count as fp16.
+enum class MacFormat { FP16, FP8, Int8, Int4 };
+
 struct ParameterInfo;
 
 struct DeviceSpec {
@@ -81,6 +85,9 @@ struct DeviceSpec {
   double sfuAccumulationWeight = 17; ///< likewise, of a reduction
   double clockHertz = 1.1e9;
   double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
+  double ptFP8Rate = 2;                      ///< times the rate of fp16
+  double ptInt8Rate = 2;                     ///< likewise
+  double ptInt4Rate = 4;                     ///< likewise
   /// Rate of the matrix unit while cores share a sum over K, as a fraction.
   double partialProductEfficiency = 0.5;
   int64_t accumulatorBytesPerCore = 128 << 10; ///< of the matrix unit
@@ -159,6 +166,13 @@ struct DeviceSpec {
            : cost == CostClass::Simple       ? 1
            : cost == CostClass::Accumulation ? sfuAccumulationWeight
                                              : sfuTranscendentalWeight;
+  }
+  /// How many multiply-accumulates of a format take the time of one of fp16.
+  double getMacRate(MacFormat format) const {
+    return format == MacFormat::FP8    ? ptFP8Rate
+           : format == MacFormat::Int8 ? ptInt8Rate
+           : format == MacFormat::Int4 ? ptInt4Rate
+                                       : 1;
   }
   /// Of a kernel of all these kinds: the lowest and the highest of them. One of
   /// no kind moves data.

@@ -80,8 +80,9 @@ private:
   /// The work of a core's units.
   struct Work {
     int64_t macs = 0, rows = 0; ///< matrix unit; rows of M that stream
-    int64_t elementOps = 0;     ///< vector unit
-    double sfuElements = 0;     ///< weighted
+    MacFormat format = MacFormat::FP16;
+    int64_t elementOps = 0; ///< vector unit
+    double sfuElements = 0; ///< weighted
   };
   Work measure(Core &core) const;
   KernelKinds getKinds(const Work &work) const; ///< none, if it is free

@@ -73,6 +73,7 @@ struct WorkTotals {
   uint64_t lxTileBytes = 0; ///< busier direction, of passes over tiles
   uint64_t ringBytes = 0, sfuElementOps = 0, ptMacs = 0;
   double sfuElements = 0; ///< weighted
+  double ptFP16Macs = 0;  ///< of fp16, in the time of the ptMacs
   int64_t ptRows = 0;     ///< fewest rows of M of any product, 0: none
   int numStreams = 0;     ///< operands in device memory
   KernelKinds kinds = 0;  ///< of what the core computes

@@ -129,12 +129,21 @@ void SliceInstr::walk(Core &core) const {
 // Structured loops
 //===----------------------------------------------------------------------===//
 
+static MacFormat getMacFormat(Elem left, Elem right) {
+  if (left != right)
+    return MacFormat::FP16;
+  return left == Elem::F8E4M3FN || left == Elem::F8E5M2 ? MacFormat::FP8
+         : left == Elem::I8                             ? MacFormat::Int8
+                                                        : MacFormat::FP16;
+}
+
 StructuredLoop::Work StructuredLoop::measure(Core &core) const {
   Nest nest;
   makeNest(core, nest);
   Work work;
   if (strategy == Contraction) {
     work.macs = nest.points;
+    work.format = getMacFormat(nest.elem[0], nest.elem[1]);
     // The matrix unit keeps the weights (the second input) and streams M.
     if (nest.points > 0) {
       MatrixLoops loops = takeMatrixLoops(nest);
@@ -195,9 +204,9 @@ void StructuredLoop::walk(Core &core) const {
   bool isFree = work.macs == 0 && work.sfuElements == 0;
   uint64_t lxBytes = std::max(bytesRead, bytesWritten);
   double lx = isFree ? 0 : lxSeconds(double(lxBytes), spec);
-  double busy = work.macs > 0
-                    ? ptSeconds(double(work.macs), double(work.rows), spec)
-                    : sfuSeconds(work.sfuElements, spec);
+  double busy = work.macs > 0 ? ptSeconds(double(work.macs), double(work.rows),
+                                          spec, work.format)
+                              : sfuSeconds(work.sfuElements, spec);
   if (work.macs > 0 && core.function.addsPartialResults)
     busy /= spec.partialProductEfficiency;
   Unit unit = isFree ? Unit::None : work.macs > 0 ? Unit::PT : Unit::SFU;
@@ -213,6 +222,7 @@ void StructuredLoop::walk(Core &core) const {
   s.tileBytes = bytesWritten;
   WorkTotals &totals = steps.totals;
   totals.ptMacs += uint64_t(work.macs);
+  totals.ptFP16Macs += double(work.macs) / spec.getMacRate(work.format);
   totals.sfuElementOps += uint64_t(work.elementOps);
   totals.sfuElements += work.sfuElements;
   totals.kinds |= getKinds(work);

@@ -265,7 +265,8 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
     kernel.ringBytes += t.ringBytes;
     kernel.sfuElementOps += t.sfuElementOps;
     kernel.ptMacs += t.ptMacs;
-    work.macsPerCore = std::max(work.macsPerCore, double(t.ptMacs));
+    kernel.ptFP16Macs += t.ptFP16Macs;
+    work.macsPerCore = std::max(work.macsPerCore, t.ptFP16Macs);
     work.sfuElementsPerCore = std::max(work.sfuElementsPerCore, t.sfuElements);
     work.lxBytesPerCore = std::max(work.lxBytesPerCore, double(t.lxTileBytes));
     if (t.ptRows > 0 &&
@@ -353,8 +354,9 @@ void TimingRun::addUtilisation(const std::vector<CoreSteps> &coreSteps,
 /// The roofline of the unit that does most of the work.
 static void setRoofline(const DeviceSpec &spec, KernelReport &kernel) {
   double flops = double(kernel.flops());
-  double peak = (2 * kernel.ptMacs >= kernel.sfuElementOps
-                     ? 2 * spec.ptMacsPerSecondPerCore
+  double peak = (2 * kernel.ptMacs >= kernel.sfuElementOps && kernel.ptMacs > 0
+                     ? 2 * spec.ptMacsPerSecondPerCore * double(kernel.ptMacs) /
+                           kernel.ptFP16Macs
                      : spec.sfuElementsPerSecondPerCore()) *
                 double(kernel.numCores);
   double deviceBytes =

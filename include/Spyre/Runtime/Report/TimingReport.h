@@ -52,6 +52,7 @@ struct KernelReport {
   uint64_t ringBytes = 0;     ///< received from other cores
   uint64_t sfuElementOps = 0; ///< over all cores
   uint64_t ptMacs = 0;        ///< over all cores
+  double ptFP16Macs = 0;      ///< of fp16, in the time of the ptMacs
   uint64_t flops() const { return sfuElementOps + 2 * ptMacs; }
 
   /// The unit that takes most of the time of the slowest chain of steps: "pt",
