@@ -151,3 +151,57 @@ check.case "bmk, kn -> bmn" {
   %e = check.generate affine_map<(b, m, n) -> (b * 3 + m * 3 + n * 150 - 582)> : tensor<3x17x40xf32>
   check.expect_eq %r, %e : tensor<3x17x40xf32>
 }
+
+// Sums of int8 products are exact beyond the 24 bits of fp32.
+func.func @int8(%x: tensor<3x2500xi8>, %y: tensor<2500x40xi8>) -> tensor<3x40xi32> {
+  %zero = arith.constant 0 : i32
+  %e = tensor.empty() : tensor<3x40xi32>
+  %f = linalg.fill ins(%zero : i32) outs(%e : tensor<3x40xi32>) -> tensor<3x40xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+      affine_map<(m, n, k) -> (k, n)>,
+      affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %y : tensor<3x2500xi8>, tensor<2500x40xi8>) outs(%f : tensor<3x40xi32>) {
+  ^bb0(%l: i8, %h: i8, %o: i32):
+    %a = arith.extsi %l : i8 to i32
+    %b = arith.extsi %h : i8 to i32
+    %m = arith.muli %a, %b : i32
+    %s = arith.addi %o, %m : i32
+    linalg.yield %s : i32
+  } -> tensor<3x40xi32>
+  return %r : tensor<3x40xi32>
+}
+
+check.case "int8, more than fp32 holds" {
+  %x = check.generate affine_map<(m, k) -> (-128)> : tensor<3x2500xi8>
+  %y = check.generate affine_map<(k, n) -> (n - 127)> : tensor<2500x40xi8>
+  %r = check.run @int8(%x, %y) : (tensor<3x2500xi8>, tensor<2500x40xi8>) -> tensor<3x40xi32>
+  %e = check.generate affine_map<(m, n) -> (40640000 - n * 320000)> : tensor<3x40xi32>
+  check.expect_eq %r, %e : tensor<3x40xi32>
+}
+
+// A float and an integer of 8 bits.
+func.func @mixed(%x: tensor<17x29xf32>, %y: tensor<29x40xi8>) -> tensor<17x40xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<17x40xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<17x40xf32>) -> tensor<17x40xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+      affine_map<(m, n, k) -> (k, n)>,
+      affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %y : tensor<17x29xf32>, tensor<29x40xi8>) outs(%f : tensor<17x40xf32>) {
+  ^bb0(%l: f32, %h: i8, %o: f32):
+    %a = arith.extsi %h : i8 to i32
+    %b = arith.sitofp %a : i32 to f32
+    %m = arith.mulf %l, %b : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<17x40xf32>
+  return %r : tensor<17x40xf32>
+}
+
+check.case "f32 and int8" {
+  %x = check.generate affine_map<(m, k) -> (2)> : tensor<17x29xf32>
+  %y = check.generate affine_map<(k, n) -> (n + k - 20)> : tensor<29x40xi8>
+  %r = check.run @mixed(%x, %y) : (tensor<17x29xf32>, tensor<29x40xi8>) -> tensor<17x40xf32>
+  %e = check.generate affine_map<(m, n) -> (n * 58 - 348)> : tensor<17x40xf32>
+  check.expect_eq %r, %e : tensor<17x40xf32>
+}

@@ -168,8 +168,18 @@ private:
 } // namespace
 
 NpyArray Runner::readArray(const ArgumentInfo &info, const std::string &text) {
-  if (text != "zeros")
-    return readNpy(text);
+  if (text != "zeros") {
+    NpyArray array = readNpy(text);
+    // numpy has no 8-bit floats: bytes are their codes.
+    auto isFloat8 = [](HostDtype dtype) {
+      return dtype == HostDtype::Float8E4M3FN ||
+             dtype == HostDtype::Float8E5M2FNUZ;
+    };
+    if (info.layout && isFloat8(info.dtype) &&
+        (array.dtype == HostDtype::UInt8 || isFloat8(array.dtype)))
+      array.dtype = info.dtype;
+    return array;
+  }
   if (!info.layout)
     throw Error("argument '" + info.name +
                 "': 'zeros' needs a ktdp.layout that says the shape");

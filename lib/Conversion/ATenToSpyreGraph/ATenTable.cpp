@@ -257,12 +257,6 @@ Value ATenCall::copy(Value value, RankedTensorType type) const {
   require(!isa<Float8E5M2FNUZType>(elementOf(value)) &&
               !isa<Float8E5M2FNUZType>(type.getElementType()),
           "float8_e5m2fnuz is copied only, not converted");
-  // What is too large becomes the largest number, as in PyTorch.
-  if (isa<Float8E4M3FNType>(type.getElementType())) {
-    RankedTensorType wide =
-        type.clone(elementOf(value).isF32() ? b.getF32Type() : b.getF16Type());
-    value = pointwise<ClampOp>(wide, {value, imm(-448.0), imm(448.0)});
-  }
   return pointwise<IdentityOp>(type, {value});
 }
 

@@ -18,7 +18,8 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
     : op(op), operation(op), loc(op->getLoc()), storage(storage),
       lxBytes(lxBytes), spec(spec), maps(op.getIndexingMaps()),
       indirect(op.getIndirectAccess()), combiner(op.getCombiner()),
-      elementCost(getElementCost(op, spec)), builder(op->getContext()) {
+      elementCost(getElementCost(op, spec)), macFormat(getMacFormat(op)),
+      builder(op->getContext()) {
   WorkDivisionAttr division = op.getWorkDivision();
   SmallVector<int64_t> extents = op.getLoopExtents();
   for (AffineMap &map : maps)

@@ -156,6 +156,7 @@ private:
   spyre_graph::Combiner combiner;
   /// SFU element operations per iteration.
   double elementCost;
+  ::spyre::MacFormat macFormat;
   /// Cores in a row that share the iterations of a split reduction.
   int64_t numPartners = 1;
   /// Number of the core, if there are several.

@@ -35,14 +35,16 @@ int64_t KernelBuilder::getGranularity(unsigned dim) const {
   AffineExpr variable = getAffineDimExpr(dim, op->getContext());
   for (unsigned operand = 0; operand <= getInit(); ++operand) {
     const OperandStorage &place = storage[operand];
-    int64_t stickDim = place.layout.getStickDim(place.shape);
-    if (stickDim < 0)
-      continue;
-    int64_t stick = ::spyre::elemsPerStick(place.layout.getDataFormat());
-    AffineExpr lane =
-        simplifyWithRanges(maps[operand].getResult(stickDim) % stick, extents);
-    if (lane == variable || lane == variable % stick)
-      granularity = std::max(granularity, stick);
+    for (int64_t tensorDim :
+         {place.layout.getStickDim(place.shape), getPackedDim(place.layout)}) {
+      if (tensorDim < 0)
+        continue;
+      int64_t steps = getStepsPerStick(place.layout, place.shape, tensorDim);
+      AffineExpr lane = simplifyWithRanges(
+          maps[operand].getResult(tensorDim) % steps, extents);
+      if (lane == variable || lane == variable % steps)
+        granularity = std::max(granularity, steps);
+    }
   }
   return granularity;
 }
@@ -147,7 +149,7 @@ KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
     lxRead += lxWritten;
   double compute = std::max(
       ::spyre::lxSeconds(std::max(lxRead, lxWritten), spec),
-      isContraction ? ::spyre::ptSeconds(iterations, rows, spec)
+      isContraction ? ::spyre::ptSeconds(iterations, rows, spec, macFormat)
                     : ::spyre::sfuSeconds(iterations * elementCost, spec));
   // Memory is busy but for the last pass, or the unit but for the first loads
   // and the last store, or stores follow each other. One store waits for all.

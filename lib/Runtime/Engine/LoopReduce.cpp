@@ -3,7 +3,9 @@
 
 #include "LoopBlocks.h"
 
+#include <algorithm>
 #include <type_traits>
+#include <vector>
 
 using namespace spyre::runtime;
 
@@ -278,18 +280,64 @@ StructuredLoop::MatrixLoops StructuredLoop::takeMatrixLoops(Nest &nest) const {
   return {m, n, k, left, right};
 }
 
+namespace {
+/// A factor of a product as floats: integers of at most 16 bits are converted.
+class Factor {
+public:
+  template <typename NestT>
+  Factor(const NestT &nest, int operand)
+      : floats(reinterpret_cast<const float *>(nest.base[operand])) {
+    if (isFloat(nest.elem[operand]))
+      return;
+    int64_t last = 0;
+    for (int l = 0; l < nest.numLoops; ++l)
+      last += (nest.loops[l].extent - 1) * nest.loops[l].stride[operand];
+    auto *integers = reinterpret_cast<const int32_t *>(nest.base[operand]);
+    converted.assign(integers, integers + last + 1);
+    floats = converted.data();
+  }
+  const float *at(int64_t offset) const { return floats + offset; }
+
+private:
+  std::vector<float> converted;
+  const float *floats;
+};
+
+/// Products of 8-bit integers that fp32 sums exactly: each is at most 2^14.
+constexpr int64_t kExactProducts = 1024;
+} // namespace
+
 void StructuredLoop::runContraction(Core &, Nest &nest) const {
+  const Factor factors[] = {{nest, 0}, {nest, 1}};
   auto [m, n, k, left, right] = takeMatrixLoops(nest);
   constexpr int c = 2;
   const KernelTable &table = kernels();
+  bool isFloatSum = isFloat(nest.elem[c]);
+  // Integers are summed in parts, exactly.
+  std::vector<float> part(isFloatSum ? 0 : m.extent * n.extent);
+  int64_t depth = isFloatSum ? k.extent : kExactProducts;
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
-    table.gemm(
-        m.extent, n.extent, k.extent,
-        reinterpret_cast<const float *>(nest.at(left, odometer.offset[left])),
-        m.stride[left], k.stride[left],
-        reinterpret_cast<const float *>(nest.at(right, odometer.offset[right])),
-        k.stride[right], n.stride[right],
-        reinterpret_cast<float *>(nest.at(c, odometer.offset[c])), m.stride[c]);
+    uint8_t *sums = nest.at(c, odometer.offset[c]);
+    for (int64_t start = 0; start < k.extent; start += depth) {
+      int64_t count = std::min(depth, k.extent - start);
+      std::fill(part.begin(), part.end(), 0.0f);
+      table.gemm(
+          m.extent, n.extent, count,
+          factors[left].at(odometer.offset[left] + start * k.stride[left]),
+          m.stride[left], k.stride[left],
+          factors[right].at(odometer.offset[right] + start * k.stride[right]),
+          k.stride[right], n.stride[right],
+          isFloatSum ? reinterpret_cast<float *>(sums) : part.data(),
+          isFloatSum ? m.stride[c] : n.extent);
+      if (isFloatSum)
+        continue;
+      for (int64_t row = 0; row < m.extent; ++row)
+        for (int64_t column = 0; column < n.extent; ++column) {
+          auto &sum = reinterpret_cast<uint32_t *>(
+              sums)[row * m.stride[c] + column * n.stride[c]];
+          sum += uint32_t(int32_t(part[row * n.extent + column]));
+        }
+    }
   } while (odometer.next());
 }

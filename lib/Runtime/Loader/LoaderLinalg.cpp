@@ -10,10 +10,17 @@
 using namespace mlir;
 using namespace spyre::runtime;
 
-/// Strips casts that do not change the value: extf.
+/// Strips casts that do not change the value: to wider floats and integers, and
+/// of integers of at most 16 bits to floats.
 static Value throughExtensions(Value v) {
-  while (auto ext = v.getDefiningOp<arith::ExtFOp>())
-    v = ext.getIn();
+  while (Operation *cast = v.getDefiningOp()) {
+    if (!isa<arith::ExtFOp, arith::ExtSIOp>(cast) &&
+        !(isa<arith::SIToFPOp>(cast) && throughExtensions(cast->getOperand(0))
+                                                .getType()
+                                                .getIntOrFloatBitWidth() <= 16))
+      break;
+    v = cast->getOperand(0);
+  }
   return v;
 }
 
@@ -390,27 +397,37 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     instr.combiner = *floatCombiner;
   else
     instr.intCombiner = *intCombiner;
-  if (floatCombiner == ReduceOp::Sum && isContraction()) {
+  bool isSum = floatCombiner == ReduceOp::Sum ||
+               (intCombiner == IntBinaryOp::Add && elem == Elem::I32);
+  if (isSum && isContraction()) {
     instr.strategy = StructuredLoop::Contraction;
     instr.isBatched = hasBatchLoop();
     loader.function.hasContraction = true;
   }
 }
 
-/// Whether what is summed is one product of two inputs.
+/// Whether what is summed is one product of two inputs: of floats, of a float
+/// and small integers, or of integers of 8 bits.
 bool FunctionLoader::LinalgOpLoader::isContraction() const {
-  auto product = throughExtensions(combined).getDefiningOp<arith::MulFOp>();
-  if (!product || product.getType() != combiner->getResult(0).getType() ||
+  Operation *product = throughExtensions(combined).getDefiningOp();
+  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product) ||
+      product->getResult(0).getType() != combiner->getResult(0).getType() ||
       instr.inputs.size() != 2 || !body.captured.empty() ||
       !body.constants.empty())
     return false;
+  for (const LoopOperand &input : instr.inputs) {
+    bool isSmall = input.elem == Elem::I8 ||
+                   (input.elem == Elem::I16 && isa<arith::MulFOp>(product));
+    if (!isSmall && (!isFloat(input.elem) || isa<arith::MulIOp>(product)))
+      return false;
+  }
   for (unsigned i : tensorInputs)
     if (!maps[i].isProjectedPermutation())
       return false;
   if (!maps.back().isProjectedPermutation())
     return false;
-  Value lhs = throughExtensions(product.getLhs());
-  Value rhs = throughExtensions(product.getRhs());
+  Value lhs = throughExtensions(product->getOperand(0));
+  Value rhs = throughExtensions(product->getOperand(1));
   BlockArgument first = block.getArgument(tensorInputs[0]);
   BlockArgument second = block.getArgument(tensorInputs[1]);
   return (lhs == first && rhs == second) || (lhs == second && rhs == first);

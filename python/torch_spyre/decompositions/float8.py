@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Quantization to float8_e4m3fn by scales: docs/spec/drop-in.md, "Small dtypes".
 
-Numbers are scaled in fp32, clamped to the largest float8 and rounded once, to the
-nearest, ties to even. The sticks of results lie as the compiler decides.
+Numbers are scaled in fp32, and rounded once, to the nearest, ties to even; what is
+larger than 448 becomes 448. The sticks of results lie as the compiler decides.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from torch import Tensor
 from torch_spyre.errors import Unsupported
 
 _FP8 = torch.float8_e4m3fn
-_LARGEST = torch.finfo(_FP8).max
 _WIDE = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -44,8 +43,8 @@ def qfp8ch(x: Tensor) -> Tensor:
 def _quantize(name: str, x: Tensor, scale: Tensor) -> Tensor:
     _check(name, x, *_WIDE)
     _check_scale(name, x, scale)
-    wide = x.float() * scale.float().reciprocal()
-    return wide.clamp(-_LARGEST, _LARGEST).to(_FP8)
+    # The conversion clamps.
+    return (x.float() * scale.float().reciprocal()).to(_FP8)
 
 
 def quantize_fp8_with_scale(x: Tensor, scale: Tensor) -> Tensor:

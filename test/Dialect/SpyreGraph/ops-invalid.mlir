@@ -152,7 +152,7 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<8x2xf16>, %o: memref<4x2xf16>) {
 
 // SG-OP-C1
 func.func @f(%x: memref<4x8xf16>, %o: memref<4x2xf16>) {
-  // expected-error@+1 {{expects 2 to 3 inputs, but has 1}}
+  // expected-error@+1 {{expects 2 to 5 inputs, but has 1}}
   spyre_graph.matmul ins(%x : memref<4x8xf16>) outs(%o : memref<4x2xf16>)
   return
 }
@@ -370,7 +370,79 @@ func.func @f(%x: memref<4x8xf16>, %y: memref<4x2xf16>) {
 
 // SG-OP-C5
 func.func @f(%x: memref<4x8xf8E4M3FN>, %y: memref<4x8xf16>) {
-  // expected-error@+1 {{computes with 'f8E4M3FN', which is moved and converted only; convert it to f16}}
+  // expected-error@+1 {{computes with 'f8E4M3FN', which is moved, converted and multiplied by matrices only; convert it to f16}}
   spyre_graph.exp ins(%x : memref<4x8xf8E4M3FN>) outs(%y : memref<4x8xf16>)
+  return
+}
+
+// -----
+
+// SG-OP-C5
+func.func @f(%x: memref<4x8xf8E5M2FNUZ>, %y: memref<8x2xf8E4M3FN>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{computes with 'f8E5M2FNUZ'}}
+  spyre_graph.matmul ins(%x, %y : memref<4x8xf8E5M2FNUZ>, memref<8x2xf8E4M3FN>) outs(%o : memref<4x2xf16>)
+  return
+}
+
+// -----
+
+// SG-OP-C5
+func.func @f(%x: memref<4x8xf8E4M3FN>, %y: memref<8x2xf8E4M3FN>, %o: memref<4x2xf8E4M3FN>) {
+  // expected-error@+1 {{computes with 'f8E4M3FN'}}
+  spyre_graph.matmul ins(%x, %y : memref<4x8xf8E4M3FN>, memref<8x2xf8E4M3FN>) outs(%o : memref<4x2xf8E4M3FN>)
+  return
+}
+
+// -----
+
+// SG-MATMUL-C1
+func.func @f(%x: memref<4x8xf16>, %y: memref<8x2xf16>, %s: memref<1xf32>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{num_scales must be 0, 1 or 2, but is 3}}
+  spyre_graph.matmul ins(%x, %y, %s, %s, %s : memref<4x8xf16>, memref<8x2xf16>, memref<1xf32>, memref<1xf32>, memref<1xf32>) outs(%o : memref<4x2xf16>) {num_scales = 3 : i64}
+  return
+}
+
+// -----
+
+// SG-MATMUL-C1
+func.func @f(%x: memref<4x8xf16>, %y: memref<8x2xf16>, %s: memref<1xf32>, %o: memref<4x2xf16>) {
+  // expected-error@+1 {{expects 4 inputs, but has 3}}
+  spyre_graph.matmul ins(%x, %y, %s : memref<4x8xf16>, memref<8x2xf16>, memref<1xf32>) outs(%o : memref<4x2xf16>) {num_scales = 1 : i64, has_bias}
+  return
+}
+
+// -----
+
+// SG-LAYOUT-C3
+// expected-error@+1 {{layout packs 3 steps of a dimension into sticks of 128 elements of 2 dimensions}}
+func.func @f(%x: tensor<4x64xf8E4M3FN, #spyre_graph.layout<order = [0, 1], packed = 3, SEN143_FP8>>) {
+  return
+}
+
+// -----
+
+// SG-LAYOUT-C3
+// expected-error@+1 {{layout packs 2 steps of a dimension into sticks of 128 elements of 1 dimensions}}
+func.func @f(%x: tensor<64xf8E4M3FN, #spyre_graph.layout<order = [0], packed = 2, SEN143_FP8>>) {
+  return
+}
+
+// -----
+
+// SG-UNPACK-C1
+func.func @f(%w: memref<4xi8>, %o: memref<16xf16>) {
+  // expected-error@+1 {{words must be integers that have 4 bits for each of the 4 iterations of loop dimension 1}}
+  spyre_graph.unpack_int4 ins(%w : memref<4xi8>) outs(%o : memref<16xf16>)
+      {dim = 1 : i64, maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i * 4 + j)>], extents = array<i64: 4, 4>}
+  return
+}
+
+// -----
+
+// SG-UNPACK-C1
+func.func @f(%w: memref<4xi32>, %o: memref<32xf16>) {
+  // expected-error@+1 {{dim 2 is none of the 2 loop dimensions}}
+  spyre_graph.unpack_int4 ins(%w : memref<4xi32>) outs(%o : memref<32xf16>)
+      {dim = 2 : i64, maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i * 8 + j)>], extents = array<i64: 4, 8>}
   return
 }

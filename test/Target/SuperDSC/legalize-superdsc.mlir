@@ -360,3 +360,55 @@ func.func @write_diagonal(%x: tensor<3xf16, #line>, %y: tensor<3x4xf16, #rows>)
        extents = array<i64: 3>} -> tensor<3x4xf16, #rows>
   return %1 : tensor<3x4xf16, #rows>
 }
+
+// -----
+
+#x = #spyre_graph.layout<order = [0, 1], SENINT8>
+#out = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+
+// The right factor of a product of 8 bits is packed. The operation that packs
+// converts from fp16.
+// CHECK-LABEL: func.func @packed_factor
+// CHECK: %[[WIDE:.*]] = spyre_graph.identity ins(%arg1 {{.*}} -> tensor<70x130xf16, #spyre_graph.layout<order = [1, 0],
+// CHECK: %[[PACKED:.*]] = spyre_graph.quantize ins(%[[WIDE]] {{.*}} -> tensor<70x130xi8, #spyre_graph.layout<order = [1, 0], packed = 2, SENINT8>>
+// CHECK: spyre_graph.matmul ins(%arg0, %[[PACKED]] :
+func.func @packed_factor(%x: tensor<3x130xi8, #x>, %y: tensor<130x70xi8, #x>) -> tensor<3x70xi32, #out> {
+  %0 = tensor.empty() : tensor<3x70xi32, #out>
+  %1 = spyre_graph.matmul ins(%x, %y : tensor<3x130xi8, #x>, tensor<130x70xi8, #x>)
+      outs(%0 : tensor<3x70xi32, #out>) -> tensor<3x70xi32, #out>
+  return %1 : tensor<3x70xi32, #out>
+}
+
+// -----
+
+#x = #spyre_graph.layout<order = [0, 1], SENINT8>
+#out = #spyre_graph.layout<order = [0, 1], IEEE_INT32>
+
+// A vector has no second dimension to pack: both factors become fp16.
+// CHECK-LABEL: func.func @vector_of_int8
+// CHECK-DAG: %[[X:.*]] = spyre_graph.identity ins(%arg0 {{.*}} -> tensor<3x130xf16,
+// CHECK-DAG: %[[Y:.*]] = spyre_graph.identity ins(%arg1 {{.*}} -> tensor<130x1xf16,
+// CHECK: spyre_graph.matmul ins(%[[X]], %[[Y]] : {{.*}} -> tensor<3x1xi32
+func.func @vector_of_int8(%x: tensor<3x130xi8, #x>, %y: tensor<130x1xi8, #x>) -> tensor<3x1xi32, #out> {
+  %0 = tensor.empty() : tensor<3x1xi32, #out>
+  %1 = spyre_graph.matmul ins(%x, %y : tensor<3x130xi8, #x>, tensor<130x1xi8, #x>)
+      outs(%0 : tensor<3x1xi32, #out>) -> tensor<3x1xi32, #out>
+  return %1 : tensor<3x1xi32, #out>
+}
+
+// -----
+
+#words = #spyre_graph.layout<order = [1, 0, 2], IEEE_INT32>
+#rows = #spyre_graph.layout<order = [0, 1], IEEE_FP32>
+
+// An operation that knows its loops by number keeps them: the words are copied.
+// CHECK-LABEL: func.func @numbered_loop
+// CHECK: spyre_graph.unpack_int4 {{.*}}{dim = 1 : i64, extents = array<i64: 8, 8, 32>
+func.func @numbered_loop(%w: tensor<4x2x32xi32, #words>) -> tensor<64x32xf32, #rows> {
+  %0 = tensor.empty() : tensor<64x32xf32, #rows>
+  %1 = spyre_graph.unpack_int4 ins(%w : tensor<4x2x32xi32, #words>) outs(%0 : tensor<64x32xf32, #rows>)
+      {dim = 1 : i64, extents = array<i64: 8, 8, 32>,
+       maps = [affine_map<(i, j, n) -> (i floordiv 2, i mod 2, n)>, affine_map<(i, j, n) -> (i * 8 + j, n)>]}
+      -> tensor<64x32xf32, #rows>
+  return %1 : tensor<64x32xf32, #rows>
+}

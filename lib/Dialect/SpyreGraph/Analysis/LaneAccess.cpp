@@ -11,7 +11,16 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 int64_t spyre_graph::getStickElements(LayoutAttrInterface layout) {
-  return ::spyre::elemsPerStick(layout.getDataFormat());
+  return ::spyre::elemsPerStick(layout.getDataFormat()) / getNumPacked(layout);
+}
+
+/// Whether an access walks the dimension that shares sticks with another one by
+/// a loop of its own: then loops still meet sticks at fixed distances.
+static bool walksPacked(AffineMap map, LayoutAttrInterface layout,
+                        ArrayRef<int64_t> extents) {
+  int64_t packed = getPackedDim(layout);
+  return packed < 0 ||
+         isa<AffineDimExpr>(simplifyWithRanges(map.getResult(packed), extents));
 }
 
 LaneAccess spyre_graph::getLaneAccess(AffineMap map, LayoutAttrInterface layout,
@@ -40,7 +49,8 @@ LaneAccess spyre_graph::getLaneAccess(AffineMap map, LayoutAttrInterface layout,
     if (auto period = dyn_cast<AffineConstantExpr>(binary.getRHS());
         period && period.getValue() == stickElements)
       variable = binary.getLHS();
-  if (auto dim = dyn_cast<AffineDimExpr>(variable))
+  if (auto dim = dyn_cast<AffineDimExpr>(variable);
+      dim && walksPacked(map, layout, extents))
     return {LaneAccess::Variable, dim.getPosition(), lane};
   return {LaneAccess::Irregular, 0, lane};
 }
@@ -49,7 +59,7 @@ int64_t spyre_graph::getNumTouchedSticks(AffineMap map,
                                          LayoutAttrInterface layout,
                                          ArrayRef<int64_t> shape,
                                          ArrayRef<int64_t> extents) {
-  int64_t stickDim = layout.getStickDim(shape), sticks = 1;
+  int64_t sticks = 1;
   auto getNumPoints = [&](const llvm::SmallBitVector &used) {
     int64_t points = 1;
     for (unsigned loop : used.set_bits())
@@ -58,10 +68,9 @@ int64_t spyre_graph::getNumTouchedSticks(AffineMap map,
   };
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     auto [low, high] = getRange(expr, extents);
-    if (static_cast<int64_t>(dim) == stickDim) {
-      low /= getStickElements(layout);
-      high /= getStickElements(layout);
-    }
+    int64_t steps = getStepsPerStick(layout, shape, dim);
+    low /= steps;
+    high /= steps;
     sticks *= std::min(getNumPoints(getUsedDims(expr, extents)),
                        std::max<int64_t>(high - low + 1, 0));
   }
@@ -189,6 +198,12 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     if (access.kind == LaneAccess::Variable) {
       granularity[access.dim] =
           std::lcm(granularity[access.dim], getStickElements(layout));
+      if (int64_t packed = getPackedDim(layout); packed >= 0) {
+        auto loop = cast<AffineDimExpr>(
+            simplifyWithRanges(maps[number].getResult(packed), extents));
+        int64_t &own = granularity[loop.getPosition()];
+        own = std::lcm(own, getNumPacked(layout));
+      }
       if (number != initNumber)
         continue;
       llvm::SmallBitVector together(extents.size());

@@ -37,20 +37,28 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
   AffineMap device = layout.getDeviceMap(shape, context);
   SmallVector<AffineExpr> results(map.getResults());
   SmallVector<int64_t> ranges(extents);
-  if (lane.kind == LaneAccess::Variable) {
-    // v is whole sticks times the number of the stick, plus the lane.
-    access.laneDim = lane.dim;
-    AffineExpr split =
-        getAffineDimExpr(numDims, context) * access.stickElements +
-        getAffineDimExpr(lane.dim, context);
+  // A loop is whole sticks times their number, plus the place in the stick.
+  auto split = [&](int64_t loop, int64_t steps) {
+    AffineExpr number = getAffineDimExpr(ranges.size(), context);
+    if (loop < 0) {
+      ranges.push_back(1);
+      return;
+    }
+    AffineExpr variable = getAffineDimExpr(loop, context);
     for (AffineExpr &result : results)
-      result = result.replace(getAffineDimExpr(lane.dim, context), split);
-    ranges[lane.dim] = std::min(extents[lane.dim], access.stickElements);
-    ranges.push_back(
-        llvm::divideCeilSigned(extents[lane.dim], access.stickElements));
-  } else {
-    ranges.push_back(1);
-  }
+      result = result.replace(variable, number * steps + variable);
+    ranges.push_back(llvm::divideCeilSigned(extents[loop], steps));
+    ranges[loop] = std::min(extents[loop], steps);
+  };
+  if (lane.kind == LaneAccess::Variable)
+    access.laneDim = lane.dim;
+  split(access.laneDim, access.stickElements);
+  access.numPacked = getNumPacked(layout);
+  if (int64_t packed = getPackedDim(layout); packed >= 0)
+    if (auto loop = dyn_cast<AffineDimExpr>(
+            simplifyWithRanges(map.getResult(packed), extents)))
+      access.packedDim = loop.getPosition();
+  split(access.packedDim, access.numPacked);
   SmallVector<int64_t> deviceSize = layout.getDeviceSize(shape);
   AffineExpr index = getAffineConstantExpr(0, context);
   int64_t stride = 1;
@@ -68,19 +76,22 @@ spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
       access.tileStride = own;
     own *= std::max<int64_t>(dim.extent, 1);
   }
-  auto form = getLinearForm(simplifyWithRanges(index, ranges), numDims + 1);
+  auto form = getLinearForm(simplifyWithRanges(index, ranges), numDims + 2);
   if (!form)
     return std::nullopt;
   access.strides.assign(form->begin(), form->begin() + numDims);
   access.offset = form->back();
-  if (access.laneDim >= 0) {
-    // The lane itself moves to no other stick.
-    if (access.strides[access.laneDim] != 0)
-      return std::nullopt;
-    access.strides[access.laneDim] = (*form)[numDims];
+  // The place in a stick moves to no other stick.
+  const int64_t loopsInStick[] = {access.laneDim, access.packedDim};
+  for (auto [number, loop] : llvm::enumerate(loopsInStick)) {
+    if (loop < 0)
+      continue;
+    int64_t stride = (*form)[numDims + number];
     // One stick that is read again for each stick of the loop.
-    if ((*form)[numDims] == 0 && ranges.back() > 1)
+    if (access.strides[loop] != 0 ||
+        (stride == 0 && ranges[numDims + number] > 1))
       return std::nullopt;
+    access.strides[loop] = stride;
   }
   return access;
 }

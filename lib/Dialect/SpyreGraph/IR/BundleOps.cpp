@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- BundleOps.cpp - Operations from SuperDSC bundles ---------*- C++ -*-===//
 
+#include "DeviceNames.h"
+
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"

@@ -3,6 +3,7 @@
 
 #include "DeviceNames.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -29,6 +30,29 @@ static DataFormat getFormat(Value operand) {
       .value_or(DataFormat::INVALID);
 }
 
+static bool isPacked(Value operand) {
+  LayoutAttrInterface layout = getLayout(operand.getType());
+  return layout && getNumPacked(layout) > 1;
+}
+
+StringRef spyre_graph::detail::getMatmulName(SpyreOpInterface op) {
+  switch (getMacFormat(op)) {
+  case ::spyre::MacFormat::FP16:
+    return "batchmatmul";
+  case ::spyre::MacFormat::FP8:
+    return "batchmatmulfp8";
+  case ::spyre::MacFormat::Int8:
+    return "batchmatmulint8";
+  case ::spyre::MacFormat::Int4:
+    return "batchmatmulint4";
+  }
+  llvm_unreachable("unknown format");
+}
+
+StringRef spyre_graph::detail::getQuantizeName(SpyreOpInterface op) {
+  return isPacked(op.getSpyreInit()) ? "csqint8wt" : "csqint8ch";
+}
+
 StringRef spyre_graph::detail::getCopyName(SpyreOpInterface op) {
   Type from = getElementTypeOrSelf(op.getSpyreInputs()[0].getType());
   Type to = getElementTypeOrSelf(op.getSpyreInit().getType());
@@ -41,5 +65,9 @@ StringRef spyre_graph::detail::getCopyName(SpyreOpInterface op) {
     return "fp32todl16";
   if (to.isInteger(1) && !from.isInteger(1))
     return "notequal";
+  if (in == DataFormat::SEN143_FP8 && out == DataFormat::SEN169_FP16)
+    return "fp8todl16";
+  if (in == DataFormat::SEN169_FP16 && out == DataFormat::SEN143_FP8)
+    return isPacked(op.getSpyreInit()) ? "qfp8wt" : "qfp8ch";
   return in == out ? "identity" : "convert";
 }

@@ -21,6 +21,12 @@ bool hasNumbersAfterFirst(SpyreOpInterface op);
 /// The name of a copy: a change of format, or none.
 StringRef getCopyName(SpyreOpInterface op);
 
+/// The name of a product, which says what its factors are.
+StringRef getMatmulName(SpyreOpInterface op);
+
+/// The name of a conversion to int8, which says how sticks are packed.
+StringRef getQuantizeName(SpyreOpInterface op);
+
 } // namespace mlir::spyre_graph::detail
 
 #endif // SPYRE_LIB_DIALECT_SPYREGRAPH_IR_DEVICENAMES_H

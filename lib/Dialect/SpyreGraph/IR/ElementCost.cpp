@@ -43,6 +43,17 @@ Value spyre_graph::toDeviceType(OpBuilder &b, Location loc, Value value,
         arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(255)));
   if (value.getType() == type)
     return value;
+  if (isa<Float8E4M3FNType>(type)) {
+    // A copy keeps all bits. What is too large becomes the largest number, as
+    // in PyTorch.
+    auto wide = value.getDefiningOp<arith::ExtFOp>();
+    if (wide && wide.getIn().getType() == type)
+      return wide.getIn();
+    constexpr double kLargest = 448;
+    value = scalars.minimum(
+        scalars.maximum(scalars.asFloat(value), scalars.constantF32(-kLargest)),
+        scalars.constantF32(kLargest));
+  }
   if (value.getType().isInteger(1))
     return arith::UIToFPOp::create(b, loc, type, value);
   if (isa<FloatType>(type))
@@ -82,4 +93,16 @@ double spyre_graph::getElementCost(SpyreOpInterface op,
     cost +=
         spec.getWeight(::spyre::getCostClass(scalar.getName().getStringRef()));
   return cost;
+}
+
+::spyre::MacFormat spyre_graph::getMacFormat(SpyreOpInterface op) {
+  SmallVector<Value> inputs = op.getSpyreInputs();
+  if (inputs.size() < 2)
+    return ::spyre::MacFormat::FP16;
+  Type x = getElementTypeOrSelf(inputs[0].getType());
+  if (x != getElementTypeOrSelf(inputs[1].getType()))
+    return ::spyre::MacFormat::FP16;
+  return isa<Float8E4M3FNType>(x) ? ::spyre::MacFormat::FP8
+         : x.isSignlessInteger(8) ? ::spyre::MacFormat::Int8
+                                  : ::spyre::MacFormat::FP16;
 }

@@ -81,6 +81,10 @@ spyre_graph::getHostArgument(FunctionOpInterface function, unsigned number) {
            << "argument " << number
            << " must be a memref whose memory space is a layout, but is "
            << argument;
+  if (getNumPacked(layout) > 1)
+    return function.emitError()
+           << "argument " << number << " has packed sticks, but transfers with "
+           << "the host know none: " << argument;
   std::optional<HostDtype> dtype = getHostDtype(type.getElementType());
   if (!dtype)
     return function.emitError()

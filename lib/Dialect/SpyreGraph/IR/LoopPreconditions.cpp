@@ -113,9 +113,13 @@ LogicalResult spyre_graph::detail::verifyReduction(SpyreOpInterface op,
 }
 
 LogicalResult spyre_graph::detail::verifyMatmul(SpyreOpInterface op,
+                                                int64_t numScales,
                                                 bool hasBias) {
   // SG-MATMUL-C1
-  unsigned expected = hasBias ? 3 : 2;
+  if (numScales < 0 || numScales > 2)
+    return op->emitOpError()
+           << "num_scales must be 0, 1 or 2, but is " << numScales;
+  unsigned expected = 2 + numScales + (hasBias ? 1 : 0);
   if (op.getSpyreInputs().size() != expected)
     return op->emitOpError() << "expects " << expected << " inputs, but has "
                              << op.getSpyreInputs().size();
@@ -137,6 +141,25 @@ LogicalResult spyre_graph::detail::verifyMatmul(SpyreOpInterface op,
            << op.getSpyreInputs()[1].getType() << " and "
            << op.getSpyreInit().getType() << " do not agree";
   return verifyBroadcast(op, op.getSpyreInputs().drop_front(2), out);
+}
+
+LogicalResult spyre_graph::detail::verifyUnpackInt4(SpyreOpInterface op,
+                                                    int64_t dim) {
+  if (failed(verifyHasLoops(op)))
+    return failure();
+  // SG-UNPACK-C1
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  if (dim < 0 || dim >= static_cast<int64_t>(extents.size()))
+    return op->emitOpError() << "dim " << dim << " is none of the "
+                             << extents.size() << " loop dimensions";
+  auto words = dyn_cast<IntegerType>(
+      shapedType(op.getSpyreInputs()[0]).getElementType());
+  if (!words || 4 * extents[dim] > words.getWidth())
+    return op->emitOpError()
+           << "words must be integers that have 4 bits for each of the "
+           << extents[dim] << " iterations of loop dimension " << dim
+           << ", but are " << op.getSpyreInputs()[0].getType();
+  return success();
 }
 
 /// The rules that gather and scatter share.

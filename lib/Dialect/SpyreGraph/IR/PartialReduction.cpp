@@ -182,6 +182,7 @@ Value PartialReduction::createPartOf(OpBuilder &b, StringRef name,
   // Leave out the attributes that only the epilogue reads.
   for (NamedAttribute attribute : op->getAttrs())
     if (attribute.getName() != "alpha" && attribute.getName() != "beta" &&
+        attribute.getName() != "num_scales" &&
         attribute.getName() != "has_bias" && attribute.getName() != "scale" &&
         attribute.getName() != "maps" && attribute.getName() != "extents")
       attributes.push_back(attribute);
@@ -294,52 +295,59 @@ Value PartialReduction::createRescaled(OpBuilder &b, Value accumulator,
                            {identity, map, identity});
 }
 
-Value PartialReduction::createResult(OpBuilder &b, Value accumulator,
-                                     ValueRange ins, Value init) {
-  Location loc = op.getLoc();
-  Operation *operation = op;
-  double scale = getFinalScale(op);
-  auto matmul = dyn_cast<MatmulOp>(operation);
-  bool hasBias = matmul && matmul.getHasBias();
-  auto emptyLike = [&](Value value) {
-    return tensor::EmptyOp::create(
-               b, loc, cast<RankedTensorType>(value.getType()), ValueRange())
-        .getResult();
-  };
-  Attribute unit = b.getUnitAttr();
-  auto multiply = [&](Value value, double factor, Value target) {
-    return createElementwise(b, loc, MulOp::getOperationName(), value, target,
-                             {unit, b.getF32FloatAttr(factor)});
-  };
-  if (!hasBias) {
-    if (scale != 1.0)
-      return multiply(accumulator, scale, init);
-    return createElementwise(b, loc, IdentityOp::getOperationName(),
-                             accumulator, init);
-  }
-  // The steps are fp32 and the last one rounds, as in the epilogue.
-  if (scale != 1.0)
-    accumulator = multiply(accumulator, scale, emptyLike(accumulator));
-  double beta = matmul.getBeta().convertToDouble();
-  // The bias is read through the coordinates of the result.
+/// An operation's map for an epilogue input, of the coordinates of the result.
+static AffineMap getEpilogueMap(OpBuilder &b, SpyreOpInterface op,
+                                unsigned operand) {
   SmallVector<AffineMap> maps = op.getIndexingMaps();
-  AffineMap result = maps.back(), bias = maps[maps.size() - 2];
+  AffineMap result = maps.back();
   SmallVector<AffineExpr> coordinates(result.getNumDims(),
                                       b.getAffineConstantExpr(0));
   for (auto [dim, expr] : llvm::enumerate(result.getResults()))
     if (auto loop = dyn_cast<AffineDimExpr>(expr))
       coordinates[loop.getPosition()] = b.getAffineDimExpr(dim);
-  AffineMap identity = b.getMultiDimIdentityMap(result.getNumResults());
-  AffineMap biasMap =
-      bias.replaceDimsAndSymbols(coordinates, {}, result.getNumResults(), 0);
-  if (beta == 1.0)
-    return createElementwise(b, loc, AddOp::getOperationName(),
-                             {accumulator, ins.back()}, init, {},
-                             {identity, biasMap, identity});
+  return maps[operand].replaceDimsAndSymbols(coordinates, {},
+                                             result.getNumResults(), 0);
+}
+
+Value PartialReduction::createResult(OpBuilder &b, Value accumulator,
+                                     ValueRange ins, Value init) {
+  Location loc = op.getLoc();
+  auto accumulated = cast<RankedTensorType>(accumulator.getType());
+  AffineMap identity = b.getMultiDimIdentityMap(accumulated.getRank());
+  Attribute unit = b.getUnitAttr();
+  auto matmul = dyn_cast<MatmulOp>(op.getOperation());
+  bool hasBias = matmul && matmul.getHasBias();
+  unsigned numScales = matmul ? matmul.getNumScales() : 0;
+  double scale = getFinalScale(op);
+  // The steps are fp32 and the last one rounds, as in the epilogue.
+  unsigned numSteps = (scale != 1.0) + numScales + hasBias;
+  if (numSteps == 0)
+    return createElementwise(b, loc, IdentityOp::getOperationName(),
+                             accumulator, init);
+  auto empty = [&] {
+    return tensor::EmptyOp::create(b, loc, accumulated, ValueRange())
+        .getResult();
+  };
+  auto getTarget = [&] { return --numSteps == 0 ? init : empty(); };
+  if (scale != 1.0)
+    accumulator =
+        createElementwise(b, loc, MulOp::getOperationName(), accumulator,
+                          getTarget(), {unit, b.getF32FloatAttr(scale)});
+  for (unsigned number = 2; number < 2 + numScales; ++number)
+    accumulator = createElementwise(
+        b, loc, MulOp::getOperationName(), {accumulator, ins[number]},
+        getTarget(), {}, {identity, getEpilogueMap(b, op, number), identity});
+  if (!hasBias)
+    return accumulator;
+  Value bias = ins.back();
+  AffineMap map = getEpilogueMap(b, op, ins.size() - 1);
   // beta x bias, in fp32 over the result's coordinates.
-  Value scaled = createElementwise(
-      b, loc, MulOp::getOperationName(), ins.back(), emptyLike(accumulator),
-      {unit, b.getF32FloatAttr(beta)}, {biasMap, identity});
+  if (double beta = matmul.getBeta().convertToDouble(); beta != 1.0) {
+    bias = createElementwise(b, loc, MulOp::getOperationName(), bias, empty(),
+                             {unit, b.getF32FloatAttr(beta)}, {map, identity});
+    map = identity;
+  }
   return createElementwise(b, loc, AddOp::getOperationName(),
-                           {accumulator, scaled}, init);
+                           {accumulator, bias}, init, {},
+                           {identity, map, identity});
 }

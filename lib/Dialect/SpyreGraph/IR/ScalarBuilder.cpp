@@ -297,6 +297,16 @@ Value ScalarBuilder::triangle(Value row, Value column, int64_t diagonal,
       distance, bound);
 }
 
+Value ScalarBuilder::nibble(Value word, Value index) {
+  Type type = word.getType();
+  Value bits = arith::MulIOp::create(b, loc, index,
+                                     arith::ConstantIndexOp::create(b, loc, 4));
+  Value amount =
+      convert(arith::IndexCastOp::create(b, loc, b.getI64Type(), bits), type);
+  return bitAnd(arith::ShRUIOp::create(b, loc, word, amount),
+                constantInt(type, 15));
+}
+
 Value ScalarBuilder::scale(Value x, double factor) {
   return factor == 1.0 ? x : mul(x, constantLike(x, factor));
 }

@@ -61,6 +61,10 @@ AffineMap LayoutAttrInterface::getDeviceMap(ArrayRef<int64_t> shape,
       expr = expr.floorDiv(dim.step);
     results.push_back(expr);
   }
+  int64_t packed = getNumPacked(*this);
+  if (packed > 1)
+    results.back() = results.back() * packed +
+                     getAffineDimExpr(getPackedDim(*this), context) % packed;
   return simplifyWithRanges(AffineMap::get(shape.size(), 0, results, context),
                             shape);
 }
@@ -76,6 +80,26 @@ int64_t LayoutAttrInterface::getSizeInBytes(ArrayRef<int64_t> shape) const {
 //===----------------------------------------------------------------------===//
 // LayoutAttr
 //===----------------------------------------------------------------------===//
+
+int64_t spyre_graph::getNumPacked(LayoutAttrInterface layout) {
+  auto relative = dyn_cast<LayoutAttr>(layout);
+  return relative ? relative.getPacked() : 1;
+}
+
+int64_t spyre_graph::getPackedDim(LayoutAttrInterface layout) {
+  return getNumPacked(layout) > 1 ? cast<LayoutAttr>(layout).getOrder().front()
+                                  : -1;
+}
+
+int64_t spyre_graph::getStepsPerStick(LayoutAttrInterface layout,
+                                      ArrayRef<int64_t> shape, int64_t dim) {
+  int64_t packed = getNumPacked(layout);
+  if (dim < 0)
+    return 1;
+  if (dim == layout.getStickDim(shape))
+    return ::spyre::elemsPerStick(layout.getDataFormat()) / packed;
+  return dim == getPackedDim(layout) ? packed : 1;
+}
 
 LayoutAttr LayoutAttr::get(MLIRContext *context, ArrayRef<int64_t> order,
                            Type elementType, bool sparse) {
@@ -93,7 +117,7 @@ LayoutAttr LayoutAttr::getDefault(ShapedType type) {
 SmallVector<::spyre::DeviceDim>
 LayoutAttr::getDeviceDims(ArrayRef<int64_t> shape) const {
   ArrayRef<int64_t> order = getOrder();
-  int64_t stickSize = ::spyre::elemsPerStick(getFormat());
+  int64_t stickSize = ::spyre::elemsPerStick(getFormat()), packed = getPacked();
   SmallVector<::spyre::DeviceDim> dims;
   auto whole = [&](int64_t hostDim) {
     return ::spyre::DeviceDim{static_cast<int>(hostDim), 1, shape[hostDim]};
@@ -111,8 +135,10 @@ LayoutAttr::getDeviceDims(ArrayRef<int64_t> shape) const {
     return dims;
   }
   int64_t stickDim = order.back();
-  ::spyre::DeviceDim tile{static_cast<int>(stickDim), stickSize,
-                          llvm::divideCeilSigned(shape[stickDim], stickSize)};
+  // Lanes are those of a whole stick, also if another dimension shares it.
+  int64_t tileSize = stickSize / packed;
+  ::spyre::DeviceDim tile{static_cast<int>(stickDim), tileSize,
+                          llvm::divideCeilSigned(shape[stickDim], tileSize)};
   ::spyre::DeviceDim lane{static_cast<int>(stickDim), 1, stickSize};
   if (order.size() == 1)
     return {tile, lane};
@@ -120,6 +146,10 @@ LayoutAttr::getDeviceDims(ArrayRef<int64_t> shape) const {
     dims.push_back(whole(hostDim));
   dims.push_back(tile);
   dims.push_back(whole(order.front()));
+  if (packed > 1) {
+    dims.back().step = packed;
+    dims.back().extent = llvm::divideCeilSigned(dims.back().extent, packed);
+  }
   dims.push_back(lane);
   return dims;
 }
@@ -162,6 +192,13 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
   if (getDeviceFormat(elementType) != getFormat())
     return emitError() << "layout format " << ::spyre::toString(getFormat())
                        << " does not store elements of type " << elementType;
+  // SG-LAYOUT-C3
+  int64_t packed = getPacked(), stickSize = ::spyre::elemsPerStick(getFormat());
+  if (packed < 1 || stickSize % packed != 0 ||
+      (packed > 1 && (getSparse() || shape.size() < 2)))
+    return emitError() << "layout packs " << packed << " steps of a dimension "
+                       << "into sticks of " << stickSize << " elements of "
+                       << shape.size() << " dimensions";
   return success();
 }
 
@@ -199,17 +236,25 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
       parser.parseComma())
     return {};
   bool sparse = succeeded(parser.parseOptionalKeyword("sparse"));
-  if ((sparse && parser.parseComma()) || parseFormat(parser, format) ||
-      parser.parseGreater())
+  if (sparse && parser.parseComma())
     return {};
-  return get(parser.getContext(), order, sparse, format);
+  int64_t packed = 1;
+  if (succeeded(parser.parseOptionalKeyword("packed")) &&
+      (parser.parseEqual() || parser.parseInteger(packed) ||
+       parser.parseComma()))
+    return {};
+  if (parseFormat(parser, format) || parser.parseGreater())
+    return {};
+  return get(parser.getContext(), order, sparse, format, packed);
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
   printer << "<order = ";
   printIntegers(printer, getOrder());
-  printer << (getSparse() ? ", sparse, " : ", ")
-          << ::spyre::toString(getFormat()) << '>';
+  printer << (getSparse() ? ", sparse, " : ", ");
+  if (getPacked() != 1)
+    printer << "packed = " << getPacked() << ", ";
+  printer << ::spyre::toString(getFormat()) << '>';
 }
 
 //===----------------------------------------------------------------------===//

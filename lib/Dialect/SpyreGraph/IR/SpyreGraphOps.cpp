@@ -136,15 +136,20 @@ bool spyre_graph::isCombinedAcrossCores(Combiner combiner) {
 }
 
 /// SG-OP-C5
-static LogicalResult verifyMovesFloat8(Operation *op) {
+static LogicalResult verifyFloat8(Operation *op) {
   if (isa<IdentityOp, RestickifyOp, ReshardOp, FillOp, GatherOp, ScatterOp>(op))
     return success();
-  for (Type type : op->getOperandTypes())
-    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
-        element && element.getWidth() == 8)
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto element =
+        dyn_cast<FloatType>(getElementTypeOrSelf(operand.get().getType()));
+    bool isFactor = isa<MatmulOp>(op) && operand.getOperandNumber() < 2;
+    if (element && element.getWidth() == 8 &&
+        !(isFactor && isa<Float8E4M3FNType>(element)))
       return op->emitOpError()
              << "computes with " << element
-             << ", which is moved and converted only; convert it to f16";
+             << ", which is moved, converted and multiplied by matrices only; "
+                "convert it to f16";
+  }
   return success();
 }
 
@@ -187,7 +192,7 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     return op->emitOpError()
            << "has " << operation->getAttrOfType<ArrayAttr>("maps").size()
            << " maps for " << operation->getNumOperands() << " operands";
-  if (failed(verifyMovesFloat8(operation)) || failed(op.verifyOperands()))
+  if (failed(verifyFloat8(operation)) || failed(op.verifyOperands()))
     return failure();
   SmallVector<int64_t> extents = op.getLoopExtents();
   if (llvm::any_of(extents, [](int64_t extent) { return extent < 0; }))

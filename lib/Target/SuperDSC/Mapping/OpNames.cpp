@@ -123,7 +123,9 @@ private:
     case ConstantKind::Flag:
       return addInteger(name, attribute ? 1 : 0);
     case ConstantKind::Integer:
-      return addInteger(name, getInteger());
+      if (attribute && getInteger() != own.omitted)
+        addInteger(name, getInteger());
+      return;
     case ConstantKind::Number:
       return addNumber(std::move(name), attribute);
     case ConstantKind::LoopDim:
@@ -346,8 +348,13 @@ void OperationReader::setAttributes(const DeviceOp &device) {
       result.attributes.set(attribute.getName(), attribute.getValue());
   if (device.graphOp == "tri" && extents.size() < 2)
     fail("tri needs two dimensions");
-  if (device.graphOp == "matmul" && sdsc.inputs.size() == 3)
-    result.attributes.set("has_bias", builder.getUnitAttr());
+  if (device.graphOp == "matmul") {
+    auto scales =
+        dyn_cast_if_present<IntegerAttr>(result.attributes.get("num_scales"));
+    int64_t numScales = scales ? scales.getInt() : 0;
+    if (static_cast<int64_t>(sdsc.inputs.size()) > 2 + numScales)
+      result.attributes.set("has_bias", builder.getUnitAttr());
+  }
   if (llvm::is_contained(
           OperationName(result.name, loc.getContext()).getAttributeNames(),
           "dims"))

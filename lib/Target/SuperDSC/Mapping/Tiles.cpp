@@ -54,8 +54,6 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
       tile.getDroppedDims().any())
     return refuse("that is not dense or drops dimensions");
   ArrayRef<int64_t> shape = tile.getSourceType().getShape();
-  int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
-  int64_t stickDim = layout.getStickDim(shape);
   SmallVector<::spyre::DeviceDim> device = layout.getDeviceDims(shape);
   auto sticksOf = [&](int64_t dim, int64_t coordinate) {
     int64_t sticks = 0, stride = 1;
@@ -75,9 +73,8 @@ FailureOr<TileStart> spyre::superdsc::getTileStart(Value operand,
       return refuse("whose start is neither a constant nor an induction "
                     "variable of a loop with constant bounds");
     int64_t first = range->first, step = range->step;
-    if (first < 0 ||
-        (static_cast<int64_t>(dim) == stickDim &&
-         (first % stickElements != 0 || step % stickElements != 0)))
+    int64_t steps = getStepsPerStick(layout, shape, dim);
+    if (first < 0 || first % steps != 0 || step % steps != 0)
       return refuse("that starts inside a stick");
     start.first.push_back(first);
     start.sticks += sticksOf(dim, first);

@@ -38,6 +38,8 @@ static Json writeTensor(const ManifestTensor &tensor, bool isArgument) {
   if (tensor.order) {
     json["order"] = *tensor.order;
     json["sparse"] = tensor.sparse;
+    if (tensor.packed != 1)
+      json["packed"] = tensor.packed;
   } else {
     json["device_size"] = tensor.deviceSize;
     json["stride_map"] = tensor.strideMap;
@@ -208,7 +210,10 @@ private:
       keys.insert(keys.end(), {"name", "strides"});
     keys.push_back(hasOrder ? "order" : "device_size");
     keys.push_back(hasOrder ? "sparse" : "stride_map");
-    if (!checkKeys(json, path, keys, keys.size()))
+    size_t numRequired = keys.size();
+    if (hasOrder && !isArgument)
+      keys.push_back("packed");
+    if (!checkKeys(json, path, keys, numRequired))
       return tensor;
     std::string name = string(json["dtype"], path + "/dtype");
     if (auto dtype = spyre::parseHostDtype(name))
@@ -233,6 +238,9 @@ private:
     if (hasOrder) {
       tensor.order = integers(json["order"], path + "/order", 0, kMaxRank);
       tensor.sparse = boolean(json["sparse"], path + "/sparse");
+      if (json.contains("packed"))
+        tensor.packed =
+            integer(json["packed"], path + "/packed", 2, spyre::kStickBytes);
       std::set<int64_t> seen(tensor.order->begin(), tensor.order->end());
       if (tensor.order->size() != tensor.shape.size() ||
           seen.size() != tensor.shape.size() ||

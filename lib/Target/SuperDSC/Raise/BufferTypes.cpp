@@ -53,7 +53,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   const Tensor &tensor = sdsc.tensors[number];
   BufferShape result;
   result.format = tensor.format;
-  if (sdsc.labels[tensor.label].sticks.size() != 1) {
+  const std::vector<StickDim> &sticks = sdsc.labels[tensor.label].sticks;
+  if (sticks.size() > 2) {
     emitError(loc) << "Tensor" << number
                    << " has sticks over several dimensions, which the "
                       "toolchain cannot execute";
@@ -73,12 +74,21 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
                                     static_cast<uint64_t>(extent))
         extent = extents[dim];
       result.shape.push_back(extent);
-      if (own.stick > 1)
+      if (dim == sticks.back().dim && own.stick > 1)
         result.stick = positions[dim];
+      else if (own.stick > 1)
+        result.packed = own.stick;
     }
   for (const TensorDim &own : geometry.dims)
     if (own.scale == Scale::Present)
       result.order.push_back(positions[own.dim]);
+  if (result.packed > 1 &&
+      (result.stick < 0 || positions[sticks.front().dim] != result.order[0])) {
+    emitError(loc) << "Tensor" << number
+                   << " has sticks over several dimensions, of which the first "
+                      "is not its innermost; the toolchain cannot execute that";
+    return failure();
+  }
   if (isDefault)
     orderByLayout(result);
   if (holdsLanes(sdsc, number)) {
@@ -94,7 +104,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
   // A single stick tile may come anywhere in the order. Put it where
   // generic-stick layouts have it.
   if (result.stick >= 0 && result.order.size() > 1 &&
-      result.shape[result.stick] <= ::spyre::elemsPerStick(result.format)) {
+      result.shape[result.stick] <=
+          ::spyre::elemsPerStick(result.format) / result.packed) {
     llvm::erase(result.order, static_cast<unsigned>(result.stick));
     result.order.insert(result.order.begin() + 1, result.stick);
   }
@@ -114,6 +125,8 @@ BufferShape spyre::superdsc::makeGeneric(const BufferShape &shape) {
     return shape;
   size_t position = getStickPosition(shape);
   if (position == 1)
+    return shape;
+  if (shape.packed > 1)
     return shape;
   // The dimensions inside of the stick's tiles follow each other in memory, so
   // that they are one, perhaps of extent 1.
@@ -146,6 +159,11 @@ FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
   size_t rank = shape.order.size();
   SmallVector<int64_t> order;
   bool isGeneric = shape.stick < 0 || rank == 1 || getStickPosition(shape) == 1;
+  if (!isGeneric && shape.packed > 1) {
+    emitError(loc) << "the toolchain cannot execute packed sticks that do not "
+                      "follow each other along their first dimension";
+    return failure();
+  }
   if (isGeneric) {
     if (rank > 0)
       order.push_back(shape.order[0]);
@@ -154,9 +172,9 @@ FailureOr<MemRefType> spyre::superdsc::getBufferType(const BufferShape &shape,
       order.push_back(shape.order[i]);
     if (hasStick)
       order.push_back(shape.stick);
-    return MemRefType::get(
-        shape.shape, element, MemRefLayoutAttrInterface(),
-        LayoutAttr::get(context, order, shape.stick < 0, *format));
+    return MemRefType::get(shape.shape, element, MemRefLayoutAttrInterface(),
+                           LayoutAttr::get(context, order, shape.stick < 0,
+                                           *format, shape.packed));
   }
   // Device dimensions outer to inner, then the lane.
   SmallVector<int64_t> strides(rank, 1), deviceSize, strideMap;
@@ -190,8 +208,9 @@ spyre::superdsc::getBufferType(const ManifestTensor &tensor, Location loc) {
   auto fail = [&] { return emitError(loc) << "manifest.json: "; };
   Attribute space;
   if (tensor.order) {
-    auto layout = LayoutAttr::get(context, *tensor.order, tensor.sparse,
-                                  ::spyre::deviceFormat(tensor.dtype));
+    auto layout =
+        LayoutAttr::get(context, *tensor.order, tensor.sparse,
+                        ::spyre::deviceFormat(tensor.dtype), tensor.packed);
     if (failed(layout.verifyEncoding(tensor.shape, element, fail)))
       return failure();
     space = layout;
@@ -214,105 +233,154 @@ spyre::superdsc::getBufferType(const ManifestTensor &tensor, Location loc) {
 namespace {
 /// An address in sticks as coordinates of a buffer.
 struct Coordinates {
-  /// In dimensions: those of the iteration space, then the number of the
-  /// stick along the stick dimension.
+  /// A dimension of the iteration space that walks within sticks: by the place
+  /// in one, its own variable, and by the number of the stick, variable
+  /// `number`.
+  struct InStick {
+    unsigned dim, number;
+    int64_t elements;
+  };
+  /// In dimensions: those of the iteration space, then the numbers of sticks.
   SmallVector<AffineExpr> results;
   SmallVector<int64_t> ranges;
-  /// Dimension along the stick, or -1.
-  int lane = -1;
+  /// The one along the stick first, if there is one, then the one that shares
+  /// it.
+  SmallVector<InStick, 2> inStick;
   std::optional<int64_t> axis;
 };
-} // namespace
 
-/// Reads the tensor's address in the device dimensions of a layout for `shape`;
-/// `sizes` are the iterations of each dimension.
-static FailureOr<Coordinates>
-getCoordinates(const Sdsc &sdsc, unsigned number, int64_t offset,
-               LayoutAttrInterface layout, ArrayRef<int64_t> shape,
-               ArrayRef<int64_t> sizes, Location loc) {
-  MLIRContext *context = loc.getContext();
-  const Tensor &tensor = sdsc.tensors[number];
-  Geometry geometry = *getGeometry(sdsc, tensor);
-  unsigned numDims = sizes.size();
-  Coordinates result;
-  result.ranges.assign(sizes.begin(), sizes.end());
-  result.ranges.push_back(1);
-  int64_t elements = ::spyre::elemsPerStick(layout.getDataFormat());
-  AffineExpr index =
-      getAffineConstantExpr(offset / ::spyre::kStickBytes, context);
+/// Reads a tensor's address in the device dimensions of a buffer.
+class CoordinateReader {
+public:
+  CoordinateReader(const Sdsc &sdsc, unsigned number,
+                   LayoutAttrInterface layout, ArrayRef<int64_t> shape,
+                   ArrayRef<int64_t> sizes, Location loc)
+      : sdsc(sdsc), number(number), layout(layout), shape(shape), sizes(sizes),
+        loc(loc), context(loc.getContext()),
+        geometry(*getGeometry(sdsc, sdsc.tensors[number])),
+        device(layout.getDeviceDims(shape)) {
+    result.ranges.assign(sizes.begin(), sizes.end());
+    result.results.assign(shape.size(), getAffineConstantExpr(0, context));
+  }
+
+  FailureOr<Coordinates> read(int64_t offset) {
+    index = getAffineConstantExpr(offset / ::spyre::kStickBytes, context);
+    if (failed(readAddress()) || failed(readCoordinates()) ||
+        failed(addLanes()) || failed(checkRanges()))
+      return failure();
+    return std::move(result);
+  }
+
+private:
+  InFlightDiagnostic fail() { return emitError(loc) << "Tensor" << number; }
+
+  /// The number of the stick as an expression of the dimensions.
+  LogicalResult readAddress() {
+    unsigned main = sdsc.labels[sdsc.tensors[number].label].sticks.back().dim;
+    int64_t packed = getNumPacked(layout);
+    int64_t elements = ::spyre::elemsPerStick(layout.getDataFormat()) / packed;
+    for (const TensorDim &own : geometry.dims) {
+      if (own.scale != Scale::Present)
+        continue;
+      if (own.isGathered) {
+        gathered = &own;
+        continue;
+      }
+      if (own.stick == 1) {
+        index = index + getAffineDimExpr(own.dim, context) * own.stride;
+        continue;
+      }
+      if (own.stick != (own.dim == main ? elements : packed))
+        return fail() << " has sticks of " << own.stick
+                      << " elements, its buffer of "
+                      << (own.dim == main ? elements : packed);
+      unsigned variable = result.ranges.size();
+      Coordinates::InStick inStick{own.dim, variable, own.stick};
+      result.inStick.insert(own.dim == main ? result.inStick.begin()
+                                            : result.inStick.end(),
+                            inStick);
+      result.ranges[own.dim] = std::min(sizes[own.dim], own.stick);
+      result.ranges.push_back(
+          llvm::divideCeilSigned(sizes[own.dim], own.stick));
+      index = index + getAffineDimExpr(variable, context) * own.stride;
+    }
+    hasMain = !result.inStick.empty() && result.inStick.front().dim == main;
+    return success();
+  }
+
+  /// Takes the number of the stick apart into the buffer's dimensions.
+  LogicalResult readCoordinates() {
+    int64_t stride = 1;
+    for (unsigned dim = device.size() - 1; dim-- > 0;) {
+      const ::spyre::DeviceDim &own = device[dim];
+      AffineExpr coordinate = index.floorDiv(stride);
+      if (dim > 0)
+        coordinate = coordinate % std::max<int64_t>(own.extent, 1);
+      if (gathered && own.hostDim >= 0 && own.step == 1 &&
+          stride == gathered->stride &&
+          (!result.axis || own.extent == gathered->extent))
+        result.axis = own.hostDim;
+      if (own.hostDim >= 0)
+        result.results[own.hostDim] =
+            result.results[own.hostDim] + coordinate * own.step;
+      else if (auto [low, high] =
+                   getRange(simplifyWithRanges(coordinate, result.ranges),
+                            result.ranges);
+               high != 0)
+        return fail() << " leaves the sticks of its buffer";
+      stride *= std::max<int64_t>(own.extent, 1);
+    }
+    return success();
+  }
+
+  /// Adds the places within sticks.
+  LogicalResult addLanes() {
+    for (const Coordinates::InStick &own : result.inStick) {
+      bool isMain = hasMain && &own == &result.inStick.front();
+      int64_t hostDim = isMain ? device.back().hostDim : getPackedDim(layout);
+      if (hostDim >= 0)
+        result.results[hostDim] =
+            result.results[hostDim] + getAffineDimExpr(own.dim, context);
+      else if (result.ranges[own.dim] > 1)
+        return fail() << " walks lanes of a buffer with one element per stick";
+    }
+    return success();
+  }
+
+  LogicalResult checkRanges() {
+    for (auto [dim, expr] : llvm::enumerate(result.results)) {
+      expr = simplifyWithRanges(expr, result.ranges);
+      auto [low, high] = getRange(expr, result.ranges);
+      // The last stick may be padded.
+      bool isInStick = !result.inStick.empty() &&
+                       (device.back().hostDim == static_cast<int>(dim) ||
+                        getPackedDim(layout) == static_cast<int64_t>(dim));
+      int64_t limit =
+          isInStick
+              ? llvm::alignTo(shape[dim], getStepsPerStick(layout, shape, dim))
+              : shape[dim];
+      if (low < 0 || high >= limit)
+        return fail() << " accesses coordinates " << low << " to " << high
+                      << " of dimension " << dim
+                      << " of its buffer, whose extent is " << shape[dim];
+    }
+    return success();
+  }
+
+  const Sdsc &sdsc;
+  unsigned number;
+  LayoutAttrInterface layout;
+  ArrayRef<int64_t> shape, sizes;
+  Location loc;
+  MLIRContext *context;
+  Geometry geometry;
+  SmallVector<::spyre::DeviceDim> device;
+  AffineExpr index;
   const TensorDim *gathered = nullptr;
-  for (const TensorDim &own : geometry.dims) {
-    if (own.scale != Scale::Present)
-      continue;
-    if (own.isGathered) {
-      gathered = &own;
-      continue;
-    }
-    if (own.stick == 1) {
-      index = index + getAffineDimExpr(own.dim, context) * own.stride;
-      continue;
-    }
-    if (own.stick != elements) {
-      emitError(loc) << "Tensor" << number << " has sticks of " << own.stick
-                     << " elements, its buffer of " << elements;
-      return failure();
-    }
-    result.lane = own.dim;
-    result.ranges[own.dim] = std::min(sizes[own.dim], elements);
-    result.ranges[numDims] = llvm::divideCeilSigned(sizes[own.dim], elements);
-    index = index + getAffineDimExpr(numDims, context) * own.stride;
-  }
-  SmallVector<::spyre::DeviceDim> device = layout.getDeviceDims(shape);
-  result.results.assign(shape.size(), getAffineConstantExpr(0, context));
-  int64_t stride = 1;
-  for (unsigned dim = device.size() - 1; dim-- > 0;) {
-    const ::spyre::DeviceDim &own = device[dim];
-    AffineExpr coordinate = index.floorDiv(stride);
-    if (dim > 0)
-      coordinate = coordinate % std::max<int64_t>(own.extent, 1);
-    if (gathered && own.hostDim >= 0 && own.step == 1 &&
-        stride == gathered->stride &&
-        (!result.axis || own.extent == gathered->extent))
-      result.axis = own.hostDim;
-    if (own.hostDim >= 0)
-      result.results[own.hostDim] =
-          result.results[own.hostDim] + coordinate * own.step;
-    else if (auto [low, high] = getRange(
-                 simplifyWithRanges(coordinate, result.ranges), result.ranges);
-             high != 0) {
-      emitError(loc) << "Tensor" << number
-                     << " leaves the sticks of its buffer";
-      return failure();
-    }
-    stride *= std::max<int64_t>(own.extent, 1);
-  }
-  if (result.lane >= 0) {
-    int hostDim = device.back().hostDim;
-    if (hostDim >= 0)
-      result.results[hostDim] =
-          result.results[hostDim] + getAffineDimExpr(result.lane, context);
-    else if (result.ranges[result.lane] > 1) {
-      emitError(loc) << "Tensor" << number
-                     << " walks lanes of a buffer with one element per stick";
-      return failure();
-    }
-  }
-  for (auto [dim, expr] : llvm::enumerate(result.results)) {
-    expr = simplifyWithRanges(expr, result.ranges);
-    auto [low, high] = getRange(expr, result.ranges);
-    bool isLast =
-        result.lane >= 0 && device.back().hostDim == static_cast<int>(dim);
-    // The last stick may be padded.
-    int64_t limit = isLast ? llvm::alignTo(shape[dim], elements) : shape[dim];
-    if (low < 0 || high >= limit) {
-      emitError(loc) << "Tensor" << number << " accesses coordinates " << low
-                     << " to " << high << " of dimension " << dim
-                     << " of its buffer, whose extent is " << shape[dim];
-      return failure();
-    }
-  }
-  return result;
-}
+  bool hasMain = false;
+  Coordinates result;
+};
+} // namespace
 
 /// For each dimension of a buffer in LX, the dimension of the iteration space
 /// that runs along it, or -1: there each core holds its own slice.
@@ -325,11 +393,12 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
   SmallVector<const TensorDim *> dims;
   // The stick's, if it is one tile: its place among the others does not matter.
   const TensorDim *tile = nullptr;
+  unsigned main = sdsc.labels[sdsc.tensors[number].label].sticks.back().dim;
   for (const TensorDim &own : geometry.dims)
     if (own.scale == Scale::Present && extents[own.dim] > 1)
-      (own.stick > 1 && extents[own.dim] <= own.stick ? tile
-                                                      : dims.emplace_back()) =
-          &own;
+      (own.dim == main && own.stick > 1 && extents[own.dim] <= own.stick
+           ? tile
+           : dims.emplace_back()) = &own;
   SmallVector<int> match(type.getRank(), -1);
   auto *next = dims.begin();
   int64_t stride = 1;
@@ -340,7 +409,7 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
     bool isLanes = holdsLanes(sdsc, number) && hostDim + 1 == type.getRank();
     if (hostDim < 0 || type.getDimSize(hostDim) == 1 || isLanes)
       continue;
-    if (tile && device[position].step > 1 &&
+    if (tile && device[position].step > 1 && hostDim != getPackedDim(layout) &&
         extents[tile->dim] == type.getDimSize(hostDim)) {
       match[hostDim] = tile->dim;
       tile = nullptr;
@@ -398,33 +467,34 @@ spyre::superdsc::getAccessMap(const Sdsc &sdsc, unsigned number, int64_t offset,
     return AccessMap{AffineMap::get(sizes.size(), 0, results, context), {}};
   }
   FailureOr<Coordinates> coordinates =
-      getCoordinates(sdsc, number, offset, layout, shape, sizes, loc);
+      CoordinateReader(sdsc, number, layout, shape, sizes, loc).read(offset);
   if (failed(coordinates))
     return failure();
-  unsigned numDims = sizes.size();
-  int64_t elements = ::spyre::elemsPerStick(layout.getDataFormat());
+  unsigned numDims = sizes.size(), numVariables = coordinates->ranges.size();
   SmallVector<AffineExpr> loops, split;
   SmallVector<int64_t> loopExtents(numDims);
   for (unsigned dim = 0; dim < numDims; ++dim) {
     loops.push_back(getAffineDimExpr(loopOf[dim], context));
     loopExtents[loopOf[dim]] = extents[dim];
   }
-  // Number of the stick and lane in it are quotient and remainder of one loop;
+  // Number of the stick and place in it are quotient and remainder of one loop;
   // together they are the loop.
   split = loops;
-  split.push_back(getAffineConstantExpr(0, context));
-  int lane = coordinates->lane;
-  if (lane >= 0) {
-    split[lane] = loops[lane] % elements;
-    split[numDims] = loops[lane].floorDiv(elements);
+  split.resize(numVariables);
+  for (const Coordinates::InStick &own : coordinates->inStick) {
+    split[own.dim] = loops[own.dim] % own.elements;
+    split[own.number] = loops[own.dim].floorDiv(own.elements);
   }
   SmallVector<AffineExpr> results;
   for (AffineExpr expr : coordinates->results) {
-    auto form = getLinearForm(expr, numDims + 1);
-    bool isWhole = form && lane >= 0 &&
-                   ((*form)[numDims] == (*form)[lane] * elements ||
-                    coordinates->ranges[numDims] == 1);
-    if (!form || (lane >= 0 && !isWhole)) {
+    auto form = getLinearForm(expr, numVariables);
+    bool isWhole =
+        form &&
+        llvm::all_of(coordinates->inStick, [&](Coordinates::InStick own) {
+          return (*form)[own.number] == (*form)[own.dim] * own.elements ||
+                 coordinates->ranges[own.number] == 1;
+        });
+    if (!isWhole) {
       results.push_back(
           simplifyWithRanges(expr.replaceDims(split), loopExtents));
       continue;

@@ -19,6 +19,8 @@ struct BufferShape {
   std::vector<unsigned> order;
   /// Position of the stick dimension, or -1 for one element per stick.
   int stick = -1;
+  /// Steps of the innermost dimension that share a stick.
+  int64_t packed = 1;
 };
 /// The shape has the iteration space's order of dimensions, or, if `isDefault`,
 /// that of a tensor of default layout in the same memory, if there is one.

@@ -23,6 +23,8 @@ void SuperDSCLegalizer::load() {
 }
 
 bool SuperDSCLegalizer::run() {
+  if (isa<MatmulOp>(operation) && !hasNarrowFactors())
+    widenFactors();
   bool refined = refine();
   for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
@@ -42,6 +44,8 @@ bool SuperDSCLegalizer::run() {
       hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)) ||
       gathersAcrossSticks() || addsToParts())
     replaceInit();
+  if (isa<MatmulOp>(operation) && hasNarrowFactors())
+    packFactor();
   if (isCopy()) {
     unrollCopy();
     splitCopy();
@@ -74,10 +78,8 @@ bool SuperDSCLegalizer::areNested(const StickAccess &access,
                                   ArrayRef<int64_t> extents, int64_t without) {
   SmallVector<std::pair<int64_t, int64_t>> steps;
   for (auto [loop, stride] : llvm::enumerate(access.strides)) {
-    bool isLane = access.laneDim == static_cast<int64_t>(loop);
     int64_t count =
-        isLane ? llvm::divideCeilSigned(extents[loop], access.stickElements)
-               : extents[loop];
+        llvm::divideCeilSigned(extents[loop], access.getStepsPerStick(loop));
     if (stride != 0 && count > 1 && without != static_cast<int64_t>(loop))
       steps.emplace_back(stride, count);
   }
@@ -92,8 +94,10 @@ bool SuperDSCLegalizer::areNested(const StickAccess &access,
 }
 
 bool SuperDSCLegalizer::refine() {
-  // These know their loops by number.
-  if (isa<TriOp, IotaOp, CumSumOp>(operation))
+  // Those that know their loops by number keep them.
+  if (isa<CumSumOp>(operation) ||
+      llvm::any_of(llvm::seq<unsigned>(0, extents.size()),
+                   [&](unsigned loop) { return op.usesLoopIndex(loop); }))
     return false;
   SmallVector<LayoutAttrInterface> layouts;
   SmallVector<SmallVector<int64_t>> shapes;

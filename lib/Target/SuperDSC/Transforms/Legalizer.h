@@ -120,6 +120,16 @@ private:
 
   // Matmuls.cpp
 
+  /// Whether both factors are of 8 bits and of one format, which a product of
+  /// its own multiplies.
+  bool hasNarrowFactors();
+
+  /// Converts other factors of 8 bits to fp16, which holds them exactly.
+  void widenFactors();
+
+  /// Packs the second factor of a product of 8 bits.
+  void packFactor();
+
   /// Copies what a matmul's factors lack: x varies along all loops but the
   /// columns, y along columns and the reduction.
   void expandFactors();

@@ -3,8 +3,74 @@
 
 #include "Legalizer.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+
 using namespace mlir;
 using namespace mlir::spyre_graph;
+
+bool SuperDSCLegalizer::hasNarrowFactors() {
+  // A vector leaves no trace of the dimension that its packed sticks would
+  // have.
+  return getMacFormat(op) != ::spyre::MacFormat::FP16 &&
+         llvm::all_of(ArrayRef(extents).take_back(2),
+                      [](int64_t extent) { return extent > 1; });
+}
+
+void SuperDSCLegalizer::widenFactors() {
+  builder.setInsertionPoint(operation);
+  for (unsigned number : {0, 1}) {
+    RankedTensorType type = typeOf(number);
+    Type element = type.getElementType();
+    if (!isa<Float8E4M3FNType>(element) && !element.isSignlessInteger(8))
+      continue;
+    int64_t stick = getLayout(type).getStickDim(type.getShape());
+    RankedTensorType wide =
+        withStick(type.getShape(), builder.getF16Type(), stick);
+    operation->setOperand(number,
+                          copyWhole(operation->getOperand(number), wide));
+  }
+}
+
+/// Steps of the reduction in a stick of the second factor (SDSC-MATMUL-C2).
+static constexpr int64_t kNumPacked = 2;
+
+void SuperDSCLegalizer::packFactor() {
+  if (getNumPacked(getLayout(typeOf(1))) > 1)
+    return;
+  builder.setInsertionPoint(operation);
+  Used used = getUsed(maps[1]);
+  int64_t n = positionOf(used.loops, extents.size() - 2),
+          k = positionOf(used.loops, extents.size() - 1);
+  // The published operations pack what they convert from fp16, which holds the
+  // numbers exactly.
+  MLIRContext *context = builder.getContext();
+  Type element = typeOf(1).getElementType();
+  int64_t rank = used.extents.size();
+  AffineMap all = AffineMap::getMultiDimIdentityMap(rank, context);
+  Value wide = copy(operation->getOperand(1), used.map,
+                    empty(withStick(used.extents, builder.getF16Type(), n)),
+                    all, used.extents);
+  SmallVector<int64_t> order{k};
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (dim != k && dim != n)
+      order.push_back(dim);
+  order.push_back(n);
+  auto layout =
+      LayoutAttr::get(context, order, /*sparse=*/false,
+                      getLayout(typeOf(1)).getDataFormat(), kNumPacked);
+  Value packed = empty(RankedTensorType::get(used.extents, element, layout));
+  bool isFloat8 = isa<FloatType>(element);
+  auto pack = cast<SpyreOpInterface>(
+      createDeviceOp(builder, loc,
+                     isFloat8 ? IdentityOp::getOperationName()
+                              : QuantizeOp::getOperationName(),
+                     wide, packed));
+  pack.setLoopStructure({all, all}, used.extents);
+  made.push_back(pack);
+  operation->setOperand(1, pack->getResult(0));
+  setMap(1, used.projection);
+}
 
 void SuperDSCLegalizer::expandFactors() {
   unsigned columns = extents.size() - 2;

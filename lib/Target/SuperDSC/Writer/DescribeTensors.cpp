@@ -60,17 +60,19 @@ Describer::collectSteps(const Operand &operand) {
   for (unsigned loop = 0; loop < extents.size(); ++loop) {
     int dim = dimOfLoop[loop];
     bool isLane = access.laneDim == static_cast<int64_t>(loop);
+    bool isInStick = isLane || access.packedDim == static_cast<int64_t>(loop);
+    int64_t elements = access.getStepsPerStick(loop);
     int64_t stride = access.strides[loop];
     // A core's slice of one iteration leaves no trace in its part in LX.
-    bool isSingle = operand.inLX && !isLane && stride == 0 && dim >= 0 &&
+    bool isSingle = operand.inLX && !isInStick && stride == 0 && dim >= 0 &&
                     extents[loop] > 1 && operand.wholeMap.isFunctionOfDim(loop);
     // A matmul's second factor has the reduction even if it is of one.
     if (isMatmul && &operand == &operands[1] && loop + 1 == extents.size() &&
         extents[loop] == 1) {
-      steps.push_back({kNoStride, 1, static_cast<unsigned>(dim), 1});
+      steps.push_back({kNoStride, 1, static_cast<unsigned>(dim), elements});
       continue;
     }
-    if (dim < 0 || (!isLane && stride == 0 && !isSingle))
+    if (dim < 0 || (!isInStick && stride == 0 && !isSingle))
       continue;
     if (isSingle)
       stride = getLocalStride(operand, loop);
@@ -78,16 +80,13 @@ Describer::collectSteps(const Operand &operand) {
       return refuse() << "a tensor that is read backwards";
     int64_t valid =
         operand.inLX ? op.getWorkDivision().getChunks()[loop] : extents[loop];
-    int64_t count =
-        isLane ? llvm::divideCeilSigned(valid, access.stickElements) : valid;
-    if (isLane && stride == 0) {
+    int64_t count = llvm::divideCeilSigned(valid, elements);
+    if (isLane && stride == 0)
       stride = access.tileStride;
-      if (stride == 0)
-        stride = kNoStride;
-    }
-    steps.push_back({stride, count, static_cast<unsigned>(dim),
-                     isLane ? access.stickElements : 1, false,
-                     getDevicePosition(operand, loop, isLane)});
+    if (isInStick && stride == 0)
+      stride = kNoStride;
+    steps.push_back({stride, count, static_cast<unsigned>(dim), elements, false,
+                     getDevicePosition(operand, loop, isInStick)});
   }
   if (access.laneDim == kStickDim)
     steps.push_back(
@@ -229,9 +228,21 @@ LogicalResult Describer::checkWrites(const Operand &operand) {
   return success();
 }
 
+static bool areEqual(const std::vector<StickDim> &a,
+                     const std::vector<StickDim> &b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const StickDim &x, const StickDim &y) {
+                      return x.dim == y.dim && x.size == y.size;
+                    });
+}
+
 void Describer::addLabel(const Operand &operand, Tensor &tensor) {
   Label label;
   label.order = tensor.order;
+  if (operand.access.numPacked > 1)
+    label.sticks.push_back(
+        {static_cast<unsigned>(dimOf(operand.access.packedDim)),
+         operand.access.numPacked});
   label.sticks.push_back({labelStick(operand), operand.access.stickElements});
   auto sorted = [](std::vector<unsigned> dims) {
     llvm::sort(dims);
@@ -241,9 +252,8 @@ void Describer::addLabel(const Operand &operand, Tensor &tensor) {
   bool isIndex = tensor.indirection == Indirection::Index;
   for (auto [number, known] : llvm::enumerate(labels))
     if (sorted(known.order) == sorted(label.order) &&
-        known.sticks[0].dim == label.sticks[0].dim &&
-        known.sticks[0].size == label.sticks[0].size &&
-        (known.name == "KERNEL_IDX") == isIndex) {
+        areEqual(known.sticks, label.sticks) &&
+        isIndexLabel[number] == isIndex) {
       tensor.label = number;
       return;
     }
@@ -251,13 +261,13 @@ void Describer::addLabel(const Operand &operand, Tensor &tensor) {
                                        "KERNEL_IDX"};
   static const char *const kMatmul[] = {"INPUT", "KERNEL", "OUTPUT",
                                         "KERNEL_IDX"};
-  size_t number = llvm::count_if(
-      labels, [](const Label &known) { return known.name != "KERNEL_IDX"; });
+  size_t number = llvm::count(isIndexLabel, false);
   if (isIndex || number > 3)
     number = 3;
   label.name = isMatmul ? kMatmul[number] : kOther[number];
   tensor.label = labels.size();
   labels.push_back(std::move(label));
+  isIndexLabel.push_back(isIndex);
 }
 
 LogicalResult Describer::addTensor(Operand &operand, Indirection indirection) {
@@ -304,10 +314,11 @@ LogicalResult Describer::addOperands() {
     if ((!indirect || number != indirect->index) &&
         !isSecondLane(operation, number))
       order.push_back(number);
-  // The label of a matmul's result is made before that of what is added.
+  // The label of a matmul's result is made before those of scales and what is
+  // added.
   SmallVector<unsigned> numberOf(operands.size());
   for (auto [position, number] : llvm::enumerate(order)) {
-    if (isMatmul && number == 2 && operands.size() == 4) {
+    if (isMatmul && number == 2 && operands.size() > 3) {
       Tensor probe;
       if (failed(orderTensor(init(), probe)))
         return failure();

@@ -97,6 +97,9 @@ LogicalResult Describer::settleSticks() {
       if (operand->access.laneDim != loop)
         return refuse() << "a matmul whose sticks are not along k, n and n";
     }
+    const StickAccess &y = operands[1].access;
+    if (y.numPacked > 1 && y.packedDim != k)
+      return refuse() << "a matmul whose packed sticks are not along k and n";
   }
   // A triangle is of the last two dimensions: the stick is the last one.
   if (isa<TriOp>(operation)) {
@@ -203,6 +206,18 @@ LogicalResult Describer::chooseDims() {
   return success();
 }
 
+/// Of each dimension, the steps that whole sticks of all operands have.
+SmallVector<int64_t> Describer::getGranularity() const {
+  SmallVector<int64_t> granularity(result.sdsc.dims.size(), 1);
+  for (const Operand &operand : operands)
+    for (int64_t loop : {operand.access.laneDim, operand.access.packedDim})
+      if (loop >= 0) {
+        int64_t &own = granularity[dimOf(loop)];
+        own = std::lcm(own, operand.access.getStepsPerStick(loop));
+      }
+  return granularity;
+}
+
 /// Sticks of operands without a lane, padding, names.
 LogicalResult Describer::chooseSticks() {
   std::vector<Dim> &dims = result.sdsc.dims;
@@ -254,12 +269,7 @@ LogicalResult Describer::chooseSticks() {
       first = &operand;
   commonStick = dimOf(first->access.laneDim);
 
-  SmallVector<int64_t> granularity(dims.size(), 1);
-  for (const Operand &operand : operands)
-    if (operand.access.laneDim >= 0) {
-      int64_t &own = granularity[dimOf(operand.access.laneDim)];
-      own = std::lcm(own, operand.access.stickElements);
-    }
+  SmallVector<int64_t> granularity = getGranularity();
   std::optional<std::vector<std::string>> names =
       getDimNames(dims.size(), isMatmul);
   if (!names)

@@ -71,6 +71,7 @@ private:
   mlir::LogicalResult settleSticks();
   mlir::LogicalResult chooseGatheredDim();
   bool needsUnitDim();
+  mlir::SmallVector<int64_t> getGranularity() const;
   mlir::LogicalResult chooseSticks();
   mlir::LogicalResult addTensor(Operand &operand, Indirection indirection);
   mlir::LogicalResult orderTensor(Operand &operand, Tensor &tensor);
@@ -123,6 +124,8 @@ private:
   bool isMatmul;
   bool changesStick = false;
   std::vector<Operand> operands;
+  /// For each label, whether it is of indices.
+  mlir::SmallVector<bool> isIndexLabel;
   mlir::SmallVector<int> dimOfLoop;
   int unitDim = -1, stickDim = -1;
   unsigned commonStick = 0;

@@ -204,6 +204,7 @@ int64_t GraphWriter::bufferNumber(Value buffer) {
     auto layout = cast<LayoutAttr>(type.getMemorySpace());
     tensor.order = layout.getOrder().vec();
     tensor.sparse = layout.getSparse();
+    tensor.packed = layout.getPacked();
     manifest.buffers.push_back(std::move(tensor));
   }
   return entry->second;

@@ -43,7 +43,7 @@ LaneAccess getLaneAccess(AffineMap map, LayoutAttrInterface layout,
 int64_t getNumTouchedSticks(AffineMap map, LayoutAttrInterface layout,
                             ArrayRef<int64_t> shape, ArrayRef<int64_t> extents);
 
-/// Elements of a stick in this layout.
+/// Elements of a stick along its stick dimension.
 int64_t getStickElements(LayoutAttrInterface layout);
 
 /// Loop dimensions of extent greater than one that `expr` or `map` depends on.

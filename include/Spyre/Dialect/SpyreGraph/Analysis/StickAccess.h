@@ -17,10 +17,13 @@ namespace mlir::spyre_graph {
 struct StickAccess {
   /// The loop along the sticks, or -1 if only lane 0 is accessed.
   int64_t laneDim = -1;
-  /// Elements of a stick.
+  /// Elements of a stick along that loop.
   int64_t stickElements = 1;
+  /// The loop whose steps share sticks (LayoutAttr, `packed`), or -1, and how
+  /// many of them do.
+  int64_t packedDim = -1, numPacked = 1;
   /// Sticks from one iteration of each loop to the next; of the loop along the
-  /// sticks, from one whole stick to the next.
+  /// sticks, and the packed one, from one whole stick to the next.
   SmallVector<int64_t> strides;
   /// Sticks before the first one accessed.
   int64_t offset = 0;
@@ -29,6 +32,14 @@ struct StickAccess {
   /// Sticks from one stick to the next along the tensor's stick dimension; 0 if
   /// it has none.
   int64_t tileStride = 0;
+
+  /// Iterations of a loop that stay in one stick.
+  int64_t getStepsPerStick(int64_t loop) const {
+    return loop < 0            ? 1
+           : loop == laneDim   ? stickElements
+           : loop == packedDim ? numPacked
+                               : 1;
+  }
 
   /// Sticks from one iteration of the innermost loop to the next; 0 if all
   /// loops stay where they are. Above 1, sticks are skipped inside of all

@@ -34,6 +34,9 @@ class Flag<string n, string attr = n> : DeviceConstant<n, "Flag", attr>;
 /// An I64Attr, which is at least `least`.
 class Integer<string n, int least = -2147483647>
     : DeviceConstant<n, "Integer", n, false, least>;
+/// An I64Attr that bundles have only if it is not 0.
+class Count<string n, string attr>
+    : DeviceConstant<n, "Integer", attr, true, 0, "0.0">;
 /// A TypedAttr.
 class Number<string n> : DeviceConstant<n, "Number", n>;
 /// An I64Attr that names a loop dimension.

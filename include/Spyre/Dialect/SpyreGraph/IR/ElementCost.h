@@ -18,6 +18,9 @@ Value toDeviceType(OpBuilder &b, Location loc, Value value, Type elementType);
 /// the kernel's body, which is made of the same scalar operations.
 double getElementCost(SpyreOpInterface op, const ::spyre::DeviceSpec &spec);
 
+/// What the matrix unit multiplies in a contraction.
+::spyre::MacFormat getMacFormat(SpyreOpInterface op);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_ELEMENTCOST_H

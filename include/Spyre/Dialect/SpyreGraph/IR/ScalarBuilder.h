@@ -75,6 +75,9 @@ public:
   Value select(Value condition, Value x, Value y);
   /// column - row <= diagonal (lower) or >= diagonal (upper), of index values.
   Value triangle(Value row, Value column, int64_t diagonal, bool upper);
+  /// The 4-bit number of an integer at `index`, an index value, from the lowest
+  /// bits: 0 to 15.
+  Value nibble(Value word, Value index);
   /// x times a constant; x itself where the constant is one.
   Value scale(Value x, double factor);
   /// Product of two operands of any compute types after promotion.

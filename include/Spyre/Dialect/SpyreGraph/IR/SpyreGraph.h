@@ -84,6 +84,16 @@ Type getDeviceElementType(Type type);
 /// The layout in the encoding or memory space of a shaped type, or null.
 LayoutAttrInterface getLayout(Type type);
 
+/// How many steps of one dimension share a stick of a layout, alternating with
+/// those of the stick dimension: 1 but for the second factors of products of 8
+/// bits (LayoutAttr, `packed`).
+int64_t getNumPacked(LayoutAttrInterface layout);
+/// That dimension, or -1 if there is none.
+int64_t getPackedDim(LayoutAttrInterface layout);
+/// Steps of a dimension that share a stick: 1 outside of sticks.
+int64_t getStepsPerStick(LayoutAttrInterface layout, ArrayRef<int64_t> shape,
+                         int64_t dim);
+
 /// Simplifies an affine map whose dimension d lies in [0, extents[d]): resolves
 /// floor divisions and moduli that the ranges decide.
 AffineMap simplifyWithRanges(AffineMap map, ArrayRef<int64_t> extents);
@@ -130,7 +140,9 @@ LogicalResult verifyHasLoops(SpyreOpInterface op);
 LogicalResult verifyLoopDim(SpyreOpInterface op, int64_t dim);
 LogicalResult verifyPointwise(SpyreOpInterface op);
 LogicalResult verifyReduction(SpyreOpInterface op, ArrayRef<int64_t> dims);
-LogicalResult verifyMatmul(SpyreOpInterface op, bool hasBias);
+LogicalResult verifyMatmul(SpyreOpInterface op, int64_t numScales,
+                           bool hasBias);
+LogicalResult verifyUnpackInt4(SpyreOpInterface op, int64_t dim);
 LogicalResult verifyGather(SpyreOpInterface op);
 LogicalResult verifyScatter(SpyreOpInterface op);
 LogicalResult verifyReshard(SpyreOpInterface op, WorkDivisionAttr source);

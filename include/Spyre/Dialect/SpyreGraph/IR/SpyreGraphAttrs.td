@@ -23,16 +23,29 @@ def SpyreGraph_LayoutAttr : SpyreGraph_Attr<"Layout", "layout", [
     keeps one element per stick. Device size and stride map follow from it and
     the shape, so that tiling a tensor keeps its encoding valid.
 
+    The second factor of a product of 8-bit numbers is `packed` on the device
+    (spec/superdsc.md, "Validity"): a stick holds `packed` steps of the first
+    dimension in `order`, and as many fewer of the stick dimension. They
+    alternate: element (i, j) of a stick is in lane `packed` x j + i.
+
     Constraints:
     - SG-LAYOUT-C1: `order` is a permutation of 0..rank-1.
     - SG-LAYOUT-C2: `format` is the device format of the element type.
+    - SG-LAYOUT-C3: `packed` divides the elements of a stick, and is 1 with
+      `sparse` and for fewer than two dimensions.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$order,
                         "bool":$sparse,
-                        "::spyre::DataFormat":$format);
+                        "::spyre::DataFormat":$format,
+                        "int64_t":$packed);
   let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order,
                                    "::mlir::Type":$elementType,
-                                   CArg<"bool", "false">:$sparse)>];
+                                   CArg<"bool", "false">:$sparse)>,
+                  AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$order,
+                                   "bool":$sparse,
+                                   "::spyre::DataFormat":$format), [{
+    return $_get($_ctxt, order, sparse, format, /*packed=*/1);
+  }]>];
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
     /// The default layout (identity order) of a tensor.

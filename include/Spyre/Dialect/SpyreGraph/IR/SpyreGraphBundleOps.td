@@ -26,6 +26,34 @@ def SpyreGraph_ScaledSumOp
     return b.mul(accumulated, b.constantF32(getFactor().convertToDouble()));
   }];
 }
+/// To int8: the record has no formula for scaleact and shiftact.
+def SpyreGraph_QuantizeOp : SpyreGraph_Pointwise<"quantize",
+    [Published<"csqint8ch", [Float<"scaleact", "scale", true>,
+                             Float<"shiftact", "shift", true>],
+               "Quantization", basis="ours">,
+     Published<"csqint8wt", [Float<"scaleact", "scale", true>,
+                             Float<"shiftact", "shift", true>],
+               "Quantization",
+               meaning="as csqint8ch; sticks hold two steps of the reduction",
+               basis="ours">], [{
+    ::mlir::Value r = b.asFloat(x[0]);
+    if (x.size() > 1)
+      r = b.mul(r, x[1]);
+    if (x.size() > 2)
+      r = b.add(r, x[2]);
+    if (getScale())
+      r = b.mul(r, b.constantF32(getScale()->convertToDouble()));
+    if (getShift())
+      r = b.add(r, b.constantF32(getShift()->convertToDouble()));
+    r = b.roundEven(r);
+    return b.minimum(b.maximum(r, b.constantF32(-128.0)), b.constantF32(127.0));
+  }], (ins OptionalAttr<F64Attr>:$scale, OptionalAttr<F64Attr>:$shift)> {
+  let summary = "x times the second input and scale, plus the third and shift, "
+                "rounded to the nearest int8, ties to even";
+  let deviceOpName = "detail::getQuantizeName(*this)";
+  let maxOperands = 3;
+}
+
 /// Bounded and scaled, the scale of a quantised token.
 def SpyreGraph_AbsMaxOp
     : SpyreGraph_Reduction<"absmax",

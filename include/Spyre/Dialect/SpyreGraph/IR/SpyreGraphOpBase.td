@@ -22,8 +22,9 @@ def AnyTensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
 /// - SG-OP-C3: without `maps`, the operands' shapes agree: inputs are broadcast
 ///   by trailing dimensions, and the init has the shape the operation gives.
 /// - SG-OP-C4: an operation without a default form has `maps` and `extents`.
-/// - SG-OP-C5: elements of 8-bit floats are moved and converted, and nothing is
-///   computed with them (spec/drop-in.md, "Small dtypes", the dtype gate).
+/// - SG-OP-C5: elements of 8-bit floats are moved, converted and factors of a
+///   matmul; nothing else is computed with them, and no result is
+///   (spec/drop-in.md, "Small dtypes", the dtype gate).
 class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     : Op<SpyreGraph_Dialect, mnemonic, !listconcat([
         DestinationStyleOpInterface,

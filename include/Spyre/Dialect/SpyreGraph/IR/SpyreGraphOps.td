@@ -45,6 +45,16 @@ def SpyreGraph_IdentityOp : SpyreGraph_Unary<"identity",
                meaning="conversion">,
      Published<"fp32todl16", kind="Conversion",
                meaning="conversion, rounded to nearest, ties away from zero">,
+     Published<"fp8todl16", kind="Conversion",
+               meaning="conversion of float8_e4m3fn, exact; NaN becomes the "
+                       "non-number">,
+     Published<"qfp8ch", kind="Quantization",
+               meaning="conversion to float8_e4m3fn, rounded to nearest, ties to "
+                       "even, at most 448 in magnitude",
+               basis="ours">,
+     Published<"qfp8wt", kind="Quantization",
+               meaning="as qfp8ch; sticks hold two steps of the reduction",
+               basis="ours">,
      Extension<"convert", kind="Conversion",
                meaning="conversions that the published names leave out">], "x[0]"> {
   let deviceOpName = "detail::getCopyName(*this)";
@@ -258,24 +268,37 @@ def SpyreGraph_CumSumOp : SpyreGraph_Scan<"cumsum", "Combiner::ScanAdd"> {
 //===----------------------------------------------------------------------===//
 
 def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
-  let summary = "alpha x (x . y) + beta x bias, rounded once";
+  let summary = "alpha x (x . y) x scales + beta x bias, rounded once";
   let description = [{
-    Inputs x [batch..., m, k], y [batch..., k, n] and, where
-    `has_bias`, bias broadcast to [batch..., m, n]. Loop dimensions in default
-    form: batch..., m, n, k.
+    Inputs x [batch..., m, k], y [batch..., k, n], then `num_scales` scales that
+    the sum is multiplied with, one after the other, and, where `has_bias`, a
+    bias. Scales and bias broadcast to [batch..., m, n]. Loop dimensions in
+    default form: batch..., m, n, k.
 
     Constraints:
-    - SG-MATMUL-C1: two inputs, three with `has_bias`.
+    - SG-MATMUL-C1: two inputs, `num_scales` more (0 to 2), and another one with
+      `has_bias`.
     - SG-MATMUL-C2: without `maps`, batch, m, n, k agree.
   }];
   let opArguments = (ins DefaultValuedAttr<F64Attr, "1.0">:$alpha,
                          DefaultValuedAttr<F64Attr, "1.0">:$beta,
+                         DefaultValuedAttr<I64Attr, "0">:$num_scales,
                          UnitAttr:$has_bias);
-  // The factors and a third input are extensions.
+  // Factors and inputs but for the first two are extensions.
+  defvar constants = [Factor<"alpha">, Factor<"beta">,
+                      Count<"numScales", "num_scales">];
   let deviceNames =
-      [Published<"batchmatmul", [Factor<"alpha">, Factor<"beta">],
-                 meaning="x . y in fp32, rounded once; alpha, beta and a third "
-                         "input, which is added, are ours">];
+      [Published<"batchmatmul", constants,
+                 meaning="x . y in fp32, rounded once; alpha, beta and further "
+                         "inputs, numScales of which multiply the sum before the "
+                         "last is added, are ours">,
+       Published<"batchmatmulfp8", constants,
+                 meaning="the same of float8_e4m3fn; the result is fp16 or fp32",
+                 basis="inferred">,
+       Published<"batchmatmulint8", constants,
+                 meaning="the same of int8; int32 results are exact",
+                 basis="inferred">];
+  let deviceOpName = "detail::getMatmulName(*this)";
   let deviceKind = "Matmul";
   let emptyResult = "0.0";
   let isRescalable = true;
@@ -283,17 +306,50 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
   let combiner = "Combiner::Add";
   let layoutRule = "LayoutRule::Matmul";
   let body = "return b.product(ins[0], ins[1]);";
-  let numEpilogueInputs = "getHasBias() ? 1 : 0";
+  let numEpilogueInputs = "getNumScales() + (getHasBias() ? 1 : 0)";
   let epilogue = [{
     ::mlir::Value r = b.scale(accumulated, getAlpha().convertToDouble());
-    if (!ins.empty())
-      r = b.add(r, b.scale(ins[0], getBeta().convertToDouble()));
+    for (::mlir::Value scale : ins.take_front(getNumScales()))
+      r = b.mul(r, scale);
+    if (getHasBias())
+      r = b.add(r, b.scale(ins.back(), getBeta().convertToDouble()));
     return r;
   }];
   let defaultLoops = "detail::getMatmulLoops(*this)";
   let minOperands = 2;
+  let maxOperands = 5;
+  let check = "return detail::verifyMatmul(*this, getNumScales(), getHasBias());";
+}
+
+/// What a weight of 4-bit integers becomes before it is multiplied.
+def SpyreGraph_UnpackInt4Op : SpyreGraph_MappedOp<"unpack_int4"> {
+  let summary = "(number of 4 bits - 8) x scale + zero, of words that hold several";
+  let description = [{
+    Inputs: words, and optionally a scale and what is added. Loop `dim` counts
+    the 4-bit numbers 0 to 15 of a word, those of the lowest bits first.
+
+    Constraints:
+    - SG-UNPACK-C1: words are integers that have 4 bits for each iteration of
+      loop `dim`, which is a loop dimension.
+  }];
+  let opArguments = (ins I64Attr:$dim);
+  let deviceNames = [Extension<"int4todl16", [LoopDim<"dim">], "Other",
+                               meaning="the 4-bit numbers of words, counted by "
+                                       "dimension number dim from the lowest "
+                                       "bits, less 8, times the second input, "
+                                       "plus the third">];
   let maxOperands = 3;
-  let check = "return detail::verifyMatmul(*this, getHasBias());";
+  let check = "return detail::verifyUnpackInt4(*this, getDim());";
+  let loopIndexUse = "return static_cast<int64_t>(dim) == getDim();";
+  let body = [{
+    ::mlir::Value number = b.nibble(ins[0], loopIndex(getDim()));
+    ::mlir::Value r = b.asFloat(b.sub(number, b.constantLike(number, 8.0)));
+    if (ins.size() > 1)
+      r = b.mul(r, ins[1]);
+    if (ins.size() > 2)
+      r = b.add(r, ins[2]);
+    return r;
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -61,7 +61,7 @@ class Unexecuted<string k, int least, int most, list<string> n,
   list<DeviceConstant> constants = c;
 }
 def : Unexecuted<"Matmul", 2, 2,
-    ["batchmatmulfp8", "batchmatmulint4", "batchmatmulint8"]>;
+    ["batchmatmulint4"]>;
 def : Unexecuted<"Convolution", 2, 3,
     ["conv2d", "conv2dfp8", "conv2dint4", "conv2dint8"]>;
 def : Unexecuted<"Pooling", 1, 2, ["avgpoolfwd"], [Unread<"nmap">]>;
@@ -69,10 +69,9 @@ def : Unexecuted<"Pooling", 1, 2, ["avgpoolnmapfwd", "maxpoolfwd"]>;
 def : Unexecuted<"Pooling", 2, 3, ["depthwiseconv2dnative"]>;
 def : Unexecuted<"TopK", 1, 2, ["maskbyindex"]>;
 def : Unexecuted<"Quantization", 1, 3,
-    ["csqint4", "csqint4wt", "csqint8ch", "csqint8mb", "csqint8wt"],
+    ["csqint4", "csqint4wt", "csqint8mb"],
     [Unread<"scaleact", true>, Unread<"shiftact", true>]>;
-def : Unexecuted<"Quantization", 1, 1, ["qfp8ch", "qfp8mb", "qfp8wt"]>;
-def : Unexecuted<"Conversion", 1, 1, ["fp8todl16"]>;
+def : Unexecuted<"Quantization", 1, 1, ["qfp8mb"]>;
 
 foreach family = !instances<Unexecuted>() in
   foreach name = family.names in {

@@ -34,6 +34,8 @@ struct ManifestTensor {
   /// Either an order (spec/layouts.md, generic-stick constructor) ...
   std::optional<std::vector<int64_t>> order;
   bool sparse = false;
+  /// Of a buffer: steps of the first dimension in `order` that share a stick.
+  int64_t packed = 1;
   /// ... or, of an argument, an explicit layout.
   std::vector<int64_t> deviceSize, strideMap;
 };

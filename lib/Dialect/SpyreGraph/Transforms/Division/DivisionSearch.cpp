@@ -222,8 +222,7 @@ double DivisionSearch::getRunFactor(unsigned operand,
   SmallVector<std::pair<int64_t, int64_t>, 6> steps;
   for (unsigned dim : operandDims[operand]) {
     int64_t count = candidate.chunks[dim];
-    if (static_cast<int64_t>(dim) == access->laneDim)
-      count = llvm::divideCeilSigned(count, access->stickElements);
+    count = llvm::divideCeilSigned(count, access->getStepsPerStick(dim));
     if (result.isBatchedProduct && isBatch(dim))
       count = 1;
     if (count > 1 && access->strides[dim] > 0)
@@ -411,9 +410,9 @@ void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
     x.seconds += moreOfX;
   if (isStreamed || moreOfX > moreOfY)
     y.seconds += moreOfY;
-  candidate.computeSeconds =
-      ::spyre::ptSeconds(candidate.largestSlice,
-                         static_cast<double>(std::min(rows, tile.rows)), spec);
+  candidate.computeSeconds = ::spyre::ptSeconds(
+      candidate.largestSlice, static_cast<double>(std::min(rows, tile.rows)),
+      spec, getMacFormat(op));
   if (getSplitReduction(kinds, candidate.splits) >= 0)
     candidate.computeSeconds /= spec.partialProductEfficiency;
 }

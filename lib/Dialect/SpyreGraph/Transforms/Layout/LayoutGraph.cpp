@@ -4,9 +4,11 @@
 
 #include "LayoutGraph.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -337,24 +339,31 @@ int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
   // the time by which it is slower counts.
   OpInfo asChosen = choice.isExchanged ? exchangeFactors(info) : info;
   MatmulSticks sticks(asChosen);
-  int64_t lanes = getStickElements(choice.layout), moved = price;
+  auto getLanes = [&](unsigned operand) {
+    Type element = getElementTypeOrSelf(info.op->getOperand(operand).getType());
+    return ::spyre::elemsPerStick(*getDeviceFormat(element));
+  };
+  int64_t depthLanes = getLanes(choice.isExchanged ? 1 : 0), moved = price,
+          columnLanes = std::max(getStickElements(choice.layout),
+                                 getLanes(choice.isExchanged ? 0 : 1));
   double macs = 1, rows = 1;
   for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
-    bool isPadded =
-        sticks.k == StickChoice(dim) || sticks.n == StickChoice(dim);
-    macs *=
-        isPadded ? llvm::alignTo(info.extents[dim], lanes) : info.extents[dim];
+    int64_t lanes = sticks.k == StickChoice(dim)   ? depthLanes
+                    : sticks.n == StickChoice(dim) ? columnLanes
+                                                   : 1;
+    macs *= llvm::alignTo(info.extents[dim], lanes);
     if (info.getInitDim(dim) >= 0 && !asChosen.maps[1].isFunctionOfDim(dim))
       rows *= info.extents[dim];
   }
   if (!sticks.n || info.extents[*sticks.n] == 1)
-    macs *= lanes;
+    macs *= columnLanes;
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
     moved += getSizeInBytes(LayoutAttr::getDefault(cast<ShapedType>(
                                 info.op->getOperand(operand).getType())),
                             getShape(info.op->getOperand(operand)));
-  int64_t computed = getBytes(::spyre::ptSeconds(
-      macs / static_cast<double>(spec.numCores), rows, spec));
+  int64_t computed =
+      getBytes(::spyre::ptSeconds(macs / static_cast<double>(spec.numCores),
+                                  rows, spec, getMacFormat(info.op)));
   return price + std::max<int64_t>(computed - moved, 0);
 }
 

@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
@@ -95,6 +96,10 @@ void spyre_graph::registerBufferizableOpInterfaceExternalModels(
     attachModels<
 #define GET_OP_LIST
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphOps.cpp.inc"
+        >(context);
+    attachModels<
+#define GET_OP_LIST
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraphBundleOps.cpp.inc"
         >(context);
   });
   registry.insert<bufferization::BufferizationDialect>();

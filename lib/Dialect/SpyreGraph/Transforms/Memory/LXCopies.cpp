@@ -50,10 +50,10 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
                               : "a map is not made of loop dimensions"};
   // A slice must be whole sticks: otherwise elements would have another lane in
   // LX than in the whole.
-  int64_t stickDim = layout.getStickDim(type.getShape());
-  if (stickDim >= 0 && result.slicing->dims[stickDim].split > 1 &&
-      result.slicing->dims[stickDim].chunk % getStickElements(layout) != 0)
-    return {std::nullopt, "its slices cut sticks"};
+  for (auto [number, dim] : llvm::enumerate(result.slicing->dims))
+    if (dim.split > 1 &&
+        dim.chunk % getStepsPerStick(layout, type.getShape(), number) != 0)
+      return {std::nullopt, "its slices cut sticks"};
   return result;
 }
 

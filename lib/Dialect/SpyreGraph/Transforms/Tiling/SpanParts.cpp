@@ -310,7 +310,8 @@ private:
       auto layout = cast<LayoutAttr>(getLayout(type));
       if (getWholeType(op->getOperand(operand)) != type ||
           getSizeInBytes(layout, type.getShape()) <= spec.maxSpanBytes ||
-          layout.getSparse() || (indirect && indirect->operand == operand))
+          layout.getSparse() || layout.getPacked() > 1 ||
+          (indirect && indirect->operand == operand))
         continue;
       SmallVector<int64_t> order(layout.getOrder());
       auto outer = MutableArrayRef(order).drop_back();

@@ -347,8 +347,9 @@ private:
   /// Makes tiles start at whole sticks of a tensor.
   void refine(Operation *op, Value value, int64_t dim) {
     auto layout = cast<LayoutAttr>(getLayout(value.getType()));
-    if (layout.getStickDim(shapeOf(value)) == dim)
-      addExtent(op, shapeOf(value)[dim], getStickElements(layout));
+    if (int64_t steps = getStepsPerStick(layout, shapeOf(value), dim);
+        steps > 1)
+      addExtent(op, shapeOf(value)[dim], steps);
   }
 
   /// The loop dimension by which an operation accesses a dimension of an

@@ -174,14 +174,19 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
   ArrayRef<int64_t> shape = cast<ShapedType>(init.getType()).getShape();
   LayoutAttrInterface layout = getLayout(init.getType());
   int64_t stickDim = layout.getStickDim(shape);
-  int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
+  int64_t packedDim = getPackedDim(layout);
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     if (division.getSplits()[dim] == 1)
       continue;
     // Partners combine what they compute before one of them writes it.
     if (op.getLoopKinds()[dim] == utils::IteratorType::reduction)
       continue;
-    if (stickDim < 0 || !map.getResult(stickDim).isFunctionOfDim(dim)) {
+    bool isInSticks =
+        llvm::any_of(ArrayRef({stickDim, packedDim}), [&](int64_t tensorDim) {
+          return tensorDim >= 0 &&
+                 map.getResult(tensorDim).isFunctionOfDim(dim);
+        });
+    if (!isInSticks) {
       // Copies for several cores, each in its own LX.
       bool isCopied =
           isInLX && llvm::none_of(op.getIndexingMaps(), [&](AffineMap used) {
@@ -193,13 +198,18 @@ LogicalResult spyre_graph::verifyWrittenSticks(SpyreOpInterface op,
                << " is split, but all its slices write the same elements";
       continue;
     }
-    if (!cutsBetweenSticks(map.getResult(stickDim), dim, extents,
-                           division.getSplits()[dim], division.getChunks()[dim],
-                           stickElements))
-      return op->emitOpError() << "slices of " << division.getChunks()[dim]
-                               << " iterations of loop dimension " << dim
-                               << " write parts of the same stick of "
-                               << stickElements << " elements";
+    for (int64_t tensorDim : {stickDim, packedDim}) {
+      int64_t steps = getStepsPerStick(layout, shape, tensorDim);
+      if (tensorDim < 0 || !map.getResult(tensorDim).isFunctionOfDim(dim) ||
+          cutsBetweenSticks(map.getResult(tensorDim), dim, extents,
+                            division.getSplits()[dim],
+                            division.getChunks()[dim], steps))
+        continue;
+      return op->emitOpError()
+             << "slices of " << division.getChunks()[dim]
+             << " iterations of loop dimension " << dim
+             << " write parts of the same stick of " << steps << " elements";
+    }
   }
   return success();
 }

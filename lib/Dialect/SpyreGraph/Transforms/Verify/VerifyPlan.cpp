@@ -130,8 +130,6 @@ private:
       return tile.emitOpError("must have the layout, relative to its shape, of "
                               "the buffer it is a tile of");
     ArrayRef<int64_t> shape = tile.getSourceType().getShape();
-    int64_t stickDim = layout.getStickDim(shape);
-    int64_t stickElements = ::spyre::elemsPerStick(layout.getFormat());
     if (tile.getDroppedDims().any())
       return tile.emitOpError("must keep all dimensions");
     for (int64_t dim = 0; dim < tile.getType().getRank(); ++dim) {
@@ -147,8 +145,8 @@ private:
                << "takes coordinates " << offsets->first << " to "
                << offsets->last + size - 1 << " of dimension " << dim
                << ", whose extent is " << shape[dim];
-      if (dim == stickDim && (offsets->first % stickElements != 0 ||
-                              offsets->step % stickElements != 0))
+      int64_t steps = getStepsPerStick(layout, shape, dim);
+      if (offsets->first % steps != 0 || offsets->step % steps != 0)
         return tile.emitOpError()
                << "starts inside a stick of dimension " << dim;
     }
@@ -289,8 +287,6 @@ private:
     if (!isa<LayoutAttr>(layout))
       return alloc->emitOpError(
           "a buffer in LX must have a layout relative to its shape");
-    int64_t stickDim = layout.getStickDim(shape);
-    int64_t stickElements = ::spyre::elemsPerStick(layout.getDataFormat());
     llvm::SmallBitVector isWhole(shape.size());
     for (unsigned dim = 0; dim < shape.size(); ++dim)
       isWhole[dim] = isSameOnAllCores(boxes, dim);
@@ -306,7 +302,7 @@ private:
                  << "core " << core << " needs " << high - low
                  << " coordinates of dimension " << dim
                  << ", but the placement has " << local[dim];
-        if (static_cast<int64_t>(dim) == stickDim && low % stickElements != 0)
+        if (low % getStepsPerStick(layout, shape, dim) != 0)
           return alloc->emitOpError()
                  << "the slice of core " << core << " starts at coordinate "
                  << low << " of dimension " << dim << ", inside a stick";
