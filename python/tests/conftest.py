@@ -27,11 +27,13 @@ SAMPLED = {
     "test_compile_inputs",
     "test_compile_tiling",
     "test_hints",
+    "test_integer_products",
     "test_models",
     "test_ops_contractions",
     "test_ops_movement",
     "test_ops_pointwise",
     "test_ops_reductions",
+    "test_scaled_matmul",
 }
 SAMPLES = 8
 

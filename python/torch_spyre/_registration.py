@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torch_spyre import _C, device, logging_config
-from torch_spyre.decompositions import fused, histogram
+from torch_spyre.decompositions import fused, histogram, quantized
 from torch_spyre.device import patches
 from torch_spyre.device.streams import Stream
 from torch_spyre.frontend import dynamo
@@ -113,6 +113,7 @@ def register() -> None:
     fused.register()
     histogram.register()
     library.register()
+    quantized.register()
     patches.install()
     dynamo.install()
     _C._set_eager_compiler(_is_candidate, _compile_call)

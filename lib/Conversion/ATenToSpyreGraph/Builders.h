@@ -8,9 +8,11 @@
 
 namespace mlir::spyre_graph::aten {
 
-/// alpha x (x . y) + beta x bias; bias may be null and broadcasts.
+/// alpha x (x . y) x scales + beta x bias; bias may be null. Scales, of which
+/// there are at most two, and bias broadcast.
 Value buildMatmul(const ATenCall &c, Value x, Value y, Value bias,
-                  RankedTensorType type, double alpha = 1.0, double beta = 1.0);
+                  RankedTensorType type, double alpha = 1.0, double beta = 1.0,
+                  ValueRange scales = {});
 
 /// x [..., k] times weight [n, k] transposed, plus bias [n] (may be null).
 Value buildLinear(const ATenCall &c, Value x, Value weight, Value bias,

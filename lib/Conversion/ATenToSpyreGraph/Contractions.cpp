@@ -9,18 +9,27 @@ using namespace mlir::spyre_graph;
 using namespace mlir::spyre_graph::aten;
 
 Value aten::buildMatmul(const ATenCall &c, Value x, Value y, Value bias,
-                        RankedTensorType type, double alpha, double beta) {
+                        RankedTensorType type, double alpha, double beta,
+                        ValueRange scales) {
   int64_t rank = type.getRank();
   c.require(rank >= 2 && rankOf(x) >= 2 && rankOf(y) >= 2 &&
                 rankOf(x) <= rank && rankOf(y) <= rank &&
                 shapeOf(x).back() == shapeOf(y)[rankOf(y) - 2],
             "the operands must be matrices of matching sizes");
+  // What is rounded to 8 bits is an operation of its own.
+  if (isa<Float8E4M3FNType>(type.getElementType()))
+    return c.cast(buildMatmul(c, x, y, bias, type.clone(c.b.getF32Type()),
+                              alpha, beta, scales),
+                  type.getElementType());
   if (beta == 0.0)
     bias = nullptr;
   SmallVector<NamedAttribute> attrs{
       c.attr("alpha", c.b.getF64FloatAttr(alpha)),
       c.attr("beta", c.b.getF64FloatAttr(bias ? beta : 1.0))};
   Values ins{x, y};
+  llvm::append_range(ins, scales);
+  if (!scales.empty())
+    attrs.push_back(c.attr("num_scales", c.b.getI64IntegerAttr(scales.size())));
   if (bias) {
     ins.push_back(bias);
     attrs.push_back(c.attr("has_bias", c.b.getUnitAttr()));
@@ -53,6 +62,83 @@ static Value lowerAddMatmul(ATenCall &c, StringRef x, StringRef y) {
                      c.number("alpha", 1.0), c.number("beta", 1.0));
 }
 
+/// The product of two matrices of float8_e4m3fn, each with one scale or one per
+/// row (of the right one, per column): (x . y) x scale_a x scale_b + bias,
+/// rounded once. A result of float8_e4m3fn is divided by its own scale.
+static Value lowerScaledMatmul(ATenCall &c) {
+  Value x = c.tensor("self"), y = c.tensor("mat2");
+  c.require(isa<Float8E4M3FNType>(elementOf(x)) &&
+                isa<Float8E4M3FNType>(elementOf(y)),
+            "both factors must be float8_e4m3fn");
+  Value resultScale = c.tensorOrNull("scale_result");
+  RankedTensorType type = c.type(), wide = type;
+  bool isScaled = resultScale && isa<Float8E4M3FNType>(type.getElementType());
+  if (isScaled)
+    wide = type.clone(c.b.getF32Type());
+  Value product = buildMatmul(c, x, y, c.tensorOrNull("bias"), wide, 1.0, 1.0,
+                              {c.tensor("scale_a"), c.tensor("scale_b")});
+  if (!isScaled)
+    return product;
+  return c.cast(c.pointwise<DivOp>(wide, {product, resultScale}),
+                type.getElementType());
+}
+
+/// The words of a packed weight of 4-bit integers as [k / 8, n]: word (k8, n)
+/// holds elements 8 x k8 to 8 x k8 + 7 of row n
+/// (docs/internals/quantization.md). `packed` is their shape [n / 8, tiles, 32,
+/// words], of which a tile is 32 x words long in k.
+static AffineMap getInt4Map(Builder &b, ArrayRef<int64_t> packed) {
+  AffineExpr k = b.getAffineDimExpr(0), n = b.getAffineDimExpr(1);
+  int64_t lanes = packed[2], words = packed[3], parts = lanes / 8;
+  AffineExpr tile = k.floorDiv(parts * words), part = k.floorDiv(words) % parts,
+             word = k % words;
+  // The third dimension counts columns where there are enough of them: it is
+  // that of sticks, as it is of the matrix.
+  if (8 * packed[0] % lanes == 0)
+    return AffineMap::get(
+        2, 0, {n.floorDiv(lanes) * parts + part, tile, n % lanes, word},
+        b.getContext());
+  return AffineMap::get(2, 0, {n.floorDiv(8), tile, n % 8 * parts + part, word},
+                        b.getContext());
+}
+
+/// x times the transpose of a weight of 4-bit integers: (number - 8) x scale +
+/// zero in groups along the rows.
+static Value lowerInt4Matmul(ATenCall &c) {
+  Value x = c.tensor("self"), words = c.tensor("mat2"),
+        scales = c.tensor("qScaleAndZeros");
+  int64_t group = c.integer("qGroupSize");
+  ArrayRef<int64_t> packed = shapeOf(words);
+  c.require(packed.size() == 4 && packed[2] == 32 &&
+                elementOf(words).isInteger(32),
+            "the weight must be int32 words [n / 8, tiles, 32, words]");
+  int64_t columns = 8 * packed[0], depth = 32 * packed[1] * packed[3];
+  c.require(group > 0 && group % 8 == 0 && depth % group == 0 &&
+                shapeOf(scales) ==
+                    ArrayRef<int64_t>({depth / group, columns, 2}),
+            "groups must be multiples of 8 that divide " + Twine(depth) +
+                ", with scales and zeros of shape [groups, " + Twine(columns) +
+                ", 2]");
+  // Loops: groups, words of a group, numbers of a word, columns.
+  SmallVector<int64_t> extents{depth / group, group / 8, 8, columns};
+  AffineExpr first, word, number, column;
+  bindDims(c.b.getContext(), first, word, number, column);
+  AffineExpr row = first * (group / 8) + word;
+  auto map = [&](ArrayRef<AffineExpr> results) {
+    return AffineMap::get(4, 0, results, c.b.getContext());
+  };
+  AffineExpr zero = c.b.getAffineConstantExpr(0),
+             one = c.b.getAffineConstantExpr(1);
+  Value rows = c.view(words, getInt4Map(c.b, packed), {depth / 8, columns});
+  Value weight = c.mapped<UnpackInt4Op>(
+      {rows, scales, scales},
+      c.empty(RankedTensorType::get({depth, columns}, elementOf(x))),
+      {map({row, column}), map({first, column, zero}),
+       map({first, column, one}), map({row * 8 + number, column})},
+      extents, {c.attr("dim", c.b.getI64IntegerAttr(2))});
+  return buildMatmul(c, x, weight, nullptr, c.type());
+}
+
 /// torch.matmul of operands with at least two dimensions.
 static Value lowerAnyMatmul(ATenCall &c) {
   Value x = c.tensor("self"), y = c.tensor("other");
@@ -69,6 +155,20 @@ void aten::addContractionRows(ATenTable &table) {
   table.add({"aten.bmm.default"}, "self mat2",
             [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
   table.add({"aten.matmul.default"}, "self other", lowerAnyMatmul);
+  table.add({"aten._int_mm.default"}, "self mat2",
+            [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
+  table.add({"aten._weight_int8pack_mm.default"}, "self mat2 scales",
+            [](ATenCall &c) {
+              return buildMatmul(c, c.tensor("self"),
+                                 c.transpose(c.tensor("mat2")), nullptr,
+                                 c.type(), 1.0, 1.0, c.tensor("scales"));
+            });
+  table.add({"aten._weight_int4pack_mm.default"},
+            "self mat2 qGroupSize qScaleAndZeros", lowerInt4Matmul);
+  table.add({"aten._scaled_mm.default"},
+            "self mat2 scale_a scale_b bias scale_result out_dtype "
+            "use_fast_accum",
+            lowerScaledMatmul);
   table.add({"aten.addmm.default"}, "self mat1 mat2 beta alpha",
             [](ATenCall &c) { return lowerAddMatmul(c, "mat1", "mat2"); });
   table.add({"aten.baddbmm.default"}, "self batch1 batch2 beta alpha",

@@ -25,6 +25,7 @@ from torch_spyre.decompositions import (
     histogram,
     layer_norm_steps,
     paged_attention,
+    quantized,
     recurrent,
     windows,
 )
@@ -53,6 +54,16 @@ NAMED: dict[str, Callable] = {
     **float8.OPERATORS,
     **layer_norm_steps.STEPS,
     **paged_attention.OPERATORS,
+}
+
+
+#: Run as they are by eager calls: PyTorch may see something else in the operator.
+OWN: dict[Any, Callable] = {
+    **elementary.DECOMPOSITIONS,
+    **windows.DECOMPOSITIONS,
+    **recurrent.DECOMPOSITIONS,
+    **histogram.PROGRAMS,
+    **quantized.DECOMPOSITIONS,
 }
 
 
@@ -107,6 +118,7 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **windows.DECOMPOSITIONS,
         **recurrent.DECOMPOSITIONS,
         **histogram.DECOMPOSITIONS,
+        **quantized.DECOMPOSITIONS,
         **fused.DECOMPOSITIONS,
         **fused.GRAPH_DECOMPOSITIONS,
         **fused.RANDOM_DECOMPOSITIONS,

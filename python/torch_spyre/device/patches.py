@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from torch._prims_common import make_contiguous_strides_for
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from torch_spyre import _C
 from torch_spyre.device.devices import _index
@@ -40,7 +41,8 @@ def linear_weights(module: torch.nn.Module) -> frozenset[int]:
     """Ids of the weights of ``nn.Linear``, which ``nn.Module.to`` stores for matmul.
 
     Those that a module of another kind shares stay as they are: ``nn.Embedding``
-    selects rows of its weight, and would copy the whole of it first.
+    selects rows of its weight, and would copy the whole of it first. Quantized weights,
+    which wrap other tensors, move these by themselves.
     """
     parts = list(module.modules())
     shared = {
@@ -54,6 +56,7 @@ def linear_weights(module: torch.nn.Module) -> frozenset[int]:
         for part in parts
         if isinstance(part, torch.nn.Linear)
         and isinstance(part.weight, torch.nn.Parameter)
+        and not is_traceable_wrapper_subclass(part.weight)
         and part.weight.dim() == 2
         and id(part.weight) not in shared
     )

@@ -24,8 +24,9 @@ from torch.utils._pytree import tree_map
 
 from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
-from torch_spyre.decompositions import elementary, histogram, recurrent, windows
+from torch_spyre.decompositions.quantized import RESULTS
 from torch_spyre.decompositions.table import (
+    OWN,
     all_decompositions,
     decompositions,
     named_decompositions,
@@ -45,14 +46,6 @@ from torch_spyre.frontend.importer import (
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
-
-#: Run as they are: PyTorch may see something else in the operator.
-OWN = {
-    **elementary.DECOMPOSITIONS,
-    **windows.DECOMPOSITIONS,
-    **recurrent.DECOMPOSITIONS,
-    **histogram.PROGRAMS,
-}
 
 
 def _own(op: OpOverload) -> Callable | None:
@@ -84,9 +77,13 @@ class _Call:
     is_factory: bool = False
 
     def invoke(
-        self, arguments: list[Any], dtype: torch.dtype | None, device: Any
+        self,
+        arguments: list[Any],
+        dtype: torch.dtype | None,
+        device: Any,
+        function: Callable | None = None,
     ) -> Any:
-        """Runs the functional overload, as on meta or fake tensors."""
+        """Runs the functional overload, as on meta or fake tensors, or ``function``."""
         schema = self.functional._schema.arguments
         positional, keywords = [], {}
         if self.is_factory:
@@ -96,7 +93,7 @@ class _Call:
                 keywords[parameter.name] = value
             else:
                 positional.append(value)
-        return self.functional(*positional, **keywords)
+        return (function or self.functional)(*positional, **keywords)
 
 
 def _is_written(argument: Any) -> bool:
@@ -341,7 +338,12 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
         return [to_meta(values[0])]
     metas = tree_map(to_meta, values)
     try:
-        results = call.invoke(metas, _stored_dtype(call, arguments), "meta")
+        results = call.invoke(
+            metas,
+            _stored_dtype(call, arguments),
+            "meta",
+            RESULTS.get(call.functional),
+        )
     except (NotImplementedError, AttributeError):
         # PyTorch has no meta function (the overrideable convolutions, GRU), or one
         # that trips over absent biases (LSTM).

@@ -87,3 +87,55 @@ func.func @vector_times_batch(%x: tensor<63xf16>, %y: tensor<2x63x65xf16>) -> te
   %0 = "aten.matmul.default"(%x, %y) : (tensor<63xf16>, tensor<2x63x65xf16>) -> tensor<2x65xf16>
   return %0 : tensor<2x65xf16>
 }
+
+// -----
+
+// Scales multiply the fp32 sum before the bias is added. A result of float8 is
+// converted after that, divided by its own scale.
+// CHECK-LABEL: @scaled
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1, %arg2, %arg3, %arg4 : {{.*}} {{{.*}}has_bias, num_scales = 2 : i64} -> tensor<3x65xf16>
+// CHECK: %[[WIDE:.*]] = spyre_graph.matmul {{.*}} -> tensor<3x65xf32>
+// CHECK: %[[OWN:.*]] = spyre_graph.div ins(%[[WIDE]], %arg5 {{.*}} -> tensor<3x65xf32>
+// CHECK: spyre_graph.identity ins(%[[OWN]] {{.*}} -> tensor<3x65xf8E4M3FN>
+func.func @scaled(%x: tensor<3x63xf8E4M3FN>, %y: tensor<63x65xf8E4M3FN>, %a: tensor<3x1xf32>, %b: tensor<1x65xf16>, %c: tensor<65xf16>, %s: tensor<f32>) -> (tensor<3x65xf16>, tensor<3x65xf8E4M3FN>) {
+  %0 = "aten._scaled_mm.default"(%x, %y, %a, %b, %c) : (tensor<3x63xf8E4M3FN>, tensor<63x65xf8E4M3FN>, tensor<3x1xf32>, tensor<1x65xf16>, tensor<65xf16>) -> tensor<3x65xf16>
+  %1 = "aten._scaled_mm.default"(%x, %y, %a, %b, %c, %s) : (tensor<3x63xf8E4M3FN>, tensor<63x65xf8E4M3FN>, tensor<3x1xf32>, tensor<1x65xf16>, tensor<65xf16>, tensor<f32>) -> tensor<3x65xf8E4M3FN>
+  return %0, %1 : tensor<3x65xf16>, tensor<3x65xf8E4M3FN>
+}
+
+// -----
+
+func.func @scaled_of_f16(%x: tensor<3x63xf16>, %y: tensor<63x65xf8E4M3FN>, %a: tensor<f32>) {
+  // expected-error@+1 {{aten._scaled_mm.default: both factors must be float8_e4m3fn}}
+  %0 = "aten._scaled_mm.default"(%x, %y, %a, %a) : (tensor<3x63xf16>, tensor<63x65xf8E4M3FN>, tensor<f32>, tensor<f32>) -> tensor<3x65xf16>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: @of_int8
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1 : tensor<3x63xi8>, tensor<63x65xi8>) {{.*}} -> tensor<3x65xi32>
+// CHECK: %[[W:.*]] = spyre_graph.view %arg3
+// CHECK: spyre_graph.matmul ins(%arg2, %[[W]], %arg4 : tensor<3x63xf16>, tensor<63x65xi8>, tensor<65xf16>) {{.*}}num_scales = 1 : i64} -> tensor<3x65xf16>
+func.func @of_int8(%x: tensor<3x63xi8>, %y: tensor<63x65xi8>, %h: tensor<3x63xf16>, %w: tensor<65x63xi8>, %s: tensor<65xf16>) -> (tensor<3x65xi32>, tensor<3x65xf16>) {
+  %0 = "aten._int_mm.default"(%x, %y) : (tensor<3x63xi8>, tensor<63x65xi8>) -> tensor<3x65xi32>
+  %1 = "aten._weight_int8pack_mm.default"(%h, %w, %s) : (tensor<3x63xf16>, tensor<65x63xi8>, tensor<65xf16>) -> tensor<3x65xf16>
+  return %0, %1 : tensor<3x65xi32>, tensor<3x65xf16>
+}
+
+// -----
+
+// Words of eight numbers lie along the sticks as columns do, in tiles of the
+// reduction; where there are fewer columns than lanes, rows of words share sticks.
+// CHECK-DAG: #[[WORDS:.*]] = affine_map<(d0, d1) -> ((d1 floordiv 32) * 4 + (d0 floordiv 2) mod 4, d0 floordiv 8, d1 mod 32, d0 mod 2)>
+// CHECK-DAG: #[[FEW:.*]] = affine_map<(d0, d1) -> (d1 floordiv 8, d0 floordiv 8, (d1 mod 8) * 4 + (d0 floordiv 2) mod 4, d0 mod 2)>
+// CHECK-LABEL: @of_int4
+// CHECK: %[[ROWS:.*]] = spyre_graph.view %arg1, #[[WORDS]] : tensor<12x2x32x2xi32> -> tensor<16x96xi32>
+// CHECK: %[[W:.*]] = spyre_graph.unpack_int4 ins(%[[ROWS]], %arg2, %arg2 : {{.*}} {dim = 2 : i64, extents = array<i64: 4, 4, 8, 96>, {{.*}} -> tensor<128x96xf16>
+// CHECK: spyre_graph.matmul ins(%arg0, %[[W]] :
+// CHECK: spyre_graph.view %arg3, #[[FEW]] : tensor<5x2x32x2xi32> -> tensor<16x40xi32>
+func.func @of_int4(%x: tensor<3x128xf16>, %w: tensor<12x2x32x2xi32>, %s: tensor<4x96x2xf16>, %v: tensor<5x2x32x2xi32>, %t: tensor<4x40x2xf16>) -> (tensor<3x96xf16>, tensor<3x40xf16>) {
+  %0 = "aten._weight_int4pack_mm.default"(%x, %w, %s) {operands = ["self", "mat2", "qScaleAndZeros"], qGroupSize = 32} : (tensor<3x128xf16>, tensor<12x2x32x2xi32>, tensor<4x96x2xf16>) -> tensor<3x96xf16>
+  %1 = "aten._weight_int4pack_mm.default"(%x, %v, %t) {operands = ["self", "mat2", "qScaleAndZeros"], qGroupSize = 32} : (tensor<3x128xf16>, tensor<5x2x32x2xi32>, tensor<4x40x2xf16>) -> tensor<3x40xf16>
+  return %0, %1 : tensor<3x96xf16>, tensor<3x40xf16>
+}
