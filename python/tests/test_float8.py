@@ -7,6 +7,7 @@ holds: DL16 has one mantissa bit less than fp16, so a number is rounded to it fi
 
 import pytest
 import torch
+from torch_spyre.errors import Unsupported
 
 E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2fnuz
 DTYPES = pytest.mark.parametrize("dtype", [E4M3, E5M2], ids=str)
@@ -80,6 +81,47 @@ def test_f16_to_e4m3(mode, shape):
     assert torch.equal(bits(result), bits(on_device.cpu().to(torch.float32).to(E4M3)))
 
 
+def every_f16():
+    """All fp16 values, as the device holds them."""
+    codes = torch.arange(65536).to(torch.int32).sub(32768).to(torch.int16)
+    return codes.view(torch.float16).to("spyre")
+
+
+@MODES
+def test_every_f16_to_e4m3(mode):
+    """To the nearest code, ties to even; what is too large, and infinity, is 448."""
+    x = every_f16()
+    result = run(lambda t: t.to(E4M3), mode, x)
+    stored = x.cpu().to(torch.float32)
+    assert torch.equal(bits(result), bits(stored.to(E4M3)))
+    large = stored.abs() > 464
+    assert large.any()
+    assert torch.equal(result.cpu().float()[large], stored.sign()[large] * 448)
+
+
+def test_every_f16_to_e5m2fnuz():
+    """On the CPU, which is exact too."""
+    x = every_f16()
+    assert torch.equal(bits(x.to(E5M2)), bits(x.cpu().to(E5M2)))
+
+
+@pytest.mark.parametrize("value", [448.0, -0.3, torch.nan, 2.0**-10])
+def test_fills(value):
+    """A number is stored as PyTorch stores it."""
+    result = torch.full((3, 130), value, dtype=E4M3, device="spyre")
+    assert torch.equal(bits(result), bits(torch.full((3, 130), value, dtype=E4M3)))
+
+
+@MODES
+@pytest.mark.parametrize("source", [torch.int32, torch.int8, torch.bool], ids=str)
+def test_integers_to_e4m3(mode, source):
+    x = torch.arange(-300, 300).clamp(-128, 127).to(source)
+    if source == torch.int32:
+        x = torch.arange(-600, 600, dtype=torch.int32)
+    result = run(lambda t: t.to(E4M3), mode, x.to("spyre"))
+    assert torch.equal(bits(result), bits(x.to(torch.float32).to(E4M3)))
+
+
 @MODES
 def test_f32_to_e4m3_and_back(mode):
     torch.manual_seed(1)
@@ -102,16 +144,50 @@ def test_movement(mode):
         assert torch.equal(bits(result), bits(expected))
 
 
-@pytest.mark.parametrize("mode", ["eager", "compiled"])
-def test_nothing_is_computed_with_them(mode):
-    """The CPU, to which the operator falls back, does not add them either."""
+OTHERS = {
+    "aten::add.Tensor": lambda t: t + t,
+    "aten::relu": lambda t: torch.relu(t),
+    "aten::exp": lambda t: torch.exp(t),
+    "aten::sum.dim_IntList": lambda t: t.sum(0),
+}
+
+
+@MODES
+@pytest.mark.parametrize("name", OTHERS)
+def test_nothing_else_is_computed_with_them(mode, name):
+    """The CPU, to which the operator would fall back, has none of these either."""
     x = codes((4, 8), E4M3).to("spyre")
-    with pytest.raises((NotImplementedError, RuntimeError), match=r"(?i)float8_e4m3fn"):
-        run(lambda t: t + t, mode, x)
+    expected = rf"{name} of torch\.float8_e4m3fn \(.*test_float8.py:\d+\): 8-bit floats"
+    with pytest.raises(Unsupported, match=expected):
+        run(OTHERS[name], mode, x)
+
+
+@MODES
+def test_products_without_scales(mode):
+    """Rounded once from fp32, as those of torch._scaled_mm."""
+    numbers = torch.arange(256).to(torch.uint8)
+    numbers = numbers[numbers & 0x7F != 0x7F]
+    x, y = (
+        numbers[torch.arange(70 * rows) * 13 % numbers.numel()]
+        .view(E4M3)
+        .view(rows, 70)
+        for rows in (5, 33)
+    )
+    assert x.float().isfinite().all()
+    result = run(lambda a, b: a @ b.t(), mode, x.to("spyre"), y.to("spyre"))
+    one = torch.ones((), device="spyre")
+    scaled = torch._scaled_mm(x.to("spyre"), y.to("spyre").t(), one, one)
+    assert result.dtype == E4M3
+    assert torch.equal(bits(result), bits(scaled))
+
+
+def test_what_the_cpu_computes_is_a_fallback():
+    x = codes((4, 8), E4M3)
+    assert torch.equal((x.to("spyre") == x.to("spyre")).cpu(), x == x)
 
 
 def test_e5m2fnuz_is_converted_on_the_cpu():
-    x = codes((4, 63), E5M2)
+    x = codes((4, 64), E5M2)
     result = run(lambda t: t.to(torch.float16), "eager", x.to("spyre")).cpu()
     expected = x.to(torch.float16)
     expected[expected.isnan()] = torch.inf

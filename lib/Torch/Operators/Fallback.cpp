@@ -136,6 +136,40 @@ void replaceGenerators(const c10::OperatorHandle &op,
   }
 }
 
+/// The dtype of 8-bit floats among the arguments, if there are any.
+std::optional<c10::ScalarType> findFloat8(const torch::jit::Stack &arguments,
+                                          size_t first) {
+  std::optional<c10::ScalarType> found;
+  for (size_t i = first; i < arguments.size(); ++i)
+    forEachTensor(arguments[i], [&](const at::Tensor &tensor) {
+      if (c10::isFloat8Type(tensor.scalar_type()))
+        found = tensor.scalar_type();
+    });
+  return found;
+}
+
+/// Throws torch_spyre.errors.Unsupported for an operator that neither the card
+/// nor the CPU computes with 8-bit floats.
+[[noreturn]] void refuseFloat8(const c10::OperatorHandle &op,
+                               c10::ScalarType dtype) {
+  pybind11::gil_scoped_acquire gil;
+  const auto &[file, line] =
+      sourceLine.first.empty() ? callerLine() : sourceLine;
+  std::string message = c10::toString(op.operator_name()) + " of torch." +
+                        std::string(c10::getDtypeNames(dtype).first);
+  if (!file.empty())
+    message += " (" + file + ":" + std::to_string(line) + ")";
+  message += ": 8-bit floats are moved, converted and multiplied by "
+             "torch._scaled_mm only; convert with .to(torch.float16)";
+  py::object type =
+      py::module_::import("torch_spyre.errors").attr("Unsupported");
+  py::object error = type(message);
+  PyErr_SetObject(type.ptr(), error.ptr());
+  python_error raised;
+  raised.persist();
+  throw raised;
+}
+
 void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   size_t first = stack->size() - op.schema().arguments().size();
   checkArguments(op, *stack, first);
@@ -145,7 +179,14 @@ void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
     op.callBoxedForDispatchKey(kHostKey, *stack);
     return;
   }
-  at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  std::optional<c10::ScalarType> float8 = findFloat8(*stack, first);
+  try {
+    at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
+  } catch (const c10::NotImplementedError &) {
+    if (!float8)
+      throw;
+    refuseFloat8(op, *float8);
+  }
   // Wrong calls have no result and count as nothing.
   recordFallback(c10::toString(op.operator_name()));
 }
