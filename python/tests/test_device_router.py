@@ -90,6 +90,31 @@ def test_inductor_by_name_is_routed_like_the_default(backend, how):
             assert torch.equal(on_cpu[0], x + 1)
 
 
+def test_inductor_by_its_function():
+    """Who takes Inductor's function for a backend of their own comes here, too."""
+    from torch._dynamo.backends.registry import lookup_backend
+
+    def own(gm, inputs):
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx(gm, inputs)
+
+    ways = [
+        lambda f: torch.compile(f, backend=own),
+        lambda f: torch.compile(f, backend=lookup_backend("inductor")),
+        torch._dynamo.optimize("inductor"),
+    ]
+    x = torch.arange(65, dtype=torch.float16)
+    for way in ways:
+        for given in (x.to("spyre"), x):
+            torch._dynamo.reset()
+            before = len(compiled_parts())
+            result = way(lambda x: x * 2 + 1)(given)
+            assert result.device == given.device
+            assert torch.equal(result.cpu(), x * 2 + 1)
+            assert len(compiled_parts()) - before == (given.device.type == "spyre")
+
+
 def test_inductor_makes_tensors_on_spyre():
     """No input tells the device: the graph does."""
     for device in ("spyre", torch.device("spyre", 0)):

@@ -304,3 +304,36 @@ def test_switches_take_levels():
     for value, expected in (("2", True), ("1", True), ("0", False), ("00", False)):
         done = run(code, TORCH_SPYRE_DEBUG=value)
         assert done.stdout == f"{expected}\n", done.stderr
+
+
+#: Of clients, and of the closed stack that ibm-fms runs on.
+OTHERS = {
+    "SPYRE_ATTN_PROFILING": "1",
+    "SPYRE_COMPILE_GRANULARITY": "model",
+    "SPYRE_FP8_PREQUANT_FORCE": "1",
+    "VLLM_PLUGINS": "spyre_inference",
+    "VLLM_CPU_KVCACHE_SPACE": "4",
+    "SENCORELETS": "2",
+    "DATA_PREC": "fp16",
+    "COMPILATION_MODE": "offline_decoder",
+    "DTCOMPILER_KEEP_EXPORT": "1",
+    "VLLM_DT_MAX_BATCH_SIZE": "4",
+    "VLLM_DT_MAX_CONTEXT_LEN": "2048",
+    "AIU_WORLD_RANK_0": "0000:1a:00.0",
+}
+
+
+def test_variables_of_others_do_not_disturb():
+    code = (
+        "x = torch.ones(3, 65, dtype=torch.float16, device='spyre');"
+        "print(torch.compile(lambda x: x * 2 + 1)(x).sum().item(),"
+        " torch.spyre.device_count())"
+    )
+    done = run(code, PYTHONWARNINGS="error::UserWarning", **OTHERS)
+    assert (done.stdout, done.stderr) == ("585.0 1\n", "")
+
+
+@pytest.mark.parametrize("package", ["", "import torch_spyre._inductor.config"])
+def test_import_prints_nothing(package):
+    done = run(package)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -100,6 +100,29 @@ def test_hints_that_only_their_user_knows():
     assert seen == [{**expected, "named_dims": ["M", "N"]}]
 
 
+def test_hints_of_equal_operations_and_of_later_traces(listen):
+    """Operations that a trace takes for one keep them, and new sizes have them."""
+
+    def function(x):
+        with torch_spyre.spyre_hint(work_div={"M": 4}):
+            first, second = x + x, x + x
+        return first * second
+
+    torch._dynamo.reset()
+    hinted = torch.compile(function, backend="inductor")
+    for rows in (128, 256, 64):
+        x = half(rows, 64).to("spyre")
+        torch_spyre.name_tensor_dims(x, ["M", "N"])
+        with listen(get_logger("spyre.inductor"), "INFO") as records:
+            result = hinted(x)
+        said = [r.getMessage() for r in records if "user-hint" in r.getMessage()]
+        assert len(said) == 2
+        assert all("work_div={'M': 4} of add" in text for text in said)
+        double = x.cpu() + x.cpu()
+        assert_exact(result.cpu(), (double.to("spyre") * double.to("spyre")).cpu())
+        records.clear()
+
+
 def test_no_hint_changes_nothing():
     x = half(64, 65).to("spyre")
 
