@@ -47,7 +47,13 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
     result = isa<ReshardOp>(operation) ? buildReshard() : buildPointwise();
     break;
   case Combiner::ScanAdd:
+  case Combiner::ScanMax:
+  case Combiner::ScanMin:
     result = buildScan();
+    break;
+  case Combiner::Sort:
+  case Combiner::SortDescending:
+    result = buildSort();
     break;
   default:
     result = op.getRankedResult() == RankedResult::None
@@ -85,7 +91,7 @@ SmallVector<unsigned> KernelBuilder::getTileDims(unsigned operand) const {
 /// Whether a reduction runs over a dimension that no input has (the sum of an
 /// expanded tensor): its iterations count all the same.
 bool KernelBuilder::isRepeatedReduction(unsigned dim) const {
-  return combiner != Combiner::None && combiner != Combiner::ScanAdd &&
+  return combiner != Combiner::None && !isScan(combiner) &&
          loops[dim].isReduction && loops[dim].extent > 1 &&
          llvm::none_of(maps,
                        [&](AffineMap map) { return map.isFunctionOfDim(dim); });

@@ -66,7 +66,7 @@ private:
   void limitAccumulators(std::vector<int64_t> &tiles) const;
   Tiling makeTiling(std::vector<int64_t> tiles) const;
   std::vector<int64_t> halve(std::vector<int64_t> tiles, unsigned dim) const;
-  LogicalResult cut(Tiling &tiling) const;
+  LogicalResult cut(Tiling &tiling);
   void grow(Tiling &tiling, ArrayRef<int64_t> largest) const;
   void overlap(Tiling &tiling) const;
   SmallVector<unsigned> chooseOrder(ArrayRef<int64_t> tiles) const;
@@ -75,6 +75,7 @@ private:
   double getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
                      ArrayRef<unsigned> order) const;
   bool isStepped(unsigned dim) const;
+  bool isWhole(unsigned dim) const;
   int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
   int64_t getGranularity(unsigned dim) const;
   void emitSlices();
@@ -115,6 +116,13 @@ private:
   LogicalResult buildReduction();
   LogicalResult buildScan();
   LogicalResult buildRankedReduction();
+  LogicalResult buildSort();
+  /// The key of an element that is sorted, from its order and index, in 64
+  /// bits.
+  Value packKey(spyre_graph::ScalarBuilder &s, Value element, Value order,
+                Value index) const;
+  /// The element or the index of a key, in a compute type.
+  Value unpackKey(spyre_graph::ScalarBuilder &s, Value key);
   /// Copies the part that a core is to hold from the LX of the cores that hold
   /// it now.
   LogicalResult buildReshard();
@@ -131,6 +139,9 @@ private:
   scf::IfOp enterFirstPartner();
   TypedAttr getIdentity(Type type) const;
   Value combine(OpBuilder &b, Value accumulated, Value value) const;
+  /// The next (value), or (value, index), of a scan that is at `step`.
+  SmallVector<Value> combineScan(OpBuilder &b, ValueRange accumulators,
+                                 Value value, Value step) const;
   SmallVector<Value> combineArg(OpBuilder &b, Value bestValue, Value bestIndex,
                                 Value value, Value index) const;
 
@@ -157,6 +168,8 @@ private:
   /// SFU element operations per iteration.
   double elementCost;
   ::spyre::MacFormat macFormat;
+  /// Whether sub-tiles may be parts of sticks, because nothing larger fits.
+  bool cutsSticks = false;
   /// Cores in a row that share the iterations of a split reduction.
   int64_t numPartners = 1;
   /// Number of the core, if there are several.

@@ -105,6 +105,13 @@ LogicalResult KernelBuilder::buildPointwise() {
     inputOperands.push_back(operand);
     tileDims.push_back(getTileDims(operand));
   }
+  if (op.readsInit()) {
+    FailureOr<Value> tile = load(getInit());
+    if (failed(tile))
+      return failure();
+    ins.emplace_back(*tile, getTileDims(getInit()));
+    inputOperands.push_back(getInit());
+  }
   Type resultType = getElementType(getInit());
   SmallVector<unsigned> outDims = getTileDims(getInit());
   tileDims.push_back(outDims);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- KernelReduction.cpp - Reductions and scans -*- C++ -*-===//
+//===- KernelReduction.cpp - Reductions -*- C++ -*-===//
 
 #include "KernelBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
@@ -19,8 +19,10 @@ static bool isArg(Combiner combiner) {
 
 TypedAttr KernelBuilder::getIdentity(Type type) const {
   OpBuilder b(builder.getContext());
-  bool isMax = combiner == Combiner::Max || combiner == Combiner::ArgMax;
-  bool isMin = combiner == Combiner::Min || combiner == Combiner::ArgMin;
+  bool isMax = llvm::is_contained(
+      {Combiner::Max, Combiner::ArgMax, Combiner::ScanMax}, combiner);
+  bool isMin = llvm::is_contained(
+      {Combiner::Min, Combiner::ArgMin, Combiner::ScanMin}, combiner);
   if (auto floating = dyn_cast<FloatType>(type)) {
     const llvm::fltSemantics &semantics = floating.getFloatSemantics();
     if (isMax || isMin)
@@ -252,58 +254,6 @@ LogicalResult KernelBuilder::buildReduction() {
     return failure();
   if (onlyFirst)
     builder.setInsertionPointAfter(onlyFirst);
-  leaveTiles(nest, none);
-  return success();
-}
-
-/// Walks the scanned dimension one step at a time with the running value of
-/// every other position as a loop-carried tile.
-LogicalResult KernelBuilder::buildScan() {
-  SmallVector<std::pair<unsigned, scf::ForOp>> nest;
-  SmallVector<Value> none;
-  unsigned scanDim = 0;
-  for (unsigned dim = 0; dim < loops.size(); ++dim) {
-    if (loops[dim].isReduction)
-      scanDim = dim;
-    else
-      nest.emplace_back(dim, enterTiles(dim, none));
-  }
-  Type resultType = getElementType(getInit());
-  SmallVector<unsigned> outDims = getTileDims(getInit());
-  // Each step's tile has extent 1 along the scanned dimension.
-  SmallVector<Value> accumulators;
-  OpFoldResult sliceSize = loops[scanDim].size;
-  loops[scanDim].size = builder.getIndexAttr(1);
-  accumulators.push_back(
-      buildFilled(outDims, getIdentity(getComputeType(resultType))));
-  loops[scanDim].size = sliceSize;
-  std::pair<unsigned, scf::ForOp> scan(scanDim,
-                                       enterTiles(scanDim, accumulators));
-  loops[scanDim].size = builder.getIndexAttr(1);
-  FailureOr<Value> tile = load(0);
-  if (failed(tile))
-    return failure();
-  accumulators = buildGeneric(
-      {{*tile, getTileDims(0)}}, {{accumulators.front(), outDims}},
-      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
-        Value element = op.buildElement(
-            b, loc, {toComputeType(b, loc, arguments[0], getElementType(0))},
-            [](unsigned) -> Value {
-              llvm_unreachable("scans do not use loop indices");
-            });
-        return {combine(
-            b, arguments[1],
-            ScalarBuilder(b, loc).convert(element, arguments[1].getType()))};
-      });
-  Value init = buildEmpty(outDims, getDeviceElementType(resultType));
-  SmallVector<Value> results = buildGeneric(
-      {{accumulators.front(), outDims}}, {{init, outDims}},
-      [&](OpBuilder &b, ValueRange arguments) -> SmallVector<Value> {
-        return {toDeviceType(b, loc, arguments[0], resultType)};
-      });
-  if (failed(store(results.front(), getInit())))
-    return failure();
-  leaveTiles(scan, accumulators);
   leaveTiles(nest, none);
   return success();
 }

@@ -3,6 +3,7 @@
 
 #include "KernelBuilder.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "llvm/Support/MathExtras.h"
 #include <set>
 
@@ -12,6 +13,15 @@ using namespace mlir::spyre_graph;
 /// LX bytes of the tiles that are live together.
 int64_t KernelBuilder::getTileBytes(ArrayRef<int64_t> tiles) const {
   int64_t total = 0;
+  if (isSort(combiner)) {
+    // The input is gone when there are two sets of keys, and the result comes
+    // when there is one again.
+    total = 1;
+    for (unsigned dim = 0; dim < loops.size(); ++dim)
+      total *= isWhole(dim) ? spyre_graph::getSortBytes(loops[dim].extent)
+                            : tiles[dim];
+    return total;
+  }
   for (unsigned operand = 0; operand <= getInit(); ++operand) {
     int64_t bytes =
         ::spyre::storageBytes(storage[operand].layout.getDataFormat());
@@ -30,6 +40,8 @@ int64_t KernelBuilder::getTileBytes(ArrayRef<int64_t> tiles) const {
 /// lanes follow several dimensions at once, no cut is better than another.
 int64_t KernelBuilder::getGranularity(unsigned dim) const {
   int64_t granularity = 1;
+  if (cutsSticks)
+    return granularity;
   SmallVector<int64_t> extents =
       llvm::map_to_vector(loops, [](const Loop &loop) { return loop.extent; });
   AffineExpr variable = getAffineDimExpr(dim, op->getContext());
@@ -49,12 +61,20 @@ int64_t KernelBuilder::getGranularity(unsigned dim) const {
   return granularity;
 }
 
-/// Scans walk a loop step by step, and so do ranked results.
+/// Scans walk a loop step by step, and so do ranked results, and iterations
+/// that read what earlier ones wrote.
 bool KernelBuilder::isStepped(unsigned dim) const {
-  return loops[dim].isReduction &&
-         (combiner == Combiner::ScanAdd ||
-          (SpyreOpInterface(op).getRankedResult() != RankedResult::None &&
-           maps[getInit()].isFunctionOfDim(dim)));
+  if (!loops[dim].isReduction || isWhole(dim))
+    return false;
+  SpyreOpInterface own(op);
+  return isScan(combiner) || own.readsInit() ||
+         (own.getRankedResult() != RankedResult::None &&
+          maps[getInit()].isFunctionOfDim(dim));
+}
+
+/// A tile holds all that is sorted together.
+bool KernelBuilder::isWhole(unsigned dim) const {
+  return isSort(combiner) && loops[dim].isReduction;
 }
 
 double KernelBuilder::getNumTiles(unsigned dim, ArrayRef<int64_t> tiles) const {
@@ -217,7 +237,7 @@ KernelBuilder::makeTiling(std::vector<int64_t> tiles) const {
 /// Sub-tiles half as large along a dimension, or the same if that cannot be.
 std::vector<int64_t> KernelBuilder::halve(std::vector<int64_t> tiles,
                                           unsigned dim) const {
-  if (!isStepped(dim))
+  if (!isStepped(dim) && !isWhole(dim))
     tiles[dim] = std::min<int64_t>(
         tiles[dim], llvm::alignTo(llvm::divideCeilSigned(tiles[dim], 2),
                                   getGranularity(dim)));
@@ -226,7 +246,7 @@ std::vector<int64_t> KernelBuilder::halve(std::vector<int64_t> tiles,
 
 /// Halves sub-tiles until they fit, in the way that takes least time: more cuts
 /// never take less, so the cheapest that fits is the best.
-LogicalResult KernelBuilder::cut(Tiling &tiling) const {
+LogicalResult KernelBuilder::cut(Tiling &tiling) {
   /// If more tilings than this take the same time, only the best is refined.
   constexpr unsigned kMaxExpanded = 256;
   int64_t leastBytes = tiling.bytes;
@@ -248,6 +268,11 @@ LogicalResult KernelBuilder::cut(Tiling &tiling) const {
       if (smaller.bytes < tiling.bytes)
         open.insert(std::move(smaller));
     }
+  }
+  // What is sorted together is long if it does not run along the sticks.
+  if (isSort(combiner) && !cutsSticks) {
+    cutsSticks = true;
+    return cut(tiling);
   }
   return SpyreOpInterface(op)->emitOpError()
          << "needs " << leastBytes

@@ -228,6 +228,15 @@ func.func @division_scan(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
 
 // -----
 
+func.func @division_sort(%x: tensor<4x8xf16>, %o: tensor<4x8xf16>) {
+  // SG-DIVISION-C3
+  // expected-error@+1 {{loop dimension 0 is not parallel and cannot be split}}
+  %r = spyre_graph.sort ins(%x : tensor<4x8xf16>) outs(%o : tensor<4x8xf16>) {dim = 0 : i64, division = #spyre_graph.division<splits = [2, 1], chunks = [2, 8]>} -> tensor<4x8xf16>
+  return
+}
+
+// -----
+
 func.func @matmul_inputs(%x: tensor<4x8xf16>, %y: tensor<8x4xf16>, %o: tensor<4x4xf16>) {
   // SG-MATMUL-C1
   // expected-error@+1 {{expects 3 inputs, but has 2}}

@@ -224,6 +224,15 @@ func.func @f(%source: memref<4x64xf16>, %index: memref<4xf16>, %o: memref<10x64x
 
 // -----
 
+// SG-SCATTER-C1
+func.func @f(%source: memref<4x64xf16>, %index: memref<4xi1>, %o: memref<10x64xf16>) {
+  // expected-error@+1 {{index elements must be integers, but are 'i1'}}
+  spyre_graph.scatter_max ins(%source, %index : memref<4x64xf16>, memref<4xi1>) outs(%o : memref<10x64xf16>) {axis = 0 : i64}
+  return
+}
+
+// -----
+
 // SG-SCATTER-C2
 func.func @f(%source: memref<4x64xf16>, %index: memref<4xi64>, %o: memref<10x64xf16>) {
   // expected-error@+1 {{axis -1 is not a dimension of}}

@@ -7,6 +7,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -62,6 +63,29 @@ Value spyre_graph::toDeviceType(OpBuilder &b, Location loc, Value value,
   return arith::TruncIOp::create(b, loc, type, value);
 }
 
+int64_t spyre_graph::getNumSortStages(int64_t count) {
+  // Merging runs of n elements takes 1 + log2(n) stages.
+  int64_t rounds = llvm::Log2_64_Ceil(std::max<int64_t>(count, 1));
+  return rounds * (rounds + 1) / 2;
+}
+
+int64_t spyre_graph::getSortBytes(int64_t count) {
+  return static_cast<int64_t>(2 * sizeof(int64_t) * llvm::PowerOf2Ceil(count));
+}
+
+/// Per element: each stage takes the smaller and the greater of two, and
+/// selects one.
+static double getSortCost(SpyreOpInterface op,
+                          const ::spyre::DeviceSpec &spec) {
+  constexpr double kOperationsPerStage = 3;
+  for (auto [extent, kind] : llvm::zip(op.getLoopExtents(), op.getLoopKinds()))
+    if (kind == utils::IteratorType::reduction)
+      return kOperationsPerStage *
+             static_cast<double>(getNumSortStages(extent)) *
+             spec.getWeight(::spyre::CostClass::Simple);
+  return 0;
+}
+
 double spyre_graph::getElementCost(SpyreOpInterface op,
                                    const ::spyre::DeviceSpec &spec) {
   Location loc = op.getLoc();
@@ -79,6 +103,11 @@ double spyre_graph::getElementCost(SpyreOpInterface op,
     Value stored = block.addArgument(getDeviceElementType(element), loc);
     elements.push_back(toComputeType(b, loc, stored, element));
   }
+  if (op.readsInit()) {
+    Type element = getElementTypeOrSelf(op.getSpyreInit().getType());
+    Value stored = block.addArgument(getDeviceElementType(element), loc);
+    elements.push_back(toComputeType(b, loc, stored, element));
+  }
   Value start = block.addArgument(b.getIndexType(), loc);
   Value result = op.buildElement(b, loc, elements, [&](unsigned) -> Value {
     return arith::AddIOp::create(b, loc, start, start);
@@ -87,6 +116,8 @@ double spyre_graph::getElementCost(SpyreOpInterface op,
   if (op.getCombiner() == Combiner::None)
     toDeviceType(b, loc, result,
                  getElementTypeOrSelf(op.getSpyreInit().getType()));
+  else if (isSort(op.getCombiner()))
+    cost += getSortCost(op, spec);
   else
     cost += spec.getWeight(::spyre::CostClass::Accumulation);
   for (Operation &scalar : block)

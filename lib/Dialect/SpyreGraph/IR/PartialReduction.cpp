@@ -251,6 +251,10 @@ StringRef spyre_graph::getCombiningOperation(Combiner combiner) {
   case Combiner::Add:
   case Combiner::ScanAdd:
     return AddOp::getOperationName();
+  case Combiner::ScanMax:
+    return MaximumOp::getOperationName();
+  case Combiner::ScanMin:
+    return MinimumOp::getOperationName();
   case Combiner::Mul:
     return MulOp::getOperationName();
   case Combiner::Max:
@@ -264,6 +268,8 @@ StringRef spyre_graph::getCombiningOperation(Combiner combiner) {
   case Combiner::None:
   case Combiner::ArgMax:
   case Combiner::ArgMin:
+  case Combiner::Sort:
+  case Combiner::SortDescending:
     break;
   }
   llvm_unreachable("one elementwise operation does not combine such results");

@@ -9,6 +9,7 @@
 #include "mlir/IR/TypeUtilities.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -420,4 +421,126 @@ Value ScalarBuilder::isNan(Value x) {
   if (!isFloat(x))
     return constantInt(b.getI1Type(), 0);
   return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
+}
+
+//===----------------------------------------------------------------------===//
+// Bits of floats
+//===----------------------------------------------------------------------===//
+
+static constexpr int32_t kSignBit = std::numeric_limits<int32_t>::min(),
+                         kMagnitude = std::numeric_limits<int32_t>::max();
+/// Fraction bits of fp32 and its exponent's bias.
+static constexpr int kFractionBits = 23, kBias = 127;
+
+Value ScalarBuilder::bitsOf(Value x) {
+  return arith::BitcastOp::create(b, loc, b.getI32Type(), x);
+}
+
+Value ScalarBuilder::floatOfBits(Value bits) {
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+}
+
+Value ScalarBuilder::orderOf(Value x) {
+  Type i32 = b.getI32Type();
+  if (!isFloat(x))
+    return convert(x, i32);
+  Value bits = bitsOf(x);
+  Value magnitude = bitAnd(bits, constantInt(i32, kMagnitude));
+  Value order = select(lt(bits, zeroLike(bits)), neg(magnitude), magnitude);
+  return select(isNan(x), constantInt(i32, kMagnitude), order);
+}
+
+Value ScalarBuilder::floatOfOrder(Value order) {
+  Type i32 = b.getI32Type();
+  Value sign = bitAnd(order, constantInt(i32, kSignBit));
+  return floatOfBits(bitOr(abs(order), sign));
+}
+
+Value ScalarBuilder::lacksExponent(Value x) {
+  Value size = abs(x);
+  return logicalOr(eq(x, zeroLike(x)),
+                   logicalNot(lt(size, constantF32(HUGE_VAL))));
+}
+
+/// Subnormal numbers have no bits of an exponent; times this they have.
+static constexpr int kRaisedExponent = 24;
+
+static Value raise(ScalarBuilder &s, Value x) {
+  return s.mul(x, s.constantF32(std::ldexp(1.0, kRaisedExponent)));
+}
+
+static Value isSubnormal(ScalarBuilder &s, Value x) {
+  return s.lt(s.abs(x), s.constantF32(std::ldexp(1.0, 1 - kBias)));
+}
+
+Value ScalarBuilder::mantissa(Value x) {
+  Value value = asFloat(x);
+  Value normal = select(isSubnormal(*this, value), raise(*this, value), value);
+  Type i32 = b.getI32Type();
+  constexpr int32_t kFraction = (1 << kFractionBits) - 1;
+  Value kept = bitAnd(bitsOf(normal), constantInt(i32, kSignBit | kFraction));
+  Value half = constantInt(i32, (kBias - 1) << kFractionBits);
+  return select(lacksExponent(value), value, floatOfBits(bitOr(kept, half)));
+}
+
+Value ScalarBuilder::exponent(Value x) {
+  Value value = asFloat(x);
+  Value small = isSubnormal(*this, value);
+  Value normal = select(small, raise(*this, value), value);
+  Type i32 = b.getI32Type();
+  Value biased = arith::ShRUIOp::create(
+      b, loc, bitAnd(bitsOf(normal), constantInt(i32, kMagnitude)),
+      constantInt(i32, kFractionBits));
+  Value bias = select(small, constantInt(i32, kBias - 1 + kRaisedExponent),
+                      constantInt(i32, kBias - 1));
+  return select(lacksExponent(value), constantInt(i32, 0), sub(biased, bias));
+}
+
+namespace {
+/// The numbers of a format, by their order.
+struct NumberRange {
+  int32_t step;     ///< from one number to the next
+  int32_t smallest; ///< above 0
+  int32_t infinity; ///< after the largest
+};
+} // namespace
+
+static NumberRange getNumbers(Type type) {
+  if (type.isF32())
+    return {1, 1, 0xff << kFractionBits};
+  // DL16 (spec/numerics.md): 9 fraction bits, exponents from -31 to 32, no
+  // subnormals; the codes of 2^-31 and of the largest number are others.
+  constexpr int32_t kStep = 1 << (kFractionBits - 9);
+  auto orderOfPower = [](int exponent) {
+    return (kBias + exponent) << kFractionBits;
+  };
+  return {kStep, orderOfPower(-31) + kStep, orderOfPower(33) - kStep};
+}
+
+Value ScalarBuilder::nextAfter(Value x, Value target, Type type) {
+  Value from = asFloat(x), to = asFloat(target);
+  NumberRange numbers = getNumbers(getElementTypeOrSelf(type));
+  Type i32 = b.getI32Type();
+  auto number = [&](int32_t value) { return constantInt(i32, value); };
+  auto clamp = [&](Value value, int32_t limit) {
+    return minimum(maximum(value, number(-limit)), number(limit));
+  };
+  Value order = clamp(orderOf(from), numbers.infinity), zero = number(0);
+  auto step = [&](int32_t sign) {
+    Value next = add(order, number(sign * numbers.step));
+    // There is nothing between 0 and the smallest numbers.
+    Value away = number(sign * numbers.smallest);
+    Value isInside = lt(abs(next), number(numbers.smallest));
+    next = select(isInside, zero, next);
+    return select(eq(order, zero), away, next);
+  };
+  Value next = select(lt(from, to), step(1), step(-1));
+  Value infinity = constantF32(HUGE_VAL);
+  Value result = floatOfOrder(next);
+  Value isBeyond = le(number(numbers.infinity), abs(next));
+  result =
+      select(isBeyond, select(lt(next, zero), neg(infinity), infinity), result);
+  // Equal numbers give the target, and so does a NaN of either.
+  result = select(eq(from, to), to, result);
+  return select(logicalOr(isNan(from), isNan(to)), add(from, to), result);
 }

@@ -130,6 +130,10 @@ bool spyre_graph::isCombinedAcrossCores(Combiner combiner) {
   case Combiner::ArgMax:
   case Combiner::ArgMin:
   case Combiner::ScanAdd:
+  case Combiner::ScanMax:
+  case Combiner::ScanMin:
+  case Combiner::Sort:
+  case Combiner::SortDescending:
     return false;
   }
   llvm_unreachable("unknown combiner");

@@ -371,11 +371,12 @@ FailureOr<GraphOperation> OperationReader::run() {
   bool nonstick;
   const DeviceOp *device = findDeviceOp(sdsc.op, nonstick);
   result.name = ("spyre_graph." + StringRef(device->graphOp)).str();
-  if (!sdsc.indices.empty())
-    result.name =
-        sdsc.op == "scatter" ? "spyre_graph.scatter" : "spyre_graph.gather";
-  else if (sdsc.op == "scatter")
-    fail("scatter needs an index tensor");
+  if (device->kind == OpKind::Scatter) {
+    if (sdsc.indices.empty())
+      fail("'" + Twine(sdsc.op) + "' needs an index tensor");
+  } else if (!sdsc.indices.empty()) {
+    result.name = GatherOp::getOperationName();
+  }
   // A product of one tensor with itself was a square.
   if (sdsc.op == "mul" && sdsc.inputs.size() == 2 &&
       sdsc.inputs[0] == sdsc.inputs[1])

@@ -77,6 +77,7 @@ public:
     case OpKind::Restickify:
       checkRestickify();
       break;
+    case OpKind::Scatter:
     case OpKind::Other:
       break;
     }
@@ -185,7 +186,7 @@ void Rules::checkOperands() {
     violate(path + "/outputLabeledDs", "SDSC-OP-C2",
             "expected one output, found " +
                 std::to_string(sdsc.outputs.size()));
-  bool isIndirect = op->kind == OpKind::Identity || op->name == "scatter";
+  bool isIndirect = op->kind == OpKind::Identity || op->kind == OpKind::Scatter;
   if (sdsc.indices.size() > (isIndirect ? 1 : 0))
     violate(path + "/indirectAccessIndexLabeledDs", "SDSC-OP-C2",
             "expected " +

@@ -95,7 +95,7 @@ bool SuperDSCLegalizer::areNested(const StickAccess &access,
 
 bool SuperDSCLegalizer::refine() {
   // Those that know their loops by number keep them.
-  if (isa<CumSumOp>(operation) ||
+  if (isScan(op.getCombiner()) || isSort(op.getCombiner()) ||
       llvm::any_of(llvm::seq<unsigned>(0, extents.size()),
                    [&](unsigned loop) { return op.usesLoopIndex(loop); }))
     return false;

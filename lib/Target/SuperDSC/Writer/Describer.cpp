@@ -163,13 +163,10 @@ bool Describer::needsUnitDim() {
 /// Which loops become dimensions, and which dimensions are added.
 LogicalResult Describer::chooseDims() {
   // Loops that the operation knows by number.
-  auto isCounted = [&](int64_t loop) {
-    if (auto own = dyn_cast<CumSumOp>(operation))
-      return static_cast<int64_t>(own.getDim()) == loop;
-    if (auto own = dyn_cast<IotaOp>(operation))
-      return static_cast<int64_t>(own.getDim()) == loop;
-    return isa<TriOp>(operation) &&
-           loop + 2 >= static_cast<int64_t>(extents.size());
+  bool isWalk = isScan(op.getCombiner()) || isSort(op.getCombiner());
+  auto isCounted = [&](unsigned loop) {
+    return op.usesLoopIndex(loop) ||
+           (isWalk && kinds[loop] == utils::IteratorType::reduction);
   };
   unsigned numLoops = extents.size();
   if (failed(settleSticks()) || (indirect && failed(chooseGatheredDim())))
@@ -294,8 +291,8 @@ LogicalResult Describer::chooseSticks() {
                         << loop;
     }
     // Reductions along the stick mask the padding; in a scan it comes last.
-    bool isScan = isa<CumSumOp>(operation);
-    if (op.getCombiner() != Combiner::None && !isMatmul && !isScan &&
+    if (op.getCombiner() != Combiner::None && !isMatmul &&
+        !isScan(op.getCombiner()) &&
         kinds[loop] == utils::IteratorType::reduction)
       dim.masked = dim.size - extents[loop];
     if (dim.masked != 0 && dim.slices > 1)

@@ -85,8 +85,9 @@ class Published<string n, list<DeviceConstant> constants = [], string kind = "",
 /// A name that this project adds.
 class Extension<string n, list<DeviceConstant> constants = [], string kind = "",
                 int minInputs = -1, int maxInputs = minInputs,
-                string meaning = "", string basis = "ours">
-    : DeviceName<n, false, constants, kind, minInputs, maxInputs, true, "",
-                 false, meaning, basis>;
+                string meaning = "", string basis = "ours",
+                string attributes = "">
+    : DeviceName<n, false, constants, kind, minInputs, maxInputs, true,
+                 attributes, false, meaning, basis>;
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_DEVICENAMES_TD

@@ -14,6 +14,13 @@ Value toComputeType(OpBuilder &b, Location loc, Value value, Type elementType);
 /// Converts a result of a body to the type in which kernels store it.
 Value toDeviceType(OpBuilder &b, Location loc, Value value, Type elementType);
 
+/// Stages of the network that sorts `count` elements (KernelSort.cpp): in each,
+/// every element meets one other.
+int64_t getNumSortStages(int64_t count);
+/// LX bytes of the keys of so many elements before and after a stage: a power
+/// of two of them, of 64 bits each.
+int64_t getSortBytes(int64_t count);
+
 /// SFU element operations of one iteration: what the timing engine counts in
 /// the kernel's body, which is made of the same scalar operations.
 double getElementCost(SpyreOpInterface op, const ::spyre::DeviceSpec &spec);

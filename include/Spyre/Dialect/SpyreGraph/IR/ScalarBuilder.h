@@ -27,6 +27,8 @@ public:
 
   // Constants. `constantLike(v, a)`: the number `a` in the compute type of v's
   // element type (v: a scalar or a shaped value).
+  OpBuilder &getBuilder() { return b; }
+
   Value constantF32(double value);
   Value constantInt(Type type, int64_t value);
   Value constantLike(Value like, double value);
@@ -109,7 +111,22 @@ public:
   Value sign(Value x);
   Value isNan(Value x);
 
+  /// A 32-bit integer that is less where x is: floats by their bits, with one
+  /// zero, and NaN above infinity.
+  Value orderOf(Value x);
+  /// The float (not a NaN, not -0) whose order this is.
+  Value floatOfOrder(Value order);
+  /// m and e of x = m 2^e with 0.5 <= |m| < 1; x and 0 where there are none.
+  Value mantissa(Value x);
+  Value exponent(Value x);
+  /// The number next to x towards `target` in the device format of `type`.
+  Value nextAfter(Value x, Value target, Type type);
+
 private:
+  Value bitsOf(Value x);
+  Value floatOfBits(Value bits);
+  /// Whether x is 0 or not finite.
+  Value lacksExponent(Value x);
   void promoteSaturated(Value &x, Value &y);
 
   OpBuilder &b;

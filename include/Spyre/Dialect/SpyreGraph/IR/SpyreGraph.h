@@ -33,7 +33,8 @@ namespace mlir::spyre_graph {
 enum class Unit { PT, SFU };
 
 /// How iterations that write one element combine. ArgMax and ArgMin carry the
-/// value and its index; the Scan ones write every partial result.
+/// value and its index. The Scan ones write every partial result, of extrema
+/// the value or the index. The Sort ones write all elements in order.
 enum class Combiner {
   None,
   Add,
@@ -44,15 +45,29 @@ enum class Combiner {
   Or,
   ArgMax,
   ArgMin,
-  ScanAdd
+  ScanAdd,
+  ScanMax,
+  ScanMin,
+  Sort,
+  SortDescending
 };
 
-/// What a reduction returns of each ranked element, the first in the order of
-/// its combiner first: value or index. None: it does not rank elements.
+/// What a reduction, scan or sort returns of each ranked element, the first in
+/// the order of its combiner first: value or index. None: it does not rank
+/// elements.
 enum class RankedResult { None, Value, Index };
 
 /// Whether partial results of several cores can be combined (SG-DIVISION-C3).
 bool isCombinedAcrossCores(Combiner combiner);
+/// Whether every partial result is written.
+inline bool isScan(Combiner combiner) {
+  return combiner == Combiner::ScanAdd || combiner == Combiner::ScanMax ||
+         combiner == Combiner::ScanMin;
+}
+/// Whether all elements are written, in another order.
+inline bool isSort(Combiner combiner) {
+  return combiner == Combiner::Sort || combiner == Combiner::SortDescending;
+}
 
 /// Families of layout rules (spec/layouts.md, "Propagation rules").
 enum class LayoutRule {

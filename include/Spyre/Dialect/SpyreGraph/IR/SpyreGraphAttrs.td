@@ -99,7 +99,7 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
       (splits - 1) x chunks < extent <= splits x chunks.
     - SG-DIVISION-C3: besides parallel dimensions at most one is split, and
       only of a reduction whose parts an associative operation combines (sums,
-      products, maxima, minima, and, or; not argmax, argmin or scans).
+      products, maxima, minima, and, or; not argmax, argmin, scans or sorts).
     - SG-DIVISION-C4: `order` is a permutation of the loop dimensions, in which
       a split reduction dimension comes before all other split ones: partners
       are neighbours on the ring.

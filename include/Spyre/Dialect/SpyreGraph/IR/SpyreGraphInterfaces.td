@@ -88,9 +88,15 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
       "::std::optional<::mlir::spyre_graph::IndirectAccess>",
       "getIndirectAccess", (ins)>,
     InterfaceMethod<[{
+        Whether the value of an iteration depends on what the init's element
+        holds, which an earlier iteration may have written. Such iterations
+        run one after the other, in the order of the loops.}],
+      "bool", "readsInit", (ins)>,
+    InterfaceMethod<[{
         Value of one iteration: the result element of a pointwise op, or what a
         reduction combines. `ins` holds one compute-type value per input that
-        is not an epilogue input; `loopIndex(d)` gives the global index of loop
+        is neither an index nor an epilogue input, and then, if readsInit(),
+        what the init holds; `loopIndex(d)` gives the global index of loop
         dimension d as an index value.}],
       "::mlir::Value", "buildElement",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
@@ -137,8 +143,9 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         "Propagation rules").}],
       "::mlir::spyre_graph::LayoutRule", "getLayoutRule", (ins)>,
     InterfaceMethod<[{
-        What a reduction gives of ranked results, which the loop counts that
-        only the init has.}],
+        What an operation that ranks or compares elements gives of them: their
+        values or their indices. The results of a reduction are counted by the
+        loop that only the init has.}],
       "::mlir::spyre_graph::RankedResult", "getRankedResult", (ins)>,
   ];
   let verify = [{

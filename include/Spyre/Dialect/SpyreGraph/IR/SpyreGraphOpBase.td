@@ -98,6 +98,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
   // Expression of type detail::LoopStructure when `maps` is absent.
   code defaultLoops = "detail::getPointwiseLoops(*this)";
   code indirect = "return std::nullopt;";
+  bit readsInit = false;
   // Statement list of getAccessDivision(operand).
   code accessDivision = "(void)operand; return getDivisionAttr();";
   // Statement list of usesLoopIndex(dim).
@@ -165,6 +166,9 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     unsigned $cppClass::getNumEpilogueInputs() { return }] # numEpilogueInputs # [{; }
     ::std::optional<::mlir::spyre_graph::IndirectAccess> $cppClass::getIndirectAccess() {
       }] # indirect # [{
+    }
+    bool $cppClass::readsInit() {
+      return }] # !if(readsInit, "true", "false") # [{;
     }
     ::mlir::spyre_graph::WorkDivisionAttr
     $cppClass::getAccessDivision(unsigned operand) {

@@ -239,9 +239,10 @@ def SpyreGraph_TopKOp : SpyreGraph_MappedOp<"topk"> {
   }];
 }
 
-class SpyreGraph_Scan<string mnemonic, string comb>
+/// Walks the loop dimension `dim` in order.
+class SpyreGraph_Walk<string mnemonic, string comb, dag extra = (ins)>
     : SpyreGraph_DeviceOp<mnemonic> {
-  let opArguments = (ins I64Attr:$dim);
+  let opArguments = !con((ins I64Attr:$dim), extra);
   let combiner = comb;
   let layoutRule = "LayoutRule::Scan";
   let check = [{
@@ -255,12 +256,52 @@ class SpyreGraph_Scan<string mnemonic, string comb>
     kinds[getDim()] = ::mlir::utils::IteratorType::reduction;
     return kinds;
   }];
-  let summary = "inclusive scan along the loop dimension `dim`";
 }
-def SpyreGraph_CumSumOp : SpyreGraph_Scan<"cumsum", "Combiner::ScanAdd"> {
+def SpyreGraph_CumSumOp : SpyreGraph_Walk<"cumsum", "Combiner::ScanAdd"> {
   let deviceNames =
       [Extension<"cumsum", [LoopDim<"dim">], "Other",
                  meaning="inclusive sums along dimension number dim">];
+  let summary = "inclusive sums along the loop dimension `dim`";
+}
+class SpyreGraph_CumExtremum<string mnemonic, string comb, string what>
+    : SpyreGraph_Walk<mnemonic, comb, (ins UnitAttr:$indices)> {
+  let deviceNames =
+      [Extension<mnemonic, [LoopDim<"dim">], "Other",
+                 meaning=what # " so far along dimension number dim">,
+       Extension<mnemonic # "index", [LoopDim<"dim">], "Other",
+                 attributes="{indices}",
+                 meaning="where the last " # what # " so far is">];
+  let deviceOpName =
+      "getIndices() ? \"" # mnemonic # "index\" : \"" # mnemonic # "\"";
+  let rankedResult =
+      "getIndices() ? RankedResult::Index : RankedResult::Value";
+  let summary = "the " # what
+      # " so far along the loop dimension `dim`, or its last index; NaN before all numbers";
+}
+def SpyreGraph_CumMaxOp
+    : SpyreGraph_CumExtremum<"cummax", "Combiner::ScanMax", "maximum">;
+def SpyreGraph_CumMinOp
+    : SpyreGraph_CumExtremum<"cummin", "Combiner::ScanMin", "minimum">;
+
+def SpyreGraph_SortOp : SpyreGraph_Walk<"sort",
+    "(getDescending() ? Combiner::SortDescending : Combiner::Sort)",
+    (ins UnitAttr:$descending, UnitAttr:$indices)> {
+  let summary = "the elements along a loop in order, or their indices";
+  let description = [{
+    Sorts along the loop dimension `dim`. Of equal elements the one with the
+    smaller index comes first, in either direction. NaN is larger than all
+    numbers, and the zeros are equal. A core sorts what it has of the other
+    dimensions, whole along `dim`.
+  }];
+  let deviceNames =
+      [Extension<"sort", [LoopDim<"dim">, Flag<"descending">], "Other",
+                 meaning="the elements along dimension number dim in order">,
+       Extension<"argsort", [LoopDim<"dim">, Flag<"descending">], "Other",
+                 attributes="{indices}",
+                 meaning="where the elements in order are, as integers">];
+  let deviceOpName = [{getIndices() ? "argsort" : "sort"}];
+  let rankedResult =
+      "getIndices() ? RankedResult::Index : RankedResult::Value";
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,22 +419,16 @@ def SpyreGraph_GatherOp : SpyreGraph_DeviceOp<"gather"> {
   let indirect = "return IndirectAccess{0, 1, getAxis()};";
 }
 
-def SpyreGraph_ScatterOp : SpyreGraph_DeviceOp<"scatter"> {
-  let summary = "write one dimension of the init through indices";
-  let description = [{
-    Inputs source and index. The init's coordinate along `axis` is the index
-    element; the last of several writes to one element wins, in loop order. In
-    default form the loops are the source's dimensions and the index has the
-    one dimension `axis` (index_copy).
-
-    Constraints:
-    - SG-SCATTER-C1: the index has an integer element type.
-    - SG-SCATTER-C2: `axis` is a dimension of the init and its map's result
-      there is the constant 0.
-  }];
+/// Writes through indices; `expr` is what is written for a source's element.
+class SpyreGraph_ScatterBase<string mnemonic, string what, code expr>
+    : SpyreGraph_DeviceOp<mnemonic> {
   let opArguments = (ins I64Attr:$axis);
   // An index is no input.
-  let deviceNames = [Extension<"scatter", kind="Other", minInputs=1>];
+  let deviceNames =
+      [Extension<mnemonic, kind="Scatter", minInputs=1, meaning=what>];
+  let deviceKind = "Scatter";
+  let summary = what;
+  let body = "return " # expr # ";";
   let layoutRule = "LayoutRule::Scatter";
   let defaultLoops = "detail::getScatterLoops(*this, getAxis())";
   let minOperands = 2;
@@ -401,5 +436,38 @@ def SpyreGraph_ScatterOp : SpyreGraph_DeviceOp<"scatter"> {
   // The init is operand 2.
   let indirect = "return IndirectAccess{2, 1, getAxis()};";
 }
+def SpyreGraph_ScatterOp : SpyreGraph_ScatterBase<"scatter",
+    "write one dimension of the init through indices", "ins[0]"> {
+  let description = [{
+    Inputs source and index. The init's coordinate along `axis` is the index
+    element; the last of several writes to one element wins, in loop order. In
+    default form the loops are the source's dimensions and the index has the
+    one dimension `axis` (index_copy). An index outside the init is an error
+    when the program runs.
+
+    Constraints:
+    - SG-SCATTER-C1: the index has an integer element type.
+    - SG-SCATTER-C2: `axis` is a dimension of the init and its map's result
+      there is the constant 0.
+  }];
+}
+/// A scatter that combines each source element with what is there.
+class SpyreGraph_ScatterCombine<string mnemonic, string what, code expr>
+    : SpyreGraph_ScatterBase<mnemonic, what # " through indices", expr> {
+  let readsInit = true;
+  let description = [{
+    As `scatter`, but each element of the source is combined with the element of
+    the init in its place. Several that meet in one place are combined one after
+    the other in loop order, each result rounded to the init's type.
+  }];
+}
+def SpyreGraph_ScatterAddOp : SpyreGraph_ScatterCombine<"scatter_add",
+    "add to elements of the init", "b.add(ins[1], ins[0])">;
+def SpyreGraph_ScatterMulOp : SpyreGraph_ScatterCombine<"scatter_mul",
+    "multiply elements of the init", "b.mul(ins[1], ins[0])">;
+def SpyreGraph_ScatterMaxOp : SpyreGraph_ScatterCombine<"scatter_max",
+    "raise elements of the init to a maximum", "b.maximum(ins[1], ins[0])">;
+def SpyreGraph_ScatterMinOp : SpyreGraph_ScatterCombine<"scatter_min",
+    "lower elements of the init to a minimum", "b.minimum(ins[1], ins[0])">;
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_IR_SPYREGRAPHOPS_TD

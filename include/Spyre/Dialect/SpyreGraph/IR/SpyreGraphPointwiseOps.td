@@ -90,6 +90,14 @@ def SpyreGraph_TruncOp : SpyreGraph_Unary<"trunc",
     [Extension<"trunc">], "b.trunc(x[0])">;
 def SpyreGraph_SignOp : SpyreGraph_Unary<"sign",
     [Extension<"sign">], "b.sign(x[0])">;
+def SpyreGraph_MantissaOp : SpyreGraph_Unary<"mantissa",
+    [Extension<"mantissa">], "b.mantissa(x[0])"> {
+  let summary = "m of x = m 2^e with 0.5 <= |m| < 1; x if it is 0 or not finite";
+}
+def SpyreGraph_ExponentOp : SpyreGraph_Unary<"exponent",
+    [Extension<"exponent">], "b.exponent(x[0])"> {
+  let summary = "e of x = m 2^e with 0.5 <= |m| < 1; 0 if x is 0 or not finite";
+}
 def SpyreGraph_NotOp
     : SpyreGraph_Unary<"logical_not",
         [Extension<"logical_not">], "b.logicalNot(x[0])">;
@@ -188,6 +196,11 @@ def SpyreGraph_BitwiseOrOp : SpyreGraph_Binary<"bitwise_or",
 def SpyreGraph_BitwiseXorOp : SpyreGraph_Binary<"bitwise_xor",
     [Extension<"bitwise_xor">],
     "b.bitXor(x[0], x[1])">;
+def SpyreGraph_NextAfterOp
+    : SpyreGraph_Binary<"nextafter", [Extension<"nextafter">],
+        "b.nextAfter(x[0], x[1], getInit().getType())"> {
+  let summary = "the number next to x0, of those the init can hold, towards x1";
+}
 
 // More operands.
 def SpyreGraph_WhereOp : SpyreGraph_Pointwise<"where",
@@ -240,6 +253,21 @@ def SpyreGraph_WrapIndexOp : SpyreGraph_Pointwise<"wrap_index",
                     b.add(x[0], b.constantLike(x[0], getSize())), x[0]);
   }], (ins I64Attr:$size)> {
   let summary = "an index whose negative values count from the end";
+}
+def SpyreGraph_FlatIndexOp : SpyreGraph_Pointwise<"flat_index",
+    [Extension<"flatindex", [Integer<"size", 0>]>], [{
+    ::mlir::Value size = b.constantLike(x[1], getSize());
+    ::mlir::Value zero = b.zeroLike(x[1]);
+    ::mlir::Value own = b.select(b.lt(x[1], zero), b.add(x[1], size), x[1]);
+    ::mlir::Value isOutside = b.logicalOr(
+        b.lt(x[0], b.zeroLike(x[0])),
+        b.logicalOr(b.lt(own, zero), b.le(size, own)));
+    ::mlir::Value flat = b.add(b.mul(x[0], size), own);
+    return b.select(isOutside, b.constantLike(flat, -1.0), flat);
+  }], (ins I64Attr:$size)> {
+  let minOperands = 2;
+  let summary = "x0 x size + x1, negative x1 counted from the end; -1 if x0 is "
+                "negative or x1 outside";
 }
 
 def SpyreGraph_LayerNormNormOp

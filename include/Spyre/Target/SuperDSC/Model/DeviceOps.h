@@ -30,7 +30,9 @@ enum class OpKind {
   Conversion,
   Quantization,
   Restickify,
-  /// Extensions of this project: scans, scatters, operations without inputs.
+  // Extensions of this project.
+  Scatter,
+  /// Scans, sorts, operations without inputs.
   Other
 };
 

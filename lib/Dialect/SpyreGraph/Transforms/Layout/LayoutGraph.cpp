@@ -123,6 +123,14 @@ static SmallVector<unsigned, 2> getStickDims(const OpInfo &info,
   return SmallVector<unsigned, 2>(used.set_bits());
 }
 
+/// The loop dimension along which an operation sorts, or -1.
+static int64_t getSortedDim(const OpInfo &info) {
+  if (!isSort(SpyreOpInterface(info.op).getCombiner()))
+    return -1;
+  return llvm::find(info.kinds, utils::IteratorType::reduction) -
+         info.kinds.begin();
+}
+
 SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
   SmallVector<LayoutChoice, 4> choices;
   auto add = [&](StickChoice stick, bool isExchanged = false) {
@@ -155,6 +163,13 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
       choices.back().layout = usual;
     return choices;
   }
+  // A core that sorts across sticks has as many runs in LX as a stick has
+  // lanes.
+  int64_t sorted = getSortedDim(info);
+  bool fitsAcrossSticks =
+      sorted < 0 || getStickElements(getResultLayout(info, std::nullopt)) *
+                            getSortBytes(info.extents[sorted]) <=
+                        spec.reservedLXBytes();
   SmallVector<StickChoice> sticks;
   auto addStick = [&](StickChoice stick) {
     if (!llvm::is_contained(sticks, stick))
@@ -181,7 +196,8 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
       addStick(dim);
   addStick(std::nullopt);
   for (StickChoice stick : sticks)
-    add(stick);
+    if (!stick || *stick == sorted || fitsAcrossSticks)
+      add(stick);
   return choices;
 }
 
