@@ -168,8 +168,14 @@ def _index(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Cal
             yield (x, dim, zeros(first.shape)), {}
             yield (x, dim, zeros(shape)), {}
         elif name.startswith("scatter"):
-            what = 2.0 if name.endswith("value") else source
-            yield (x, dim, zeros(first.shape), what), {}
+            what = 2.0 if ".value" in name else source
+            more = {"reduce": "add"} if name.endswith("reduce") else {}
+            if name.endswith("two"):
+                more = {"reduce": "amax"}
+            yield (x, dim, zeros(first.shape), what), more
+        elif name.startswith("index_reduce"):
+            yield (x, dim, one, first, "amin"), {}
+            yield (x, dim, along, source, "mean", False), {}
         elif name in ("index_add.default", "index_copy.default"):
             yield (x, dim, one, first), {}
             yield (x, dim, along, source), {}
@@ -351,6 +357,18 @@ def _topk(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call
         yield (x, 1, dim), {}
 
 
+def _sort(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
+    count = torch.Size(shape).numel()
+    x = (torch.arange(count) * 7 % 509 - 100).view(shape).to(dtype)
+    # A sort that is not stable may choose among equal values.
+    is_stable = name.endswith("stable")
+    if not is_stable and (count > 509 or dtype == BOOL):
+        return
+    for dim in _dims(shape):
+        more = {"stable": True} if is_stable else {}
+        yield (x,), {"dim": dim, "descending": dim == 0, **more}
+
+
 def _lerp(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
     weight = make(shape, dtype, name, 2) if name.endswith("Tensor") else 0.25
     yield (make(shape, dtype, name), make(shape, dtype, name, 1), weight), {}
@@ -398,7 +416,8 @@ FAMILIES: dict[str, Callable] = {
     "iota": _numbers(*_iota(1), *_iota(65)),
     **dict.fromkeys(
         ["gather", "index_select", "index", "_unsafe_index", "index_put"]
-        + ["_unsafe_index_put", "index_add", "index_copy", "scatter"],
+        + ["_unsafe_index_put", "_index_put_impl", "index_add", "index_copy"]
+        + ["index_reduce", "scatter", "scatter_reduce"],
         _index,
     ),
     "take": _take,
@@ -449,6 +468,7 @@ FAMILIES: dict[str, Callable] = {
     "clamp": _clamp,
     "clip": _clamp,
     "topk": _topk,
+    "sort": _sort,
     "lerp": _lerp,
 }
 

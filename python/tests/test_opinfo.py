@@ -45,26 +45,26 @@ def test_script(tmp_path):
     report, page = tmp_path / "report.json", tmp_path / "page.md"
     command = [
         *(sys.executable, "-W", "ignore", str(SCRIPT), "--limit", "2", "--both"),
-        *("--only", "add", "sort", "double", "empty", "kthvalue"),
+        *("--only", "add", "lgamma", "double", "empty", "kthvalue"),
         *("--state", str(tmp_path / "state")),
         *("--json", str(report), "--doc", str(page), "--commit", "0123abc"),
     ]
     result = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert result.returncode == 0, result.stderr
-    assert "native: 2 of 5 fp16 entries, forward\n" in result.stdout
-    # `empty` has no gradient; of `sort` and `kthvalue` only the sorting falls back.
-    assert "native: 3 of 4 fp16 entries, backward\n" in result.stdout
+    assert "native: 3 of 5 fp16 entries, forward\n" in result.stdout
+    # `empty` has no gradient; that of `lgamma` falls back, too.
+    assert "native: 2 of 4 fp16 entries, backward\n" in result.stdout
     runs = json.loads(report.read_text())
     kinds = {n: r["kind"] for n, r in runs["forward"].items()}
     assert kinds == {
         "add": "native",
-        "sort": "fallback",
-        "kthvalue": "fallback",
+        "lgamma": "fallback",
+        "kthvalue": "native",
         "double": "unsupported",
         "empty": "native",
     }
     assert runs["backward"]["double"]["kind"] == "unsupported"
-    assert "| native | 2 | 4 |" in page.read_text()
+    assert "| native | 3 | 6 |" in page.read_text()
     assert "on commit 0123abc." in page.read_text()
 
     # What is known is not run again.
@@ -74,7 +74,7 @@ def test_script(tmp_path):
     state.write_text("".join(json.dumps(x) + "\n" for x in lines))
     again = subprocess.run(command, capture_output=True, text=True, timeout=400)
     assert again.stdout == result.stdout
-    assert again.stderr.split() == ["fallback", "kthvalue"]
+    assert again.stderr.split() == ["native", "kthvalue"]
 
 
 def _entry_that_overwrites(where):

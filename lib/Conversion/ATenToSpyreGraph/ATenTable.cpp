@@ -319,7 +319,9 @@ const ATenTable &ATenTable::get() {
     addCreationRows(made);
     addMovementRows(made);
     addIndexingRows(made);
+    addScatterRows(made);
     addReductionRows(made);
+    addOrderingRows(made);
     addContractionRows(made);
     addNormalizationRows(made);
     addAttentionRows(made);

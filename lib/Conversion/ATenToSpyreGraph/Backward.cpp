@@ -193,85 +193,6 @@ static Value lowerMseLossBackward(ATenCall &c) {
                    c.imm(scale), c.imm(0.0));
 }
 
-/// The coordinates in `shape` of element `position` in row-major order.
-static SmallVector<AffineExpr> unflatten(ArrayRef<int64_t> shape,
-                                         AffineExpr position) {
-  SmallVector<AffineExpr> exprs;
-  int64_t step = 1;
-  for (int64_t extent : shape)
-    step *= extent;
-  for (int64_t extent : shape) {
-    step /= extent;
-    exprs.push_back(position.floorDiv(step) % extent);
-  }
-  return exprs;
-}
-
-Value aten::flattenTo(const ATenCall &c, Value value, int64_t rows) {
-  int64_t width = typeOf(value).getNumElements() / rows;
-  AffineExpr position =
-      c.b.getAffineDimExpr(0) * width + c.b.getAffineDimExpr(1);
-  // If the rows are leading dimensions, the row alone gives their coordinates.
-  ArrayRef<int64_t> shape = shapeOf(value);
-  SmallVector<AffineExpr> exprs;
-  int64_t leading = 1;
-  unsigned split = 0;
-  while (split < shape.size() && leading < rows)
-    leading *= shape[split++];
-  if (leading == rows) {
-    exprs = unflatten(shape.take_front(split), c.b.getAffineDimExpr(0));
-    exprs.append(unflatten(shape.drop_front(split), c.b.getAffineDimExpr(1)));
-  } else {
-    exprs = unflatten(shape, position);
-  }
-  AffineMap map = simplifyWithRanges(
-      AffineMap::get(2, 0, exprs, c.b.getContext()), {rows, width});
-  return c.view(value, map, {rows, width});
-}
-
-Value aten::buildOneHot(const ATenCall &c, Value indices, int64_t rows,
-                        Type element) {
-  int64_t count = typeOf(indices).getNumElements();
-  MLIRContext *context = c.b.getContext();
-  Value numbers = c.pointwise<IotaOp>(
-      RankedTensorType::get({rows}, c.b.getI64Type()), {},
-      {c.attr("dim", c.immInt(0)), c.attr("start", c.immInt(0)),
-       c.attr("step", c.immInt(1))});
-  AffineMap indexMap = simplifyWithRanges(
-      AffineMap::get(2, 0, unflatten(shapeOf(indices), c.b.getAffineDimExpr(1)),
-                     context),
-      {rows, count});
-  AffineMap rowMap = AffineMap::get(2, 0, c.b.getAffineDimExpr(0));
-  return c.mapped<EqOp>({numbers, indices},
-                        c.empty(RankedTensorType::get({rows, count}, element)),
-                        {rowMap, indexMap, c.identityMap(2)}, {rows, count});
-}
-
-/// The rows of the gradient summed per index, as a product with the one-hot
-/// matrix of the indices.
-static Value lowerEmbeddingBackward(ATenCall &c) {
-  Value gradient = c.tensor("grad_output"), indices = c.tensor("indices");
-  c.require(!c.flag("scale_grad_by_freq"),
-            "scale_grad_by_freq is not supported");
-  int64_t rows = c.integer("num_weights"), width = shapeOf(gradient).back();
-  int64_t padding = c.integer("padding_idx", -1);
-  int64_t count = typeOf(indices).getNumElements();
-  c.require(count > 0 && width > 0,
-            "an embedding without indices or width is not supported");
-  Value oneHot = buildOneHot(c, indices, rows, elementOf(gradient));
-  Value result =
-      buildMatmul(c, oneHot, flattenTo(c, gradient, count), nullptr, c.type());
-  if (padding < 0)
-    return result;
-  Value zero =
-      c.full(RankedTensorType::get({1, width}, elementOf(result)), c.imm(0.0));
-  return c.insert(zero, result,
-                  AffineMap::get(2, 0,
-                                 {c.b.getAffineDimExpr(0) + padding,
-                                  c.b.getAffineDimExpr(1)},
-                                 c.b.getContext()));
-}
-
 void aten::addBackwardRows(ATenTable &table) {
   addElementwise(table);
   table.add({"aten._softmax_backward_data.default"},
@@ -291,7 +212,4 @@ void aten::addBackwardRows(ATenTable &table) {
       [](ATenCall &c) { return buildNormBackward(c, nullptr, nullptr); });
   table.add({"aten.mse_loss_backward.default"},
             "grad_output self target reduction", lowerMseLossBackward);
-  table.add({"aten.embedding_dense_backward.default"},
-            "grad_output indices num_weights padding_idx scale_grad_by_freq",
-            lowerEmbeddingBackward);
 }

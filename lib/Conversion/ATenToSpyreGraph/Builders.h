@@ -23,13 +23,6 @@ Value buildSumProducts(const ATenCall &c, Value x, Value y,
                        ArrayRef<int64_t> dims, RankedTensorType type,
                        double scale = 1.0);
 
-/// 1 where a row number equals an index, else 0: [rows, number of indices],
-/// the indices in row-major order.
-Value buildOneHot(const ATenCall &c, Value indices, int64_t rows, Type element);
-
-/// `value` as a matrix of `rows` rows, as a view.
-Value flattenTo(const ATenCall &c, Value value, int64_t rows);
-
 /// The sum of `value` over `dims`, of type `type`.
 Value buildSum(const ATenCall &c, Value value, ArrayRef<int64_t> dims,
                RankedTensorType type);

@@ -439,7 +439,25 @@ static void addConversion(ATenTable &table) {
             [](ATenCall &c) { return lowerCopy(c, "src"); });
 }
 
+/// Mantissas, exponents and neighbours of floats.
+static void addFloatParts(ATenTable &table) {
+  table.addMany({"aten.frexp.Tensor"}, "self", [](ATenCall &c) {
+    Value x = c.tensor("self");
+    Values results(2);
+    if (c.wants(0))
+      results[0] = c.pointwise<MantissaOp>(c.type(0), {x});
+    if (c.wants(1))
+      results[1] = c.pointwise<ExponentOp>(c.type(1), {x});
+    return results;
+  });
+  table.add({"aten.nextafter.default"}, "self other", [](ATenCall &c) {
+    return c.pointwise<NextAfterOp>(c.type(),
+                                    {c.tensor("self"), c.tensor("other")});
+  });
+}
+
 void aten::addPointwiseRows(ATenTable &table) {
+  addFloatParts(table);
   addArithmetic(table);
   addUnaryRows(table);
   addLogic(table);

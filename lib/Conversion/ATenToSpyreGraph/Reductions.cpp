@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//===- Reductions.cpp - Sums, extrema, statistics, scans --------*- C++ -*-===//
+//===- Reductions.cpp - Sums, extrema, statistics ---------------*- C++ -*-===//
 
 #include "ATenCall.h"
 
@@ -206,68 +206,6 @@ static Value lowerVectorNorm(ATenCall &c) {
   return c.pointwise<SqrtOp>(c.type(), {squares});
 }
 
-static Value lowerCumSum(ATenCall &c) {
-  Value self = c.tensor("self");
-  if (rankOf(self) == 0)
-    return c.copy(self, c.type());
-  return c.device<CumSumOp>(
-      self, c.type(), c.attr("dim", c.immInt(c.dim("dim", rankOf(self)))));
-}
-
-/// The k largest or smallest along a dimension, each found in a pass of its
-/// own, and where they are.
-static Values lowerTopK(ATenCall &c) {
-  // Passes over the dimension: a sort is better done elsewhere.
-  constexpr int64_t kMostResults = 64;
-  Value self = c.tensor("self");
-  Type element = elementOf(self);
-  int64_t rank = rankOf(self), k = c.integer("k");
-  bool largest = c.flag("largest", true);
-  c.require(k <= kMostResults, "more than 64 results are not supported");
-  c.require(isa<FloatType>(element) || element.isInteger(32) ||
-                element.isInteger(64),
-            "expects floats, int32 or int64");
-  // A NaN is the largest; its negative must not be.
-  c.require(largest || !element.isF32(),
-            "the smallest elements of float32 are not supported");
-  Values results(2);
-  if (rank == 0) {
-    if (c.wants(0))
-      results[0] = c.copy(self, c.type(0));
-    if (c.wants(1))
-      results[1] = c.full(c.type(1), c.immInt(0));
-    return results;
-  }
-  int64_t dim = c.dim("dim", rank, -1);
-  // -1 - x is exact for all integers, -x for all floating values.
-  auto reverse = [&](Value value, RankedTensorType type) {
-    if (isa<FloatType>(element))
-      return c.pointwise<NegOp>(type, {value});
-    return c.pointwise<SubOp>(type, {c.immInt(-1), value});
-  };
-  Value keys = largest ? self : reverse(self, typeOf(self));
-  SmallVector<int64_t> extents = llvm::to_vector(shapeOf(self));
-  extents.push_back(k);
-  AffineMap source =
-      AffineMap::getMultiDimIdentityMap(rank + 1, c.b.getContext())
-          .dropResult(rank);
-  SmallVector<AffineExpr> kept(source.getResults());
-  kept[dim] = c.b.getAffineDimExpr(rank);
-  AffineMap target = AffineMap::get(rank + 1, 0, kept, c.b.getContext());
-  for (unsigned number : {0u, 1u}) {
-    if (!c.wants(number))
-      continue;
-    SmallVector<NamedAttribute> attrs;
-    if (number == 1)
-      attrs.push_back(c.attr("indices", c.b.getUnitAttr()));
-    results[number] = c.mapped<TopKOp>(keys, c.empty(c.type(number)),
-                                       {source, target}, extents, attrs);
-  }
-  if (results[0] && !largest)
-    results[0] = reverse(results[0], c.type(0));
-  return results;
-}
-
 /// mse_loss: reduction 0 none, 1 mean, 2 sum.
 static Value lowerMseLoss(ATenCall &c) {
   Value self = c.tensor("self"), target = c.tensor("target");
@@ -325,7 +263,5 @@ void aten::addReductionRows(ATenTable &table) {
                 [](ATenCall &c) { return lowerVarMean(c, true); });
   table.add({"aten.linalg_vector_norm.default"}, "self ord dim keepdim dtype",
             lowerVectorNorm);
-  table.add({"aten.cumsum.default"}, "self dim dtype", lowerCumSum);
-  table.addMany({"aten.topk.default"}, "self k dim largest sorted", lowerTopK);
   table.add({"aten.mse_loss.default"}, "self target reduction", lowerMseLoss);
 }

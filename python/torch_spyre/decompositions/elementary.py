@@ -214,6 +214,19 @@ def _round(x: Tensor, decimals: int) -> Tensor:
     return ((wide * factor).round() / factor).to(x.dtype)
 
 
+def _put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """``aten.put``: indices count all elements."""
+    flat = aten.index_put.default(
+        x.reshape(-1), [index.reshape(-1)], source.reshape(-1), accumulate
+    )
+    return flat.reshape(x.shape)
+
+
+def _shrink_backward(gradient: Tensor, x: Tensor, limit: Any) -> Tensor:
+    """Of hardshrink and softshrink."""
+    return torch.where((x >= -limit) & (x <= limit), 0.0, gradient)
+
+
 def _addbmm(
     x: Tensor, first: Tensor, second: Tensor, beta: Any = 1, alpha: Any = 1
 ) -> Tensor:
@@ -277,11 +290,14 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fmin.default: _fmin,
     aten.fmod.Scalar: _fmod,
     aten.fmod.Tensor: _fmod,
+    aten.hardshrink_backward.default: _shrink_backward,
     aten.hypot.default: _in_fp32(_hypot),
     aten.log10.default: _in_fp32(lambda x: x.log2() * math.log10(2.0)),
     aten.logaddexp2.default: _in_fp32(_logaddexp2),
+    aten.put.default: _put,
     aten.roll.default: _roll,
     aten.round.decimals: _round,
     aten.signbit.default: _negative,
     aten.sinh.default: _in_fp32(_sinh),
+    aten.softshrink_backward.default: _shrink_backward,
 }

@@ -24,6 +24,7 @@ from torch_spyre.decompositions import (
     fused,
     histogram,
     layer_norm_steps,
+    ordering,
     paged_attention,
     quantized,
     recurrent,
@@ -48,6 +49,15 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
     return x.clone(memory_format=torch.contiguous_format)
 
 
+#: Of operators as they are: eager calls take them, too, whatever else PyTorch sees.
+DECOMPOSITIONS: dict[Any, Callable] = {
+    **elementary.DECOMPOSITIONS,
+    **ordering.DECOMPOSITIONS,
+    **quantized.DECOMPOSITIONS,
+    **recurrent.DECOMPOSITIONS,
+    **windows.DECOMPOSITIONS,
+}
+
 #: By the names of operators of ``torch.ops.spyre``, which others may define later.
 NAMED: dict[str, Callable] = {
     "restickify": restickify,
@@ -57,14 +67,8 @@ NAMED: dict[str, Callable] = {
 }
 
 
-#: Run as they are by eager calls: PyTorch may see something else in the operator.
-OWN: dict[Any, Callable] = {
-    **elementary.DECOMPOSITIONS,
-    **windows.DECOMPOSITIONS,
-    **recurrent.DECOMPOSITIONS,
-    **histogram.PROGRAMS,
-    **quantized.DECOMPOSITIONS,
-}
+#: Run as they are by eager calls.
+OWN: dict[Any, Callable] = {**DECOMPOSITIONS, **histogram.PROGRAMS}
 
 
 def named_decompositions() -> dict[Any, Callable]:
@@ -114,11 +118,8 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
     table = {
         **core_aten_decompositions(),
         **get_decompositions(_NORMS),
-        **elementary.DECOMPOSITIONS,
-        **windows.DECOMPOSITIONS,
-        **recurrent.DECOMPOSITIONS,
+        **DECOMPOSITIONS,
         **histogram.DECOMPOSITIONS,
-        **quantized.DECOMPOSITIONS,
         **fused.DECOMPOSITIONS,
         **fused.GRAPH_DECOMPOSITIONS,
         **fused.RANDOM_DECOMPOSITIONS,

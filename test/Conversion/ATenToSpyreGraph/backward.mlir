@@ -13,29 +13,6 @@ func.func @mse_loss_backward(%g: tensor<f16>, %x: tensor<2x65xf16>, %y: tensor<2
 
 // -----
 
-// Rows summed per index, and zeros for the index of padding.
-// CHECK-DAG: #[[PADDING:.*]] = affine_map<(d0, d1) -> (d0 + 3, d1)>
-// CHECK-LABEL: @embedding_backward
-// CHECK: %[[HOT:.*]] = spyre_graph.eq {{.*}} -> tensor<100x5xf16>
-// CHECK: %[[SUM:.*]] = spyre_graph.matmul ins(%[[HOT]]
-// CHECK: %[[ZERO:.*]] = spyre_graph.fill {{.*}} -> tensor<1x65xf16>
-// CHECK: spyre_graph.identity ins(%[[ZERO]] : {{.*}}) outs(%[[SUM]] : {{.*}}#[[PADDING]]]}
-func.func @embedding_backward(%g: tensor<5x65xf16>, %i: tensor<5xi64>) -> tensor<100x65xf16> {
-  %0 = "aten.embedding_dense_backward.default"(%g, %i) {num_weights = 100, padding_idx = 3, scale_grad_by_freq = false} : (tensor<5x65xf16>, tensor<5xi64>) -> tensor<100x65xf16>
-  return %0 : tensor<100x65xf16>
-}
-
-// -----
-
-func.func @frequency(%g: tensor<5x65xf16>, %i: tensor<5xi64>) -> tensor<100x65xf16> {
-  // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.embedding_dense_backward.default: scale_grad_by_freq is not supported}}
-  %0 = "aten.embedding_dense_backward.default"(%g, %i) {num_weights = 100, scale_grad_by_freq = true} : (tensor<5x65xf16>, tensor<5xi64>) -> tensor<100x65xf16>
-  return %0 : tensor<100x65xf16>
-}
-
-// -----
-
 func.func @no_weight(%g: tensor<3x65xf16>, %x: tensor<3x65xf16>, %r: tensor<3x1xf32>) -> tensor<65xf16> {
   // ATEN-TO-SG-C1
   // expected-error @+1 {{has no weight whose gradient is asked for}}

@@ -82,29 +82,6 @@ func.func @var_of_integers(%x: tensor<65xi64>) -> tensor<i64> {
 
 // -----
 
-// The smallest are the largest of the reversed numbers: -x, or -1 - x, which is
-// exact for every integer.
-// CHECK-LABEL: @topk
-// CHECK: %[[KEYS:.*]] = spyre_graph.sub ins(%arg0 : {{.*}}) outs({{.*}}) {immediates = [-1, unit]}
-// CHECK: %[[TOP:.*]] = spyre_graph.topk ins(%[[KEYS]] : {{.*}}extents = array<i64: 3, 65, 5>
-// CHECK: spyre_graph.topk ins(%[[KEYS]] : {{.*}}extents = array<i64: 3, 65, 5>, indices
-// CHECK: spyre_graph.sub ins(%[[TOP]] : {{.*}}) outs({{.*}}) {immediates = [-1, unit]}
-func.func @topk(%x: tensor<3x65xi32>) -> (tensor<3x5xi32>, tensor<3x5xi64>) {
-  %0:2 = "aten.topk.default"(%x) {k = 5, largest = false} : (tensor<3x65xi32>) -> (tensor<3x5xi32>, tensor<3x5xi64>)
-  return %0#0, %0#1 : tensor<3x5xi32>, tensor<3x5xi64>
-}
-
-// -----
-
-func.func @topk_of_many(%x: tensor<128xf16>) -> tensor<65xf16> {
-  // ATEN-TO-SG-C1
-  // expected-error @+1 {{aten.topk.default: more than 64 results}}
-  %0:2 = "aten.topk.default"(%x) {k = 65} : (tensor<128xf16>) -> (tensor<65xf16>, none)
-  return %0#0 : tensor<65xf16>
-}
-
-// -----
-
 // CHECK-LABEL: @norm
 // CHECK: %[[SQUARES:.*]] = spyre_graph.sum_squares ins(%arg0 : {{.*}} {dims = array<i64: 0>, scale = 1.000000e+00 : f64} -> tensor<f32>
 // CHECK: spyre_graph.sqrt ins(%[[SQUARES]] : tensor<f32>) outs({{.*}}) -> tensor<f16>
@@ -120,15 +97,6 @@ func.func @other_norm(%x: tensor<65xf16>) -> tensor<f16> {
   // expected-error @+1 {{aten.linalg_vector_norm.default: only the 2-norm is supported}}
   %0 = "aten.linalg_vector_norm.default"(%x) {ord = 1} : (tensor<65xf16>) -> tensor<f16>
   return %0 : tensor<f16>
-}
-
-// -----
-
-// CHECK-LABEL: @cumsum
-// CHECK: spyre_graph.cumsum ins(%arg0 : {{.*}}) outs({{.*}}) {dim = 1 : i64}
-func.func @cumsum(%x: tensor<3x65xf16>) -> tensor<3x65xf16> {
-  %0 = "aten.cumsum.default"(%x) {dim = -1} : (tensor<3x65xf16>) -> tensor<3x65xf16>
-  return %0 : tensor<3x65xf16>
 }
 
 // -----

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sorts, what follows from them, and scans of extrema, against the CPU."""
+
+import math
+
+import pytest
+import torch
+from aten_rows import BOOL, F16, F32, I64, aten, run
+from native_calls import assert_same, check_compiled, check_exact, held, native
+from torch_spyre import _C
+from torch_spyre.decompositions import ordering
+
+SHAPES = [((), 0), ((1,), 0), ((0,), 0), ((7, 65), 1), ((64, 3), 0), ((3, 1, 5), -2)]
+DTYPES = [F16, torch.bfloat16, F32, I64, torch.int32, torch.uint8, torch.int8, BOOL]
+
+
+def draw(shape, dtype=F16):
+    """Many ties, of either sign."""
+    values = torch.randint(-9, 9, shape)
+    if dtype == BOOL:
+        return values > 0
+    return values.abs().to(dtype) if dtype == torch.uint8 else values.to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+def test_sort(shape, dim, dtype):
+    x = draw(shape, dtype)
+    for descending in (False, True):
+        check_exact(torch.sort, x, dim=dim, descending=descending, stable=True)
+
+
+@pytest.mark.parametrize("size", [2, 3, 31, 32, 33, 127, 1000, 4097])
+def test_sort_of_sizes(size):
+    x = torch.randn(2, size, dtype=F32)
+    x[0, :: max(size // 7, 1)] = 0.5
+    for descending in (False, True):
+        check_exact(torch.sort, x, dim=1, descending=descending, stable=True)
+        check_exact(torch.sort, x.t(), dim=0, descending=descending, stable=True)
+
+
+def test_nan_is_the_largest_and_zeros_are_equal():
+    x = torch.tensor(
+        [0.0, math.nan, -0.0, math.inf, -math.inf, -math.nan, 0.0, 1e-40, -1e-40]
+    )
+    for descending in (False, True):
+        values, places = native(torch.sort, x, descending=descending, stable=True)
+        expected = torch.sort(x, descending=descending, stable=True)
+        assert_same(places, expected.indices)
+        assert_same(values, expected.values)
+        # The signs of zeros move with them.
+        assert_same(
+            values.signbit() & ~values.isnan(), x[places].signbit() & ~values.isnan()
+        )
+
+
+def test_integers_of_32_bits():
+    limits = torch.iinfo(torch.int32)
+    x = torch.tensor([3, limits.max, -1, limits.min, 0, limits.max, limits.min])
+    for descending in (False, True):
+        check_exact(torch.sort, x, descending=descending, stable=True)
+        check_exact(torch.sort, x.to(torch.int32), descending=descending, stable=True)
+
+
+def test_views_are_sorted():
+    x = torch.randn(40, 30, dtype=F32)
+    check_exact(torch.sort, x[::2, 5:], dim=0, stable=True)
+    check_exact(torch.sort, x.t()[3], stable=True)
+    check_exact(torch.sort, x[:1].expand(5, 30), dim=1, stable=True)
+    check_exact(torch.argsort, x, dim=0, stable=True)
+    check_exact(torch.msort, x)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, I64])
+def test_kthvalue(dtype):
+    x = torch.randperm(70).reshape(7, 10).to(dtype)
+    for k, dim, keepdim in ((1, 1, False), (10, -1, True), (4, 0, False)):
+        check_exact(torch.kthvalue, x, k, dim, keepdim)
+    check_exact(torch.kthvalue, x[0, 0], 1)
+    with pytest.raises((RuntimeError, IndexError)):
+        torch.kthvalue(x.to("spyre"), 11, 1)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, I64, torch.int32])
+@pytest.mark.parametrize(("size", "k"), [(65, 65), (300, 100), (128, 3)])
+def test_topk(size, k, dtype):
+    x = torch.randperm(3 * size).reshape(3, size).to(dtype)
+    if dtype == F16:
+        x = held(x / 8)
+        x = x[:, :k] if x.unique().numel() < x.numel() else x
+        k = min(k, 32)
+    for largest in (True, False):
+        values, places = native(torch.topk, x, k, -1, largest)
+        assert_same(values, x.topk(k, -1, largest).values)
+        assert_same(x.gather(-1, places), values)
+
+
+def test_a_part_that_no_core_holds():
+    """Rows decline; eager calls sort in parts."""
+    with pytest.raises(_C.UnsupportedOp, match="sorted in parts"):
+        run(aten.sort.default, (torch.zeros(ordering.MOST_SORTED + 1),), {})
+    x = draw((2, 2 * ordering.MOST_SORTED + 77), F32)
+    x[0, 5] = math.nan
+    for descending in (False, True):
+        check_exact(torch.sort, x, dim=1, descending=descending, stable=True)
+    distinct = torch.randperm(40000).float()
+    check_exact(torch.sort, distinct)
+    check_exact(torch.topk, distinct, 100)
+    check_exact(torch.kthvalue, distinct, 777)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, I64])
+@pytest.mark.parametrize(("shape", "dim"), SHAPES)
+def test_medians(shape, dim, dtype):
+    x = torch.randperm(math.prod(shape)).reshape(shape).to(dtype)
+    check_exact(torch.median, x) if x.numel() else None
+    if 0 in shape:
+        return
+    for keepdim in (False, True):
+        check_exact(torch.median, x, dim, keepdim)
+        check_exact(torch.nanmedian, x, dim, keepdim)
+    check_exact(torch.nanmedian, x)
+
+
+def test_medians_of_nan():
+    x = torch.randn(6, 11)
+    x[2, 3], x[2, 5], x[4] = math.nan, math.nan, math.nan
+    for dim in (0, 1):
+        check_exact(torch.median, x, dim)
+        check_exact(lambda t, d=dim: torch.nanmedian(t, d).values, x)
+    check_exact(torch.median, x)
+    check_exact(torch.nanmedian, x)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, I64, torch.int32])
+@pytest.mark.parametrize(("shape", "dim"), [s for s in SHAPES if 0 not in s[0]])
+def test_mode(shape, dim, dtype):
+    x = draw(shape, dtype)
+    for keepdim in (False, True):
+        values, places = native(torch.mode, x, dim, keepdim)
+        assert_same(values, torch.mode(x, dim, keepdim).values)
+        if x.dim():
+            at = places if keepdim else places.unsqueeze(dim)
+            assert_same(x.gather(dim, at).reshape(values.shape), values)
+
+
+@pytest.mark.parametrize("dtype", [F16, F32, I64])
+def test_searches(dtype, monkeypatch):
+    bounds = draw((3, 65), dtype).sort(-1).values
+    values = draw((3, 7), dtype)
+    for most in (ordering._MOST_COMPARED, 0):
+        monkeypatch.setattr(ordering, "_MOST_COMPARED", most)
+        _C._forget_eager_programs()
+        for right in (False, True):
+            check_exact(torch.searchsorted, bounds, values, right=right)
+            check_exact(
+                torch.searchsorted, bounds[0], values, right=right, out_int32=True
+            )
+            check_exact(torch.bucketize, values, bounds[1], right=right)
+    check_exact(torch.searchsorted, bounds[0], 2)
+    check_exact(torch.searchsorted, bounds[0], values[:0])
+    check_exact(torch.searchsorted, bounds[0, :0], values)
+    order = bounds.argsort(-1)
+    check_exact(
+        lambda b, v, s: torch.searchsorted(b, v, sorter=s), bounds, values, order
+    )
+
+
+def test_search_of_nan():
+    bounds, values = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([math.nan, 2.0])
+    for right in (False, True):
+        check_exact(torch.searchsorted, bounds, values, right=right)
+
+
+@pytest.mark.parametrize("dtype", [F16, I64])
+def test_isin(dtype):
+    x, tested = draw((5, 13), dtype), draw((3,), dtype)
+    for invert in (False, True):
+        check_exact(torch.isin, x, tested, invert=invert)
+    check_exact(torch.isin, x, 3)
+    check_exact(torch.isin, 3, tested)
+    check_exact(torch.isin, x, tested[:0])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dim"), [s for s in SHAPES if 0 not in s[0]])
+def test_running_extrema(shape, dim, dtype):
+    x = draw(shape, dtype)
+    check_exact(torch.cummax, x, dim)
+    check_exact(torch.cummin, x, dim)
+
+
+def test_running_extrema_of_nan():
+    x = torch.tensor([[1.0, -math.inf], [math.nan, 3.0], [7.0, 3.0], [math.nan, 4.0]])
+    for function in (torch.cummax, torch.cummin):
+        check_exact(function, x, 0)
+        check_exact(function, x, 1)
+        check_exact(function, torch.full((4,), -math.inf), 0)
+        check_exact(function, torch.full((4,), math.inf), 0)
+
+
+def test_compiled_graphs_give_the_same():
+    x = torch.randn(9, 70, dtype=F16)
+    check_compiled(lambda t: torch.sort(t * 2, dim=1, stable=True), x)
+    check_compiled(lambda t: (t + 1).cummax(0), x)
+    check_compiled(lambda t: torch.topk(t, 66).values * 2, x)
+    check_compiled(lambda t: torch.median(t, 1), x)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: torch.sort(x, 1).values,
+        lambda x: torch.kthvalue(x, 3, 0).values,
+        lambda x: torch.median(x, 1).values,
+        lambda x: torch.cummax(x, 1).values,
+        lambda x: torch.cummin(x, 0).values,
+        lambda x: torch.topk(x, 5).values,
+    ],
+)
+def test_gradients(function):
+    start = torch.randperm(60).reshape(6, 10).float()
+
+    def differentiate(x):
+        x = x.detach().requires_grad_()
+        result = function(x)
+        weights = torch.arange(result.numel(), device=x.device).reshape(result.shape)
+        (result * weights).sum().backward()
+        return x.grad
+
+    assert_same(native(differentiate, start), differentiate(start))

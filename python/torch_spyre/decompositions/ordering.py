@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What follows from sorted elements: medians, modes, searches, long sorts.
+
+The ATen table sorts what a core holds in its LX. Longer dimensions are sorted in
+parts, which a network of sorts of two neighbouring parts brings into order. Equal
+elements keep their order, and NaN is larger than all numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+aten = torch.ops.aten
+
+#: Elements that the ATen table sorts at once, and that a part has.
+MOST_SORTED = 1 << 14
+_PART = MOST_SORTED // 2
+#: Boundaries times values up to which all are compared with all.
+_MOST_COMPARED = 1 << 24
+
+
+def may_be_nan(dtype: torch.dtype) -> bool:
+    """Whether the device's format of a dtype has NaN: DL16 has not."""
+    return dtype == torch.float32
+
+
+# --- sorts of long dimensions ----------------------------------------------------
+
+
+def _last(x: Tensor, descending: bool) -> Tensor:
+    """What comes after all elements, as a tensor of no dimension."""
+    if x.dtype == torch.bool:
+        value: Any = not descending
+    elif x.dtype.is_floating_point:
+        nan = math.nan if may_be_nan(x.dtype) else math.inf
+        value = -math.inf if descending else nan
+    else:
+        limits = torch.iinfo(torch.int32 if x.dtype == torch.int64 else x.dtype)
+        value = limits.min if descending else limits.max
+    return torch.full((), value, dtype=x.dtype, device=x.device)
+
+
+def _sort_pairs(
+    keys: Tensor, places: Tensor, descending: bool
+) -> tuple[Tensor, Tensor]:
+    """Sorts the last dimension of ``keys``; what was at equal keys stays in order.
+
+    ``places`` ascend among equal keys, for both halves come sorted.
+    """
+    values, order = torch.sort(keys, dim=-1, descending=descending, stable=True)
+    return values, places.gather(-1, order)
+
+
+def _sort_parts(x: Tensor, descending: bool) -> tuple[Tensor, Tensor]:
+    """Sorts the rows of ``[rows, size]``, longer than a part, by parts.
+
+    In each round, neighbouring parts are sorted together, from the first part on or
+    from the second on: as many rounds as parts bring all into order.
+    """
+    rows, size = x.shape
+    parts = -(-size // _PART)
+    beyond = parts * _PART - size
+    filling = _last(x, descending).expand(rows, beyond)
+    keys = torch.cat([x, filling], 1).view(rows, parts, _PART)
+    places = torch.arange(parts * _PART, device=x.device).view(1, parts, _PART)
+    keys, places = _sort_pairs(keys, places.expand(keys.shape), descending)
+    for number in range(parts):
+        first = number % 2
+        count = (parts - first) // 2
+        pair = (rows, count, 2 * _PART)
+        inside = slice(first, first + 2 * count)
+        own = _sort_pairs(
+            keys[:, inside].reshape(pair), places[:, inside].reshape(pair), descending
+        )
+        keys, places = (
+            torch.cat(
+                [
+                    old[:, :first],
+                    new.view(rows, 2 * count, _PART),
+                    old[:, inside.stop :],
+                ],
+                1,
+            )
+            for old, new in zip((keys, places), own, strict=True)
+        )
+    return keys.view(rows, -1)[:, :size], places.view(rows, -1)[:, :size]
+
+
+def sort(
+    x: Tensor, stable: bool | None, dim: int = -1, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``aten.sort.stable`` of a dimension that no core holds."""
+    if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
+        return NotImplemented
+    moved = x.movedim(dim, -1)
+    values, places = _sort_parts(moved.reshape(-1, moved.shape[-1]), descending)
+    return tuple(
+        result.reshape(moved.shape).movedim(-1, dim).contiguous()
+        for result in (values, places)
+    )
+
+
+def sort_any(
+    x: Tensor, dim: int = -1, descending: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``aten.sort``, which is stable here."""
+    return sort(x, True, dim, descending)
+
+
+def topk(
+    x: Tensor, k: int, dim: int = -1, largest: bool = True, is_sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """``aten.topk`` of many elements of a long dimension: the first of a sort."""
+    if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
+        return NotImplemented
+    values, places = sort(x, True, dim, largest)
+    return values.narrow(dim, 0, k).clone(), places.narrow(dim, 0, k).clone()
+
+
+def kthvalue(
+    x: Tensor, k: int, dim: int = -1, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    """``aten.kthvalue`` of a long dimension."""
+    if x.dim() == 0 or x.shape[dim] <= MOST_SORTED:
+        return NotImplemented
+    return _take(*sort(x, True, dim), k - 1, dim, keepdim)
+
+
+def _take(
+    values: Tensor, places: Tensor, at: int, dim: int, keepdim: bool
+) -> tuple[Tensor, Tensor]:
+    """What two tensors have at one place of a dimension."""
+    taken = [t.narrow(dim, at, 1) for t in (values, places)]
+    first, second = (t.clone() if keepdim else t.squeeze(dim).clone() for t in taken)
+    return first, second
+
+
+# --- medians and modes -----------------------------------------------------------
+
+
+def _is_nan(x: Tensor) -> Tensor:
+    return x != x
+
+
+def _median_along(
+    x: Tensor, dim: int, keepdim: bool, ignores_nan: bool
+) -> tuple[Tensor, Tensor]:
+    """The lower median along a dimension, and where it is.
+
+    A NaN is the median where there is one, unless NaN are left out.
+    """
+    if x.dim() == 0:
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    values, places = torch.sort(x, dim=dim, stable=True)
+    size = x.shape[dim]
+    if not may_be_nan(x.dtype):
+        return _take(values, places, (size - 1) // 2, dim, keepdim)
+    count = _is_nan(x).sum(dim, keepdim=True)
+    # NaN come last.
+    if ignores_nan:
+        at = ((size - count - 1) // 2).clamp(min=0)
+    else:
+        at = torch.where(count > 0, size - count, (size - 1) // 2)
+    taken = [t.gather(dim, at) for t in (values, places)]
+    first, second = (t if keepdim else t.squeeze(dim).clone() for t in taken)
+    return first, second
+
+
+def _median_of_all(ignores_nan: bool) -> Callable:
+    def median(x: Tensor) -> Tensor:
+        if x.numel() == 0:
+            value = math.nan if x.is_floating_point() else torch.iinfo(x.dtype).min
+            return torch.full((), value, dtype=x.dtype, device=x.device)
+        return _median_along(x.reshape(-1), 0, False, ignores_nan)[0]
+
+    return median
+
+
+def _median(ignores_nan: bool) -> Callable:
+    def median(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+        return _median_along(x, dim, keepdim, ignores_nan)
+
+    return median
+
+
+def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The most frequent element, the smallest of several, and where it is last."""
+    if x.dim() == 0:
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    values, places = torch.sort(x, dim=dim, stable=True)
+    size = x.shape[dim]
+    steps = torch.arange(size, device=x.device)
+    steps = steps.view(-1, *[1] * (x.dim() - 1 - dim % x.dim()))
+    starts = torch.where(starts_run(values, dim), steps, 0)
+    lengths = steps - starts.cummax(dim).values
+    at = lengths.argmax(dim, keepdim=True)
+    taken = [t.gather(dim, at) for t in (values, places)]
+    first, second = (t if keepdim else t.squeeze(dim).clone() for t in taken)
+    return first, second
+
+
+def starts_run(values: Tensor, dim: int) -> Tensor:
+    """Where an element differs from the one before it; the first one does."""
+    size = values.shape[dim]
+    first = torch.ones_like(values.narrow(dim, 0, min(size, 1)), dtype=torch.bool)
+    if size <= 1:
+        return first
+    differs = values.narrow(dim, 1, size - 1) != values.narrow(dim, 0, size - 1)
+    return torch.cat([first, differs], dim)
+
+
+# --- searches --------------------------------------------------------------------
+
+
+def _comes_before(bounds: Tensor, values: Tensor, right: bool) -> Tensor:
+    """Whether a value is inserted after a boundary; NaN after all of them."""
+    before = bounds <= values if right else bounds < values
+    return before | _is_nan(values) if may_be_nan(values.dtype) else before
+
+
+def _bisect(bounds: Tensor, values: Tensor, right: bool) -> Tensor:
+    """Boundaries ``[..., m]`` before each of ``[..., n]``, found by halving."""
+    size = bounds.shape[-1]
+    found = torch.zeros(values.shape, dtype=torch.int64, device=values.device)
+    step = 1 << (size.bit_length() - 1)
+    while step:
+        probe = found + step
+        at = probe.clamp(max=size) - 1
+        if bounds.dim() == 1:
+            seen = bounds.index_select(0, at.reshape(-1)).reshape(at.shape)
+        else:
+            seen = bounds.gather(-1, at)
+        passes = _comes_before(seen, values, right) & (probe <= size)
+        found = torch.where(passes, probe, found)
+        step //= 2
+    return found
+
+
+def search(bounds: Tensor, values: Tensor, right: bool) -> Tensor:
+    """How many of the sorted ``bounds`` come before each value; int64.
+
+    ``bounds`` is ``[m]``, or ``[..., m]`` for values ``[..., n]``.
+    """
+    size = bounds.shape[-1]
+    if size == 0 or values.numel() == 0:
+        return torch.zeros(values.shape, dtype=torch.int64, device=values.device)
+    if values.numel() * size > _MOST_COMPARED:
+        return _bisect(bounds, values, right)
+    if bounds.dim() > 1:
+        bounds = bounds.unsqueeze(-2)
+    return _comes_before(bounds, values.unsqueeze(-1), right).sum(-1)
+
+
+def _as_tensor(value: Any, like: Tensor) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    dtype = like.dtype
+    if isinstance(value, float) and not dtype.is_floating_point:
+        dtype = torch.float32
+    return torch.full((), value, dtype=dtype, device=like.device)
+
+
+def searchsorted(
+    bounds: Tensor,
+    values: Any,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """``aten.searchsorted``."""
+    if side is not None:
+        right = side == "right"
+    if sorter is not None:
+        bounds = bounds.gather(-1, sorter)
+    found = search(bounds, _as_tensor(values, bounds), right)
+    return found.to(torch.int32) if out_int32 else found
+
+
+def bucketize(
+    values: Any, bounds: Tensor, out_int32: bool = False, right: bool = False
+) -> Tensor:
+    """``aten.bucketize``: its ``right`` is searchsorted's."""
+    return searchsorted(bounds, values, out_int32, right)
+
+
+def isin(
+    elements: Any,
+    test_elements: Any,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Tensor:
+    """``aten.isin``: compared with all, or with where they would be in order."""
+    like = elements if isinstance(elements, Tensor) else test_elements
+    elements, tested = (_as_tensor(v, like) for v in (elements, test_elements))
+    dtype = torch.promote_types(elements.dtype, tested.dtype)
+    elements, tested = elements.to(dtype), tested.to(dtype).reshape(-1)
+    if tested.numel() * elements.numel() <= _MOST_COMPARED:
+        found = (elements.unsqueeze(-1) == tested).any(-1)
+    else:
+        bounds = torch.sort(tested).values
+        at = search(bounds, elements, False).clamp(max=tested.numel() - 1)
+        found = bounds.index_select(0, at.reshape(-1)).reshape(at.shape) == elements
+    return ~found if invert else found
+
+
+DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.bucketize.Scalar: bucketize,
+    aten.bucketize.Tensor: bucketize,
+    aten.isin.Scalar_Tensor: isin,
+    aten.isin.Tensor_Scalar: isin,
+    aten.isin.Tensor_Tensor: isin,
+    aten.kthvalue.default: kthvalue,
+    aten.median.default: _median_of_all(False),
+    aten.median.dim: _median(False),
+    aten.mode.default: mode,
+    aten.nanmedian.default: _median_of_all(True),
+    aten.nanmedian.dim: _median(True),
+    aten.searchsorted.Scalar: searchsorted,
+    aten.searchsorted.Tensor: searchsorted,
+    aten.sort.default: sort_any,
+    aten.sort.stable: sort,
+    aten.topk.default: topk,
+}
