@@ -11,11 +11,11 @@ from typing import Any
 import torch
 
 from torch_spyre import _C, device, logging_config
-from torch_spyre.decompositions import fused, histogram, quantized
+from torch_spyre.decompositions import fused, quantized
 from torch_spyre.device import patches
 from torch_spyre.device.streams import Stream
 from torch_spyre.frontend import dynamo
-from torch_spyre.ops import library
+from torch_spyre.ops import host_kernels, library
 
 
 def _untraced(function: Any) -> Any:
@@ -111,7 +111,7 @@ def register() -> None:
         for_storage=True, unsupported_dtype=device.UNSUPPORTED_DTYPES
     )
     fused.register()
-    histogram.register()
+    host_kernels.register()
     library.register()
     quantized.register()
     patches.install()

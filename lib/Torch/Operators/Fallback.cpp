@@ -173,12 +173,12 @@ std::optional<c10::ScalarType> findFloat8(const torch::jit::Stack &arguments,
 void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   size_t first = stack->size() - op.schema().arguments().size();
   checkArguments(op, *stack, first);
-  replaceGenerators(op, *stack, first);
   constexpr auto kHostKey = c10::DispatchKey::kHostKernels;
   if (op.hasKernelForDispatchKey(kHostKey)) {
     op.callBoxedForDispatchKey(kHostKey, *stack);
     return;
   }
+  replaceGenerators(op, *stack, first);
   std::optional<c10::ScalarType> float8 = findFloat8(*stack, first);
   try {
     at::native::cpu_fallback(op, stack, /*error_on_views=*/true);

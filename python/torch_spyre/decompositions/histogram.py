@@ -203,32 +203,3 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.histc.default: histc_in_graph,
     **PROGRAMS,
 }
-_library: torch.library.Library | None = None
-
-
-def _stored(function: Callable) -> Callable:
-    """The ``out=`` variant of a kernel."""
-
-    def call(*args: Any, out: Tensor, **kwargs: Any) -> Tensor:
-        result = function(*args, **kwargs)
-        if not torch.can_cast(result.dtype, out.dtype):
-            raise RuntimeError(
-                f"result type {result.dtype} can't be cast to the desired output "
-                f"type {out.dtype}"
-            )
-        if out.shape != result.shape:
-            out.resize_(result.shape)
-        return out.copy_(result)
-
-    return call
-
-
-def register() -> None:
-    """Registers the device's kernels of both. Idempotent."""
-    global _library
-    if _library is not None:
-        return
-    _library = torch.library.Library("aten", "IMPL")
-    for name, function in (("histc", histc), ("bincount", bincount)):
-        _library.impl(name, function, "PrivateUse1")
-        _library.impl(f"{name}.out", _stored(function), "PrivateUse1")

@@ -28,6 +28,7 @@ from torch_spyre.decompositions import (
     paged_attention,
     quantized,
     recurrent,
+    selection,
     windows,
 )
 
@@ -55,6 +56,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     **ordering.DECOMPOSITIONS,
     **quantized.DECOMPOSITIONS,
     **recurrent.DECOMPOSITIONS,
+    **selection.DECOMPOSITIONS,
     **windows.DECOMPOSITIONS,
 }
 

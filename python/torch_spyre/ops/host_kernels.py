@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that the host runs as several programs.
+
+Their results have as many elements as values say, or they draw numbers. They stand
+behind programs: an operator comes here if its call has no program of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_spyre.decompositions import histogram, selection
+from torch_spyre.ops import masks, random
+
+aten = torch.ops.aten
+#: The dispatch key of kernels that the fallback asks (lib/Torch/Operators/Fallback.h).
+_KEY = "PrivateUse3"
+
+
+def stored(function: Callable) -> Callable:
+    """The ``out=`` variant of a kernel with one result."""
+
+    def call(*args: Any, out: Tensor, **kwargs: Any) -> Tensor:
+        result = function(*args, **kwargs)
+        if not torch.can_cast(result.dtype, out.dtype):
+            raise RuntimeError(
+                f"result type {result.dtype} can't be cast to the desired output "
+                f"type {out.dtype}"
+            )
+        if out.shape != result.shape:
+            out.resize_(result.shape)
+        return out.copy_(result)
+
+    return call
+
+
+def _zeros(
+    size: Any,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """``aten._efficientzerotensor``: zeros as any others."""
+    return torch.zeros(size, dtype=dtype, device=device)
+
+
+_KERNELS: dict[str, Callable] = {
+    "_index_put_impl_": masks.index_put_impl_,
+    "_unique": selection.unique,
+    "_unique2": selection.unique2,
+    "_unsafe_index_put": masks.index_put,
+    "index.Tensor": masks.index,
+    "index_put": masks.index_put,
+    "index_put_": masks.index_put_,
+    "masked_select": selection.masked_select,
+    "masked_select.out": stored(selection.masked_select),
+    "multinomial": random.multinomial,
+    "multinomial.out": stored(random.multinomial),
+    "nonzero": selection.nonzero,
+    "nonzero.out": stored(selection.nonzero),
+    "normal.Tensor_Tensor": random.normal_of_both,
+    "normal.Tensor_Tensor_out": stored(random.normal_of_both),
+    "normal.Tensor_float": random.normal_of_means,
+    "normal.Tensor_float_out": stored(random.normal_of_means),
+    "normal.float_Tensor": random.normal_of_stds,
+    "normal.float_Tensor_out": stored(random.normal_of_stds),
+    "repeat_interleave.Tensor": selection.repeat_interleave,
+    "unique_consecutive": selection.unique_consecutive,
+    "unique_dim": selection.unique_dim,
+    "unique_dim_consecutive": selection.unique_dim_consecutive,
+}
+#: Before any program: PyTorch composes them of others, or they have no tensor from
+#: which the fallback would know the device.
+_ALWAYS: dict[str, Callable] = {
+    "_efficientzerotensor": _zeros,
+    "bincount": histogram.bincount,
+    "bincount.out": stored(histogram.bincount),
+    "histc": histogram.histc,
+    "histc.out": stored(histogram.histc),
+}
+_libraries: list[torch.library.Library] = []
+
+
+def register() -> None:
+    """Registers the kernels. Idempotent."""
+    if _libraries:
+        return
+    library = torch.library.Library("aten", "IMPL")
+    for name, function in _KERNELS.items():
+        library.impl(name, function, _KEY)
+    for name, function in _ALWAYS.items():
+        library.impl(name, function, "PrivateUse1")
+    _libraries.append(library)
