@@ -22,12 +22,16 @@ from torch_spyre.decompositions import (
     elementary,
     float8,
     fused,
+    grouped,
     histogram,
     layer_norm_steps,
+    max_pooling,
     ordering,
     paged_attention,
     quantized,
     recurrent,
+    resampling,
+    segments,
     selection,
     windows,
 )
@@ -53,9 +57,13 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 #: Of operators as they are: eager calls take them, too, whatever else PyTorch sees.
 DECOMPOSITIONS: dict[Any, Callable] = {
     **elementary.DECOMPOSITIONS,
+    **grouped.DECOMPOSITIONS,
+    **max_pooling.DECOMPOSITIONS,
     **ordering.DECOMPOSITIONS,
     **quantized.DECOMPOSITIONS,
     **recurrent.DECOMPOSITIONS,
+    **resampling.DECOMPOSITIONS,
+    **segments.DECOMPOSITIONS,
     **selection.DECOMPOSITIONS,
     **windows.DECOMPOSITIONS,
 }

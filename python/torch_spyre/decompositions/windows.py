@@ -23,7 +23,7 @@ aten = torch.ops.aten
 Shape = Sequence[int]
 
 
-def _spread(values: Shape, count: int) -> list[int]:
+def spread(values: Shape, count: int) -> list[int]:
     """One number per spatial dimension."""
     return list(values) * count if len(values) == 1 else list(values)
 
@@ -34,7 +34,7 @@ def _pad(x: Tensor, before: Shape, after: Shape, value: float = 0.0) -> Tensor:
     return aten.constant_pad_nd(x, pairs[::-1], value) if any(pairs) else x
 
 
-def _pad_for_windows(
+def pad_for_windows(
     x: Tensor,
     kernel: Shape,
     stride: Shape,
@@ -54,7 +54,7 @@ def _pad_for_windows(
     return _pad(x, before, after, value)
 
 
-def _windows(
+def windows(
     x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
 ) -> list[Tensor]:
     """Per element of the kernel, row-major: a view with what each window has there.
@@ -85,8 +85,8 @@ def _columns(
 ) -> Tensor:
     """The windows of ``[N, C, *spatial]`` as ``[groups, C / groups * K, N * P]``."""
     # [C, N, *spatial]
-    x = _pad_for_windows(x, kernel, stride, dilation, padding, out).transpose(0, 1)
-    columns = torch.stack(_windows(x, kernel, stride, dilation, out), 1)
+    x = pad_for_windows(x, kernel, stride, dilation, padding, out).transpose(0, 1)
+    columns = torch.stack(windows(x, kernel, stride, dilation, out), 1)
     return columns.reshape(groups, x.shape[0] // groups * math.prod(kernel), -1)
 
 
@@ -164,12 +164,12 @@ def convolution(
     """``aten.convolution``."""
     count = x.dim() - 2
     kernel = weight.shape[2:]
-    stride, padding = _spread(stride, count), _spread(padding, count)
-    dilation = _spread(dilation, count)
+    stride, padding = spread(stride, count), spread(padding, count)
+    dilation = spread(dilation, count)
     if not transposed:
         out = _output_size(x.shape[2:], kernel, stride, padding, dilation)
         return _convolve(x, weight, bias, stride, padding, dilation, groups, out)
-    extra = _spread(output_padding, count)
+    extra = spread(output_padding, count)
     out = [
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
         for n, s, p, d, k, e in zip(
@@ -194,8 +194,8 @@ def convolution_backward(
     """``aten.convolution_backward_overrideable``."""
     count = x.dim() - 2
     kernel, size = weight.shape[2:], x.shape[2:]
-    stride, padding = _spread(stride, count), _spread(padding, count)
-    dilation = _spread(dilation, count)
+    stride, padding = spread(stride, count), spread(padding, count)
+    dilation = spread(dilation, count)
     of_input = of_weight = of_bias = None
     if wanted[0]:
         other = _convolve if transposed else _convolve_transposed
@@ -239,17 +239,18 @@ def _sum_of_windows(
 ) -> Tensor:
     """Sums, in fp32, over the windows from -before on; outside lies ``edge``."""
     ones = [1] * len(kernel)
-    x = _pad_for_windows(x, kernel, stride, ones, before, out, edge)
-    views = _windows(x, kernel, stride, ones, out)
+    x = pad_for_windows(x, kernel, stride, ones, before, out, edge)
+    views = windows(x, kernel, stride, ones, out)
     total = views[0].float()
     for view in views[1:]:
         total = total + view
     return total
 
 
-def _pooled_size(
+def pooled_size(
     size: Shape, kernel: Shape, stride: Shape, padding: Shape, ceil_mode: bool
 ) -> list[int]:
+    """How many windows a pooling has along each dimension."""
     out = []
     for n, k, s, p in zip(size, kernel, stride, padding, strict=True):
         count = (n + 2 * p - k + (s - 1 if ceil_mode else 0)) // s + 1
@@ -280,9 +281,9 @@ class _AveragePool:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> _AveragePool:
-        kernel, padding = _spread(kernel, count), _spread(padding, count)
-        stride = _spread(stride or kernel, count)
-        out = _pooled_size(x.shape[-count:], kernel, stride, padding, ceil_mode)
+        kernel, padding = spread(kernel, count), spread(padding, count)
+        stride = spread(stride or kernel, count)
+        out = pooled_size(x.shape[-count:], kernel, stride, padding, ceil_mode)
         return _AveragePool(
             kernel, stride, padding, out, count_include_pad, divisor_override
         )
@@ -329,6 +330,19 @@ def _average_pool_backward(count: int) -> Callable:
     return backward
 
 
+def _put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor:
+    """An element of every window, each at its place in an input of ``size``: the
+    first one at ``starts``, the next ones ``stride`` further on.
+    """
+    first = part.dim() - len(size)
+    spaced = _spaced(part, stride, first)
+    after = [
+        n - start - length
+        for n, start, length in zip(size, starts, spaced.shape[first:], strict=True)
+    ]
+    return _pad(spaced, starts, after)
+
+
 def _max_pool_backward(count: int) -> Callable:
     def backward(
         gradient: Tensor,
@@ -343,8 +357,8 @@ def _max_pool_backward(count: int) -> Callable:
         """Each window's gradient goes where ``indices``, of ``x``'s last dimensions
         in row-major order, says that its maximum lies.
         """
-        kernel, padding = _spread(kernel, count), _spread(padding, count)
-        stride, dilation = _spread(stride or kernel, count), _spread(dilation, count)
+        kernel, padding = spread(kernel, count), spread(padding, count)
+        stride, dilation = spread(stride or kernel, count), spread(dilation, count)
         first, size = x.dim() - count, x.shape[-count:]
         gradient = gradient.float()
         total = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
@@ -360,24 +374,40 @@ def _max_pool_backward(count: int) -> Callable:
                 own = own.reshape(n, *[1] * (count - 1 - d))
                 index = index * size[d] + own
             part = torch.where(indices == index, gradient, 0.0)
-            part = _spaced(part, stride, first)
-            after = [
-                n - start - length
-                for n, start, length in zip(
-                    size, starts, part.shape[first:], strict=True
-                )
-            ]
-            total = total + _pad(part, starts, after)
+            total = total + _put_back(part, stride, starts, size)
         return total.to(x.dtype)
 
     return backward
+
+
+def _col2im(
+    x: Tensor,
+    size: Shape,
+    kernel: Shape,
+    dilation: Shape,
+    padding: Shape,
+    stride: Shape,
+) -> Tensor:
+    """``aten.col2im``: sums of the windows ``[(N,) C * K, L]`` where they overlap."""
+    kernel, dilation = spread(kernel, 2), spread(dilation, 2)
+    padding, stride = spread(padding, 2), spread(stride, 2)
+    out = _output_size(size, kernel, stride, padding, dilation)
+    columns = x.float().reshape(*x.shape[:-2], -1, math.prod(kernel), *out)
+    total: Any = None
+    for number, position in enumerate(itertools.product(*(range(k) for k in kernel))):
+        starts = [
+            p * d - b for p, d, b in zip(position, dilation, padding, strict=True)
+        ]
+        part = _put_back(columns.select(-3, number), stride, starts, size)
+        total = part if total is None else total + part
+    return total.to(x.dtype)
 
 
 #: Windows of different sizes are averaged one by one.
 _MAX_ADAPTIVE = 64
 
 
-def _adaptive_windows(size: int, count: int) -> list[tuple[int, int]]:
+def adaptive_windows(size: int, count: int) -> list[tuple[int, int]]:
     """Start and length of each of ``count`` windows that cover a dimension."""
     starts = [i * size // count for i in range(count)]
     ends = [-(-(i + 1) * size // count) for i in range(count)]
@@ -392,7 +422,7 @@ def _adaptive_average_pool(count: int) -> Callable:
         for dim, n in enumerate(out, x.dim() - count):
             parts = [
                 result.narrow(dim, start, length).mean(dim, keepdim=True)
-                for start, length in _adaptive_windows(x.shape[dim], n)
+                for start, length in adaptive_windows(x.shape[dim], n)
             ]
             result = torch.cat(parts, dim)
         return result.to(x.dtype)
@@ -410,7 +440,7 @@ def _adaptive_average_pool_backward(count: int) -> Callable:
             size = x.shape[dim]
             shape = [*result.shape[:dim], size, *result.shape[dim + 1 :]]
             total = torch.zeros(shape, dtype=torch.float32, device=x.device)
-            for i, (start, length) in enumerate(_adaptive_windows(size, n)):
+            for i, (start, length) in enumerate(adaptive_windows(size, n)):
                 part = result.narrow(dim, i, 1) / length
                 part = part.expand(*shape[:dim], length, *shape[dim + 1 :])
                 rest = [0] * (len(shape) - dim - 1)
@@ -424,6 +454,7 @@ def _adaptive_average_pool_backward(count: int) -> Callable:
 
 
 DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.col2im.default: _col2im,
     aten._adaptive_avg_pool2d.default: _adaptive_average_pool(2),
     aten._adaptive_avg_pool2d_backward.default: _adaptive_average_pool_backward(2),
     aten._adaptive_avg_pool3d.default: _adaptive_average_pool(3),

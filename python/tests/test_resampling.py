@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grid samplers, gradients of upsampling and padding, windows, bags and segments."""
+
+import math
+
+import pytest
+import torch
+from native_calls import check_exact, native
+from torch.nn import functional as F
+
+
+def near(actual, expected, bits=18):
+    """Within 2^-bits of the largest value."""
+    scale = expected.double().abs().max().item()
+    error = (actual.double() - expected.double()).abs().max().item()
+    assert error <= 2.0**-bits * scale, (error, scale)
+
+
+def gradients(function, *tensors):
+    """The gradients of the weighted sum of what a function gives."""
+    leaves = [t.detach().requires_grad_() for t in tensors]
+    result = function(*leaves)
+    weights = torch.arange(result.numel(), device=result.device) % 7 - 3.0
+    (result * weights.reshape(result.shape)).sum().backward()
+    return [t.grad for t in leaves]
+
+
+def check_gradients(function, *tensors, bits=18):
+    expected = gradients(function, *tensors)
+    for a, e in zip(native(gradients, function, *tensors), expected, strict=True):
+        near(a, e, bits)
+
+
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize(
+    ("mode", "count"),
+    [("bilinear", 2), ("nearest", 2), ("bilinear", 3), ("nearest", 3)],
+)
+def test_grid_sample(mode, count, padding, align_corners):
+    x = torch.randn(2, 3, *[5, 6, 4][:count])
+    grid = torch.randn(2, *[4, 3, 5][:count], count) * 1.2
+
+    def sample(x, grid):
+        return F.grid_sample(x, grid, mode, padding, align_corners)
+
+    near(native(sample, x, grid), sample(x, grid))
+    check_gradients(sample, x, grid, bits=16)
+
+
+@pytest.mark.parametrize(
+    ("mode", "size", "out"),
+    [
+        ("nearest", (7,), 12),
+        ("nearest-exact", (7, 5), (4, 9)),
+        ("linear", (7,), 12),
+        ("bilinear", (5, 6), (9, 4)),
+        ("bicubic", (5, 6), (9, 4)),
+        ("trilinear", (3, 4, 5), (5, 4, 2)),
+        ("nearest", (3, 4, 5), (5, 4, 2)),
+    ],
+)
+def test_gradients_of_upsampling(mode, size, out):
+    x = torch.randn(2, 3, *size)
+    check_gradients(lambda t: F.interpolate(t, out, mode=mode), x)
+    check_gradients(lambda t: F.interpolate(t, scale_factor=1.7, mode=mode), x)
+    if "linear" in mode or mode == "bicubic":
+        check_gradients(
+            lambda t: F.interpolate(t, out, mode=mode, align_corners=True), x
+        )
+
+
+@pytest.mark.parametrize(
+    "padding", [(2, 3), (1, 2, -1, 3), (1, 0, 2, -1, 0, 3), (0, 0)]
+)
+def test_gradients_of_replicated_edges(padding):
+    x = torch.randn(2, 3, *[6] * (len(padding) // 2))
+    check_gradients(lambda t: F.pad(t, padding, mode="replicate"), x)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "dilation", "padding", "stride"),
+    [((2, 3), (1, 2), (1, 0), (2, 1)), (3, 1, 1, 1)],
+)
+def test_fold(kernel, dilation, padding, stride):
+    rest = (kernel, dilation, padding, stride)
+    columns = F.unfold(torch.randn(2, 4, 6, 7), *rest)
+    near(native(F.fold, columns, (6, 7), *rest), F.fold(columns, (6, 7), *rest), 20)
+    check_gradients(lambda t: F.unfold(t, *rest), torch.randn(2, 4, 6, 7))
+
+
+def test_max_pools():
+    x = torch.randn(2, 3, 7, 8, 6)
+    check_exact(F.max_pool3d, x, 3, 2, 1, return_indices=True)
+    check_exact(F.max_pool3d, x, 2, ceil_mode=True, return_indices=True)
+    for out in ((3, 4, 5), (1, 1, 1)):
+        check_exact(F.adaptive_max_pool3d, x, out, return_indices=True)
+        check_exact(F.adaptive_max_pool2d, x[:, 0], out[1:], return_indices=True)
+    check_exact(F.adaptive_max_pool1d, x[0, 0], 3, return_indices=True)
+    for count, samples in ((2, torch.rand(2, 3, 2)), (3, torch.rand(2, 3, 3))):
+        y = x if count == 3 else x[..., 0]
+        pool = getattr(F, f"fractional_max_pool{count}d")
+        check_exact(
+            lambda t, s, p=pool: p(t, 2, 3, _random_samples=s, return_indices=True),
+            y,
+            samples,
+        )
+        check_gradients(
+            lambda t, p=pool, s=samples: p(t, 2, 3, _random_samples=s.to(t)), y
+        )
+    check_gradients(lambda t: F.adaptive_max_pool3d(t, 3), x)
+    check_gradients(lambda t: F.adaptive_max_pool2d(t, (2, 5)), x[:, 0])
+
+
+@pytest.mark.parametrize("padding", [None, 4])
+@pytest.mark.parametrize("includes_last", [False, True])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_embedding_bag(mode, includes_last, padding):
+    weight, indices = torch.randn(10, 70), torch.tensor([1, 2, 4, 5, 4, 3, 2, 9, 1])
+    offsets = torch.tensor([0, 3, 3, 5, 9] if includes_last else [0, 3, 3, 5])
+
+    def bags(w, i, o):
+        return F.embedding_bag(
+            i, w, o, mode=mode, include_last_offset=includes_last, padding_idx=padding
+        )
+
+    def slopes(w, i, o):
+        return gradients(lambda w: bags(w, i, o), w)[0]
+
+    near(native(bags, weight, indices, offsets), bags(weight, indices, offsets), 20)
+    near(native(slopes, weight, indices, offsets), slopes(weight, indices, offsets), 20)
+
+
+def test_weighted_bags():
+    weight, indices = torch.randn(10, 4), torch.tensor([[1, 2, 4], [5, 4, 3]])
+
+    def bags(w, i, p):
+        return F.embedding_bag(i, w, per_sample_weights=p, mode="sum")
+
+    def slopes(w, i, p):
+        return gradients(lambda w, p: bags(w, i, p), w, p)
+
+    p = torch.randn(2, 3)
+    near(native(bags, weight, indices, p), bags(weight, indices, p), 20)
+    for a, e in zip(
+        native(slopes, weight, indices, p), slopes(weight, indices, p), strict=True
+    ):
+        near(a, e, 20)
+
+
+def test_embeddings_with_a_longest_norm():
+    weight, indices = torch.randn(10, 4), torch.tensor([1, 2, 2])
+    actual = native(lambda i, w: F.embedding(i, w, max_norm=0.5), indices, weight)
+    near(actual, F.embedding(indices, weight.clone(), max_norm=0.5), 20)
+
+
+@pytest.mark.parametrize("initial", [None, 1.5])
+@pytest.mark.parametrize("reduction", ["sum", "mean", "max", "min", "prod"])
+def test_segment_reduce(reduction, initial):
+    for axis, lengths in (
+        (0, torch.tensor([2, 0, 3, 1])),
+        (1, torch.tensor([[1, 2, 3], [0, 4, 2]])),
+    ):
+        x = torch.randn(6, 3, 2) if axis == 0 else torch.randn(2, 6, 3)
+        x[0, 0] = 0
+
+        def reduce(x, lengths, axis=axis):
+            return torch.segment_reduce(
+                x, reduction, lengths=lengths, axis=axis, initial=initial
+            )
+
+        def slopes(x, lengths, reduce=reduce):
+            return gradients(
+                lambda t: reduce(t, lengths).nan_to_num(posinf=0, neginf=0), x
+            )
+
+        expected, actual = reduce(x, lengths), native(reduce, x, lengths)
+        special = ~expected.isfinite()
+        same = (actual == expected) | (actual.isnan() & expected.isnan())
+        assert bool(same[special].all())
+        near(actual[~special], expected[~special], 20)
+        near(native(slopes, x, lengths)[0], slopes(x, lengths)[0], 18)
+
+
+def test_random_operators():
+    torch.manual_seed(3)
+    weights = torch.tensor([0.0, 1.0, 2.0, 0.0, 5.0])
+    drawn = native(torch.multinomial, weights.expand(2, 5), 4000, replacement=True)
+    shares = torch.stack([row.bincount(minlength=5) for row in drawn]) / 4000
+    assert torch.allclose(shares, weights / 8, atol=0.04)
+    assert sorted(native(torch.multinomial, weights, 3).tolist()) == [1, 2, 4]
+    for wrong, count in ((-weights, 1), (weights * math.nan, 1), (weights, 4)):
+        with pytest.raises(RuntimeError):
+            native(torch.multinomial, wrong, count)
+    mean, std = torch.arange(2000.0) % 2 * 100, torch.full((2000,), 3.0)
+    for arguments in ((mean, std), (mean, 3.0)):
+        numbers = native(torch.normal, *arguments) - mean
+        assert abs(numbers.mean().item()) < 0.4
+        assert abs(numbers.std().item() - 3) < 0.3
+    assert native(torch.normal, 0.0, std).shape == std.shape

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``aten._grouped_mm``: products of groups of rows with matrices of their own.
+
+Offsets, which are values, say where groups end. Few groups are as many products of all
+rows, of which each row keeps one. Of many groups, blocks of rows that belong to one
+group are multiplied: there is room for the last block of every group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_spyre.decompositions.ordering import search
+
+aten = torch.ops.aten
+
+#: Groups up to which all rows are multiplied with all matrices.
+_FEW = 8
+#: Rows of a block: the lanes of a stick.
+_BLOCK = 64
+
+
+def _group_of_each(offsets: Tensor, count: int) -> Tensor:
+    """The group of each row; that of the last group for rows behind all."""
+    rows = torch.arange(count, device=offsets.device)
+    groups = search(offsets.to(torch.int64), rows, right=True)
+    return groups.clamp(max=offsets.numel() - 1)
+
+
+def _few_groups(x: Tensor, matrices: Tensor, groups: Tensor) -> Tensor:
+    total: Any = None
+    for group in range(matrices.shape[0]):
+        own = (groups == group)[:, None]
+        part = torch.where(own, x @ matrices[group], 0.0)
+        total = part if total is None else total + part
+    return total
+
+
+def _by_blocks(x: Tensor, matrices: Tensor, offsets: Tensor, groups: Tensor) -> Tensor:
+    """``[T, K]`` and ``[G, K, N]``; blocks are numbered group by group."""
+    count, depth = x.shape
+    numbers = torch.arange(-(-count // _BLOCK) + matrices.shape[0], device=x.device)
+    ends = offsets.to(torch.int64)
+    starts = torch.nn.functional.pad(ends[:-1], (1, 0))
+    blocks = (ends - starts + (_BLOCK - 1)) // _BLOCK
+    block_ends = blocks.cumsum(0)
+    block_starts = block_ends - blocks
+    group = search(block_ends, numbers, right=True).clamp(max=matrices.shape[0] - 1)
+    first = starts[group] + (numbers - block_starts[group]) * _BLOCK
+    rows = first[:, None] + torch.arange(_BLOCK, device=x.device)
+    taken = x.index_select(0, rows.reshape(-1).clamp(max=count - 1))
+    products = torch.bmm(taken.view(-1, _BLOCK, depth), matrices.index_select(0, group))
+    # Where each row is among the blocks.
+    place = torch.arange(count, device=x.device) - starts[groups]
+    place = block_starts[groups] * _BLOCK + place
+    place = place.clamp(max=numbers.numel() * _BLOCK - 1)
+    return products.view(-1, matrices.shape[2]).index_select(0, place)
+
+
+def _rows_by_group(x: Tensor, matrices: Tensor, offsets: Tensor) -> Tensor:
+    groups = _group_of_each(offsets, x.shape[0])
+    if matrices.shape[0] <= _FEW:
+        return _few_groups(x, matrices, groups)
+    return _by_blocks(x, matrices, offsets, groups)
+
+
+def _sums_by_group(x: Tensor, y: Tensor, offsets: Tensor) -> Tensor:
+    """``[M, K]`` and ``[K, N]``, of which a group has a part of K: ``[G, M, N]``."""
+    inside = torch.arange(x.shape[1], device=x.device) < offsets[-1]
+    groups = torch.where(inside, _group_of_each(offsets, x.shape[1]), -1)
+    parts = [
+        torch.where(groups == group, x, 0.0) @ y for group in range(offsets.numel())
+    ]
+    return torch.stack(parts)
+
+
+def grouped_mm(
+    x: Tensor,
+    y: Tensor,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+) -> Tensor:
+    """``aten._grouped_mm``; rows behind the last offset mean nothing."""
+    if bias is not None or (offs is None) != (x.dim() == 3 and y.dim() == 3):
+        return NotImplemented
+    if 0 in x.shape or 0 in y.shape:
+        return NotImplemented
+    if offs is None:
+        result = torch.bmm(x, y)
+    elif x.dim() == 2 and y.dim() == 3:
+        result = _rows_by_group(x, y, offs)
+    elif x.dim() == 3:
+        transposed = _rows_by_group(y.transpose(0, 1), x.transpose(1, 2), offs)
+        result = transposed.transpose(0, 1)
+    else:
+        result = _sums_by_group(x, y, offs)
+    return result.to(out_dtype or x.dtype).contiguous()
+
+
+DECOMPOSITIONS: dict[Any, Callable] = {aten._grouped_mm.default: grouped_mm}

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maxima of windows whose places depend on the output's index, or on random numbers.
+
+A maximum comes with its number among the elements of the input's last dimensions, in
+row-major order, of equal ones the first. Its gradient goes there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_spyre.decompositions.windows import (
+    adaptive_windows,
+    pad_for_windows,
+    pooled_size,
+    spread,
+    windows,
+)
+
+aten = torch.ops.aten
+
+#: Windows of different sizes are searched one by one.
+_MOST_WINDOWS = 64
+
+
+def _pool3d(
+    x: Tensor,
+    kernel: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    dilation: Sequence[int] = (1,),
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """``aten.max_pool3d_with_indices``."""
+    kernel, padding, dilation = (spread(v, 3) for v in (kernel, padding, dilation))
+    stride = spread(stride or kernel, 3)
+    size = x.shape[-3:]
+    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+    out = pooled_size(size, reach, stride, padding, ceil_mode)
+    padded = pad_for_windows(x, kernel, stride, dilation, padding, out, -math.inf)
+    views = windows(padded, kernel, stride, dilation, out)
+    largest = torch.stack(views, -1).max(-1)
+    # The place in the window, as coordinates and as the number of the element.
+    rest, index = largest.indices, 0
+    steps = [math.prod(kernel[d + 1 :]) for d in range(3)]
+    for d in range(3):
+        inside = (rest // steps[d]) % kernel[d]
+        first = torch.arange(out[d], device=x.device) * stride[d] - padding[d]
+        first = first.reshape(-1, *[1] * (2 - d))
+        index = index * size[d] + first + inside * dilation[d]
+    return largest.values, index
+
+
+def _adaptive(count: int) -> Callable:
+    def pool(x: Tensor, out: Sequence[int]) -> tuple[Tensor, Tensor]:
+        """``aten.adaptive_max_pool2d``, from the last dimension on: of equal maxima
+        in other rows, the first row counts.
+        """
+        if max(out) > _MOST_WINDOWS or x.numel() == 0:
+            return NotImplemented
+        size = x.shape[-count:]
+        number = (
+            torch.arange(math.prod(size), device=x.device).view(size).expand(x.shape)
+        )
+        values = x
+        for dim in reversed(range(x.dim() - count, x.dim())):
+            found = []
+            for start, length in adaptive_windows(x.shape[dim], out[dim - x.dim()]):
+                part = values.narrow(dim, start, length).max(dim, keepdim=True)
+                own = number.narrow(dim, start, length).gather(dim, part.indices)
+                found.append((part.values, own))
+            values = torch.cat([v for v, _ in found], dim)
+            number = torch.cat([n for _, n in found], dim)
+        return values, number
+
+    return pool
+
+
+def _starts(samples: Tensor, size: int, out: int, kernel: int) -> Tensor:
+    """``[..., out]``: the first element of each window along a dimension."""
+    numbers = torch.arange(out, device=samples.device).float()
+    step = (size - kernel) / (out - 1) if out > 1 else 0.0
+    begin = samples.float().unsqueeze(-1)
+    starts = ((numbers + begin) * step).trunc() - (begin * step).trunc()
+    return torch.where(numbers == out - 1, size - kernel, starts).to(torch.int64)
+
+
+def _fractional(count: int) -> Callable:
+    def pool(
+        x: Tensor, kernel: Sequence[int], out: Sequence[int], samples: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """``aten.fractional_max_pool2d``: random samples say where windows begin."""
+        if x.numel() == 0:
+            return NotImplemented
+        kernel, out, size = spread(kernel, count), spread(out, count), x.shape[-count:]
+        lead = x.shape[:-count]
+        flat = x.reshape(*lead, -1)
+        samples = samples.reshape(*lead, count)
+        starts = []
+        for d in range(count):
+            # Samples come last dimension first in two dimensions, not in three.
+            own = samples[..., count - 1 - d if count == 2 else d]
+            start = _starts(own, size[d], out[d], kernel[d])
+            shape = [*lead, *[1] * d, out[d], *[1] * (count - 1 - d)]
+            starts.append(start.reshape(shape))
+        value: Any = None
+        number: Any = None
+        for place in itertools.product(*(range(k) for k in kernel)):
+            index: Any = 0
+            for start, step, length in zip(starts, place, size, strict=True):
+                index = index * length + (start + step)
+            index = index.expand(*lead, *out)
+            own = flat.gather(-1, index.reshape(*lead, -1)).reshape(index.shape)
+            if value is None:
+                value, number = own, index
+                continue
+            larger = (own > value) | (own != own)
+            value = torch.where(larger, own, value)
+            number = torch.where(larger, index, number)
+        return value, number.clone()
+
+    return pool
+
+
+def _to_maxima(count: int) -> Callable:
+    def backward(gradient: Tensor, x: Tensor, *rest: Any) -> Tensor:
+        """The gradient of what comes with the numbers of its maxima last."""
+        numbers = rest[-1]
+        lead = x.shape[:-count]
+        room = torch.zeros((*lead, math.prod(x.shape[-count:])), device=x.device)
+        flat = numbers.reshape(*lead, -1), gradient.reshape(*lead, -1)
+        return (
+            room.scatter_add(-1, flat[0], flat[1].float()).reshape(x.shape).to(x.dtype)
+        )
+
+    return backward
+
+
+DECOMPOSITIONS: dict[Any, Callable] = {
+    aten.adaptive_max_pool2d.default: _adaptive(2),
+    aten.adaptive_max_pool2d_backward.default: _to_maxima(2),
+    aten.adaptive_max_pool3d.default: _adaptive(3),
+    aten.adaptive_max_pool3d_backward.default: _to_maxima(3),
+    aten.fractional_max_pool2d.default: _fractional(2),
+    aten.fractional_max_pool2d_backward.default: _to_maxima(2),
+    aten.fractional_max_pool3d.default: _fractional(3),
+    aten.fractional_max_pool3d_backward.default: _to_maxima(3),
+    aten.max_pool3d_with_indices.default: _pool3d,
+}
