@@ -21,6 +21,10 @@ entry is
   wrong       another value, shape or dtype than the CPU's, or an argument's
               storage changed that the CPU does not change
 
+A sample that asks for float64, complex numbers or sparse tensors, by a dtype, layout
+or tensor among its arguments, is left out. An entry all of whose samples are left out
+is "left out", and not native.
+
 Bounds: results in fp64 from inputs rounded as the device rounds them; integers
 and booleans agree exactly, floats within 4 units in the last place, or their RMS
 error is at most twice that of an oracle that rounds after every ATen operator
@@ -28,6 +32,7 @@ error is at most twice that of an oracle that rounds after every ATen operator
 
   scripts/opinfo.py [--only NAME ...] [--limit N] [--backward | --both]
                     [--state FILE] [--json FILE] [--doc FILE] [--commit ID]
+                    [--jobs N]
 
 The page names the commit of this clone; --commit names another, where the results
 were made elsewhere. --state FILE keeps the results in FILE.forward and
@@ -49,10 +54,11 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from opinfo_entry import KINDS, has_backward, run_entry
+from opinfo_entry import KINDS, LEFT_OUT, has_backward, run_entry
 
 ROOT = Path(__file__).resolve().parent.parent
 MEANINGS = {
@@ -64,6 +70,7 @@ MEANINGS = {
     "unsupported": "A dtype or sparse layout that the device does not have",
     "failing": "An error",
     "wrong": "A wrong result",
+    LEFT_OUT: "All samples ask for float64, complex numbers or sparse tensors",
     "not run": "Not run in the time there was",
 }
 #: Seconds for one sample.
@@ -131,20 +138,23 @@ def run_all(
     backward: bool,
     state: Path | None,
     run: bool,
+    jobs: int,
 ) -> dict[str, Any]:
-    """Runs entries in a process that is replaced when it dies or hangs.
+    """Runs entries in processes, ``jobs`` at a time, replaced when they die or hang.
 
     What ``state`` holds is not run again; each result is added to it. Without
     ``run``, what it lacks is "not run".
     """
     results: dict[str, Any] = {}
+    taking = threading.Lock()
 
     def take(result: dict[str, Any]) -> None:
-        print(f"{result['kind']:11} {result['name']}", file=sys.stderr, flush=True)
-        if state:
-            with state.open("a") as file:
-                file.write(json.dumps(result) + "\n")
-        results[result.pop("name")] = result
+        with taking:
+            print(f"{result['kind']:11} {result['name']}", file=sys.stderr, flush=True)
+            if state:
+                with state.open("a") as file:
+                    file.write(json.dumps(result) + "\n")
+            results[result.pop("name")] = result
 
     if state and state.exists():
         for line in state.read_text().splitlines():
@@ -153,27 +163,35 @@ def run_all(
     if not run:
         missing = {"kind": "not run", "why": "", "samples": 0}
         return {n: results.get(n, missing) for n in names}
-    while rest := [n for n in names if n not in results]:
-        command = [sys.executable, __file__, "--work", *rest]
-        if limit is not None:
-            command += ["--limit", str(limit)]
-        if backward:
-            command.append("--backward")
-        ended = _work_until_it_ends(command, take)
-        rest = [n for n in rest if n not in results]
-        if rest and ended:
-            take({"name": rest[0], "kind": "failing", "why": ended, "samples": 0})
+    options = [] if limit is None else ["--limit", str(limit)]
+    if backward:
+        options.append("--backward")
+
+    def run_part(part: list[str]) -> None:
+        while rest := [n for n in part if n not in results]:
+            command = [sys.executable, __file__, "--work", *rest, *options]
+            ended = _work_until_it_ends(command, take)
+            rest = [n for n in rest if n not in results]
+            if rest and ended:
+                take({"name": rest[0], "kind": "failing", "why": ended, "samples": 0})
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(run_part, [names[i::jobs] for i in range(jobs)]))
     return {n: results[n] for n in names}
 
 
 def _kinds(total: Counter[str]) -> list[str]:
-    return [*KINDS, "not run"] if total["not run"] else KINDS
+    more = [kind for kind in (LEFT_OUT, "not run") if kind in total]
+    return [*KINDS, *more]
 
 
 def report(results: dict[str, Any], direction: str) -> str:
     total = Counter(r["kind"] for r in results.values())
     lines = [f"native: {total['native']} of {len(results)} fp16 entries, {direction}"]
     lines += [f"{kind}: {total[kind]}" for kind in _kinds(total)[1:]]
+    out = {n: r.get("kinds", {}).get(LEFT_OUT, 0) for n, r in results.items()}
+    lines.append(f"samples left out: {sum(out.values())}")
+    lines += [f"  {name}: {count}" for name, count in sorted(out.items()) if count]
     for kind in reversed(_kinds(total)[1:]):
         for name, result in sorted(results.items()):
             if result["kind"] == kind:
@@ -186,6 +204,8 @@ def _table(results: dict[str, Any]) -> list[str]:
     samples: Counter[str] = Counter()
     for result in results.values():
         samples.update(result.get("kinds", {}))
+    if samples[LEFT_OUT]:
+        total.setdefault(LEFT_OUT, 0)
     return [
         "| | entries | samples |",
         "|---|---|---|",
@@ -207,6 +227,19 @@ def _section(results: dict[str, Any], kind: str) -> list[str]:
         why = results[name]["why"].replace("|", "\\|").replace(str(ROOT), "")
         lines.append(f"| `{name}` | {why} |")
     return [*lines, ""]
+
+
+def _samples_left_out(results: dict[str, Any]) -> list[str]:
+    """Of entries that have other samples, too."""
+    out = {
+        name: result["kinds"][LEFT_OUT]
+        for name, result in sorted(results.items())
+        if result["kind"] != LEFT_OUT and LEFT_OUT in result.get("kinds", {})
+    }
+    if not out:
+        return []
+    text = ", ".join(f"`{name}` {count}" for name, count in out.items())
+    return ["### Samples left out", "", f"{text}.", ""]
 
 
 def head() -> str:
@@ -238,6 +271,7 @@ def write_doc(
         lines += _table(results)
         for kind in MEANINGS:
             lines += _section(results, kind)
+        lines += _samples_left_out(results)
     path.write_text("\n".join(lines).rstrip() + "\n")
 
 
@@ -256,6 +290,9 @@ def main() -> None:
     parser.add_argument("--both", action="store_true", help="results, then gradients")
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="results so far; goes on from there"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="processes at a time"
     )
     parser.add_argument("--no-run", action="store_true", help="report what --state has")
     parser.add_argument("--json", type=Path, metavar="FILE", help="all results")
@@ -284,7 +321,12 @@ def main() -> None:
             state = state.with_name(f"{state.name}.{direction}")
         chosen = [n for n in names if not backward or has_backward(known[n])]
         runs[direction] = run_all(
-            chosen, limits[direction], backward, state, not options.no_run
+            chosen,
+            limits[direction],
+            backward,
+            state,
+            not options.no_run,
+            options.jobs,
         )
         print(report(runs[direction], direction))
     if options.json:

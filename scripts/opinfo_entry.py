@@ -21,6 +21,8 @@ KINDS = [
     "failing",
     "wrong",
 ]
+#: Of samples that the rule of ``left_out`` leaves out, and of entries without others.
+LEFT_OUT = "left out"
 
 
 class Wrong(Exception):
@@ -427,6 +429,35 @@ def _run_sample(op: Any, sample: Any, backward: bool) -> tuple[str, dict[str, in
     return kind, fallbacks
 
 
+def _is_beyond_formats(value: Any) -> bool:
+    """Whether it is, or is of, float64 or a complex dtype, or a sparse layout.
+
+    A float64 tensor without dimensions is a number.
+    """
+    import torch
+
+    if isinstance(value, torch.dtype):
+        return value == torch.float64 or value.is_complex
+    if isinstance(value, torch.layout):
+        return value != torch.strided
+    if not isinstance(value, torch.Tensor):
+        return False
+    is_number = value.dim() == 0 and not value.is_complex()
+    return value.layout != torch.strided or (
+        not is_number and _is_beyond_formats(value.dtype)
+    )
+
+
+def left_out(sample: Any) -> bool:
+    """Whether a sample asks for float64, complex numbers or sparse tensors: whether one
+    of its arguments does.
+    """
+    from torch.utils._pytree import tree_leaves
+
+    arguments = (sample.input, sample.args, sample.kwargs)
+    return any(_is_beyond_formats(v) for v in tree_leaves(arguments))
+
+
 def has_backward(op: Any) -> bool:
     """Whether PyTorch differentiates the entry in fp16 on the CPU."""
     import torch
@@ -454,6 +485,11 @@ def run_entry(
     before = set(eager.refusals())
     for number, sample in enumerate(samples):
         progress()
+        if left_out(sample):
+            kinds[LEFT_OUT] += 1
+            if kinds[LEFT_OUT] == len(samples):
+                worst, why = LEFT_OUT, "float64, complex or sparse arguments"
+            continue
         try:
             kind, ran = _run_sample(op, sample, backward)
             fallbacks.update(ran)
