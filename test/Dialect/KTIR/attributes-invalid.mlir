@@ -219,7 +219,7 @@ func.func private @f(i64 {ktdp.pool_size = 4 : i64})
 // -----
 
 // KTDP-ARG-C5
-// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout', 'ktdp.pool_size' or 'ktdp.reach'}}
+// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout', 'ktdp.pool_size', 'ktdp.reach', 'ktdp.size_map' or 'ktdp.least'}}
 func.func private @f(index {ktdp.layuot = "row-major"})
 
 // -----
@@ -251,3 +251,39 @@ func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64
 // KTDP-ARG-C6
 // expected-error@+1 {{argument 0: 'ktdp.reach' must be an array of i64 that the shape of 'ktdp.layout' bounds, but got array<i64: -1, 100>}}
 func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.reach = array<i64: -1, 100>})
+
+// -----
+
+// KTDP-ARG-C7
+// expected-error@+1 {{argument 0: 'ktdp.size_map' must be an affine map from the function's run-time arguments to the sizes of 'ktdp.layout', but got affine_map<()[s0] -> (s0)>}}
+func.func private @f(index {ktdp.size_map = affine_map<()[s] -> (s)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
+
+// -----
+
+// KTDP-ARG-C7
+// expected-error@+1 {{but got affine_map<()[s0] -> (s0)>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.size_map = affine_map<()[s] -> (s)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
+
+// -----
+
+// KTDP-ARG-C7
+// expected-error@+1 {{but got affine_map<()[s0, s1] -> (s0, s1)>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.size_map = affine_map<()[s, t] -> (s, t)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
+
+// -----
+
+// KTDP-ARG-C8
+// expected-error@+1 {{argument 0: 'ktdp.least' must be an i64 on a run-time argument of an integer type, not above its upper bound, but got 2 : i64}}
+func.func private @f(index {ktdp.least = 2 : i64})
+
+// -----
+
+// KTDP-ARG-C8
+// expected-error@+1 {{but got 101 : i64}}
+func.func private @f(!ktdp.runtime_arg<index, granularity=1, upperbound=100> {ktdp.least = 101 : i64})
+
+// -----
+
+// KTDP-ARG-C8
+// expected-error@+1 {{but got 2 : i64}}
+func.func private @f(!ktdp.runtime_arg<f16> {ktdp.least = 2 : i64})

@@ -53,6 +53,45 @@ void KTDPDialect::initialize() {
   registerOps();
 }
 
+/// KTDP-ARG-C7 and KTDP-ARG-C8: what says how large arguments are.
+static LogicalResult
+verifySizeAttribute(FunctionOpInterface function, unsigned argIndex,
+                    NamedAttribute attr,
+                    function_ref<InFlightDiagnostic()> emitError) {
+  if (attr.getName() == KTDPDialect::kSizeMapAttr) {
+    auto map = dyn_cast<AffineMapAttr>(attr.getValue());
+    auto layout = function ? function.getArgAttrOfType<LayoutAttr>(
+                                 argIndex, KTDPDialect::kLayoutAttr)
+                           : LayoutAttr();
+    // KTDP-ARG-C7
+    if (!map || !layout || map.getValue().getNumDims() != 0 ||
+        map.getValue().getNumSymbols() !=
+            llvm::count_if(function.getArgumentTypes(),
+                           llvm::IsaPred<RuntimeArgType>) ||
+        map.getValue().getNumResults() != layout.getShape().size())
+      return emitError() << "'" << KTDPDialect::kSizeMapAttr
+                         << "' must be an affine map from the function's "
+                            "run-time arguments to the sizes of '"
+                         << KTDPDialect::kLayoutAttr << "', but got "
+                         << attr.getValue();
+    return success();
+  }
+  auto least = dyn_cast<IntegerAttr>(attr.getValue());
+  auto type =
+      function && argIndex < function.getNumArguments()
+          ? dyn_cast<RuntimeArgType>(function.getArgumentTypes()[argIndex])
+          : RuntimeArgType();
+  // KTDP-ARG-C8
+  if (!least || !least.getType().isSignlessInteger(64) || !type ||
+      !type.getValueType().isIntOrIndex() ||
+      (type.getUpperbound() && least.getInt() > *type.getUpperbound()))
+    return emitError() << "'" << KTDPDialect::kLeastAttr
+                       << "' must be an i64 on a run-time argument of an "
+                          "integer type, not above its upper bound, but got "
+                       << attr.getValue();
+  return success();
+}
+
 LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
                                                     unsigned regionIndex,
                                                     unsigned argIndex,
@@ -93,6 +132,9 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     return success();
   }
 
+  if (name == kSizeMapAttr || name == kLeastAttr)
+    return verifySizeAttribute(function, argIndex, attr, emitError);
+
   StringRef other;
   if (name == kLayoutAttr) {
     // KTDP-ARG-C2
@@ -114,7 +156,8 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     // KTDP-ARG-C5
     return emitError() << "unknown argument attribute '" << name
                        << "', expected '" << kNameAttr << "', '" << kLayoutAttr
-                       << "', '" << kPoolSizeAttr << "' or '" << kReachAttr
+                       << "', '" << kPoolSizeAttr << "', '" << kReachAttr
+                       << "', '" << kSizeMapAttr << "' or '" << kLeastAttr
                        << "'";
   }
 
