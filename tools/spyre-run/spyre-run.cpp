@@ -121,8 +121,14 @@ public:
 
   void run() {
     executable->checkCount(options.args.size());
+    // Numbers first: arrays may be as large as these say.
     for (size_t i = 0; i < infos.size(); ++i)
-      bindArgument(i);
+      if (isNumber(i))
+        bindArgument(i);
+    setSizes();
+    for (size_t i = 0; i < infos.size(); ++i)
+      if (!isNumber(i))
+        bindArgument(i);
     for (size_t i = 0; i < infos.size(); ++i)
       bound[i].info = infos[i];
     executable->bind(*memory, std::move(bound));
@@ -145,6 +151,10 @@ private:
     return result;
   }
 
+  bool isNumber(size_t i) const {
+    return !isArrayText(options.args[i]) && options.args[i] != "zeros";
+  }
+  void setSizes();
   void bindArgument(size_t i);
   NpyArray readArray(const ArgumentInfo &info, const std::string &text);
   void execute();
@@ -186,10 +196,30 @@ NpyArray Runner::readArray(const ArgumentInfo &info, const std::string &text) {
   return zerosOf(info, !options.predictOnly);
 }
 
+/// Arrays whose sizes vary get those of this run.
+void Runner::setSizes() {
+  std::vector<int64_t> values;
+  for (size_t i = 0; i < infos.size(); ++i)
+    if (infos[i].isRuntimeArgument) {
+      if (std::string wrong = infos[i].checkSize(bound[i].value);
+          !wrong.empty())
+        throw Error(wrong);
+      values.push_back(bound[i].value);
+    }
+  for (ArgumentInfo &info : infos) {
+    if (info.sizes.empty())
+      continue;
+    ArrayStorage storage = info.storageAt(values);
+    info.shape = storage.shape;
+    info.strides = storage.strides;
+    info.layout = storage.layout;
+  }
+}
+
 void Runner::bindArgument(size_t i) {
   ArgumentInfo &info = infos[i];
   const std::string &text = options.args[i];
-  if (!isArrayText(text) && text != "zeros") {
+  if (isNumber(i)) {
     if (info.layout)
       throw Error("argument '" + info.name +
                   "' is an array: expected a "

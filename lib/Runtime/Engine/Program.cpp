@@ -35,6 +35,15 @@ void Program::checkArgumentCount(const std::vector<int64_t> &argValues) const {
                 " argument values, found " + std::to_string(argValues.size()));
 }
 
+void Program::checkSizes(const std::vector<int64_t> &argValues) const {
+  for (size_t i = 0; i < argValues.size(); ++i) {
+    std::string wrong = impl->plan.arguments[i].checkSize(argValues[i]);
+    if (!wrong.empty())
+      throw Error(impl->plan.locations[impl->plan.argumentLocations[i]] +
+                  ": error: " + wrong);
+  }
+}
+
 std::vector<Scalar>
 Program::Impl::makeArguments(const std::vector<int64_t> &argValues) const {
   std::vector<Scalar> args(argValues.size());
@@ -89,6 +98,7 @@ RunReport Program::run(DeviceMemory &memory,
                        const RunOptions &options) const {
   const Plan &plan = impl->plan;
   checkArgumentCount(argValues);
+  checkSizes(argValues);
   Clock::time_point start = Clock::now();
   bool ieee = options.numerics == Numerics::IEEE;
 

@@ -20,21 +20,38 @@ static bool stridesAgree(const std::vector<int64_t> &extents,
   return true;
 }
 
-bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
-                                const std::vector<int64_t> &sizes,
-                                const std::vector<int64_t> &strides,
-                                const TensorLayout &layout) {
-  if (!argument.layout || argument.dtype != dtype || argument.shape != sizes ||
-      !stridesAgree(argument.shape, argument.strides, strides))
-    return false;
-  const TensorLayout &expected = *argument.layout;
-  return expected.format == layout.format &&
+static bool isStored(const std::vector<int64_t> &expectedSizes,
+                     const std::vector<int64_t> &expectedStrides,
+                     const TensorLayout &expected,
+                     const std::vector<int64_t> &sizes,
+                     const std::vector<int64_t> &strides,
+                     const TensorLayout &layout) {
+  return expectedSizes == sizes &&
+         stridesAgree(expectedSizes, expectedStrides, strides) &&
+         expected.format == layout.format &&
          (expected.arrangement == layout.arrangement ||
           (keepsElementOrder(expected.arrangement) &&
            keepsElementOrder(layout.arrangement))) &&
          expected.deviceSize == layout.deviceSize &&
          stridesAgree(expected.deviceSize, expected.strideMap,
                       layout.strideMap);
+}
+
+bool spyre::runtime::isStoredAs(const ArrayStorage &expected,
+                                const std::vector<int64_t> &sizes,
+                                const std::vector<int64_t> &strides,
+                                const TensorLayout &layout) {
+  return isStored(expected.shape, expected.strides, expected.layout, sizes,
+                  strides, layout);
+}
+
+bool spyre::runtime::isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
+                                const std::vector<int64_t> &sizes,
+                                const std::vector<int64_t> &strides,
+                                const TensorLayout &layout) {
+  return argument.layout && argument.dtype == dtype &&
+         isStored(argument.shape, argument.strides, *argument.layout, sizes,
+                  strides, layout);
 }
 
 int64_t LaunchGrid::numTiles() const {

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -101,6 +102,40 @@ static bool mayBeWritten(Value value, int depth = 0) {
   return false;
 }
 
+/// The sizes of an array that varies, as functions of run-time arguments.
+static LogicalResult loadSizes(func::FuncOp entry, unsigned number,
+                               ArgumentInfo &info) {
+  auto attribute = entry.getArgAttrOfType<AffineMapAttr>(
+      number, ktdp::KTDPDialect::kSizeMapAttr);
+  if (!attribute)
+    return success();
+  auto fail = [&](const Twine &why) {
+    return entry->emitError("argument ")
+           << number << ": '" << ktdp::KTDPDialect::kSizeMapAttr << "' " << why;
+  };
+  if (!info.layout)
+    return fail("stands beside no layout");
+  AffineMap map = attribute.getValue();
+  for (AffineExpr expr : map.getResults()) {
+    SimpleAffineExprFlattener flattener(0, map.getNumSymbols());
+    if (failed(flattener.walkPostOrder(expr)) || !flattener.localExprs.empty())
+      return fail("must be linear");
+    ArrayRef<int64_t> form = flattener.operandExprStack.back();
+    ArgumentInfo::Size &size = info.sizes.emplace_back();
+    size.constant = form.back();
+    for (auto [symbol, factor] : llvm::enumerate(form.drop_back()))
+      if (factor != 0)
+        size.terms.emplace_back(symbol, factor);
+  }
+  try {
+    info.deviceDims =
+        spyre::resolveDeviceDims(*info.layout, info.shape, info.strides);
+  } catch (const spyre::Error &error) {
+    return fail(Twine("cannot be applied: ") + error.what());
+  }
+  return success();
+}
+
 static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
                                    LocationTable &locations,
                                    const NameOfArgument &nameOf) {
@@ -116,8 +151,12 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
     info.isFloat =
         isa<FloatType>(runtimeArg ? runtimeArg.getValueType() : arg.getType());
     if (runtimeArg) {
+      info.isRuntimeArgument = true;
       info.granularity = runtimeArg.getGranularity().value_or(1);
       info.upperBound = runtimeArg.getUpperbound().value_or(-1);
+      if (auto least = entry.getArgAttrOfType<IntegerAttr>(
+              i, ktdp::KTDPDialect::kLeastAttr))
+        info.lowerBound = least.getInt();
     }
     if (arg.getType().isIndex())
       if (Type type = viewElementType(arg)) {
@@ -172,6 +211,8 @@ static LogicalResult loadArguments(func::FuncOp entry, Plan &plan,
       llvm::append_range(info.reach,
                          reach ? reach.asArrayRef() : layout.getShape());
     }
+    if (failed(loadSizes(entry, i, info)))
+      return failure();
     plan.argumentLocations.push_back(locations.get(arg.getLoc()));
     info.mayBeWritten = info.kind != ArgumentInfo::Scalar && mayBeWritten(arg);
     plan.arguments.push_back(std::move(info));

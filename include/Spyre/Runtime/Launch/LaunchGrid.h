@@ -30,6 +30,9 @@ struct StoredTensor {
 
 /// Whether a tensor is stored as a program expects its argument to be. What a
 /// dimension of extent 1 is multiplied by does not matter.
+bool isStoredAs(const ArrayStorage &expected, const std::vector<int64_t> &sizes,
+                const std::vector<int64_t> &strides,
+                const TensorLayout &layout);
 bool isStoredAs(const ArgumentInfo &argument, HostDtype dtype,
                 const std::vector<int64_t> &sizes,
                 const std::vector<int64_t> &strides,

@@ -18,9 +18,16 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace spyre::runtime {
+
+/// How an array is stored.
+struct ArrayStorage {
+  std::vector<int64_t> shape, strides; ///< of the host, in elements
+  TensorLayout layout;
+};
 
 /// One argument of the entry function.
 struct ArgumentInfo {
@@ -47,9 +54,30 @@ struct ArgumentInfo {
   std::string elementType;
   /// Scalar of a float type.
   bool isFloat = false;
-  /// Scalar: what the type of a run-time argument promises of its value; -1:
-  /// no upper bound.
+  /// Scalar: one of type ktdp.runtime_arg, and what that promises of its value;
+  /// -1: no upper bound.
+  bool isRuntimeArgument = false;
   int64_t granularity = 1, upperBound = -1;
+  /// Scalar: the least value, where the program says one; then the value is a
+  /// size, and Program::run() checks it.
+  std::optional<int64_t> lowerBound;
+  /// Such a size: what is wrong with a value, or nothing.
+  std::string checkSize(int64_t value) const;
+  /// A size: constant + sum of factor x (value of the run-time argument of that
+  /// number, counted from 0).
+  struct Size {
+    int64_t constant = 0;
+    std::vector<std::pair<int, int64_t>> terms;
+    int64_t at(const std::vector<int64_t> &values) const;
+  };
+  /// Array with a layout that is larger or smaller from run to run: its sizes.
+  /// `shape`, `strides` and `layout` describe the largest. Empty for others.
+  std::vector<Size> sizes;
+  /// What its device dimensions are, in the largest.
+  std::vector<DeviceDim> deviceDims;
+  /// How it is stored where the run-time arguments have these values: the
+  /// dimensions stay in the same order.
+  ArrayStorage storageAt(const std::vector<int64_t> &values) const;
   /// Array: whether any kernel stores to it / loads from it, as far as the
   /// loader can tell (true when it cannot).
   bool mayBeWritten = true;
@@ -130,6 +158,10 @@ public:
                         const std::vector<int64_t> &argValues,
                         const RunOptions &options,
                         const TimingOptions &timing) const;
+
+  /// Throws Error, which names the argument and its range, if one that is a
+  /// size has another value than the program is for. run() does this, too.
+  void checkSizes(const std::vector<int64_t> &argValues) const;
 
 private:
   void checkArgumentCount(const std::vector<int64_t> &argValues) const;
