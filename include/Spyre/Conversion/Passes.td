@@ -19,6 +19,10 @@ def ConvertSpyreGraphToKTIR
     loops over sub-tiles of reduction dimensions carry; each operation rounds
     once. Kernels that differ only in addresses are emitted once.
 
+    The symbols of a function become run-time arguments of its sequence. Kernels
+    take their values, and compute sizes and strides of views, and each core's
+    slice, from them.
+
     Constraints:
     - SG-TO-KTIR-C1: the function is planned: operands are function arguments
       or placed allocations with a layout, every op has a work division, and
@@ -32,6 +36,8 @@ def ConvertSpyreGraphToKTIR
       its shape. It starts at whole sticks, at constants or at induction
       variables.
     - SG-TO-KTIR-C5: source and destination of a `spyre_graph.reshard` lie in LX.
+    - SG-TO-KTIR-C6: no tile is of an argument whose sizes vary, and the extent
+      of a `spyre_graph.reshard` along the stick does not vary.
   }];
   let options = [
     Option<"lxBytes", "lx-bytes", "int64_t", "-1",

@@ -11,10 +11,9 @@ using namespace mlir::spyre_graph;
 
 /// Whether the coordinates that a core accesses are a box, in which its local
 /// iterations have the coordinates that the map says.
-static bool isLocal(AffineMap map, ArrayRef<int64_t> extents,
-                    WorkDivisionAttr division, ArrayRef<int64_t> part,
-                    ArrayRef<int64_t> whole) {
-  std::optional<Slicing> slicing = getSlicing(map, extents, division);
+static bool isLocal(SpyreOpInterface op, unsigned operand,
+                    ArrayRef<int64_t> part, ArrayRef<int64_t> whole) {
+  std::optional<Slicing> slicing = getSlicing(op, operand);
   if (!slicing)
     return false;
   for (auto [dim, own, all] : llvm::zip_equal(slicing->dims, part, whole))
@@ -23,13 +22,15 @@ static bool isLocal(AffineMap map, ArrayRef<int64_t> extents,
   return true;
 }
 
-static Value buildView(OpBuilder &b, Location loc, Value start,
-                       const OperandStorage &place, Type elementType) {
-  auto space = place.isInLX ? ktdp::MemorySpaceAttr::getCtLocal(b.getContext())
-                            : ktdp::MemorySpaceAttr::getGlobal(b.getContext());
+Value KernelBuilder::buildView(unsigned operand) {
+  const OperandStorage &place = storage[operand];
+  MLIRContext *context = builder.getContext();
+  auto space = place.isInLX ? ktdp::MemorySpaceAttr::getCtLocal(context)
+                            : ktdp::MemorySpaceAttr::getGlobal(context);
   return ktdp::ConstructMemoryViewOp::create(
-      b, loc, start, place.layout.getDeviceSize(place.shape), place.strides,
-      getDeviceElementType(elementType), space);
+      builder, loc, kernel.getArgument(place.parameter), viewSizes[operand],
+      viewStrides[operand], getDeviceElementType(getElementType(operand)),
+      space);
 }
 
 FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
@@ -52,8 +53,7 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
       extents.push_back(place.isInLX ? loop.chunk : loop.extent);
     // SG-TO-KTIR-C3
     if (place.isInLX &&
-        !isLocal(map, op.getLoopExtents(), op.getAccessDivision(which),
-                 place.shape,
+        !isLocal(op, which, place.shape,
                  cast<ShapedType>(operation->getOperand(which).getType())
                      .getShape()))
       return op->emitOpError()
@@ -94,7 +94,6 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
         getDeviceExprs(indirect->index);
     if (failed(indexExprs))
       return failure();
-    const OperandStorage &indexPlace = storage[indirect->index];
     // SG-TO-KTIR-C2
     int64_t deviceDim = -1;
     unsigned numDims = 0;
@@ -111,15 +110,11 @@ FailureOr<Value> KernelBuilder::buildAccessTile(unsigned operand) {
              << " is accessed indirectly and must be one whole device "
                 "dimension outside the stick, but the layout is "
              << place.layout;
-    Value indexView =
-        buildView(builder, loc, kernel.getArgument(indexPlace.parameter),
-                  indexPlace, getElementType(indirect->index));
-    subscripts[deviceDim] = ktdp::Subscript(indexView, *indexExprs);
+    subscripts[deviceDim] =
+        ktdp::Subscript(buildView(indirect->index), *indexExprs);
   }
-  Value view = buildView(builder, loc, kernel.getArgument(place.parameter),
-                         place, getElementType(operand));
   return ktdp::ConstructIndirectAccessTileOp::create(
-             builder, loc, view, subscripts, captured, extents)
+             builder, loc, buildView(operand), subscripts, captured, extents)
       .getResult();
 }
 

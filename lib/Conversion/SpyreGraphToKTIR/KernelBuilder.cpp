@@ -5,6 +5,7 @@
 #include "KernelBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -13,13 +14,14 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 KernelBuilder::KernelBuilder(SpyreOpInterface op,
-                             ArrayRef<OperandStorage> storage, int64_t lxBytes,
+                             ArrayRef<OperandStorage> storage,
+                             ArrayRef<unsigned> symbols, int64_t lxBytes,
                              const ::spyre::DeviceSpec &spec)
     : op(op), operation(op), loc(op->getLoc()), storage(storage),
-      lxBytes(lxBytes), spec(spec), maps(op.getIndexingMaps()),
-      indirect(op.getIndirectAccess()), combiner(op.getCombiner()),
-      elementCost(getElementCost(op, spec)), macFormat(getMacFormat(op)),
-      builder(op->getContext()) {
+      symbols(symbols), lxBytes(lxBytes), spec(spec),
+      maps(op.getIndexingMaps()), indirect(op.getIndirectAccess()),
+      combiner(op.getCombiner()), elementCost(getElementCost(op, spec)),
+      macFormat(getMacFormat(op)), builder(op->getContext()) {
   WorkDivisionAttr division = op.getWorkDivision();
   SmallVector<int64_t> extents = op.getLoopExtents();
   for (AffineMap &map : maps)
@@ -28,6 +30,8 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
     loops.push_back({extents[dim], division.getChunks()[dim],
                      division.getChunks()[dim],
                      kind == utils::IteratorType::reduction,
+                     builder.getIndexAttr(extents[dim]),
+                     builder.getIndexAttr(division.getChunks()[dim]),
                      builder.getIndexAttr(0), builder.getIndexAttr(0),
                      builder.getIndexAttr(division.getChunks()[dim])});
   for (auto [loop, splits] : llvm::zip(loops, division.getSplits()))
@@ -40,7 +44,9 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
   builder.setInsertionPointToStart(kernel.addEntryBlock());
   if (failed(chooseTiles()))
     return failure();
+  emitSizes();
   emitSlices();
+  skipEmptySlices();
   LogicalResult result = failure();
   switch (combiner) {
   case Combiner::None:
@@ -63,6 +69,7 @@ LogicalResult KernelBuilder::build(func::FuncOp function) {
   }
   if (failed(result))
     return failure();
+  builder.setInsertionPointToEnd(&kernel.front());
   func::ReturnOp::create(builder, loc);
   return success();
 }
@@ -104,6 +111,34 @@ static OpFoldResult subtract(OpBuilder &b, Location loc, OpFoldResult x,
       b, loc, b.getAffineDimExpr(0) - b.getAffineDimExpr(1), {x, y});
 }
 
+/// a x b, folded where that needs no more than numbers and ones.
+static OpFoldResult multiply(OpBuilder &b, Location loc, OpFoldResult x,
+                             OpFoldResult y) {
+  std::optional<int64_t> first = getConstantIntValue(x),
+                         second = getConstantIntValue(y);
+  if (first == 1)
+    return y;
+  if (second == 1)
+    return x;
+  if (first && second)
+    return b.getIndexAttr(*first * *second);
+  return arith::MulIOp::create(b, loc,
+                               getValueOrCreateConstantIndexOp(b, loc, x),
+                               getValueOrCreateConstantIndexOp(b, loc, y))
+      .getResult();
+}
+
+/// The size of a slice: what is left, but not more than a chunk nor less than
+/// nothing.
+static OpFoldResult clampSize(OpBuilder &b, Location loc, OpFoldResult chunk,
+                              OpFoldResult left) {
+  Value least = arith::MinSIOp::create(
+      b, loc, getValueOrCreateConstantIndexOp(b, loc, chunk),
+      getValueOrCreateConstantIndexOp(b, loc, left));
+  Value zero = arith::ConstantIndexOp::create(b, loc, 0);
+  return arith::MaxSIOp::create(b, loc, least, zero).getResult();
+}
+
 /// min(limit, value).
 static OpFoldResult minimum(OpBuilder &b, Location loc, int64_t limit,
                             OpFoldResult value) {
@@ -115,21 +150,89 @@ static OpFoldResult minimum(OpBuilder &b, Location loc, int64_t limit,
       .getResult();
 }
 
+OpFoldResult KernelBuilder::getSize(AffineExpr expr) {
+  unsigned numBuffers = kernel.getNumArguments() - symbols.size();
+  SmallVector<AffineExpr> replacements;
+  SmallVector<OpFoldResult> operands;
+  for (auto [position, symbol] : llvm::enumerate(symbols)) {
+    replacements.resize(symbol + 1, builder.getAffineConstantExpr(0));
+    replacements[symbol] = builder.getAffineSymbolExpr(position);
+    operands.push_back(kernel.getArgument(numBuffers + position));
+  }
+  return affine::makeComposedFoldedAffineApply(
+      builder, loc,
+      AffineMap::get(0, symbols.size(), expr.replaceSymbols(replacements)),
+      operands);
+}
+
+void KernelBuilder::emitSizes() {
+  if (AffineMap extentMap = op.getLoopExtentMap()) {
+    AffineMap chunkMap = op.getWorkDivision().getChunkMap();
+    for (auto [dim, loop] : llvm::enumerate(loops)) {
+      if (!varies(extentMap, dim))
+        continue;
+      loop.extentNow = getSize(extentMap.getResult(dim));
+      loop.chunkNow = getSize(chunkMap.getResult(dim));
+    }
+  }
+  for (const OperandStorage &place : storage) {
+    SmallVector<OpFoldResult> &sizes =
+        viewSizes.emplace_back(getAsIndexOpFoldResult(
+            builder.getContext(), place.layout.getDeviceSize(place.shape)));
+    SmallVector<OpFoldResult> &strides = viewStrides.emplace_back(
+        getAsIndexOpFoldResult(builder.getContext(), place.strides));
+    if (!place.sizeMap)
+      continue;
+    SmallVector<::spyre::DeviceDim> dims =
+        place.layout.getDeviceDims(place.shape);
+    OpFoldResult stride = builder.getIndexAttr(1);
+    for (size_t number = dims.size(); number-- > 0;) {
+      const ::spyre::DeviceDim &dim = dims[number];
+      strides[number] = stride;
+      // Of the device dimensions of one host dimension, that with the largest
+      // steps grows, but sticks stay.
+      bool grows =
+          number + 1 < dims.size() && dim.hostDim >= 0 &&
+          varies(place.sizeMap, dim.hostDim) &&
+          llvm::none_of(dims, [&](const ::spyre::DeviceDim &other) {
+            return other.hostDim == dim.hostDim && other.step > dim.step;
+          });
+      if (grows)
+        sizes[number] =
+            getSize(place.sizeMap.getResult(dim.hostDim).ceilDiv(dim.step));
+      stride = multiply(builder, loc, stride, sizes[number]);
+    }
+  }
+}
+
 void KernelBuilder::emitSlices() {
   WorkDivisionAttr division = op.getWorkDivision();
   int64_t numCores = division.getNumCores();
   kernel->setAttr(ktdp::kGridAttr,
                   ktdp::getGridAttr(builder.getContext(), {numCores}));
-  if (numCores == 1)
+  if (numCores == 1) {
+    for (Loop &loop : loops)
+      loop.size = loop.chunkNow;
     return;
+  }
   core = ktdp::GetComputeTileIdOp::create(builder, loc, 1).getResult(0);
   for (auto [loop, splits, stride] :
        llvm::zip(loops, division.getSplits(), division.getCoreStrides())) {
+    loop.size = loop.chunkNow;
     if (splits == 1)
       continue;
     AffineExpr slice = builder.getAffineDimExpr(0).floorDiv(stride);
     if (stride * splits != numCores)
       slice = slice % splits;
+    if (isa<Value>(loop.extentNow)) {
+      loop.start = multiply(builder, loc,
+                            affine::makeComposedFoldedAffineApply(
+                                builder, loc, slice, {OpFoldResult(core)}),
+                            loop.chunkNow);
+      loop.size = clampSize(builder, loc, loop.chunkNow,
+                            subtract(builder, loc, loop.extentNow, loop.start));
+      continue;
+    }
     loop.start = affine::makeComposedFoldedAffineApply(
         builder, loc, slice * loop.chunk, {OpFoldResult(core)});
     if (splits * loop.chunk != loop.extent)
@@ -138,6 +241,23 @@ void KernelBuilder::emitSlices() {
                   subtract(builder, loc, builder.getIndexAttr(loop.extent),
                            loop.start));
   }
+}
+
+void KernelBuilder::skipEmptySlices() {
+  // Partners wait for each other, whatever they have.
+  if (numPartners > 1)
+    return;
+  OpFoldResult size = builder.getIndexAttr(1);
+  for (auto [loop, splits] : llvm::zip(loops, op.getWorkDivision().getSplits()))
+    if (splits > 1 && isa<Value>(loop.extentNow))
+      size = multiply(builder, loc, size, loop.size);
+  if (isa<Attribute>(size))
+    return;
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value hasAny = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt,
+                                       cast<Value>(size), zero);
+  auto ifOp = scf::IfOp::create(builder, loc, hasAny);
+  builder.setInsertionPointToStart(ifOp.thenBlock());
 }
 
 scf::ForOp KernelBuilder::enterTiles(unsigned dim,

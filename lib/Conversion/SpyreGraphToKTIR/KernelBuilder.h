@@ -17,31 +17,40 @@ struct OperandStorage {
   SmallVector<int64_t> shape;
   /// Elements from one coordinate of each device dimension to the next.
   SmallVector<int64_t> strides;
+  /// Of an array that is larger or smaller from run to run: its sizes as
+  /// functions of the function's symbols, from which the strides follow. Null
+  /// for others.
+  AffineMap sizeMap;
   bool isInLX = false;
   /// Parameter of the kernel that holds the element index of its start.
   unsigned parameter = 0;
 };
 
 /// Emits the body of a kernel: a function with one index parameter per
-/// distinct operand, run by every core of its grid.
+/// distinct operand, and one per symbol that it needs, run by every core of its
+/// grid.
 class KernelBuilder {
 public:
-  /// `lxBytes`: LX per core for data tiles. `spec` outlives the builder.
+  /// `symbols`: numbers of the function's symbols whose values are the kernel's
+  /// last parameters. `lxBytes`: LX per core for data tiles. `spec` outlives
+  /// the builder.
   KernelBuilder(spyre_graph::SpyreOpInterface op,
-                ArrayRef<OperandStorage> storage, int64_t lxBytes,
-                const ::spyre::DeviceSpec &spec);
+                ArrayRef<OperandStorage> storage, ArrayRef<unsigned> symbols,
+                int64_t lxBytes, const ::spyre::DeviceSpec &spec);
 
   /// Fills the (empty) function. Fails with a diagnostic on the operation.
   LogicalResult build(func::FuncOp kernel);
 
 private:
-  /// A loop dimension inside the kernel.
+  /// A loop dimension inside the kernel. Numbers are the largest where they
+  /// vary.
   struct Loop {
     int64_t extent; ///< of the whole operation
     int64_t chunk;  ///< of a core's slice, the last of which may be less
     int64_t tile;   ///< of a sub-tile
     bool isReduction;
-    OpFoldResult start;          ///< of the core's slice
+    OpFoldResult extentNow, chunkNow; ///< what they are in this run
+    OpFoldResult start;               ///< of the core's slice
     OpFoldResult local;          ///< of the sub-tile, from the slice's start
     OpFoldResult size;           ///< of the sub-tile
     OpFoldResult sliceSize = {}; ///< size outside the loop over sub-tiles
@@ -78,7 +87,13 @@ private:
   bool isWhole(unsigned dim) const;
   int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
   int64_t getGranularity(unsigned dim) const;
+  /// The value of an expression of the function's symbols.
+  OpFoldResult getSize(AffineExpr expr);
+  /// Computes extents, chunks, and the sizes and strides of views.
+  void emitSizes();
   void emitSlices();
+  /// Opens the code for cores that have any iterations.
+  void skipEmptySlices();
   /// Enters a loop over the sub-tiles of `dim` (none if there is one) with
   /// `carried` as loop-carried values, replaced by the inner ones.
   scf::ForOp enterTiles(unsigned dim, SmallVectorImpl<Value> &carried);
@@ -89,6 +104,7 @@ private:
   /// The loop dimensions that an operand's tile has, ascending.
   SmallVector<unsigned> getTileDims(unsigned operand) const;
   bool isRepeatedReduction(unsigned dim) const;
+  Value buildView(unsigned operand);
   FailureOr<Value> buildAccessTile(unsigned operand);
   /// The operand's tile, which may have been loaded before.
   FailureOr<Value> load(unsigned operand);
@@ -155,6 +171,9 @@ private:
   Operation *operation;
   Location loc;
   ArrayRef<OperandStorage> storage;
+  ArrayRef<unsigned> symbols;
+  /// Device sizes and strides of each operand's view.
+  SmallVector<SmallVector<OpFoldResult>> viewSizes, viewStrides;
   int64_t lxBytes;
   const ::spyre::DeviceSpec &spec;
   SmallVector<Loop> loops;

@@ -168,7 +168,7 @@ KernelBuilder::accumulate(SmallVector<Value> accumulators,
             continue;
           }
           Value extent =
-              arith::ConstantIndexOp::create(b, loc, loops[dim].extent);
+              getValueOrCreateConstantIndexOp(b, loc, loops[dim].extentNow);
           index = arith::AddIOp::create(
               b, loc, arith::MulIOp::create(b, loc, index, extent), own);
         }

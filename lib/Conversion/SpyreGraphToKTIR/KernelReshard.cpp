@@ -11,16 +11,24 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
-/// The set of the coordinates from `low` to `low` + `sizes` - 1.
+/// The set of the coordinates from `low` to `low` + `sizes` - 1. A size that is
+/// dynamic is the next symbol, and `low` counts in parts of that size.
 static IntegerSet getBox(MLIRContext *context, ArrayRef<int64_t> low,
                          ArrayRef<int64_t> sizes) {
   SmallVector<AffineExpr> constraints;
+  unsigned numSymbols = 0;
   for (unsigned dim = 0; dim < low.size(); ++dim) {
     AffineExpr coordinate = getAffineDimExpr(dim, context);
-    constraints.push_back(coordinate - low[dim]);
-    constraints.push_back((low[dim] + sizes[dim] - 1) - coordinate);
+    AffineExpr first = getAffineConstantExpr(low[dim], context);
+    AffineExpr size = getAffineConstantExpr(sizes[dim], context);
+    if (ShapedType::isDynamic(sizes[dim])) {
+      size = getAffineSymbolExpr(numSymbols++, context);
+      first = size * low[dim];
+    }
+    constraints.push_back(coordinate - first);
+    constraints.push_back(first + size - 1 - coordinate);
   }
-  return IntegerSet::get(low.size(), 0, constraints,
+  return IntegerSet::get(low.size(), numSymbols, constraints,
                          SmallVector<bool>(constraints.size(), false));
 }
 
@@ -44,22 +52,44 @@ Value KernelBuilder::buildSourceView() {
   SmallVector<Value> parts;
   // Not simplified: each coordinate is a loop dimension.
   AffineMap map = op.getIndexingMaps().front();
+  SmallVector<::spyre::DeviceDim> dims =
+      place.layout.getDeviceDims(whole.getShape());
+  SmallVector<int64_t> wholeSizes =
+      place.layout.getDeviceSize(whole.getShape());
+  // Of device dimensions that vary: the iterations of a part. They are counted
+  // one by one, as the stick does not vary.
+  SmallVector<Value> chunksNow;
+  for (auto [number, dim] : llvm::enumerate(dims)) {
+    if (dim.hostDim < 0)
+      continue;
+    unsigned loop = map.getDimPosition(dim.hostDim);
+    if (isa<Attribute>(loops[loop].extentNow))
+      continue;
+    chunksNow.push_back(getValueOrCreateConstantIndexOp(
+        builder, loc, getSize(division.getChunkMap().getResult(loop))));
+    wholeSizes[number] = ShapedType::kDynamic;
+  }
   for (int64_t core = 0; core < division.getNumCores(); ++core) {
-    SmallVector<int64_t> first, part;
+    SmallVector<int64_t> first, part, slices;
     for (unsigned dim = 0; dim < map.getNumResults(); ++dim) {
       unsigned loop = map.getDimPosition(dim);
       int64_t chunk = division.getChunks()[loop];
-      first.push_back(core / strides[loop] % division.getSplits()[loop] *
-                      chunk);
+      slices.push_back(core / strides[loop] % division.getSplits()[loop]);
+      first.push_back(slices.back() * chunk);
       part.push_back(std::min(chunk, loops[loop].extent - first.back()));
     }
     // A part begins at whole sticks.
     SmallVector<int64_t> low;
-    for (const ::spyre::DeviceDim &dim :
-         place.layout.getDeviceDims(whole.getShape()))
+    SmallVector<int64_t> sizes = place.layout.getDeviceSize(part);
+    for (auto [number, dim] : llvm::enumerate(dims)) {
+      if (ShapedType::isDynamic(wholeSizes[number])) {
+        low.push_back(slices[dim.hostDim]);
+        sizes[number] = ShapedType::kDynamic;
+        continue;
+      }
       low.push_back(
           dim.hostDim < 0 ? 0 : first[dim.hostDim] / dim.step % dim.extent);
-    SmallVector<int64_t> sizes = place.layout.getDeviceSize(part);
+    }
     auto space = ktdp::MemorySpaceAttr::getCtLocal(context, core);
     SmallVector<int64_t> partStrides =
         getStrides(place.layout.getDeviceSize(place.shape));
@@ -67,14 +97,11 @@ Value KernelBuilder::buildSourceView() {
         builder, loc,
         MemRefType::get(sizes, elementType,
                         StridedLayoutAttr::get(context, 0, partStrides)),
-        kernel.getArgument(place.parameter), ValueRange(), ValueRange(), sizes,
+        kernel.getArgument(place.parameter), chunksNow, ValueRange(), sizes,
         partStrides, space, getBox(context, low, sizes)));
   }
   return ktdp::ConstructDistributedMemoryViewOp::create(
-      builder, loc,
-      MemRefType::get(place.layout.getDeviceSize(whole.getShape()),
-                      elementType),
-      parts);
+      builder, loc, MemRefType::get(wholeSizes, elementType), parts);
 }
 
 /// Copies the part of the core's sub-tile that `isTail` says: its whole sticks,
@@ -142,6 +169,14 @@ LogicalResult KernelBuilder::buildReshard() {
   if (!storage[0].isInLX || !place.isInLX || !isa<LayoutAttr>(place.layout))
     return op->emitOpError("moves parts between the LX of cores, but an "
                            "operand does not lie there");
+  // SG-TO-KTIR-C6
+  for (unsigned dim = 0; dim < whole.getShape().size(); ++dim)
+    if (getStepsPerStick(place.layout, whole.getShape(), dim) != 1 &&
+        isa<Value>(
+            loops[op.getIndexingMaps()[0].getDimPosition(dim)].extentNow))
+      return op->emitOpError() << "must have the same extent in each run along "
+                                  "the stick, dimension "
+                               << dim;
   Value source = buildSourceView();
   Value target = ktdp::ConstructMemoryViewOp::create(
       builder, loc, kernel.getArgument(place.parameter),

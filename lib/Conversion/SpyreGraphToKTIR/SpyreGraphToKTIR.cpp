@@ -6,6 +6,7 @@
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -29,7 +30,8 @@ public:
   SequenceBuilder(ModuleOp module, func::FuncOp planned, SymbolTable &symbols,
                   int64_t lxBytes, const ::spyre::DeviceSpec &spec)
       : module(module), planned(planned), symbols(symbols), lxBytes(lxBytes),
-        spec(spec), builder(module.getContext()) {}
+        spec(spec), builder(module.getContext()),
+        sizeSymbols(getSizeSymbols(planned)) {}
 
   LogicalResult build();
 
@@ -56,6 +58,9 @@ private:
   int64_t lxBytes;
   const ::spyre::DeviceSpec &spec;
   OpBuilder builder;
+  /// The function's symbols, and what they are in a run.
+  SmallVector<SizeSymbolAttr> sizeSymbols;
+  SmallVector<Value> symbolValues;
   Value pool;
   /// Addresses of buffers and tiles, and the values of induction variables.
   llvm::DenseMap<Value, Value> starts, indices;
@@ -77,6 +82,14 @@ static SmallVector<int64_t> getDeviceStrides(LayoutAttrInterface layout,
   for (int64_t dim = static_cast<int64_t>(sizes.size()) - 1; dim > 0; --dim)
     strides[dim - 1] = strides[dim] * sizes[dim];
   return strides;
+}
+
+/// How large an argument is in the function's symbols; null if always the same.
+static AffineMap getSizeMap(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto map = function.getArgAttrOfType<AffineMapAttr>(
+      argument.getArgNumber(), SpyreGraphDialect::getSizeMapAttrName());
+  return map ? map.getValue() : AffineMap();
 }
 
 /// The buffer that a tile is part of, or the buffer itself.
@@ -117,8 +130,12 @@ LogicalResult SequenceBuilder::addArguments() {
   auto poolSize = planned->getAttrOfType<IntegerAttr>(
       SpyreGraphDialect::getPoolSizeAttrName());
   bool hasPool = poolSize && poolSize.getInt() > 0;
-  SmallVector<Type> types(planned.getNumArguments() + hasPool,
-                          builder.getIndexType());
+  SmallVector<Type> types(planned.getNumArguments(), builder.getIndexType());
+  for (SizeSymbolAttr symbol : sizeSymbols)
+    types.push_back(ktdp::RuntimeArgType::get(
+        context, builder.getIndexType(), symbol.getStep(), symbol.getMost()));
+  if (hasPool)
+    types.push_back(builder.getIndexType());
   sequence = func::FuncOp::create(builder, planned.getLoc(), planned.getName(),
                                   builder.getFunctionType(types, {}));
   Block *body = sequence.addEntryBlock();
@@ -143,10 +160,19 @@ LogicalResult SequenceBuilder::addArguments() {
     if (ArrayRef(reach) != shape)
       named.push_back(builder.getNamedAttr(
           "ktdp.reach", builder.getDenseI64ArrayAttr(reach)));
+    if (AffineMap sizes = getSizeMap(argument))
+      named.push_back(
+          builder.getNamedAttr("ktdp.size_map", AffineMapAttr::get(sizes)));
     attributes.push_back(builder.getDictionaryAttr(named));
     body->getArgument(number).setLoc(argument.getLoc());
     starts[argument] = body->getArgument(number);
   }
+  for (SizeSymbolAttr symbol : sizeSymbols)
+    attributes.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("ktdp.name",
+                              builder.getStringAttr(symbol.getName())),
+         builder.getNamedAttr("ktdp.least",
+                              builder.getI64IntegerAttr(symbol.getLeast()))}));
   if (hasPool) {
     pool = body->getArguments().back();
     attributes.push_back(builder.getDictionaryAttr(
@@ -155,6 +181,11 @@ LogicalResult SequenceBuilder::addArguments() {
   }
   sequence.setAllArgAttrs(attributes);
   builder.setInsertionPointToEnd(body);
+  for (unsigned number = 0; number < sizeSymbols.size(); ++number)
+    symbolValues.push_back(ktdp::RuntimeArgExtractOp::create(
+        builder, planned.getLoc(), builder.getIndexType(),
+        ktdp::RuntimeArgExtractKind::value,
+        body->getArgument(planned.getNumArguments() + number)));
   return success();
 }
 
@@ -178,6 +209,8 @@ FailureOr<OperandStorage> SequenceBuilder::getStorage(Value buffer,
     storage.strides = getDeviceStrides(storage.layout, storage.shape);
     return storage;
   }
+  if (auto argument = dyn_cast<BlockArgument>(whole))
+    storage.sizeMap = getSizeMap(argument);
   // A tile lies in the device memory of the whole.
   storage.strides = getDeviceStrides(
       storage.layout, cast<MemRefType>(whole.getType()).getShape());
@@ -248,6 +281,11 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
   // SG-TO-KTIR-C4
   auto layout = dyn_cast_or_null<LayoutAttr>(getLayout(tile.getType()));
   PlacementAttr placement = getPlacement(tile.getSource());
+  // SG-TO-KTIR-C6
+  if (auto argument = dyn_cast<BlockArgument>(tile.getSource());
+      argument && getSizeMap(argument))
+    return tile.emitOpError("must be a tile of a buffer whose sizes are the "
+                            "same in each run");
   if (!layout || tile.getSource().getDefiningOp<memref::SubViewOp>() ||
       (placement && placement.getSpace() == MemorySpace::lx) ||
       llvm::any_of(tile.getMixedStrides(), [](OpFoldResult stride) {
@@ -327,6 +365,22 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
     storage.push_back(*place);
   }
 
+  AffineMap extentMap = op.getLoopExtentMap();
+  SmallVector<unsigned> used;
+  for (unsigned symbol = 0; symbol < symbolValues.size(); ++symbol) {
+    auto uses = [&](AffineMap map) {
+      return map && map.isFunctionOfSymbol(symbol);
+    };
+    if (!uses(extentMap) && !uses(op.getWorkDivision().getChunkMap()) &&
+        !uses(op.getAccessDivision(0).getChunkMap()) &&
+        llvm::none_of(storage, [&](const OperandStorage &place) {
+          return uses(place.sizeMap);
+        }))
+      continue;
+    used.push_back(symbol);
+    arguments.push_back(symbolValues[symbol]);
+  }
+
   // Kernels that differ only in addresses and locations are one.
   std::string key;
   llvm::raw_string_ostream stream(key);
@@ -335,6 +389,8 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
     stream << operand.getType() << place.parameter << place.isInLX;
     llvm::interleaveComma(place.shape, stream);
     llvm::interleaveComma(place.strides, stream << ';');
+    if (place.sizeMap)
+      stream << AffineMapAttr::get(place.sizeMap);
   }
   func::FuncOp &kernel = kernels[key];
   if (!kernel) {
@@ -347,7 +403,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
             SmallVector<Type>(arguments.size(), builder.getIndexType()), {}));
     kernel.setPrivate();
     symbols.insert(kernel); // Renames it if another function has its name.
-    if (failed(KernelBuilder(op, storage, lxBytes, spec).build(kernel)))
+    if (failed(KernelBuilder(op, storage, used, lxBytes, spec).build(kernel)))
       return failure();
   }
   func::CallOp::create(builder, op->getLoc(), kernel, arguments);

@@ -159,3 +159,29 @@ func.func @moves_to_memory(%x: memref<4x128xf16, #layout>) {
   spyre_graph.reshard ins(%a : memref<4x128xf16, #layout>) outs(%x : memref<4x128xf16, #layout>) {source_division = #rows, maps = [#id, #id], extents = array<i64: 4, 128>, division = #columns}
   return
 }
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+func.func @tile_that_varies(%x: memref<4x128xf16, #layout> {spyre_graph.size_map = affine_map<()[s] -> (s, 128)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 4>]} {
+  // SG-TO-KTIR-C6
+  // expected-error@+1 {{must be a tile of a buffer whose sizes are the same in each run}}
+  %t = memref.subview %x[0, 64] [4, 64] [1, 1] : memref<4x128xf16, #layout> to memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>
+  spyre_graph.exp ins(%t : memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>) outs(%t : memref<4x64xf16, strided<[128, 1], offset: 64>, #layout>) {division = #spyre_graph.division<splits = [1, 1], chunks = [4, 64]>}
+  return
+}
+
+// -----
+
+#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#columns = affine_map<()[s] -> (4, s)>
+func.func @moves_what_varies() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 128>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, 128]>} : memref<4x128xf16, #layout>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 512, local = [4, 64]>} : memref<4x128xf16, #layout>
+  // SG-TO-KTIR-C6
+  // expected-error@+1 {{must have the same extent in each run along the stick, dimension 1}}
+  spyre_graph.reshard ins(%a : memref<4x128xf16, #layout>) outs(%b : memref<4x128xf16, #layout>) {source_division = #spyre_graph.division<splits = [4, 1], chunks = [1, 128], chunk_map = affine_map<()[s] -> (1, s)>>, maps = [#id, #id], extents = array<i64: 4, 128>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 64], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>}
+  return
+}

@@ -51,3 +51,19 @@ func.func @copies(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>) {
   spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #d, maps = [#id, #id], extents = array<i64: 64, 64, 2>, division = #d}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+#d = #spyre_graph.division<splits = [4, 1], chunks = [16, 64]>
+#own = #spyre_graph.division<splits = [4, 1], chunks = [16, 64], chunk_map = affine_map<()[s] -> (s ceildiv 4, 64)>>
+
+// SG-DIVISION-C5
+func.func @varies(%a: memref<64x64xf16, #l>, %b: memref<64x64xf16, #l>)
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 64>]} {
+  // expected-error @below {{must have a chunk_map where the operation has an extent_map}}
+  spyre_graph.reshard ins(%a : memref<64x64xf16, #l>) outs(%b : memref<64x64xf16, #l>) {source_division = #d, maps = [#id, #id], extents = array<i64: 64, 64>, extent_map = #rows, division = #own}
+  return
+}

@@ -4,6 +4,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
 
@@ -230,4 +231,25 @@ SmallVector<int64_t> spyre_graph::getSliceGranularity(SpyreOpInterface op) {
     }
   }
   return granularity;
+}
+
+AffineMap spyre_graph::getChunkMap(SpyreOpInterface op,
+                                   ArrayRef<int64_t> splits,
+                                   ArrayRef<int64_t> chunks) {
+  AffineMap extentMap = op.getLoopExtentMap();
+  if (!extentMap)
+    return AffineMap();
+  SmallVector<int64_t> granularity = getSliceGranularity(op);
+  SmallVector<AffineExpr> results;
+  for (auto [dim, extent] : llvm::enumerate(extentMap.getResults())) {
+    int64_t granule = std::max<int64_t>(granularity[dim], 1);
+    if (!varies(extentMap, dim))
+      results.push_back(getAffineConstantExpr(chunks[dim], op->getContext()));
+    else if (splits[dim] == 1)
+      results.push_back(extent);
+    else
+      results.push_back(extent.ceilDiv(granule * splits[dim]) * granule);
+  }
+  return AffineMap::get(0, extentMap.getNumSymbols(), results,
+                        op->getContext());
 }

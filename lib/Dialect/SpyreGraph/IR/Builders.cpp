@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -24,10 +25,12 @@ Operation *spyre_graph::createDeviceOp(OpBuilder &builder, Location loc,
 SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
                                            StringRef name, Value from, Value to,
                                            AffineMap fromMap, AffineMap toMap,
-                                           ArrayRef<int64_t> extents) {
+                                           ArrayRef<int64_t> extents,
+                                           AffineMap extentMap) {
   auto op =
       cast<SpyreOpInterface>(createDeviceOp(builder, loc, name, from, to));
   op.setLoopStructure({fromMap, toMap}, extents);
+  op.setLoopExtentMap(extentMap);
   return op;
 }
 
@@ -35,8 +38,11 @@ SpyreOpInterface spyre_graph::createCopyOp(OpBuilder &builder, Location loc,
                                            Value from, Value to) {
   ArrayRef<int64_t> shape = cast<ShapedType>(to.getType()).getShape();
   AffineMap map = builder.getMultiDimIdentityMap(shape.size());
-  return createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to,
-                      map, map, shape);
+  unsigned numSymbols =
+      getSizeSymbols(builder.getInsertionBlock()->getParentOp()).size();
+  return createCopyOp(
+      builder, loc, IdentityOp::getOperationName(), from, to, map, map, shape,
+      makeSizeMap(getSizes(from), numSymbols, builder.getContext()));
 }
 
 LayoutAttr spyre_graph::getStickLayout(Type elementType, int64_t rank,

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
@@ -268,5 +268,15 @@ LogicalResult spyre_graph::detail::verifyReshard(SpyreOpInterface op,
     return op->emitOpError()
            << "source_division " << source << " does not divide the loops ["
            << extents << "], or splits one that the maps do not use";
-  return success();
+  // SG-DIVISION-C5
+  AffineMap chunkMap = source.getChunkMap();
+  if (!chunkMap != !op.getLoopExtentMap())
+    return op->emitOpError()
+           << "source_division " << source << " must have a chunk_map where "
+           << "the operation has an extent_map, and only there";
+  return success(
+      !chunkMap ||
+      succeeded(verifySizeMap(chunkMap, chunks, getSizeSymbols(op), [&] {
+        return op->emitOpError("chunk_map of source_division ");
+      })));
 }

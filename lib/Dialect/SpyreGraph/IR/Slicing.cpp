@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
@@ -87,12 +88,19 @@ bool Slicing::covers(ArrayRef<int64_t> shape) const {
 
 std::optional<Slicing> Slicing::getHeld(ArrayRef<int64_t> shape) const {
   Slicing held = *this;
-  for (auto [dim, extent] : llvm::zip_equal(held.dims, shape))
-    if (dim.split == 1)
+  for (auto [dim, extent] : llvm::zip_equal(held.dims, shape)) {
+    bool isWhole = dim.offset == 0 && dim.extent == extent;
+    if (dim.split == 1 && !(isWhole && dim.extentAt))
       dim = {1, 1, extent, extent, 0};
-    else if (dim.offset != 0 || dim.extent != extent)
+    else if (!isWhole)
       return std::nullopt;
+  }
   return held;
+}
+
+bool Slicing::varies() const {
+  return llvm::any_of(dims,
+                      [](const SliceDim &dim) { return bool(dim.extentAt); });
 }
 
 bool spyre_graph::isInLoopDims(AffineMap map) {
@@ -108,11 +116,11 @@ bool spyre_graph::isInLoopDims(AffineMap map) {
   return true;
 }
 
-std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
-                                               ArrayRef<int64_t> extents,
-                                               ArrayRef<int64_t> splits,
-                                               ArrayRef<int64_t> chunks,
-                                               ArrayRef<int64_t> coreStrides) {
+std::optional<Slicing>
+spyre_graph::getSlicing(AffineMap map, ArrayRef<int64_t> extents,
+                        ArrayRef<int64_t> splits, ArrayRef<int64_t> chunks,
+                        ArrayRef<int64_t> coreStrides, AffineMap extentMap,
+                        AffineMap chunkMap) {
   Slicing slicing;
   slicing.numCores = 1;
   for (int64_t split : splits)
@@ -145,6 +153,14 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
       if (digit.coefficient != slice.extent)
         return std::nullopt;
       bool isLeading = digit.getPeriod() == extents[digit.loop];
+      if (spyre_graph::varies(extentMap, digit.loop)) {
+        if (digit.divisor != 1 || !isLeading || number + 1 != digits.size())
+          return std::nullopt;
+        slice.extentAt = extentMap.getResult(digit.loop) * slice.extent;
+        slice.chunkAt = split == 1
+                            ? slice.extentAt
+                            : chunkMap.getResult(digit.loop) * slice.chunk;
+      }
       if (split == 1) {
         slice.chunk *= digit.count;
       } else if (isLeading && chunk % digit.divisor == 0 &&
@@ -163,9 +179,11 @@ std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
   return slicing;
 }
 
-std::optional<Slicing> spyre_graph::getSlicing(AffineMap map,
-                                               ArrayRef<int64_t> extents,
-                                               WorkDivisionAttr division) {
-  return getSlicing(map, extents, division.getSplits(), division.getChunks(),
-                    division.getCoreStrides());
+std::optional<Slicing> spyre_graph::getSlicing(SpyreOpInterface op,
+                                               unsigned operand) {
+  WorkDivisionAttr division = op.getAccessDivision(operand);
+  return getSlicing(op.getIndexingMaps()[operand], op.getLoopExtents(),
+                    division.getSplits(), division.getChunks(),
+                    division.getCoreStrides(), op.getLoopExtentMap(),
+                    division.getChunkMap());
 }

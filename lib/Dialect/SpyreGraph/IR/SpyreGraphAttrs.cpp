@@ -333,23 +333,49 @@ void ExplicitLayoutAttr::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
+// SizeSymbolAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+SizeSymbolAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       StringRef name, int64_t least, int64_t most,
+                       int64_t step) {
+  // SG-SYMBOL-C1
+  if (name.empty() || least < 1 || most < least || step < 1 ||
+      least % step != 0 || most % step != 0)
+    return emitError() << "symbol '" << name << "' has sizes from " << least
+                       << " to " << most << " by " << step
+                       << "; expected a name, 1 <= least <= most, and a "
+                          "positive step that divides both";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // WorkDivisionAttr
 //===----------------------------------------------------------------------===//
 
 Attribute WorkDivisionAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> splits, chunks, order;
+  AffineMapAttr chunkMap;
   if (parser.parseLess() || parser.parseKeyword("splits") ||
       parser.parseEqual() || parseIntegers(parser, splits) ||
       parser.parseComma() || parser.parseKeyword("chunks") ||
       parser.parseEqual() || parseIntegers(parser, chunks))
     return {};
-  if (succeeded(parser.parseOptionalComma()) &&
-      (parser.parseKeyword("order") || parser.parseEqual() ||
-       parseIntegers(parser, order)))
-    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    if (!chunkMap && succeeded(parser.parseOptionalKeyword("chunk_map"))) {
+      if (parser.parseEqual() || parser.parseAttribute(chunkMap))
+        return {};
+      break;
+    }
+    if (!order.empty() || parser.parseKeyword("order") || parser.parseEqual() ||
+        parseIntegers(parser, order))
+      return {};
+  }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), splits, chunks, order);
+  return get(parser.getContext(), splits, chunks, order,
+             chunkMap ? chunkMap.getValue() : AffineMap());
 }
 
 void WorkDivisionAttr::print(AsmPrinter &printer) const {
@@ -361,7 +387,13 @@ void WorkDivisionAttr::print(AsmPrinter &printer) const {
     printer << ", order = ";
     printIntegers(printer, getOrder());
   }
+  if (getChunkMap())
+    printer << ", chunk_map = " << AffineMapAttr::get(getChunkMap());
   printer << '>';
+}
+
+WorkDivisionAttr WorkDivisionAttr::withChunkMap(AffineMap map) const {
+  return get(getContext(), getSplits(), getChunks(), getOrder(), map);
 }
 
 int64_t WorkDivisionAttr::getNumCores() const {

@@ -6,6 +6,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -13,6 +14,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -62,6 +64,22 @@ SpyreGraphDialect::verifyOperationAttribute(Operation *op,
            << " must be a target, as in #spyre_graph.target<ktir>, on a "
               "module, but is "
            << attribute.getValue();
+  // SG-SYMBOL-C1
+  if (attribute.getName() == getSymbolsAttrName()) {
+    auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+    llvm::StringSet<> names;
+    bool isValid = isa<FunctionOpInterface>(op) && list &&
+                   llvm::all_of(list, [&](Attribute entry) {
+                     auto symbol = dyn_cast<SizeSymbolAttr>(entry);
+                     return symbol && names.insert(symbol.getName()).second;
+                   });
+    if (!isValid)
+      return op->emitOpError()
+             << getSymbolsAttrName()
+             << " must be an array of #spyre_graph.symbol of different names, "
+                "on a function, but is "
+             << attribute.getValue();
+  }
   // SG-DEVICE-C1 and SG-DEVICE-C2
   if (attribute.getName() == kDeviceAttrName)
     return verifyDeviceAttr(op, attribute.getValue());
@@ -94,6 +112,23 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
     if (!isa<StringAttr>(attribute.getValue()))
       return op->emitOpError() << getNameAttrName() << " must be a string";
     return success();
+  }
+  if (attribute.getName() == getSizeMapAttrName()) {
+    // SG-SYMBOL-C2
+    auto map = dyn_cast<AffineMapAttr>(attribute.getValue());
+    auto function = dyn_cast<FunctionOpInterface>(op);
+    auto shaped =
+        function ? dyn_cast<ShapedType>(function.getArgumentTypes()[argIndex])
+                 : ShapedType();
+    auto emitError = [&] {
+      return op->emitOpError()
+             << getSizeMapAttrName() << " of argument " << argIndex << " ";
+    };
+    if (!map || !shaped || !shaped.hasStaticShape())
+      return emitError() << "must be an affine map beside a shape, but is "
+                         << attribute.getValue();
+    return verifySizeMap(map.getValue(), shaped.getShape(), getSizeSymbols(op),
+                         emitError);
   }
   // --spyre-resolve-hints checks what it says.
   if (attribute.getName() == kDimNamesAttrName)

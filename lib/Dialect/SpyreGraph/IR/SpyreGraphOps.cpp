@@ -4,7 +4,7 @@
 
 #include "DeviceNames.h"
 
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -157,6 +157,73 @@ static LogicalResult verifyFloat8(Operation *op) {
   return success();
 }
 
+static LogicalResult verifyDivision(SpyreOpInterface op,
+                                    WorkDivisionAttr division) {
+  ArrayRef<int64_t> splits = division.getSplits();
+  ArrayRef<int64_t> chunks = division.getChunks();
+  // SG-DIVISION-C1
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  if (splits.size() != extents.size() || chunks.size() != extents.size())
+    return op->emitOpError()
+           << "division has " << splits.size() << " splits and "
+           << chunks.size() << " chunks for " << extents.size()
+           << " loop dimensions";
+  // SG-DIVISION-C5
+  AffineMap chunkMap = division.getChunkMap();
+  if (!chunkMap != !op.getLoopExtentMap())
+    return op->emitOpError()
+           << (chunkMap ? "division has a chunk_map, but the operation no "
+                          "extent_map"
+                        : "division has no chunk_map, but the operation an "
+                          "extent_map");
+  if (chunkMap &&
+      failed(verifySizeMap(chunkMap, chunks, getSizeSymbols(op), [&] {
+        return op->emitOpError("chunk_map of the division ");
+      })))
+    return failure();
+  // SG-DIVISION-C4
+  ArrayRef<int64_t> order = division.getOrder();
+  if (!order.empty() &&
+      (order.size() != extents.size() || !isPermutationVector(order)))
+    return op->emitOpError() << "order of the division, [" << order
+                             << "], is not a permutation of the "
+                             << extents.size() << " loop dimensions";
+  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
+  SmallVector<int64_t> strides = division.getCoreStrides();
+  std::optional<unsigned> splitReduction;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    // SG-DIVISION-C1, SG-DIVISION-C2
+    bool valid = splits[dim] >= 1 && chunks[dim] >= 0 &&
+                 (splits[dim] - 1) * chunks[dim] <=
+                     std::max<int64_t>(extents[dim] - 1, 0) &&
+                 splits[dim] * chunks[dim] >= extents[dim];
+    if (!valid)
+      return op->emitOpError()
+             << splits[dim] << " slices of " << chunks[dim]
+             << " iterations do not cover loop dimension " << dim
+             << " of extent " << extents[dim] << " without an empty slice";
+    if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
+      continue;
+    // SG-DIVISION-C3
+    if (!isCombinedAcrossCores(op.getCombiner()))
+      return op->emitOpError()
+             << "loop dimension " << dim
+             << " is not parallel and cannot be split: parts of its result "
+                "cannot be combined";
+    if (splitReduction)
+      return op->emitOpError()
+             << "reduction dimensions " << *splitReduction << " and " << dim
+             << " are both split; split only one of them";
+    splitReduction = dim;
+    // SG-DIVISION-C4
+    if (strides[dim] != 1)
+      return op->emitOpError()
+             << "reduction dimension " << dim
+             << " is split, so it must be the first split one in core order";
+  }
+  return success();
+}
+
 LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
   auto op = cast<SpyreOpInterface>(operation);
   for (Value operand : operation->getOperands())
@@ -203,59 +270,19 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
     return op->emitOpError("loop extents must not be negative");
   if (failed(verifyLoops(op, op.getIndexingMaps(), extents)))
     return failure();
-
+  AffineMap extentMap = op.getLoopExtentMap();
+  if (extentMap &&
+      failed(verifySizeMap(extentMap, extents, getSizeSymbols(operation),
+                           [&] { return op->emitOpError("extent_map "); })))
+    return failure();
+  // SG-SYMBOL-C3
+  if (extentMap && isa<MeanOp>(operation))
+    for (auto [dim, kind] : llvm::enumerate(op.getLoopKinds()))
+      if (kind == utils::IteratorType::reduction && varies(extentMap, dim))
+        return op->emitOpError() << "divides by the extent of loop dimension "
+                                 << dim << ", which varies";
   WorkDivisionAttr division = op.getWorkDivision();
-  if (!division)
-    return success();
-  ArrayRef<int64_t> splits = division.getSplits();
-  ArrayRef<int64_t> chunks = division.getChunks();
-  // SG-DIVISION-C1
-  if (splits.size() != extents.size() || chunks.size() != extents.size())
-    return op->emitOpError()
-           << "division has " << splits.size() << " splits and "
-           << chunks.size() << " chunks for " << extents.size()
-           << " loop dimensions";
-  // SG-DIVISION-C4
-  ArrayRef<int64_t> order = division.getOrder();
-  if (!order.empty() &&
-      (order.size() != extents.size() || !isPermutationVector(order)))
-    return op->emitOpError() << "order of the division, [" << order
-                             << "], is not a permutation of the "
-                             << extents.size() << " loop dimensions";
-  SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
-  SmallVector<int64_t> strides = division.getCoreStrides();
-  std::optional<unsigned> splitReduction;
-  for (unsigned dim = 0; dim < extents.size(); ++dim) {
-    // SG-DIVISION-C1, SG-DIVISION-C2
-    bool valid = splits[dim] >= 1 && chunks[dim] >= 0 &&
-                 (splits[dim] - 1) * chunks[dim] <=
-                     std::max<int64_t>(extents[dim] - 1, 0) &&
-                 splits[dim] * chunks[dim] >= extents[dim];
-    if (!valid)
-      return op->emitOpError()
-             << splits[dim] << " slices of " << chunks[dim]
-             << " iterations do not cover loop dimension " << dim
-             << " of extent " << extents[dim] << " without an empty slice";
-    if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)
-      continue;
-    // SG-DIVISION-C3
-    if (!isCombinedAcrossCores(op.getCombiner()))
-      return op->emitOpError()
-             << "loop dimension " << dim
-             << " is not parallel and cannot be split: parts of its result "
-                "cannot be combined";
-    if (splitReduction)
-      return op->emitOpError()
-             << "reduction dimensions " << *splitReduction << " and " << dim
-             << " are both split; split only one of them";
-    splitReduction = dim;
-    // SG-DIVISION-C4
-    if (strides[dim] != 1)
-      return op->emitOpError()
-             << "reduction dimension " << dim
-             << " is split, so it must be the first split one in core order";
-  }
-  return success();
+  return division ? verifyDivision(op, division) : success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -282,6 +309,11 @@ LogicalResult ViewOp::verify() {
                          << source.getElementType();
   if (!source.hasStaticShape() || !result.hasStaticShape())
     return emitOpError("source and result must have static shapes");
+  if (getSizeMap() && failed(verifySizeMap(*getSizeMap(), result.getShape(),
+                                           getSizeSymbols(*this), [&] {
+                                             return emitOpError("size_map ");
+                                           })))
+    return failure();
   if (result.getNumElements() == 0)
     return success();
   // SG-VIEW-C3
@@ -314,9 +346,9 @@ struct ComposeViews : OpRewritePattern<ViewOp> {
     AffineMap map = simplifyWithRanges(
         inner.getMap().compose(op.getMap()),
         cast<RankedTensorType>(op.getResult().getType()).getShape());
-    rewriter.replaceOpWithNewOp<ViewOp>(op, op.getResult().getType(),
-                                        inner.getSource(),
-                                        AffineMapAttr::get(map));
+    rewriter.replaceOpWithNewOp<ViewOp>(
+        op, op.getResult().getType(), inner.getSource(),
+        AffineMapAttr::get(map), op.getSizeMapAttr());
     return success();
   }
 };
@@ -359,6 +391,12 @@ static LogicalResult verifyNorm(Operation *op, Value input, Value result,
   if (tensorType(result).getShape() != type.getShape())
     return op->emitOpError() << "result shape must be the input's, but found "
                              << result.getType() << " for " << type;
+  // SG-SYMBOL-C3
+  if (!llvm::all_of(ArrayRef(getSizes(input)).take_back(numDims),
+                    llvm::IsaPred<AffineConstantExpr>))
+    return op->emitOpError()
+           << "normalizes dimensions whose sizes vary, among the last "
+           << numDims << " of " << type;
   for (Value value : affine)
     if (value &&
         tensorType(value).getShape() != type.getShape().take_back(numDims))

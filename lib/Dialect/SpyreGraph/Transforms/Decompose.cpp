@@ -3,12 +3,13 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
@@ -119,7 +120,7 @@ private:
   AffineExpr d(unsigned dim) { return b.getAffineDimExpr(dim); }
   AffineExpr zero() { return b.getAffineConstantExpr(0); }
 
-  Value causalBias(int64_t rows, int64_t columns, Type element);
+  Value causalBias(Value query, Value key, Type element);
   Value additiveMask(Value mask, Type element);
   /// Scores [B, H, L, S] with scale and masks, in the query's type.
   Value scores(Value query, Value key, Value mask, bool causal, double scale);
@@ -127,7 +128,7 @@ private:
   func::FuncOp function;
   OpBuilder b;
   Location loc;
-  DenseMap<std::tuple<int64_t, int64_t, Type>, Value> causalBiases;
+  DenseMap<std::tuple<AffineExpr, AffineExpr, Type>, Value> causalBiases;
 };
 
 } // namespace
@@ -225,16 +226,19 @@ void Decomposer::rmsNorm(RmsNormOp op) {
 
 /// 0 where a row may see a column, minus infinity elsewhere. Made once per
 /// function, before the first use.
-Value Decomposer::causalBias(int64_t rows, int64_t columns, Type element) {
+Value Decomposer::causalBias(Value query, Value key, Type element) {
+  AffineExpr rows = getSizes(query)[2], columns = getSizes(key)[2];
   Value &bias = causalBiases[{rows, columns, element}];
   if (bias)
     return bias;
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
-  bias = pointwise<TriOp>(tensor({rows, columns}, element),
+  bias = pointwise<TriOp>(tensor({shapeOf(query)[2], shapeOf(key)[2]}, element),
                           {-std::numeric_limits<double>::infinity()},
                           {b.getNamedAttr("diagonal", b.getI64IntegerAttr(1)),
                            b.getNamedAttr("upper", b.getUnitAttr())});
+  bias.getDefiningOp<TriOp>().setLoopExtentMap(makeSizeMap(
+      {rows, columns}, getSizeSymbols(function).size(), b.getContext()));
   return bias;
 }
 
@@ -256,7 +260,7 @@ Value Decomposer::scores(Value query, Value key, Value mask, bool causal,
   if (mask)
     bias = additiveMask(mask, element);
   if (causal) {
-    Value triangle = causalBias(q[2], k[2], element);
+    Value triangle = causalBias(query, key, element);
     if (bias) {
       SmallVector<int64_t> sum(shapeOf(bias));
       while (sum.size() < 2)
@@ -405,6 +409,8 @@ struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
     func::FuncOp function = getOperation();
     if (function.isExternal())
       return;
+    if (failed(inferSizes(function)))
+      return signalPassFailure();
     Decomposer decomposer(function);
     SmallVector<Operation *> composites;
     function.walk([&](Operation *op) {
@@ -413,6 +419,9 @@ struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
         composites.push_back(op);
     });
     for (Operation *op : composites) {
+      // SG-SYMBOL-C3: the sizes may have been inferred just now.
+      if (failed(verify(op, /*verifyRecursively=*/false)))
+        return signalPassFailure();
       if (op->use_empty()) {
         op->erase();
         continue;
@@ -436,6 +445,8 @@ struct SpyreDecompose : spyre_graph::impl::SpyreDecomposeBase<SpyreDecompose> {
       op->erase();
     }
     eraseDeadOps(function);
+    if (failed(inferSizes(function)))
+      return signalPassFailure();
   }
 
   /// Ops on tensors have no effects: what nobody uses goes, users first.

@@ -58,6 +58,12 @@ int64_t getSplitReduction(ArrayRef<utils::IteratorType> kinds,
 /// work on without writing, or reading, parts of one stick.
 SmallVector<int64_t> getSliceGranularity(SpyreOpInterface op);
 
+/// The iterations of each slice as functions of the function's symbols, or null
+/// if no extent of `op` varies: equal slices of whole granules, of which the
+/// last may be shorter, or empty. What does not vary is as in `chunks`.
+AffineMap getChunkMap(SpyreOpInterface op, ArrayRef<int64_t> splits,
+                      ArrayRef<int64_t> chunks);
+
 } // namespace mlir::spyre_graph
 
 #endif // SPYRE_DIALECT_SPYREGRAPH_ANALYSIS_LANEACCESS_H

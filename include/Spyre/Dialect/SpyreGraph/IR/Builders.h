@@ -16,11 +16,13 @@ Operation *createDeviceOp(OpBuilder &builder, Location loc, StringRef name,
 
 /// Makes the operation `name`, an identity or a change of stick, that copies
 /// `from`, read through `fromMap`, to `to`, written through `toMap`: tensors,
-/// of which it returns the new contents of `to`, or buffers.
+/// of which it returns the new contents of `to`, or buffers. `extentMap` says
+/// what the extents are where they vary.
 SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, StringRef name,
                               Value from, Value to, AffineMap fromMap,
-                              AffineMap toMap, ArrayRef<int64_t> extents);
-/// Copies all elements of a value to another one of the same shape.
+                              AffineMap toMap, ArrayRef<int64_t> extents,
+                              AffineMap extentMap = {});
+/// Copies all elements of a value to another one of the same shape and sizes.
 SpyreOpInterface createCopyOp(OpBuilder &builder, Location loc, Value from,
                               Value to);
 

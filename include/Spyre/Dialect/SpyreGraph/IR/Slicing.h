@@ -19,10 +19,14 @@ namespace mlir::spyre_graph {
 /// [offset + s x chunk, offset + min((s + 1) x chunk, extent)).
 struct SliceDim {
   int64_t stride, split, chunk, extent, offset;
+  /// Chunk and extent as expressions of the function's symbols, where they
+  /// vary: the numbers are then the largest. Else null.
+  AffineExpr chunkAt = {}, extentAt = {};
   bool operator==(const SliceDim &other) const {
     return stride == other.stride && split == other.split &&
            chunk == other.chunk && extent == other.extent &&
-           offset == other.offset;
+           offset == other.offset && chunkAt == other.chunkAt &&
+           extentAt == other.extentAt;
   }
 };
 
@@ -42,6 +46,8 @@ struct Slicing {
   /// each dimension that is not divided. Nothing if the access is to a part of
   /// a divided dimension.
   std::optional<Slicing> getHeld(ArrayRef<int64_t> shape) const;
+  /// Whether the parts are larger or smaller from run to run.
+  bool varies() const;
 };
 
 /// Whether each coordinate is a loop dimension of its own or a constant:
@@ -55,13 +61,15 @@ bool isInLoopDims(AffineMap map);
 /// d mod 64, if the division cuts it at multiples of the divisor. Within its
 /// box, a core then finds its local iteration at the coordinates that the map
 /// says.
-/// `coreStrides` are those of WorkDivisionAttr::getCoreStrides().
-std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
-                                  ArrayRef<int64_t> splits,
-                                  ArrayRef<int64_t> chunks,
-                                  ArrayRef<int64_t> coreStrides);
-std::optional<Slicing> getSlicing(AffineMap map, ArrayRef<int64_t> extents,
-                                  WorkDivisionAttr division);
+/// `coreStrides` are those of WorkDivisionAttr::getCoreStrides(). `extentMap`
+/// and `chunkMap` say extents and chunks at each size, or are null. A loop that
+/// varies is the outermost of those that a coordinate counts by.
+std::optional<Slicing>
+getSlicing(AffineMap map, ArrayRef<int64_t> extents, ArrayRef<int64_t> splits,
+           ArrayRef<int64_t> chunks, ArrayRef<int64_t> coreStrides,
+           AffineMap extentMap = {}, AffineMap chunkMap = {});
+/// The slicing in which the cores access an operand of a divided operation.
+std::optional<Slicing> getSlicing(SpyreOpInterface op, unsigned operand);
 
 } // namespace mlir::spyre_graph
 

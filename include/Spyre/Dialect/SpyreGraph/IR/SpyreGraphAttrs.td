@@ -76,6 +76,45 @@ def SpyreGraph_ExplicitLayoutAttr
   let hasCustomAssemblyFormat = 1;
 }
 
+def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
+  let summary = "a size that is known when a program runs";
+  let description = [{
+    One entry of a function's `spyre_graph.symbols`: its name for messages, and
+    the sizes that it may have: the multiples of `step` from `least` to `most`.
+    Maps that say how large something is (`spyre_graph.size_map` of arguments,
+    `size_map` of views, `extent_map` of operations, `chunk_map` of divisions)
+    take the function's symbols in order. What they say beside a shape, extents
+    or chunks is the number itself, and the plain number is the largest that it
+    can be: shapes of types are capacities.
+
+    ```mlir
+    #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+    func.func @main(%x: tensor<512x256xf16, #rows> {
+        spyre_graph.size_map = affine_map<()[s] -> (s, 256)>})
+        attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+      return
+    }
+    ```
+
+    Constraints:
+    - SG-SYMBOL-C1: `spyre_graph.symbols` is an array of symbols of different
+      names on a function; 1 <= least <= most, and `step` is positive and
+      divides both.
+    - SG-SYMBOL-C2: a map of sizes has no dimensions, the function's symbols and
+      one result per number; the largest value of each is the number that it
+      stands beside, and the least is at least 1. A result that is that number
+      itself says that it does not vary.
+    - SG-SYMBOL-C3: how many elements a norm or a `mean` divides by does not
+      vary.
+  }];
+  let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$least,
+                        "int64_t":$most,
+                        DefaultValuedParameter<"int64_t", "1">:$step);
+  let assemblyFormat = "`<` $name `,` $least `to` $most (`by` $step^)? `>`";
+  let genVerifyDecl = 1;
+}
+
 def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
   let summary = "how the loop dimensions of an op are divided over cores";
   let description = [{
@@ -92,25 +131,41 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
     rounded once. All partners hold a result in LX, the first one alone writes
     one to device memory.
 
+    Where the extents of the loops are functions of the function's symbols, so
+    are the chunks: `chunk_map` says how many iterations a slice has at each
+    size, and `chunks` how many it can have at most. At small sizes the last
+    slices may then be empty.
+
     Constraints:
     - SG-DIVISION-C1: `splits` and `chunks` have one positive entry per loop
       dimension (a chunk may be 0 for an empty dimension).
     - SG-DIVISION-C2: no slice is empty unless the dimension is:
-      (splits - 1) x chunks < extent <= splits x chunks.
+      (splits - 1) x chunks < extent <= splits x chunks. Of extents that vary
+      this holds for the largest.
     - SG-DIVISION-C3: besides parallel dimensions at most one is split, and
       only of a reduction whose parts an associative operation combines (sums,
       products, maxima, minima, and, or; not argmax, argmin, scans or sorts).
     - SG-DIVISION-C4: `order` is a permutation of the loop dimensions, in which
       a split reduction dimension comes before all other split ones: partners
       are neighbours on the ring.
+    - SG-DIVISION-C5: an operation with an `extent_map` has a division with a
+      `chunk_map` (SG-SYMBOL-C2), and no other has.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$splits,
                         ArrayRefParameter<"int64_t">:$chunks,
-                        ArrayRefParameter<"int64_t">:$order);
-  let builders = [AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$splits,
-                                   "::llvm::ArrayRef<int64_t>":$chunks), [{
-    return $_get($_ctxt, splits, chunks, ::llvm::ArrayRef<int64_t>());
-  }]>];
+                        ArrayRefParameter<"int64_t">:$order,
+                        "::mlir::AffineMap":$chunkMap);
+  let builders = [
+    AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$splits,
+                     "::llvm::ArrayRef<int64_t>":$chunks), [{
+      return $_get($_ctxt, splits, chunks, ::llvm::ArrayRef<int64_t>(),
+                   ::mlir::AffineMap());
+    }]>,
+    AttrBuilder<(ins "::llvm::ArrayRef<int64_t>":$splits,
+                     "::llvm::ArrayRef<int64_t>":$chunks,
+                     "::llvm::ArrayRef<int64_t>":$order), [{
+      return $_get($_ctxt, splits, chunks, order, ::mlir::AffineMap());
+    }]>];
   // Written by hand because the lists of an op without loops are empty.
   let hasCustomAssemblyFormat = 1;
   let extraClassDeclaration = [{
@@ -119,6 +174,8 @@ def SpyreGraph_WorkDivisionAttr : SpyreGraph_Attr<"WorkDivision", "division"> {
     /// How many cores before which one step of each loop dimension's slice
     /// index happens: the product of the splits before it in core order.
     ::llvm::SmallVector<int64_t> getCoreStrides() const;
+    /// The same division with the chunks as functions of symbols (or null).
+    WorkDivisionAttr withChunkMap(::mlir::AffineMap map) const;
     /// A division whose `order` starts with loop dimension `first`.
     static WorkDivisionAttr getWithFirst(::mlir::MLIRContext *context,
                                          ::llvm::ArrayRef<int64_t> splits,

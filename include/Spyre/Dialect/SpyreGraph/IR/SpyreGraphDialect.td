@@ -53,6 +53,15 @@ def SpyreGraph_Dialect : Dialect {
     static constexpr llvm::StringLiteral getPoolSizeAttrName() {
       return "spyre_graph.pool_size";
     }
+    /// Name of the function attribute that holds its SizeSymbolAttrs.
+    static constexpr llvm::StringLiteral getSymbolsAttrName() {
+      return "spyre_graph.symbols";
+    }
+    /// Name of the argument and result attribute that says how large each
+    /// dimension is, in the function's symbols; absent means as the type says.
+    static constexpr llvm::StringLiteral getSizeMapAttrName() {
+      return "spyre_graph.size_map";
+    }
   }];
 }
 

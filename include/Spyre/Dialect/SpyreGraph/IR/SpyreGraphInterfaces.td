@@ -57,8 +57,14 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         Checks the operands and attributes from which loops are derived. The
         verifier calls it before any other method.}],
       "::mlir::LogicalResult", "verifyOperands", (ins)>,
-    InterfaceMethod<"Extent of each loop dimension.",
+    InterfaceMethod<"Extent of each loop dimension; the largest, if it varies.",
       "::llvm::SmallVector<int64_t>", "getLoopExtents", (ins)>,
+    InterfaceMethod<[{
+        The extents as functions of the function's symbols (SG-SYMBOL-C2), or
+        null if none varies.}],
+      "::mlir::AffineMap", "getLoopExtentMap", (ins)>,
+    InterfaceMethod<"Sets the extents as functions of symbols, or removes them.",
+      "void", "setLoopExtentMap", (ins "::mlir::AffineMap":$map)>,
     InterfaceMethod<"For each operand the map from loop indices to its "
                     "coordinates.",
       "::llvm::SmallVector<::mlir::AffineMap>", "getIndexingMaps", (ins)>,

@@ -22,6 +22,7 @@ def AnyTensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
 /// - SG-OP-C3: without `maps`, the operands' shapes agree: inputs are broadcast
 ///   by trailing dimensions, and the init has the shape the operation gives.
 /// - SG-OP-C4: an operation without a default form has `maps` and `extents`.
+/// - SG-SYMBOL-C2: `extent_map` says the extents of the loops.
 /// - SG-OP-C5: elements of 8-bit floats are moved, converted and factors of a
 ///   matmul; nothing else is computed with them, and no result is
 ///   (spec/drop-in.md, "Small dtypes", the dtype gate).
@@ -35,6 +36,7 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
                             AnyTensorOrMemRef:$init,
                             OptionalAttr<AffineMapArrayAttr>:$maps,
                             OptionalAttr<DenseI64ArrayAttr>:$extents,
+                            OptionalAttr<AffineMapAttr>:$extent_map,
                             OptionalAttr<SpyreGraph_WorkDivisionAttr>:$division),
                        opArguments);
   let results = (outs Optional<AnyRankedTensor>:$result);
@@ -114,6 +116,13 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
       if (auto extents = getExtents())
         return ::llvm::SmallVector<int64_t>(*extents);
       return (}] # defaultLoops # [{).extents;
+    }
+    ::mlir::AffineMap $cppClass::getLoopExtentMap() {
+      return getExtentMap().value_or(::mlir::AffineMap());
+    }
+    void $cppClass::setLoopExtentMap(::mlir::AffineMap map) {
+      setExtentMapAttr(map ? ::mlir::AffineMapAttr::get(map)
+                           : ::mlir::AffineMapAttr());
     }
     ::llvm::SmallVector<::mlir::AffineMap> $cppClass::getIndexingMaps() {
       if (auto maps = getMaps())

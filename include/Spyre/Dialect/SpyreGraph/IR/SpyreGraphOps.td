@@ -16,7 +16,8 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
     Element `i` of the result is element `map(i)` of the source. A view costs
     nothing: layout propagation folds it into the index maps of its users. Any
     strided PyTorch view is one (transposes, slices, expansions, reshapes of
-    dense storage, overlapping windows).
+    dense storage, overlapping windows). `size_map` says how large the result
+    is, in the function's symbols (SG-SYMBOL-C2); without it, as its type says.
 
     Constraints:
     - SG-VIEW-C1: the map has the result's rank as dimensions, no symbols and
@@ -24,8 +25,15 @@ def SpyreGraph_ViewOp : Op<SpyreGraph_Dialect, "view", [Pure]> {
     - SG-VIEW-C2: source and result have the same element type.
     - SG-VIEW-C3: no coordinate leaves the source.
   }];
-  let arguments = (ins AnyRankedTensor:$source, AffineMapAttr:$map);
+  let arguments = (ins AnyRankedTensor:$source, AffineMapAttr:$map,
+                       OptionalAttr<AffineMapAttr>:$size_map);
   let results = (outs AnyRankedTensor:$result);
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$source,
+                   "::mlir::AffineMapAttr":$map), [{
+      build($_builder, $_state, result, source, map, ::mlir::AffineMapAttr());
+    }]>,
+  ];
   let assemblyFormat =
       "$source `,` $map attr-dict `:` type($source) `->` type($result)";
   let hasVerifier = 1;

@@ -7,6 +7,7 @@
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -14,11 +15,18 @@
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+int64_t SlicingNumbers::getNumber(AffineExpr expr) {
+  return expr ? expressions.try_emplace(expr, expressions.size() + 1)
+                    .first->second
+              : 0;
+}
+
 int SlicingNumbers::get(const Slicing &slicing) {
   std::vector<int64_t> key{slicing.numCores};
   for (const SliceDim &dim : slicing.dims)
     key.insert(key.end(),
-               {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset});
+               {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset,
+                getNumber(dim.chunkAt), getNumber(dim.extentAt)});
   auto [known, isNew] = numbers.try_emplace(std::move(key), numbers.size());
   if (isNew)
     copies.push_back(getNumCopies(slicing));
@@ -68,8 +76,8 @@ DivisionSearch::DivisionSearch(SpyreOpInterface op, int64_t cores,
                                SlicingNumbers &numbers)
     : op(op), cores(cores), target(target), spec(spec), numbers(numbers),
       extents(op.getLoopExtents()), maps(op.getIndexingMaps()),
-      kinds(op.getLoopKinds()), granularity(getSliceGranularity(op)),
-      indirect(op.getIndirectAccess()) {
+      kinds(op.getLoopKinds()), extentMap(op.getLoopExtentMap()),
+      granularity(getSliceGranularity(op)), indirect(op.getIndirectAccess()) {
   for (OpOperand &operand : op->getOpOperands())
     describeOperand(operand);
   if (op.getUnit() == Unit::SFU)
@@ -288,7 +296,8 @@ void DivisionSearch::keepSmallSpans() {
 bool DivisionSearch::canSplit(unsigned dim) const {
   if (kinds[dim] == utils::IteratorType::parallel)
     return maps.back().isFunctionOfDim(dim);
-  return splitReduction == static_cast<int64_t>(dim);
+  // A sum of varying length stays on one core: small ones leave others empty.
+  return splitReduction == static_cast<int64_t>(dim) && !varies(extentMap, dim);
 }
 
 /// Tries every useful number of slices of loop dimension `dim` and of the
@@ -453,7 +462,8 @@ int DivisionSearch::getSlicingNumber(unsigned operand,
   if (indirect && indirect->operand == operand)
     return SlicingNumbers::kNone;
   std::optional<Slicing> slicing = getSlicing(
-      maps[operand], extents, candidate.splits, candidate.chunks, coreStrides);
+      maps[operand], extents, candidate.splits, candidate.chunks, coreStrides,
+      extentMap, getChunkMap(op, candidate.splits, candidate.chunks));
   ArrayRef<int64_t> shape =
       cast<ShapedType>(op->getOperand(operand).getType()).getShape();
   if (slicing && !target.allowsPartsInLX() &&

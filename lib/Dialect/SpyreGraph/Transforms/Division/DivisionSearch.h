@@ -28,6 +28,9 @@ public:
   int64_t getCopies(int number) const { return copies[number]; }
 
 private:
+  int64_t getNumber(AffineExpr expr);
+
+  llvm::DenseMap<AffineExpr, int64_t> expressions;
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<int64_t> copies;
 };
@@ -137,6 +140,8 @@ private:
   SmallVector<int64_t> extents;
   SmallVector<AffineMap> maps;
   SmallVector<utils::IteratorType> kinds;
+  /// Extents at each size, or null.
+  AffineMap extentMap;
   SmallVector<int64_t> granularity;
   std::optional<IndirectAccess> indirect;
   /// Element operations of the SFU per iteration; 0 for other units.

@@ -4,6 +4,7 @@
 
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -32,6 +33,14 @@ std::optional<SlicedLoops> spyre_graph::getSlicedLoops(const Slicing &slicing,
     loops.extents.push_back(slice.extent);
     loops.splits.push_back(slice.split);
     loops.chunks.push_back(slice.split == 1 ? slice.extent : slice.chunk);
+    auto number = [&](int64_t value) {
+      return getAffineConstantExpr(value, context);
+    };
+    loops.extentsAt.push_back(slice.extentAt ? slice.extentAt
+                                             : number(slice.extent));
+    loops.chunksAt.push_back(slice.extentAt && slice.split > 1 ? slice.chunkAt
+                             : slice.split > 1 ? number(slice.chunk)
+                                               : loops.extentsAt.back());
     if (slice.split > 1)
       split.push_back(dim);
   }
@@ -44,6 +53,8 @@ std::optional<SlicedLoops> spyre_graph::getSlicedLoops(const Slicing &slicing,
     loops.extents.push_back(count);
     loops.splits.push_back(count);
     loops.chunks.push_back(1);
+    loops.extentsAt.push_back(getAffineConstantExpr(count, context));
+    loops.chunksAt.push_back(getAffineConstantExpr(1, context));
     coresUsed *= count;
   };
   for (unsigned dim : split) {
@@ -129,11 +140,19 @@ SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
        ++dim) {
     held->splits.push_back(1);
     held->chunks.push_back(wanted->extents[dim]);
+    held->chunksAt.push_back(wanted->extentsAt[dim]);
     held->order.push_back(dim);
   }
+  unsigned numSymbols =
+      getSizeSymbols(builder.getInsertionBlock()->getParentOp()).size();
+  auto getDivision = [&](const SlicedLoops &loops) {
+    return loops.getDivision(context).withChunkMap(
+        makeSizeMap(loops.chunksAt, numSymbols, context));
+  };
   auto reshard = ReshardOp::create(
       builder, loc, source, target, {wanted->map, wanted->map}, wanted->extents,
-      builder.getNamedAttr("source_division", held->getDivision(context)));
-  reshard.setWorkDivision(wanted->getDivision(context));
+      builder.getNamedAttr("source_division", getDivision(*held)));
+  reshard.setLoopExtentMap(makeSizeMap(wanted->extentsAt, numSymbols, context));
+  reshard.setWorkDivision(getDivision(*wanted));
   return reshard;
 }

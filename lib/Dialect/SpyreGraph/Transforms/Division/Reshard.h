@@ -20,6 +20,8 @@ namespace mlir::spyre_graph {
 /// slice.
 struct SlicedLoops {
   SmallVector<int64_t> extents, splits, chunks, order;
+  /// Extents and chunks at each size: constants where they do not vary.
+  SmallVector<AffineExpr> extentsAt, chunksAt;
   /// Maps loop indices to coordinates of the buffer.
   AffineMap map;
 

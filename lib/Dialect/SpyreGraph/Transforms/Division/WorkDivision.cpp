@@ -40,8 +40,9 @@ constexpr double kRounding = 1e-9;
 WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
                              ArrayRef<int64_t> chunks) {
   return WorkDivisionAttr::getWithFirst(
-      op->getContext(), splits, chunks,
-      getSplitReduction(op.getLoopKinds(), splits));
+             op->getContext(), splits, chunks,
+             getSplitReduction(op.getLoopKinds(), splits))
+      .withChunkMap(getChunkMap(op, splits, chunks));
 }
 
 /// One op of the graph, and its edges: the values that could stay in LX between

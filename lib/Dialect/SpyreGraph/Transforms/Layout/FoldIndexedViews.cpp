@@ -8,6 +8,7 @@
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/IR/Builders.h"
 
 #include <limits>
@@ -92,7 +93,8 @@ LogicalResult IndexedViewFolding::fold(ViewOp view, SpyreOpInterface op) {
   IndirectAccess access = *op.getIndirectAccess();
   MLIRContext *context = op->getContext();
   SmallVector<int64_t> extents = op.getLoopExtents();
-  if (llvm::is_contained(extents, 0))
+  // Which indices are wrong would depend on sizes that vary.
+  if (llvm::is_contained(extents, 0) || hasSizeSymbols(op))
     return failure();
   std::optional<SourceRows> rows = findRows(view, op);
   if (!rows || !selectsRows(view.getSource(), rows->dim))

@@ -42,9 +42,9 @@ private:
     for (IdentityOp op : copies) {
       builder.setInsertionPoint(op);
       AffineMap map = cast<AffineMapAttr>((*op.getMaps())[0]).getValue();
-      Value view =
-          ViewOp::create(builder, op.getLoc(), op.getResult().getType(),
-                         op.getInputs()[0], AffineMapAttr::get(map));
+      Value view = ViewOp::create(
+          builder, op.getLoc(), op.getResult().getType(), op.getInputs()[0],
+          AffineMapAttr::get(map), op.getExtentMapAttr());
       op.getResult().replaceAllUsesWith(view);
       op.erase();
       ++counters.copiesFolded;
@@ -93,7 +93,8 @@ private:
         ArrayRef<int64_t> shape = getShape(view.getResult());
         copy = createCopy(builder, IdentityOp::getOperationName(),
                           view.getLoc(), view.getSource(), view.getMap(), shape,
-                          /*layout=*/nullptr);
+                          /*layout=*/nullptr,
+                          view.getSizeMap().value_or(AffineMap()));
         ++counters.viewsMaterialized;
       }
       use.set(copy);

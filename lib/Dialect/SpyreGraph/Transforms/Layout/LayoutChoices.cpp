@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayoutChoices.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -11,12 +12,14 @@ using namespace mlir::spyre_graph;
 
 Value spyre_graph::createCopy(OpBuilder &builder, StringRef opName,
                               Location loc, Value source, AffineMap map,
-                              ArrayRef<int64_t> shape, Attribute layout) {
+                              ArrayRef<int64_t> shape, Attribute layout,
+                              AffineMap sizeMap) {
   auto type = RankedTensorType::get(
       shape, cast<ShapedType>(source.getType()).getElementType(), layout);
   Value empty = tensor::EmptyOp::create(builder, loc, type, ValueRange());
   AffineMap initMap = builder.getMultiDimIdentityMap(shape.size());
-  return createCopyOp(builder, loc, opName, source, empty, map, initMap, shape)
+  return createCopyOp(builder, loc, opName, source, empty, map, initMap, shape,
+                      sizeMap)
       ->getResult(0);
 }
 
@@ -54,6 +57,8 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
   SmallVector<AffineExpr> renumbered(info.extents.size(),
                                      builder.getAffineConstantExpr(0));
   SmallVector<int64_t> order;
+  SmallVector<AffineExpr> sizes;
+  AffineMap extentMap = SpyreOpInterface(info.op).getLoopExtentMap();
   int64_t stickDim = -1;
   llvm::SmallBitVector usedDims = getUsedDims(map, info.extents);
   for (unsigned dim : usedDims.set_bits()) {
@@ -65,6 +70,8 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
       order.push_back(position);
     plan.loopDims.push_back(dim);
     plan.shape.push_back(info.extents[dim]);
+    if (extentMap)
+      sizes.push_back(extentMap.getResult(dim));
   }
   bool sparse = stickDim < 0 && !order.empty();
   if (stickDim >= 0)
@@ -78,6 +85,8 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
     plan.hasSourceShape = true;
     plan.shape = llvm::to_vector(type.getShape());
     plan.sourceMap = AffineMap::getMultiDimIdentityMap(type.getRank(), context);
+    if (extentMap)
+      sizes = getSizes(info.op->getOperand(operand));
     sparse = *sourceStick < 0;
     order.clear();
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
@@ -86,6 +95,8 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
     if (!sparse)
       order.push_back(*sourceStick);
   }
+  if (extentMap)
+    plan.sizeMap = makeSizeMap(sizes, extentMap.getNumSymbols(), context);
   plan.layout = LayoutAttr::get(context, order, type.getElementType(), sparse);
   plan.sizeInBytes = getSizeInBytes(plan.layout, plan.shape);
   return plan;

@@ -115,9 +115,10 @@ inline OpInfo exchangeFactors(const OpInfo &info) {
 
 /// Creates a copy operation of the given name. Its result has shape `shape`,
 /// and holds at each index the element of `source` to which `map` takes it.
+/// `sizeMap` says how large the result is where that varies.
 Value createCopy(OpBuilder &builder, StringRef opName, Location loc,
                  Value source, AffineMap map, ArrayRef<int64_t> shape,
-                 Attribute layout);
+                 Attribute layout, AffineMap sizeMap = {});
 
 /// A copy of an operand that could be created: of the whole source in its own
 /// shape, or of the accessed elements, over the loop dimensions that the
@@ -126,12 +127,14 @@ struct CopyPlan {
   bool hasSourceShape = false;
   SmallVector<unsigned> loopDims;
   SmallVector<int64_t> shape;
+  /// How large the copy is, or null if that does not vary.
+  AffineMap sizeMap;
   AffineMap sourceMap;
   LayoutAttr layout;
   int64_t sizeInBytes;
   bool operator==(const CopyPlan &other) const {
     return sourceMap == other.sourceMap && layout == other.layout &&
-           shape == other.shape;
+           shape == other.shape && sizeMap == other.sizeMap;
   }
 };
 

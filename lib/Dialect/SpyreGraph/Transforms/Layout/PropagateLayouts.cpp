@@ -7,6 +7,7 @@
 #include "LayoutGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "Spyre/Support/Error.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -42,6 +43,8 @@ public:
     if (failed(checkArguments()) || failed(checkSizes()))
       return failure();
     counters.unusedOps = eraseUnusedOps(func);
+    if (failed(inferSizes(func)))
+      return failure();
     func.walk([](SpyreOpInterface op) {
       op.setLoopStructure(op.getIndexingMaps(), op.getLoopExtents());
     });
@@ -70,7 +73,8 @@ public:
       if (empty->use_empty())
         empty->erase();
     });
-    return success();
+    // Of copies that were made for other operations.
+    return inferSizes(func);
   }
 
   Counters counters;
@@ -164,7 +168,7 @@ private:
     Value copy;
     for (const MadeCopy &made : madeCopies[source])
       if (made.block == info.op->getBlock() && made.map == plan.sourceMap &&
-          made.layout == plan.layout &&
+          made.layout == plan.layout && made.sizeMap == plan.sizeMap &&
           getShape(made.copy) == ArrayRef(plan.shape))
         copy = made.copy;
     if (!copy) {
@@ -174,9 +178,9 @@ private:
                         changesStick ? RestickifyOp::getOperationName()
                                      : IdentityOp::getOperationName(),
                         info.op->getLoc(), source, plan.sourceMap, plan.shape,
-                        plan.layout);
-      madeCopies[source].push_back(
-          {info.op->getBlock(), plan.sourceMap, plan.layout, copy});
+                        plan.layout, plan.sizeMap);
+      madeCopies[source].push_back({info.op->getBlock(), plan.sourceMap,
+                                    plan.layout, plan.sizeMap, copy});
       ++(changesStick ? counters.restickify : counters.laneCopies);
       counters.copiedBytes += plan.sizeInBytes;
       remarkCopy(info.op, operand, plan, kind);
@@ -330,6 +334,7 @@ private:
     Block *block;
     AffineMap map;
     LayoutAttr layout;
+    AffineMap sizeMap;
     Value copy;
   };
 

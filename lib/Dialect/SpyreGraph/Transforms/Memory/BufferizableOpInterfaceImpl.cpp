@@ -5,12 +5,13 @@
 #include "Spyre/Dialect/SpyreGraph/Transforms/BufferizableOpInterfaceImpl.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Bufferization/IR/DstBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/Bufferization/Transforms/FuncBufferizableOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/Transforms/AllocationOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
 
 using namespace mlir;
@@ -26,9 +27,17 @@ bool overwritesInit(SpyreOpInterface op) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<int64_t> ones(extents.size(), 1);
   std::optional<Slicing> whole =
-      getSlicing(op.getIndexingMaps().back(), extents, ones, extents, ones);
-  return whole && whole->covers(
-                      cast<ShapedType>(op.getSpyreInit().getType()).getShape());
+      getSlicing(op.getIndexingMaps().back(), extents, ones, extents, ones,
+                 op.getLoopExtentMap());
+  Value init = op.getSpyreInit();
+  if (!whole || !whole->covers(cast<ShapedType>(init.getType()).getShape()))
+    return false;
+  // What covers the largest size may be a part of a tensor that does not vary.
+  return !whole->varies() || init.getDefiningOp<tensor::EmptyOp>() ||
+         llvm::all_of_zip(whole->dims, getSizes(init),
+                          [](const SliceDim &dim, AffineExpr size) {
+                            return !dim.extentAt || dim.extentAt == size;
+                          });
 }
 
 template <typename ConcreteOp>

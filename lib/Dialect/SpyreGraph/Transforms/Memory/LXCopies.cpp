@@ -5,6 +5,7 @@
 #include "LXCopies.h"
 #include "../Division/Reshard.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include <cmath>
@@ -32,14 +33,21 @@ Eligibility spyre_graph::getSlicingOfUse(OpOperand &use, const Target &target) {
                            " keeps in device memory")
                               .str()};
   AffineMap map = op.getIndexingMaps()[number];
-  std::optional<Slicing> slicing =
-      getSlicing(map, op.getLoopExtents(), op.getAccessDivision(number));
+  std::optional<Slicing> slicing = getSlicing(op, number);
   if (!slicing)
     return {std::nullopt, "the part that a core accesses is not a box"};
   Eligibility result;
   result.slicing = slicing->getHeld(type.getShape());
   if (!result.slicing)
     return {std::nullopt, "a user accesses a part of a divided dimension"};
+  if (hasSizeSymbols(op))
+    for (auto [dim, size] :
+         llvm::zip_equal(result.slicing->dims, getSizes(use.get())))
+      if (size != (dim.extentAt
+                       ? dim.extentAt
+                       : getAffineConstantExpr(dim.extent, op->getContext())))
+        return {std::nullopt, "a user accesses a part of a dimension that "
+                              "varies"};
   for (auto [dim, extent] : llvm::zip_equal(slicing->dims, type.getShape()))
     if (extent > 0)
       result.share *= static_cast<double>(dim.extent) / extent;
@@ -135,11 +143,13 @@ static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
   if (!loops)
     return nullptr;
   SmallVector<int64_t> extents, splits, chunks;
-  SmallVector<AffineExpr> results(slicing.dims.size());
+  SmallVector<AffineExpr> results(slicing.dims.size()), extentsAt, chunksAt;
   for (auto [position, loop] : llvm::enumerate(loops->order)) {
     extents.push_back(loops->extents[loop]);
     splits.push_back(loops->splits[loop]);
     chunks.push_back(loops->chunks[loop]);
+    extentsAt.push_back(loops->extentsAt[loop]);
+    chunksAt.push_back(loops->chunksAt[loop]);
     // Loops after those of the dimensions number the copies of a slice.
     if (loop < static_cast<int64_t>(results.size()))
       results[loop] = getAffineDimExpr(position, context);
@@ -148,7 +158,11 @@ static SpyreOpInterface createSlicedCopy(OpBuilder &builder, Location loc,
   SpyreOpInterface copy =
       createCopyOp(builder, loc, IdentityOp::getOperationName(), from, to, map,
                    map, extents);
-  copy.setWorkDivision(WorkDivisionAttr::get(context, splits, chunks));
+  unsigned numSymbols = getSizeSymbols(copy).size();
+  copy.setLoopExtentMap(makeSizeMap(extentsAt, numSymbols, context));
+  copy.setWorkDivision(
+      WorkDivisionAttr::get(context, splits, chunks)
+          .withChunkMap(makeSizeMap(chunksAt, numSymbols, context)));
   return copy;
 }
 
@@ -233,18 +247,24 @@ double Resharder::getSeconds(const Slicing &from, const Slicing &to,
 
 std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
   Block &block = *alloc->getBlock();
+  LayoutAttrInterface layout = getLayout(alloc.getType());
   SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
   // Group the uses by their slices; those with the writer's slices need no
   // copy.
   std::optional<Slicing> written;
   double share = 0;
-  SmallVector<std::pair<Slicing, SmallVector<OpOperand *>>> groups;
+  SmallVector<std::pair<Slicing, SmallVector<OpOperand *>>, 2> groups;
   for (OpOperand *use : uses) {
     if (use->getOwner()->getBlock() != &block)
       return std::nullopt;
     Eligibility eligibility = getSlicingOfUse(*use, target);
     if (!eligibility.slicing)
       return std::nullopt;
+    // How many lanes of the last stick hold anything must be known.
+    for (auto [dim, slice] : llvm::enumerate(eligibility.slicing->dims))
+      if (slice.extentAt && layout &&
+          getStepsPerStick(layout, alloc.getType().getShape(), dim) != 1)
+        return std::nullopt;
     bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
     if (isWrite != (use == uses.front()))
       return std::nullopt;

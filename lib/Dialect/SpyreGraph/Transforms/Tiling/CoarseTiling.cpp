@@ -113,12 +113,14 @@ public:
     for (Operation &op : llvm::make_early_inc_range(block))
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
           spyreOp && !grouped.contains(&op) && !whole.contains(&op) &&
+          !spyreOp.getLoopExtentMap() &&
           !splitTableForSpans(spyreOp, cores, target, spec) &&
           !splitScanForSpans(spyreOp, cores, target, spec))
         splitForSpans(spyreOp, cores, target, spec);
     for (Operation &op : block)
       if (auto spyreOp = dyn_cast<SpyreOpInterface>(op);
-          spyreOp && !grouped.contains(&op) && !whole.contains(&op))
+          spyreOp && !grouped.contains(&op) && !whole.contains(&op) &&
+          !spyreOp.getLoopExtentMap())
         if (std::optional<Tiling> tiling =
                 cutForSpans(spyreOp, cores, target, spec)) {
           OpGroup group;

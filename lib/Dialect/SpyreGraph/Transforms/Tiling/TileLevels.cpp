@@ -271,6 +271,10 @@ private:
       fail(op, "has an empty result");
       return false;
     }
+    if (op.getLoopExtentMap()) {
+      fail(op, "has extents that vary");
+      return false;
+    }
     if (!addExtent(op, op.getLoopExtents()[loopDim]))
       return false;
     if (op.getLoopKinds()[loopDim] != utils::IteratorType::parallel) {

@@ -1,0 +1,59 @@
+//===- SizeSymbols.h - Sizes that are known when a program runs -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// A function may have symbols (SG-SYMBOL-C1). Shapes and extents are the
+// largest that they can be; maps of the symbols say what they are.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_DIALECT_SPYREGRAPH_IR_SIZESYMBOLS_H
+#define SPYRE_DIALECT_SPYREGRAPH_IR_SIZESYMBOLS_H
+
+#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+
+namespace mlir::spyre_graph {
+
+/// The symbols of the function that an operation is, or lies in.
+SmallVector<SizeSymbolAttr> getSizeSymbols(Operation *op);
+/// Whether there are any: without, nothing below has anything to do.
+bool hasSizeSymbols(Operation *op);
+
+/// Smallest and largest value of an expression of the symbols.
+std::pair<int64_t, int64_t> getSizeRange(AffineExpr expr,
+                                         ArrayRef<SizeSymbolAttr> symbols);
+/// The value of an expression of symbols at the given sizes.
+int64_t evaluateSize(AffineExpr expr, ArrayRef<int64_t> sizes);
+
+/// The results of a map of sizes; of a null one, `numbers`.
+SmallVector<AffineExpr> getSizeExprs(AffineMap map, ArrayRef<int64_t> numbers,
+                                     MLIRContext *context);
+/// The map of these expressions, or null if none varies.
+AffineMap makeSizeMap(ArrayRef<AffineExpr> sizes, unsigned numSymbols,
+                      MLIRContext *context);
+/// Whether a result of a map of sizes, which may be null, varies.
+bool varies(AffineMap map, unsigned position);
+
+/// SG-SYMBOL-C2 for a map that says what `numbers` are at each size.
+LogicalResult verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
+                            ArrayRef<SizeSymbolAttr> symbols,
+                            function_ref<InFlightDiagnostic()> emitError);
+
+/// How large each dimension of a tensor or buffer is: of an argument, a view, a
+/// result, or what is written into an allocation.
+SmallVector<AffineExpr> getSizes(Value value);
+
+/// Gives an operation without `extent_map` the one that follows from the sizes
+/// of its operands: a loop is as long as the dimensions that it walks whole.
+/// `results`, unless empty, are the sizes of what it writes. Fails with a
+/// diagnostic if operands disagree, or if a dimension that varies is accessed
+/// otherwise. Does nothing in functions without symbols.
+LogicalResult inferExtentMap(SpyreOpInterface op,
+                             ArrayRef<AffineExpr> results = {});
+/// The same for the `size_map` of a view.
+LogicalResult inferSizeMap(ViewOp view, ArrayRef<AffineExpr> results = {});
+/// Does this for all operations of a function that have no such map yet.
+LogicalResult inferSizes(Operation *function);
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_DIALECT_SPYREGRAPH_IR_SIZESYMBOLS_H

@@ -1,0 +1,396 @@
+//===- SizeSymbols.cpp - Sizes that are known when a program runs ---------===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+//===----------------------------------------------------------------------===//
+// Symbols and maps of them
+//===----------------------------------------------------------------------===//
+
+static ArrayAttr getSymbolList(Operation *op) {
+  auto function = dyn_cast_or_null<FunctionOpInterface>(op);
+  if (!function && op)
+    function = op->getParentOfType<FunctionOpInterface>();
+  return function ? function->getAttrOfType<ArrayAttr>(
+                        SpyreGraphDialect::getSymbolsAttrName())
+                  : ArrayAttr();
+}
+
+bool spyre_graph::hasSizeSymbols(Operation *op) {
+  ArrayAttr list = getSymbolList(op);
+  return list && !list.empty();
+}
+
+SmallVector<SizeSymbolAttr> spyre_graph::getSizeSymbols(Operation *op) {
+  SmallVector<SizeSymbolAttr> symbols;
+  if (ArrayAttr list = getSymbolList(op))
+    for (Attribute entry : list)
+      if (auto symbol = dyn_cast<SizeSymbolAttr>(entry))
+        symbols.push_back(symbol);
+  return symbols;
+}
+
+std::pair<int64_t, int64_t>
+spyre_graph::getSizeRange(AffineExpr expr, ArrayRef<SizeSymbolAttr> symbols) {
+  // Symbols become dimensions that begin at 0.
+  SmallVector<AffineExpr> replacements;
+  SmallVector<int64_t> extents;
+  for (auto [number, symbol] : llvm::enumerate(symbols)) {
+    extents.push_back(
+        (symbol.getMost() - symbol.getLeast()) / symbol.getStep() + 1);
+    replacements.push_back(getAffineDimExpr(number, expr.getContext()) *
+                               symbol.getStep() +
+                           symbol.getLeast());
+  }
+  return getRange(expr.replaceSymbols(replacements), extents);
+}
+
+int64_t spyre_graph::evaluateSize(AffineExpr expr, ArrayRef<int64_t> sizes) {
+  SmallVector<AffineExpr> numbers;
+  for (int64_t size : sizes)
+    numbers.push_back(getAffineConstantExpr(size, expr.getContext()));
+  return evaluate(expr.replaceSymbols(numbers), {});
+}
+
+SmallVector<AffineExpr> spyre_graph::getSizeExprs(AffineMap map,
+                                                  ArrayRef<int64_t> numbers,
+                                                  MLIRContext *context) {
+  if (map)
+    return llvm::to_vector(map.getResults());
+  return llvm::map_to_vector(numbers, [&](int64_t number) {
+    return getAffineConstantExpr(number, context);
+  });
+}
+
+AffineMap spyre_graph::makeSizeMap(ArrayRef<AffineExpr> sizes,
+                                   unsigned numSymbols, MLIRContext *context) {
+  if (llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
+    return AffineMap();
+  return AffineMap::get(0, numSymbols, sizes, context);
+}
+
+bool spyre_graph::varies(AffineMap map, unsigned position) {
+  return map && !isa<AffineConstantExpr>(map.getResult(position));
+}
+
+LogicalResult
+spyre_graph::verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
+                           ArrayRef<SizeSymbolAttr> symbols,
+                           function_ref<InFlightDiagnostic()> emitError) {
+  // SG-SYMBOL-C2
+  if (map.getNumDims() != 0 || map.getNumSymbols() != symbols.size() ||
+      map.getNumResults() != numbers.size())
+    return emitError() << "must take the function's " << symbols.size()
+                       << " symbols to " << numbers.size() << " sizes, but is "
+                       << AffineMapAttr::get(map);
+  for (auto [number, expr] : llvm::zip_equal(numbers, map.getResults())) {
+    if (!isa<AffineConstantExpr>(expr) && !expr.isPureAffine())
+      return emitError() << "must be affine, but is "
+                         << AffineMapAttr::get(map);
+    bool arePositive = true;
+    expr.walk([&](AffineExpr part) {
+      auto binary = dyn_cast<AffineBinaryOpExpr>(part);
+      if (!binary || binary.getKind() == AffineExprKind::Add ||
+          binary.getKind() == AffineExprKind::Mul)
+        return;
+      auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+      arePositive &= divisor && divisor.getValue() > 0;
+    });
+    if (!arePositive)
+      return emitError() << "must divide by positive constants, but is "
+                         << AffineMapAttr::get(map);
+    auto [least, most] = getSizeRange(expr, symbols);
+    if (most != number || (!isa<AffineConstantExpr>(expr) && least < 1))
+      return emitError() << "must have results from 1 to what they stand "
+                            "beside, but in "
+                         << AffineMapAttr::get(map) << " one is " << least
+                         << " to " << most << " beside " << number;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes of values
+//===----------------------------------------------------------------------===//
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<ShapedType>(value.getType()).getShape();
+}
+
+static SmallVector<AffineExpr> getTypeSizes(Value value) {
+  return getSizeExprs(AffineMap(), shapeOf(value), value.getContext());
+}
+
+/// The dimensions of a slice that are whole are as large as the source's.
+static SmallVector<AffineExpr> getSliceSizes(Value slice, Value source) {
+  SmallVector<AffineExpr> sizes = getTypeSizes(slice);
+  if (shapeOf(slice).size() != shapeOf(source).size())
+    return sizes;
+  SmallVector<AffineExpr> whole = getSizes(source);
+  for (unsigned dim = 0; dim < sizes.size(); ++dim)
+    if (shapeOf(slice)[dim] == shapeOf(source)[dim])
+      sizes[dim] = whole[dim];
+  return sizes;
+}
+
+/// How large what an operation writes into its init is, where its loops walk
+/// whole dimensions; elsewhere as the type says.
+static SmallVector<AffineExpr> getWrittenSizes(SpyreOpInterface op) {
+  Value init = op.getSpyreInit();
+  SmallVector<AffineExpr> sizes = getTypeSizes(init);
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  AffineMap extentMap = op.getLoopExtentMap();
+  if (!extentMap)
+    return sizes;
+  for (auto [dim, expr] :
+       llvm::enumerate(op.getIndexingMaps().back().getResults()))
+    if (auto loop = dyn_cast<AffineDimExpr>(expr);
+        loop && extents[loop.getPosition()] == shapeOf(init)[dim])
+      sizes[dim] = extentMap.getResult(loop.getPosition());
+  return sizes;
+}
+
+/// `sizes` with other last dimensions: `count` of size 1.
+static SmallVector<AffineExpr> keepAsOne(SmallVector<AffineExpr> sizes,
+                                         unsigned count, MLIRContext *context) {
+  for (unsigned dim = sizes.size() - count; dim < sizes.size(); ++dim)
+    sizes[dim] = getAffineConstantExpr(1, context);
+  return sizes;
+}
+
+static SmallVector<AffineExpr> getCompositeSizes(Operation *op, Value result) {
+  MLIRContext *context = op->getContext();
+  return llvm::TypeSwitch<Operation *, SmallVector<AffineExpr>>(op)
+      .Case([](SoftmaxOp softmax) { return getSizes(softmax.getInput()); })
+      .Case<LayerNormOp, RmsNormOp>([&](auto norm) {
+        SmallVector<AffineExpr> sizes = getSizes(norm.getInput());
+        return result == norm.getResult()
+                   ? sizes
+                   : keepAsOne(sizes, norm.getNumDims(), context);
+      })
+      .Case([&](AttentionOp attention) {
+        SmallVector<AffineExpr> sizes = getSizes(attention.getQuery());
+        sizes.back() = getSizes(attention.getValue()).back();
+        if (result == attention.getLogsumexp())
+          sizes.pop_back();
+        return sizes;
+      })
+      .Case([&](AttentionBackwardOp backward) {
+        return getSizes(result == backward.getGradQuery() ? backward.getQuery()
+                        : result == backward.getGradKey()
+                            ? backward.getKey()
+                            : backward.getValue());
+      })
+      .Default([&](Operation *) { return getTypeSizes(result); });
+}
+
+/// Of a buffer: what the operations that write it say together.
+static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
+  SmallVector<AffineExpr> sizes = getTypeSizes(buffer);
+  for (OpOperand &use : buffer.getUses()) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    if (!op || !op.isDpsInit(&use))
+      continue;
+    for (auto [size, written] : llvm::zip_equal(sizes, getWrittenSizes(op)))
+      if (!isa<AffineConstantExpr>(written))
+        size = written;
+  }
+  return sizes;
+}
+
+static SmallVector<AffineExpr> getArgumentSizes(BlockArgument argument) {
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto loop = dyn_cast<scf::ForOp>(parent))
+    if (OpOperand *init = loop.getTiedLoopInit(argument))
+      return getSizes(init->get());
+  auto function = dyn_cast<FunctionOpInterface>(parent);
+  auto map = function ? function.getArgAttrOfType<AffineMapAttr>(
+                            argument.getArgNumber(),
+                            SpyreGraphDialect::getSizeMapAttrName())
+                      : AffineMapAttr();
+  return getSizeExprs(map ? map.getValue() : AffineMap(), shapeOf(argument),
+                      argument.getContext());
+}
+
+SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return getArgumentSizes(argument);
+  Operation *op = value.getDefiningOp();
+  if (!hasSizeSymbols(op))
+    return getTypeSizes(value);
+  return llvm::TypeSwitch<Operation *, SmallVector<AffineExpr>>(op)
+      .Case([&](ViewOp view) {
+        return getSizeExprs(view.getSizeMap().value_or(AffineMap()),
+                            shapeOf(value), view.getContext());
+      })
+      .Case([&](SpyreOpInterface device) {
+        Value init = device.getSpyreInit();
+        return init.getDefiningOp<tensor::EmptyOp>() ? getWrittenSizes(device)
+                                                     : getSizes(init);
+      })
+      .Case([&](scf::ForOp loop) {
+        return getSizes(loop.getTiedLoopInit(cast<OpResult>(value))->get());
+      })
+      .Case([](bufferization::MaterializeInDestinationOp update) {
+        return getSizes(update.getDest());
+      })
+      .Case([](tensor::InsertSliceOp insert) {
+        return getSizes(insert.getDest());
+      })
+      .Case<tensor::ExtractSliceOp, memref::SubViewOp>(
+          [&](auto slice) { return getSliceSizes(value, slice.getSource()); })
+      .Case([&](memref::AllocOp) { return getBufferSizes(value); })
+      .Default(
+          [&](Operation *other) { return getCompositeSizes(other, value); });
+}
+
+//===----------------------------------------------------------------------===//
+// Inference
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Collects what is known of the extents of loops, or of a view's dimensions.
+class ExtentInference {
+public:
+  ExtentInference(Operation *op, ArrayRef<int64_t> extents)
+      : op(op), symbols(getSizeSymbols(op)), extents(extents),
+        known(extents.size()) {}
+
+  /// Takes in that `map` takes the loops to a tensor of shape `shape`, whose
+  /// dimensions are `sizes`, and that each loop stays inside.
+  LogicalResult add(AffineMap map, ArrayRef<int64_t> shape,
+                    ArrayRef<AffineExpr> sizes, const Twine &what,
+                    std::optional<unsigned> skipped = std::nullopt) {
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      if (skipped == dim)
+        continue;
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      if (loop && extents[loop.getPosition()] == shape[dim]) {
+        if (failed(set(loop.getPosition(), sizes[dim], what)))
+          return failure();
+        continue;
+      }
+      if (isa<AffineConstantExpr>(sizes[dim]))
+        continue;
+      // What is accessed at all sizes is there at the least one.
+      if (getRange(expr, extents).second <
+          getSizeRange(sizes[dim], symbols).first)
+        continue;
+      return op->emitOpError()
+             << "accesses dimension " << dim << " of " << what.str()
+             << ", whose size varies, in parts: by " << AffineMapAttr::get(map);
+    }
+    return success();
+  }
+
+  LogicalResult set(unsigned loop, AffineExpr size, const Twine &what) {
+    if (!known[loop])
+      known[loop] = size;
+    if (known[loop] == size)
+      return success();
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "loop dimension " << loop << " has extent " << size << " by " << what
+        << " and " << known[loop] << " by another one";
+    return op->emitOpError(text);
+  }
+
+  AffineMap getMap() const {
+    SmallVector<AffineExpr> sizes;
+    for (auto [extent, size] : llvm::zip_equal(extents, known))
+      sizes.push_back(size ? size
+                           : getAffineConstantExpr(extent, op->getContext()));
+    return makeSizeMap(sizes, symbols.size(), op->getContext());
+  }
+
+private:
+  Operation *op;
+  SmallVector<SizeSymbolAttr> symbols;
+  ArrayRef<int64_t> extents;
+  SmallVector<AffineExpr> known;
+};
+} // namespace
+
+/// Whether nothing has been written into an init yet.
+static bool isFresh(Value init, Operation *writer) {
+  if (init.getDefiningOp<tensor::EmptyOp>())
+    return true;
+  if (!init.getDefiningOp<memref::AllocOp>())
+    return false;
+  return llvm::none_of(init.getUses(), [&](OpOperand &use) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    return op && op != writer && op.isDpsInit(&use);
+  });
+}
+
+LogicalResult spyre_graph::inferExtentMap(SpyreOpInterface op,
+                                          ArrayRef<AffineExpr> results) {
+  if (op.getLoopExtentMap() || !hasSizeSymbols(op))
+    return success();
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  ExtentInference inference(op, extents);
+  for (OpOperand &operand : op->getOpOperands()) {
+    unsigned number = operand.getOperandNumber();
+    bool isInit = op.isDpsInit(&operand);
+    SmallVector<AffineExpr> sizes;
+    if (!isInit || !isFresh(operand.get(), op))
+      sizes = getSizes(operand.get());
+    else if (!results.empty())
+      sizes = llvm::to_vector(results);
+    else
+      continue;
+    std::optional<unsigned> skipped;
+    if (indirect && indirect->operand == number)
+      skipped = indirect->dim;
+    if (failed(inference.add(maps[number], shapeOf(operand.get()), sizes,
+                             "operand " + Twine(number), skipped)))
+      return failure();
+  }
+  op.setLoopExtentMap(inference.getMap());
+  return success();
+}
+
+LogicalResult spyre_graph::inferSizeMap(ViewOp view,
+                                        ArrayRef<AffineExpr> results) {
+  if (view.getSizeMap() || !hasSizeSymbols(view))
+    return success();
+  ArrayRef<int64_t> shape = shapeOf(view.getResult());
+  ExtentInference inference(view, shape);
+  if (failed(inference.add(view.getMap(), shapeOf(view.getSource()),
+                           getSizes(view.getSource()), "its source")))
+    return failure();
+  for (auto [dim, size] : llvm::enumerate(results))
+    if (failed(inference.set(dim, size, "its result")))
+      return failure();
+  if (AffineMap map = inference.getMap())
+    view.setSizeMapAttr(AffineMapAttr::get(map));
+  return success();
+}
+
+LogicalResult spyre_graph::inferSizes(Operation *function) {
+  if (!hasSizeSymbols(function))
+    return success();
+  WalkResult result = function->walk<WalkOrder::PreOrder>([](Operation *op) {
+    if (auto view = dyn_cast<ViewOp>(op))
+      return WalkResult(inferSizeMap(view));
+    if (auto device = dyn_cast<SpyreOpInterface>(op))
+      return WalkResult(inferExtentMap(device));
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs for many sizes from spyre-opt, run by spyre-run with all checks."""
+
+import numpy as np
+import pytest
+from commands import needs_tools, refused, run
+
+pytestmark = needs_tools
+
+LAYOUT = "#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>\n"
+
+#: Per program: its text, its arrays with s as the size that varies, what it computes,
+#: and some of the sizes that it is for.
+PROGRAMS = {
+    "mlp": (
+        """
+func.func @main(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 256)>},
+    %w: tensor<256x384xf16, #rows> {spyre_graph.name = "w"},
+    %v: tensor<384x128xf16, #rows> {spyre_graph.name = "v"})
+    -> (tensor<512x128xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 128)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %0 = tensor.empty() : tensor<512x384xf16>
+  %h = spyre_graph.matmul ins(%x, %w : tensor<512x256xf16, #rows>, tensor<256x384xf16, #rows>)
+      outs(%0 : tensor<512x384xf16>) -> tensor<512x384xf16>
+  %1 = tensor.empty() : tensor<512x384xf16>
+  %r = spyre_graph.relu ins(%h : tensor<512x384xf16>) outs(%1 : tensor<512x384xf16>) -> tensor<512x384xf16>
+  %2 = tensor.empty() : tensor<512x128xf16>
+  %y = spyre_graph.matmul ins(%r, %v : tensor<512x384xf16>, tensor<384x128xf16, #rows>)
+      outs(%2 : tensor<512x128xf16>) -> tensor<512x128xf16>
+  return %y : tensor<512x128xf16>
+}
+""",
+        {"x": ("s", 256), "w": (256, 384), "v": (384, 128)},
+        lambda x, w, v: np.maximum(x @ w, 0) @ v,
+        (1, 2, 31, 32, 33, 63, 64, 65, 100, 511, 512),
+    ),
+    "softmax": (
+        """
+func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (48, s)>})
+    -> (tensor<48x300xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (48, s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %y = spyre_graph.softmax %x {dim = 1 : i64} : tensor<48x300xf16, #rows> -> tensor<48x300xf16>
+  return %y : tensor<48x300xf16>
+}
+""",
+        {"x": (48, "s")},
+        lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True),
+        (1, 2, 63, 64, 65, 127, 128, 129, 300),
+    ),
+    "sum": (
+        """
+func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    -> (tensor<100xf16> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %0 = tensor.empty() : tensor<100xf16>
+  %y = spyre_graph.sum ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf16>)
+      {dims = array<i64: 0>} -> tensor<100xf16>
+  return %y : tensor<100xf16>
+}
+""",
+        {"x": ("s", 100)},
+        lambda x: x.sum(0),
+        (1, 2, 63, 64, 65, 300),
+    ),
+    "transpose": (
+        """
+func.func @main(%x: tensor<100x300xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (100, s)>},
+    %y: tensor<300x100xf16, #rows> {spyre_graph.name = "y",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    -> (tensor<300x100xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %t = spyre_graph.view %x, affine_map<(i, j) -> (j, i)> : tensor<100x300xf16, #rows> -> tensor<300x100xf16>
+  %0 = tensor.empty() : tensor<300x100xf16>
+  %z = spyre_graph.add ins(%t, %y : tensor<300x100xf16>, tensor<300x100xf16, #rows>)
+      outs(%0 : tensor<300x100xf16>) -> tensor<300x100xf16>
+  return %z : tensor<300x100xf16>
+}
+""",
+        {"x": (100, "s"), "y": ("s", 100)},
+        lambda x, y: x.T + y,
+        (1, 2, 63, 64, 65, 300),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "arrays", "function", "sizes"), PROGRAMS.values(), ids=PROGRAMS
+)
+def test_runs(text, arrays, function, sizes, tmp_path):
+    program = tmp_path / "program.mlir"
+    run("spyre-opt", "-", "--spyre-pipeline", "-o", program, input=LAYOUT + text)
+    for size in sizes:
+        rng = np.random.default_rng(size)
+        given, values = [], []
+        for name, shape in arrays.items():
+            shape = [size if extent == "s" else extent for extent in shape]
+            value = rng.standard_normal(shape).astype(np.float16)
+            np.save(tmp_path / f"{name}.npy", value)
+            given += ["--arg", tmp_path / f"{name}.npy"]
+            values.append(value.astype(np.float32))
+        given += ["--arg", "zeros", "--arg", str(size)]
+        run("spyre-run", program, "--check=full", "--out-dir", tmp_path, *given)
+        found = np.load(tmp_path / "out0.npy").astype(np.float32)
+        wanted = function(*values)
+        assert found.shape == wanted.shape
+        # Rounded a few times to 10 bits.
+        scale = np.abs(wanted).max()
+        assert np.abs(found - wanted).max() <= 2.0**-8 * scale, size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["zeros", "zeros", "513"], "size 's' is 513, but the program is for sizes"),
+        (["zeros", "zeros", "0"], "size 's' is 0, but the program is for sizes"),
+        (["zeros", "zeros", "-5"], "size 's' is -5, but the program is for sizes"),
+        (["zeros", "zeros", "zeros"], "'s'"),
+        (["ROWS", "zeros", "8"], "'x'"),
+    ],
+)
+def test_wrong_sizes(arguments, error, tmp_path):
+    """The message names the symbol and its range, or the argument."""
+    text = """
+func.func @main(%x: tensor<512x64xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
+    -> (tensor<512x64xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %0 = tensor.empty() : tensor<512x64xf16>
+  %y = spyre_graph.exp ins(%x : tensor<512x64xf16, #rows>)
+      outs(%0 : tensor<512x64xf16>) -> tensor<512x64xf16>
+  return %y : tensor<512x64xf16>
+}
+"""
+    program = tmp_path / "program.mlir"
+    run("spyre-opt", "-", "--spyre-pipeline", "-o", program, input=LAYOUT + text)
+    rows = tmp_path / "rows.npy"
+    np.save(rows, np.zeros((9, 64), np.float16))
+    given = []
+    for argument in arguments:
+        given += ["--arg", rows if argument == "ROWS" else argument]
+    assert error in refused("spyre-run", program, *given)

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels compute extents, chunks and views from the values of symbols.
+// RUN: spyre-opt %s --split-input-file --convert-spyre-graph-to-ktir | FileCheck %s
+
+// CHECK: #[[CHUNK:.*]] = affine_map<()[s0] -> (s0 ceildiv 8)>
+// CHECK: #[[LEFT:.*]] = affine_map<()[s0, s1] -> (s0 - s1)>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: ktdp.size_map = affine_map<()[s0, s1] -> (s1, 128)>
+// CHECK-SAME: %[[S:.*]]: !ktdp.runtime_arg<index, granularity=1, upperbound=8> {ktdp.least = 1 : i64, ktdp.name = "s"}
+// CHECK-SAME: %[[T:.*]]: !ktdp.runtime_arg<index, granularity=4, upperbound=256> {ktdp.least = 4 : i64, ktdp.name = "t"}
+// CHECK: %[[VALUE:.*]] = ktdp.runtime_arg_extract value from %[[T]]
+// Kernels get the symbols that they use.
+// CHECK: call @k0_exp(%{{.*}}, %{{.*}}, %[[VALUE]])
+
+// CHECK-LABEL: func.func private @k0_exp
+// CHECK-SAME: %[[X:.*]]: index, %[[A:.*]]: index, %[[SIZE:.*]]: index) attributes {grid = [8]}
+// CHECK: %[[PART:.*]] = affine.apply #[[CHUNK]]()[%[[SIZE]]]
+// CHECK: %[[STRIDE:.*]] = arith.muli %{{.*}}, %[[SIZE]]
+// CHECK: %[[CORE:.*]] = ktdp.get_compute_tile_id
+// CHECK: %[[START:.*]] = arith.muli %[[CORE]], %[[PART]]
+// CHECK: %[[REST:.*]] = affine.apply #[[LEFT]]()[%[[SIZE]], %[[START]]]
+// CHECK: %[[LEAST:.*]] = arith.minsi %[[PART]], %[[REST]]
+// CHECK: %[[OWN:.*]] = arith.maxsi %[[LEAST]]
+// CHECK: %[[ANY:.*]] = arith.cmpi sgt, %[[OWN]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: scf.for %{{.*}} = %{{.*}} to %[[OWN]]
+// The argument has strides that follow its size, the buffer in LX has not.
+// CHECK: ktdp.construct_memory_view %[[X]], sizes: [2, %[[SIZE]], 64], strides: [%[[STRIDE]], 64, 1]
+// CHECK: ktdp.construct_memory_view %[[A]], sizes: [2, 32, 64], strides: [2048, 64, 1]
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s, t] -> (t, 128)>
+#d = #spyre_graph.division<splits = [8, 1], chunks = [32, 128], chunk_map = affine_map<()[s, t] -> (t ceildiv 8, 128)>>
+func.func @main(%x: memref<256x128xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = #rows},
+                %y: memref<256x128xf16, #l> {spyre_graph.name = "y", spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>, #spyre_graph.symbol<"t", 4 to 256 by 4>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [32, 128]>} : memref<256x128xf16, #l>
+  spyre_graph.exp ins(%x : memref<256x128xf16, #l>) outs(%a : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #d}
+  spyre_graph.neg ins(%a : memref<256x128xf16, #l>) outs(%y : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #d}
+  return
+}
+
+// -----
+
+// Parts of the rows of a value that moves between cores begin where the run's chunks
+// do: core 1 of 4 has those from one chunk to the next.
+// CHECK-DAG: #[[QUARTER:.*]] = affine_map<()[s0] -> (s0 ceildiv 4)>
+// CHECK-DAG: #[[SECOND:.*]] = affine_set<(d0, d1, d2)[s0] : (d0 >= 0, -d0 + 1 >= 0, d1 - s0 >= 0, -d1 + s0 * 2 - 1 >= 0, d2 >= 0, -d2 + 63 >= 0)>
+// CHECK-LABEL: func.func private @k1_reshard
+// CHECK-SAME: %[[A:.*]]: index, %{{.*}}: index, %[[ROWS:.*]]: index) attributes {grid = [2]}
+// CHECK: %[[CHUNK:.*]] = affine.apply #[[QUARTER]]()[%[[ROWS]]]
+// CHECK: ktdp.construct_memory_view %[[A]], sizes: [2, %[[CHUNK]], 64], strides: [4096, 64, 1] {coordinate_set = #[[SECOND]], memory_space = #ktdp.memory_space<ct_local, ct_id = 1>}
+// CHECK: ktdp.construct_distributed_memory_view
+// CHECK-SAME: : memref<2x?x64xf16>
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [64, 128], chunk_map = affine_map<()[s] -> (s ceildiv 4, 128)>>
+#by_column = #spyre_graph.division<splits = [1, 2], chunks = [256, 64], chunk_map = affine_map<()[s] -> (s, 64)>>
+func.func @main(%x: memref<256x128xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = #rows},
+                %y: memref<256x128xf16, #l> {spyre_graph.name = "y", spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [64, 128]>} : memref<256x128xf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 16384, local = [256, 64]>} : memref<256x128xf16, #l>
+  spyre_graph.exp ins(%x : memref<256x128xf16, #l>) outs(%a : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #by_row}
+  spyre_graph.reshard ins(%a : memref<256x128xf16, #l>) outs(%b : memref<256x128xf16, #l>) {source_division = #by_row, maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #by_column}
+  spyre_graph.neg ins(%b : memref<256x128xf16, #l>) outs(%y : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #by_column}
+  return
+}

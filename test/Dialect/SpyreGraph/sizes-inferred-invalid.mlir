@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an operation accesses says how long its loops are; contradictions.
+// RUN: spyre-opt %s -split-input-file -verify-diagnostics -spyre-decompose
+
+func.func @disagree(%x: tensor<8xf16> {spyre_graph.size_map = affine_map<()[s] -> (s)>},
+                    %y: tensor<8xf16>) -> tensor<8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %0 = tensor.empty() : tensor<8xf16>
+  // expected-error@+1 {{loop dimension 0 has extent 8 by operand 1 and s0 by another one}}
+  %z = spyre_graph.add ins(%x, %y : tensor<8xf16>, tensor<8xf16>) outs(%0 : tensor<8xf16>) -> tensor<8xf16>
+  return %z : tensor<8xf16>
+}
+
+// -----
+
+func.func @parts(%x: tensor<8x8xf16> {spyre_graph.size_map = affine_map<()[s] -> (8, s)>}) -> tensor<64xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  // expected-error@+1 {{accesses dimension 1 of its source, whose size varies, in parts}}
+  %y = spyre_graph.view %x, affine_map<(i) -> (i floordiv 8, i mod 8)> : tensor<8x8xf16> -> tensor<64xf16>
+  return %y : tensor<64xf16>
+}

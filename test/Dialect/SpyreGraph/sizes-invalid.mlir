@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// RUN: spyre-opt %s -split-input-file -verify-diagnostics
+
+// SG-SYMBOL-C1
+// expected-error@+1 {{symbol 's' has sizes from 0 to 4 by 1; expected a name, 1 <= least <= most, and a positive step that divides both}}
+func.func private @none() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 0 to 4>]}
+
+// -----
+
+// SG-SYMBOL-C1
+// expected-error@+1 {{symbol 's' has sizes from 3 to 8 by 4}}
+func.func private @step() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 3 to 8 by 4>]}
+
+// -----
+
+// SG-SYMBOL-C1
+// expected-error@+1 {{spyre_graph.symbols must be an array of #spyre_graph.symbol of different names, on a function}}
+func.func private @twice() attributes {
+    spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 4>, #spyre_graph.symbol<"s", 1 to 8>]}
+
+// -----
+
+// SG-SYMBOL-C2
+// expected-error@+1 {{spyre_graph.size_map of argument 0 must take the function's 1 symbols to 2 sizes}}
+func.func @count(%x: tensor<8x4xf16> {spyre_graph.size_map = affine_map<()[s, t] -> (s, t)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  return
+}
+
+// -----
+
+// SG-SYMBOL-C2
+// expected-error@+1 {{must have results from 1 to what they stand beside, but in affine_map<()[s0] -> (s0 + 1, 4)> one is 2 to 9 beside 8}}
+func.func @largest(%x: tensor<8x4xf16> {spyre_graph.size_map = affine_map<()[s] -> (s + 1, 4)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  return
+}
+
+// -----
+
+// SG-SYMBOL-C2
+// expected-error@+1 {{one is 0 to 8 beside 8}}
+func.func @least(%x: tensor<8xf16> {spyre_graph.size_map = affine_map<()[s] -> (s - 1)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 9>]} {
+  return
+}
+
+// -----
+
+func.func @extents(%x: tensor<8xf16>) -> tensor<8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %0 = tensor.empty() : tensor<8xf16>
+  // SG-SYMBOL-C2
+  // expected-error@+1 {{extent_map must divide by positive constants}}
+  %y = spyre_graph.exp ins(%x : tensor<8xf16>) outs(%0 : tensor<8xf16>)
+      {extent_map = affine_map<()[s] -> (s floordiv 0)>} -> tensor<8xf16>
+  return %y : tensor<8xf16>
+}
+
+// -----
+
+func.func @view(%x: tensor<8x8xf16>) -> tensor<8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  // SG-SYMBOL-C2
+  // expected-error@+1 {{size_map must take the function's 1 symbols to 1 sizes}}
+  %y = spyre_graph.view %x, affine_map<(i) -> (i, i)> {size_map = affine_map<()[s] -> (s, s)>}
+      : tensor<8x8xf16> -> tensor<8xf16>
+  return %y : tensor<8xf16>
+}
+
+// -----
+
+func.func @mean(%x: tensor<8x4xf16> {spyre_graph.size_map = affine_map<()[s] -> (s, 4)>}) -> tensor<4xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %0 = tensor.empty() : tensor<4xf16>
+  // SG-SYMBOL-C3
+  // expected-error@+1 {{divides by the extent of loop dimension 0, which varies}}
+  %y = spyre_graph.mean ins(%x : tensor<8x4xf16>) outs(%0 : tensor<4xf16>)
+      {dims = array<i64: 0>, extent_map = affine_map<()[s] -> (s, 4)>} -> tensor<4xf16>
+  return %y : tensor<4xf16>
+}
+
+// -----
+
+func.func @norm(%x: tensor<4x8xf16> {spyre_graph.size_map = affine_map<()[s] -> (4, s)>}) -> tensor<4x8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  // SG-SYMBOL-C3
+  // expected-error@+1 {{normalizes dimensions whose sizes vary, among the last 1 of}}
+  %y, %rstd = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+      : tensor<4x8xf16> -> tensor<4x8xf16>, tensor<4x1xf32>
+  return %y : tensor<4x8xf16>
+}
+
+// -----
+
+func.func @undivided(%x: tensor<8xf16>) -> tensor<8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %0 = tensor.empty() : tensor<8xf16>
+  // SG-DIVISION-C5
+  // expected-error@+1 {{division has no chunk_map, but the operation an extent_map}}
+  %y = spyre_graph.exp ins(%x : tensor<8xf16>) outs(%0 : tensor<8xf16>)
+      {extent_map = affine_map<()[s] -> (s)>,
+       division = #spyre_graph.division<splits = [2], chunks = [4]>} -> tensor<8xf16>
+  return %y : tensor<8xf16>
+}
+
+// -----
+
+func.func @divided(%x: tensor<8xf16>) -> tensor<8xf16>
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %0 = tensor.empty() : tensor<8xf16>
+  // SG-DIVISION-C5
+  // expected-error@+1 {{division has a chunk_map, but the operation no extent_map}}
+  %y = spyre_graph.exp ins(%x : tensor<8xf16>) outs(%0 : tensor<8xf16>)
+      {division = #spyre_graph.division<splits = [2], chunks = [4],
+                                        chunk_map = affine_map<()[s] -> (s ceildiv 2)>>} -> tensor<8xf16>
+  return %y : tensor<8xf16>
+}
