@@ -496,6 +496,10 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       have their sticks along one loop dimension.
     - SG-PLAN-C12: source and destination of a `spyre_graph.reshard` lie in LX,
       in separate memory.
+    - SG-PLAN-C13: at each size that the function's symbols admit, slices cover
+      the loops once and are not larger than the plan says (C2), no operation
+      accesses an element outside what a buffer then has (C4) or holds in LX
+      (C7), and none that has not been written (C8).
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "-1",

@@ -36,7 +36,8 @@ spyre_graph::getPlannedRange(AffineExpr expr, ArrayRef<int64_t> extents,
 
 /// Whether the slices of a division cover the loops once.
 static LogicalResult verifyCovers(SpyreOpInterface op,
-                                  WorkDivisionAttr division, int64_t cores) {
+                                  WorkDivisionAttr division,
+                                  const PlanLimits &limits) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   ArrayRef<int64_t> splits = division.getSplits();
   ArrayRef<int64_t> chunks = division.getChunks();
@@ -47,19 +48,21 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
            << " loop dimensions";
   int64_t coresUsed = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
-    if (splits[dim] < 1 || splits[dim] > cores || chunks[dim] < 0)
+    if (splits[dim] < 1 || splits[dim] > limits.cores || chunks[dim] < 0)
       return op->emitOpError()
              << "loop dimension " << dim << " has " << splits[dim]
              << " slices of " << chunks[dim] << " iterations";
     coresUsed *= splits[dim];
-    if (coresUsed > cores)
+    if (coresUsed > limits.cores)
       return op->emitOpError()
-             << "division needs more than " << cores << " cores";
+             << "division needs more than " << limits.cores << " cores";
     // Iterations in order of the slices: each once, none outside.
     int64_t covered = 0;
     for (int64_t slice = 0; slice < splits[dim]; ++slice) {
       int64_t low = slice * chunks[dim];
       int64_t high = std::min(low + chunks[dim], extents[dim]);
+      if (limits.mayBeEmpty && covered == extents[dim])
+        break;
       if (low != covered || (high <= low && extents[dim] > 0))
         return op->emitOpError() << "slice " << slice << " of loop dimension "
                                  << dim << " has iterations " << low << " to "
@@ -74,7 +77,8 @@ static LogicalResult verifyCovers(SpyreOpInterface op,
   return success();
 }
 
-LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op, int64_t cores) {
+LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op,
+                                          const PlanLimits &limits) {
   if (!op->hasAttr("maps") || !op->hasAttr("extents"))
     return op->emitOpError("has no explicit maps and extents");
   WorkDivisionAttr division = op.getWorkDivision();
@@ -83,12 +87,12 @@ LogicalResult spyre_graph::verifyDivision(SpyreOpInterface op, int64_t cores) {
   SmallVector<int64_t> extents = op.getLoopExtents();
   SmallVector<utils::IteratorType> kinds = op.getLoopKinds();
   ArrayRef<int64_t> splits = division.getSplits();
-  if (failed(verifyCovers(op, division, cores)))
+  if (failed(verifyCovers(op, division, limits)))
     return failure();
   // Data that comes from other cores is divided in a way of its own.
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
     if (WorkDivisionAttr held = op.getAccessDivision(operand);
-        held != division && failed(verifyCovers(op, held, cores)))
+        held != division && failed(verifyCovers(op, held, limits)))
       return failure();
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     if (splits[dim] == 1 || kinds[dim] == utils::IteratorType::parallel)

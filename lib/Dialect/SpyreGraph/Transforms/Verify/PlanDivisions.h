@@ -12,6 +12,15 @@
 
 namespace mlir::spyre_graph {
 
+/// What a plan may use, and what it is.
+struct PlanLimits {
+  int64_t cores, scratchpadBytes, maxSpanBytes;
+  bool isPartial; ///< between two passes: not all is decided
+  /// The plan is one of several sizes, and made for the largest: the last
+  /// slices may have nothing to do.
+  bool mayBeEmpty = false;
+};
+
 /// Which slice of loop dimension `dim` core `core` has.
 int64_t getPlannedSlice(WorkDivisionAttr division, int64_t core, unsigned dim);
 
@@ -23,8 +32,8 @@ std::pair<int64_t, int64_t> getPlannedRange(AffineExpr expr,
                                             int64_t core);
 
 /// SG-PLAN-C2 and the first half of SG-PLAN-C3: the operation has maps, extents
-/// and divisions whose slices cover its loops once, on at most `cores` cores.
-LogicalResult verifyDivision(SpyreOpInterface op, int64_t cores);
+/// and divisions whose slices cover its loops once.
+LogicalResult verifyDivision(SpyreOpInterface op, const PlanLimits &limits);
 
 /// The second half of SG-PLAN-C3: iterations on two sides of a cut write
 /// different sticks. `isInLX`: of a result there each core has its own.

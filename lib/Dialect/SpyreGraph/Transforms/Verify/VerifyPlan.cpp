@@ -14,6 +14,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
+#include "VerifySizes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -30,12 +31,10 @@ using namespace mlir::spyre_graph;
 
 namespace {
 
-class PlanVerifier {
+class PlanVerifier : PlanLimits {
 public:
-  PlanVerifier(func::FuncOp func, int64_t cores, int64_t scratchpadBytes,
-               bool isPartial, int64_t maxSpanBytes)
-      : func(func), cores(cores), scratchpadBytes(scratchpadBytes),
-        isPartial(isPartial), maxSpanBytes(maxSpanBytes) {}
+  PlanVerifier(func::FuncOp func, const PlanLimits &limits)
+      : PlanLimits(limits), func(func) {}
 
   LogicalResult run() {
     for (BlockArgument argument : func.getArguments())
@@ -77,7 +76,7 @@ private:
     bool haveLayouts = areAll([](Type type) { return !!getLayout(type); });
     memref::AllocOp result = getAlloc(spyreOp.getSpyreInit());
     return failure(
-        (isDivided && failed(verifyDivision(spyreOp, cores))) ||
+        (isDivided && failed(verifyDivision(spyreOp, *this))) ||
         failed(verifyBounds(spyreOp)) ||
         (isDivided && haveLayouts &&
          failed(verifyWrittenSticks(spyreOp, result && isInLX(result)))) ||
@@ -111,8 +110,7 @@ private:
 
   static std::optional<TileOffset::Range> getOffsets(OpFoldResult offset) {
     std::optional<TileOffset> known = getTileOffset(offset);
-    std::optional<TileOffset::Range> range =
-        known ? known->getRange() : std::nullopt;
+    auto range = known ? known->getRange() : std::nullopt;
     return range && range->last >= range->first ? range : std::nullopt;
   }
 
@@ -559,9 +557,6 @@ private:
   }
 
   func::FuncOp func;
-  int64_t cores, scratchpadBytes;
-  bool isPartial;
-  int64_t maxSpanBytes;
   DenseMap<Operation *, int64_t> order;
   SmallVector<memref::AllocOp> allocs;
   DenseMap<Operation *, std::vector<Box>> heldBoxes;
@@ -583,11 +578,16 @@ public:
     spec.lxBytesPerCore = orOfDevice<int64_t>(capacity, spec.lxBytesPerCore);
     spec.lxReservedFraction =
         orOfDevice<double>(lxFraction, spec.lxReservedFraction);
-    PlanVerifier verifier(getOperation(),
-                          orOfDevice<int64_t>(cores, spec.numCores),
-                          spec.usableLXBytes(), partial,
-                          orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes));
-    if (failed(verifier.run()))
+    PlanLimits limits{orOfDevice<int64_t>(cores, spec.numCores),
+                      spec.usableLXBytes(),
+                      orOfDevice<int64_t>(maxSpan, spec.maxSpanBytes), partial};
+    auto verify = [&](func::FuncOp function) {
+      return PlanVerifier(function, limits).run();
+    };
+    if (failed(verify(getOperation())))
+      return signalPassFailure();
+    limits.mayBeEmpty = true;
+    if (!partial && failed(verifySizes(getOperation(), verify))) // SG-PLAN-C13
       return signalPassFailure();
     markAllAnalysesPreserved();
   }

@@ -1,0 +1,470 @@
+//===- VerifySizes.cpp - A plan at each size --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// A plan with symbols has passed the checks at its largest sizes. What is left
+// to show is that smaller sizes leave nothing out and reach no further. Each
+// such claim says that a set of integer points is empty: sizes, and loop
+// indices below the extents at these sizes, at which something would be wrong.
+// MLIR's Presburger library decides that, and names a point of a set that is
+// not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "VerifySizes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "mlir/Analysis/FlatLinearValueConstraints.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/IntegerSet.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// With more sizes than this, they are not looked at one by one.
+static constexpr int64_t kMaxSizes = 32;
+
+/// "where s0 is 3 and s1 is 64".
+static std::string describe(ArrayRef<SizeSymbolAttr> symbols,
+                            ArrayRef<int64_t> sizes) {
+  std::string text = "where ";
+  llvm::raw_string_ostream os(text);
+  llvm::interleave(
+      llvm::zip_equal(symbols, sizes), os,
+      [&](auto entry) {
+        auto [symbol, size] = entry;
+        os << symbol.getName() << " is " << size;
+      },
+      " and ");
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// One size
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> evaluateSizes(AffineMap map,
+                                          ArrayRef<int64_t> sizes) {
+  return llvm::map_to_vector(map.getResults(), [&](AffineExpr expr) {
+    return evaluateSize(expr, sizes);
+  });
+}
+
+OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
+                                                 ArrayRef<int64_t> sizes) {
+  OwningOpRef<func::FuncOp> bound = function.clone();
+  StringRef sizeMap = SpyreGraphDialect::getSizeMapAttrName();
+  (*bound)->removeAttr(SpyreGraphDialect::getSymbolsAttrName());
+  for (BlockArgument argument : bound->getArguments()) {
+    unsigned number = argument.getArgNumber();
+    auto map = bound->getArgAttrOfType<AffineMapAttr>(number, sizeMap);
+    if (!map)
+      continue;
+    auto type = cast<MemRefType>(argument.getType());
+    argument.setType(MemRefType::get(
+        evaluateSizes(map.getValue(), sizes), type.getElementType(),
+        MemRefLayoutAttrInterface(), type.getMemorySpace()));
+    bound->removeArgAttr(number,
+                         StringAttr::get(function.getContext(), sizeMap));
+  }
+  bound->setFunctionType(FunctionType::get(
+      function.getContext(), bound->front().getArgumentTypes(), {}));
+  bound->walk([&](SpyreOpInterface op) {
+    AffineMap extents = op.getLoopExtentMap();
+    if (!extents)
+      return;
+    op.setLoopStructure(op.getIndexingMaps(), evaluateSizes(extents, sizes));
+    op.setLoopExtentMap(AffineMap());
+    auto bind = [&](WorkDivisionAttr division) {
+      return WorkDivisionAttr::get(op->getContext(), division.getSplits(),
+                                   evaluateSizes(division.getChunkMap(), sizes),
+                                   division.getOrder());
+    };
+    if (WorkDivisionAttr division = op.getWorkDivision();
+        division && division.getChunkMap())
+      op.setWorkDivision(bind(division));
+    if (auto reshard = dyn_cast<ReshardOp>(op.getOperation()))
+      if (reshard.getSourceDivision().getChunkMap())
+        reshard.setSourceDivisionAttr(bind(reshard.getSourceDivision()));
+  });
+  return bound;
+}
+
+/// Calls `visit` with each combination of sizes until it fails.
+static LogicalResult
+forEachSize(ArrayRef<SizeSymbolAttr> symbols,
+            function_ref<LogicalResult(ArrayRef<int64_t>)> visit) {
+  SmallVector<int64_t> sizes = llvm::map_to_vector(
+      symbols, [](SizeSymbolAttr symbol) { return symbol.getLeast(); });
+  while (true) {
+    if (failed(visit(sizes)))
+      return failure();
+    unsigned number = 0;
+    for (; number < symbols.size(); ++number) {
+      sizes[number] += symbols[number].getStep();
+      if (sizes[number] <= symbols[number].getMost())
+        break;
+      sizes[number] = symbols[number].getLeast();
+    }
+    if (number == symbols.size())
+      return success();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// All sizes
+//===----------------------------------------------------------------------===//
+
+namespace {
+class SizeProof {
+public:
+  explicit SizeProof(func::FuncOp function)
+      : function(function), context(function.getContext()),
+        symbols(getSizeSymbols(function)) {}
+
+  LogicalResult run() {
+    WalkResult result = function.walk([&](SpyreOpInterface op) {
+      return failed(proveDivisions(op)) || failed(proveBounds(op)) ||
+                     failed(proveSticks(op))
+                 ? WalkResult::interrupt()
+                 : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+    result = function.walk(
+        [&](memref::AllocOp alloc) { return WalkResult(proveSlices(alloc)); });
+    return failure(result.wasInterrupted());
+  }
+
+private:
+  AffineExpr number(int64_t value) {
+    return getAffineConstantExpr(value, context);
+  }
+
+  /// Sizes at which all of `claims`, expressions of loop indices and symbols,
+  /// are at least 0 with the indices below `extents`; nothing if there are
+  /// none.
+  std::optional<SmallVector<int64_t>> find(ArrayRef<AffineExpr> claims,
+                                           ArrayRef<AffineExpr> extents = {}) {
+    // Symbol k is step x t for an integer t.
+    SmallVector<AffineExpr> multiples;
+    for (auto [position, symbol] : llvm::enumerate(symbols))
+      multiples.push_back(getAffineSymbolExpr(position, context) *
+                          symbol.getStep());
+    SmallVector<AffineExpr> constraints;
+    auto add = [&](AffineExpr expr) {
+      constraints.push_back(expr.replaceSymbols(multiples));
+    };
+    for (auto [position, symbol] : llvm::enumerate(symbols)) {
+      AffineExpr size = getAffineSymbolExpr(position, context);
+      add(size - symbol.getLeast());
+      add(number(symbol.getMost()) - size);
+    }
+    for (auto [dim, extent] : llvm::enumerate(extents)) {
+      AffineExpr index = getAffineDimExpr(dim, context);
+      add(index);
+      add(extent - 1 - index);
+    }
+    llvm::for_each(claims, add);
+    IntegerSet set =
+        IntegerSet::get(extents.size(), symbols.size(), constraints,
+                        SmallVector<bool>(constraints.size(), false));
+    auto [known, isNew] = points.try_emplace(set);
+    if (!isNew)
+      return known->second;
+    if (auto point = FlatLinearValueConstraints(set).findIntegerSample()) {
+      SmallVector<int64_t> sizes;
+      for (auto [position, symbol] : llvm::enumerate(symbols))
+        sizes.push_back(int64_t((*point)[extents.size() + position]) *
+                        symbol.getStep());
+      known->second = std::move(sizes);
+    }
+    return known->second;
+  }
+
+  /// Sizes at which two expressions of symbols differ.
+  std::optional<SmallVector<int64_t>> findDifference(AffineExpr a,
+                                                     AffineExpr b) {
+    if (a == b)
+      return std::nullopt;
+    if (auto sizes = find({a - b - 1}))
+      return sizes;
+    return find({b - a - 1});
+  }
+
+  LogicalResult fail(Operation *op, const Twine &what,
+                     ArrayRef<int64_t> sizes) {
+    return op->emitOpError() << describe(symbols, sizes) << ", " << what.str();
+  }
+
+  LogicalResult proveDivisions(SpyreOpInterface op) {
+    WorkDivisionAttr division = op.getWorkDivision();
+    if (!op.getLoopExtentMap() || !division)
+      return success();
+    if (failed(proveDivision(op, division)))
+      return failure();
+    // Data that comes from other cores is divided in a way of its own.
+    for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+      if (WorkDivisionAttr held = op.getAccessDivision(operand);
+          held != division && failed(proveDivision(op, held)))
+        return failure();
+    return success();
+  }
+
+  /// The slices of each loop cover it and are not larger than the plan says.
+  LogicalResult proveDivision(SpyreOpInterface op, WorkDivisionAttr division) {
+    AffineMap extentMap = op.getLoopExtentMap();
+    AffineMap chunkMap = division.getChunkMap();
+    if (!chunkMap)
+      return op->emitOpError("has extents that vary, but chunks that do not");
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    for (unsigned dim = 0; dim < extents.size(); ++dim) {
+      AffineExpr extent = extentMap.getResult(dim),
+                 chunk = chunkMap.getResult(dim);
+      int64_t splits = division.getSplits()[dim];
+      if (auto sizes = find({extent - 1 - chunk * splits}))
+        return fail(op,
+                    Twine(splits) + " slices do not cover loop dimension " +
+                        Twine(dim),
+                    *sizes);
+      if (auto sizes = find({chunk - 1 - division.getChunks()[dim]}))
+        return fail(op,
+                    "a slice of loop dimension " + Twine(dim) +
+                        " is larger than the plan's largest of " +
+                        Twine(division.getChunks()[dim]) + " iterations",
+                    *sizes);
+      if (auto sizes = find({extent - 1 - extents[dim]}))
+        return fail(op,
+                    "loop dimension " + Twine(dim) +
+                        " is longer than the plan's largest of " +
+                        Twine(extents[dim]) + " iterations",
+                    *sizes);
+    }
+    return success();
+  }
+
+  /// How large what a buffer holds is. Of an allocation: where operations of
+  /// varying extents write it whole, as large as they say. Nothing if they
+  /// differ, or write parts of it that vary.
+  std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
+    SmallVector<AffineExpr> sizes;
+    if (auto argument = dyn_cast<BlockArgument>(buffer);
+        argument && argument.getOwner() == &function.front()) {
+      if (auto map = function.getArgAttrOfType<AffineMapAttr>(
+              argument.getArgNumber(), SpyreGraphDialect::getSizeMapAttrName()))
+        return llvm::to_vector(map.getValue().getResults());
+    }
+    ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
+    for (int64_t extent : shape)
+      sizes.push_back(number(extent));
+    if (isa<BlockArgument>(buffer))
+      return sizes;
+    for (OpOperand &use : buffer.getUses()) {
+      auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+      if (!op || !op.isDpsInit(&use) || !op.getLoopExtentMap())
+        continue;
+      AffineMap extentMap = op.getLoopExtentMap();
+      for (auto [dim, expr] :
+           llvm::enumerate(op.getIndexingMaps().back().getResults())) {
+        bool isVarying = false;
+        for (unsigned loop = 0; loop < extentMap.getNumResults(); ++loop)
+          isVarying |= varies(extentMap, loop) && expr.isFunctionOfDim(loop);
+        if (!isVarying)
+          continue;
+        auto loop = dyn_cast<AffineDimExpr>(expr);
+        if (!loop || op.getLoopExtents()[loop.getPosition()] != shape[dim])
+          return std::nullopt;
+        AffineExpr extent = extentMap.getResult(loop.getPosition());
+        if (extent == sizes[dim])
+          continue;
+        if (!isa<AffineConstantExpr>(sizes[dim]))
+          return std::nullopt;
+        sizes[dim] = extent;
+      }
+    }
+    return sizes;
+  }
+
+  /// No operation reads or writes outside of what is there.
+  LogicalResult proveBounds(SpyreOpInterface op) {
+    SmallVector<AffineExpr> extents = getSizeExprs(
+        op.getLoopExtentMap(), op.getLoopExtents(), op->getContext());
+    if (llvm::is_contained(extents, number(0)))
+      return success();
+    std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    for (OpOperand &operand : op->getOpOperands()) {
+      unsigned position = operand.getOperandNumber();
+      // Tiles were checked at the largest sizes; theirs do not vary.
+      if (operand.get().getDefiningOp<memref::SubViewOp>())
+        continue;
+      std::optional<SmallVector<AffineExpr>> contents =
+          getContents(operand.get());
+      if (!contents)
+        return op->emitOpError()
+               << "accesses operand " << position
+               << ", which is written in several sizes, or in parts that vary";
+      for (auto [dim, size] : llvm::enumerate(*contents)) {
+        if (isa<AffineConstantExpr>(size) ||
+            (indirect && indirect->operand == position &&
+             indirect->dim == static_cast<int64_t>(dim)))
+          continue;
+        AffineExpr coordinate = maps[position].getResult(dim);
+        if (auto sizes = find({coordinate - size}, extents))
+          return fail(op,
+                      "accesses coordinates of dimension " + Twine(dim) +
+                          " of operand " + Twine(position) + " beyond its " +
+                          Twine(evaluateSize(size, *sizes)) + " elements",
+                      *sizes);
+      }
+    }
+    return success();
+  }
+
+  /// Cuts between cores fall between the sticks that are written.
+  LogicalResult proveSticks(SpyreOpInterface op) {
+    AffineMap extentMap = op.getLoopExtentMap();
+    WorkDivisionAttr division = op.getWorkDivision();
+    LayoutAttrInterface layout = getLayout(op.getSpyreInit().getType());
+    if (!extentMap || !division || !layout)
+      return success();
+    AffineMap map = op.getIndexingMaps().back();
+    ArrayRef<int64_t> shape =
+        cast<ShapedType>(op.getSpyreInit().getType()).getShape();
+    for (unsigned dim = 0; dim < extentMap.getNumResults(); ++dim) {
+      if (!varies(extentMap, dim) || division.getSplits()[dim] == 1)
+        continue;
+      for (auto [tensorDim, lane] : llvm::enumerate(map.getResults())) {
+        int64_t lanes = getStepsPerStick(layout, shape, tensorDim);
+        if (lanes == 1 || !lane.isFunctionOfDim(dim))
+          continue;
+        if (lane != getAffineDimExpr(dim, context))
+          return op->emitOpError()
+                 << "loop dimension " << dim
+                 << " varies and is split, but counts along sticks with others";
+        AffineExpr rest = division.getChunkMap().getResult(dim) % lanes;
+        if (auto sizes = find({rest - 1}))
+          return fail(op,
+                      "slices of loop dimension " + Twine(dim) +
+                          " write parts of the same stick of " + Twine(lanes) +
+                          " elements",
+                      *sizes);
+      }
+    }
+    return success();
+  }
+
+  /// The slice of a dimension of a buffer that a core accesses.
+  struct Slice {
+    int64_t splits, coreStride;
+    AffineExpr chunk, extent;
+  };
+
+  /// Nothing where the coordinate does not vary: the check at the largest sizes
+  /// has seen it. Fails where it cannot be told.
+  FailureOr<std::optional<Slice>> getSlice(SpyreOpInterface op,
+                                           unsigned operand, unsigned dim) {
+    AffineMap extentMap = op.getLoopExtentMap();
+    AffineExpr coordinate = op.getIndexingMaps()[operand].getResult(dim);
+    for (unsigned loop = 0; extentMap && loop < extentMap.getNumResults();
+         ++loop) {
+      if (!varies(extentMap, loop) || !coordinate.isFunctionOfDim(loop))
+        continue;
+      if (coordinate != getAffineDimExpr(loop, context))
+        return op->emitOpError()
+               << "accesses dimension " << dim << " of operand " << operand
+               << ", which is in LX and varies, by more than one loop";
+      WorkDivisionAttr division = op.getAccessDivision(operand);
+      AffineMap chunkMap = division.getChunkMap();
+      if (!chunkMap)
+        return op->emitOpError("has extents that vary, but chunks that do not");
+      return std::optional<Slice>(
+          Slice{division.getSplits()[loop], division.getCoreStrides()[loop],
+                chunkMap.getResult(loop), extentMap.getResult(loop)});
+    }
+    return std::optional<Slice>();
+  }
+
+  /// All users of a buffer in LX access it in the slices of the first one.
+  LogicalResult proveSlices(memref::AllocOp alloc) {
+    auto placement = alloc->getAttrOfType<PlacementAttr>(
+        SpyreGraphDialect::getPlacementAttrName());
+    if (!placement || placement.getSpace() != MemorySpace::lx)
+      return success();
+    for (int64_t dim = 0; dim < alloc.getType().getRank(); ++dim) {
+      std::optional<Slice> first;
+      bool isFirst = true;
+      for (OpOperand &use : alloc->getUses()) {
+        auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+        if (!op)
+          return use.getOwner()->emitOpError(
+              "accesses a buffer in LX where sizes vary, but is no device "
+              "operation");
+        FailureOr<std::optional<Slice>> slice =
+            getSlice(op, use.getOperandNumber(), dim);
+        if (failed(slice))
+          return failure();
+        if (std::exchange(isFirst, false)) {
+          first = *slice;
+          continue;
+        }
+        if (failed(proveSame(op, use.getOperandNumber(), dim, first, *slice)))
+          return failure();
+      }
+    }
+    return success();
+  }
+
+  LogicalResult proveSame(SpyreOpInterface op, unsigned operand, int64_t dim,
+                          const std::optional<Slice> &held,
+                          const std::optional<Slice> &slice) {
+    if (!held && !slice)
+      return success();
+    if (!held || !slice || held->splits != slice->splits ||
+        (held->splits > 1 && held->coreStride != slice->coreStride))
+      return op->emitOpError()
+             << "accesses dimension " << dim << " of operand " << operand
+             << ", which is in LX and varies, in other slices than others do";
+    auto sizes = findDifference(held->extent, slice->extent);
+    if (!sizes && held->splits > 1)
+      sizes = findDifference(held->chunk, slice->chunk);
+    if (!sizes)
+      return success();
+    return fail(op,
+                "a core accesses a slice of operand " + Twine(operand) +
+                    " that it does not hold in LX",
+                *sizes);
+  }
+
+  func::FuncOp function;
+  MLIRContext *context;
+  SmallVector<SizeSymbolAttr> symbols;
+  /// What find() has found.
+  DenseMap<IntegerSet, std::optional<SmallVector<int64_t>>> points;
+};
+} // namespace
+
+LogicalResult spyre_graph::verifySizes(
+    func::FuncOp function,
+    function_ref<LogicalResult(func::FuncOp bound)> verify) {
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(function);
+  if (symbols.empty() || function.isExternal())
+    return success();
+  int64_t count = 1;
+  for (SizeSymbolAttr symbol : symbols) {
+    int64_t own = (symbol.getMost() - symbol.getLeast()) / symbol.getStep() + 1;
+    count = own > kMaxSizes ? kMaxSizes + 1 : count * own;
+    if (count > kMaxSizes)
+      return SizeProof(function).run();
+  }
+  return forEachSize(symbols, [&](ArrayRef<int64_t> sizes) -> LogicalResult {
+    OwningOpRef<func::FuncOp> bound = bindSizes(function, sizes);
+    ScopedDiagnosticHandler handler(
+        function.getContext(), [&](Diagnostic &diagnostic) {
+          diagnostic.attachNote(function.getLoc()) << describe(symbols, sizes);
+          return failure(); // Others print it.
+        });
+    return verify(*bound);
+  });
+}

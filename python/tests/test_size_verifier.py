@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Breaks a plan for many sizes at some of them, which --spyre-verify-plan must name.
+
+A range of at most 32 sizes is checked size by size, a larger one is proven: both must
+find the same faults.
+"""
+
+import re
+
+import pytest
+from commands import needs_tools, refused, run
+
+pytestmark = needs_tools
+
+PLAN = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#e = #spyre_graph.layout<order = [0], sparse, SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#r = affine_map<(i) -> (i)>
+#rows = affine_map<()[s] -> (s, 128)>
+#row = affine_map<()[s] -> (s)>
+#columns = affine_map<()[s] -> (4, s)>
+#by_row = affine_map<()[s] -> (s ceildiv 32, 128)>
+#d = #spyre_graph.division<splits = [32, 1], chunks = [8, 128], chunk_map = #by_row>
+func.func @main(%x: memref<MOSTx128xf16, #l> {spyre_graph.size_map = #rows},
+                %y: memref<MOSTx128xf16, #l> {spyre_graph.size_map = #rows},
+                %z: memref<MOSTxf16, #e> {spyre_graph.size_map = #row},
+                %v: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #columns},
+                %w: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #columns})
+    attributes {spyre_graph.pool_size = 65536 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %exp = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [8, 128]>} : memref<MOSTx128xf16, #l>
+  %abs = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<MOSTx128xf16, #l>
+  %sum = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 4096, local = [8]>} : memref<MOSTxf16, #e>
+  spyre_graph.exp ins(%x : memref<MOSTx128xf16, #l>) outs(%exp : memref<MOSTx128xf16, #l>) {maps = [#id, #id], extents = array<i64: MOST, 128>, extent_map = #rows, division = #d}
+  spyre_graph.sum ins(%exp : memref<MOSTx128xf16, #l>) outs(%sum : memref<MOSTxf16, #e>) {dims = array<i64: 1>, maps = [#id, affine_map<(i, j) -> (i)>], extents = array<i64: MOST, 128>, extent_map = #rows, division = #d}
+  spyre_graph.abs ins(%exp : memref<MOSTx128xf16, #l>) outs(%abs : memref<MOSTx128xf16, #l>) {maps = [#id, #id], extents = array<i64: MOST, 128>, extent_map = #rows, division = #d}
+  spyre_graph.neg ins(%abs : memref<MOSTx128xf16, #l>) outs(%y : memref<MOSTx128xf16, #l>) {maps = [#id, #id], extents = array<i64: MOST, 128>, extent_map = #rows, division = #d}
+  spyre_graph.sqrt ins(%sum : memref<MOSTxf16, #e>) outs(%z : memref<MOSTxf16, #e>) {maps = [#r, #r], extents = array<i64: MOST>, extent_map = #row, division = #spyre_graph.division<splits = [32], chunks = [8], chunk_map = affine_map<()[s] -> (s ceildiv 32)>>}
+  spyre_graph.tanh ins(%v : memref<4xMOSTxf16, #l>) outs(%w : memref<4xMOSTxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>}
+  return
+}
+"""
+
+#: The other chunks of rows, which are too small where s is 225.
+SMALL = r"(graph\.OP .*)division = #d}"
+OTHER = (
+    r"\1division = #spyre_graph.division<splits = [32, 1], chunks = [8, 128], "
+    r"chunk_map = affine_map<()[s] -> (FORMULA, 128)>>}"
+)
+
+
+def rows(op: str, formula: str) -> tuple[str, str]:
+    return SMALL.replace("OP", op), OTHER.replace("FORMULA", formula)
+
+
+def extents(op: str, formula: str) -> tuple[str, str]:
+    return (
+        rf"(graph\.{op} .*)extent_map = #rows",
+        rf"\1extent_map = affine_map<()[s] -> ({formula}, 128)>",
+    )
+
+
+def argument(name: str, formula: str) -> tuple[str, str]:
+    return (
+        rf"(%{name}: .*)size_map = #rows",
+        rf"\1size_map = affine_map<()[s] -> ({formula}, 128)>",
+    )
+
+
+def odd(size: int) -> bool:
+    return size % 2 == 1
+
+
+#: Name, what is replaced by what, the range that is checked size by size, at which
+#: sizes the plan is then wrong, and how that is said.
+FAULTS = [
+    (
+        "slices that leave a row out",
+        *rows("neg", "(s + 30) floordiv 32"),
+        (224, 254),
+        lambda s: s == 225,
+        "do not cover loop dimension 0|cover 224 of 225",
+    ),
+    (
+        "another core's rows in LX",
+        *rows("abs", "(s + 32) floordiv 32"),
+        (224, 254),
+        lambda s: s in (224, 256),
+        "does not hold in LX",
+    ),
+    (
+        "reads beyond an argument",
+        *argument("x", "(s floordiv 2) * 2"),
+        (224, 254),
+        odd,
+        "beyond its|coordinates 0 to",
+    ),
+    (
+        "writes beyond an argument",
+        *argument("y", "(s floordiv 2) * 2"),
+        (224, 254),
+        odd,
+        "beyond its|coordinates 0 to",
+    ),
+    (
+        "reads what was not written",
+        *extents("abs", "(s floordiv 2) * 2"),
+        (224, 254),
+        odd,
+        "beyond its|have not been written",
+    ),
+    (
+        "reads of LX what was not written",
+        *extents("exp", "(s floordiv 2) * 2"),
+        (224, 254),
+        odd,
+        "beyond its|does not hold in LX",
+    ),
+    (
+        "a stick cut",
+        r"\(s ceildiv 128\) \* 64",
+        "s ceildiv 2",
+        (226, 256),
+        lambda s: s < 255,
+        "parts of the same stick",
+    ),
+]
+
+
+def plan_for(least: int, most: int) -> str:
+    return PLAN.replace("LEAST", str(least)).replace("MOST", str(most))
+
+
+def verify(command, plan):
+    return command(
+        "spyre-opt", "-", "--spyre-verify-plan", "-o", "/dev/null", input=plan
+    )
+
+
+@pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256), (226, 256)])
+def test_plan_without_a_fault(sizes):
+    verify(run, plan_for(*sizes))
+
+
+@pytest.mark.parametrize("is_proven", [False, True], ids=["one by one", "proven"])
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "sizes", "is_wrong", "expected"),
+    [fault[1:] for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
+)
+def test_fault(pattern, replacement, sizes, is_wrong, expected, is_proven):
+    least, most = (200, sizes[1]) if is_proven else sizes
+    broken, count = re.subn(pattern, replacement, plan_for(least, most))
+    assert count == 1
+    errors = verify(refused, broken)
+    assert re.search(f"error: .*({expected})", errors), errors
+    (size,) = {int(s) for s in re.findall(r"where s is (\d+)", errors)}
+    assert is_wrong(size), errors
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement", "is_wrong"),
+    [(fault[1], fault[2], fault[4]) for fault in FAULTS],
+    ids=[fault[0] for fault in FAULTS],
+)
+def test_no_fault_at_other_sizes(pattern, replacement, is_wrong):
+    """A broken formula is right where it gives the same numbers."""
+    size = next(s for s in range(256, 199, -1) if not is_wrong(s))
+    broken, count = re.subn(pattern, replacement, plan_for(size, size))
+    assert count == 1
+    verify(run, broken)
+
+
+#: Expressions of chunks for 32 slices of s rows, right ones and wrong ones.
+FORMULAS = [
+    "s ceildiv 32",
+    "(s + 31) floordiv 32",
+    "(s + 30) floordiv 32",
+    "(s - 1) floordiv 32 + 1",
+    "(s ceildiv 64) * 2",
+    "((s + 63) floordiv 64) + (s ceildiv 64)",
+    "(s + 32) floordiv 32",
+    "(s + 15) floordiv 32 + 1",
+    "(s ceildiv 16) floordiv 2 + 1",
+    "(s floordiv 2 + 15) floordiv 16",
+    "8",
+]
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_prover_and_sizes_one_by_one_agree(formula):
+    least, most = 193, 255  # 63 sizes, whose chunks are 7 and 8
+    text = plan_for(least, most)
+    broken, count = re.subn(*rows("neg", formula), text)
+    assert count == 1
+    value = formula.replace("floordiv", "//")
+    value = re.sub(r"(\([^()]*\)|\bs) ceildiv (\d+)", r"(-(-\1 // \2))", value)
+    chunks = {s: eval(value, {"s": s}) for s in range(least, most + 1)}
+    covered = all(chunk * 32 >= s for s, chunk in chunks.items())
+    if chunks[most] != 8 or max(chunks.values()) != 8:
+        covered = False
+    errors = verify(run if covered else refused, broken)
+    if not covered and chunks[most] == 8 and max(chunks.values()) == 8:
+        (size,) = {int(s) for s in re.findall(r"where s is (\d+)", errors)}
+        assert chunks[size] * 32 < size

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans that are right at the largest size and wrong at a smaller one. More faults
+// are in python/tests/test_size_verifier.py.
+// RUN: spyre-opt %s --split-input-file --verify-diagnostics --spyre-verify-plan
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+// 57 sizes: proven.
+func.func @left_out(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
+                    %y: memref<256x64xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 200 to 256>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 225, 32 slices do not cover loop dimension 0}}
+  spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [32, 1], chunks = [8, 64], chunk_map = affine_map<()[s] -> ((s + 30) floordiv 32, 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+// 8 sizes: one by one.
+// expected-note @+1 {{where s is 160}}
+func.func @beyond(%x: memref<256x64xf16, #l> {spyre_graph.size_map = affine_map<()[s] -> ((s floordiv 64) * 64, 64)>},
+                  %y: memref<256x64xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 128 to 256 by 32>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses coordinates 0 to 159 of dimension 0 of operand 0}}
+  spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [32, 1], chunks = [8, 64], chunk_map = affine_map<()[s] -> (s ceildiv 32, 64)>>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s, t] -> (s, 64)>
+#some = affine_map<()[s, t] -> (t, 64)>
+
+// Of two symbols, which the proof does not take for one another.
+func.func @other(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
+                 %y: memref<256x64xf16, #l> {spyre_graph.size_map = #some})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>, #spyre_graph.symbol<"t", 1 to 256>]} {
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 1 and t is 256, accesses coordinates of dimension 0 of operand 0 beyond its 1 elements}}
+  spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #some, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #some>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s, t] -> (s, 64)>
+#some = affine_map<()[s, t] -> (t, 64)>
+
+// What is written last is not all that is there.
+func.func @twice(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
+                 %y: memref<256x64xf16, #l> {spyre_graph.size_map = #some})
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>, #spyre_graph.symbol<"t", 1 to 256>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses operand 1, which is written in several sizes}}
+  spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #rows>}
+  spyre_graph.neg ins(%y : memref<256x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #some, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #some>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+// Rows that vary, then the last 64: between them is nothing.
+func.func @part(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
+                %y: memref<256x64xf16, #l>)
+    attributes {spyre_graph.pool_size = 32768 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 192>]} {
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses operand 1, which is written in several sizes, or in parts that vary}}
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  spyre_graph.neg ins(%t : memref<64x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, affine_map<(i, j) -> (i + 192, j)>], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [64, 64]>}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+#by_row = #spyre_graph.division<splits = [32, 1], chunks = [8, 128], chunk_map = affine_map<()[s] -> (s ceildiv 32, 128)>>
+#by_column = #spyre_graph.division<splits = [1, 2], chunks = [255, 64], chunk_map = affine_map<()[s] -> (s, 64)>>
+
+// What moves between cores are other rows than those that they have written.
+func.func @moved(%x: memref<255x128xf16, #l> {spyre_graph.size_map = #rows},
+                 %y: memref<255x128xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 200 to 255>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [8, 128]>} : memref<255x128xf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 4096, local = [255, 64]>} : memref<255x128xf16, #l>
+  // SG-PLAN-C13
+  // expected-error @+1 {{where s is 224, a core accesses a slice of operand 1 that it does not hold in LX}}
+  spyre_graph.exp ins(%x : memref<255x128xf16, #l>) outs(%a : memref<255x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 255, 128>, extent_map = #rows, division = #by_row}
+  spyre_graph.reshard ins(%a : memref<255x128xf16, #l>) outs(%b : memref<255x128xf16, #l>) {source_division = #spyre_graph.division<splits = [32, 1], chunks = [8, 128], chunk_map = affine_map<()[s] -> ((s + 32) floordiv 32, 128)>>, maps = [#id, #id], extents = array<i64: 255, 128>, extent_map = #rows, division = #by_column}
+  spyre_graph.neg ins(%b : memref<255x128xf16, #l>) outs(%y : memref<255x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 255, 128>, extent_map = #rows, division = #by_column}
+  return
+}
