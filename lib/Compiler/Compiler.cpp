@@ -292,14 +292,18 @@ void spyre::describeArguments(CompiledGraph &graph, size_t numInputs) {
       graph.poolBytes = argument.poolBytes;
       continue;
     }
-    if (argument.kind != runtime::ArgumentInfo::Array || !argument.layout)
+    if (argument.isRuntimeArgument && i >= numInputs) {
+      ++graph.numSizes;
+      continue;
+    }
+    if (argument.kind != runtime::ArgumentInfo::Array || !argument.layout ||
+        graph.numSizes != 0)
       throw Error("argument '" + argument.name +
                   "' of the program is not an array with a layout");
     if (i < numInputs)
       graph.argumentNames.push_back(argument.name);
     else
       graph.outputs.push_back(
-          {{argument.dtype, argument.shape, argument.strides},
-           *argument.layout});
+          {argument.dtype, argument.shape, argument.strides, *argument.layout});
   }
 }

@@ -8,7 +8,7 @@
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -26,137 +26,12 @@ using spyre::Error;
 using spyre::GraphBuilder;
 using spyre::HostDtype;
 using spyre::OutputInfo;
+using spyre::SizeExpr;
+using spyre::SizeList;
+using spyre::SizeRange;
 using spyre::TensorLayout;
 using spyre::UnsupportedOp;
 using spyre::ValueMeta;
-
-static DialectRegistry makeRegistry() {
-  DialectRegistry registry;
-  ::spyre::registerCompilerDialects(registry);
-  ::spyre::registerTargets(registry);
-  return registry;
-}
-
-GraphBuilder::Impl::Impl()
-    : context(makeRegistry(), MLIRContext::Threading::DISABLED),
-      builder(&context) {
-  context.loadAllAvailableDialects();
-  Location loc = builder.getUnknownLoc();
-  module = ModuleOp::create(loc);
-  builder.setInsertionPointToEnd(module->getBody());
-  function = func::FuncOp::create(builder, loc, "main",
-                                  builder.getFunctionType({}, {}));
-  builder.setInsertionPointToEnd(function.addEntryBlock());
-}
-
-const GraphBuilder::Impl::Entry &GraphBuilder::Impl::entry(int value) const {
-  if (value < 0 || value >= static_cast<int>(entries.size()))
-    throw Error("value " + std::to_string(value) +
-                " does not exist; there are " + std::to_string(entries.size()));
-  if (!entries[value].value)
-    throw Error("value " + std::to_string(value) +
-                " was dropped with its argument");
-  return entries[value];
-}
-
-void GraphBuilder::Impl::declareFunction(TypeRange results) {
-  function.setFunctionType(
-      builder.getFunctionType(function.front().getArgumentTypes(), results));
-  SmallVector<DictionaryAttr> attrs;
-  for (const NamedAttrList &list : argumentAttrs)
-    attrs.push_back(list.getDictionary(&context));
-  function.setAllArgAttrs(attrs);
-}
-
-void GraphBuilder::Impl::checkOpen() const {
-  if (finished)
-    throw Error("the outputs are set: the graph is complete");
-}
-
-Location GraphBuilder::Impl::location(const SourceLocation &frames) {
-  Location result = builder.getUnknownLoc();
-  for (size_t i = frames.size(); i-- > 0;) {
-    const SourceFrame &frame = frames[i];
-    unsigned line = static_cast<unsigned>(std::clamp<int64_t>(
-        frame.line, 0, std::numeric_limits<int32_t>::max()));
-    Location here = FileLineColLoc::get(&context, frame.file, line, 0);
-    if (!frame.text.empty())
-      here = NameLoc::get(builder.getStringAttr(frame.text), here);
-    result = i + 1 == frames.size() ? here
-                                    : Location(CallSiteLoc::get(here, result));
-  }
-  return result;
-}
-
-int GraphBuilder::Impl::addRoot(Value value, HostDtype dtype,
-                                ArrayRef<int64_t> sizes,
-                                ArrayRef<int64_t> strides, int argument) {
-  int root = roots.size();
-  roots.push_back({value, dtype, SmallVector<int64_t>(sizes),
-                   SmallVector<int64_t>(strides), argument});
-  entries.push_back({root, SmallVector<int64_t>(sizes),
-                     SmallVector<int64_t>(strides), 0, value});
-  return entries.size() - 1;
-}
-
-/// Whether two strided views of the same sizes address the same elements.
-static bool sameElements(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides,
-                         ArrayRef<int64_t> otherSizes,
-                         ArrayRef<int64_t> otherStrides) {
-  if (sizes != otherSizes)
-    return false;
-  for (auto [size, x, y] : llvm::zip_equal(sizes, strides, otherStrides))
-    if (size > 1 && x != y)
-      return false;
-  return true;
-}
-
-Value GraphBuilder::Impl::buildView(Location loc, int root,
-                                    ArrayRef<int64_t> sizes,
-                                    ArrayRef<int64_t> strides, int64_t offset) {
-  const Root &home = roots[root];
-  if (offset == 0 && sameElements(sizes, strides, home.sizes, home.strides))
-    return home.value;
-  AffineMap map = ::spyre::getViewMap(&context, sizes, strides, offset,
-                                      home.sizes, home.strides);
-  Type type = RankedTensorType::get(
-      sizes, cast<RankedTensorType>(home.value.getType()).getElementType());
-  return ViewOp::create(builder, loc, type, home.value,
-                        AffineMapAttr::get(map));
-}
-
-Value GraphBuilder::Impl::buildCopy(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  Value init = tensor::EmptyOp::create(builder, value.getLoc(), type.getShape(),
-                                       type.getElementType());
-  return IdentityOp::create(builder, value.getLoc(), value, init).getResult();
-}
-
-int GraphBuilder::Impl::compact(int value) {
-  const Entry &from = entry(value);
-  const Root &root = roots[from.root];
-  if (::spyre::isDense(root.sizes, root.strides))
-    return value;
-  // Keep the order of the dimensions, drop the gaps.
-  SmallVector<int64_t> sizes(from.sizes), strides(from.strides);
-  SmallVector<unsigned> dims =
-      llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
-  llvm::sort(dims, [&](unsigned x, unsigned y) {
-    return std::make_pair(strides[x], y) < std::make_pair(strides[y], x);
-  });
-  SmallVector<int64_t> dense(sizes.size());
-  int64_t step = 1;
-  for (unsigned dim : dims) {
-    dense[dim] = step;
-    step *= std::max<int64_t>(sizes[dim], 1);
-  }
-  HostDtype dtype = root.dtype;
-  return addRoot(buildCopy(from.value), dtype, sizes, dense, -1);
-}
-
-//===----------------------------------------------------------------------===//
-// Checks of what callers give
-//===----------------------------------------------------------------------===//
 
 static std::string str(ArrayRef<int64_t> values) {
   std::string text = "[";
@@ -176,15 +51,27 @@ static int64_t countElements(ArrayRef<int64_t> sizes) {
   return count;
 }
 
-static void checkMeta(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
-  if (sizes.size() != strides.size())
-    throw Error("sizes " + str(sizes) + " and strides " + str(strides) +
-                " differ in length");
-  countElements(sizes);
+static SizeExpr countElements(const SizeList &sizes) {
+  SizeExpr count = 1;
+  for (const SizeExpr &size : sizes)
+    count = count * size;
+  return count;
 }
 
-static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
-  return values.vec();
+/// Returns the largest that the sizes can be.
+static SmallVector<int64_t> checkMeta(const GraphBuilder::Impl &impl,
+                                      const SizeList &sizes,
+                                      const SizeList &strides) {
+  if (sizes.size() != strides.size())
+    throw Error("sizes " + sizes.str() + " and strides " + strides.str() +
+                " differ in length");
+  SmallVector<int64_t> most = impl.atMost(sizes);
+  countElements(most);
+  for (const SizeExpr &size : sizes)
+    if (!size.isConstant() && size.lowerBound(impl.ranges) < 1)
+      throw UnsupportedOp("a dimension of " + size.str() +
+                          " elements may be empty");
+  return most;
 }
 
 /// The encoding for an argument's layout: an order of dimensions where one
@@ -231,20 +118,49 @@ static NamedAttribute nameAttr(Builder &b, const std::string &name) {
                         b.getStringAttr(name));
 }
 
+static NamedAttribute sizeMapAttr(Builder &b, AffineMap map) {
+  return b.getNamedAttr(SpyreGraphDialect::getSizeMapAttrName(),
+                        AffineMapAttr::get(map));
+}
+
 static NamedAttribute hostStridesAttr(Builder &b, ArrayRef<int64_t> strides) {
   return b.getNamedAttr(SpyreGraphDialect::getHostStridesAttrName(),
                         b.getDenseI64ArrayAttr(strides));
 }
 
+int GraphBuilder::addSymbol(const std::string &name, const SizeRange &range,
+                            int64_t hint) {
+  impl->checkOpen();
+  MLIRContext *context = &impl->context;
+  auto symbol = SizeSymbolAttr::getChecked(
+      [&] { return emitError(UnknownLoc::get(context)); }, context,
+      StringRef(name), range.least, range.most, range.step);
+  if (!symbol || hint < range.least || hint > range.most ||
+      hint % range.step != 0 || !impl->argumentAttrs.empty())
+    throw Error("symbol '" + name + "' from " + std::to_string(range.least) +
+                " to " + std::to_string(range.most) + " by " +
+                std::to_string(range.step) + " with " + std::to_string(hint) +
+                " as an example is not valid");
+  StringRef attribute = SpyreGraphDialect::getSymbolsAttrName();
+  SmallVector<Attribute> symbols;
+  if (auto known = impl->function->getAttrOfType<ArrayAttr>(attribute))
+    llvm::append_range(symbols, known);
+  symbols.push_back(symbol);
+  impl->function->setAttr(attribute, impl->builder.getArrayAttr(symbols));
+  impl->ranges.push_back(range);
+  impl->hints.push_back(hint);
+  return impl->ranges.size() - 1;
+}
+
 int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
-                              const std::vector<int64_t> &homeSizes,
-                              const std::vector<int64_t> &homeStrides,
+                              const SizeList &homeSizes,
+                              const SizeList &homeStrides,
                               const TensorLayout &layout) {
   impl->checkOpen();
-  checkMeta(homeSizes, homeStrides);
-  if (!::spyre::isDense(homeSizes, homeStrides))
+  SmallVector<int64_t> most = checkMeta(*impl, homeSizes, homeStrides);
+  if (!::spyre::isDense(homeSizes, homeStrides, impl->ranges))
     throw Error("argument '" + name + "': the home with sizes " +
-                str(homeSizes) + " and strides " + str(homeStrides) +
+                homeSizes.str() + " and strides " + homeStrides.str() +
                 " is not dense");
   try {
     layout.checkHolds(dtype);
@@ -252,61 +168,82 @@ int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
     throw Error("argument '" + name + "': " + error.what());
   }
   Type elementType = getElementType(&impl->context, dtype);
-  Attribute encoding = getLayoutEncoding(&impl->context, elementType, homeSizes,
-                                         homeStrides, layout);
+  AffineMap sizeMap = impl->getSizeMap(homeSizes);
+  Attribute encoding =
+      getLayoutEncoding(&impl->context, elementType, homeSizes.at(impl->hints),
+                        homeStrides.at(impl->hints), layout);
+  if (sizeMap && !isa<LayoutAttr>(encoding))
+    throw UnsupportedOp("argument '" + name + "': layout " + layout.str() +
+                        " is for sizes that do not vary");
   Location loc = NameLoc::get(impl->builder.getStringAttr(name));
-  auto type =
-      RankedTensorType::getChecked(loc, homeSizes, elementType, encoding);
+  auto type = RankedTensorType::getChecked(loc, most, elementType, encoding);
   if (!type)
     throw Error("argument '" + name + "': layout " + layout.str() +
-                " does not fit sizes " + str(homeSizes));
+                " does not fit sizes " + homeSizes.str());
   int index = static_cast<int>(impl->argumentAttrs.size());
-  impl->argumentAttrs.emplace_back(
-      ArrayRef<NamedAttribute>{nameAttr(impl->builder, name),
-                               hostStridesAttr(impl->builder, homeStrides)});
+  impl->argumentAttrs.emplace_back(ArrayRef<NamedAttribute>{
+      nameAttr(impl->builder, name),
+      hostStridesAttr(impl->builder, impl->atMost(homeStrides))});
   BlockArgument argument = impl->function.front().addArgument(type, loc);
+  if (sizeMap) {
+    NamedAttribute map = sizeMapAttr(impl->builder, sizeMap);
+    impl->argumentAttrs.back().set(map.getName(), map.getValue());
+  }
+  // Operations look for the sizes of their operands.
+  if (!impl->ranges.empty())
+    impl->declareFunction({});
   return impl->addRoot(argument, dtype, homeSizes, homeStrides, index);
 }
 
-int GraphBuilder::view(int value, const std::vector<int64_t> &sizes,
-                       const std::vector<int64_t> &strides, int64_t offset,
+/// Throws Error if a view leaves its storage at one of the sizes.
+static void checkView(const GraphBuilder::Impl &impl,
+                      const GraphBuilder::Impl::Root &home,
+                      const SizeList &sizes, const SizeList &strides,
+                      const SizeExpr &offset) {
+  SizeExpr last = offset, numElements = 1;
+  for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
+    if (stride.lowerBound(impl.ranges) < 0)
+      throw Error("view with sizes " + sizes.str() + " and strides " +
+                  strides.str() + " is not valid");
+    if (size != SizeExpr(0))
+      last = last + (size - 1) * stride;
+  }
+  for (auto [size, stride] : llvm::zip_equal(home.sizes, home.strides))
+    if (size == SizeExpr(0))
+      numElements = 0;
+  if (numElements != SizeExpr(0))
+    for (auto [size, stride] : llvm::zip_equal(home.sizes, home.strides))
+      numElements = numElements + (size - 1) * stride;
+  bool isEmpty = llvm::is_contained(sizes, SizeExpr(0));
+  if (offset.lowerBound(impl.ranges) < 0 ||
+      (!isEmpty && (numElements - last).lowerBound(impl.ranges) < 1))
+    throw Error("view with sizes " + sizes.str() + ", strides " +
+                strides.str() + " and offset " + offset.str() +
+                " leaves its storage of " + numElements.str() + " elements");
+}
+
+int GraphBuilder::view(int value, const SizeList &sizes,
+                       const SizeList &strides, const SizeExpr &offset,
                        const SourceLocation &loc) {
   impl->checkOpen();
   int root = impl->entry(value).root;
-  checkMeta(sizes, strides);
-  int64_t last = offset;
-  for (auto [size, stride] : llvm::zip_equal(sizes, strides)) {
-    int64_t reach;
-    if (stride < 0 ||
-        __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride,
-                               &reach) ||
-        __builtin_add_overflow(last, reach, &last))
-      throw Error("view with sizes " + str(sizes) + " and strides " +
-                  str(strides) + " is not valid");
-  }
+  SmallVector<int64_t> most = checkMeta(*impl, sizes, strides);
   const Impl::Root &home = impl->roots[root];
-  int64_t numElements = countElements(home.sizes) == 0 ? 0 : 1;
-  for (auto [size, stride] : llvm::zip_equal(home.sizes, home.strides))
-    numElements += std::max<int64_t>(size - 1, 0) * stride;
-  if (offset < 0 || (!llvm::is_contained(sizes, 0) && last >= numElements))
-    throw Error("view with sizes " + str(sizes) + ", strides " + str(strides) +
-                " and offset " + std::to_string(offset) +
-                " leaves its storage of " + std::to_string(numElements) +
-                " elements");
-  if (!::spyre::isDense(home.sizes, home.strides) &&
-      !llvm::is_contained(sizes, 0)) {
+  checkView(*impl, home, sizes, strides, offset);
+  if (!::spyre::isDense(home.sizes, home.strides, impl->ranges) &&
+      !llvm::is_contained(sizes, SizeExpr(0))) {
     AffineMap map = ::spyre::getViewMap(&impl->context, sizes, strides, offset,
-                                        home.sizes, home.strides);
-    for (auto [expr, size] : llvm::zip_equal(map.getResults(), home.sizes))
-      if (getRange(expr, sizes).second >= size)
-        throw Error("view with sizes " + str(sizes) + ", strides " +
-                    str(strides) + " and offset " + std::to_string(offset) +
+                                        home.sizes, home.strides, impl->ranges);
+    for (auto [expr, size] :
+         llvm::zip_equal(map.getResults(), impl->atMost(home.sizes)))
+      if (getRange(expr, most).second >= size)
+        throw Error("view with sizes " + sizes.str() + ", strides " +
+                    strides.str() + " and offset " + offset.str() +
                     " addresses elements between those of its storage");
   }
   Value tensor =
       impl->buildView(impl->location(loc), root, sizes, strides, offset);
-  impl->entries.push_back(
-      {root, llvm::to_vector(sizes), llvm::to_vector(strides), offset, tensor});
+  impl->entries.push_back({root, sizes, strides, offset, tensor});
   return impl->entries.size() - 1;
 }
 
@@ -361,19 +298,22 @@ GraphBuilder::op(const std::string &atenName, const Arguments &args,
                  const SourceLocation &loc, const std::vector<Hint> &hints) {
   impl->checkOpen();
   SmallVector<RankedTensorType> types;
+  SmallVector<SmallVector<AffineExpr>> sizes;
   for (const std::optional<ValueMeta> &meta : results) {
     if (!meta) {
       types.push_back(nullptr);
+      sizes.emplace_back();
       continue;
     }
-    checkMeta(meta->sizes, meta->strides);
+    SmallVector<int64_t> most = checkMeta(*impl, meta->sizes, meta->strides);
     // Elements must be distinct; gaps are only a matter of addressing.
-    if (!::spyre::isNested(meta->sizes, meta->strides))
+    if (!::spyre::isNested(meta->sizes, meta->strides, impl->ranges))
       throw UnsupportedOp(atenName + ": a result with sizes " +
-                          str(meta->sizes) + " and strides " +
-                          str(meta->strides) + " overlaps itself");
+                          meta->sizes.str() + " and strides " +
+                          meta->strides.str() + " overlaps itself");
     types.push_back(RankedTensorType::get(
-        meta->sizes, getElementType(&impl->context, meta->dtype)));
+        most, getElementType(&impl->context, meta->dtype)));
+    sizes.push_back(impl->getExprs(meta->sizes));
   }
   Block *block = impl->builder.getInsertionBlock();
   bool isFirst = impl->builder.getInsertionPoint() == block->begin();
@@ -381,7 +321,7 @@ GraphBuilder::op(const std::string &atenName, const Arguments &args,
       isFirst ? nullptr : &*std::prev(impl->builder.getInsertionPoint());
   SmallVector<Value> values = importATenOp(
       impl->builder, impl->location(loc), atenName, args, kwargs, types,
-      [&](::spyre::ValueId id) { return impl->entry(id.id).value; });
+      [&](::spyre::ValueId id) { return impl->entry(id.id).value; }, sizes);
   if (!hints.empty()) {
     ArrayAttr attribute = getHints(impl->builder, hints);
     auto end = impl->builder.getInsertionPoint();
@@ -417,15 +357,16 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
   if (home.argument < 0)
     throw Error("only arguments and views of them can be mutated");
   if (to.sizes != from.sizes)
-    throw Error("value of sizes " + str(from.sizes) +
-                " cannot be stored in a tensor of sizes " + str(to.sizes));
+    throw Error("value of sizes " + from.sizes.str() +
+                " cannot be stored in a tensor of sizes " + to.sizes.str());
   Location location = impl->location(loc);
   const Impl::Root &source = impl->roots[from.root];
   Value updated;
   // A value that was made by updating all of the argument is in place already.
-  if (from.root != to.root && from.offset == 0 && to.offset == 0 &&
+  if (from.root != to.root && from.offset == SizeExpr(0) &&
+      to.offset == SizeExpr(0) &&
       countElements(to.sizes) == countElements(home.sizes) &&
-      ::spyre::isDense(to.sizes, to.strides) &&
+      ::spyre::isDense(to.sizes, to.strides, impl->ranges) &&
       sameElements(from.sizes, from.strides, to.sizes, to.strides) &&
       source.value.getType() == home.value.getType() &&
       sameElements(source.sizes, source.strides, home.sizes, home.strides) &&
@@ -433,12 +374,16 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
     updated = source.value;
   } else {
     Builder &b = impl->builder;
-    AffineMap map = ::spyre::getViewMap(&impl->context, to.sizes, to.strides,
-                                        to.offset, home.sizes, home.strides);
+    AffineMap map =
+        ::spyre::getViewMap(&impl->context, to.sizes, to.strides, to.offset,
+                            home.sizes, home.strides, impl->ranges);
     SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(to.sizes.size()), map};
-    updated = IdentityOp::create(impl->builder, location, from.value,
-                                 home.value, maps, to.sizes)
-                  .getResult();
+    AffineMap sizeMap = impl->getSizeMap(to.sizes);
+    auto copy = IdentityOp::create(impl->builder, location, from.value,
+                                   home.value, maps, impl->atMost(to.sizes));
+    if (sizeMap)
+      copy.setExtentMapAttr(AffineMapAttr::get(sizeMap));
+    updated = copy.getResult();
   }
   home.value =
       bufferization::MaterializeInDestinationOp::create(
@@ -500,10 +445,10 @@ GraphBuilder::setOutputs(const std::vector<int> &values) {
       if (known == outputRoots.end())
         outputRoots.push_back(entry.root);
     }
-    info.sizes = toVector(entry.sizes);
-    info.strides = toVector(entry.strides);
+    info.sizes = entry.sizes;
+    info.strides = entry.strides;
     info.offset = entry.offset;
-    info.rootMeta = {root.dtype, toVector(root.sizes), toVector(root.strides)};
+    info.rootMeta = {root.dtype, root.sizes, root.strides};
     infos.push_back(std::move(info));
   }
   SmallVector<Value> results;
@@ -518,9 +463,12 @@ GraphBuilder::setOutputs(const std::vector<int> &values) {
       result = impl->buildCopy(result);
     results.push_back(result);
     types.push_back(result.getType());
-    attrs.push_back(impl->builder.getDictionaryAttr(
-        {nameAttr(impl->builder, "out" + std::to_string(index)),
-         hostStridesAttr(impl->builder, home.strides)}));
+    SmallVector<NamedAttribute> named{
+        nameAttr(impl->builder, "out" + std::to_string(index)),
+        hostStridesAttr(impl->builder, impl->atMost(home.strides))};
+    if (AffineMap map = impl->getSizeMap(home.sizes))
+      named.push_back(sizeMapAttr(impl->builder, map));
+    attrs.push_back(impl->builder.getDictionaryAttr(named));
   }
   func::ReturnOp::create(impl->builder, impl->builder.getUnknownLoc(), results);
   impl->declareFunction(types);
@@ -531,8 +479,7 @@ GraphBuilder::setOutputs(const std::vector<int> &values) {
 
 ValueMeta GraphBuilder::meta(int value) const {
   const Impl::Entry &entry = impl->entry(value);
-  return {impl->roots[entry.root].dtype, toVector(entry.sizes),
-          toVector(entry.strides)};
+  return {impl->roots[entry.root].dtype, entry.sizes, entry.strides};
 }
 
 std::string GraphBuilder::print(bool locations) const {

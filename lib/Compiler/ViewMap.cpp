@@ -3,61 +3,71 @@
 
 #include "ViewMap.h"
 
+#include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <numeric>
 
 using namespace mlir;
+using spyre::SizeExpr;
+using spyre::SizeList;
+using spyre::SizeRange;
 
 namespace {
 
 /// `coefficient x atom`, both non-negative, with the atom at most `max`.
 struct Term {
   AffineExpr atom;
-  int64_t coefficient;
-  int64_t max;
+  SizeExpr coefficient;
+  SizeExpr max;
 };
+
+/// What cannot be said of all sizes by one map.
+[[noreturn]] void refuse(const char *what) {
+  throw spyre::UnsupportedOp(std::string("a view whose ") + what +
+                             " depends on a size that varies");
+}
+
+/// The number that does not vary.
+int64_t numberOf(const SizeExpr &size, const char *what) {
+  if (!size.isConstant())
+    refuse(what);
+  return size.constant();
+}
 
 /// A sum of terms and a non-negative constant.
 struct Sum {
   SmallVector<Term> terms;
-  int64_t constant = 0;
+  SizeExpr constant = 0;
 
-  int64_t max() const {
-    int64_t result = constant;
+  SizeExpr max() const {
+    SizeExpr result = constant;
     for (const Term &term : terms)
-      result += term.coefficient * term.max;
+      result = result + term.coefficient * term.max;
     return result;
   }
 
-  void add(const Sum &other, int64_t factor) {
+  void add(const Sum &other, const SizeExpr &factor) {
     for (const Term &term : other.terms)
       terms.push_back({term.atom, term.coefficient * factor, term.max});
-    constant += other.constant * factor;
+    constant = constant + other.constant * factor;
   }
 
   AffineExpr build(MLIRContext *context) const {
     AffineExpr result = getAffineConstantExpr(0, context);
     for (const Term &term : terms)
-      result = result + term.atom * term.coefficient;
-    return result + constant;
+      result = result + term.atom * numberOf(term.coefficient, "stride");
+    return result + numberOf(constant, "offset");
+  }
+
+  bool varies() const {
+    return !constant.isConstant() || llvm::any_of(terms, [](const Term &term) {
+      return !term.coefficient.isConstant();
+    });
   }
 };
-
-/// `sum` as period x quotient + rest, the rest without multiples of the period.
-std::pair<Sum, Sum> splitMultiples(const Sum &sum, int64_t period) {
-  Sum quotient, rest;
-  for (const Term &term : sum.terms)
-    if (term.coefficient % period == 0)
-      quotient.terms.push_back(
-          {term.atom, term.coefficient / period, term.max});
-    else
-      rest.terms.push_back(term);
-  quotient.constant = sum.constant / period;
-  rest.constant = sum.constant % period;
-  return {quotient, rest};
-}
 
 /// `sum` as g x coarse + fine with fine < g, for the largest g that divides
 /// `period`; g is 1 (and fine empty) if there is no better one.
@@ -65,129 +75,195 @@ struct Grains {
   int64_t g;
   Sum coarse, fine;
 };
-Grains splitGrains(const Sum &sum, int64_t period) {
-  SmallVector<Term> terms(sum.terms);
-  // The order of equal coefficients does not matter, they never part: a fine
-  // term is smaller than g, which divides every coarse coefficient.
-  llvm::sort(terms, [](const Term &x, const Term &y) {
-    return x.coefficient < y.coefficient;
-  });
-  // The more of the small terms are fine, the larger g.
-  for (size_t numFine = terms.size(); numFine-- > 0;) {
-    int64_t g = period;
-    for (const Term &term : llvm::drop_begin(terms, numFine))
-      g = std::gcd(g, term.coefficient);
-    Grains grains{g, {}, {}};
-    grains.coarse.constant = sum.constant / g;
-    grains.fine.constant = sum.constant % g;
-    for (auto [index, term] : llvm::enumerate(terms))
-      if (index < numFine)
-        grains.fine.terms.push_back(term);
-      else
-        grains.coarse.terms.push_back(
-            {term.atom, term.coefficient / g, term.max});
-    if (g > 1 && grains.fine.max() < g)
-      return grains;
-  }
-  return {1, sum, {}};
-}
 
-Sum floorDiv(const Sum &sum, int64_t divisor, MLIRContext *context) {
-  if (divisor == 1)
-    return sum;
-  auto [quotient, rest] = splitMultiples(sum, divisor);
-  if (rest.max() < divisor)
-    return quotient;
-  Grains grains = splitGrains(rest, divisor);
-  if (grains.g > 1) {
-    quotient.add(floorDiv(grains.coarse, divisor / grains.g, context), 1);
+/// Finds coordinates in homes of sizes in `ranges`.
+class ViewMapper {
+public:
+  ViewMapper(MLIRContext *context, const std::vector<SizeRange> &ranges)
+      : context(context), ranges(ranges) {}
+
+  /// Whether a < b at all sizes.
+  bool isLess(const SizeExpr &a, const SizeExpr &b) const {
+    return (b - a).lowerBound(ranges) >= 1;
+  }
+
+  Sum floorDiv(const Sum &sum, const SizeExpr &divisor) const {
+    if (divisor == SizeExpr(1))
+      return sum;
+    auto [quotient, rest] = splitMultiples(sum, divisor);
+    if (isLess(rest.max(), divisor))
+      return quotient;
+    Grains grains = splitGrains(rest, divisor);
+    if (grains.g > 1) {
+      quotient.add(floorDiv(grains.coarse, divisor.constant() / grains.g), 1);
+      return quotient;
+    }
+    int64_t number = numberOf(divisor, "stride");
+    AffineExpr atom = rest.build(context).floorDiv(number);
+    SizeExpr most = rest.max();
+    quotient.terms.push_back(
+        {atom, 1, most.isConstant() ? most.constant() / number : most});
     return quotient;
   }
-  quotient.terms.push_back(
-      {rest.build(context).floorDiv(divisor), 1, rest.max() / divisor});
-  return quotient;
-}
 
-Sum modulo(const Sum &sum, int64_t divisor, MLIRContext *context) {
-  Sum rest = splitMultiples(sum, divisor).second;
-  if (rest.max() < divisor)
-    return rest;
-  Grains grains = splitGrains(rest, divisor);
-  if (grains.g > 1) {
-    Sum result = grains.fine;
-    result.add(modulo(grains.coarse, divisor / grains.g, context), grains.g);
+  Sum modulo(const Sum &sum, const SizeExpr &divisor) const {
+    Sum rest = splitMultiples(sum, divisor).second;
+    if (isLess(rest.max(), divisor))
+      return rest;
+    Grains grains = splitGrains(rest, divisor);
+    if (grains.g > 1) {
+      Sum result = grains.fine;
+      result.add(modulo(grains.coarse, divisor.constant() / grains.g),
+                 grains.g);
+      return result;
+    }
+    int64_t number = numberOf(divisor, "stride");
+    Sum result;
+    result.terms.push_back({rest.build(context) % number, 1, number - 1});
     return result;
   }
-  Sum result;
-  result.terms.push_back({rest.build(context) % divisor, 1, divisor - 1});
-  return result;
+
+private:
+  /// `sum` as period x quotient + rest, the rest without multiples of the
+  /// period.
+  std::pair<Sum, Sum> splitMultiples(const Sum &sum,
+                                     const SizeExpr &period) const {
+    Sum quotient, rest;
+    for (const Term &term : sum.terms)
+      if (auto times = term.coefficient.dividedBy(period))
+        quotient.terms.push_back({term.atom, *times, term.max});
+      else
+        rest.terms.push_back(term);
+    if (sum.constant.isConstant() && period.isConstant()) {
+      quotient.constant = sum.constant.constant() / period.constant();
+      rest.constant = sum.constant.constant() % period.constant();
+    } else if (auto times = sum.constant.dividedBy(period)) {
+      quotient.constant = *times;
+    } else if (isLess(sum.constant, period)) {
+      rest.constant = sum.constant;
+    } else {
+      refuse("offset");
+    }
+    return {quotient, rest};
+  }
+
+  Grains splitGrains(const Sum &sum, const SizeExpr &period) const {
+    if (sum.varies() || !period.isConstant())
+      return {1, sum, {}};
+    auto factor = [](const Term &term) { return term.coefficient.constant(); };
+    SmallVector<Term> terms(sum.terms);
+    // The order of equal coefficients does not matter, they never part: a fine
+    // term is smaller than g, which divides every coarse coefficient.
+    llvm::sort(terms, [&](const Term &x, const Term &y) {
+      return factor(x) < factor(y);
+    });
+    // The more of the small terms are fine, the larger g.
+    for (size_t numFine = terms.size(); numFine-- > 0;) {
+      int64_t g = period.constant();
+      for (const Term &term : llvm::drop_begin(terms, numFine))
+        g = std::gcd(g, factor(term));
+      Grains grains{g, {}, {}};
+      grains.coarse.constant = sum.constant.constant() / g;
+      grains.fine.constant = sum.constant.constant() % g;
+      for (auto [index, term] : llvm::enumerate(terms))
+        if (index < numFine)
+          grains.fine.terms.push_back(term);
+        else
+          grains.coarse.terms.push_back(
+              {term.atom, factor(term) / g, term.max});
+      if (g > 1 && isLess(grains.fine.max(), g))
+        return grains;
+    }
+    return {1, sum, {}};
+  }
+
+  MLIRContext *context;
+  const std::vector<SizeRange> &ranges;
+};
+
+/// The largest of each.
+std::vector<int64_t> atMost(const SizeList &list,
+                            const std::vector<SizeRange> &ranges) {
+  std::vector<int64_t> most;
+  for (const SizeRange &range : ranges)
+    most.push_back(range.most);
+  return list.at(most);
 }
 
 /// Dimensions of extent above 1, by decreasing stride.
-SmallVector<unsigned> sortDims(ArrayRef<int64_t> sizes,
-                               ArrayRef<int64_t> strides) {
+SmallVector<unsigned> sortDims(const SizeList &sizes, const SizeList &strides,
+                               const std::vector<SizeRange> &ranges) {
+  std::vector<int64_t> most = atMost(strides, ranges);
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < sizes.size(); ++dim)
-    if (sizes[dim] != 1)
+    if (sizes[dim] != SizeExpr(1))
       dims.push_back(dim);
   llvm::sort(dims, [&](unsigned x, unsigned y) {
-    return std::make_pair(strides[x], y) > std::make_pair(strides[y], x);
+    return std::make_pair(most[x], y) > std::make_pair(most[y], x);
   });
   return dims;
 }
 
+bool isEmpty(const SizeList &sizes) {
+  return llvm::is_contained(sizes, SizeExpr(0));
+}
+
 } // namespace
 
-bool spyre::isDense(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
-  if (llvm::is_contained(sizes, 0))
+bool spyre::isDense(const SizeList &sizes, const SizeList &strides,
+                    const std::vector<SizeRange> &ranges) {
+  if (isEmpty(sizes))
     return true;
-  int64_t expected = 1;
-  SmallVector<unsigned> dims = sortDims(sizes, strides);
+  SizeExpr expected = 1;
+  SmallVector<unsigned> dims = sortDims(sizes, strides, ranges);
   for (unsigned dim : llvm::reverse(dims)) {
     if (strides[dim] != expected)
       return false;
-    expected *= sizes[dim];
+    expected = expected * sizes[dim];
   }
   return true;
 }
 
-bool spyre::isNested(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
-  if (llvm::is_contained(sizes, 0))
+bool spyre::isNested(const SizeList &sizes, const SizeList &strides,
+                     const std::vector<SizeRange> &ranges) {
+  if (isEmpty(sizes))
     return true;
-  int64_t span = 1;
-  SmallVector<unsigned> dims = sortDims(sizes, strides);
+  SizeExpr span = 1;
+  SmallVector<unsigned> dims = sortDims(sizes, strides, ranges);
   for (unsigned dim : llvm::reverse(dims)) {
-    if (strides[dim] < span)
+    if ((strides[dim] - span).lowerBound(ranges) < 0)
       return false;
-    span += (sizes[dim] - 1) * strides[dim];
+    span = span + (sizes[dim] - 1) * strides[dim];
   }
   return true;
 }
 
-AffineMap spyre::getViewMap(MLIRContext *context, ArrayRef<int64_t> sizes,
-                            ArrayRef<int64_t> strides, int64_t offset,
-                            ArrayRef<int64_t> homeSizes,
-                            ArrayRef<int64_t> homeStrides) {
+AffineMap spyre::getViewMap(MLIRContext *context, const SizeList &sizes,
+                            const SizeList &strides, const SizeExpr &offset,
+                            const SizeList &homeSizes,
+                            const SizeList &homeStrides,
+                            const std::vector<SizeRange> &ranges) {
   SmallVector<AffineExpr> coordinates(homeSizes.size(),
                                       getAffineConstantExpr(0, context));
-  if (!llvm::is_contained(sizes, 0) && !llvm::is_contained(homeSizes, 0)) {
+  ViewMapper mapper(context, ranges);
+  if (!isEmpty(sizes) && !isEmpty(homeSizes)) {
     Sum address;
     address.constant = offset;
     for (unsigned dim = 0; dim < sizes.size(); ++dim)
-      if (sizes[dim] > 1 && strides[dim] != 0)
+      if (sizes[dim] != SizeExpr(1) && strides[dim] != SizeExpr(0))
         address.terms.push_back(
             {getAffineDimExpr(dim, context), strides[dim], sizes[dim] - 1});
-    int64_t outer = 0;
-    for (unsigned dim : sortDims(homeSizes, homeStrides)) {
-      int64_t stride = homeStrides[dim];
+    SizeExpr outer = 0;
+    for (unsigned dim : sortDims(homeSizes, homeStrides, ranges)) {
+      const SizeExpr &stride = homeStrides[dim];
       // The address of the outer dimensions is a multiple of their stride. If
       // their stride is a multiple of this one, division may come first.
-      bool divides = outer % stride == 0;
-      if (!divides)
-        address = modulo(address, outer, context);
-      Sum coordinate = floorDiv(address, stride, context);
-      if (outer != 0 && divides)
-        coordinate = modulo(coordinate, outer / stride, context);
+      std::optional<SizeExpr> ratio = outer.dividedBy(stride);
+      if (!ratio)
+        address = mapper.modulo(address, outer);
+      Sum coordinate = mapper.floorDiv(address, stride);
+      if (outer != SizeExpr(0) && ratio)
+        coordinate = mapper.modulo(coordinate, *ratio);
       coordinates[dim] = coordinate.build(context);
       outer = stride;
     }

@@ -4,26 +4,31 @@
 #ifndef SPYRE_LIB_COMPILER_VIEWMAP_H
 #define SPYRE_LIB_COMPILER_VIEWMAP_H
 
+#include "Spyre/Support/SizeExpr.h"
+
 #include "mlir/IR/AffineMap.h"
 
 namespace spyre {
 
 /// Whether `strides` (elements) address distinct elements of a tensor of these
 /// sizes without gaps, in any order of the dimensions.
-bool isDense(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
+bool isDense(const SizeList &sizes, const SizeList &strides,
+             const std::vector<SizeRange> &ranges = {});
 
 /// As above, but with gaps: each stride exceeds the span of the dimensions with
 /// smaller strides.
-bool isNested(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides);
+bool isNested(const SizeList &sizes, const SizeList &strides,
+              const std::vector<SizeRange> &ranges = {});
 
 /// Coordinates, in a home of `homeSizes` and nested `homeStrides`, of the
 /// element at offset + sum(i * strides) of its storage. The view must lie in
-/// the home.
-mlir::AffineMap getViewMap(mlir::MLIRContext *context,
-                           llvm::ArrayRef<int64_t> sizes,
-                           llvm::ArrayRef<int64_t> strides, int64_t offset,
-                           llvm::ArrayRef<int64_t> homeSizes,
-                           llvm::ArrayRef<int64_t> homeStrides);
+/// the home. Sizes may vary in `ranges`; throws UnsupportedOp if one map does
+/// not say the coordinates at all of them.
+mlir::AffineMap getViewMap(mlir::MLIRContext *context, const SizeList &sizes,
+                           const SizeList &strides, const SizeExpr &offset,
+                           const SizeList &homeSizes,
+                           const SizeList &homeStrides,
+                           const std::vector<SizeRange> &ranges = {});
 
 } // namespace spyre
 

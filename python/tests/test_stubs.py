@@ -12,8 +12,8 @@ import torch_spyre
 #: without a constructor have one that raises.
 ALLOWED = r"""
 torch_spyre\._C\.(CompiledGraph|DataFormats|ElementArrangement|GraphBuilder)
-torch_spyre\._C\.(JobPlan|OutputInfo|SpyreTensorLayout|Trace|ValueId)
-torch_spyre\._C\.(CompiledGraph|JobPlan|OutputInfo)\.__init__
+torch_spyre\._C\.(JobPlan|OutputInfo|SizeExpr|SizedProgram|SpyreTensorLayout|Trace|ValueId)
+torch_spyre\._C\.(CompiledGraph|JobPlan|OutputInfo|SizeExpr)\.__init__
 """
 
 

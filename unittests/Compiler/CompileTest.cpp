@@ -70,10 +70,9 @@ protected:
     std::vector<std::vector<float>> results;
     for (size_t i = 0; i < graph.outputs.size(); ++i) {
       const OutputRoot &output = graph.outputs[i];
-      std::vector<float> host(count(output.meta.sizes));
+      std::vector<float> host(count(output.sizes));
       deviceToHost(memory.at(values[inputs.size() + i] * 4), output.layout,
-                   output.meta.sizes, output.meta.strides, output.meta.dtype,
-                   host.data());
+                   output.sizes, output.strides, output.dtype, host.data());
       results.push_back(std::move(host));
     }
     return results;

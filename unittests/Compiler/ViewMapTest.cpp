@@ -3,6 +3,8 @@
 
 #include "ViewMap.h"
 
+#include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/MLIRContext.h"
@@ -113,6 +115,49 @@ TEST_F(ViewMapTest, HomesWithGaps) {
   EXPECT_EQ(print({2, 3, 64}, {4096, 64, 1}, 0, {2, 3, 64}, {4096, 64, 1}),
             "(d0, d1, d2) -> (d0, d1, d2)");
   check({3, 2}, {7, 50}, 14, {2, 5, 3}, {50, 7, 2});
+}
+
+TEST_F(ViewMapTest, SizesThatVary) {
+  const spyre::SizeExpr s = spyre::SizeExpr::symbol(0),
+                        t = spyre::SizeExpr::symbol(1);
+  std::vector<spyre::SizeRange> ranges{{1, 512, 1}, {1, 16, 1}};
+  using List = spyre::SizeList;
+  auto print = [&](const List &sizes, const List &strides,
+                   const spyre::SizeExpr &offset, const List &homeSizes,
+                   const List &homeStrides) -> std::string {
+    try {
+      std::string text;
+      llvm::raw_string_ostream(text) << spyre::getViewMap(
+          &context, sizes, strides, offset, homeSizes, homeStrides, ranges);
+      return text;
+    } catch (const spyre::UnsupportedOp &error) {
+      return error.what();
+    }
+  };
+  // Heads of a projection, transposed: [1, s, 8, 64] as [1, 8, s, 64].
+  EXPECT_EQ(print({1, 8, s, 64}, {s * 512, 64, 512, 1}, 0, {1, s, 512},
+                  {s * 512, 512, 1}),
+            "(d0, d1, d2, d3) -> (0, d2, d1 * 64 + d3)");
+  EXPECT_EQ(
+      print({s, 512}, {512, 1}, 0, {1, 8, s, 64}, {s * 512, s * 64, 64, 1}),
+      "a view whose stride depends on a size that varies");
+  // Rows of a larger buffer, and every row of a batch.
+  EXPECT_EQ(print({s, 64}, {64, 1}, 128, {600, 64}, {64, 1}),
+            "(d0, d1) -> (d0 + 2, d1)");
+  EXPECT_EQ(print({t, s, 64}, {s * 64, 64, 1}, 0, {t, s, 64}, {s * 64, 64, 1}),
+            "(d0, d1, d2) -> (d0, d1, d2)");
+  EXPECT_EQ(print({s, t, 64}, {64, s * 64, 1}, 0, {t, s, 64}, {s * 64, 64, 1}),
+            "(d0, d1, d2) -> (d1, d0, d2)");
+  // A batch of rows as rows: the map would divide by s.
+  EXPECT_EQ(print({s * 4, 64}, {64, 1}, 0, {4, s, 64}, {s * 64, 64, 1}),
+            "a view whose stride depends on a size that varies");
+  // The last row: where it is depends on s.
+  EXPECT_EQ(print({1, 64}, {64, 1}, s * 64 - 64, {s, 64}, {64, 1}),
+            "a view whose offset depends on a size that varies");
+  EXPECT_TRUE(spyre::isDense({t, s, 64}, {s * 64, 64, 1}, ranges));
+  EXPECT_FALSE(spyre::isDense({t, s, 64}, {t * 64, 64, 1}, ranges));
+  EXPECT_FALSE(spyre::isDense({s, 64}, {128, 1}, ranges));
+  EXPECT_TRUE(spyre::isNested({s, 64}, {128, 1}, ranges));
 }
 
 TEST_F(ViewMapTest, RandomViews) {

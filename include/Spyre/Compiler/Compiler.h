@@ -21,8 +21,11 @@
 namespace spyre {
 
 /// A tensor that the program writes and the caller allocates before each run.
+/// Sizes and strides are the largest where they vary
+/// (runtime::ArgumentInfo::storageAt()).
 struct OutputRoot {
-  ValueMeta meta;
+  HostDtype dtype = HostDtype::Float16;
+  std::vector<int64_t> sizes, strides;
   TensorLayout layout;
 };
 
@@ -30,9 +33,10 @@ struct OutputRoot {
 struct CompiledGraph {
   std::shared_ptr<runtime::Program> program;
   /// Program arguments are: the graph's arguments in order, the output roots
-  /// in order, and the pool if poolBytes is not 0.
+  /// in order, the sizes of its symbols, and the pool if poolBytes is not 0.
   std::vector<std::string> argumentNames;
   std::vector<OutputRoot> outputs;
+  size_t numSizes = 0;
   uint64_t poolBytes = 0;
   std::string cacheKey;
   /// The KTIR module as MLIR bytecode.

@@ -24,8 +24,8 @@ namespace spyre {
 struct OutputInfo {
   /// Index of the distinct output root, or -1 - a if it aliases argument a.
   int root = 0;
-  std::vector<int64_t> sizes, strides;
-  int64_t offset = 0;
+  SizeList sizes, strides;
+  SizeExpr offset = 0;
   /// Home of the root: what the caller allocates (or has).
   ValueMeta rootMeta;
 };
@@ -56,13 +56,18 @@ public:
   GraphBuilder(GraphBuilder &&);
   GraphBuilder &operator=(GraphBuilder &&);
 
+  /// Adds a symbol, a size that is known when the program runs, before any
+  /// argument; returns its number. `hint` is its size in what the layouts of
+  /// arguments are of. Throws Error unless 1 <= least <= hint <= most, all
+  /// multiples of step.
+  int addSymbol(const std::string &name, const SizeRange &range, int64_t hint);
+
   /// Adds an argument: a storage, given by the home it was created for
   /// (`homeStrides`: dense and non-overlapping, any order of dimensions) and
   /// its device layout. The value is the home itself. Throws Error if the
   /// home is not dense or the layout does not fit it.
   int addArgument(const std::string &name, HostDtype dtype,
-                  const std::vector<int64_t> &homeSizes,
-                  const std::vector<int64_t> &homeStrides,
+                  const SizeList &homeSizes, const SizeList &homeStrides,
                   const TensorLayout &layout);
 
   /// Names the dimensions of an argument's home, for hints. Throws Error unless
@@ -71,10 +76,10 @@ public:
 
   /// The elements offset + sum(i * strides) of the root storage of `value`
   /// (strides and offset of the result tensor, whatever view `value` is).
-  /// Throws Error if they leave the storage.
-  int view(int value, const std::vector<int64_t> &sizes,
-           const std::vector<int64_t> &strides, int64_t offset,
-           const SourceLocation &loc = {});
+  /// Throws Error if they leave the storage; UnsupportedOp if sizes vary and no
+  /// one map says where the elements are.
+  int view(int value, const SizeList &sizes, const SizeList &strides,
+           const SizeExpr &offset, const SourceLocation &loc = {});
 
   /// One ATen operator. `results`: what PyTorch says the results are, in
   /// order; nothing for a result that is no tensor or that nobody uses.

@@ -12,7 +12,7 @@
 
 #include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -32,6 +32,11 @@ inline ArrayRef<int64_t> shapeOf(Value value) {
 inline int64_t rankOf(Value value) { return typeOf(value).getRank(); }
 inline Type elementOf(Value value) { return typeOf(value).getElementType(); }
 inline bool isBool(Type elementType) { return elementType.isInteger(1); }
+/// Whether the size of a dimension is known only when the program runs. Its
+/// extent is then the largest, and no number to compute with.
+inline bool varies(Value value, int64_t dim) {
+  return !isa<AffineConstantExpr>(getSizes(value)[dim]);
+}
 
 /// A tensor or an immediate of an elementwise op.
 struct Operand {
@@ -166,6 +171,23 @@ public:
   struct Row {
     SmallVector<StringRef> parameters;
     Lowering lowering;
+    /// Computes the same whatever the sizes are: extents are not numbers that
+    /// it computes with, or it refuses those that vary itself.
+    bool isForAnySize = false;
+  };
+
+  /// Rows that are added while it lives are for any size.
+  class ForAnySize {
+  public:
+    explicit ForAnySize(ATenTable &table) : table(table) {
+      table.addsForAnySize = true;
+    }
+    ~ForAnySize() { table.addsForAnySize = false; }
+    ForAnySize(const ForAnySize &) = delete;
+    ForAnySize &operator=(const ForAnySize &) = delete;
+
+  private:
+    ATenTable &table;
   };
 
   /// `parameters`: the schema's parameter names in order, separated by
@@ -192,6 +214,7 @@ public:
 private:
   llvm::StringMap<Row> rows;
   Row deviceOperations;
+  bool addsForAnySize = false;
 };
 
 void addPointwiseRows(ATenTable &table);

@@ -291,6 +291,7 @@ void ATenTable::addMany(ArrayRef<StringRef> names, StringRef parameters,
   Row row;
   parameters.split(row.parameters, ' ', -1, /*KeepEmpty=*/false);
   row.lowering = std::move(lowering);
+  row.isForAnySize = addsForAnySize;
   for (StringRef name : names) {
     [[maybe_unused]] bool isNew = rows.try_emplace(name, row).second;
     assert(isNew && "two rows for one overload");
@@ -336,9 +337,27 @@ std::vector<std::string> spyre::listSupportedOps() {
   return ATenTable::get().names();
 }
 
+/// How large the results of the ops that a row has built are: what PyTorch
+/// says, and in between what follows from it and the operands.
+static LogicalResult inferNewSizes(Operation *op, ArrayRef<Value> values,
+                                   ArrayRef<SmallVector<AffineExpr>> sizes) {
+  ArrayRef<AffineExpr> known;
+  if (op->getNumResults() == 1)
+    for (auto [value, own] : llvm::zip_equal(values, sizes))
+      if (value == op->getResult(0))
+        known = own;
+  if (auto view = dyn_cast<ViewOp>(op))
+    return inferSizeMap(view, known);
+  if (auto device = dyn_cast<SpyreOpInterface>(op))
+    return inferExtentMap(device, known);
+  return success();
+}
+
 /// Refuses a call whose ops break the dialect's rules: the arguments do not fit
 /// each other or the results.
-static void verifyNewOps(const ATenCall &call, Block *block, Operation *last) {
+static void verifyNewOps(const ATenCall &call, Block *block, Operation *last,
+                         ArrayRef<Value> values,
+                         ArrayRef<SmallVector<AffineExpr>> sizes) {
   std::string text;
   ScopedDiagnosticHandler handler(
       call.b.getContext(), [&](Diagnostic &diagnostic) {
@@ -348,8 +367,19 @@ static void verifyNewOps(const ATenCall &call, Block *block, Operation *last) {
       });
   for (auto it = last ? std::next(last->getIterator()) : block->begin();
        it != block->end(); ++it)
-    if (failed(verify(&*it, /*verifyRecursively=*/false)))
+    if ((!sizes.empty() && failed(inferNewSizes(&*it, values, sizes))) ||
+        failed(verify(&*it, /*verifyRecursively=*/false)))
       call.unsupported(text);
+  for (auto [value, own] : llvm::zip(values, sizes))
+    if (value && getSizes(value) != own)
+      call.unsupported(
+          "the sizes of its result do not follow from those of its "
+          "operands");
+}
+
+/// Whether a value, or a result that is to be, has a size that varies.
+static bool isVarying(ArrayRef<AffineExpr> sizes) {
+  return !llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>);
 }
 
 SmallVector<Value>
@@ -357,19 +387,31 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
                           const ::spyre::Arguments &args,
                           const ::spyre::KeywordArguments &kwargs,
                           ArrayRef<RankedTensorType> results,
-                          function_ref<Value(::spyre::ValueId)> lookup) {
+                          function_ref<Value(::spyre::ValueId)> lookup,
+                          ArrayRef<SmallVector<AffineExpr>> sizes) {
   const ATenTable::Row *row = ATenTable::get().find(name);
   if (!row)
     throw UnsupportedOp(
         (name + ": the compiler's table has no such operator").str());
   Block *block = builder.getInsertionBlock();
   Operation *last = block->empty() ? nullptr : &block->back();
+  // Without symbols nothing varies.
+  if (!hasSizeSymbols(block->getParentOp()))
+    sizes = {};
+  bool hasVarying = llvm::any_of(sizes, isVarying);
+  auto find = [&](::spyre::ValueId id) {
+    Value value = lookup(id);
+    hasVarying |= !sizes.empty() && isVarying(getSizes(value));
+    return value;
+  };
   try {
     ATenCall call(builder, loc, name, row->parameters, args, kwargs, results,
-                  lookup);
+                  find);
     Values values = row->lowering(call);
-    verifyNewOps(call, block, last);
+    if (hasVarying && !row->isForAnySize)
+      call.unsupported("its row is not for sizes that vary");
     values.resize(results.size());
+    verifyNewOps(call, block, last, values, sizes);
     for (auto [index, value] : llvm::enumerate(values)) {
       if (!results[index]) {
         value = nullptr;

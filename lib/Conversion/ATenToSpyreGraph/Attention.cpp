@@ -35,6 +35,9 @@ static void checkAttention(const ATenCall &c, Value query, Value key,
   c.require(k[1] == v[1] && k[1] > 0 && q[1] % k[1] == 0,
             "query heads are not a multiple of key and value heads");
   c.require(k[2] == v[2] && k[3] == q[3], "shapes do not agree");
+  for (Value operand : {query, key, value})
+    c.require(!varies(operand, 1) && !varies(operand, 3),
+              "the number of heads or their width varies");
   if (!mask)
     return;
   c.require(rankOf(mask) <= 4, "the mask has more than four dimensions");
@@ -205,20 +208,23 @@ private:
 } // namespace
 
 void aten::addAttentionRows(ATenTable &table) {
-  table.addMany({"aten._scaled_dot_product_fused_attention_overrideable."
-                 "default"},
-                "query key value attn_bias dropout_p is_causal "
-                "return_debug_mask scale",
-                lowerFusedAttention);
+  {
+    ATenTable::ForAnySize rows(table);
+    table.addMany({"aten._scaled_dot_product_fused_attention_overrideable."
+                   "default"},
+                  "query key value attn_bias dropout_p is_causal "
+                  "return_debug_mask scale",
+                  lowerFusedAttention);
+    table.add({"aten.scaled_dot_product_attention.default"},
+              "query key value attn_mask dropout_p is_causal scale enable_gqa",
+              lowerAttention);
+  }
   table.addMany({"aten._scaled_dot_product_fused_attention_overrideable_"
                  "backward.default"},
                 "grad_out query key value attn_bias grad_input_mask out "
                 "logsumexp cum_seq_q cum_seq_k max_q max_k dropout_p is_causal "
                 "philox_seed philox_offset scale",
                 lowerFusedAttentionBackward);
-  table.add({"aten.scaled_dot_product_attention.default"},
-            "query key value attn_mask dropout_p is_causal scale enable_gqa",
-            lowerAttention);
   table.add({"aten._transformer_encoder_layer_fwd.default"},
             "src embed_dim num_heads qkv_weight qkv_bias proj_weight proj_bias "
             "use_gelu norm_first eps norm_weight_1 norm_bias_1 norm_weight_2 "

@@ -150,6 +150,7 @@ static Value lowerAnyMatmul(ATenCall &c) {
 }
 
 void aten::addContractionRows(ATenTable &table) {
+  ATenTable::ForAnySize rows(table);
   table.add({"aten.mm.default"}, "self mat2",
             [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
   table.add({"aten.bmm.default"}, "self mat2",

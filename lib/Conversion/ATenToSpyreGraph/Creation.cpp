@@ -51,6 +51,7 @@ static Value lowerTriangle(ATenCall &c, bool upper) {
 }
 
 void aten::addCreationRows(ATenTable &table) {
+  ATenTable::ForAnySize rows(table);
   constexpr StringLiteral sized = "size dtype layout device pin_memory";
   constexpr StringLiteral like =
       "self dtype layout device pin_memory memory_format";

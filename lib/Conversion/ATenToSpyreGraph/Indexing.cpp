@@ -210,14 +210,19 @@ static Value lowerTake(ATenCall &c) {
 }
 
 void aten::addIndexingRows(ATenTable &table) {
-  table.add({"aten.embedding.default"},
-            "weight indices padding_idx scale_grad_by_freq sparse",
-            [](ATenCall &c) {
-              return gather(c, c.tensor("weight"),
-                            checkIndex(c, c.tensor("indices")), 0, c.type());
-            });
-  table.add({"aten.index_select.default"}, "self dim index", lowerIndexSelect);
-  table.add({"aten.gather.default"}, "self dim index sparse_grad", lowerGather);
+  {
+    ATenTable::ForAnySize rows(table);
+    table.add({"aten.embedding.default"},
+              "weight indices padding_idx scale_grad_by_freq sparse",
+              [](ATenCall &c) {
+                return gather(c, c.tensor("weight"),
+                              checkIndex(c, c.tensor("indices")), 0, c.type());
+              });
+    table.add({"aten.index_select.default"}, "self dim index",
+              lowerIndexSelect);
+    table.add({"aten.gather.default"}, "self dim index sparse_grad",
+              lowerGather);
+  }
   table.add({"aten.take.default"}, "self index", lowerTake);
   table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"}, "self indices",
             lowerIndex);

@@ -35,6 +35,8 @@ static Value lowerCat(ATenCall &c) {
     int64_t extent = shapeOf(part)[dim];
     if (extent == 0)
       continue;
+    c.require(!varies(part, dim),
+              "tensors are joined along a dimension whose size varies");
     result = c.insert(part, result,
                       replaceResult(c, type.getRank(), dim,
                                     c.b.getAffineDimExpr(dim) + offset));
@@ -148,8 +150,11 @@ static Value lowerRepeat(ATenCall &c) {
 }
 
 void aten::addMovementRows(ATenTable &table) {
-  table.add({"aten.cat.default"}, "tensors dim", lowerCat);
-  table.add({"aten.stack.default"}, "tensors dim", lowerStack);
+  {
+    ATenTable::ForAnySize rows(table);
+    table.add({"aten.cat.default"}, "tensors dim", lowerCat);
+    table.add({"aten.stack.default"}, "tensors dim", lowerStack);
+  }
   table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
   table.add({"aten.slice_scatter.default"}, "self src dim start end step",
             lowerSliceScatter);

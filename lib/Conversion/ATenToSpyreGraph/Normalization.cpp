@@ -85,6 +85,7 @@ static Values lowerRmsNorm(ATenCall &c) {
 }
 
 void aten::addNormalizationRows(ATenTable &table) {
+  ATenTable::ForAnySize rows(table);
   table.add({"aten._softmax.default"}, "self dim half_to_float",
             [](ATenCall &c) { return lowerSoftmax(c, false); });
   table.add({"aten._log_softmax.default"}, "self dim half_to_float",

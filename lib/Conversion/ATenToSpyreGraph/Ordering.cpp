@@ -156,8 +156,11 @@ static Values lowerTopK(ATenCall &c) {
       isa<FloatType>(element) || element.isInteger(32) || element.isInteger(64);
   // A NaN is the largest; its negative must not be.
   isPassable &= largest || !element.isF32();
-  if (rank == 0 || !isPassable || k > kMostPasses)
+  if (rank == 0 || !isPassable || k > kMostPasses) {
+    c.require(typeOf(self).hasStaticShape(),
+              "a sort is not for sizes that vary");
     return lowerInOrder(c, self, dim, largest, c.identityMap(rank));
+  }
   // -1 - x is exact for all integers, -x for all floating values.
   auto reverse = [&](Value value, RankedTensorType type) {
     if (isa<FloatType>(element))
@@ -171,8 +174,15 @@ static Values lowerTopK(ATenCall &c) {
   return results;
 }
 
-void aten::addOrderingRows(ATenTable &table) {
+/// Rows that do not sort, or refuse to where the extent varies.
+static void addRowsForAnySize(ATenTable &table) {
+  ATenTable::ForAnySize rows(table);
   table.add({"aten.cumsum.default"}, "self dim dtype", lowerCumSum);
+  table.addMany({"aten.topk.default"}, "self k dim largest sorted", lowerTopK);
+}
+
+void aten::addOrderingRows(ATenTable &table) {
+  addRowsForAnySize(table);
   table.addMany({"aten.cummax.default"}, "self dim",
                 lowerCumExtremum<CumMaxOp>);
   table.addMany({"aten.cummin.default"}, "self dim",
@@ -180,5 +190,4 @@ void aten::addOrderingRows(ATenTable &table) {
   table.addMany({"aten.sort.default"}, "self dim descending", lowerSort);
   table.addMany({"aten.sort.stable"}, "self stable dim descending", lowerSort);
   table.addMany({"aten.kthvalue.default"}, "self k dim keepdim", lowerKthValue);
-  table.addMany({"aten.topk.default"}, "self k dim largest sorted", lowerTopK);
 }

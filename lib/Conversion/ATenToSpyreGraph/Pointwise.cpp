@@ -458,6 +458,7 @@ static void addFloatParts(ATenTable &table) {
 
 void aten::addPointwiseRows(ATenTable &table) {
   addFloatParts(table);
+  ATenTable::ForAnySize rows(table);
   addArithmetic(table);
   addUnaryRows(table);
   addLogic(table);

@@ -231,7 +231,20 @@ static Value lowerMseLoss(ATenCall &c) {
               c.b.getF64FloatAttr(reduction == 1 ? 1.0 / count : 1.0))});
 }
 
+/// Rows that compute with how many elements they reduce.
+static void addStatistics(ATenTable &table) {
+  table.add({"aten.var.correction"}, "self dim correction keepdim", lowerVar);
+  table.add({"aten.std.correction"}, "self dim correction keepdim", lowerStd);
+  table.addMany({"aten.var_mean.correction"}, "self dim correction keepdim",
+                [](ATenCall &c) { return lowerVarMean(c, false); });
+  table.addMany({"aten.std_mean.correction"}, "self dim correction keepdim",
+                [](ATenCall &c) { return lowerVarMean(c, true); });
+  table.add({"aten.mse_loss.default"}, "self target reduction", lowerMseLoss);
+}
+
 void aten::addReductionRows(ATenTable &table) {
+  addStatistics(table);
+  ATenTable::ForAnySize rows(table);
   addReduction<SumOp>(table, {"aten.sum.default"}, {"aten.sum.dim_IntList"});
   addReduction<MeanOp>(table, {"aten.mean.default"}, {"aten.mean.dim"});
   addReduction<ProdOp>(table, {"aten.prod.default"}, {"aten.prod.dim_int"});
@@ -255,12 +268,6 @@ void aten::addReductionRows(ATenTable &table) {
                                       "aten.min.dim");
   addArg<ArgMaxOp>(table, "aten.argmax.default");
   addArg<ArgMinOp>(table, "aten.argmin.default");
-  table.add({"aten.var.correction"}, "self dim correction keepdim", lowerVar);
-  table.add({"aten.std.correction"}, "self dim correction keepdim", lowerStd);
-  table.addMany({"aten.var_mean.correction"}, "self dim correction keepdim",
-                [](ATenCall &c) { return lowerVarMean(c, false); });
-  table.addMany({"aten.std_mean.correction"}, "self dim correction keepdim",
-                [](ATenCall &c) { return lowerVarMean(c, true); });
   table.add({"aten.linalg_vector_norm.default"}, "self ord dim keepdim dtype",
             lowerVectorNorm);
   table.add({"aten.mse_loss.default"}, "self target reduction", lowerMseLoss);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler in torch_spyre._C: graph import, compilation, runs.
-#include "../Launch/BoundGraph.h"
+#include "../Launch/SizedProgram.h"
 #include "../Storage/ViewShift.h"
 #include "Bindings.h"
 
@@ -16,7 +16,6 @@ using namespace spyre::pytorch;
 
 void initCompilerBindings(py::module &m);
 
-using Shape = std::vector<int64_t>;
 using PyLocation = std::vector<std::tuple<std::string, int64_t, std::string>>;
 
 static SourceLocation toLocation(const PyLocation &frames) {
@@ -26,13 +25,42 @@ static SourceLocation toLocation(const PyLocation &frames) {
   return location;
 }
 
+/// A size from Python: an int or a SizeExpr.
+static SizeExpr toSize(py::handle object) {
+  if (py::isinstance<SizeExpr>(object))
+    return object.cast<SizeExpr>();
+  return object.cast<int64_t>();
+}
+
+static SizeList toSizes(const py::sequence &sequence) {
+  SizeList sizes;
+  for (py::handle size : sequence)
+    sizes.push_back(toSize(size));
+  return sizes;
+}
+
+static py::object fromSize(const SizeExpr &size) {
+  if (size.isConstant())
+    return py::int_(size.constant());
+  return py::cast(size);
+}
+
+static py::list fromSizes(const SizeList &sizes) {
+  py::list list;
+  for (const SizeExpr &size : sizes)
+    list.append(fromSize(size));
+  return list;
+}
+
 /// An argument of an ATen call from Python: None, bool, int, float, str,
-/// ValueId, or a list of these.
+/// ValueId, SizeExpr, or a list of these.
 static Argument toArgument(py::handle object) {
   if (object.is_none())
     return {};
   if (py::isinstance<ValueId>(object))
     return object.cast<ValueId>();
+  if (py::isinstance<SizeExpr>(object))
+    return object.cast<SizeExpr>();
   // bool is a subclass of int.
   if (py::isinstance<py::bool_>(object))
     return object.cast<bool>();
@@ -184,6 +212,34 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
 }
 
 /// Building a graph call by call.
+static void initSizeBindings(py::module &m) {
+  py::class_<SizeExpr>(m, "SizeExpr",
+                       "A size that depends on symbols of the graph.")
+      .def_static("symbol", &SizeExpr::symbol, py::arg("number"))
+      .def("__add__",
+           [](const SizeExpr &a, const py::object &b) { return a + toSize(b); })
+      .def("__radd__",
+           [](const SizeExpr &a, const py::object &b) { return toSize(b) + a; })
+      .def("__mul__",
+           [](const SizeExpr &a, const py::object &b) { return a * toSize(b); })
+      .def("__rmul__",
+           [](const SizeExpr &a, const py::object &b) { return toSize(b) * a; })
+      .def("__sub__",
+           [](const SizeExpr &a, const py::object &b) { return a - toSize(b); })
+      .def("__rsub__",
+           [](const SizeExpr &a, const py::object &b) { return toSize(b) - a; })
+      .def("__neg__", [](const SizeExpr &a) { return SizeExpr(0) - a; })
+      .def("at", &SizeExpr::at, py::arg("sizes"),
+           "The value where the symbols have these sizes.")
+      .def("__eq__",
+           [](const SizeExpr &a, const py::object &b) {
+             return py::isinstance<SizeExpr>(b) && a == b.cast<SizeExpr>();
+           })
+      .def("__hash__",
+           [](const SizeExpr &a) { return py::hash(py::str(a.str())); })
+      .def("__repr__", &SizeExpr::str);
+}
+
 static void initBuilderBindings(py::module &m) {
   py::class_<ValueId>(m, "ValueId", "A tensor of a graph under construction.")
       .def(py::init([](int id) { return ValueId{id}; }), py::arg("id"))
@@ -193,29 +249,44 @@ static void initBuilderBindings(py::module &m) {
       "How a result is made: sizes, strides and offset on output root `root`, "
       "or on argument -1 - root.")
       .def_readonly("root", &OutputInfo::root)
-      .def_readonly("sizes", &OutputInfo::sizes)
-      .def_readonly("strides", &OutputInfo::strides)
-      .def_readonly("offset", &OutputInfo::offset);
+      .def_property_readonly(
+          "sizes", [](const OutputInfo &info) { return fromSizes(info.sizes); })
+      .def_property_readonly(
+          "strides",
+          [](const OutputInfo &info) { return fromSizes(info.strides); })
+      .def_property_readonly("offset", [](const OutputInfo &info) {
+        return fromSize(info.offset);
+      });
 
   py::class_<GraphBuilder>(m, "GraphBuilder",
                            "Imports an ATen graph call by call.")
       .def(py::init<>())
       .def(
+          "add_symbol",
+          [](GraphBuilder &self, const std::string &name, int64_t least,
+             int64_t most, int64_t hint) {
+            return self.addSymbol(name, {least, most, 1}, hint);
+          },
+          py::arg("name"), py::arg("least"), py::arg("most"), py::arg("hint"),
+          "Adds a size that is known when the program runs, before arguments; "
+          "`hint` is what it is in their layouts. Returns its number.")
+      .def(
           "add_argument",
           [](GraphBuilder &self, const std::string &name,
-             const py::object &dtype, const Shape &sizes, const Shape &strides,
-             const TensorLayout &layout) {
-            return self.addArgument(name, hostDtype(toScalarType(dtype)), sizes,
-                                    strides, layout);
+             const py::object &dtype, const py::sequence &sizes,
+             const py::sequence &strides, const TensorLayout &layout) {
+            return self.addArgument(name, hostDtype(toScalarType(dtype)),
+                                    toSizes(sizes), toSizes(strides), layout);
           },
           py::arg("name"), py::arg("dtype"), py::arg("sizes"),
           py::arg("strides"), py::arg("layout"))
       .def(
           "view",
-          [](GraphBuilder &self, int value, const Shape &sizes,
-             const Shape &strides, int64_t offset, const PyLocation &location) {
-            return self.view(value, sizes, strides, offset,
-                             toLocation(location));
+          [](GraphBuilder &self, int value, const py::sequence &sizes,
+             const py::sequence &strides, const py::object &offset,
+             const PyLocation &location) {
+            return self.view(value, toSizes(sizes), toSizes(strides),
+                             toSize(offset), toLocation(location));
           },
           py::arg("value"), py::arg("sizes"), py::arg("strides"),
           py::arg("offset"), py::arg("location"))
@@ -236,10 +307,10 @@ static void initBuilderBindings(py::module &m) {
                 metas.emplace_back();
                 continue;
               }
-              auto [dtype, sizes, strides] =
-                  result.cast<std::tuple<py::object, Shape, Shape>>();
-              metas.push_back(
-                  ValueMeta{hostDtype(toScalarType(dtype)), sizes, strides});
+              auto [dtype, sizes, strides] = result.cast<
+                  std::tuple<py::object, py::sequence, py::sequence>>();
+              metas.push_back(ValueMeta{hostDtype(toScalarType(dtype)),
+                                        toSizes(sizes), toSizes(strides)});
             }
             std::vector<Hint> given;
             for (const py::dict &hint : hints)
@@ -266,6 +337,17 @@ static void initBuilderBindings(py::module &m) {
       .def("print", &GraphBuilder::print, py::arg("locations") = false);
 }
 
+/// (dtype, sizes, strides, layout) of the home of each input.
+static py::list listInputs(const BoundGraph &graph) {
+  py::list inputs;
+  for (size_t i = 0; i < graph.graph.argumentNames.size(); ++i) {
+    const runtime::ArgumentInfo &argument = graph.graph.program->arguments()[i];
+    inputs.append(py::make_tuple(fromDtype(argument.dtype), argument.shape,
+                                 argument.strides, *argument.layout));
+  }
+  return inputs;
+}
+
 static void initProgramBindings(py::module &m) {
   py::class_<BoundGraph, std::shared_ptr<BoundGraph>>(
       m, "CompiledGraph", "A program and how to call it.")
@@ -273,27 +355,15 @@ static void initProgramBindings(py::module &m) {
           "argument_names",
           [](const BoundGraph &self) { return self.graph.argumentNames; })
       .def_property_readonly(
-          "inputs",
-          [](const BoundGraph &self) {
-            py::list inputs;
-            for (size_t i = 0; i < self.graph.argumentNames.size(); ++i) {
-              const runtime::ArgumentInfo &argument =
-                  self.graph.program->arguments()[i];
-              inputs.append(py::make_tuple(fromDtype(argument.dtype),
-                                           argument.shape, argument.strides,
-                                           *argument.layout));
-            }
-            return inputs;
-          },
+          "inputs", &listInputs,
           "(dtype, sizes, strides, layout) of the home of each input.")
       .def_property_readonly(
           "outputs",
           [](const BoundGraph &self) {
             py::list outputs;
             for (const OutputRoot &root : self.graph.outputs)
-              outputs.append(py::make_tuple(fromDtype(root.meta.dtype),
-                                            root.meta.sizes, root.meta.strides,
-                                            root.layout));
+              outputs.append(py::make_tuple(fromDtype(root.dtype), root.sizes,
+                                            root.strides, root.layout));
             return outputs;
           },
           "(dtype, sizes, strides, layout) of each output to allocate.")
@@ -323,18 +393,25 @@ static void initProgramBindings(py::module &m) {
           py::arg("data"))
       .def("print_ktir",
            [](const BoundGraph &self) { return self.graph.printKTIR(); })
+      .def_property_readonly(
+          "num_sizes",
+          [](const BoundGraph &self) { return self.graph.numSizes; },
+          "How many sizes run() takes: the graph's symbols.")
       .def(
           "run",
           [](BoundGraph &self, const std::vector<at::Tensor> &inputs,
              const std::vector<at::Tensor> &outputs,
-             const std::vector<int64_t> &shifts) {
+             const std::vector<int64_t> &shifts,
+             const std::vector<int64_t> &sizes) {
             py::gil_scoped_release release;
-            self.run(inputs, outputs, shifts);
+            self.run(inputs, outputs, shifts, sizes);
           },
           py::arg("inputs"), py::arg("outputs"),
           py::arg("shifts") = std::vector<int64_t>(),
+          py::arg("sizes") = std::vector<int64_t>(),
           "Runs on the storages under the tensors, one per argument. Shifts, "
-          "as shift_views() has them, move the inputs' addresses.")
+          "as shift_views() has them, move the inputs' addresses. Sizes are "
+          "those of the graph's symbols.")
       .def(
           "stays_in_storages",
           [](const BoundGraph &self, const std::vector<int64_t> &shifts) {
@@ -365,6 +442,37 @@ static void initProgramBindings(py::module &m) {
       .def_property_readonly("predicted_seconds", [](const BoundGraph &self) {
         return self.report().predictedSeconds;
       });
+}
+
+static void initSizedBindings(py::module &m) {
+  using Input = std::tuple<int, py::sequence, py::sequence, py::object>;
+  py::class_<SizedProgram>(
+      m, "SizedProgram",
+      "A compiled graph with symbols and how it is called: per input its "
+      "argument, sizes, strides and offset; per result its OutputInfo.")
+      .def(py::init([](std::shared_ptr<BoundGraph> graph,
+                       const std::vector<Input> &inputs,
+                       std::vector<OutputInfo> results) {
+             std::vector<SizedInput> given;
+             for (const auto &[argument, sizes, strides, offset] : inputs)
+               given.push_back({argument, toSizes(sizes), toSizes(strides),
+                                toSize(offset)});
+             return std::make_unique<SizedProgram>(
+                 std::move(graph), std::move(given), std::move(results));
+           }),
+           py::arg("graph"), py::arg("inputs"), py::arg("results"))
+      .def_property_readonly(
+          "graph", [](const SizedProgram &self) { return self.graph; })
+      .def(
+          "run",
+          [](const SizedProgram &self, const std::vector<at::Tensor> &inputs,
+             const std::vector<int64_t> &sizes) {
+            py::gil_scoped_release release;
+            return self.run(inputs, sizes);
+          },
+          py::arg("inputs"), py::arg("sizes"),
+          "The results where the symbols have these sizes, or None if the "
+          "program is not for these inputs.");
 }
 
 static void initTraceBindings(py::module &m) {
@@ -411,8 +519,10 @@ static void initTraceBindings(py::module &m) {
 void initCompilerBindings(py::module &m) {
   py::register_exception<UnsupportedOp>(m, "UnsupportedOp",
                                         m.attr("SpyreError").ptr());
+  initSizeBindings(m);
   initBuilderBindings(m);
   initProgramBindings(m);
+  initSizedBindings(m);
   initTraceBindings(m);
   initOptionBindings(m);
   m.def("list_supported_ops", &listSupportedOps,

@@ -51,7 +51,7 @@ struct Entry {
   /// number.
   std::vector<int> arguments;
   std::vector<StorageFormat> outputs;
-  std::vector<OutputInfo> values;
+  std::vector<ResultView> values;
   std::vector<ResultSpec> results; ///< unused where arguments are written
 };
 
@@ -221,11 +221,11 @@ std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
                                std::vector<OutputInfo>, py::list>>();
     entry->graph = std::move(graph);
     entry->arguments = std::move(used);
-    entry->values = std::move(values);
+    for (const OutputInfo &value : values)
+      entry->values.emplace_back(value, std::vector<int64_t>());
     for (const OutputRoot &root : entry->graph->graph.outputs)
-      entry->outputs.push_back(makeFormat(root.meta.sizes, root.meta.strides,
-                                          scalarType(root.meta.dtype),
-                                          &root.layout));
+      entry->outputs.push_back(makeFormat(
+          root.sizes, root.strides, scalarType(root.dtype), &root.layout));
     for (py::handle result : results)
       entry->results.push_back(toResultSpec(result));
     return entry;
@@ -286,14 +286,8 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
   }
   entry.graph->launch(call.device, std::move(storages), shifts, &info.numBytes);
   std::vector<at::Tensor> values;
-  for (const OutputInfo &info : entry.values) {
-    const at::Tensor &root = roots[info.root];
-    bool whole = info.offset == 0 &&
-                 root.sizes() == c10::IntArrayRef(info.sizes) &&
-                 root.strides() == c10::IntArrayRef(info.strides);
-    values.push_back(
-        whole ? root : root.as_strided(info.sizes, info.strides, info.offset));
-  }
+  for (const ResultView &value : entry.values)
+    values.push_back(value.of(roots[value.root]));
   return values;
 }
 

@@ -54,12 +54,45 @@ static bool isStoredAs(const runtime::ArgumentInfo &argument,
              withoutOnes(format.layout.deviceSize);
 }
 
-void BoundGraph::run(const std::vector<at::Tensor> &inputs,
-                     const std::vector<at::Tensor> &outputs,
-                     const std::vector<int64_t> &shifts) {
+at::Tensor ResultView::of(const at::Tensor &tensor) const {
+  bool isWhole = offset == 0 && tensor.sizes() == c10::IntArrayRef(sizes) &&
+                 tensor.strides() == c10::IntArrayRef(strides);
+  return isWhole ? tensor : tensor.as_strided(sizes, strides, offset);
+}
+
+/// Throws if a size is none that the program is for.
+static void checkSizes(const CompiledGraph &graph,
+                       const std::vector<int64_t> &sizes) {
   const std::vector<runtime::ArgumentInfo> &arguments =
       graph.program->arguments();
-  size_t expected = inputs.size() + outputs.size() + (graph.poolBytes != 0);
+  TORCH_CHECK_VALUE(sizes.size() == graph.numSizes, "the program takes ",
+                    graph.numSizes, " sizes, but was given ", sizes.size());
+  size_t first = arguments.size() - (graph.poolBytes != 0) - graph.numSizes;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    std::string wrong = arguments[first + i].checkSize(sizes[i]);
+    TORCH_CHECK_VALUE(wrong.empty(), wrong);
+  }
+}
+
+bool BoundGraph::isStoredFor(size_t argument, const StorageFormat &format,
+                             const std::vector<int64_t> &sizes) const {
+  const runtime::ArgumentInfo &info = graph.program->arguments()[argument];
+  if (info.sizes.empty())
+    return isStoredAs(info, format, match);
+  return info.dtype == format.dtype &&
+         runtime::isStoredAs(info.storageAt(sizes), format.sizes,
+                             format.strides, format.layout);
+}
+
+void BoundGraph::run(const std::vector<at::Tensor> &inputs,
+                     const std::vector<at::Tensor> &outputs,
+                     const std::vector<int64_t> &shifts,
+                     const std::vector<int64_t> &sizes) {
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      graph.program->arguments();
+  checkSizes(graph, sizes);
+  size_t expected =
+      inputs.size() + outputs.size() + sizes.size() + (graph.poolBytes != 0);
   TORCH_CHECK_VALUE(outputs.size() == graph.outputs.size() &&
                         arguments.size() == expected,
                     "the program takes ", arguments.size(), " arguments with ",
@@ -80,18 +113,69 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
     const StorageFormat &format = *storage.format;
-    TORCH_CHECK_VALUE(
-        isStoredAs(argument, format, match), "argument '", argument.name,
-        "' was compiled for another layout than ", format.layout.str(),
-        " of a ", c10::IntArrayRef(format.sizes), " ", toString(format.dtype),
-        " tensor", argument.layout ? ": " + argument.layout->str() : "");
+    TORCH_CHECK_VALUE(isStoredFor(storages.size(), format, sizes), "argument '",
+                      argument.name, "' was compiled for another layout than ",
+                      format.layout.str(), " of a ",
+                      c10::IntArrayRef(format.sizes), " ",
+                      toString(format.dtype), " tensor",
+                      argument.layout ? ": " + argument.layout->str() : "");
     storages.push_back(tensor.storage());
   };
   for (const at::Tensor &tensor : inputs)
     addTensor(tensor);
   for (const at::Tensor &tensor : outputs)
     addTensor(tensor);
-  launch(index < 0 ? currentDevice() : index, std::move(storages), shifts);
+  launch(index < 0 ? currentDevice() : index, std::move(storages), shifts,
+         nullptr, sizes);
+}
+
+bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
+                       const std::vector<int64_t> &sizes) const {
+  if (inputs.size() != graph.argumentNames.size() ||
+      sizes.size() != graph.numSizes)
+    return false;
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      graph.program->arguments();
+  size_t first = arguments.size() - (graph.poolBytes != 0) - graph.numSizes;
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (!arguments[first + i].checkSize(sizes[i]).empty())
+      return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const SpyreStorageImpl &storage = storageOf(inputs[i]);
+    if (!storage.format || !isStoredFor(i, *storage.format, sizes) ||
+        storage.deviceIndex() != storageOf(inputs[0]).deviceIndex())
+      return false;
+  }
+  return true;
+}
+
+std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
+                                         const std::vector<OutputInfo> &results,
+                                         const std::vector<int64_t> &sizes) {
+  c10::DeviceIndex index =
+      inputs.empty() ? currentDevice() : storageOf(inputs[0]).deviceIndex();
+  std::vector<c10::Storage> storages;
+  for (const at::Tensor &input : inputs)
+    storages.push_back(input.storage());
+  std::vector<at::Tensor> roots;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const runtime::ArgumentInfo &argument =
+        graph.program->arguments()[inputs.size() + i];
+    runtime::ArrayStorage storage = argument.storageAt(sizes);
+    roots.push_back(
+        makeTensor({argument.dtype, std::move(storage.shape),
+                    std::move(storage.strides), std::move(storage.layout)},
+                   index));
+    storages.push_back(roots.back().storage());
+  }
+  launch(index, std::move(storages), {}, nullptr, sizes);
+  std::vector<at::Tensor> tensors;
+  for (const OutputInfo &info : results) {
+    ResultView view(info, sizes);
+    tensors.push_back(
+        view.of(view.root >= 0 ? roots[view.root] : inputs[-1 - view.root]));
+  }
+  return tensors;
 }
 
 static SpyreStorageImpl &implOf(const c10::Storage &storage) {
@@ -121,7 +205,8 @@ holdStorages(const std::vector<c10::Storage> &storages) {
 void BoundGraph::launch(c10::DeviceIndex index,
                         std::vector<c10::Storage> storages,
                         const std::vector<int64_t> &shifts,
-                        std::atomic<int64_t> *traffic) {
+                        std::atomic<int64_t> *traffic,
+                        const std::vector<int64_t> &sizes) {
   Card &owner = card(index);
   c10::StreamId streamId = currentStream(index);
   runtime::Stream &stream = owner.stream(streamId);
@@ -129,11 +214,12 @@ void BoundGraph::launch(c10::DeviceIndex index,
   if (isTracing())
     record = std::make_shared<LaunchRecord>(beginLaunch(index, streamId));
   std::vector<int64_t> addresses;
-  addresses.reserve(storages.size() + 1);
+  addresses.reserve(storages.size() + sizes.size() + 1);
   for (const c10::Storage &storage : storages)
     addresses.push_back(implOf(storage).elementAddress());
   for (size_t i = 0; i < shifts.size(); ++i)
     addresses[i] += shifts[i];
+  addresses.insert(addresses.end(), sizes.begin(), sizes.end());
   if (isRuntimeLogged())
     logRuntime("spyre:" + std::to_string(index) + " stream " +
                std::to_string(streamId) + ": launch of " +
@@ -188,27 +274,34 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
                          const LaunchRecord *launch) {
   // A card runs one program at a time: cores and LX are shared.
   std::lock_guard<std::mutex> busy(card.executionMutex);
+  std::vector<int64_t> sizes(arguments.end() - graph.numSizes, arguments.end());
   ScopedBlock pool(card.memory, graph.poolBytes);
   if (graph.poolBytes != 0)
     arguments.push_back(static_cast<int64_t>(pool.address()));
+  // The card's mutex guards the predictions, too.
+  std::optional<Prediction> prediction = predictions.find(sizes);
   runtime::RunOptions options;
-  options.report = !hasReport;
+  // A trace has the kernels of just these sizes.
+  options.report = !prediction || (launch && !sizes.empty());
   runtime::RunReport result =
       graph.program->run(card.memory, arguments, options);
+  std::shared_ptr<const runtime::RunReport> report;
   if (options.report) {
+    prediction = {result.predictedSeconds,
+                  static_cast<double>(result.deviceBytesRead +
+                                      result.deviceBytesWritten)};
+    predictions.add(sizes, *prediction);
+    report = std::make_shared<const runtime::RunReport>(std::move(result));
     std::lock_guard<std::mutex> lock(mutex);
-    trafficInBytes = static_cast<int64_t>(result.deviceBytesRead +
-                                          result.deviceBytesWritten);
-    firstReport = std::make_shared<const runtime::RunReport>(std::move(result));
-    hasReport = true;
+    if (!firstReport)
+      firstReport = report;
   }
   if (traffic)
-    *traffic += trafficInBytes;
-  double start =
-      stream.occupy(enqueued, graph.program->predictedSeconds()).first;
+    *traffic += static_cast<int64_t>(prediction->bytes);
+  double start = stream.occupy(enqueued, prediction->seconds).first;
   if (launch) {
     std::lock_guard<std::mutex> lock(mutex);
-    recordRun({*launch, start, firstReport});
+    recordRun({*launch, start, report ? report : firstReport});
   }
 }
 

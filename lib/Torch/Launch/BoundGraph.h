@@ -7,6 +7,7 @@
 
 #include "../Profiling/Trace.h"
 #include "../Storage/Storage.h"
+#include "SizedPredictions.h"
 
 #include "Spyre/Compiler/Compiler.h"
 
@@ -17,6 +18,19 @@
 #include <vector>
 
 namespace spyre::pytorch {
+
+/// A result as a view of an output root, or of argument -1 - root.
+struct ResultView {
+  int root = 0;
+  std::vector<int64_t> sizes, strides;
+  int64_t offset = 0;
+
+  ResultView(const OutputInfo &info, const std::vector<int64_t> &sizes)
+      : root(info.root), sizes(info.sizes.at(sizes)),
+        strides(info.strides.at(sizes)), offset(info.offset.at(sizes)) {}
+  /// The view of its root.
+  at::Tensor of(const at::Tensor &tensor) const;
+};
 
 /// A compiled graph and the report of its first run. Thread-safe; owned by a
 /// shared_ptr, because work in a stream keeps it.
@@ -38,17 +52,31 @@ public:
   /// inputs are one per argument of the graph, outputs one per output root.
   /// Throws if the numbers differ, cards meet, or a storage is not stored as
   /// the program expects. `shifts`, empty or one per input, are added to the
-  /// addresses of the inputs (ViewShift::deviceElements).
+  /// addresses of the inputs (ViewShift::deviceElements). `sizes` are those of
+  /// the graph's symbols, in order.
   void run(const std::vector<at::Tensor> &inputs,
            const std::vector<at::Tensor> &outputs,
-           const std::vector<int64_t> &shifts = {});
+           const std::vector<int64_t> &shifts = {},
+           const std::vector<int64_t> &sizes = {});
 
   /// As above, for a caller that has checked the storages: one per argument
   /// except the pool. `traffic`, which must outlive the work, grows
   /// by the bytes of device memory that the run reads and writes.
   void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
               const std::vector<int64_t> &shifts = {},
-              std::atomic<int64_t> *traffic = nullptr);
+              std::atomic<int64_t> *traffic = nullptr,
+              const std::vector<int64_t> &sizes = {});
+
+  /// Whether the storages under the inputs are what the program takes where its
+  /// symbols have these sizes: each one another, on one card.
+  bool takes(const std::vector<at::Tensor> &inputs,
+             const std::vector<int64_t> &sizes) const;
+
+  /// Makes the output roots for these sizes, runs, and returns the results. The
+  /// program must take the inputs.
+  std::vector<at::Tensor> call(const std::vector<at::Tensor> &inputs,
+                               const std::vector<OutputInfo> &results,
+                               const std::vector<int64_t> &sizes);
 
   /// The report of the first run on the device model; empty before it. Waits
   /// for the runs that are queued.
@@ -60,13 +88,14 @@ private:
   void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
                runtime::Stream &stream, std::atomic<int64_t> *traffic,
                const LaunchRecord *launch);
+  bool isStoredFor(size_t argument, const StorageFormat &format,
+                   const std::vector<int64_t> &sizes) const;
 
   mutable std::mutex mutex;
   mutable std::condition_variable finished;
   int numQueued = 0;
-  std::atomic<bool> hasReport = false;
-  std::atomic<int64_t> trafficInBytes = 0;
   std::shared_ptr<const runtime::RunReport> firstReport;
+  SizedPredictions predictions;
 };
 
 /// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.

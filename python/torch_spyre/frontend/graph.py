@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import logging
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,13 @@ from torch_spyre.frontend.parts import (
     compiling,
     is_device_tensor,
     is_number,
+)
+from torch_spyre.frontend.sized import (
+    SizeClass,
+    SizedStep,
+    SizesStep,
+    Symbols,
+    can_be_sized,
 )
 
 aten = torch.ops.aten
@@ -39,7 +47,13 @@ class CompiledFunction:
         self.placeholders = [n for n in self.nodes if n.op == "placeholder"]
         self.output = next(n for n in self.nodes if n.op == "output")
         self.is_symbolic = any(_has_symbols(n.meta.get("val")) for n in self.nodes)
+        #: If there may be programs for many sizes.
+        self.symbols: Symbols | None = None
+        if self.is_symbolic and can_be_sized(self.nodes, options):
+            symbols = Symbols(self.placeholders)
+            self.symbols = symbols if symbols.symbols else None
         self.plans: dict[tuple, list[Any]] = {}
+        self.metas: dict[tuple, dict[Node, Any]] = {}
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Runs on the inputs of one call; empties the list, as boxed calls do."""
@@ -49,21 +63,42 @@ class CompiledFunction:
             return self._run(actual)
 
     def _run(self, args: list[Any]) -> list[Any]:
-        key = ()
-        if self.is_symbolic:
-            key = tuple(
-                TensorSpec.of(a) if isinstance(a, torch.Tensor) else a for a in args
-            )
+        env: dict[Any, Any] = dict(zip(self.placeholders, args, strict=True))
+        classes = None
+        if self.symbols is not None:
+            sizes = self.symbols.sizes_of(args)
+            classes = self.symbols.classes_of(sizes)
+            env[self.symbols] = sizes
+        key = self._key(args) if classes is None else classes
         plan = self.plans.get(key)
         if plan is None:
             with compiling:
                 plan = self.plans.get(key)
                 if plan is None:
-                    plan = self.plans[key] = self._make_plan(args)
-        env: dict[Node, Any] = dict(zip(self.placeholders, args, strict=True))
+                    plan = self.plans[key] = (
+                        self._make_plan(self._concrete_metas(args))
+                        if classes is None
+                        else self._make_sized_plan(classes)
+                    )
         for step in plan:
             step.run(env)
         return list(torch.fx.map_arg(self.output.args[0], env.__getitem__))
+
+    def _key(self, args: list[Any]) -> tuple:
+        """What a plan for one size depends on."""
+        if not self.is_symbolic:
+            return ()
+        return tuple(
+            TensorSpec.of(a) if isinstance(a, torch.Tensor) else a for a in args
+        )
+
+    def _metas_of_call(self, env: dict[Any, Any]) -> dict[Node, Any]:
+        """The fake values of the call that ``env`` has the arguments of."""
+        args = [env[node] for node in self.placeholders]
+        key = self._key(args)
+        if key not in self.metas:
+            self.metas[key] = self._concrete_metas(args)
+        return self.metas[key]
 
     def _concrete_metas(self, args: list[Any]) -> dict[Node, Any]:
         """The fake value of every node, with concrete sizes."""
@@ -89,27 +124,56 @@ class CompiledFunction:
             Recorder(self.gm).run(*fakes)
         return metas
 
-    def _make_plan(self, args: list[Any]) -> list[Any]:
-        metas = self._concrete_metas(args)
+    def _make_plan(self, metas: dict[Node, Any]) -> list[Any]:
+        """Steps for inputs with these fake values."""
+        return self._make_steps(
+            metas, _SizesStep, lambda nodes: self._compiled_step(nodes, metas)
+        )
+
+    def _compiled_step(self, nodes: list[Node], metas: dict[Node, Any]) -> CompiledStep:
+        return CompiledStep(
+            nodes, metas, options=self.options, compile_id=self.compile_id
+        )
+
+    def _make_sized_plan(self, classes: tuple[SizeClass, ...]) -> list[Any]:
+        """Steps for all sizes in the classes."""
+        assert self.symbols is not None
+        symbols = self.symbols
+        metas = {n: n.meta.get("val") for n in self.nodes}
+
+        def make_step(nodes: list[Node]) -> CompiledStep:
+            return SizedStep(
+                nodes,
+                metas,
+                options=self.options,
+                compile_id=self.compile_id,
+                symbols=symbols,
+                classes=classes,
+                concrete=self._metas_of_call,
+            )
+
+        return self._make_steps(
+            metas, lambda nodes: SizesStep(symbols, nodes), make_step
+        )
+
+    def _make_steps(
+        self,
+        metas: dict[Node, Any],
+        make_sizes: Callable[[dict[Node, Any]], Any],
+        make_step: Callable[[list[Node]], CompiledStep],
+    ) -> list[Any]:
         candidates = self._find_candidates(metas)
         steps: list[Any] = []
         current: dict[Node, None] = {}
 
         def flush() -> None:
             if current:
-                steps.append(
-                    CompiledStep(
-                        list(current),
-                        metas,
-                        options=self.options,
-                        compile_id=self.compile_id,
-                    )
-                )
+                steps.append(make_step(list(current)))
                 current.clear()
 
         sizes = [n for n in self.nodes if self._is_size(n, metas)]
         if sizes:
-            steps.append(_SizesStep({n: metas[n] for n in sizes}))
+            steps.append(make_sizes({n: metas[n] for n in sizes}))
         for node in self.nodes:
             if node.op in ("placeholder", "output") or node in sizes:
                 continue

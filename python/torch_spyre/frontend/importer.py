@@ -170,6 +170,33 @@ class Importer:
         self._arguments: dict[int, int] = {}
         self._hints = HintReader()
 
+    def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
+        """How a fake tensor lies."""
+        return TensorSpec.of(tensor)
+
+    def gaps_of(self, result: torch.Tensor) -> _Gaps | None:
+        """The gaps that PyTorch's metadata gives a computed value."""
+        return _Gaps.of(result)
+
+    def _result_spec(self, result: Any) -> tuple | None:
+        if not is_on_device(result):
+            return None
+        spec = self.spec_of(result)
+        strides = list(spec.strides)
+        gaps = self.gaps_of(result)
+        if gaps is not None:
+            strides = [gaps.strides.get(s, s) for s in strides]
+        return (spec.dtype, list(spec.sizes), strides)
+
+    def _begins_storage(self, result: Any) -> int:
+        """The offset delta of a computed value.
+
+        PyTorch's metadata gives some (``select_scatter``) the offset of an operand.
+        """
+        if not isinstance(result, torch.Tensor):
+            return 0
+        return -self.spec_of(result).offset
+
     def add_storage(self, key: int, name: str, spec: StorageSpec) -> int:
         """Adds a program argument (once per ``key``); returns its value."""
         if key not in self._arguments:
@@ -204,12 +231,13 @@ class Importer:
         ``traced`` is the fake tensor that downstream view metadata refers to.
         """
         self.values[node] = self.add_tensor(argument, actual, location_of(node))
-        self.offset_delta[node] = actual.offset - int(traced.storage_offset())
-        if _Gaps.of(traced) is not None:
-            strides = TensorSpec.of(traced).strides
+        spec = self.spec_of(traced)
+        self.offset_delta[node] = actual.offset - spec.offset
+        if self.gaps_of(traced) is not None:
+            strides = spec.strides
             if strides != actual.strides:
                 # Another part computed it, and left no gaps.
-                self.offset_delta[node] = -int(traced.storage_offset())
+                self.offset_delta[node] = -spec.offset
                 pairs = (
                     (there, here)
                     for there, here, size in zip(
@@ -235,7 +263,7 @@ class Importer:
         to the builder, and NotImplemented for any other argument. Raises
         ``_C.UnsupportedOp`` and changes nothing if the table lacks it.
         """
-        specs = [_result_spec(r) for r in results]
+        specs = [self._result_spec(r) for r in results]
         given = [_convert(a, operand) for a in args]
         named = {k: _convert(v, operand) for k, v in kwargs.items()}
         lowering = extensions.lowering_of(name)
@@ -305,11 +333,11 @@ class Importer:
                 i if is_on_device(r) else Constant(r)
                 for i, r in zip(ids, results, strict=True)
             ]
-            self.offset_delta[node] = [_begins_storage(r) for r in results]
+            self.offset_delta[node] = [self._begins_storage(r) for r in results]
         else:
             self.values[node] = ids[0]
-            self.offset_delta[node] = _begins_storage(meta)
-            gaps = _Gaps.of(meta) if is_on_device(meta) else None
+            self.offset_delta[node] = self._begins_storage(meta)
+            gaps = self.gaps_of(meta) if is_on_device(meta) else None
             if gaps is not None:
                 self.gaps[node] = gaps
 
@@ -354,7 +382,7 @@ class Importer:
                 raise _C.UnsupportedOp(
                     f"a view as {result.dtype} of a tensor of {_dtype_of(base)}"
                 )
-            spec = TensorSpec.of(result)
+            spec = self.spec_of(result)
             strides, offset = list(spec.strides), spec.offset + delta
             if gaps is not None:
                 strides = [
@@ -413,16 +441,6 @@ def _dtype_of(node: Node) -> torch.dtype:
     return value.dtype if isinstance(value, torch.Tensor) else value[0].dtype
 
 
-def _begins_storage(result: Any) -> int:
-    """The offset delta of a computed value.
-
-    PyTorch's metadata gives some (``select_scatter``) the offset of an operand.
-    """
-    if not isinstance(result, torch.Tensor):
-        return 0
-    return -int(result.storage_offset())
-
-
 @dataclass(frozen=True)
 class _Gaps:
     """Strides of PyTorch's metadata, with gaps, and those that a value really has.
@@ -472,14 +490,3 @@ def is_on_device(result: Any) -> bool:
     are asked by ``is_spyre()``.
     """
     return is_spyre(result) or (isinstance(result, torch.Tensor) and result.is_meta)
-
-
-def _result_spec(result: Any) -> tuple | None:
-    if not is_on_device(result):
-        return None
-    spec = TensorSpec.of(result)
-    strides = list(spec.strides)
-    gaps = _Gaps.of(result)
-    if gaps is not None:
-        strides = [gaps.strides.get(s, s) for s in strides]
-    return (spec.dtype, list(spec.sizes), strides)

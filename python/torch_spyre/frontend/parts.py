@@ -47,6 +47,11 @@ def refusals() -> dict[tuple[str, str], int]:
     return dict(_refusals)
 
 
+def remember(part: CompiledPart) -> None:
+    """Adds a part to those that compiled_parts() lists."""
+    _programs.append(part)
+
+
 def compiled_parts() -> list[CompiledPart]:
     """Every part that this process has compiled, or loaded from disk, in order."""
     return list(_programs)
@@ -311,7 +316,7 @@ class CompiledStep:
         if kept is not None:
             kept.save_program(graph)
         part = CompiledPart(self.name, graph, kind.first, list(results), dump=kept)
-        _programs.append(part)
+        remember(part)
         return part
 
 
@@ -396,4 +401,5 @@ def is_device_tensor(meta: Any) -> bool:
 
 def is_number(meta: Any) -> bool:
     """Whether a node's value is a number of the host."""
-    return isinstance(meta, (bool, int, float))
+    symbolic = (torch.SymInt, torch.SymFloat, torch.SymBool)
+    return isinstance(meta, (bool, int, float, *symbolic))

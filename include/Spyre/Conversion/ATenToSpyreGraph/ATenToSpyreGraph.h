@@ -22,15 +22,18 @@ namespace mlir::spyre_graph {
 ///
 /// `results` are the types PyTorch's meta function gives the results; a null
 /// type stands for a result that is not a tensor or that nobody uses. The
-/// returned values have these types, null where the type was null.
+/// returned values have these types, null where the type was null. In a
+/// function with symbols `sizes` has, per result, the size of each dimension.
 ///
 /// Throws UnsupportedOp, and leaves the block as it was, if there is no row
-/// for the operator or the row cannot take these arguments.
+/// for the operator, the row cannot take these arguments, or it is not for
+/// sizes that vary.
 SmallVector<Value> importATenOp(OpBuilder &builder, Location loc,
                                 StringRef name, const ::spyre::Arguments &args,
                                 const ::spyre::KeywordArguments &kwargs,
                                 ArrayRef<RankedTensorType> results,
-                                function_ref<Value(::spyre::ValueId)> lookup);
+                                function_ref<Value(::spyre::ValueId)> lookup,
+                                ArrayRef<SmallVector<AffineExpr>> sizes = {});
 
 } // namespace mlir::spyre_graph
 

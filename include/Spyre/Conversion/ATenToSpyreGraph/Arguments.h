@@ -11,6 +11,7 @@
 
 #include "Spyre/Device/DataFormat.h"
 #include "Spyre/Support/Error.h"
+#include "Spyre/Support/SizeExpr.h"
 
 #include <cstdint>
 #include <map>
@@ -40,7 +41,7 @@ using SourceLocation = std::vector<SourceFrame>;
 /// Type, sizes and strides (elements) of a tensor.
 struct ValueMeta {
   HostDtype dtype = HostDtype::Float16;
-  std::vector<int64_t> sizes, strides;
+  SizeList sizes, strides;
 };
 
 /// A tensor of the graph under construction.
@@ -49,11 +50,12 @@ struct ValueId {
 };
 
 /// One argument of an ATen call. Dtypes, memory formats, devices, layouts and
-/// modes are strings: "float16", "contiguous_format", "floor".
+/// modes are strings: "float16", "contiguous_format", "floor". Numbers that
+/// depend on symbols are SizeExprs.
 struct Argument {
   using List = std::vector<Argument>;
   std::variant<std::monostate, bool, int64_t, double, std::string, ValueId,
-               List>
+               List, SizeExpr>
       value;
 
   Argument() = default;
@@ -65,6 +67,7 @@ struct Argument {
   Argument(std::string v) : value(std::move(v)) {}
   Argument(ValueId v) : value(v) {}
   Argument(List v) : value(std::move(v)) {}
+  Argument(SizeExpr v) : value(std::move(v)) {}
 
   bool isNone() const { return std::holds_alternative<std::monostate>(value); }
 };

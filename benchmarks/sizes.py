@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program for many sizes costs, against programs for one size each.
+
+Host time of a call with a size that the program has not had before, beyond that of a
+program for one size; and, at 20 random sizes, predicted time and bytes of device
+memory. Exits with 1 when one is over its limit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+os.environ["SPYRE_CACHE_DIR"] = tempfile.mkdtemp(prefix="spyre-benchmark-")
+
+import torch
+import torch.nn.functional as F
+import torch_spyre  # noqa: F401  (finds the device)
+
+MICROSECONDS_LIMIT = 20.0
+COST_LIMIT = 1.15
+
+#: Functions of rows, and the number of columns.
+FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...]]]] = {
+    "pointwise": (lambda x: torch.relu(x * 2 + 1) * x, 256, []),
+    "linear": (lambda x, w, b: torch.relu(x @ w + b), 256, [(256, 384), (384,)]),
+    "gelu of a linear": (lambda x, w: F.gelu(x @ w), 1024, [(1024, 2048)]),
+    "mlp": (
+        lambda x, w, b, v: torch.relu(x @ w + b) @ v,
+        256,
+        [(256, 384), (384,), (384, 128)],
+    ),
+    "rms_norm": (lambda x, w: F.rms_norm(x, (1024,), w), 1024, [(1024,)]),
+    "softmax": (lambda x: torch.softmax(x, -1), 1024, []),
+    "sum of rows": (lambda x: x.sum(0), 256, []),
+}
+
+
+def compiled(function, dynamic: bool):
+    torch._dynamo.reset()
+    return torch.compile(function, backend="spyre", dynamic=dynamic)
+
+
+def rows(size: int, columns: int) -> torch.Tensor:
+    torch.manual_seed(size)
+    x = (torch.rand(size, columns) - 0.5).half().to("spyre")
+    torch._dynamo.mark_static(x, 1)
+    return x
+
+
+def bound(function, shapes: list[tuple[int, ...]]):
+    """The function of rows alone: sizes of weights never vary."""
+    torch.manual_seed(0)
+    weights = [(torch.rand(s) * 0.2 - 0.1).half().to("spyre") for s in shapes]
+    for weight in weights:
+        torch._dynamo.mark_static(weight)
+    return lambda x: function(x, *weights)
+
+
+def launch() -> float:
+    """Median of the differences of two calls, in microseconds."""
+    function, columns, shapes = FUNCTIONS["pointwise"]
+    # Of one class, whose ends the program has had.
+    sizes = list(range(65, 513))
+    inputs = {s: rows(s, columns) for s in sizes}
+
+    def one_size(x):
+        return function(x)
+
+    sized = compiled(bound(function, shapes), True)
+    fixed = torch.compile(one_size, backend="spyre", dynamic=False)
+    for _ in range(50):
+        for size in (sizes[0], sizes[-1]):
+            sized(inputs[size])
+        fixed(inputs[sizes[-1]])
+    random.Random(0).shuffle(sizes)
+
+    def microseconds(f, x) -> float:
+        torch.spyre.synchronize()
+        started = time.perf_counter()
+        f(x)
+        return (time.perf_counter() - started) * 1e6
+
+    pairs = [
+        (microseconds(sized, inputs[s]), microseconds(fixed, inputs[512]))
+        for s in sizes
+    ]
+    own, other = (statistics.median(times) for times in zip(*pairs, strict=True))
+    print(f"a call: {own:.0f} us with a new size, {other:.0f} us with one size")
+    return statistics.median(a - b for a, b in pairs)
+
+
+def cost(f, x) -> tuple[float, float]:
+    """Predicted seconds and bytes of device memory of a call's kernels."""
+    with torch.spyre.profiler.profile() as trace:
+        f(x)
+    kernels = trace.kernels
+    return (
+        sum(k.predicted_seconds for k in kernels),
+        sum(k.device_bytes_read + k.device_bytes_written for k in kernels),
+    )
+
+
+def compare(name: str) -> tuple[float, float]:
+    """Largest ratios of time and of bytes."""
+    function, columns, shapes = FUNCTIONS[name]
+    f = bound(function, shapes)
+    sizes = random.Random(0).sample(range(2, 513), 20)
+    inputs = {s: rows(s, columns) for s in sizes}
+    sized = compiled(f, True)
+    own = {s: cost(sized, x) for s, x in inputs.items()}
+    ratios = {}
+    for size, x in inputs.items():
+        seconds, size_in_bytes = cost(compiled(f, False), x)
+        ratios[size] = own[size][0] / seconds, own[size][1] / size_in_bytes
+    times, traffic = zip(*ratios.values(), strict=True)
+    worst = max(ratios, key=lambda s: ratios[s])
+    print(
+        f"{name:16} time: median {statistics.median(times):.3f}, "
+        f"largest {max(times):.3f} (size {worst}); bytes: "
+        f"median {statistics.median(traffic):.3f}, largest {max(traffic):.3f}",
+        flush=True,
+    )
+    return max(times), max(traffic)
+
+
+def main() -> int:
+    extra = launch()
+    print(f"{extra:.1f} us more (limit {MICROSECONDS_LIMIT:.0f})")
+    is_over = extra > MICROSECONDS_LIMIT
+    for name in FUNCTIONS:
+        is_over |= max(compare(name)) > COST_LIMIT
+    return 1 if is_over else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

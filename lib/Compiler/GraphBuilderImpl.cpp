@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- GraphBuilderImpl.cpp - Storages and views of an import -------------===//
+
+#include "GraphBuilderImpl.h"
+#include "ViewMap.h"
+
+#include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Target/Targets.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Diagnostics.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+using spyre::Error;
+using spyre::GraphBuilder;
+using spyre::HostDtype;
+using spyre::SizeExpr;
+using spyre::SizeList;
+using spyre::UnsupportedOp;
+
+static DialectRegistry makeRegistry() {
+  DialectRegistry registry;
+  ::spyre::registerCompilerDialects(registry);
+  ::spyre::registerTargets(registry);
+  return registry;
+}
+
+GraphBuilder::Impl::Impl()
+    : context(makeRegistry(), MLIRContext::Threading::DISABLED),
+      builder(&context) {
+  context.loadAllAvailableDialects();
+  Location loc = builder.getUnknownLoc();
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToEnd(module->getBody());
+  function = func::FuncOp::create(builder, loc, "main",
+                                  builder.getFunctionType({}, {}));
+  builder.setInsertionPointToEnd(function.addEntryBlock());
+}
+
+const GraphBuilder::Impl::Entry &GraphBuilder::Impl::entry(int value) const {
+  if (value < 0 || value >= static_cast<int>(entries.size()))
+    throw Error("value " + std::to_string(value) +
+                " does not exist; there are " + std::to_string(entries.size()));
+  if (!entries[value].value)
+    throw Error("value " + std::to_string(value) +
+                " was dropped with its argument");
+  return entries[value];
+}
+
+void GraphBuilder::Impl::declareFunction(TypeRange results) {
+  function.setFunctionType(
+      builder.getFunctionType(function.front().getArgumentTypes(), results));
+  SmallVector<DictionaryAttr> attrs;
+  for (const NamedAttrList &list : argumentAttrs)
+    attrs.push_back(list.getDictionary(&context));
+  function.setAllArgAttrs(attrs);
+}
+
+void GraphBuilder::Impl::checkOpen() const {
+  if (finished)
+    throw Error("the outputs are set: the graph is complete");
+}
+
+Location GraphBuilder::Impl::location(const SourceLocation &frames) {
+  Location result = builder.getUnknownLoc();
+  for (size_t i = frames.size(); i-- > 0;) {
+    const SourceFrame &frame = frames[i];
+    unsigned line = static_cast<unsigned>(std::clamp<int64_t>(
+        frame.line, 0, std::numeric_limits<int32_t>::max()));
+    Location here = FileLineColLoc::get(&context, frame.file, line, 0);
+    if (!frame.text.empty())
+      here = NameLoc::get(builder.getStringAttr(frame.text), here);
+    result = i + 1 == frames.size() ? here
+                                    : Location(CallSiteLoc::get(here, result));
+  }
+  return result;
+}
+
+int GraphBuilder::Impl::addRoot(Value value, HostDtype dtype,
+                                const SizeList &sizes, const SizeList &strides,
+                                int argument) {
+  int root = roots.size();
+  roots.push_back({value, dtype, sizes, strides, argument});
+  entries.push_back({root, sizes, strides, 0, value});
+  return entries.size() - 1;
+}
+
+SmallVector<int64_t> GraphBuilder::Impl::atMost(const SizeList &list) const {
+  std::vector<int64_t> most;
+  for (const SizeRange &range : ranges)
+    most.push_back(range.most);
+  return llvm::to_vector(list.at(most));
+}
+
+SmallVector<AffineExpr> GraphBuilder::Impl::getExprs(const SizeList &list) {
+  return llvm::map_to_vector(list, [&](const SizeExpr &size) {
+    AffineExpr expr = getAffineConstantExpr(size.constant(), &context);
+    for (const SizeExpr::Term &term : size.terms()) {
+      if (term.symbols.size() != 1)
+        throw UnsupportedOp("a dimension of " + size.str() +
+                            " elements: the product of sizes that vary");
+      expr =
+          expr + getAffineSymbolExpr(term.symbols[0], &context) * term.factor;
+    }
+    return expr;
+  });
+}
+
+AffineMap GraphBuilder::Impl::getSizeMap(const SizeList &list) {
+  return makeSizeMap(getExprs(list), ranges.size(), &context);
+}
+
+bool spyre::sameElements(const SizeList &sizes, const SizeList &strides,
+                         const SizeList &otherSizes,
+                         const SizeList &otherStrides) {
+  if (sizes != otherSizes)
+    return false;
+  for (auto [size, x, y] : llvm::zip_equal(sizes, strides, otherStrides))
+    if (size != SizeExpr(0) && size != SizeExpr(1) && x != y)
+      return false;
+  return true;
+}
+
+/// Runs `infer`, whose diagnostics are why an operator cannot be imported.
+static void inferOrRefuse(MLIRContext *context,
+                          function_ref<LogicalResult()> infer) {
+  std::string text;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    text += (text.empty() ? "" : "; ") + diagnostic.str();
+    return success();
+  });
+  if (failed(infer()))
+    throw UnsupportedOp(text);
+}
+
+Value GraphBuilder::Impl::buildView(Location loc, int root,
+                                    const SizeList &sizes,
+                                    const SizeList &strides,
+                                    const SizeExpr &offset) {
+  const Root &home = roots[root];
+  if (offset == SizeExpr(0) &&
+      sameElements(sizes, strides, home.sizes, home.strides))
+    return home.value;
+  AffineMap map = ::spyre::getViewMap(&context, sizes, strides, offset,
+                                      home.sizes, home.strides, ranges);
+  Type type = RankedTensorType::get(
+      atMost(sizes),
+      cast<RankedTensorType>(home.value.getType()).getElementType());
+  SmallVector<AffineExpr> exprs = getExprs(sizes);
+  auto view =
+      ViewOp::create(builder, loc, type, home.value, AffineMapAttr::get(map));
+  inferOrRefuse(&context, [&] {
+    LogicalResult result = inferSizeMap(view, exprs);
+    if (failed(result))
+      view.erase();
+    return result;
+  });
+  return view;
+}
+
+Value GraphBuilder::Impl::buildCopy(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Value init = tensor::EmptyOp::create(builder, value.getLoc(), type.getShape(),
+                                       type.getElementType());
+  auto copy = IdentityOp::create(builder, value.getLoc(), value, init);
+  inferOrRefuse(&context, [&] { return inferExtentMap(copy); });
+  return copy.getResult();
+}
+
+int GraphBuilder::Impl::compact(int value) {
+  const Entry &from = entry(value);
+  const Root &root = roots[from.root];
+  if (::spyre::isDense(root.sizes, root.strides, ranges))
+    return value;
+  // Keep the order of the dimensions, drop the gaps.
+  SizeList sizes(from.sizes), dense(from.sizes);
+  SmallVector<int64_t> strides = atMost(from.strides);
+  SmallVector<unsigned> dims =
+      llvm::to_vector(llvm::seq<unsigned>(0, sizes.size()));
+  llvm::sort(dims, [&](unsigned x, unsigned y) {
+    return std::make_pair(strides[x], y) < std::make_pair(strides[y], x);
+  });
+  SizeExpr step = 1;
+  for (unsigned dim : dims) {
+    dense[dim] = step;
+    if (sizes[dim] != SizeExpr(0))
+      step = step * sizes[dim];
+  }
+  HostDtype dtype = root.dtype;
+  return addRoot(buildCopy(from.value), dtype, sizes, dense, -1);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks of what callers give
+//===----------------------------------------------------------------------===//
