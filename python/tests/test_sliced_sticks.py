@@ -96,5 +96,9 @@ def test_what_follows_a_slice(part, dtype):
     for name, wanted in expected.items():
         # A copy may have its sticks along the rows: another order of summation.
         error = (actual[name].double() - wanted.double()).abs()
-        limit = 4 * unit(wanted.double().abs().clamp(min=1), dtype)
+        size = wanted.double().abs().clamp(min=1)
+        if name == "log_softmax":
+            # It takes the difference of terms that are as large as the largest.
+            size = size.amax().expand_as(size)
+        limit = 4 * unit(size, dtype)
         assert (error <= limit).all(), f"{name}: off by {error.max()}"

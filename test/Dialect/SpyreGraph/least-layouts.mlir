@@ -6,11 +6,12 @@
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #sparse = #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>
 
-// One factor has one element per stick, the other must be copied anyway: into
-// one element per stick.
+// One factor has one element per stick, the other must be copied anyway: both
+// into full sticks along the columns, of which the result then has three.
 // CHECK-LABEL: func @copied_anyway
+// CHECK: %[[FULL:.*]] = spyre_graph.restickify ins(%arg0
 // CHECK: %[[COPY:.*]] = spyre_graph.identity ins(%arg1
-// CHECK: spyre_graph.mul ins(%arg0, %[[COPY]] : tensor<64x3xf16, #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>>, tensor<64x3xf16, #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>>)
+// CHECK: spyre_graph.mul ins(%[[FULL]], %[[COPY]] : tensor<64x3xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>, tensor<64x3xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>)
 func.func @copied_anyway(%x: tensor<64x3xf16, #sparse>,
                          %y: tensor<64x64xf16, #rows>) -> tensor<64x3xf16> {
   %part = spyre_graph.view %y, affine_map<(i, j) -> (i, j + 7)>
@@ -45,11 +46,12 @@ func.func @filled(%x: tensor<1x3xf16, #sparse>) -> tensor<1x3xf16> {
 #rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #sparse = #spyre_graph.layout<order = [0, 1], sparse, SEN169_FP16>
 
-// The addition needs a copy of x along the rows; the sum reads that copy, which
-// is smaller than x.
+// The addition needs a copy of x; the sum reads that copy, which is smaller than
+// x. Along the columns its result has few sticks, which pays for turning y, too.
 // CHECK-LABEL: func @shared_copy
 // CHECK: %[[COPY:.*]] = spyre_graph.restickify ins(%arg0
-// CHECK: spyre_graph.add ins(%[[COPY]], %arg1
+// CHECK: %[[TURNED:.*]] = spyre_graph.restickify ins(%arg1
+// CHECK: spyre_graph.add ins(%[[COPY]], %[[TURNED]]
 // CHECK: spyre_graph.sum ins(%[[COPY]]
 func.func @shared_copy(%x: tensor<1024x130xf16, #sparse>,
                        %y: tensor<1024x130xf16, #rows>)

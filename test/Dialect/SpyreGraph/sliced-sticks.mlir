@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory is fast enough here that nothing is turned to make results denser.
-// RUN: echo '{"effectiveMemoryBytesPerSecond": 1e12}' > %t.json
+// Device memory is fast enough here, from the first byte on, that nothing is
+// turned to make results denser or to read it once.
+// RUN: echo '{"effectiveMemoryBytesPerSecond": 1e12, "transferSetupSeconds": 0}' > %t.json
 // RUN: spyre-opt %s --split-input-file --spyre-set-device=file=%t.json --spyre-propagate-layouts | FileCheck %s --implicit-check-not=restickify --implicit-check-not=spyre_graph.identity
 
 // Slices of the dimension along the sticks: those that begin at a stick are read

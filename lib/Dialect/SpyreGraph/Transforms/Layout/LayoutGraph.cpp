@@ -9,14 +9,10 @@
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
-
-/// The price of a tensor that is written and read inside the function. Most
-/// such tensors stay in LX, so their bytes count a quarter (a guess) of bytes
-/// that must move from or to device memory.
-static int64_t getBytesInside(int64_t bytes) { return bytes / 4; }
 
 /// Bytes of the sticks that an access touches, each counted once.
 static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
@@ -57,6 +53,13 @@ unsigned LayoutGraph::getNode(Value value) {
     Node &node = nodes.emplace_back();
     node.choices.push_back(given);
     node.isInside = value.getDefiningOp<tensor::EmptyOp>() != nullptr;
+    node.fitsLX = fitsLX(value);
+    // LX planning reads an argument once for all users.
+    node.isShared = !node.isInside && node.fitsLX && !value.hasOneUse() &&
+                    llvm::none_of(value.getUses(), [](OpOperand &use) {
+                      auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+                      return !op || op.isDpsInit(&use);
+                    });
     problem.values.push_back({{0}, {}, {}});
   }
   return known->second;
@@ -87,13 +90,20 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   if (failed(obeyHint(info, choices)))
     return failure();
 
-  bool inside = !updates || nodes[getNode(init)].isInside;
+  Node node;
+  node.isInside = !updates || nodes[getNode(init)].isInside;
+  node.fitsLX =
+      fitsLX(op->getResult(0)) && (!updates || nodes[getNode(init)].fitsLX);
   unsigned number = nodes.size();
   nodeOf[op->getResult(0)] = number;
   problem.values.emplace_back();
-  for (const LayoutChoice &choice : choices)
-    problem.values.back().prices.push_back(getOwnPrice(info, choice));
-  nodes.push_back({std::move(choices), {}, inside});
+  for (const LayoutChoice &choice : choices) {
+    node.computed.push_back(getComputed(info, choice));
+    problem.values.back().prices.push_back(
+        node.computed.back() + getStoredPrice(info, choice, node.fitsLX));
+  }
+  node.choices = std::move(choices);
+  nodes.push_back(std::move(node));
   for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
     addUse(info, operand, number);
   if (updates && !init.getDefiningOp<tensor::EmptyOp>())
@@ -330,13 +340,63 @@ std::optional<StickChoice> LayoutGraph::getRequired(const OpInfo &info,
 // Prices
 //===----------------------------------------------------------------------===//
 
-int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
-                                 const LayoutChoice &choice) const {
+/// The bytes of device memory that take as long as so many bytes of LX, which
+/// all cores read or write side by side.
+int64_t LayoutGraph::getPriceOfBytes(int64_t bytes, bool isInLX) const {
+  if (!isInLX)
+    return bytes;
+  return getBytes(::spyre::lxSeconds(static_cast<double>(bytes), spec) /
+                  static_cast<double>(spec.numCores));
+}
+
+int64_t LayoutGraph::getPriceOfMove(int64_t bytes) const {
+  return getBytes(::spyre::ringShuffleSeconds(static_cast<double>(bytes),
+                                              spec.numCores, spec));
+}
+
+/// Bytes that are in LX while an operation works, in the usual layouts. Of a
+/// tensor that is larger than LX, tiles are there.
+int64_t LayoutGraph::getWorkingSet(Operation *op) {
+  auto [known, isNew] = workingSets.try_emplace(op, 0);
+  if (!isNew)
+    return known->second;
+  llvm::SmallSetVector<Value, 4> values(op->operand_begin(), op->operand_end());
+  for (Value value : values)
+    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+      int64_t size =
+          getSizeInBytes(LayoutAttr::getDefault(type), type.getShape());
+      known->second += size <= getCapacity() ? size : 0;
+    }
+  return known->second;
+}
+
+/// Whether LX can hold a value, and has room for it wherever it is written and
+/// read.
+bool LayoutGraph::fitsLX(Value value) {
+  auto hasRoom = [&](Operation *op) {
+    return getWorkingSet(op) <= getCapacity();
+  };
+  auto isInSlices = [&](OpOperand &use) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    std::optional<IndirectAccess> indirect =
+        op ? op.getIndirectAccess() : std::nullopt;
+    return !indirect || (use.getOperandNumber() != indirect->operand &&
+                         (use.getOperandNumber() != indirect->index ||
+                          target.allowsIndicesInLX()));
+  };
+  Operation *writer = value.getDefiningOp<SpyreOpInterface>();
+  return (!writer || hasRoom(writer)) &&
+         llvm::all_of(value.getUsers(), hasRoom) &&
+         llvm::all_of(value.getUses(), isInSlices);
+}
+
+/// What the result costs that an operation writes.
+int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
+                                    const LayoutChoice &choice,
+                                    bool fits) const {
   Value result = info.op->getResult(0);
   int64_t size = getSizeInBytes(choice.layout, getShape(result));
-  int64_t price = getBytesInside(size);
-  // Callers expect results in the usual layout. A result in another layout
-  // counts as if every second caller had to copy it (a guess).
+  int64_t price = getPriceOfBytes(size, fits);
   for (OpOperand &use : result.getUses()) {
     if (isa<SpyreOpInterface>(use.getOwner()))
       continue;
@@ -346,21 +406,34 @@ int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
         update ? getLayout(update.getDest().getType())
                : LayoutAttrInterface(LayoutAttr::getDefault(
                      cast<ShapedType>(result.getType())));
+    // Callers expect results in the usual layout: they read others once more,
+    // for a copy.
     price = size + (choice.layout != expected ? size : 0);
   }
-  if (SpyreOpInterface(info.op).getLayoutRule() != LayoutRule::Matmul ||
-      llvm::is_contained(info.extents, 0))
-    return price;
-  // The matrix unit computes whole sticks along k and n, while data moves: only
-  // the time by which it is slower counts.
+  return price;
+}
+
+/// What computing costs, if all operands are in LX.
+int64_t LayoutGraph::getComputed(const OpInfo &info,
+                                 const LayoutChoice &choice) const {
+  if (llvm::is_contained(info.extents, 0))
+    return 0;
+  auto cores = static_cast<double>(spec.numCores);
+  double iterations = 1;
+  for (int64_t extent : info.extents)
+    iterations *= static_cast<double>(extent);
+  if (SpyreOpInterface(info.op).getLayoutRule() != LayoutRule::Matmul)
+    return getBytes(::spyre::sfuSeconds(
+        iterations * getElementCost(info.op, spec) / cores, spec));
+  // The matrix unit computes whole sticks along k and n.
   OpInfo asChosen = choice.isExchanged ? exchangeFactors(info) : info;
   MatmulSticks sticks(asChosen);
   auto getLanes = [&](unsigned operand) {
     Type element = getElementTypeOrSelf(info.op->getOperand(operand).getType());
     return ::spyre::elemsPerStick(*getDeviceFormat(element));
   };
-  int64_t depthLanes = getLanes(choice.isExchanged ? 1 : 0), moved = price,
-          columnLanes = std::max(getStickElements(choice.layout),
+  int64_t depthLanes = getLanes(choice.isExchanged ? 1 : 0);
+  int64_t columnLanes = std::max(getStickElements(choice.layout),
                                  getLanes(choice.isExchanged ? 0 : 1));
   double macs = 1, rows = 1;
   for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
@@ -373,25 +446,37 @@ int64_t LayoutGraph::getOwnPrice(const OpInfo &info,
   }
   if (!sticks.n || info.extents[*sticks.n] == 1)
     macs *= columnLanes;
-  for (unsigned operand = 0; operand < info.getInitNumber(); ++operand)
-    moved += getSizeInBytes(LayoutAttr::getDefault(cast<ShapedType>(
-                                info.op->getOperand(operand).getType())),
-                            getShape(info.op->getOperand(operand)));
-  int64_t computed =
-      getBytes(::spyre::ptSeconds(macs / static_cast<double>(spec.numCores),
-                                  rows, spec, getMacFormat(info.op)));
-  return price + std::max<int64_t>(computed - moved, 0);
+  return getBytes(
+      ::spyre::ptSeconds(macs / cores, rows, spec, getMacFormat(info.op)));
+}
+
+/// What of the time in which an operand comes from device memory the
+/// computation hides: operands share it by their sizes.
+double LayoutGraph::getHiddenShare(const OpInfo &info, unsigned operand) const {
+  double all = 0, own = 0;
+  for (unsigned other = 0; other < info.getInitNumber(); ++other) {
+    Value value = info.op->getOperand(other);
+    const Node &node = nodes[nodeOf.lookup(value)];
+    if (node.isInside && node.fitsLX)
+      continue;
+    auto type = cast<ShapedType>(value.getType());
+    double size = getSizeInBytes(LayoutAttr::getDefault(type), type.getShape());
+    all += size;
+    own += other == operand ? size : 0;
+  }
+  return all > 0 ? own / all : 0;
 }
 
 LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
                                               unsigned operand, unsigned used,
                                               unsigned usedChoice,
-                                              const LayoutChoice &choice) {
+                                              const LayoutChoice &choice,
+                                              int64_t hidden) {
   Problem::Way way;
   LayoutAttrInterface layout = nodes[used].choices[usedChoice].layout;
   Value value = info.op->getOperand(operand);
   auto type = cast<ShapedType>(value.getType());
-  int64_t setup = getBytes(2 * spec.transferSetupSeconds);
+  int64_t setup = getBytes(spec.transferSetupSeconds);
   bool isInit = operand == info.getInitNumber();
   if (isInit && choice.initChoice >= 0 &&
       choice.initChoice != static_cast<int>(usedChoice)) {
@@ -407,8 +492,9 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
       int64_t read = ::spyre::kStickBytes *
                      getNumTouchedSticks(part->sourceMap, layout,
                                          type.getShape(), part->shape);
-      way.price = (isInit ? 2 : 1) *
-                  (read + getSizeInBytes(part->layout, part->shape) + setup);
+      way.price =
+          (isInit ? 2 : 1) *
+          (read + getSizeInBytes(part->layout, part->shape) + 2 * setup);
     }
     // Without gathers across sticks, the sticks of the gather's result run
     // along those of the table; a copy then changes them to the chosen
@@ -419,48 +505,84 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
         access.kind == LaneAccess::Variable &&
         choice.stick != StickChoice(access.dim))
       way.price +=
-          2 * getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +
-          setup;
+          2 * (getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +
+               setup);
     return way;
   }
   if (isInit)
     return way;
   LaneAccess access = info.getAccess(operand, layout);
-  bool inside = nodes[used].isInside;
+  const Node &node = nodes[used];
   int64_t read = getAccessedBytes(info, operand, layout);
-  way.price = inside ? getBytesInside(read) : read;
+  int64_t whole = getSizeInBytes(layout, type.getShape());
+  bool isInLX = node.isInside && node.fitsLX && whole <= getCapacity();
   std::optional<StickChoice> required = getRequired(info, choice, operand);
   if (!required || info.isExempt(operand, layout) ||
       llvm::is_contained(info.extents, 0) ||
-      isCompatible(access, info.maps[operand], info.extents, *required))
+      isCompatible(access, info.maps[operand], info.extents, *required)) {
+    if (isInLX) {
+      way.price = getPriceOfBytes(read, /*isInLX=*/true);
+    } else if (node.isShared && whole <= getCapacity() && read == whole) {
+      way.price = getPriceOfBytes(read, /*isInLX=*/true);
+      addCopy(way, used, {info.op->getBlock(), std::nullopt, usedChoice},
+              read + setup);
+    } else {
+      way.price = std::max<int64_t>(read - hidden, 0) + setup;
+    }
     return way;
+  }
 
   CopyPlan plan = planCopy(info, operand, *required);
   if (plan.hasSourceShape)
-    read = getSizeInBytes(layout, type.getShape());
-  way.price = getBytesInside(plan.sizeInBytes);
-  Node &node = nodes[used];
-  for (auto [number, copy] : llvm::enumerate(node.copies))
-    if (copy.block == info.op->getBlock() && copy.choice == usedChoice &&
-        copy.plan == plan) {
-      way.copy = number;
-      return way;
-    }
-  way.copy = node.copies.size();
-  problem.values[used].copyPrices.push_back(
-      (inside ? getBytesInside(read) : read) +
-      getBytesInside(plan.sizeInBytes) + setup);
-  node.copies.push_back({info.op->getBlock(), std::move(plan), usedChoice});
+    read = whole;
+  bool fits = getWorkingSet(info.op) + plan.sizeInBytes <= getCapacity();
+  way.price = getPriceOfBytes(plan.sizeInBytes, fits);
+  int64_t price = getCopyPrice(isInLX, read, plan.sizeInBytes, fits);
+  addCopy(way, used, {info.op->getBlock(), std::move(plan), usedChoice}, price);
   return way;
+}
+
+/// The price of a copy with other sticks. Other cores hold most of what a core
+/// needs: parts go around the ring before the copy, if the source is in LX, and
+/// after it.
+int64_t LayoutGraph::getCopyPrice(bool isInLX, int64_t read, int64_t written,
+                                  bool fits) const {
+  int64_t setup = getBytes(spec.transferSetupSeconds);
+  bool moves = target.allowsReshard();
+  int64_t price = isInLX && moves
+                      ? getPriceOfMove(read) + getPriceOfBytes(read, true)
+                      : read + setup;
+  price += fits && moves
+               ? getPriceOfMove(written) + getPriceOfBytes(written, true)
+               : written + setup;
+  return price;
+}
+
+/// Lets a way need a copy, which other ways may need, too.
+void LayoutGraph::addCopy(Problem::Way &way, unsigned used, Node::Copy copy,
+                          int64_t price) {
+  SmallVectorImpl<Node::Copy> &copies = nodes[used].copies;
+  auto *known = llvm::find_if(copies, [&](const Node::Copy &other) {
+    return other.block == copy.block && other.choice == copy.choice &&
+           other.plan == copy.plan;
+  });
+  way.copy = known - copies.begin();
+  if (known != copies.end())
+    return;
+  problem.values[used].copyPrices.push_back(price);
+  copies.push_back(std::move(copy));
 }
 
 void LayoutGraph::addUse(const OpInfo &info, unsigned operand, unsigned user) {
   unsigned used = nodeOf.lookup(info.op->getOperand(operand));
   Problem::Use use;
   use.value = used;
+  double share = getHiddenShare(info, operand);
   for (unsigned usedChoice = 0; usedChoice < nodes[used].choices.size();
        ++usedChoice)
-    for (const LayoutChoice &choice : nodes[user].choices)
-      use.ways.push_back(getWay(info, operand, used, usedChoice, choice));
+    for (auto [choice, computed] :
+         llvm::zip_equal(nodes[user].choices, nodes[user].computed))
+      use.ways.push_back(getWay(info, operand, used, usedChoice, choice,
+                                static_cast<int64_t>(share * computed)));
   problem.values[user].uses.push_back(std::move(use));
 }

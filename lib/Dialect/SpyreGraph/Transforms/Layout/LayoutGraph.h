@@ -6,10 +6,12 @@
 // operation and their prices, and solves it
 // (Spyre/Planning/LayoutAssignment.h).
 //
-// Prices are bytes: those that each operation reads and writes, and those that
-// copies move. Bytes of tensors inside the function count less than bytes of
-// its arguments and results. Other times (the setup of a copy, the matrix unit)
-// count as the bytes that device memory could move meanwhile.
+// Prices are bytes of device memory: those that each operation reads and
+// writes, and those that copies move. Everything else (LX, the ring, the setup
+// of a copy, the matrix unit) counts as the bytes that device memory could move
+// in the same time. A tensor inside the function is in LX if what the
+// operations that touch it work on fits there; and an argument that several
+// operations read whole is read from device memory once, if it fits.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_LAYOUT_LAYOUTGRAPH_H
@@ -67,15 +69,22 @@ private:
   /// A value of the function, as a node of the problem.
   struct Node {
     SmallVector<LayoutChoice, 4> choices;
-    /// A copy that users need if the value has choice `choice`.
+    /// A copy that users need if the value has choice `choice`. Without a plan:
+    /// as it is, in LX.
     struct Copy {
       Block *block;
-      CopyPlan plan;
+      std::optional<CopyPlan> plan;
       unsigned choice;
     };
     SmallVector<Copy, 2> copies;
     /// Whether the value is neither an argument nor computed in place of one.
     bool isInside = false;
+    /// Whether LX has room for the value wherever it is used.
+    bool fitsLX = false;
+    /// Whether several operations read it, and none writes it.
+    bool isShared = false;
+    /// What computing costs, per choice.
+    SmallVector<int64_t, 4> computed;
   };
 
   unsigned getNode(Value value);
@@ -92,17 +101,33 @@ private:
                           SmallVectorImpl<LayoutChoice> &choices);
   SmallVector<LayoutAttrInterface, 4> getLayouts(Value value);
   bool canExchange(const OpInfo &info) const;
-  int64_t getOwnPrice(const OpInfo &info, const LayoutChoice &choice) const;
+  int64_t getStoredPrice(const OpInfo &info, const LayoutChoice &choice,
+                         bool fits) const;
+  int64_t getComputed(const OpInfo &info, const LayoutChoice &choice) const;
+  double getHiddenShare(const OpInfo &info, unsigned operand) const;
   void addUse(const OpInfo &info, unsigned operand, unsigned user);
   Problem::Way getWay(const OpInfo &info, unsigned operand, unsigned used,
-                      unsigned usedChoice, const LayoutChoice &choice);
+                      unsigned usedChoice, const LayoutChoice &choice,
+                      int64_t hidden);
+  void addCopy(Problem::Way &way, unsigned used, Node::Copy copy,
+               int64_t price);
+  int64_t getCopyPrice(bool isInLX, int64_t read, int64_t written,
+                       bool fits) const;
+  int64_t getWorkingSet(Operation *op);
+  bool fitsLX(Value value);
   int64_t getBytes(double seconds) const;
+  int64_t getPriceOfBytes(int64_t bytes, bool isInLX) const;
+  int64_t getPriceOfMove(int64_t bytes) const;
+  /// Bytes of LX that plans may use, of all cores.
+  int64_t getCapacity() const { return spec.numCores * spec.usableLXBytes(); }
 
   func::FuncOp func;
   const Target &target;
   const ::spyre::DeviceSpec &spec;
   std::vector<Node> nodes;
   DenseMap<Value, unsigned> nodeOf;
+  /// What getWorkingSet() has found.
+  DenseMap<Operation *, int64_t> workingSets;
   Problem problem;
   ::spyre::planning::LayoutAssignment assignment;
 };
