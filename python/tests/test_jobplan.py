@@ -274,7 +274,7 @@ TILED = {
     "maximum over columns": (lambda x: x - x.amax(1, keepdim=True), ["mn"], ""),
     "triangle": (torch.triu, ["mn"], ""),
     "running sum": (lambda x: x.cumsum(1), ["mn"], ""),
-    "transposed": (lambda x: x.t() + 1, ["mn"], "n"),
+    "transposed": (lambda x: x.t() + 1, ["mn"], ""),
     "transposed square": (lambda x: x + x.t(), ["nn"], ""),
     "shifted": (lambda x: torch.roll(x, 64, 1), ["mn"], ""),
     "flattened": (lambda x: x.reshape(-1) + 1, ["mn"], ""),

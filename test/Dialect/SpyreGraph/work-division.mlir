@@ -210,7 +210,7 @@ func.func @shared_weight(%x: tensor<3x63x513xf16, #spyre_graph.layout<order = [0
 
 // A core alone would sum more slowly than memory delivers.
 // CHECK-LABEL: func.func @sum_of_columns
-// CHECK: division = #spyre_graph.division<splits = [5, 6], chunks = [103, 192]>
+// CHECK: division = #spyre_graph.division<splits = [10, 3], chunks = [52, 384]>
 func.func @sum_of_columns(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>> {
   %e = tensor.empty() : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   %r = spyre_graph.sum ins(%a : tensor<512x1000xf16, #l2>) outs(%e : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>

@@ -3,7 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DivisionSearch.h"
-#include "../Tiling/Spans.h"
+#include "OperandSpans.h"
 #include "Reshard.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
@@ -11,6 +11,8 @@
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
+#include <limits>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -28,8 +30,15 @@ int SlicingNumbers::get(const Slicing &slicing) {
                {dim.stride, dim.split, dim.chunk, dim.extent, dim.offset,
                 getNumber(dim.chunkAt), getNumber(dim.extentAt)});
   auto [known, isNew] = numbers.try_emplace(std::move(key), numbers.size());
-  if (isNew)
+  if (isNew) {
     copies.push_back(getNumCopies(slicing));
+    double share = 1;
+    for (const SliceDim &dim : slicing.dims)
+      if (dim.extent > 0)
+        share *= static_cast<double>(std::min(dim.chunk, dim.extent)) /
+                 static_cast<double>(dim.extent);
+    shares.push_back(share);
+  }
   return known->second;
 }
 
@@ -96,19 +105,19 @@ bool DivisionSearch::isInLoop(Operation *op) {
   return op->getParentOfType<LoopLikeOpInterface>() != nullptr;
 }
 
+/// Larger tensors are tiled: the default of --spyre-coarse-tiling's `fill`.
+static constexpr double kTiledShareOfLX = 0.75;
+
 Divisions DivisionSearch::run() {
   search();
   // A reduction in a loop over tiles must add in the same order as without the
-  // loop, and so cannot be split differently per tile. What is large enough for
-  // a loop rarely gains from a split reduction.
+  // loop, and so is split in neither. What coarse tiling takes for too large
+  // for LX is not split, if the cores have enough to do without; what is split
+  // here, coarse tiling leaves whole.
   if (!target.allowsSplitReductions() || isInLoop(op) ||
       !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
     return std::move(result);
-  // An operation in a loop over tiles does a part each time, and splits no sum
-  // there. So of what may fill LX, and then stand in such a loop, none is split
-  // if the cores have enough to do without.
-  constexpr double kShareOfLX = 0.25;
   double largest = 0, mostCores = 0;
   for (double bytes : result.operandBytes)
     largest = std::max(largest, bytes);
@@ -119,7 +128,7 @@ Divisions DivisionSearch::run() {
     mostCores = std::max(mostCores, used);
   }
   if (largest >
-          kShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
+          kTiledShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
       2 * mostCores > cores && !OperandSpans(op, spec).isAnyLimited())
     return std::move(result);
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
@@ -127,24 +136,68 @@ Divisions DivisionSearch::run() {
     if (canSplit(dim))
       search();
   }
-  // Keep one way to split the reduction, the cheapest one: others would round
-  // sums differently.
-  unsigned best = 0;
-  for (unsigned number = 1; number < result.candidates.size(); ++number)
-    if (result.getSecondsAlone(number) < result.getSecondsAlone(best))
-      best = number;
-  DivisionCandidate chosen = result.candidates[best];
-  int64_t dim = getSplitReduction(kinds, chosen.splits);
+  // Keep one way to split the reduction, or none: others would round sums
+  // differently.
+  std::optional<unsigned> chosen = chooseSplitReduction();
+  SmallVector<int64_t, 4> splits, chunks;
+  int64_t dim = -1;
+  if (chosen) {
+    splits = result.candidates[*chosen].splits;
+    chunks = result.candidates[*chosen].chunks;
+    dim = getSplitReduction(kinds, splits);
+  }
   // Candidates are compared by their splits, not by the search that added them:
   // keepSmallSpans() may have dropped those of the first search.
   keepIf([&](unsigned number) {
     const DivisionCandidate &candidate = result.candidates[number];
     if (getSplitReduction(kinds, candidate.splits) != dim)
       return false;
-    return dim < 0 || (candidate.splits[dim] == chosen.splits[dim] &&
-                       candidate.chunks[dim] == chosen.chunks[dim]);
+    return dim < 0 || (candidate.splits[dim] == splits[dim] &&
+                       candidate.chunks[dim] == chunks[dim]);
   });
   return std::move(result);
+}
+
+/// The cheapest candidate that splits a reduction, if that pays for one more
+/// transfer, which neighbours need that do not work in such slices; and, unless
+/// it is a product, even if its operands are in LX.
+std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
+  auto getCheapest = [&](bool isSplit, bool isInLX) {
+    std::optional<unsigned> best;
+    double least = std::numeric_limits<double>::infinity();
+    for (unsigned number = 0; number < result.candidates.size(); ++number) {
+      double seconds = isInLX ? result.getSeconds(number, 0, 0)
+                              : result.getSecondsAlone(number);
+      if ((getSplitReduction(kinds, result.candidates[number].splits) >= 0) ==
+              isSplit &&
+          seconds < least) {
+        best = number;
+        least = seconds;
+      }
+    }
+    return std::make_pair(best, least);
+  };
+  auto [split, splitSeconds] = getCheapest(/*isSplit=*/true, /*isInLX=*/false);
+  auto [whole, wholeSeconds] = getCheapest(/*isSplit=*/false, /*isInLX=*/false);
+  if (!split || !whole)
+    return split;
+  bool pays = splitSeconds + spec.transferSetupSeconds < wholeSeconds &&
+              (result.isDrained ||
+               result.getSeconds(*split, 0, 0) <
+                   getCheapest(/*isSplit=*/false, /*isInLX=*/true).second);
+  return pays ? split : std::nullopt;
+}
+
+bool spyre_graph::splitsReduction(SpyreOpInterface op, int64_t cores,
+                                  const Target &target,
+                                  const ::spyre::DeviceSpec &spec) {
+  if (!target.allowsSplitReductions() ||
+      !isCombinedAcrossCores(op.getCombiner()))
+    return false;
+  SlicingNumbers numbers;
+  Divisions divisions = DivisionSearch(op, cores, target, spec, numbers).run();
+  return getSplitReduction(op.getLoopKinds(),
+                           divisions.candidates.front().splits) >= 0;
 }
 
 Divisions DivisionSearch::runExhaustively() {
@@ -343,17 +396,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     candidate.largestSlice *= candidate.chunks[dim];
   }
   countPieces(candidate);
-  candidate.partialSumSeconds = 0;
-  if (int64_t dim = getSplitReduction(kinds, candidate.splits); dim >= 0) {
-    // The reference's price is above that of the ring, so that only small sums
-    // are split: large operations may stand in a loop over tiles, which splits
-    // none, and must round alike there.
-    double elements = 1;
-    for (unsigned outputDim : operandDims.back())
-      elements *= extents[outputDim];
-    candidate.partialSumSeconds = (candidate.splits[dim] - 1) * elements *
-                                  spec.partialSumSecondsPerElementHop;
-  }
+  candidate.partialSumSeconds = getPartialSumSeconds(candidate);
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
     // Each element of the result is written by one core, even if several
     // compute it.
@@ -378,6 +421,30 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     priceAccumulators(candidate, costs[0], costs[1]);
   }
   result.candidates.push_back(candidate);
+}
+
+/// Time to combine the parts of a split reduction. Of products it is the
+/// reference's price, which is above that of the ring: measured products gain
+/// nothing from more parts (spec/hardware.md). Otherwise the first partner
+/// takes the parts in one after another, over the link to its neighbour, and
+/// adds them up.
+double
+DivisionSearch::getPartialSumSeconds(const DivisionCandidate &candidate) const {
+  constexpr double kBytesPerSum = 4;
+  int64_t dim = getSplitReduction(kinds, candidate.splits);
+  if (dim < 0)
+    return 0;
+  double sums = 1, sumsOfCore = 1;
+  for (unsigned outputDim : operandDims.back()) {
+    sums *= static_cast<double>(extents[outputDim]);
+    sumsOfCore *= static_cast<double>(candidate.chunks[outputDim]);
+  }
+  double seconds = result.isDrained
+                       ? sums * spec.partialSumSecondsPerElementHop
+                       : sumsOfCore * kBytesPerSum / spec.ringBytesPerSecond() +
+                             spec.ringHopSeconds() +
+                             ::spyre::sfuSeconds(sumsOfCore, spec);
+  return static_cast<double>(candidate.splits[dim] - 1) * seconds;
 }
 
 /// Prices what a core with more rows and columns than the matrix unit sums at

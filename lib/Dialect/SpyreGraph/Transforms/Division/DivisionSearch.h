@@ -26,6 +26,8 @@ public:
   int get(const Slicing &slicing);
   /// The number of cores that hold the same slice.
   int64_t getCopies(int number) const { return copies[number]; }
+  /// The part of the whole that the largest slice is.
+  double getShare(int number) const { return shares[number]; }
 
 private:
   int64_t getNumber(AffineExpr expr);
@@ -33,6 +35,7 @@ private:
   llvm::DenseMap<AffineExpr, int64_t> expressions;
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<int64_t> copies;
+  std::vector<double> shares;
 };
 
 /// One way to divide an op.
@@ -117,6 +120,7 @@ private:
   void keepSmallSpans();
   void keepIf(function_ref<bool(unsigned)> isKept);
   void search();
+  std::optional<unsigned> chooseSplitReduction() const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
   /// Whether both factors of a product and its result have a dimension.
@@ -127,6 +131,7 @@ private:
   double getRunFactor(unsigned operand,
                       const DivisionCandidate &candidate) const;
   void countPieces(DivisionCandidate &candidate);
+  double getPartialSumSeconds(const DivisionCandidate &candidate) const;
   void priceAccumulators(DivisionCandidate &candidate, OperandCost &x,
                          OperandCost &y) const;
   int getSlicingNumber(unsigned operand, const DivisionCandidate &candidate,
@@ -156,6 +161,10 @@ private:
   int64_t splitReduction = -1;
   Divisions result;
 };
+
+/// Whether work division splits a reduction of an operation in no loop.
+bool splitsReduction(SpyreOpInterface op, int64_t cores, const Target &target,
+                     const ::spyre::DeviceSpec &spec);
 
 /// The best work division over at most `cores` cores that the target can
 /// express, without regard to other operations.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
-#include "../Tiling/Spans.h"
 #include "DivisionSearch.h"
+#include "OperandSpans.h"
 #include "ReferenceDivision.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "../Division/DivisionSearch.h"
 #include "SpanParts.h"
 #include "SpanScans.h"
 #include "SpanTables.h"
@@ -243,7 +244,7 @@ private:
       if (extents[dim] > 1)
         if (std::optional<TileLevel> level =
                 getTileLevel(group, TileSeed{seed, dim}, reason);
-            level && isAllowed(*level, reason))
+            level && isAllowed(group, *level, reason))
           levels.push_back(std::move(*level));
     if (!levels.empty())
       reason = "no tiles of whole sticks fit in LX and keep all cores "
@@ -285,12 +286,31 @@ private:
     return best;
   }
 
+  /// Whether work division would split the sum of an operation that is whole.
+  bool isSplit(Operation *op) const {
+    auto [known, isNew] = splitSums.try_emplace(op, false);
+    if (isNew)
+      known->second =
+          splitsReduction(cast<SpyreOpInterface>(op), cores, target, spec);
+    return known->second;
+  }
+
   /// Whether a level may be chosen without a hint. Not all targets have loops
   /// that accumulate. An operation must round its sums in the same way in every
-  /// graph, so tiles must not change the order of additions. The exception is
+  /// graph, so tiles must not change the order of additions, and those of a sum
+  /// that cores share would. The exception is
   /// the sums that a softmax rescales: they belong to attention, which is one
   /// operation.
-  bool isAllowed(const TileLevel &level, std::string &reason) const {
+  bool isAllowed(const OpGroup &group, const TileLevel &level,
+                 std::string &reason) const {
+    for (Operation *op : group)
+      if (level.loopDims.contains(op) &&
+          !llvm::is_contained(level.reduced, op) && isSplit(op)) {
+        reason = (op->getName().getStringRef() +
+                  " is reduced by several cores together")
+                     .str();
+        return false;
+      }
     bool accumulates = target.allowsCarriedValues();
     if (level.reduced.empty() || (force && accumulates))
       return true;
@@ -414,6 +434,8 @@ private:
   const ::spyre::DeviceSpec &spec;
   /// Operations that hints keep outside of all loops.
   llvm::SmallPtrSet<Operation *, 16> whole;
+  /// What isSplit() has found.
+  mutable DenseMap<Operation *, bool> splitSums;
   /// A scope number that is larger than those of all hints.
   int64_t nextScope = 0;
 };
