@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mlir-opt with the project's dialects and passes beside upstream's.
+// mlir-opt with the project's dialects and passes, and those of upstream's that
+// the project's IR consists of.
 
 #include "Spyre/Dialect/Check/IR/Check.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
 #include "Spyre/Dialect/KTIR/Transforms/Passes.h"
 #include "Spyre/Dialect/SDSCBundle/IR/SDSCBundle.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
+#include "Upstream.h"
+
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "llvm/Support/InitLLVM.h"
@@ -70,9 +70,8 @@ int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
   mlir::ktdp::exitOnFatalErrors();
   mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::registerAllPasses();
+  spyre::registerUpstreamDialects(registry);
+  spyre::registerUpstreamPasses();
   registry.insert<mlir::check::CheckDialect, mlir::ktdp::KTDPDialect,
                   mlir::sdscbundle::SDSCBundleDialect>();
   mlir::ktdp::registerKTIRPasses();

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "Spyre/Dialect/KTIR/IR/KTIR.h"
 #include "Spyre/Dialect/KTIR/IR/ParserGuards.h"
+#include "Spyre/Runtime/Loader/Loader.h"
 #include "Translations.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "mlir/InitAllDialects.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "llvm/Support/SourceMgr.h"
@@ -18,8 +17,7 @@ using namespace mlir;
 static OwningOpRef<ModuleOp> read(llvm::SourceMgr &sources,
                                   MLIRContext *context) {
   DialectRegistry registry;
-  registerAllDialects(registry);
-  registry.insert<ktdp::KTDPDialect>();
+  spyre::runtime::registerProgramDialects(registry);
   context->appendDialectRegistry(registry);
   const llvm::MemoryBuffer *source =
       sources.getMemoryBuffer(sources.getMainFileID());
