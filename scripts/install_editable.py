@@ -14,8 +14,9 @@ import json
 import os
 import sys
 import sysconfig
-import tomllib
 from pathlib import Path
+
+from project_metadata import read_pyproject
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python" / "torch_spyre"
@@ -76,8 +77,7 @@ def metadata(project: dict) -> dict[str, str]:
 
 def main() -> None:
     """Install, or find that everything is in place."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    project = project["project"]
+    project = read_pyproject()["project"]
     site = Path(sysconfig.get_paths()["purelib"])
     name = project["name"].replace("-", "_")
     dist_info = f"{name}-{project['version']}.dist-info"

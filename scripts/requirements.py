@@ -7,12 +7,10 @@ pyproject.toml is the one place that names them.
 """
 
 import sys
-import tomllib
-from pathlib import Path
 
-project = tomllib.loads(
-    (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
-)
+from project_metadata import read_pyproject
+
+project = read_pyproject()
 groups = project["dependency-groups"]
 if len(sys.argv) > 1:
     requirements = groups[sys.argv[1]]

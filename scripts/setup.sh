@@ -11,7 +11,7 @@
 #   all          and build the tests
 #   docs         packages and .venv, MkDocs, the site of the documentation
 #
-# PYTHON chooses the interpreter for .venv (Python 3.11 with headers and venv).
+# PYTHON chooses the interpreter for .venv (Python 3.10 to 3.13 with headers and venv).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -97,14 +97,16 @@ Install them as root (apt-get install $missing) and run the command again."
 
 # --- .venv -------------------------------------------------------------------
 
-# The first Python 3.11 that can make environments and build extensions.
+# The first Python that can make environments and build extensions: 3.11 first,
+# which the distribution has.
 usable_python() {
   local python
-  for python in ${PYTHON:-} python3.11 python3 /usr/bin/python3.11; do
+  for python in ${PYTHON:-} python3.11 python3 /usr/bin/python3.11 \
+      python3.13 python3.12 python3.10; do
     if "$python" - 2>/dev/null <<'PY'
 import ensurepip, os, sys, sysconfig, venv
 header = os.path.join(sysconfig.get_paths()["include"], "Python.h")
-sys.exit(sys.version_info[:2] != (3, 11) or not os.path.exists(header))
+sys.exit(not (3, 10) <= sys.version_info < (3, 14) or not os.path.exists(header))
 PY
     then
       echo "$python"
@@ -123,7 +125,7 @@ environment() {
   fi
   if ! [ -x .venv/bin/python ]; then
     python=$(usable_python) ||
-      die "no Python 3.11 with venv and headers; set PYTHON to one"
+      die "no Python 3.10 to 3.13 with venv and headers; set PYTHON to one"
     say "making .venv with $("$python" -V)"
     "$python" -m venv .venv
   fi

@@ -86,13 +86,15 @@ def list_components() -> list[str]:
 
 def _parse_level(level: int | str) -> int:
     if isinstance(level, str):
-        names = {**logging.getLevelNamesMapping(), **LogLevel.__members__}
-        if level.upper() not in names:
+        name = level.upper()
+        # Of a name that it does not know, it makes another.
+        number = LogLevel.__members__.get(name, logging.getLevelName(name))
+        if isinstance(number, str):
             raise ValueError(
                 f"expected a level of {', '.join(LogLevel.__members__)}, or a number, "
                 f"found {level!r}"
             )
-        return int(names[level.upper()])
+        return int(number)
     if isinstance(level, bool) or not isinstance(level, int):
         raise ValueError(f"expected a level's name or number, found {level!r}")
     return int(level)
