@@ -58,7 +58,8 @@ endfunction()
 
 # spyre_add_library(<name> <sources...> [LINK <libs...>] [DEPENDS <targets...>]
 #                   [PRECOMPILE MLIR|DIALECTS])
-# A static, position-independent library with the project's warnings.
+# A static, position-independent library with the project's warnings, part of the
+# CMake package that is installed.
 function(spyre_add_library name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
@@ -70,6 +71,7 @@ function(spyre_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
+  spyre_install_library(${name})
 endfunction()
 
 # spyre_add_test_tool(<name> <sources...> [LINK <libs...>]): an executable in
@@ -95,7 +97,7 @@ function(spyre_add_tool name)
     spyre_precompile(${name} ${ARG_PRECOMPILE})
   endif()
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  install(TARGETS ${name} DESTINATION bin COMPONENT tools)
+  spyre_install_tool(${name})
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 
