@@ -19,7 +19,7 @@ help:
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
 	@echo 'make docs       the documentation as a site, into build/site'
 	@echo 'make bench      run benchmarks/*.py'
-	@echo 'make wheel      build a wheel into dist/'
+	@echo 'make wheel      build a wheel into dist/ and try it'
 
 # What the demo needs, without the tests' executables.
 demo:
@@ -90,8 +90,8 @@ test-tsan:
 docs: setup
 	@scripts/setup.sh docs
 
-wheel: setup
-	@TORCH_DEVICE_BACKEND_AUTOLOAD=0 $(PY) -m pip wheel . --no-deps --no-build-isolation --wheel-dir dist
+wheel:
+	@scripts/check_wheel.sh dist
 
 clean:
-	rm -rf build build-asan build-tsan build-wheel dist
+	rm -rf build build-asan build-tsan build-wheel-* dist

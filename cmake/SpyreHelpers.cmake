@@ -61,6 +61,12 @@ endfunction()
 # A static, position-independent library with the project's warnings, part of the
 # CMake package that is installed.
 function(spyre_add_library name)
+  spyre_add_archive(${name} ${ARGN})
+  spyre_install_library(${name})
+endfunction()
+
+# The same, but not installed.
+function(spyre_add_archive name)
   cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK;DEPENDS" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
@@ -71,7 +77,7 @@ function(spyre_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  spyre_install_library(${name})
+  set_property(GLOBAL APPEND PROPERTY SPYRE_LIBRARIES ${name})
 endfunction()
 
 # spyre_add_test_tool(<name> <sources...> [LINK <libs...>]): an executable in
@@ -88,16 +94,19 @@ function(spyre_add_test_tool name)
 endfunction()
 
 # spyre_add_tool(<name> <sources...> [LINK <libs...>]): an executable in
-# build/bin that is installed for users.
+# build/bin that is installed for users. Its sources define, for spyre-x,
+#   int spyre_x_main(int argc, char **argv)
+# and are a library, <name>-main, which is part of libSpyre.so in the wheel.
 function(spyre_add_tool name)
-  cmake_parse_arguments(ARG "" "PRECOMPILE" "LINK" ${ARGN})
-  add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
+  spyre_add_archive(${name}-main ${ARGN})
+  string(REPLACE "-" "_" SPYRE_TOOL_MAIN ${name}_main)
+  set(driver ${CMAKE_CURRENT_BINARY_DIR}/${name}-driver.cpp)
+  configure_file(${CMAKE_SOURCE_DIR}/tools/driver.cpp.in ${driver} @ONLY)
+  add_executable(${name} ${driver})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  if(ARG_PRECOMPILE)
-    spyre_precompile(${name} ${ARG_PRECOMPILE})
-  endif()
-  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  target_link_libraries(${name} PRIVATE ${name}-main)
   spyre_install_tool(${name})
+  spyre_add_wheel_tool(${name} ${driver})
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 

@@ -4,12 +4,13 @@
 # build, the editable installation of the package. A run that finds everything
 # in place costs a fraction of a second.
 #
-# usage: scripts/setup.sh environment | sanitizers | products | all | docs
+# usage: scripts/setup.sh environment | sanitizers | products | all | docs | wheel
 #   environment  packages and .venv
 #   sanitizers   the same and the runtimes of clang's sanitizers
 #   products     and build the tools and the extension, install the package
 #   all          and build the tests
 #   docs         packages and .venv, MkDocs, the site of the documentation
+#   wheel        packages and .venv, auditwheel
 #
 # PYTHON chooses the interpreter for .venv (Python 3.10 to 3.13 with headers and venv).
 set -euo pipefail
@@ -138,16 +139,16 @@ environment() {
   echo "$wanted" >"$stamp"
 }
 
-# MkDocs and its theme, which nothing but the documentation needs.
-docs_packages() {
-  local stamp=.venv/.docs-stamp requirements wanted
-  mapfile -t requirements < <(.venv/bin/python scripts/requirements.py docs)
+# The packages of a dependency group that one purpose alone needs.
+group_packages() {
+  local group=$1 stamp=.venv/.$1-stamp requirements wanted
+  mapfile -t requirements < <(.venv/bin/python scripts/requirements.py "$group")
   wanted="${requirements[*]}"
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     return
   fi
-  say "installing MkDocs into .venv"
-  logged build/logs/pip-docs.log .venv/bin/python -m pip install \
+  say "installing into .venv: $wanted"
+  logged "build/logs/pip-$group.log" .venv/bin/python -m pip install \
     --disable-pip-version-check --progress-bar off "${requirements[@]}"
   echo "$wanted" >"$stamp"
 }
@@ -180,6 +181,7 @@ case "${1:-}" in
   sanitizers) PACKAGES+=("${SANITIZER_PACKAGES[@]}"); environment ;;
   products) environment; build products; install_package ;;
   all) environment; build all; install_package ;;
-  docs) environment; docs_packages; build docs; site ;;
-  *) sed -n 's/^# \?//; 3,14p' "$0" >&2; exit 2 ;;
+  docs) environment; group_packages docs; build docs; site ;;
+  wheel) environment; group_packages wheel ;;
+  *) sed -n 's/^# \?//; 3,15p' "$0" >&2; exit 2 ;;
 esac

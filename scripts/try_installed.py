@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Try an installed torch_spyre: usage try_installed.py <its environment>.
+"""Try an installed torch_spyre: usage try_installed.py <its environment> [<library>].
 
-Imports only torch, as a user does; the entry point must do the rest.
+Imports only torch, as a user does; the entry point must do the rest. The library is
+loaded first, for all of the process to see its symbols.
 """
 
+import ctypes
+import subprocess
 import sys
 from pathlib import Path
+
+if len(sys.argv) > 2:
+    ctypes.CDLL(sys.argv[2], ctypes.RTLD_GLOBAL)
 
 import torch
 
@@ -32,4 +38,20 @@ result = torch.compile(f, backend="spyre")(a.to("spyre"), b.to("spyre")).cpu()
 torch.testing.assert_close(
     result.float(), f(a.float(), b.float()), rtol=2**-7, atol=96**0.5 * 2**-7
 )
+softmax = torch.compile(lambda t: torch.softmax(t, -1), backend="spyre")
+result = softmax(there).cpu()
+torch.testing.assert_close(
+    result.float(), torch.softmax(back.float(), -1), rtol=2**-7, atol=2**-10
+)
+
+for tool in ("spyre-lx-plan", "spyre-opt", "spyre-run", "spyre-translate"):
+    printed = subprocess.run(
+        [environment / "bin" / tool, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    if f"USAGE: {tool}" not in printed.stdout:
+        sys.exit(f"{tool} --help prints no usage: {printed.stdout[:200]}")
+    print(f"{tool} --help works")
 print(f"torch_spyre in {package.parent} works")

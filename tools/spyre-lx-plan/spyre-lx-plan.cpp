@@ -265,7 +265,7 @@ static int runTool(Options &options) {
   return allFound ? 0 : 1;
 }
 
-int main(int argc, char **argv) {
+int spyre_lx_plan_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   Options options;
   cl::HideUnrelatedOptions(options.category);

@@ -66,7 +66,7 @@ static mlir::LogicalResult optimize(int argc, char **argv,
   return mlir::success();
 }
 
-int main(int argc, char **argv) {
+int spyre_opt_main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
   mlir::ktdp::exitOnFatalErrors();
   mlir::DialectRegistry registry;

@@ -312,7 +312,7 @@ void Runner::write() const {
   }
 }
 
-int main(int argc, char **argv) {
+int spyre_run_main(int argc, char **argv) {
   mlir::ktdp::exitOnFatalErrors();
   try {
     Options options = parseOptions(argc, argv);

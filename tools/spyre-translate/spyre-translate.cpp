@@ -316,7 +316,7 @@ static void write(const std::string &path, const std::string &bytes) {
   file->keep();
 }
 
-int main(int argc, char **argv) {
+int spyre_translate_main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   mlir::ktdp::exitOnFatalErrors();
   registerKTIRTranslations();
