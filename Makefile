@@ -6,7 +6,7 @@ PY := .venv/bin/python
 CXX_FILES = git ls-files -z '*.cpp' '*.h'
 HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
 
-.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench lint format tidy docs wheel clean
+.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench lint format tidy docs wheel models clean
 
 help:
 	@echo 'make demo       set up, build, run a Llama-style model on the device model'
@@ -17,6 +17,7 @@ help:
 	@echo 'make test-asan  all that runs tools, memory and undefined behaviour checked'
 	@echo 'make test-tsan  GoogleTest of the runtime, data races checked'
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
+	@echo 'make models     run tiny members of public model families, write the page of results'
 	@echo 'make docs       the documentation as a site, into build/site'
 	@echo 'make bench      run benchmarks/*.py'
 	@echo 'make wheel      build a wheel into dist/ and try it'
@@ -86,6 +87,10 @@ test-tsan:
 	  lit --filter='Runtime/points|SpyreRuntimeTests|SpyreProgramTests'
 	@TSAN_OPTIONS=halt_on_error=1 SPYRE_BUILD_DIR=$(CURDIR)/build-tsan \
 	  $(PY) -m pytest -q --noconftest $(TSAN_TESTS)
+
+models:
+	@scripts/setup.sh models
+	@$(PY) scripts/models.py --state build/models.jsonl --doc docs/reference/models.md
 
 docs: setup
 	@scripts/setup.sh docs

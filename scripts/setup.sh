@@ -4,13 +4,14 @@
 # build, the editable installation of the package. A run that finds everything
 # in place costs a fraction of a second.
 #
-# usage: scripts/setup.sh environment | sanitizers | products | all | docs | wheel
+# usage: scripts/setup.sh environment | sanitizers | products | all | docs | wheel | models
 #   environment  packages and .venv
 #   sanitizers   the same and the runtimes of clang's sanitizers
 #   products     and build the tools and the extension, install the package
 #   all          and build the tests
 #   docs         packages and .venv, MkDocs, the site of the documentation
 #   wheel        packages and .venv, auditwheel
+#   models       products, and the libraries of models
 #
 # PYTHON chooses the interpreter for .venv (Python 3.10 to 3.13 with headers and venv).
 set -euo pipefail
@@ -139,7 +140,7 @@ environment() {
   echo "$wanted" >"$stamp"
 }
 
-# The packages of a dependency group that one purpose alone needs.
+# The packages of a dependency group or an extra that one purpose alone needs.
 group_packages() {
   local group=$1 stamp=.venv/.$1-stamp requirements wanted
   mapfile -t requirements < <(.venv/bin/python scripts/requirements.py "$group")
@@ -183,5 +184,6 @@ case "${1:-}" in
   all) environment; build all; install_package ;;
   docs) environment; group_packages docs; build docs; site ;;
   wheel) environment; group_packages wheel ;;
-  *) sed -n 's/^# \?//; 3,15p' "$0" >&2; exit 2 ;;
+  models) environment; group_packages models; build products; install_package ;;
+  *) sed -n 's/^# \?//; 3,16p' "$0" >&2; exit 2 ;;
 esac

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model of model_zoo.py on the device, eagerly and compiled.
+
+What is compared are all floating-point tensors of the result. The reference is the
+CPU in fp32, with weights and inputs that fp16 holds exactly. A tensor is right if its
+worst error is at most four times that of the CPU in fp16, or 2^-9 of the largest
+value (spec/numerics.md compares operators more closely).
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import model_zoo
+
+#: What is done with a model, in this order.
+STEPS = ("eager", "compiled", "superdsc", "training")
+
+#: The largest error that is right is the larger of these.
+TIMES_FP16 = 4
+OF_LARGEST = 2.0**-9
+#: What is above that, and below this share of the largest value, is due to rounding.
+ROUNDING = 2.0**-6
+
+
+def run_entry(item: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The result of each step that is asked for: ``kind``, ``why`` and numbers."""
+    name, steps = item
+    os.environ.setdefault("SPYRE_CACHE_DIR", tempfile.mkdtemp(prefix="spyre-models-"))
+    warnings.simplefilter("ignore")
+    model_zoo.prepare()
+    entry = next(e for e in model_zoo.entries() if e.name == name)
+    started = time.perf_counter()
+    result: dict[str, Any] = {"name": name, "steps": {}}
+    try:
+        trial = _Trial(entry)
+    except Exception as error:
+        result["steps"] = {s: _failed("invalid", error) for s in steps}
+        return result
+    result["class"] = type(trial.model).__name__
+    for step in steps:
+        begun = time.perf_counter()
+        try:
+            outcome = getattr(trial, step)()
+        except Exception as error:
+            outcome = _failed("error", error)
+        outcome["seconds"] = round(time.perf_counter() - begun, 1)
+        result["steps"][step] = outcome
+    result["seconds"] = round(time.perf_counter() - started, 1)
+    return result
+
+
+def _failed(kind: str, error: Exception) -> dict[str, Any]:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    first = next(
+        (line for line in lines if "error:" in line), lines[0] if lines else ""
+    )
+    return {"kind": kind, "why": f"{type(error).__name__}: {first.strip()}"[:300]}
+
+
+def tensors(value: Any) -> list[Any]:
+    """The floating-point tensors of a result, those of caches left out."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value] if value.is_floating_point() else []
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in tensors(v)]
+    return []
+
+
+class _Trial:
+    """A model and what the CPU makes of it."""
+
+    def __init__(self, entry: model_zoo.Entry) -> None:
+        import torch
+
+        model, inputs = entry.make()
+        self.model = model.half()
+        self.inputs = {
+            k: v.half() if v.is_floating_point() else v for k, v in inputs.items()
+        }
+        self.wide = copy.deepcopy(self.model).float()
+        self.wide_inputs = {
+            k: v.float() if v.is_floating_point() else v for k, v in self.inputs.items()
+        }
+        self.graphs = _count_graphs(self.wide, self.wide_inputs, "eager")
+        with torch.no_grad():
+            self.expected = tensors(copy.deepcopy(self.wide)(**self.wide_inputs))
+            self.half = tensors(copy.deepcopy(self.model)(**self.inputs))
+        if not self.expected:
+            raise ValueError("the result has no floating-point tensor")
+        if not all(t.isfinite().all() for t in self.expected):
+            raise ValueError("the CPU's result is not finite")
+
+    def _there(self) -> tuple[Any, dict[str, Any]]:
+        moved = {k: v.to("spyre") for k, v in self.inputs.items()}
+        return copy.deepcopy(self.model).to("spyre"), moved
+
+    def eager(self) -> dict[str, Any]:
+        import torch
+
+        model, inputs = self._there()
+        with torch.no_grad(), _Fallbacks() as fallbacks:
+            actual = tensors(model(**inputs))
+        return _judge(self.expected, self.half, actual, fallbacks)
+
+    def compiled(self) -> dict[str, Any]:
+        import torch
+
+        model, inputs = self._there()
+        with torch.no_grad(), _Fallbacks() as fallbacks:
+            graphs, actual = _compiled_call(model, inputs, {})
+        outcome = _judge(self.expected, self.half, tensors(actual), fallbacks)
+        outcome["graphs"] = graphs
+        if graphs > self.graphs and outcome["kind"] == "right":
+            outcome["kind"] = "break"
+            outcome["why"] = f"{graphs} graphs, where the CPU has {self.graphs}"
+        return outcome
+
+    def superdsc(self) -> dict[str, Any]:
+        """The same plan run from KTIR and from SuperDSC must give the same bits."""
+        import torch
+
+        results = []
+        with torch.no_grad(), _Fallbacks() as fallbacks:
+            for option in ("superdsc_compatible", "through_superdsc"):
+                model, inputs = self._there()
+                _, result = _compiled_call(model, inputs, {option: True})
+                results.append([t.cpu() for t in tensors(result)])
+        if fallbacks.why():
+            return {"kind": "fallback", "why": fallbacks.why()}
+        same = all(_same_bits(a, b) for a, b in zip(*results, strict=True))
+        return {"kind": "right" if same else "wrong", "why": "" if same else "bits"}
+
+    def training(self) -> dict[str, Any]:
+        """The gradients of a loss, and what a step of SGD makes of the weights."""
+        wide = _step(copy.deepcopy(self.wide), self.wide_inputs, None)
+        half = _step(copy.deepcopy(self.model), self.inputs, None)
+        worst: dict[str, Any] = {"kind": "right", "why": ""}
+        for how in (None, "spyre"):
+            model, inputs = self._there()
+            with _Fallbacks() as fallbacks:
+                actual = _step(model, inputs, how)
+            outcome = _judge(wide, half, actual, fallbacks)
+            if outcome["kind"] != "right":
+                outcome["why"] = f"{how or 'eager'}: {outcome['why']}"
+                return outcome
+            worst = max(worst, outcome, key=lambda o: o.get("error", 0.0))
+        return worst
+
+
+def _compiled_call(
+    model: Any, inputs: dict[str, Any], options: dict[str, Any]
+) -> tuple[int, Any]:
+    """How many graphs Dynamo made, and the result of a second call."""
+    import torch
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(model, backend="spyre", dynamic=False, options=options)
+    compiled(**inputs)
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    result = compiled(**inputs)
+    torch._dynamo.reset()
+    return graphs, result
+
+
+def _count_graphs(model: Any, inputs: dict[str, Any], backend: str) -> int:
+    import torch
+
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    with torch.no_grad():
+        torch.compile(copy.deepcopy(model), backend=backend, dynamic=False)(**inputs)
+    torch._dynamo.reset()
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+
+
+def _step(model: Any, inputs: dict[str, Any], backend: str | None) -> list[Any]:
+    """Every gradient, then every weight after a step."""
+    import torch
+
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    run: Callable[..., Any] = model
+    if backend is not None:
+        torch._dynamo.reset()
+        run = torch.compile(model, backend=backend, dynamic=False)
+    outputs = tensors(run(**inputs))
+    # The first is the one that a loss is made of.
+    loss = outputs[0].float().square().mean()
+    loss.backward()
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    optimizer.step()
+    return [g.detach() for g in gradients] + [p.detach() for p in model.parameters()]
+
+
+class _Fallbacks:
+    """Counts what runs on the CPU."""
+
+    def __enter__(self) -> _Fallbacks:
+        import torch_spyre
+
+        torch_spyre.reset_fallback_report()
+        self.found: dict[str, int] = {}
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        import torch
+        import torch_spyre
+
+        torch.spyre.synchronize()
+        report = torch_spyre.fallback_report()
+        self.found = {str(k): int(v) for k, v in report.items()}
+
+    def why(self) -> str:
+        return ", ".join(f"{n} of {op}" for op, n in self.found.items())
+
+
+def _same_bits(a: Any, b: Any) -> bool:
+    import torch
+
+    words = {2: torch.int16, 4: torch.int32}[a.element_size()]
+    return a.shape == b.shape and torch.equal(
+        a.contiguous().view(words), b.contiguous().view(words)
+    )
+
+
+def _judge(
+    expected: list[Any], half: list[Any], actual: list[Any], fallbacks: _Fallbacks
+) -> dict[str, Any]:
+    """``right``, ``fallback`` or ``wrong``; the worst error over what is right."""
+    if len(actual) != len(expected):
+        return {"kind": "wrong", "why": f"{len(actual)} tensors, not {len(expected)}"}
+    worst = share = 0.0
+    for e, h, a in zip(expected, half, actual, strict=True):
+        if a.shape != e.shape:
+            return {"kind": "wrong", "why": f"shape {list(a.shape)}"}
+        if not e.numel():
+            continue
+        e, h, a = e.cpu().double(), h.double(), a.cpu().double()
+        if not a.isfinite().all():
+            return {"kind": "wrong", "why": "values that are not finite"}
+        limit = max(
+            TIMES_FP16 * float((h - e).abs().max()), OF_LARGEST * float(e.abs().max())
+        )
+        error = float((a - e).abs().max())
+        if error:
+            largest = float(e.abs().max())
+            worst = max(worst, error / limit if limit else float("inf"))
+            share = max(share, error / largest if largest else float("inf"))
+    outcome: dict[str, Any] = {"kind": "right", "why": "", "error": round(worst, 3)}
+    if fallbacks.found:
+        outcome["kind"], outcome["why"] = "fallback", fallbacks.why()
+    if worst > 1:
+        outcome["kind"] = "imprecise" if share <= ROUNDING else "wrong"
+        outcome["why"] = (
+            f"error {worst:.3g} times what is right, {share:.2g} of the largest value"
+        )
+    return outcome
