@@ -141,13 +141,13 @@ def test_wrong_values_are_seen(demo, monkeypatch):
 
 def test_strides_are_those_of_the_case(demo):
     case = descriptors.load(demo)[2]
-    host, there = run_case._arguments(case, "spyre")
+    host, there = run_case.make_arguments(case.inputs, case.seed, "spyre")
     for values in (host, there):
         assert values[0].stride() == (1, 3) and values[0].storage_offset() == 5
         assert values[1].stride() == (0, 1)
     assert torch.equal(host[0], there[0].cpu())
     # Equal for every run, and another seed per input.
-    again = run_case._arguments(case, "spyre")[0]
+    again = run_case.make_arguments(case.inputs, case.seed, "spyre")[0]
     assert torch.equal(host[0], again[0]) and torch.equal(host[1], again[1])
 
 

@@ -6,12 +6,18 @@ import torch
 from inputs import values
 from numerics import assert_within, compiled, device_value
 
-torchao = pytest.importorskip("torchao")
-quantization = pytest.importorskip("torchao.quantization")
+try:
+    import torchao
+    from torchao import quantization
+except ImportError:
+    torchao = None
 
 HALF, BFLOAT = torch.float16, torch.bfloat16
 aten = torch.ops.aten
-pytestmark = pytest.mark.usefixtures("no_fallback")
+pytestmark = [
+    pytest.mark.usefixtures("no_fallback"),
+    pytest.mark.skipif(torchao is None, reason="torchao is not installed"),
+]
 
 
 def linear(columns, width, dtype, bias=True):
