@@ -154,7 +154,6 @@ TRANSFORMERS: dict[str, dict[str, dict[str, Any]]] = {
         "deberta-v2": {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]},
         "modernbert": {"local_attention": 8},
         "mpnet": {},
-        "fnet": {},
         "roformer": {},
         "convbert": {},
         "mobilebert": {"embedding_size": 64, "intra_bottleneck_size": 64},
@@ -255,16 +254,6 @@ FMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mistral": ("7b", {**_FMS, "max_expected_seq_len": 64, "kvheads": 2}),
     "roberta": ("base", {**_FMS, "max_pos": 64, "hidden_grow_factor": 2.0}),
     "bert": ("base", {**_FMS, "max_pos": 64, "hidden_grow_factor": 2.0}),
-    "siglip_vision": (
-        "siglip_base_patch16_224",
-        {
-            "nlayers": 2,
-            "hidden_size": 64,
-            "nheads": 4,
-            "image_size": 32,
-            "patch_size": 8,
-        },
-    ),
 }
 
 #: Those that train a step, too.
@@ -273,7 +262,7 @@ TRAINED = frozenset(
         *("llama", "granite", "qwen3", "gemma2", "gpt2", "opt", "bloom", "phi3"),
         *("mixtral", "gpt_oss", "mamba", "bert", "roberta", "distilbert", "electra"),
         *("modernbert", "t5", "bart", "vit", "convnext", "resnet", "swin", "wav2vec2"),
-        *("clip", "timm/resnet18", "timm/vit_tiny_patch16_224"),
+        *("clip", "timm/vit_tiny_patch16_224"),
     ]
 )
 
@@ -468,8 +457,6 @@ def _fms(architecture: str, variant: str, changes: dict[str, Any]) -> tuple[Any,
                 parameter.normal_(std=0.05)
             else:
                 parameter.fill_(0.0 if name.endswith("bias") else 1.0)
-    if architecture == "siglip_vision":
-        return model, {"pixel_values": _noise(2, 3, 32, 32)}
     return model, {"x": _tokens(2, 17, 0)}
 
 
