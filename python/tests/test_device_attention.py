@@ -4,11 +4,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+import torch_spyre
 from functorch.compile import make_boxed_func
 from numerics import device_value
 from torch._dynamo.backends.common import aot_autograd
-
-pytestmark = pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
 
 FUSED = torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default
 
@@ -73,14 +72,64 @@ def test_eager_forward_and_backward(name):
     host = [device_value(t).float().requires_grad_() for t in tensors]
     device = [t.to("spyre").requires_grad_() for t in tensors]
     expected = reference(host, arguments)
+    torch_spyre.reset_fallback_report()
     result = F.scaled_dot_product_attention(*device, **move(arguments, "spyre"))
     torch.testing.assert_close(result.cpu().float(), expected, atol=6e-3, rtol=6e-3)
     gradient = torch.randn_like(expected).half()
     expected.backward(device_value(gradient).float())
     result.backward(gradient.to("spyre"))
+    assert torch_spyre.fallback_report() == {}
     for a, b in zip(device, host, strict=True):
         assert a.grad.stride() == a.stride()
         torch.testing.assert_close(a.grad.cpu().float(), b.grad, atol=1e-2, rtol=1e-2)
+
+
+MASKED = {
+    "bool": (lambda: torch.rand(2, 1, 33, 65) > 0.3, {}, False),
+    "fixed": (lambda: torch.randn(33, 65), {}, False),
+    "learned": (lambda: torch.randn(8, 33, 65), {}, True),
+    "broadcast": (lambda: torch.randn(2, 1, 1, 65), dict(kv_heads=2), True),
+    "one": (lambda: torch.randn(2, 8, 33, 1), {}, True),
+    "rank3": (lambda: torch.randn(8, 1, 65), dict(kv_heads=2, rank=3), True),
+    "hidden": (lambda: torch.zeros(33, 65).index_fill(0, ROWS, -INF), {}, True),
+}
+ROWS, INF = torch.tensor([0, 32]), float("inf")
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", MASKED)
+def test_gradients_with_masks_stay_on_the_device(name, compiled):
+    make, shape, is_learned = MASKED[name]
+    tensors = [*inputs(keys=65, **shape), make()]
+    if tensors[3].is_floating_point():
+        tensors[3] = tensors[3].half()
+    wanted = [True, True, True, is_learned]
+
+    def leaves(device):
+        moved = [t.to(device) for t in tensors]
+        if device == "cpu":
+            moved = [t.float() if t.is_floating_point() else t for t in moved]
+        return [t.requires_grad_(w) for t, w in zip(moved, wanted, strict=True)]
+
+    def call(q, k, v, mask):
+        return F.scaled_dot_product_attention(
+            q, k, v, attn_mask=mask, enable_gqa="kv_heads" in shape
+        )
+
+    host, device = leaves("cpu"), leaves("spyre")
+    expected = call(*host)
+    gradient = device_value(torch.randn_like(expected).half()).half()
+    torch_spyre.reset_fallback_report()
+    torch._dynamo.reset()
+    run = torch.compile(call, backend="spyre", dynamic=False) if compiled else call
+    run(*device).backward(gradient.to("spyre"))
+    assert torch_spyre.fallback_report() == {}
+    # The CPU's own gradients of rows that see nothing are NaN.
+    expected.nan_to_num().backward(gradient.float())
+    for a, b, w in zip(device, host, wanted, strict=True):
+        if w:
+            actual, right = a.grad.cpu().float(), b.grad.nan_to_num()
+            torch.testing.assert_close(actual, right, atol=1e-2, rtol=1e-2)
 
 
 def test_fully_masked_rows_are_zero():

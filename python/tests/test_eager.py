@@ -489,3 +489,22 @@ def test_masked_fill_with_a_tensor_of_the_host(shape, value):
     expected = x.to("spyre").cpu().masked_fill(mask, number)
     assert_exact(filled.cpu(), expected)
     assert_exact(written.cpu(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
+@pytest.mark.parametrize("dim", [0, 2, -1])
+def test_weight_norm_trains_on_the_device(dim, dtype):
+    torch.manual_seed(0)
+    v, g = torch.randn(65, 3, 7, dtype=dtype), torch.rand(65, 3, 7, dtype=dtype)
+    dim %= 3
+    others = [d for d in range(3) if d != dim]
+    g = 0.5 + g.amax(others, keepdim=True)
+    gradient = torch.randn(65, 3, 7, dtype=dtype)
+    host = [t.detach().clone().float().requires_grad_() for t in (v, g)]
+    device = [t.to("spyre").requires_grad_() for t in (v, g)]
+    torch_spyre.reset_fallback_report()
+    torch._weight_norm(*device, dim).backward(gradient.to("spyre"))
+    assert torch_spyre.fallback_report() == {}
+    torch._weight_norm(*host, dim).backward(gradient.float())
+    for a, b in zip(device, host, strict=True):
+        torch.testing.assert_close(a.grad.cpu().float(), b.grad, atol=8e-3, rtol=8e-3)

@@ -19,9 +19,11 @@ import torch
 from torch_spyre import extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import (
+    attention,
     elementary,
     float8,
     fused,
+    gradients,
     grouped,
     histogram,
     layer_norm_steps,
@@ -57,6 +59,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 #: Of operators as they are: eager calls take them, too, whatever else PyTorch sees.
 DECOMPOSITIONS: dict[Any, Callable] = {
     **elementary.DECOMPOSITIONS,
+    **gradients.DECOMPOSITIONS,
     **grouped.DECOMPOSITIONS,
     **max_pooling.DECOMPOSITIONS,
     **ordering.DECOMPOSITIONS,
@@ -108,7 +111,10 @@ def enabled(given: Mapping[Any, Callable]) -> Iterator[None]:
 
 
 def decompositions() -> dict[Any, Callable]:
-    """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``."""
+    """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``.
+
+    A few operators of the table are taken apart with arguments that it refuses.
+    """
     table = {**_of_aten(table_operators()), **named_decompositions()}
     return {**_with_extensions(table), **_enabled.get()}
 
@@ -135,7 +141,8 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **fused.RANDOM_DECOMPOSITIONS,
         **fused.foreach_decompositions(),
     }
-    return {op: fn for op, fn in table.items() if str(op) not in own}
+    lacking = {op: fn for op, fn in table.items() if str(op) not in own}
+    return {**lacking, **attention.BESIDE_ROWS}
 
 
 def all_decompositions() -> dict[Any, Callable]:

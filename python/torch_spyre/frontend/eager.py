@@ -42,6 +42,7 @@ from torch_spyre.frontend.importer import (
     StorageSpec,
     is_on_device,
     is_view,
+    wanted_results,
 )
 
 #: Answer to _C: an argument was resized, look the call up again.
@@ -351,7 +352,9 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
         if own is None:
             raise
         results = own(*metas)
-    return list(results) if isinstance(results, (tuple, list)) else [results]
+    if isinstance(results, (tuple, list)):
+        return wanted_results(call.functional, values, results)
+    return [results]
 
 
 def _stored_dtype(call: _Call, arguments: list[Any]) -> torch.dtype | None:

@@ -317,6 +317,8 @@ class Importer:
             self.values[node] = self.values[destination]
             self.offset_delta[node] = self.offset_delta[destination]
             return
+        if isinstance(meta, (tuple, list)):
+            meta = wanted_results(target, node.args, meta)
         results = meta if isinstance(meta, (tuple, list)) else (meta,)
         try:
             ids = self._add_op(node, results, hints)
@@ -481,6 +483,20 @@ class _Gaps:
                 "a view of elements between those that were computed"
             )
         return result
+
+
+def wanted_results(target: Any, arguments: Sequence[Any], results: Sequence) -> list:
+    """None for gradients that a call does not want; meta functions may give all.
+
+    ``arguments`` are those of the schema, of which the last may be missing.
+    """
+    schema = getattr(target, "_schema", None)
+    if schema is not None:
+        for parameter, argument in zip(schema.arguments, arguments, strict=False):
+            if parameter.name == "grad_input_mask":
+                pairs = zip(results, argument, strict=True)
+                return [result if is_wanted else None for result, is_wanted in pairs]
+    return list(results)
 
 
 def is_on_device(result: Any) -> bool:
