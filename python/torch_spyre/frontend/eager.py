@@ -352,9 +352,7 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
         if own is None:
             raise
         results = own(*metas)
-    if isinstance(results, (tuple, list)):
-        return wanted_results(call.functional, values, results)
-    return [results]
+    return wanted_results(call.functional, values, results)
 
 
 def _stored_dtype(call: _Call, arguments: list[Any]) -> torch.dtype | None:

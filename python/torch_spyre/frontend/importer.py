@@ -317,9 +317,7 @@ class Importer:
             self.values[node] = self.values[destination]
             self.offset_delta[node] = self.offset_delta[destination]
             return
-        if isinstance(meta, (tuple, list)):
-            meta = wanted_results(target, node.args, meta)
-        results = meta if isinstance(meta, (tuple, list)) else (meta,)
+        results = wanted_results(target, node.args, meta)
         try:
             ids = self._add_op(node, results, hints)
         except _C.UnsupportedOp:
@@ -485,11 +483,13 @@ class _Gaps:
         return result
 
 
-def wanted_results(target: Any, arguments: Sequence[Any], results: Sequence) -> list:
-    """None for gradients that a call does not want; meta functions may give all.
+def wanted_results(target: Any, arguments: Sequence[Any], results: Any) -> list:
+    """A list; None for gradients that a call does not want, which meta functions give.
 
     ``arguments`` are those of the schema, of which the last may be missing.
     """
+    if not isinstance(results, (tuple, list)):
+        return [results]
     schema = getattr(target, "_schema", None)
     if schema is not None:
         for parameter, argument in zip(schema.arguments, arguments, strict=False):
