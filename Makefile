@@ -6,7 +6,7 @@ PY := .venv/bin/python
 CXX_FILES = git ls-files -z '*.cpp' '*.h'
 HEADED_FILES = git ls-files -z '*.cpp' '*.h' '*.td' '*.py' '*.sh' '*.mlir' '*CMakeLists.txt' '*.cmake'
 
-.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench lint format tidy docs wheel models clean
+.PHONY: help demo test test-asan test-tsan check-superdsc build setup bench bench-check lint format tidy docs wheel models clean
 
 help:
 	@echo 'make demo       set up, build, run a Llama-style model on the device model'
@@ -19,7 +19,8 @@ help:
 	@echo 'make check-superdsc  every graph of the tests on KTIR and through SuperDSC'
 	@echo 'make models     run tiny members of public model families, write the page of results'
 	@echo 'make docs       the documentation as a site, into build/site'
-	@echo 'make bench      run benchmarks/*.py'
+	@echo 'make bench      run benchmarks, print every ratio with its limit'
+	@echo 'make bench-check  the same, and fail if one has become worse beyond noise'
 	@echo 'make wheel      build a wheel into dist/ and try it'
 
 # What the demo needs, without the tests' executables.
@@ -39,7 +40,11 @@ setup:
 
 bench:
 	@scripts/setup.sh products
-	@set -e; for f in benchmarks/*.py; do echo "==> $$f"; $(PY) $$f; done
+	@$(PY) scripts/bench.py
+
+bench-check:
+	@scripts/setup.sh products
+	@$(PY) scripts/bench.py --check
 
 lint: setup
 	@$(CXX_FILES) | xargs -0 -r clang-format-22 --dry-run -Werror

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import work_division
+from ratios import Ratios
 
 LIMIT = 0.9
 PLAN = (
@@ -111,8 +112,10 @@ def main() -> int:
     for kind, values in rows.items():
         print_row(kind, values)
     overall = print_row("all", [row for values in rows.values() for row in values])
-    print(f"limit: rank correlation {LIMIT}: {'ok' if overall >= LIMIT else 'UNDER'}")
-    return 0 if overall >= LIMIT else 1
+    found = Ratios()
+    title = "rank correlation, cost model and engine, all shapes"
+    found.add(title, overall, LIMIT, at_least=True)
+    return found.finish()
 
 
 if __name__ == "__main__":

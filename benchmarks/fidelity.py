@@ -23,6 +23,7 @@ from pathlib import Path
 from card import measurements, plot, programs
 from card.measurements import Measurement
 from card.tools import Devices, ToolError, compile_row, predict_program, run, tool
+from ratios import Ratios
 
 __all__ = ["Prediction", "ToolError", "predict_all", "programs", "run", "tool"]
 FAMILIES = ("pointwise", "reduction", "matmul", "bmm", "softmax", "transpose")
@@ -137,6 +138,25 @@ def print_tables(found: list[Prediction], worst: int) -> None:
         print(line(p))
 
 
+def ratios(found: list[Prediction]) -> Ratios:
+    """Median and 90th percentile of the factor of the rows that count.
+
+    The goals are for rows left out of a fit, which fit.py prints: no limits here.
+    """
+    result = Ratios()
+    for family in FAMILIES:
+        factors = [
+            p.factor
+            for p in found
+            if p.microseconds is not None and p.counts and p.row.family == family
+        ]
+        if factors:
+            title = f"predicted and measured, {family}"
+            result.add(f"{title}: median factor", statistics.median(factors))
+            result.add(f"{title}: 90 % of factors", quantile(factors, 0.9))
+    return result
+
+
 def print_coverage(found: list[Prediction]) -> None:
     """How many of the rows that tell their plan have a program, and of all."""
     print("\nrows with a program, of those whose split is known, and of all")
@@ -220,7 +240,7 @@ def main() -> int:
             print(line(p))
     print_tables(found, options.worst)
     print_coverage(found)
-    return 0
+    return ratios(found).finish()
 
 
 if __name__ == "__main__":

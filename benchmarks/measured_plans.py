@@ -24,6 +24,7 @@ from card import measurements, programs
 from card.kernels import Kernel
 from card.measurements import Measurement
 from card.tools import ToolError, device_option, run, tool
+from ratios import Ratios
 
 Splits = tuple[int, ...]
 
@@ -95,6 +96,11 @@ def variants(
     return [(*key, times) for key, times in found.items() if len(times) > 1]
 
 
+#: Of the median and of the worst: measured time of the plan over the best measured.
+LIMITS = {"matmul": (1.05, 1.3), "bmm": (1.1, 1.5)}
+MOST_UNSCORED = 0.2
+
+
 class Scores:
     """A table of kernels, and what it comes to."""
 
@@ -116,16 +122,21 @@ class Scores:
             line += f"  {planned!s:<16}  not measured"
         print(line)
 
-    def print(self) -> None:
-        line = f"{self.title}: {len(self.ratios)} scored"
+    def finish(self, found: Ratios) -> None:
+        """Adds the median and the worst ratio and the share that is not measured."""
+        print(f"{len(self.ratios)} scored, {self.unscored} not measured\n")
+        title = f"plan on the card, {self.title}"
         if self.ratios:
-            line += f", median {statistics.median(self.ratios):.3f}"
-            line += f", worst {max(self.ratios):.2f}"
-        print(f"{line}; {self.unscored} not measured\n")
+            median, worst = LIMITS.get(self.title, (None, None))
+            found.add(f"{title}: median", statistics.median(self.ratios), median)
+            found.add(f"{title}: worst", max(self.ratios), worst)
+        share = self.unscored / (len(self.ratios) + self.unscored)
+        found.add(f"{title}: share not measured", share, MOST_UNSCORED)
 
 
-def score(rows: list[Measurement]) -> None:
+def score(rows: list[Measurement]) -> Ratios:
     """Plans each kernel and prints what the card took for it. Raises ToolError."""
+    ratios = Ratios()
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(2) as pool:
         folder = Path(temporary)
 
@@ -141,7 +152,7 @@ def score(rows: list[Measurement]) -> None:
             for ((kernel, _), times), chosen in zip(found, planned, strict=True):
                 if kernel.family == family:
                     scores.add(kernel, times, chosen)
-            scores.print()
+            scores.finish(ratios)
         for title, field, names, plan in (
             ("tiles of softmax", "tiles", ("softmax",), planned_tiles),
             ("LX", "lx", ("sum",), planned_lx),
@@ -153,7 +164,8 @@ def score(rows: list[Measurement]) -> None:
                 scores.add(
                     kernel, times, plan(kernel, cores, folder, f"{field}{number}")
                 )
-            scores.print()
+            scores.finish(ratios)
+    return ratios
 
 
 def main() -> int:
@@ -161,11 +173,11 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=measurements.FILE)
     options = parser.parse_args()
     try:
-        score(measurements.read(options.data))
+        ratios = score(measurements.read(options.data))
     except (measurements.BadData, ToolError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    return 0
+    return ratios.finish()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ os.environ["SPYRE_CACHE_DIR"] = tempfile.mkdtemp(prefix="spyre-benchmark-")
 
 import torch
 import torch_spyre
+from ratios import Ratios
 from torch import nn
 from torch_spyre import compile_backend
 from torch_spyre.frontend import graph, parts
@@ -92,43 +93,21 @@ def encoder_layer() -> nn.Module:
     return nn.TransformerEncoderLayer(512, 8, batch_first=True).eval().half()
 
 
-class Row:
-    """One line of the table: a ratio and its limit."""
-
-    def __init__(self, name: str, left: float, right: float, limit: float) -> None:
-        self.name, self.left, self.right, self.limit = name, left, right, limit
-
-    @property
-    def ratio(self) -> float:
-        return self.left / self.right if self.right > 0 else float("inf")
-
-    @property
-    def holds(self) -> bool:
-        return self.ratio <= self.limit
-
-    def __str__(self) -> str:
-        return (
-            f"{self.name:<44}{self.left * 1e3:>11.2f}{self.right * 1e3:>11.2f}"
-            f"{self.ratio:>8.2f}{self.limit:>7.1f}  {'ok' if self.holds else 'OVER'}"
-        )
-
-
-def compile_own_time(repeats: int) -> Row:
+def compile_own_time(found: Ratios, repeats: int) -> None:
     """Own time after AOT against Dynamo + AOT of the same call."""
     torch.backends.mha.set_fastpath_enabled(False)
     try:
         model = encoder_layer().to("spyre")
         x = torch.randn(1, 128, 512, dtype=torch.float16).to("spyre")
         compile_once(model, x)
-        own, rest = [], []
+        ratios = []
         for _ in range(repeats):
-            total, mine, _, _ = compile_once(model, x)
-            own.append(mine)
-            rest.append(total - mine)
+            total, own, _, _ = compile_once(model, x)
+            ratios.append(own / (total - own))
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
-    left, right = statistics.median(own), statistics.median(rest)
-    return Row("compile encoder layer: own / (Dynamo + AOT)", left, right, OWN_LIMIT)
+    name = "compile encoder layer: own / (Dynamo + AOT)"
+    found.add(name, statistics.median(ratios), OWN_LIMIT, repeated=ratios)
 
 
 class Blocks(nn.Module):
@@ -149,7 +128,7 @@ class Blocks(nn.Module):
         return x
 
 
-def compile_growth(repeats: int) -> tuple[list[Row], list[str]]:
+def compile_growth(found: Ratios, repeats: int) -> None:
     """Growth of the own time, in all and per pass, and time per operation.
 
     Growth is (T80 - T40) / (T40 - T20).
@@ -168,55 +147,50 @@ def compile_growth(repeats: int) -> tuple[list[Row], list[str]]:
         {name: min(r[2][name] for r in runs[n][1:]) for name in runs[n][0][2]}
         for n in counts
     ]
-    row = Row(
-        "compile 20, 40, 80 blocks: (T80-T40) / (T40-T20)",
-        totals[2] - totals[1],
-        totals[1] - totals[0],
-        GROWTH_LIMIT,
-    )
+    growth = (totals[2] - totals[1]) / (totals[1] - totals[0])
+    name = "compile 20, 40, 80 blocks: (T80-T40) / (T40-T20)"
+    found.add(name, growth, GROWTH_LIMIT)
     operations = runs[40][0][3]
     slowest = max(
         (seconds, name)
         for name, seconds in passes[1].items()
         if name not in ("load", "convert-spyre-graph-to-ktir")
     )
-    cost = Row(
-        f"{slowest[1]}, {operations} ops: per op / 1 us",
-        slowest[0] / operations,
-        1e-6,
+    found.add(
+        f"slowest pass ({slowest[1]}): us per operation",
+        slowest[0] / operations * 1e6,
         PASS_LIMIT,
     )
-    lines = [
-        f"{'pass, ms':<44}{'20':>11}{'40':>11}{'80':>11}{'growth':>10}{'us/op':>10}"
-    ]
+    print(f"{'pass, ms':<44}{'20':>11}{'40':>11}{'80':>11}{'growth':>10}{'us/op':>10}")
     for name in passes[0]:
         t20, t40, t80 = (p.get(name, 0.0) for p in passes)
-        growth = (t80 - t40) / (t40 - t20) if t40 > t20 else float("nan")
-        lines.append(
+        of_pass = (t80 - t40) / (t40 - t20) if t40 > t20 else float("nan")
+        print(
             f"{name:<44}{t20 * 1e3:>11.2f}{t40 * 1e3:>11.2f}{t80 * 1e3:>11.2f}"
-            f"{growth:>10.2f}{t40 / operations * 1e6:>10.1f}"
+            f"{of_pass:>10.2f}{t40 / operations * 1e6:>10.1f}"
         )
-    lines.append(
+    print(
         f"{'import to executable':<44}{totals[0] * 1e3:>11.2f}"
-        f"{totals[1] * 1e3:>11.2f}{totals[2] * 1e3:>11.2f}{row.ratio:>10.2f}"
+        f"{totals[1] * 1e3:>11.2f}{totals[2] * 1e3:>11.2f}{growth:>10.2f}"
     )
-    return [row, cost], lines
 
 
-def seconds_of(
-    functions: list[Callable[[], object]], budget: float = 2.0
+def ratios_of(
+    own: Callable[[], object], peer: Callable[[], object], rounds: int = 5
 ) -> list[float]:
-    """The best seconds of each call, taken in turns for about ``budget``."""
-    times: list[list[float]] = [[] for _ in functions]
-    for function in functions:
-        function()
-    end = time.perf_counter() + budget
-    while time.perf_counter() < end or len(times[0]) < 5:
-        for function, taken in zip(functions, times, strict=True):
+    """Ratios of the best seconds of both, which take turns, in each round."""
+
+    def best(function: Callable[[], object]) -> float:
+        times = []
+        end = time.perf_counter() + 0.2
+        while time.perf_counter() < end or len(times) < 3:
             started = time.perf_counter()
             function()
-            taken.append(time.perf_counter() - started)
-    return [min(taken) for taken in times]
+            times.append(time.perf_counter() - started)
+        return min(times)
+
+    own(), peer()
+    return [best(own) / best(peer) for _ in range(rounds)]
 
 
 def finished(result: torch.Tensor) -> torch.Tensor:
@@ -225,45 +199,28 @@ def finished(result: torch.Tensor) -> torch.Tensor:
     return result
 
 
-def run_times() -> list[Row]:
+def run_times(found: Ratios) -> None:
     """Compiled on the device model against CPU eager, both fp16."""
-    rows = []
-    model = encoder_layer()
-    cases = {
-        "softmax [512, 1024]": (
-            lambda x: torch.softmax(x, -1),
-            [torch.randn(512, 1024).half()],
-        ),
-        "matmul 512^3": (
-            torch.mm,
-            [torch.randn(512, 512).half(), torch.randn(512, 512).half()],
-        ),
-    }
-    with torch.no_grad():
-        for name, (function, inputs) in cases.items():
-            empty_caches()
-            device = [x.to("spyre") for x in inputs]
-            compiled = torch.compile(function, backend="spyre", dynamic=False)
-            own, cpu = seconds_of(
-                [
-                    lambda f=compiled, d=device: finished(f(*d)),
-                    lambda f=function, i=inputs: f(*i),
-                ]
-            )
-            rows.append(
-                Row(f"run {name}: device model / CPU eager", own, cpu, RUN_LIMIT)
-            )
-        x = torch.randn(1, 128, 512).half()
+
+    def add(name: str, function: Callable, peer: Callable, *inputs: torch.Tensor):
         empty_caches()
-        compiled = torch.compile(
-            encoder_layer().to("spyre"), backend="spyre", dynamic=False
-        )
-        device_x = x.to("spyre")
-        own, cpu = seconds_of([lambda: finished(compiled(device_x)), lambda: model(x)])
-        rows.append(
-            Row("run encoder layer: device model / CPU eager", own, cpu, RUN_LIMIT)
-        )
-    return rows
+        device = [x.to("spyre") for x in inputs]
+        compiled = torch.compile(function, backend="spyre", dynamic=False)
+        ratios = ratios_of(lambda: finished(compiled(*device)), lambda: peer(*inputs))
+        name = f"run {name}: device model / CPU eager"
+        found.add(name, statistics.median(ratios), RUN_LIMIT, repeated=ratios)
+
+    def softmax(x: torch.Tensor) -> torch.Tensor:
+        return torch.softmax(x, -1)
+
+    def half(*sizes: int) -> torch.Tensor:
+        return torch.randn(sizes).half()
+
+    with torch.no_grad():
+        add("softmax [512, 1024]", softmax, softmax, half(512, 1024))
+        add("matmul 512^3", torch.mm, torch.mm, half(512, 512), half(512, 512))
+        layer = encoder_layer().to("spyre")
+        add("encoder layer", layer, encoder_layer(), half(1, 128, 512))
 
 
 def main() -> int:
@@ -271,21 +228,14 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", choices=["compile", "growth", "run"])
     arguments = parser.parse_args()
-    rows: list[Row] = []
-    details: list[str] = []
+    found = Ratios()
     if arguments.only in (None, "compile"):
-        rows.append(compile_own_time(arguments.repeats))
+        compile_own_time(found, arguments.repeats)
     if arguments.only in (None, "growth"):
-        growth, details = compile_growth(arguments.repeats)
-        rows += growth
+        compile_growth(found, arguments.repeats)
     if arguments.only in (None, "run"):
-        rows += run_times()
-    if details:
-        print("\n".join(details), end="\n\n")
-    print(f"{'ratio of':<44}{'left, ms':>11}{'right, ms':>11}{'ratio':>8}{'limit':>7}")
-    for row in rows:
-        print(row)
-    return 0 if all(row.holds for row in rows) else 1
+        run_times(found)
+    return found.finish()
 
 
 if __name__ == "__main__":

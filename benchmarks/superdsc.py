@@ -26,7 +26,8 @@ from pathlib import Path
 os.environ["SPYRE_CACHE_DIR"] = tempfile.mkdtemp(prefix="spyre-benchmark-")
 
 import torch
-from run import OwnTime, Row, empty_caches
+from ratios import Ratios
+from run import OwnTime, empty_caches
 from torch import nn
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,26 +138,15 @@ def main() -> int:
             f"{t.write:>10.2f}{t.read:>10.2f}"
         )
     middle = times[1]
-    rows = [
-        Row("write 40 blocks / compile them", middle.write, middle.compile, 1.0),
-        Row("read 40 blocks / compile them", middle.read, middle.compile, 1.0),
-    ]
+    found = Ratios()
+    found.add("write 40 blocks / compile them", middle.write / middle.compile, 1.0)
+    found.add("read 40 blocks / compile them", middle.read / middle.compile, 1.0)
     for name in ("write", "read"):
         t20, t40, t80 = (getattr(t, name) for t in times)
-        rows.append(
-            Row(
-                f"{name} 20, 40, 80 blocks: (T80-T40) / (T40-T20)",
-                t80 - t40,
-                t40 - t20,
-                GROWTH_LIMIT,
-            )
-        )
-    print(
-        f"\n{'ratio of':<44}{'left, ms':>11}{'right, ms':>11}{'ratio':>8}{'limit':>7}"
-    )
-    for row in rows:
-        print(row)
-    return 0 if all(row.holds for row in rows) else 1
+        growth = (t80 - t40) / (t40 - t20)
+        title = f"{name} 20, 40, 80 blocks: (T80-T40) / (T40-T20)"
+        found.add(title, growth, GROWTH_LIMIT)
+    return found.finish()
 
 
 if __name__ == "__main__":

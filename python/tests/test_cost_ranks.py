@@ -9,6 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 from card import overlap  # noqa: E402
+from ratios import Ratios  # noqa: E402
 
 sys.path.remove(str(BENCHMARKS))
 
@@ -18,8 +19,10 @@ def test_moves_rank_as_in_the_engine(tmp_path, capsys):
     found = overlap.pairs(list(overlap.moves()), tmp_path)
     reshards = [p for p in found["movement"] if p.kernel.endswith("_reshard")]
     assert len(reshards) > 50
-    assert overlap.agreement({"movement": found["movement"], "ring": reshards})
-    assert "MISSED" not in capsys.readouterr().out
+    ratios = Ratios()
+    overlap.agreement({"movement": found["movement"], "ring": reshards}, ratios)
+    assert ratios.finish() == 0
+    assert "UNDER" not in capsys.readouterr().out
 
 
 def pairs(*times):
@@ -40,10 +43,12 @@ def pairs(*times):
 )
 def test_a_kind_that_misses_the_goal(missed, capsys):
     good = pairs((1, 1), (2, 3), (3, 4))
-    assert overlap.agreement({"good": good})
-    assert not overlap.agreement({"good": good, "bad": missed, "more": good})
-    assert [
-        line.split()[0]
-        for line in capsys.readouterr().out.splitlines()
-        if "MISSED" in line
-    ] == ["bad"]
+    ratios = Ratios()
+    overlap.agreement({"good": good}, ratios)
+    assert ratios.finish() == 0
+    overlap.agreement({"bad": missed, "more": good}, ratios)
+    assert ratios.finish() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert {
+        line.split("engine, ")[1].split()[0] for line in lines if "UNDER" in line
+    } == {"bad"}
