@@ -316,6 +316,12 @@ def test_indices_into_scalars():
         check(aten.scatter.value, x, 0, index, 2.0, units=0)
 
 
+def test_gather_nothing():
+    """The index may have any rank."""
+    check(aten.gather.default, randn(5), 0, ints(2, 0), units=0)
+    check(aten.gather.default, randn(2, 3), 1, ints(0), units=0)
+
+
 def test_take():
     for x in (randn(65), randn(2, 63), randn(3, 1, 65).transpose(0, 2)):
         index = torch.tensor([[0, -1, 62], [5, -x.numel(), x.numel() - 1]])

@@ -55,6 +55,9 @@ static Value lowerGather(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
   Value index = asLine(c, checkIndex(c, c.tensor("index")));
   unsigned rank = rankOf(self);
+  // An index without elements may have any rank.
+  if (rankOf(index) != rank && typeOf(index).getNumElements() == 0)
+    return c.full(c.type(), c.immInt(0));
   int64_t axis = c.dim("dim", rank);
   SmallVector<AffineExpr> exprs(c.identityMap(rank).getResults());
   exprs[axis] = c.b.getAffineConstantExpr(0);

@@ -79,6 +79,17 @@ func.func @gather(%x: tensor<3x65xf16>, %i: tensor<3x5xi64>) -> tensor<3x5xf16> 
 
 // -----
 
+// The index has no element, and another rank.
+// CHECK-LABEL: @gather_nothing
+// CHECK-NOT: spyre_graph.gather
+// CHECK: return %{{.*}} : tensor<2x0xf16>
+func.func @gather_nothing(%x: tensor<5xf16>, %i: tensor<2x0xi64>) -> tensor<2x0xf16> {
+  %0 = "aten.gather.default"(%x, %i) {operands = ["self", "index"], dim = 0} : (tensor<5xf16>, tensor<2x0xi64>) -> tensor<2x0xf16>
+  return %0 : tensor<2x0xf16>
+}
+
+// -----
+
 func.func @take_nothing(%x: tensor<0xf16>, %i: tensor<5xi64>) -> tensor<5xf16> {
   // ATEN-TO-SG-C1
   // expected-error @+1 {{aten.take.default: cannot take elements of an empty tensor}}
