@@ -98,6 +98,18 @@ def test_writing_by_masks():
         native(lambda t, m: t[m], x, all_[:2])
 
 
+def test_indices_on_the_cpu():
+    """They are copied to the device, as on other accelerators."""
+    x, index = torch.arange(64.0).reshape(32, 2), torch.randint(0, 32, (16,))
+    values = torch.arange(16.0)
+    check_exact(lambda t: t[index], x)
+    check_exact(lambda t: t[index, index % 2], x)
+    check_exact(lambda t, v: t.index_put((index[:1], index[:1] % 2), v[:1]), x, values)
+    check_exact(
+        lambda t, v: t.index_put((index, index % 2), v, accumulate=True), x, values
+    )
+
+
 @pytest.mark.parametrize("dtype", [I64, torch.int32])
 def test_repeat_interleave(dtype):
     repeats = torch.tensor([2, 0, 3, 1], dtype=dtype)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexing by masks: ``x[mask]`` and ``x[mask] = values``.
+"""Indexing by masks, and by tensors of the CPU: ``x[mask]`` and ``x[mask] = values``.
 
-The ATen table knows indices that are numbers. A mask that selects what is replaced
-by one number, or element by element, needs none; any other one becomes the
+The ATen table knows indices that are numbers on the device. A mask that selects what is
+replaced by one number, or element by element, needs none; any other one becomes the
 coordinates where it is set, which are counted on the device and read by the host.
+Indices on the CPU are copied to the device, as on other accelerators.
 """
 
 from __future__ import annotations
@@ -26,6 +27,16 @@ def _is_mask(index: Tensor | None) -> bool:
 
 def _has_mask(indices: Indices) -> bool:
     return any(_is_mask(index) for index in indices)
+
+
+def _has_host_numbers(x: Tensor, indices: Indices) -> bool:
+    """Whether an index that is no mask is on the CPU, but ``x`` is not."""
+    others = [i for i in indices if i is not None and not _is_mask(i)]
+    return not x.is_cpu and any(i.is_cpu for i in others)
+
+
+def _on_device(x: Tensor, indices: Indices) -> list[Tensor | None]:
+    return [None if i is None else i.to(x.device) for i in indices]
 
 
 def _as_numbers(x: Tensor, indices: Indices) -> list[Tensor | None]:
@@ -55,6 +66,8 @@ def _to_cpu(value: Tensor | None) -> Tensor | None:
 
 def index(x: Tensor, indices: Indices) -> Tensor:
     """``aten.index.Tensor`` of a call that the ATen table refuses."""
+    if _has_host_numbers(x, indices):
+        return aten.index.Tensor(x, _on_device(x, indices))
     if _has_mask(indices):
         first = indices[0]
         if len(indices) == 1 and first is not None and first.shape == x.shape:
@@ -85,6 +98,8 @@ def index_put(
     x: Tensor, indices: Indices, values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """``aten.index_put`` of a call that the ATen table refuses."""
+    if _has_host_numbers(x, indices):
+        return aten.index_put.default(x, _on_device(x, indices), values, accumulate)
     if _has_mask(indices):
         mask = indices[0] if len(indices) == 1 and not accumulate else None
         if mask is not None and mask.shape == x.shape[: mask.dim()]:
