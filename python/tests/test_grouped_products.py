@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch._grouped_mm``: products of groups of rows, whose ends are values."""
+"""Products of groups of rows: ``torch._grouped_mm``, and an operator of ibm-fms."""
 
 import pytest
 import torch
@@ -79,3 +79,52 @@ def test_batches_without_groups():
     actual = native(grouped_mm, x, y, None)
     a, b = device_value(x), device_value(y)
     assert_contraction(actual, a @ b, 64, a.abs() @ b.abs())
+
+
+def _moe_mm(x, matrices, experts, topk):
+    """``moe::moe_mm``, as the library defines it, which need not be there."""
+    if not hasattr(torch.ops.moe, "moe_mm"):
+
+        @torch.library.custom_op("moe::moe_mm", mutates_args=(), device_types="cpu")
+        def moe_mm(
+            input: torch.Tensor,
+            moe_matrix: torch.Tensor,
+            token_expert_mapping: torch.Tensor,
+            padded_token_ids_per_block: torch.Tensor,
+            expert_block_mapping: torch.Tensor,
+            total_padded_tokens: torch.Tensor,
+            topk: int,
+            padding_size: int,
+        ) -> torch.Tensor:
+            raise AssertionError("this test runs it on the device")
+
+        @moe_mm.register_fake
+        def _(input, moe_matrix, token_expert_mapping, a, b, c, topk, padding_size):
+            return input.new_empty(*token_expert_mapping.shape, moe_matrix.shape[1])
+
+    blocks = torch.zeros(1, dtype=torch.int64, device=x.device)
+    return torch.ops.moe.moe_mm(x, matrices, experts, blocks, blocks, blocks, topk, 64)
+
+
+@pytest.mark.parametrize("topk", [1, 2])
+@pytest.mark.parametrize("count", [3, 11], ids=["few", "many"])
+def test_products_of_experts(count, topk):
+    """Rows in any order, of which some experts get none."""
+    experts = torch.randint(0, count - 1, (17, 2))
+    x = values((experts.numel() // topk, 64), HALF)
+    matrices = values((count, 72, 64), HALF, 1)
+    actual = native(_moe_mm, x, matrices, experts, topk)
+    assert (actual.dtype, actual.shape) == (HALF, (*experts.shape, 72))
+    rows = device_value(x).repeat_interleave(topk, 0)
+    chosen = device_value(matrices)[experts.reshape(-1)]
+    exact = torch.einsum("rk,rnk->rn", rows, chosen).view(actual.shape)
+    sums = torch.einsum("rk,rnk->rn", rows.abs(), chosen.abs()).view(actual.shape)
+    assert_contraction(actual, exact, 64, sums)
+
+
+def test_products_of_experts_compiled():
+    x, matrices = values((16, 64), HALF), values((3, 72, 64), HALF, 1)
+    experts = torch.randint(0, 3, (16, 2))
+    eager = native(_moe_mm, x, matrices, experts, 2)
+    compiled = torch.compile(_moe_mm, backend="spyre", fullgraph=True)
+    assert torch.equal(native(compiled, x, matrices, experts, 2), eager)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``aten._grouped_mm``: products of groups of rows with matrices of their own.
+"""Products of groups of rows with matrices of their own.
 
-Offsets, which are values, say where groups end. Few groups are as many products of all
-rows, of which each row keeps one. Of many groups, blocks of rows that belong to one
-group are multiplied: there is room for the last block of every group.
+The groups of ``aten._grouped_mm`` follow each other, and offsets, which are values, say
+where they end; ``moe::moe_mm`` of ibm-fms names the group of each row. Few groups are
+as many products of all rows, of which each row keeps one. Of many groups, blocks of
+rows that belong to one group are multiplied: there is room for the last block of every
+group.
 """
 
 from __future__ import annotations
@@ -102,4 +104,38 @@ def grouped_mm(
     return result.to(out_dtype or x.dtype).contiguous()
 
 
+def moe_mm(
+    x: Tensor,
+    matrices: Tensor,
+    experts: Tensor,
+    padded_token_ids_per_block: Tensor,
+    expert_block_mapping: Tensor,
+    total_padded_tokens: Tensor,
+    topk: int,
+    padding_size: int,
+) -> Tensor:
+    """``moe::moe_mm`` of ibm-fms: ``[T, K]`` and ``[E, N, K]``, to ``[M, A, N]``.
+
+    ``experts``, ``[M, A]``, names the matrix of each product. Each row is in ``topk``
+    of them, which follow each other. The blocks that the library arranges are those of
+    its kernel for GPUs.
+    """
+    if 0 in x.shape or 0 in matrices.shape or experts.numel() == 0:
+        return NotImplemented
+    count, depth = x.shape
+    rows = x[:, None, :].expand(count, topk, depth).reshape(-1, depth)
+    weights, groups = matrices.transpose(1, 2), experts.reshape(-1)
+    if matrices.shape[0] <= _FEW:
+        products = _few_groups(rows, weights, groups)
+    else:
+        numbers = torch.arange(matrices.shape[0], device=x.device)
+        offsets = (groups[:, None] == numbers).sum(0).cumsum(0)
+        ordered, order = torch.sort(groups, stable=True)
+        by_group = _by_blocks(rows.index_select(0, order), weights, offsets, ordered)
+        products = torch.zeros_like(by_group).index_copy(0, order, by_group)
+    return products.view(*experts.shape, -1).to(x.dtype)
+
+
+#: Operators of other libraries, which are there if the library is.
+FOREIGN: dict[str, Callable] = {"moe::moe_mm": moe_mm}
 DECOMPOSITIONS: dict[Any, Callable] = {aten._grouped_mm.default: grouped_mm}

@@ -78,6 +78,8 @@ NAMED: dict[str, Callable] = {
     **layer_norm_steps.STEPS,
     **paged_attention.OPERATORS,
 }
+#: By the qualified names of operators that other libraries define.
+FOREIGN: dict[str, Callable] = {**grouped.FOREIGN}
 
 
 #: Run as they are by eager calls.
@@ -85,10 +87,12 @@ OWN: dict[Any, Callable] = {**DECOMPOSITIONS, **histogram.PROGRAMS}
 
 
 def named_decompositions() -> dict[Any, Callable]:
-    """Those of ``NAMED`` that are defined, by their overload."""
+    """Those of ``NAMED`` and ``FOREIGN`` that are defined, by their overload."""
     found: dict[Any, Callable] = {}
-    for name, function in NAMED.items():
-        packet = getattr(torch.ops.spyre, name, None)
+    own = {f"spyre::{name}": function for name, function in NAMED.items()}
+    for qualified, function in {**own, **FOREIGN}.items():
+        namespace, name = qualified.split("::")
+        packet = getattr(getattr(torch.ops, namespace), name, None)
         if packet is not None:
             found[packet.default] = function
     return found
