@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators that the host runs as several programs.
 
-Their results have as many elements as values say, or they draw numbers. They stand
-behind programs: an operator comes here if its call has no program of its own.
+Their results have as many elements as values say, they draw numbers, or they write
+arguments besides having results. They stand behind programs: an operator comes here if
+its call has no program of its own.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_spyre import _C
 from torch_spyre.decompositions import histogram, selection
-from torch_spyre.ops import masks, random
+from torch_spyre.ops import masks, random, running
 
 aten = torch.ops.aten
 #: The dispatch key of kernels that the fallback asks (lib/Torch/Operators/Fallback.h).
@@ -50,7 +52,9 @@ def _zeros(
 
 
 _KERNELS: dict[str, Callable] = {
+    "_batch_norm_with_update": running.batch_norm_with_update,
     "_index_put_impl_": masks.index_put_impl_,
+    "_native_batch_norm_legit": running.batch_norm,
     "_unique": selection.unique,
     "_unique2": selection.unique2,
     "_unsafe_index_put": masks.index_put,
@@ -83,6 +87,11 @@ _ALWAYS: dict[str, Callable] = {
     "histc": histogram.histc,
     "histc.out": stored(histogram.histc),
 }
+#: Programs, where PyTorch would call the variant that writes arguments.
+_PROGRAMS = (
+    "aten::_batch_norm_with_update_functional",
+    "aten::_native_batch_norm_legit_functional",
+)
 _libraries: list[torch.library.Library] = []
 
 
@@ -95,4 +104,6 @@ def register() -> None:
         library.impl(name, function, _KEY)
     for name, function in _ALWAYS.items():
         library.impl(name, function, "PrivateUse1")
+    for name in _PROGRAMS:
+        _C._give_boxed_kernel(name, "")
     _libraries.append(library)
