@@ -7,6 +7,7 @@ kinds are described in opinfo.py.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -256,6 +257,31 @@ def _host_changes(op: Any, sample: Any) -> list[bool]:
     return _changed(before, _given(converted))
 
 
+def _with_stable_sorts(run: Callable[[], Any]) -> Any:
+    """Calls ``run`` on the CPU, where equal elements keep their order in sorts.
+
+    A sort that need not do that may; which other order it has, the CPU's kind decides.
+    """
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Stable(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            kwargs = dict(kwargs or {})
+            if func is torch.ops.aten.sort.default:
+                func = torch.ops.aten.sort.stable
+                kwargs |= zip(("dim", "descending"), args[1:], strict=False)
+                args = args[:1]
+            if func is torch.ops.aten.sort.stable:
+                kwargs["stable"] = True
+            return func(*args, **kwargs)
+
+    with Stable():
+        return run()
+
+
 Computation = Callable[[Any, Any, Any], list[Any]]
 """(entry, sample, what to do with its tensors) -> the tensors to compare."""
 
@@ -401,7 +427,10 @@ def _run_sample(op: Any, sample: Any, backward: bool) -> tuple[str, dict[str, in
     except Exception:
         rounded = None
     # The CPU's own fp16 result from what the device holds.
-    references.append(run(op, sample, lambda v: v.detach().to("spyre").cpu()))
+    held = functools.partial(run, op, sample, lambda v: v.detach().to("spyre").cpu())
+    references.append(held())
+    if any(not t.is_floating_point() for t in found):
+        references.append(_with_stable_sorts(held))
     references = [r for r in references if len(r) == len(found)]
     # Statistics of fp16 are fp32 on devices and fp16 on the CPU.
     metas: list[Any] = []
