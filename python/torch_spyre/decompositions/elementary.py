@@ -19,7 +19,7 @@ from torch import Tensor
 aten = torch.ops.aten
 
 
-def _in_fp32(function: Callable) -> Callable:
+def in_fp32(function: Callable) -> Callable:
     """Runs on fp32 tensors; the result has the type PyTorch promotes to."""
 
     @functools.wraps(function)
@@ -189,7 +189,8 @@ _ERFINV_FAR = (
 )
 
 
-def _horner(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+def horner(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
+    """A polynomial in ``x``, whose constant term comes last."""
     result = torch.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
         result = result * x + coefficient
@@ -198,8 +199,8 @@ def _horner(x: Tensor, coefficients: tuple[float, ...]) -> Tensor:
 
 def _erfinv(x: Tensor) -> Tensor:
     w = -((1.0 - x) * (1.0 + x)).log()
-    near = _horner(w - 2.5, _ERFINV_NEAR)
-    far = _horner(w.clamp(min=0.0).sqrt() - 3.0, _ERFINV_FAR)
+    near = horner(w - 2.5, _ERFINV_NEAR)
+    far = horner(w.clamp(min=0.0).sqrt() - 3.0, _ERFINV_FAR)
     inside = x * torch.where(w < 5.0, near, far)
     return torch.where(x.abs() == 1.0, x * math.inf, inside)
 
@@ -269,35 +270,35 @@ def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
 
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._logcumsumexp.default: _logcumsumexp,
-    aten.acos.default: _in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
-    aten.acosh.default: _in_fp32(_acosh),
+    aten.acos.default: in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),
+    aten.acosh.default: in_fp32(_acosh),
     aten.addbmm.default: _addbmm,
-    aten.angle.default: _in_fp32(_angle),
-    aten.asin.default: _in_fp32(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt())),
-    aten.asinh.default: _in_fp32(_asinh),
-    aten.atan.default: _in_fp32(_atan),
-    aten.atan2.default: _in_fp32(_atan2),
-    aten.atanh.default: _in_fp32(_atanh),
-    aten.copysign.Scalar: _in_fp32(_copysign),
-    aten.copysign.Tensor: _in_fp32(_copysign),
-    aten.cosh.default: _in_fp32(_cosh),
+    aten.angle.default: in_fp32(_angle),
+    aten.asin.default: in_fp32(lambda x: _atan(x / ((1.0 - x) * (1.0 + x)).sqrt())),
+    aten.asinh.default: in_fp32(_asinh),
+    aten.atan.default: in_fp32(_atan),
+    aten.atan2.default: in_fp32(_atan2),
+    aten.atanh.default: in_fp32(_atanh),
+    aten.copysign.Scalar: in_fp32(_copysign),
+    aten.copysign.Tensor: in_fp32(_copysign),
+    aten.cosh.default: in_fp32(_cosh),
     aten.cumprod.default: _cumprod,
-    aten.erfc.default: _in_fp32(_erfc),
-    aten.erfinv.default: _in_fp32(_erfinv),
-    aten.exp2.default: _in_fp32(lambda x: torch.pow(2.0, x)),
+    aten.erfc.default: in_fp32(_erfc),
+    aten.erfinv.default: in_fp32(_erfinv),
+    aten.exp2.default: in_fp32(lambda x: torch.pow(2.0, x)),
     aten.flip.default: _flip,
     aten.fmax.default: _fmax,
     aten.fmin.default: _fmin,
     aten.fmod.Scalar: _fmod,
     aten.fmod.Tensor: _fmod,
     aten.hardshrink_backward.default: _shrink_backward,
-    aten.hypot.default: _in_fp32(_hypot),
-    aten.log10.default: _in_fp32(lambda x: x.log2() * math.log10(2.0)),
-    aten.logaddexp2.default: _in_fp32(_logaddexp2),
+    aten.hypot.default: in_fp32(_hypot),
+    aten.log10.default: in_fp32(lambda x: x.log2() * math.log10(2.0)),
+    aten.logaddexp2.default: in_fp32(_logaddexp2),
     aten.put.default: _put,
     aten.roll.default: _roll,
     aten.round.decimals: _round,
     aten.signbit.default: _negative,
-    aten.sinh.default: _in_fp32(_sinh),
+    aten.sinh.default: in_fp32(_sinh),
     aten.softshrink_backward.default: _shrink_backward,
 }

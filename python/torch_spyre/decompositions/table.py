@@ -35,6 +35,7 @@ from torch_spyre.decompositions import (
     resampling,
     segments,
     selection,
+    special,
     windows,
 )
 
@@ -68,6 +69,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     **resampling.DECOMPOSITIONS,
     **segments.DECOMPOSITIONS,
     **selection.DECOMPOSITIONS,
+    **special.DECOMPOSITIONS,
     **windows.DECOMPOSITIONS,
 }
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gamma and Bessel functions and exponentials of matrices, against fp64."""
+
+import math
+
+import pytest
+import torch
+from aten_rows import F16, F32
+from native_calls import held, native
+from numerics import assert_within, unit
+
+EDGES = [0.0, -0.0, 1, 2, 0.5, 1.5, 2.5, 6, 1e4, 1e-3, -1e-3, 3.75, -3.75]
+FUNCTIONS = {
+    "lgamma": torch.lgamma,
+    "digamma": torch.digamma,
+    "i0": torch.i0,
+    "i0e": torch.special.i0e,
+    "i1": torch.special.i1,
+    "i1e": torch.special.i1e,
+    **{f"polygamma_{n}": lambda x, n=n: torch.polygamma(n, x) for n in (0, 1, 2, 3, 4)},
+}
+
+
+@pytest.mark.parametrize("dtype", [F16, torch.bfloat16, F32])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values(name, dtype):
+    """Within two units in the last place, and of fp32's near a zero of the function."""
+    function = FUNCTIONS[name]
+    x = torch.cat([torch.randn(500) * 5, torch.rand(300) * 3, torch.tensor(EDGES)])
+    if name.startswith("polygamma"):
+        x = x[(x > 0) | (x != x.round())]  # PyTorch has some number at a pole.
+    x = held(x.to(dtype))
+    exact = function(x.double())
+    if dtype == F16:  # 65536 comes back as 65504.
+        x = x[(exact.abs() < 65400) | (exact.abs() > 65600)]
+        exact = function(x.double())
+    bound = 2 * unit(exact, dtype) + 2.0**-21 * (1 + exact.abs())
+    if name.startswith("polygamma"):
+        # Its polynomial in a cotangent cancels between poles.
+        bound = bound + 2.0**-12 * (1 + exact.abs()) * (x < 0.5)
+    assert_within(native(function, x), exact, bound, name)
+
+
+def test_poles():
+    x = torch.tensor([0.0, -0.0, -1.0, -7.0, math.inf, -math.inf, math.nan])
+    for function in (torch.lgamma, torch.digamma):
+        expected, actual = function(x.double()), native(function, x).double()
+        agree = (actual == expected) | (actual.isnan() & expected.isnan())
+        assert agree.all(), (function, actual, expected)
+
+
+def test_integers_become_floats():
+    x = torch.tensor([1, 2, 5])
+    assert native(torch.lgamma, x).dtype == F32
+    assert torch.allclose(native(torch.lgamma, x), torch.lgamma(x), atol=2**-21)
+
+
+@pytest.mark.parametrize(("size", "scale"), [(1, 1.0), (3, 1.0), (5, 3.0), (9, 0.1)])
+def test_matrix_exp(size, scale):
+    """Each of up to five squarings doubles the error."""
+    for dtype in (F16, F32):
+        x = held((torch.randn(2, size, size) * scale).to(dtype))
+        exact = torch.linalg.matrix_exp(x.double())
+        if dtype == F16 and exact.abs().max() > 65000:
+            continue
+        error = (native(torch.linalg.matrix_exp, x).double() - exact).abs().max()
+        assert error <= exact.abs().max() * (2.0**-9 if dtype == F16 else 2.0**-17)
+
+
+def test_matrix_exp_of_any_norm():
+    """Turns by large angles, and by none."""
+    angles = torch.tensor([0.0, 0.5, 100.0, 3000.0])
+    x = torch.zeros(4, 2, 2)
+    x[:, 0, 1], x[:, 1, 0] = -angles, angles
+    exact = torch.linalg.matrix_exp(x.double())
+    error = (native(torch.linalg.matrix_exp, x).double() - exact).abs().amax((1, 2))
+    # The angle has a relative error of 2^-24 when it is the result of 12 squarings.
+    assert bool((error <= 2.0**-22 * (1 + 2 * angles)).all()), error
+
+
+@pytest.mark.parametrize("name", ["lgamma", "digamma", "i0", "i0e", "i1", "i1e"])
+def test_gradients(name):
+    start = torch.rand(50) * 4 + 0.3
+
+    def differentiate(x):
+        x = x.detach().requires_grad_()
+        FUNCTIONS[name](x).sum().backward()
+        return x.grad
+
+    exact = differentiate(start.double())
+    error = (native(differentiate, start).double() - exact).abs()
+    assert bool((error <= 2.0**-19 * (1 + exact.abs())).all())
