@@ -54,6 +54,14 @@ def test_right(step):
     assert outcome["kind"] == "right", outcome
 
 
+def test_a_break_that_the_cpu_has_in_fp16():
+    def broken_in_fp16(y):
+        return broken(y) if y.dtype == torch.float16 else y
+
+    outcome = trial(Differs(broken_in_fp16, broken_in_fp16)).compiled()
+    assert (outcome["kind"], outcome["graphs"]) == ("right", 2)
+
+
 @pytest.mark.parametrize(
     ("there", "step", "kind", "why"),
     [
