@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gamma and Bessel functions and exponentials of matrices, against fp64."""
+"""Gamma and Bessel functions, powers and exponentials of matrices, against fp64."""
 
 import math
 
 import pytest
 import torch
+import torch_spyre
 from aten_rows import F16, F32
 from native_calls import held, native
 from numerics import assert_within, unit
@@ -90,3 +91,29 @@ def test_gradients(name):
     exact = differentiate(start.double())
     error = (native(differentiate, start).double() - exact).abs()
     assert bool((error <= 2.0**-19 * (1 + exact.abs())).all())
+
+
+@pytest.mark.parametrize("dtype", [F16, torch.bfloat16, F32])
+@pytest.mark.parametrize(
+    ("start", "end", "steps", "base"),
+    [
+        (0, 1, 5, 10.0),
+        (-3.5, 4, 65, 10.0),
+        (0, 8, 9, 2.0),
+        (2, 0, 1, 3.0),
+        (0, 1, 0, 2.0),
+    ],
+)
+def test_logspace(start, end, steps, base, dtype):
+    def make(first, last, **kind):
+        return torch.logspace(first, last, steps, base, **kind)
+
+    exact = make(start, end, dtype=torch.float64)
+    bound = 2 * unit(exact, dtype)
+    torch_spyre.reset_fallback_report()
+    ends = [torch.tensor(float(v)).to("spyre") for v in (start, end)]
+    for first, last in ((start, end), ends):
+        actual = make(first, last, dtype=dtype, device="spyre")
+        assert actual.dtype == dtype
+        assert_within(actual.cpu(), exact, bound)
+    assert torch_spyre.fallback_report() == {}

@@ -268,6 +268,34 @@ def _logcumsumexp(x: Tensor, dim: int) -> Tensor:
     return _scan(x.float(), dim, combine).to(x.dtype).clone()
 
 
+def _logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: torch.layout | None = None,
+    device: torch.device | None = None,
+    pin_memory: bool | None = None,
+) -> Tensor:
+    """``aten.logspace``, in fp32, where PyTorch's own takes float64.
+
+    Integers are cut off, and need more exact powers.
+    """
+    dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point or base <= 0:
+        return NotImplemented
+    exponents = torch.linspace(start, end, steps, dtype=torch.float32, device=device)
+    return torch.pow(base, exponents).to(dtype)
+
+
+#: Of operators that make a tensor of a dtype and device; in graphs, and for eager calls
+#: that store in one.
+FACTORIES: dict[Any, Callable] = {
+    getattr(aten.logspace, overload): _logspace
+    for overload in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
+}
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten._logcumsumexp.default: _logcumsumexp,
     aten.acos.default: in_fp32(lambda x: 2.0 * _atan(((1.0 - x) / (1.0 + x)).sqrt())),

@@ -141,6 +141,7 @@ def _of_aten(own: frozenset[str]) -> dict[Any, Callable]:
         **core_aten_decompositions(),
         **get_decompositions(_NORMS),
         **DECOMPOSITIONS,
+        **elementary.FACTORIES,
         **histogram.DECOMPOSITIONS,
         **fused.DECOMPOSITIONS,
         **fused.GRAPH_DECOMPOSITIONS,
