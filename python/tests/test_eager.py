@@ -286,6 +286,15 @@ def test_promotion():
 
 
 @pytest.mark.usefixtures("native")
+def test_views_of_nothing_behind_their_storage():
+    x = torch.zeros(0).to("spyre").as_strided((0,), (1,), 3)
+    assert (x + 1).shape == (0,)
+    nothing = torch.zeros(4, dtype=torch.bool).to("spyre")
+    y = torch.ones(4).to("spyre").masked_scatter_(nothing, x)
+    assert y.tolist() == [1, 1, 1, 1]
+    assert torch_spyre.fallback_report() == {}
+
+
 def test_empty_tensors():
     for shape in [(0,), (0, 70), (3, 0)]:
         x = torch.empty(shape, dtype=F16)

@@ -87,6 +87,7 @@ def test_fold(kernel, dilation, padding, stride):
     columns = F.unfold(torch.randn(2, 4, 6, 7), *rest)
     near(native(F.fold, columns, (6, 7), *rest), F.fold(columns, (6, 7), *rest), 20)
     check_gradients(lambda t: F.unfold(t, *rest), torch.randn(2, 4, 6, 7))
+    assert native(F.fold, columns[:0], (6, 7), *rest).shape == (0, 4, 6, 7)
 
 
 def test_max_pools():

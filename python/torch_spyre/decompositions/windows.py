@@ -392,7 +392,8 @@ def _col2im(
     kernel, dilation = spread(kernel, 2), spread(dilation, 2)
     padding, stride = spread(padding, 2), spread(stride, 2)
     out = _output_size(size, kernel, stride, padding, dilation)
-    columns = x.float().reshape(*x.shape[:-2], -1, math.prod(kernel), *out)
+    count = math.prod(kernel)
+    columns = x.float().reshape(*x.shape[:-2], x.shape[-2] // count, count, *out)
     total: Any = None
     for number, position in enumerate(itertools.product(*(range(k) for k in kernel))):
         starts = [

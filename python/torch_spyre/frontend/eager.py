@@ -313,10 +313,10 @@ def _stand_in(tensor: torch.Tensor, device: Any) -> torch.Tensor:
     """A tensor without values, which may be seen as all that is behind another one.
 
     It begins its storage, wherever the other one lies: programs serve views that lie
-    elsewhere (``compile_call()``).
+    elsewhere (``compile_call()``). A view of nothing may lie behind all of its storage.
     """
     behind = tensor.untyped_storage().nbytes() // tensor.element_size()
-    behind -= tensor.storage_offset()
+    behind = max(behind - tensor.storage_offset(), 0)
     storage = torch.empty(behind, dtype=tensor.dtype, device=device)
     return storage.as_strided(tensor.shape, tensor.stride())
 
