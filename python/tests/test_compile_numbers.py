@@ -227,6 +227,15 @@ def test_number_that_the_graph_updates():
     assert programs.count() == 2
 
 
+@pytest.mark.parametrize("dim", [0, 1])
+def test_topk_through_superdsc(dim):
+    """As routers of experts have it: what is searched is along the sticks."""
+    f = compiled(lambda x: torch.topk(x, 2, dim), options={"through_superdsc": True})
+    x = torch.randperm(34 * 4).view(34, 4).half()
+    for actual, wanted in zip(f(x.to("spyre")), torch.topk(x, 2, dim), strict=True):
+        assert_exact(actual.cpu(), wanted)
+
+
 def test_through_superdsc():
     f = compiled(lambda x, c: x * (c + 1) - c, options={"through_superdsc": True})
     x = values((5, 130), torch.float16).to("spyre")

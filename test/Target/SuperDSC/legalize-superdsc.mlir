@@ -412,3 +412,21 @@ func.func @numbered_loop(%w: tensor<4x2x32xi32, #words>) -> tensor<64x32xf32, #r
       -> tensor<64x32xf32, #rows>
   return %1 : tensor<64x32xf32, #rows>
 }
+
+// -----
+
+#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// What a topk searches and counts is in no stick: both go through copies whose sticks lie
+// along the rows.
+// CHECK-LABEL: func.func @topk
+// CHECK: %[[TURNED:.*]] = spyre_graph.restickify ins(%{{.*}} : tensor<34x4xf16, {{.*}}[0, 1]{{.*}}>) {{.*}} -> tensor<34x4xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: %[[LARGEST:.*]] = spyre_graph.topk ins(%[[TURNED]] {{.*}} -> tensor<34x2xf16, #spyre_graph.layout<order = [1, 0], SEN169_FP16>>
+// CHECK: spyre_graph.restickify ins(%[[LARGEST]] {{.*}} -> tensor<34x2xf16, #spyre_graph.layout<order = [0, 1], SEN169_FP16>>
+func.func @topk(%x: tensor<34x4xf16, #rows>) -> tensor<34x2xf16, #rows> {
+  %0 = tensor.empty() : tensor<34x2xf16, #rows>
+  %1 = spyre_graph.topk ins(%x : tensor<34x4xf16, #rows>) outs(%0 : tensor<34x2xf16, #rows>)
+      {maps = [affine_map<(i, j, k) -> (i, j)>, affine_map<(i, j, k) -> (i, k)>],
+       extents = array<i64: 34, 4, 2>} -> tensor<34x2xf16, #rows>
+  return %1 : tensor<34x2xf16, #rows>
+}

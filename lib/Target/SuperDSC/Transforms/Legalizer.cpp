@@ -28,7 +28,7 @@ bool SuperDSCLegalizer::run() {
   bool refined = refine();
   for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
-        (!isCopy() && isInterleaved(number)))
+        (!isCopy() && isInterleaved(number)) || hasOtherSticksOfTopK(number))
       replaceInput(number);
   if (hasScatteredIndices())
     replaceInput(op.getIndirectAccess()->index);
@@ -42,7 +42,7 @@ bool SuperDSCLegalizer::run() {
   unsigned init = op->getNumOperands() - 1;
   if ((!access(init) && !isIndirect(init)) || writesPartOfStick() ||
       hasGapInMatmul(init) || (!isCopy() && isInterleaved(init)) ||
-      gathersAcrossSticks() || addsToParts())
+      gathersAcrossSticks() || addsToParts() || hasOtherSticksOfTopK(init))
     replaceInit();
   if (isa<MatmulOp>(operation) && hasNarrowFactors())
     packFactor();
@@ -58,6 +58,28 @@ bool SuperDSCLegalizer::hasGapInMatmul(unsigned number) const {
     return false;
   auto own = access(number);
   return own && own->getInnermostStride() > 1;
+}
+
+int64_t SuperDSCLegalizer::laneOfTopK() const {
+  int64_t longest = -1;
+  for (int64_t loop = 0; loop < static_cast<int64_t>(extents.size()); ++loop) {
+    if (extents[loop] == 1 || !maps[0].isFunctionOfDim(loop) ||
+        !maps[1].isFunctionOfDim(loop))
+      continue;
+    for (unsigned number : {0, 1})
+      if (auto own = access(number); own && own->laneDim == loop)
+        return loop;
+    if (longest < 0 || extents[loop] > extents[longest])
+      longest = loop;
+  }
+  return longest;
+}
+
+bool SuperDSCLegalizer::hasOtherSticksOfTopK(unsigned number) const {
+  if (!isa<TopKOp>(operation))
+    return false;
+  auto own = access(number);
+  return own && own->laneDim != laneOfTopK();
 }
 
 bool SuperDSCLegalizer::hasScatteredIndices() {
@@ -201,6 +223,8 @@ int64_t SuperDSCLegalizer::wantedLane(unsigned number) {
   if (isa<MatmulOp>(operation))
     return static_cast<int64_t>(extents.size()) - 1 -
            (number == 0 ? 0 : countReductions());
+  if (isa<TopKOp>(operation))
+    return laneOfTopK();
   unsigned init = op->getNumOperands() - 1;
   for (unsigned other = init + 1; other-- > 0;) {
     if (other == number || isIndirect(other))

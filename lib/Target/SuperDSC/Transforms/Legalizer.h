@@ -49,6 +49,13 @@ private:
   /// takes a dimension of its own, which matmuls do not have.
   bool hasGapInMatmul(unsigned number) const;
 
+  /// The loop along which a topk has its sticks: one that neither searches nor
+  /// counts results. -1 if there is none of several iterations.
+  int64_t laneOfTopK() const;
+
+  /// Whether a topk's operand has its sticks elsewhere.
+  bool hasOtherSticksOfTopK(unsigned number) const;
+
   /// Whether indices lie one per stick along the loop that has the others'
   /// sticks: a label has one dimension along the sticks.
   bool hasScatteredIndices();
