@@ -113,6 +113,24 @@ def test_max_pools():
     check_gradients(lambda t: F.adaptive_max_pool2d(t, (2, 5)), x[:, 0])
 
 
+def test_max_pools_of_no_batch():
+    x, samples = torch.randn(0, 3, 7, 8, 6), torch.rand(0, 3, 3)
+    check_exact(F.adaptive_max_pool3d, x, 3, return_indices=True)
+    check_exact(
+        lambda t, s: F.fractional_max_pool3d(
+            t, 2, 3, _random_samples=s, return_indices=True
+        ),
+        x,
+        samples,
+    )
+    gradient = native(
+        gradients,
+        lambda t: F.fractional_max_pool3d(t, 2, 3, _random_samples=samples.to(t)),
+        x,
+    )
+    assert gradient[0].shape == x.shape
+
+
 @pytest.mark.parametrize("padding", [None, 4])
 @pytest.mark.parametrize("includes_last", [False, True])
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])

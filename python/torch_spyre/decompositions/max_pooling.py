@@ -62,9 +62,12 @@ def _adaptive(count: int) -> Callable:
         """``aten.adaptive_max_pool2d``, from the last dimension on: of equal maxima
         in other rows, the first row counts.
         """
+        size = x.shape[-count:]
+        if 0 in x.shape[:-count]:
+            shape = (*x.shape[:-count], *out)
+            return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
         if max(out) > _MOST_WINDOWS or x.numel() == 0:
             return NotImplemented
-        size = x.shape[-count:]
         number = (
             torch.arange(math.prod(size), device=x.device).view(size).expand(x.shape)
         )
@@ -96,10 +99,11 @@ def _fractional(count: int) -> Callable:
         x: Tensor, kernel: Sequence[int], out: Sequence[int], samples: Tensor
     ) -> tuple[Tensor, Tensor]:
         """``aten.fractional_max_pool2d``: random samples say where windows begin."""
-        if x.numel() == 0:
-            return NotImplemented
         kernel, out, size = spread(kernel, count), spread(out, count), x.shape[-count:]
         lead = x.shape[:-count]
+        if 0 in lead:
+            shape = (*lead, *out)
+            return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
         flat = x.reshape(*lead, -1)
         samples = samples.reshape(*lead, count)
         starts = []
@@ -132,6 +136,8 @@ def _to_maxima(count: int) -> Callable:
     def backward(gradient: Tensor, x: Tensor, *rest: Any) -> Tensor:
         """The gradient of what comes with the numbers of its maxima last."""
         numbers = rest[-1]
+        if x.numel() == 0:
+            return torch.zeros_like(x)
         lead = x.shape[:-count]
         room = torch.zeros((*lead, math.prod(x.shape[-count:])), device=x.device)
         flat = numbers.reshape(*lead, -1), gradient.reshape(*lead, -1)
