@@ -31,6 +31,8 @@ def SpyreLegalizeSuperDSC
     7. A matmul has at most two dimensions that are in all tensors and two that
        the second factor lacks. More batch dimensions are merged into one, by
        copies. A factor is copied along dimensions that only the other one has.
+    8. Operands of a topk go through copies whose stick lies along a dimension
+       that is neither searched nor counts results (SDSC-TOPK-C1).
 
     The writer reports what remains: accesses that are not linear in any loops.
   }];
