@@ -135,14 +135,25 @@ def overlapping(second, again=""):
 """
 
 
+#: A buffer of several cores: what one of them has of it may be less than its view.
+LARGER = "\n  ".join(
+    [
+        view("vl", "c0", "ct_local", 128),
+        tile("tl", "vl", "c0", 128),
+        STORE.format("d", "tl"),
+    ]
+)
+
+
 @pytest.mark.parametrize(
     "program",
     [
         overlapping("c64"),
         overlapping("c0"),
         overlapping("c32", STORE.format("d", "ta")),
+        overlapping("c32", LARGER),
     ],
-    ids=["apart", "same place", "written again"],
+    ids=["apart", "same place", "written again", "written again in a larger view"],
 )
 def test_no_overlap(program, tmp_path):
     x = ramp()

@@ -89,10 +89,15 @@ std::string MemoryCheck::note(uint32_t index, const char *what) const {
          std::to_string(r.core) + " " + what + " here";
 }
 
+/// Whether the first of two byte ranges contains the second.
+static bool contains(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) {
+  return a <= b && bEnd <= aEnd;
+}
+
 /// Whether two byte ranges overlap, and neither contains the other.
 static bool overlapPartly(int64_t a, int64_t aEnd, int64_t b, int64_t bEnd) {
-  return a < bEnd && b < aEnd && !(a <= b && bEnd <= aEnd) &&
-         !(b <= a && aEnd <= bEnd);
+  return a < bEnd && b < aEnd && !contains(a, aEnd, b, bEnd) &&
+         !contains(b, bEnd, a, aEnd);
 }
 
 void MemoryCheck::checkDefined(Core &core, const Record &mine, int64_t space,
@@ -156,13 +161,15 @@ void MemoryCheck::touch(Core &core, uint32_t index, int64_t space,
                                      " reads, and nothing orders the two" +
                                      note(reader, "reads"));
     if (space != kDevice) {
-      if (cell.overwritten && records[cell.overwritten].region == mine.region) {
-        cell.overwritten = 0;
-      } else if (cell.writer && !cell.overwritten) {
-        const Region &old = regions[records[cell.writer].region];
-        const Region &own = regions[mine.region];
-        if (overlapPartly(std::get<1>(old), std::get<2>(old), std::get<1>(own),
-                          std::get<2>(own)))
+      auto [owner, first, end] = regions[mine.region];
+      uint32_t before = cell.overwritten ? cell.overwritten : cell.writer;
+      if (before) {
+        auto [oldOwner, oldFirst, oldEnd] = regions[records[before].region];
+        // What is written whole again, alone or in a larger view, is new.
+        if (cell.overwritten && contains(first, end, oldFirst, oldEnd))
+          cell.overwritten = 0;
+        else if (!cell.overwritten &&
+                 overlapPartly(oldFirst, oldEnd, first, end))
           cell.overwritten = cell.writer;
       }
     }
