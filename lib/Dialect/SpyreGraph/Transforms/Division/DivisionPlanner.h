@@ -1,0 +1,86 @@
+//===- DivisionPlanner.h - Divisions of neighbours --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Chooses divisions of the operations of a function. What one of them costs
+// depends on its neighbours: what they leave in LX in the slices that it works
+// on needs no moving.
+//
+//===----------------------------------------------------------------------===//
+#ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISION_DIVISIONPLANNER_H
+#define SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISION_DIVISIONPLANNER_H
+
+#include "DivisionSearch.h"
+
+namespace mlir::spyre_graph {
+
+/// The division in which the slices of a split reduction are on neighbouring
+/// cores.
+WorkDivisionAttr getDivision(SpyreOpInterface op, ArrayRef<int64_t> splits,
+                             ArrayRef<int64_t> chunks);
+
+/// Divides all ops of a function.
+class DivisionPlanner {
+public:
+  /// Prices that differ by less than the fraction `tolerance` are equal. With
+  /// `reshard`, values may move over the ring.
+  DivisionPlanner(int64_t cores, double tolerance, const Target &target,
+                  bool reshard, const ::spyre::DeviceSpec &spec);
+
+  void addOp(SpyreOpInterface op);
+  /// Goes over the ops `sweeps` times, forward and backward in turn, and gives
+  /// each its division.
+  void run(unsigned sweeps);
+
+  int64_t numAgreeing = 0;
+
+private:
+  /// One op of the graph, and its edges: the values that could stay in LX
+  /// between it and another op.
+  struct Node {
+    SpyreOpInterface op;
+    const Divisions *divisions;
+    int chosen = -1;
+    struct Edge {
+      unsigned node;
+      /// The operand at the end of the edge.
+      unsigned operand;
+    };
+    SmallVector<Edge, 4> producers;
+    SmallVector<Edge, 4> users;
+  };
+
+  struct Price {
+    double seconds, residentBytes;
+    /// The sum of all parts, as if nothing overlapped.
+    double busySeconds;
+  };
+
+  const Divisions *getDivisions(SpyreOpInterface op);
+  void connect(Node &node);
+  bool isAllWritten(Node &node);
+  bool agrees(const Node &node, unsigned candidate,
+              const Node::Edge &edge) const;
+  double getMoveSeconds(int written, int read, double bytes) const;
+  Price getPrice(const Node &node, unsigned candidate) const;
+  void choose(Node &node);
+  bool isPreferred(const Node &node, unsigned a, unsigned b) const;
+
+  int64_t cores;
+  double tolerance;
+  const Target &target;
+  bool reshard;
+  ::spyre::DeviceSpec spec;
+  /// Time of a move over the ring: a constant, and a part per byte received.
+  double moveSetupSeconds, moveSecondsPerByte;
+  SlicingNumbers numbers;
+  std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
+  std::vector<Node> nodes;
+  DenseMap<Operation *, unsigned> nodeOf;
+  /// Per candidate of the node that choose() looks at.
+  std::vector<Price> prices;
+};
+
+} // namespace mlir::spyre_graph
+
+#endif // SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_DIVISION_DIVISIONPLANNER_H
