@@ -219,6 +219,46 @@ TEST_F(SlicingTest, HeldPartsAreAllOfWhatIsNotDivided) {
   EXPECT_FALSE(slicing->getHeld({66, 128}));
 }
 
+TEST_F(SlicingTest, CutsInsideAComponent) {
+  AffineExpr d0 = getAffineDimExpr(0, &context);
+  auto slice = [&](int64_t split, int64_t chunk) {
+    return getSlicing(AffineMap::get(1, 0, {d0.floorDiv(8), d0 % 8}, &context),
+                      {24}, {split}, {chunk}, {5});
+  };
+  // Six slices: two halves of each of three rows of eight.
+  std::optional<Slicing> halves = slice(6, 4);
+  ASSERT_TRUE(halves);
+  EXPECT_EQ(halves->dims[0], (SliceDim{10, 3, 1, 3, 0}));
+  EXPECT_EQ(halves->dims[1], (SliceDim{5, 2, 4, 8, 0}));
+  EXPECT_EQ(slice(3, 8)->dims[0], (SliceDim{5, 3, 1, 3, 0}));
+  EXPECT_EQ(slice(3, 8)->dims[1], (SliceDim{1, 1, 8, 8, 0}));
+  EXPECT_TRUE(slice(2, 16));
+  EXPECT_TRUE(slice(24, 1));
+  // Slices that begin anywhere.
+  EXPECT_FALSE(slice(4, 6));
+  EXPECT_FALSE(slice(2, 12));
+}
+
+TEST_F(SlicingTest, CutsOfSeveralComponents) {
+  AffineExpr d0 = getAffineDimExpr(0, &context),
+             d1 = getAffineDimExpr(1, &context);
+  auto slice = [&](ArrayRef<int64_t> splits, ArrayRef<int64_t> chunks,
+                   ArrayRef<int64_t> coreStrides) {
+    return getSlicing(AffineMap::get(2, 0, {d0 * 8 + d1}, &context), {3, 8},
+                      splits, chunks, coreStrides);
+  };
+  // Halves of three rows of eight, the halves of a row on cores that follow.
+  std::optional<Slicing> halves = slice({3, 2}, {1, 4}, {2, 1});
+  ASSERT_TRUE(halves);
+  EXPECT_EQ(halves->dims[0], (SliceDim{1, 6, 4, 24, 0}));
+  // On cores in another order; of two rows; of rows that all cores have;
+  // unequal.
+  EXPECT_FALSE(slice({3, 2}, {1, 4}, {1, 3}));
+  EXPECT_FALSE(slice({2, 2}, {2, 4}, {2, 1}));
+  EXPECT_FALSE(slice({1, 2}, {3, 4}, {2, 1}));
+  EXPECT_FALSE(slice({3, 3}, {1, 3}, {3, 1}));
+}
+
 TEST_F(SlicingTest, OthersAreNoBoxes) {
   AffineExpr d0 = getAffineDimExpr(0, &context),
              d1 = getAffineDimExpr(1, &context);

@@ -70,6 +70,45 @@ bool collectDigits(AffineExpr expr, int64_t coefficient,
   return true;
 }
 
+/// The values of a digit that a slice of its loop has, which follow each other:
+/// the same ones in slices a period apart. Nothing if slices begin elsewhere.
+std::optional<SliceDim> divide(const Digit &digit, int64_t split, int64_t chunk,
+                               int64_t coreStride, int64_t extent) {
+  int64_t period = digit.getPeriod();
+  if (split == 1 || (period > 0 && chunk % period == 0))
+    return SliceDim{1, 1, digit.count, digit.count, 0};
+  // The last slices of the leading digit may hold less.
+  bool isLeading = period == extent;
+  bool endsAtPeriods = chunk > 0 && period % chunk == 0;
+  if (chunk % digit.divisor == 0 && (isLeading || endsAtPeriods))
+    return SliceDim{coreStride, isLeading ? split : period / chunk,
+                    chunk / digit.divisor, digit.count, 0};
+  if (chunk > 0 && digit.divisor % chunk == 0)
+    return SliceDim{coreStride * (digit.divisor / chunk), digit.count, 1,
+                    digit.count, 0};
+  return std::nullopt;
+}
+
+/// Puts a digit in front of those that count up to `slice.extent`. Returns
+/// false if the slices of both together do not follow each other.
+bool prepend(SliceDim &slice, const SliceDim &digit) {
+  if (slice.split == 1) {
+    slice.chunk *= digit.chunk;
+    slice.split = digit.split;
+    slice.stride = digit.split == 1 ? 1 : digit.stride;
+  } else if (digit.extent > 1) {
+    // Each core has one value of the digit; the next value begins where the
+    // last slice of the others ends.
+    bool isEven = slice.chunk * slice.split == slice.extent;
+    if (digit.chunk != 1 || digit.split != digit.extent || !isEven ||
+        digit.stride != slice.stride * slice.split)
+      return false;
+    slice.split *= digit.split;
+  }
+  slice.extent *= digit.extent;
+  return true;
+}
+
 } // namespace
 
 SmallVector<int64_t> Slicing::getLocalShape() const {
@@ -145,35 +184,27 @@ spyre_graph::getSlicing(AffineMap map, ArrayRef<int64_t> extents,
       return std::tie(a.coefficient, a.count) <
              std::tie(b.coefficient, b.count);
     });
-    for (auto [number, digit] : llvm::enumerate(digits)) {
-      int64_t split = splits[digit.loop], chunk = chunks[digit.loop];
+    for (const Digit &digit : digits) {
+      int64_t split = splits[digit.loop];
       if (digit.count == 1 && split == 1)
         continue;
       // No gaps, and nothing twice.
       if (digit.coefficient != slice.extent)
         return std::nullopt;
-      bool isLeading = digit.getPeriod() == extents[digit.loop];
       if (spyre_graph::varies(extentMap, digit.loop)) {
-        if (digit.divisor != 1 || !isLeading || number + 1 != digits.size())
+        if (digit.divisor != 1 || digit.getPeriod() != extents[digit.loop] ||
+            &digit != &digits.back() || slice.split != 1)
           return std::nullopt;
         slice.extentAt = extentMap.getResult(digit.loop) * slice.extent;
         slice.chunkAt = split == 1
                             ? slice.extentAt
                             : chunkMap.getResult(digit.loop) * slice.chunk;
       }
-      if (split == 1) {
-        slice.chunk *= digit.count;
-      } else if (isLeading && chunk % digit.divisor == 0 &&
-                 number + 1 == digits.size()) {
-        slice.stride = coreStrides[digit.loop];
-        slice.split = split;
-        slice.chunk *= chunk / digit.divisor;
-      } else if (digit.count != 0 && chunk % digit.getPeriod() == 0) {
-        slice.chunk *= digit.count;
-      } else {
+      std::optional<SliceDim> values =
+          divide(digit, split, chunks[digit.loop], coreStrides[digit.loop],
+                 extents[digit.loop]);
+      if (!values || !prepend(slice, *values))
         return std::nullopt;
-      }
-      slice.extent *= digit.count;
     }
   }
   return slicing;

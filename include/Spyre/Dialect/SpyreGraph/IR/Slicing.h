@@ -57,10 +57,13 @@ bool isInLoopDims(AffineMap map);
 /// The slicing of an operand with this map under a division, or nothing if the
 /// coordinates of a core are no box. Each coordinate is a loop dimension, or
 /// several that count in mixed radix, as in heads x width + lane, plus a
-/// constant; a loop dimension may be taken apart, too, as in d floordiv 64 and
-/// d mod 64, if the division cuts it at multiples of the divisor. Within its
-/// box, a core then finds its local iteration at the coordinates that the map
-/// says.
+/// constant. Several of these may be divided if each core has one value of the
+/// outer ones, and the cores go on in the order of the coordinate. A loop
+/// dimension may be taken apart, too, as in d floordiv 64 and d mod 64, if the
+/// chunks of the division are multiples of the divisor, or divide it: 16 slices
+/// of 32 divide 512 rows of d into 8 values of d floordiv 64 and 2 halves of d
+/// mod 64. Within its box, a core then finds its local iteration at the
+/// coordinates that the map says.
 /// `coreStrides` are those of WorkDivisionAttr::getCoreStrides(). `extentMap`
 /// and `chunkMap` say extents and chunks at each size, or are null. A loop that
 /// varies is the outermost of those that a coordinate counts by.
