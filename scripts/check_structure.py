@@ -97,6 +97,7 @@ ROOMS: dict[str, set[str]] = {
         "Conversion",
         "Device",
         "Dialect/KTIR/IR",
+        GRAPH + "Analysis",
         GRAPH + "IR",
     },
     "Target/KTIR": {"Target/Interface"},

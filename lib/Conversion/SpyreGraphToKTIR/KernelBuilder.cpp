@@ -26,6 +26,13 @@ KernelBuilder::KernelBuilder(SpyreOpInterface op,
   SmallVector<int64_t> extents = op.getLoopExtents();
   for (AffineMap &map : maps)
     map = simplifyWithRanges(map, extents);
+  for (auto [operand, place] : llvm::enumerate(storage)) {
+    bool isIndirect = indirect && indirect->operand == operand;
+    stickAccesses.push_back(place.isInLX || isIndirect
+                                ? std::nullopt
+                                : getStickAccess(maps[operand], place.layout,
+                                                 place.wholeShape, extents));
+  }
   for (auto [dim, kind] : llvm::enumerate(op.getLoopKinds()))
     loops.push_back({extents[dim], division.getChunks()[dim],
                      division.getChunks()[dim],

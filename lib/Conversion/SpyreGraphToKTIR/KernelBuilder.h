@@ -5,6 +5,7 @@
 
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/KTIR/IR/KTIR.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 
 namespace mlir {
@@ -15,6 +16,8 @@ struct OperandStorage {
   /// Shape the layout applies to: the buffer's or its tile's, or in LX the part
   /// of a core.
   SmallVector<int64_t> shape;
+  /// In device memory, the shape of the whole buffer.
+  SmallVector<int64_t> wholeShape;
   /// Elements from one coordinate of each device dimension to the next.
   SmallVector<int64_t> strides;
   /// Of an array that is larger or smaller from run to run: its sizes as
@@ -83,6 +86,7 @@ private:
   double getNumTiles(unsigned dim, ArrayRef<int64_t> tiles) const;
   double getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
                      ArrayRef<unsigned> order) const;
+  double getRunFactor(unsigned operand, ArrayRef<int64_t> tiles) const;
   bool isStepped(unsigned dim) const;
   bool isWhole(unsigned dim) const;
   int64_t getTileBytes(ArrayRef<int64_t> tiles) const;
@@ -182,6 +186,9 @@ private:
   /// Per operand, the tile that was loaded outside the innermost loops.
   DenseMap<unsigned, Value> loaded;
   SmallVector<AffineMap> maps;
+  /// Per operand, the sticks of device memory that the loops walk, if they can
+  /// be told.
+  SmallVector<std::optional<spyre_graph::StickAccess>> stickAccesses;
   std::optional<spyre_graph::IndirectAccess> indirect;
   spyre_graph::Combiner combiner;
   /// SFU element operations per iteration.

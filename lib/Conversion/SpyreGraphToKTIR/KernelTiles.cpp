@@ -108,6 +108,17 @@ double KernelBuilder::getNumLoads(unsigned operand, ArrayRef<int64_t> tiles,
   return isEpilogue ? loads * inside : loads;
 }
 
+/// What the transfer of an operand's sub-tiles takes over that of its bytes in
+/// one piece: each run of sticks costs `memoryRunOverheadBytes` more.
+double KernelBuilder::getRunFactor(unsigned operand,
+                                   ArrayRef<int64_t> tiles) const {
+  if (!stickAccesses[operand])
+    return 1;
+  int64_t sticks = stickAccesses[operand]->getRunLength(tiles);
+  return 1 + spec.memoryRunOverheadBytes /
+                 static_cast<double>(sticks * spec.stickBytes);
+}
+
 /// Seconds that a core needs with sub-tiles `tiles` and the loops over them in
 /// this order: its share of device memory, or the passes of its unit, of which
 /// few rows do not fill the matrix unit. What it loads before the first pass
@@ -145,6 +156,7 @@ KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
             std::min(sharing, static_cast<double>(spec.numBroadcastCores)) /
             spec.effectiveMemoryBytesPerSecond,
         1 / spec.coreMemoryBytesPerSecond);
+    secondsPerByte *= getRunFactor(operand, tiles);
     if (operand == getInit()) {
       stored = bytes * secondsPerByte;
       lastStored = tileBytes * secondsPerByte;

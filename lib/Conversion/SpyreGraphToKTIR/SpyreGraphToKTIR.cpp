@@ -212,8 +212,9 @@ FailureOr<OperandStorage> SequenceBuilder::getStorage(Value buffer,
   if (auto argument = dyn_cast<BlockArgument>(whole))
     storage.sizeMap = getSizeMap(argument);
   // A tile lies in the device memory of the whole.
-  storage.strides = getDeviceStrides(
-      storage.layout, cast<MemRefType>(whole.getType()).getShape());
+  storage.wholeShape =
+      llvm::to_vector(cast<MemRefType>(whole.getType()).getShape());
+  storage.strides = getDeviceStrides(storage.layout, storage.wholeShape);
   return storage;
 }
 

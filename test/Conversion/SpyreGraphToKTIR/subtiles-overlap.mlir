@@ -10,18 +10,21 @@
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #id = affine_map<(i, j) -> (i, j)>
 
-// Along the depth, which both factors have.
+// Along the depth, which both factors have, in pieces that are not too short:
+// each run of sticks that follow each other in memory costs.
 // CHECK-LABEL: func.func private @k0_matmul
 // CHECK: scf.for {{.*}} iter_args
-// CHECK: ktdp.load {{.*}} -> tensor<64x64xf16>
-// CHECK: ktdp.load {{.*}} -> tensor<64x64xf16>
+// CHECK: ktdp.load {{.*}} -> tensor<64x128xf16>
+// CHECK: ktdp.load {{.*}} -> tensor<64x128xf16>
 // CHECK: scf.yield
 // CHECK-NOT: scf.for
 // CHECK: return
 
+// Along the columns: 32 sticks below each other are one run, four of each of 16
+// columns of sticks would be 16 runs.
 // CHECK-LABEL: func.func private @k1_exp
 // CHECK: scf.for
-// CHECK: ktdp.load {{.*}} -> tensor<4x1024xf16>
+// CHECK: ktdp.load {{.*}} -> tensor<32x128xf16>
 // CHECK: ktdp.store
 // CHECK: return
 

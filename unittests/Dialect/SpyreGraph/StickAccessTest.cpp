@@ -4,6 +4,7 @@
 #include "Layouts.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "gtest/gtest.h"
+#include <set>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -85,6 +86,34 @@ TEST_F(StickAccessTest, PlainAccessesHaveThisForm) {
     int64_t stickDim = access.layout.getStickDim(access.shape);
     if (stickDim >= 0 && access.shape[stickDim] > 1)
       EXPECT_EQ(sticks->laneDim, stickDim) << access.str();
+  }
+}
+
+TEST_F(StickAccessTest, RunsAreSticksThatFollowEachOther) {
+  for (int round = 0; round < 1000; ++round) {
+    Access access;
+    access.elementType = Float16Type::get(&context);
+    SmallVector<int64_t> counts;
+    for (int64_t rank = random.number(0, 3); rank > 0; --rank) {
+      access.shape.push_back(random.pick({1, 2, 5, 63, 64, 65, 130}));
+      counts.push_back(random.number(1, access.shape.back()));
+    }
+    access.extents = access.shape;
+    access.map =
+        AffineMap::getMultiDimIdentityMap(access.shape.size(), &context);
+    access.layout = randomLayout(random, access.elementType, access.shape);
+    std::optional<StickAccess> sticks =
+        getStickAccess(access.map, access.layout, access.shape, access.extents);
+    ASSERT_TRUE(sticks) << access.str();
+    std::set<int64_t> touched;
+    forEachPoint(counts, [&](ArrayRef<int64_t> point) {
+      touched.insert(stickOf(access.layout, access.shape, point));
+    });
+    int64_t run = 1;
+    while (touched.count(run))
+      ++run;
+    EXPECT_EQ(sticks->getRunLength(counts), run)
+        << access.str() << ", counts " << text(counts);
   }
 }
 

@@ -23,6 +23,24 @@ int64_t StickAccess::getInnermostStride() const {
   return smallest;
 }
 
+int64_t StickAccess::getRunLength(ArrayRef<int64_t> counts) const {
+  // Steps between sticks, and how many there are.
+  SmallVector<std::pair<int64_t, int64_t>, 6> steps;
+  for (auto [dim, stride] : llvm::enumerate(strides)) {
+    int64_t count = llvm::divideCeilSigned(counts[dim], getStepsPerStick(dim));
+    if (count > 1 && stride > 0)
+      steps.emplace_back(stride, count);
+  }
+  llvm::sort(steps);
+  int64_t run = 1;
+  for (auto [stride, count] : steps) {
+    if (stride != run)
+      break;
+    run *= count;
+  }
+  return run;
+}
+
 std::optional<StickAccess>
 spyre_graph::getStickAccess(AffineMap map, LayoutAttrInterface layout,
                             ArrayRef<int64_t> shape,

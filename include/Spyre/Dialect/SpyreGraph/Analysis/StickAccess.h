@@ -45,6 +45,10 @@ struct StickAccess {
   /// loops stay where they are. Above 1, sticks are skipped inside of all
   /// loops.
   int64_t getInnermostStride() const;
+
+  /// How many sticks follow each other in each run of those that `counts[d]`
+  /// iterations of each loop d access. Loops with a count of 1 stand still.
+  int64_t getRunLength(ArrayRef<int64_t> counts) const;
 };
 
 /// The access of an operand of `shape` in `layout` by `map`, or nothing if it

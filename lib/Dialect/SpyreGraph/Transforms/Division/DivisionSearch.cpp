@@ -279,25 +279,13 @@ double DivisionSearch::getRunFactor(unsigned operand,
   const std::optional<StickAccess> &access = stickAccesses[operand];
   if (!access || !result.isDrained)
     return 1;
-  // Steps between sticks, and how many there are.
-  SmallVector<std::pair<int64_t, int64_t>, 6> steps;
-  for (unsigned dim : operandDims[operand]) {
-    int64_t count = candidate.chunks[dim];
-    count = llvm::divideCeilSigned(count, access->getStepsPerStick(dim));
-    if (result.isBatchedProduct && isBatch(dim))
-      count = 1;
-    if (count > 1 && access->strides[dim] > 0)
-      steps.emplace_back(access->strides[dim], count);
-  }
-  llvm::sort(steps);
-  int64_t run = 1;
-  for (auto [stride, count] : steps) {
-    if (stride != run)
-      break;
-    run *= count;
-  }
+  SmallVector<int64_t, 6> counts(extents.size(), 1);
+  for (unsigned dim : operandDims[operand])
+    if (!result.isBatchedProduct || !isBatch(dim))
+      counts[dim] = candidate.chunks[dim];
   return 1 + spec.memoryRunOverheadBytes /
-                 static_cast<double>(run * spec.stickBytes);
+                 static_cast<double>(access->getRunLength(counts) *
+                                     spec.stickBytes);
 }
 
 bool DivisionSearch::isBatch(unsigned dim) const {
