@@ -109,6 +109,21 @@ func.func @in_no_view_of_users(%q: tensor<1024x64xf16, #l2>, %k: tensor<64x128xf
 
 // -----
 
+#l3 = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Four heads share the values and read them one after another: fewer heads on a
+// core read them fewer times.
+// CHECK-LABEL: func.func @heads
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: division = #spyre_graph.division<splits = [8, 1, 1, 2], chunks = [1, 1, 64, 512], order = [3, 0, 1, 2]>
+func.func @heads(%p: tensor<8x1x1024xf16, #l3>, %v: tensor<2x1024x64xf16, #l3>) -> tensor<8x1x64xf16, #l3> {
+  %e = tensor.empty() : tensor<8x1x64xf16, #l3>
+  %r = spyre_graph.matmul ins(%p, %v : tensor<8x1x1024xf16, #l3>, tensor<2x1024x64xf16, #l3>) outs(%e : tensor<8x1x64xf16, #l3>) {maps = [affine_map<(h, i, j, k) -> (h, i, k)>, affine_map<(h, i, j, k) -> (h floordiv 4, k, j)>, affine_map<(h, i, j, k) -> (h, i, j)>], extents = array<i64: 8, 1, 64, 1024>} -> tensor<8x1x64xf16, #l3>
+  return %r : tensor<8x1x64xf16, #l3>
+}
+
+// -----
+
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
 // A division that is there stays, and its neighbour follows it.

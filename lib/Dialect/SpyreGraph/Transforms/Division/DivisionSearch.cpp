@@ -31,6 +31,7 @@ int SlicingNumbers::get(const Slicing &slicing) {
                 getNumber(dim.chunkAt), getNumber(dim.extentAt)});
   auto [known, isNew] = numbers.try_emplace(std::move(key), numbers.size());
   if (isNew) {
+    slicings.push_back(slicing);
     copies.push_back(getNumCopies(slicing));
     double share = 1;
     for (const SliceDim &dim : slicing.dims)
@@ -109,6 +110,11 @@ bool DivisionSearch::isInLoop(Operation *op) {
 static constexpr double kTiledShareOfLX = 0.75;
 
 Divisions DivisionSearch::run() {
+  searchAll();
+  return std::move(result);
+}
+
+void DivisionSearch::searchAll() {
   search();
   // A reduction in a loop over tiles must add in the same order as without the
   // loop, and so is split in neither. What coarse tiling takes for too large
@@ -117,7 +123,7 @@ Divisions DivisionSearch::run() {
   if (!target.allowsSplitReductions() || isInLoop(op) ||
       !isCombinedAcrossCores(op.getCombiner()) ||
       llvm::is_contained(extents, 0))
-    return std::move(result);
+    return;
   double largest = 0, mostCores = 0;
   for (double bytes : result.operandBytes)
     largest = std::max(largest, bytes);
@@ -130,7 +136,7 @@ Divisions DivisionSearch::run() {
   if (largest >
           kTiledShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
       2 * mostCores > cores && !OperandSpans(op, spec).isAnyLimited())
-    return std::move(result);
+    return;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
     splitReduction = dim;
     if (canSplit(dim))
@@ -155,7 +161,6 @@ Divisions DivisionSearch::run() {
     return dim < 0 || (candidate.splits[dim] == splits[dim] &&
                        candidate.chunks[dim] == chunks[dim]);
   });
-  return std::move(result);
 }
 
 /// The cheapest candidate that splits a reduction, if that pays for one more
@@ -216,7 +221,8 @@ Divisions DivisionSearch::price(WorkDivisionAttr division) {
   DivisionCandidate given;
   given.splits.assign(division.getSplits().begin(), division.getSplits().end());
   given.chunks.assign(division.getChunks().begin(), division.getChunks().end());
-  addCandidate(given, division.getCoreStrides());
+  given.order.assign(division.getOrder().begin(), division.getOrder().end());
+  addCandidate(given);
   return std::move(result);
 }
 
@@ -268,6 +274,27 @@ double DivisionSearch::getLoadedBytes(unsigned operand,
   return spec.stickBytes * sticks;
 }
 
+/// How often a core loads what it has of an operand: once for each iteration
+/// of the loops that the operand varies with, of which several may meet the
+/// same element. Where a core's part is not known to be a slice, no cores share
+/// such loads.
+double DivisionSearch::getNumLoads(unsigned operand,
+                                   const DivisionCandidate &candidate,
+                                   int slicing) const {
+  bool isSliced = slicing != SlicingNumbers::kNone;
+  double iterations = 1, elements = 1;
+  for (unsigned dim : operandDims[operand])
+    iterations *=
+        static_cast<double>(isSliced ? candidate.chunks[dim] : extents[dim]);
+  if (isSliced)
+    for (int64_t extent : numbers[slicing].getLocalShape())
+      elements *= static_cast<double>(extent);
+  else
+    elements = static_cast<double>(
+        cast<ShapedType>(op->getOperand(operand).getType()).getNumElements());
+  return elements > 0 ? std::max(iterations / elements, 1.0) : 1;
+}
+
 /// What the transfer of a product's operand takes over that of its bytes in one
 /// piece: each run of sticks that follow each other costs
 /// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
@@ -301,7 +328,7 @@ void DivisionSearch::search() {
   whole.splits.assign(extents.size(), 1);
   whole.chunks.assign(extents.begin(), extents.end());
   if (llvm::is_contained(extents, 0))
-    addCandidate(whole, whole.splits);
+    addCandidate(whole);
   else
     enumerate(0, 1, whole);
   keepSmallSpans();
@@ -345,18 +372,8 @@ bool DivisionSearch::canSplit(unsigned dim) const {
 /// dimensions after it.
 void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
                                DivisionCandidate &candidate) {
-  if (dim == extents.size()) {
-    // The same order as in WorkDivisionAttr::getCoreStrides(): the split
-    // reduction first.
-    int64_t stride = splitReduction < 0 ? 1 : candidate.splits[splitReduction];
-    SmallVector<int64_t, 6> strides;
-    for (unsigned other = 0; other < extents.size(); ++other) {
-      bool isFirst = splitReduction == static_cast<int64_t>(other);
-      strides.push_back(isFirst ? 1 : stride);
-      stride *= isFirst ? 1 : candidate.splits[other];
-    }
-    return addCandidate(candidate, strides);
-  }
+  if (dim == extents.size())
+    return addCandidate(candidate);
   if (splitReduction != static_cast<int64_t>(dim))
     enumerate(dim + 1, coresUsed, candidate);
   if (!canSplit(dim))
@@ -375,8 +392,30 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
   candidate.chunks[dim] = extents[dim];
 }
 
-void DivisionSearch::addCandidate(DivisionCandidate &candidate,
-                                  ArrayRef<int64_t> coreStrides) {
+SmallVector<int64_t, 6>
+DivisionSearch::getCoreStrides(const DivisionCandidate &candidate) const {
+  SmallVector<int64_t, 6> strides(extents.size(), 1);
+  int64_t stride = 1;
+  auto place = [&](unsigned dim) {
+    strides[dim] = stride;
+    stride *= candidate.splits[dim];
+  };
+  if (!candidate.order.empty()) {
+    for (int64_t dim : candidate.order)
+      place(dim);
+    return strides;
+  }
+  int64_t first = getSplitReduction(kinds, candidate.splits);
+  if (first >= 0)
+    place(first);
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    if (static_cast<int64_t>(dim) != first)
+      place(dim);
+  return strides;
+}
+
+void DivisionSearch::addCandidate(DivisionCandidate &candidate) {
+  SmallVector<int64_t, 6> coreStrides = getCoreStrides(candidate);
   double coresUsed = 1;
   candidate.largestSlice = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {
@@ -386,11 +425,20 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   countPieces(candidate);
   candidate.partialSumSeconds = getPartialSumSeconds(candidate);
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
+    int slicing = getSlicingNumber(operand, candidate, coreStrides);
     // Each element of the result is written by one core, even if several
     // compute it.
     double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
     for (unsigned dim : operandDims[operand])
       sharingCores /= candidate.splits[dim];
+    // Heads of a query that share a key load it one after another, and cores
+    // that have only such heads share it.
+    double numLoads = 1;
+    if (operand + 1 < result.numOperands) {
+      if (slicing != SlicingNumbers::kNone)
+        sharingCores = static_cast<double>(numbers.getCopies(slicing));
+      numLoads = getNumLoads(operand, candidate, slicing);
+    }
     // What device memory delivers in all, or what one core can take.
     double bytes =
         getLoadedBytes(operand, candidate) * getRunFactor(operand, candidate);
@@ -398,8 +446,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
         bytes * std::max(1.0, sharingCores / spec.numBroadcastCores) /
             spec.effectiveMemoryBytesPerSecond,
         bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
-    result.operandCosts.push_back(
-        {seconds, getSlicingNumber(operand, candidate, coreStrides)});
+    result.operandCosts.push_back({seconds * numLoads, seconds, slicing});
   }
   if (op.getUnit() == Unit::SFU) {
     candidate.computeSeconds =

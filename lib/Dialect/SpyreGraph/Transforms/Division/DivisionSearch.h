@@ -24,6 +24,7 @@ public:
   static constexpr int kNone = -1;
 
   int get(const Slicing &slicing);
+  const Slicing &operator[](int number) const { return slicings[number]; }
   /// The number of cores that hold the same slice.
   int64_t getCopies(int number) const { return copies[number]; }
   /// The part of the whole that the largest slice is.
@@ -34,6 +35,7 @@ private:
 
   llvm::DenseMap<AffineExpr, int64_t> expressions;
   std::map<std::vector<int64_t>, int> numbers;
+  std::vector<Slicing> slicings;
   std::vector<int64_t> copies;
   std::vector<double> shares;
 };
@@ -41,6 +43,9 @@ private:
 /// One way to divide an op.
 struct DivisionCandidate {
   SmallVector<int64_t, 4> splits, chunks;
+  /// Loop dimensions in core order, the fastest first. If empty they are in
+  /// ascending order, but for a split reduction, which comes first.
+  SmallVector<int64_t, 4> order;
   double computeSeconds = 0;
   /// Pieces into which a core can cut its slice, so that it loads one piece
   /// while it computes another.
@@ -58,6 +63,9 @@ struct DivisionCandidate {
 struct OperandCost {
   /// Time to move it from or to device memory.
   double seconds;
+  /// Time to read it once: products read operands for each part of the result,
+  /// and heads of a query read the key that they share one after another.
+  double onceSeconds;
   /// Number of the slicing in which the cores access the operand; kNone if
   /// they do not access all of it in slices.
   int slicing;
@@ -119,15 +127,18 @@ private:
   void describeOperand(OpOperand &operand);
   void keepSmallSpans();
   void keepIf(function_ref<bool(unsigned)> isKept);
+  void searchAll();
   void search();
   std::optional<unsigned> chooseSplitReduction() const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
   /// Whether both factors of a product and its result have a dimension.
   bool isBatch(unsigned dim) const;
-  void addCandidate(DivisionCandidate &candidate,
-                    ArrayRef<int64_t> coreStrides);
+  SmallVector<int64_t, 6> getCoreStrides(const DivisionCandidate &) const;
+  void addCandidate(DivisionCandidate &candidate);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
+  double getNumLoads(unsigned operand, const DivisionCandidate &candidate,
+                     int slicing) const;
   double getRunFactor(unsigned operand,
                       const DivisionCandidate &candidate) const;
   void countPieces(DivisionCandidate &candidate);
