@@ -121,9 +121,84 @@ int64_t spyre_graph::getNumRuns(Operation *user, Block &block) {
   return runs;
 }
 
+bool spyre_graph::isUsedInLoop(ArrayRef<OpOperand *> uses) {
+  if (uses.empty())
+    return false;
+  Value buffer = uses.front()->get();
+  return llvm::any_of(uses, [&](OpOperand *use) {
+    return use->getOwner()->getBlock() != buffer.getParentBlock();
+  });
+}
+
+double spyre_graph::getNumAccesses(ArrayRef<OpOperand *> uses, Block &block,
+                                   const Target &target) {
+  double accesses = 0;
+  Operation *last = nullptr;
+  for (OpOperand *use : uses) {
+    if (use->getOwner() != last)
+      accesses += static_cast<double>(getNumRuns(use->getOwner(), block)) *
+                  getSlicingOfUse(*use, target).share;
+    last = use->getOwner();
+  }
+  return accesses;
+}
+
 int64_t spyre_graph::getBufferBytes(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   return getLayout(type).getSizeInBytes(type.getShape());
+}
+
+const Divisions &ReadPrices::getPrices(SpyreOpInterface op) {
+  std::vector<const void *> key{
+      op->getName().getAsOpaquePointer(),
+      op->getPropertiesAsAttribute().getAsOpaquePointer()};
+  for (Type type : op->getOperandTypes())
+    key.push_back(type.getAsOpaquePointer());
+  auto [entry, isNew] = known.try_emplace(std::move(key));
+  if (isNew) {
+    SlicingNumbers numbers;
+    WorkDivisionAttr division = op.getWorkDivision();
+    entry->second =
+        DivisionSearch(op, division.getNumCores(), target, spec, numbers)
+            .price(division);
+  }
+  return entry->second;
+}
+
+double ReadPrices::getSeconds(OpOperand &use) {
+  return getPrices(cast<SpyreOpInterface>(use.getOwner()))
+      .get(0, use.getOperandNumber())
+      .seconds;
+}
+
+double ReadPrices::getSavedSeconds(OpOperand &use) {
+  Operation *op = use.getOwner();
+  const Divisions &prices = getPrices(cast<SpyreOpInterface>(op));
+  double loadSeconds = 0, ownSeconds = getSeconds(use);
+  for (OpOperand &operand : op->getOpOperands().drop_back())
+    if (!operand.get().getDefiningOp<memref::AllocOp>())
+      loadSeconds += getSeconds(operand);
+  return prices.getSeconds(0, loadSeconds + ownSeconds, 0) -
+         prices.getSeconds(0, loadSeconds, 0);
+}
+
+double ReadPrices::getRereadBytes(ArrayRef<OpOperand *> uses, Block &block) {
+  double bytes = 0;
+  for (OpOperand *use : uses) {
+    auto user = cast<SpyreOpInterface>(use->getOwner());
+    Eligibility access = getSlicingOfUse(*use, target);
+    if (user.isDpsInit(use) || isa<ReshardOp>(user) || !access.slicing)
+      continue;
+    const OperandCost &cost = getPrices(user).get(0, use->getOperandNumber());
+    double numReads =
+        cost.onceSeconds > 0 ? cost.seconds / cost.onceSeconds : 1;
+    numReads *=
+        std::max(1.0, static_cast<double>(getNumCopies(*access.slicing)) /
+                          static_cast<double>(spec.numBroadcastCores));
+    bytes += static_cast<double>(getNumRuns(user, block)) * (numReads - 1) *
+             access.share * static_cast<double>(getBufferBytes(use->get()));
+  }
+  return bytes;
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,8 +306,81 @@ void spyre_graph::undo(Resharded &entry) {
   entry.copies.clear();
 }
 
-double Resharder::getSeconds(const Slicing &from, const Slicing &to,
-                             double elementBytes) {
+/// Whether a use of a buffer is a tile that nothing writes.
+static bool isReadInTiles(OpOperand &use) {
+  auto tile = dyn_cast<memref::SubViewOp>(use.getOwner());
+  return tile && llvm::all_of(tile->getUses(), [](OpOperand &inner) {
+           auto op = dyn_cast<SpyreOpInterface>(inner.getOwner());
+           return op && !op.isDpsInit(&inner);
+         });
+}
+
+/// Whether a slicing varies along sticks: then it is not known how many lanes
+/// of the last stick hold anything.
+static bool variesInSticks(const Slicing &slicing, memref::AllocOp alloc) {
+  LayoutAttrInterface layout = getLayout(alloc.getType());
+  for (auto [dim, slice] : llvm::enumerate(slicing.dims))
+    if (slice.extentAt && layout &&
+        getStepsPerStick(layout, alloc.getType().getShape(), dim) != 1)
+      return true;
+  return false;
+}
+
+std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
+  Block &block = *alloc->getBlock();
+  double elementBytes = static_cast<double>(getBufferBytes(alloc)) /
+                        std::max<double>(alloc.getType().getNumElements(), 1);
+  Uses found;
+  for (OpOperand *use : getOrderedUses(alloc, points)) {
+    auto op = dyn_cast<SpyreOpInterface>(use->getOwner());
+    if (!op && !isReadInTiles(*use))
+      return std::nullopt;
+    Eligibility eligibility = getSlicingOfUse(*use, target);
+    if (eligibility.slicing && variesInSticks(*eligibility.slicing, alloc))
+      return std::nullopt;
+    bool isInBlock = use->getOwner()->getBlock() == &block;
+    if (!found.writer || (op && op.isDpsInit(use))) {
+      // One operation writes the buffer, whole, and each part on one core.
+      if (found.writer || !op || !op.isDpsInit(use) || !isInBlock ||
+          !eligibility.slicing || eligibility.share != 1 ||
+          getNumCopies(*eligibility.slicing) != 1)
+        return std::nullopt;
+      found.writer = use;
+      found.written = *eligibility.slicing;
+      continue;
+    }
+    if (!eligibility.slicing || !(isInBlock || target.allowsLXAcrossLoops()) ||
+        !fitsLX(found.written, *eligibility.slicing, elementBytes)) {
+      found.others.push_back(use);
+      continue;
+    }
+    Group &group = getGroup(found, *eligibility.slicing, elementBytes);
+    group.readers.push_back(use);
+    group.readSeconds += static_cast<double>(getNumRuns(op, block)) *
+                         (reads.getSeconds(*use) + spec.transferSetupSeconds);
+  }
+  return found.writer ? std::optional(std::move(found)) : std::nullopt;
+}
+
+/// Whether LX has room for what a core holds of a buffer before and after it
+/// moves to other slices.
+bool Resharder::fitsLX(const Slicing &written, const Slicing &read,
+                       double elementBytes) const {
+  double bytes = 0;
+  auto add = [&](const Slicing &slicing) {
+    double held = elementBytes;
+    for (int64_t extent : slicing.getLocalShape())
+      held *= static_cast<double>(extent);
+    bytes += held;
+  };
+  add(written);
+  if (written.dims != read.dims)
+    add(read);
+  return bytes <= static_cast<double>(spec.usableLXBytes());
+}
+
+double Resharder::getRingSeconds(const Slicing &from, const Slicing &to,
+                                 double elementBytes) {
   std::vector<int64_t> key{std::llround(elementBytes * 1024)};
   for (const Slicing *slicing : {&from, &to}) {
     key.push_back(slicing->numCores);
@@ -241,78 +389,172 @@ double Resharder::getSeconds(const Slicing &from, const Slicing &to,
   }
   auto [entry, isNew] = known.try_emplace(std::move(key), 0.0);
   if (isNew)
-    entry->second = getRingSeconds(from, to, elementBytes, spec);
+    entry->second = spyre_graph::getRingSeconds(from, to, elementBytes, spec);
   return entry->second;
 }
 
-std::optional<Resharded> Resharder::run(memref::AllocOp alloc) {
+/// Time that one more operation beside `op` takes however little it does.
+double Resharder::getCallSeconds(Operation *op) const {
+  return DivisionSearch::isInLoop(op) ? spec.kernelRepeatSeconds : 0;
+}
+
+Resharder::Group &Resharder::getGroup(Uses &uses, const Slicing &slicing,
+                                      double elementBytes) {
+  for (Group &group : uses.groups)
+    if (group.slicing == slicing)
+      return group;
+  Group &group = uses.groups.emplace_back();
+  group.slicing = slicing;
+  // Readers need not run on all cores that hold a part.
+  group.isMoved = slicing.dims != uses.written.dims ||
+                  slicing.numCores > uses.written.numCores;
+  if (group.isMoved)
+    group.moveSeconds =
+        mayMove ? getRingSeconds(uses.written, slicing, elementBytes) +
+                      getCallSeconds(uses.writer->getOwner())
+                : std::numeric_limits<double>::infinity();
+  return group;
+}
+
+/// If some users can read a buffer neither where its writer leaves it nor after
+/// a move, or gain nothing by that, but others do: lets these others use a
+/// buffer of their own in LX, from which the buffer is written.
+std::optional<LXCopy> Resharder::split(memref::AllocOp alloc) {
+  std::optional<Uses> uses = classify(alloc);
+  if (!uses)
+    return std::nullopt;
+  SmallVector<OpOperand *> inLX;
+  double saved = 0, savedIfWhole = static_cast<double>(getBufferBytes(alloc)) /
+                                   spec.effectiveMemoryBytesPerSecond;
+  for (const Group &group : uses->groups) {
+    savedIfWhole += group.readSeconds - group.moveSeconds;
+    if (group.moveSeconds >= group.readSeconds)
+      continue;
+    saved += group.readSeconds - group.moveSeconds;
+    llvm::append_range(inLX, group.readers);
+  }
+  bool isWhole = uses->others.empty() && savedIfWhole >= saved;
+  // The copy is set up as a load and as a store.
+  if (isWhole || inLX.empty() ||
+      saved <= 2 * spec.transferSetupSeconds + getCallSeconds(alloc))
+    return std::nullopt;
+  std::optional<LXCopy> copy =
+      createSpill(alloc, *uses->writer, inLX, uses->written);
+  if (copy)
+    points[copy->copy] = points.lookup(uses->writer->getOwner()) + 1;
+  return copy;
+}
+
+Served Resharder::serve(memref::AllocOp alloc) {
+  Served served;
+  std::optional<LXCopy> copy = split(alloc);
+  served.isSplit = copy.has_value();
+  served.moves = move(copy ? copy->alloc : alloc);
+  if (copy)
+    served.copies.push_back(*copy);
+  if (copy ||
+      (!served.moves &&
+       !getCommonSlicing(getOrderedUses(alloc, points), target).slicing))
+    llvm::append_range(served.copies, reload(alloc));
+  return served;
+}
+
+/// Whether a use of a buffer writes to it, or to a tile of it.
+static bool isWritten(OpOperand &use) {
+  if (auto op = dyn_cast<SpyreOpInterface>(use.getOwner()))
+    return op.isDpsInit(&use);
+  return !isReadInTiles(use);
+}
+
+/// Copies in LX of a buffer in device memory, for products that would read it
+/// again for each part of their results.
+SmallVector<LXCopy> Resharder::reload(memref::AllocOp alloc) {
   Block &block = *alloc->getBlock();
-  LayoutAttrInterface layout = getLayout(alloc.getType());
-  SmallVector<OpOperand *> uses = getOrderedUses(alloc, points);
-  // Group the uses by their slices; those with the writer's slices need no
-  // copy.
-  std::optional<Slicing> written;
-  double share = 0;
-  SmallVector<std::pair<Slicing, SmallVector<OpOperand *>>, 2> groups;
-  for (OpOperand *use : uses) {
-    if (use->getOwner()->getBlock() != &block)
-      return std::nullopt;
-    Eligibility eligibility = getSlicingOfUse(*use, target);
-    if (!eligibility.slicing)
-      return std::nullopt;
-    // How many lanes of the last stick hold anything must be known.
-    for (auto [dim, slice] : llvm::enumerate(eligibility.slicing->dims))
-      if (slice.extentAt && layout &&
-          getStepsPerStick(layout, alloc.getType().getShape(), dim) != 1)
-        return std::nullopt;
-    bool isWrite = cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
-    if (isWrite != (use == uses.front()))
-      return std::nullopt;
-    share += eligibility.share;
-    if (isWrite) {
-      if (eligibility.share != 1)
-        return std::nullopt;
-      written = eligibility.slicing;
+  double elementBytes = static_cast<double>(getBufferBytes(alloc)) /
+                        std::max<double>(alloc.getType().getNumElements(), 1);
+  auto pointOf = [&](OpOperand *use) {
+    return points.lookup(block.findAncestorOpInBlock(*use->getOwner()));
+  };
+  int64_t lastWrite = -1;
+  std::vector<Group> groups;
+  for (OpOperand *use : getOrderedUses(alloc, points)) {
+    if (isWritten(*use)) {
+      lastWrite = std::max(lastWrite, pointOf(use));
       continue;
     }
-    if (*eligibility.slicing == *written)
+    auto op = dyn_cast<SpyreOpInterface>(use->getOwner());
+    Eligibility eligibility = getSlicingOfUse(*use, target);
+    if (!op || op.getUnit() != Unit::PT || !eligibility.slicing ||
+        eligibility.share != 1 ||
+        !(op->getBlock() == &block || target.allowsLXAcrossLoops()) ||
+        !fitsLX(*eligibility.slicing, *eligibility.slicing, elementBytes))
       continue;
-    auto *group = llvm::find_if(groups, [&](const auto &entry) {
-      return entry.first == *eligibility.slicing;
+    auto group = llvm::find_if(groups, [&](const Group &entry) {
+      return entry.slicing == *eligibility.slicing;
     });
-    if (group == groups.end())
-      group = &groups.emplace_back(*eligibility.slicing,
-                                   SmallVector<OpOperand *>());
-    group->second.push_back(use);
+    if (group == groups.end()) {
+      groups.emplace_back();
+      group = std::prev(groups.end());
+      group->slicing = *eligibility.slicing;
+    }
+    group->readers.push_back(use);
+    group->readSeconds += static_cast<double>(getNumRuns(op, block)) *
+                          reads.getSavedSeconds(*use);
   }
-  if (groups.empty() || getNumCopies(*written) != 1)
+  SmallVector<LXCopy> copies;
+  for (Group &group : groups) {
+    double sharing =
+        std::max(1.0, static_cast<double>(getNumCopies(group.slicing)) /
+                          static_cast<double>(spec.numBroadcastCores));
+    double copySeconds = sharing * static_cast<double>(getBufferBytes(alloc)) /
+                             spec.effectiveMemoryBytesPerSecond +
+                         2 * spec.transferSetupSeconds + getCallSeconds(alloc);
+    if (group.readSeconds > copySeconds &&
+        pointOf(group.readers[0]) > lastWrite)
+      if (std::optional<LXCopy> copy =
+              createReload(alloc, group.readers, group.slicing, block, target))
+        copies.push_back(*copy);
+  }
+  return copies;
+}
+
+/// Moves a buffer to where its users read it. It is left if some of them can
+/// read it neither where its writer leaves it nor after a move.
+std::optional<Resharded> Resharder::move(memref::AllocOp alloc) {
+  Block &block = *alloc->getBlock();
+  std::optional<Uses> uses = classify(alloc);
+  if (!mayMove || !uses || !uses->others.empty())
     return std::nullopt;
+  llvm::erase_if(uses->groups,
+                 [](const Group &group) { return !group.isMoved; });
   // Compare the time to write the buffer to device memory and read it there
   // with the time to move it.
-  double bytes = getBufferBytes(alloc);
-  double elementBytes =
-      bytes / std::max<double>(alloc.getType().getNumElements(), 1);
-  double memorySeconds = share * bytes / spec.effectiveMemoryBytesPerSecond +
-                         uses.size() * spec.transferSetupSeconds;
+  double memorySeconds = static_cast<double>(getBufferBytes(alloc)) /
+                             spec.effectiveMemoryBytesPerSecond +
+                         spec.transferSetupSeconds;
   double ringSeconds = 0;
-  for (const auto &[slicing, readers] : groups)
-    ringSeconds += getSeconds(*written, slicing, elementBytes);
-  if (ringSeconds >= memorySeconds)
+  for (const Group &group : uses->groups) {
+    memorySeconds += group.readSeconds;
+    ringSeconds += group.moveSeconds;
+  }
+  if (uses->groups.empty() || ringSeconds >= memorySeconds)
     return std::nullopt;
   Resharded entry{alloc, {}};
-  for (auto &[slicing, readers] : groups) {
-    Operation *first = readers.front()->getOwner();
+  for (const Group &group : uses->groups) {
+    // What loops read moves before them.
+    Operation *first =
+        block.findAncestorOpInBlock(*group.readers.front()->getOwner());
     OpBuilder builder(first);
     auto target =
         memref::AllocOp::create(builder, alloc.getLoc(), alloc.getType());
     SpyreOpInterface move = createReshard(builder, first->getLoc(), alloc,
-                                          *written, target, slicing);
+                                          uses->written, target, group.slicing);
     if (!move) {
       target->erase();
       undo(entry);
       return std::nullopt;
     }
-    for (OpOperand *reader : readers)
+    for (OpOperand *reader : group.readers)
       reader->set(target);
     entry.copies.push_back({move, target});
   }

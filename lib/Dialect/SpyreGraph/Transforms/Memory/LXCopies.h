@@ -10,6 +10,7 @@
 #ifndef SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_MEMORY_LXCOPIES_H
 #define SPYRE_LIB_DIALECT_SPYREGRAPH_TRANSFORMS_MEMORY_LXCOPIES_H
 
+#include "../Division/DivisionSearch.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
 #include "Spyre/Target/Interface/Target.h"
@@ -47,8 +48,43 @@ SmallVector<OpOperand *> getOrderedUses(Value buffer,
 /// counts of the loops between them.
 int64_t getNumRuns(Operation *user, Block &block);
 
+/// Whether a use is in a loop that does not contain the buffer's allocation.
+bool isUsedInLoop(ArrayRef<OpOperand *> uses);
+
+/// The number of accesses to a buffer each time that `block` runs: each
+/// operation counts as often as it runs, and one that accesses a part counts
+/// for that fraction.
+double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block,
+                      const Target &target);
+
 /// Bytes of a whole buffer in device memory.
 int64_t getBufferBytes(Value buffer);
+
+/// What reads from device memory take: what a product loads again for each
+/// part of its result, and a read by very many cores, counts as often as it
+/// happens.
+class ReadPrices {
+public:
+  ReadPrices(const Target &target, const ::spyre::DeviceSpec &spec)
+      : target(target), spec(spec) {}
+
+  /// Seconds of device memory, each time that the reader runs.
+  double getSeconds(OpOperand &use);
+  /// Bytes that the readers among the uses of a buffer read again after the
+  /// first time, each time that `block` runs.
+  double getRereadBytes(ArrayRef<OpOperand *> uses, Block &block);
+  /// Seconds that the reader saves each time that it runs, if it finds this
+  /// operand in LX; buffers of the function are there otherwise.
+  double getSavedSeconds(OpOperand &use);
+
+private:
+  const Divisions &getPrices(SpyreOpInterface op);
+
+  const Target &target;
+  const ::spyre::DeviceSpec &spec;
+  /// By operation, division and types.
+  std::map<std::vector<const void *>, Divisions> known;
+};
 
 /// A copy in LX of a buffer in device memory.
 struct LXCopy {
@@ -77,24 +113,63 @@ struct Resharded {
   SmallVector<std::pair<SpyreOpInterface, memref::AllocOp>, 2> copies;
 };
 
-/// If users of a buffer read other slices than its writer writes, and moving
-/// the parts over the ring is cheaper than using device memory, creates these
-/// moves.
+/// How users of a buffer get what they read.
+struct Served {
+  /// Copies in LX: one that is computed there, for some users, and then copied
+  /// out for the others (`isSplit`); or copies of the buffer in device memory.
+  SmallVector<LXCopy> copies;
+  bool isSplit = false;
+  /// Moves over the ring.
+  std::optional<Resharded> moves;
+};
+
+/// Lets users of a buffer read it in different ways where that is cheaper than
+/// reading it in device memory: in the slices in which it is written, in others
+/// after a move over the ring, or in a copy in LX.
 class Resharder {
 public:
-  Resharder(const ProgramPoints &points, const Target &target,
-            const ::spyre::DeviceSpec &spec)
-      : points(points), target(target), spec(spec) {}
+  /// Without `mayMove`, no users read after a move. Operations are at least two
+  /// points apart: copies come between them.
+  Resharder(ProgramPoints &points, const Target &target,
+            const ::spyre::DeviceSpec &spec, ReadPrices &reads, bool mayMove)
+      : points(points), target(target), spec(spec), reads(reads),
+        mayMove(mayMove) {}
 
-  std::optional<Resharded> run(memref::AllocOp alloc);
+  Served serve(memref::AllocOp alloc);
 
 private:
-  double getSeconds(const Slicing &from, const Slicing &to,
-                    double elementBytes);
+  /// Uses of a buffer that read it in equal slices.
+  struct Group {
+    Slicing slicing;
+    SmallVector<OpOperand *> readers;
+    /// Time to read the buffer from device memory for all of them, and to move
+    /// it to their slices.
+    double readSeconds = 0, moveSeconds = 0;
+    bool isMoved = false;
+  };
+  struct Uses {
+    OpOperand *writer = nullptr;
+    Slicing written;
+    std::vector<Group> groups;
+    /// What has no place in LX.
+    SmallVector<OpOperand *> others;
+  };
+  std::optional<LXCopy> split(memref::AllocOp alloc);
+  std::optional<Resharded> move(memref::AllocOp alloc);
+  SmallVector<LXCopy> reload(memref::AllocOp alloc);
+  std::optional<Uses> classify(memref::AllocOp alloc);
+  bool fitsLX(const Slicing &written, const Slicing &read,
+              double elementBytes) const;
+  double getCallSeconds(Operation *op) const;
+  double getRingSeconds(const Slicing &from, const Slicing &to,
+                        double elementBytes);
+  Group &getGroup(Uses &uses, const Slicing &slicing, double elementBytes);
 
-  const ProgramPoints &points;
+  ProgramPoints &points;
   const Target &target;
   const ::spyre::DeviceSpec &spec;
+  ReadPrices &reads;
+  bool mayMove;
   /// Seconds of moves that have been priced.
   std::map<std::vector<int64_t>, double> known;
 };

@@ -12,7 +12,6 @@
 #include "Spyre/Planning/BufferAllocation.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Remarks.h"
-#include <numeric>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYRELXPLANNING
@@ -61,6 +60,7 @@ public:
     target = getTarget(func);
     if (!target)
       return signalPassFailure();
+    reads.emplace(*target, spec);
     copies.clear();
     copyAllocs.clear();
     resharded.clear();
@@ -69,19 +69,8 @@ public:
     numberOps(func);
     if (cloneInputs && isFree)
       copyArguments(func);
-    if (reshard && isFree && target->allowsReshard()) {
-      numberOps(func);
-      SmallVector<memref::AllocOp> allocs;
-      func.walk([&](memref::AllocOp alloc) {
-        if (!copyAllocs.contains(alloc) && !isPlaced(alloc) &&
-            alloc.getType().getNumElements() > 0)
-          allocs.push_back(alloc);
-      });
-      Resharder resharder(points, *target, spec);
-      for (memref::AllocOp alloc : allocs)
-        if (std::optional<Resharded> entry = resharder.run(alloc))
-          resharded.push_back(std::move(*entry));
-    }
+    if (isFree)
+      serveUsersApart(func);
     solve(func);
     if (isFree && solver == "optimal" && getSaved() < getSavedIfAllFit()) {
       tryOtherOrder(func);
@@ -163,7 +152,7 @@ private:
         return cast<SpyreOpInterface>(use->getOwner()).isDpsInit(use);
       };
       int64_t numWrites = llvm::count_if(uses, isWrite);
-      if (numWrites == 0 && getNumAccesses(uses, block) > 1)
+      if (numWrites == 0 && getNumAccesses(uses, block, *target) > 1)
         addCopy(
             createReload(argument, uses, *eligibility.slicing, block, *target));
       if (target->allowsResultsInLX() && numWrites == 1 &&
@@ -174,28 +163,28 @@ private:
     }
   }
 
-  /// Whether a use is in a loop that does not contain the buffer's allocation.
-  static bool isUsedInLoop(ArrayRef<OpOperand *> uses) {
-    if (uses.empty())
-      return false;
-    Value buffer = uses.front()->get();
-    return llvm::any_of(uses, [&](OpOperand *use) {
-      return use->getOwner()->getBlock() != buffer.getParentBlock();
+  /// Lets users of a buffer read it in different ways: in the slices in which
+  /// it is written, in others after a move over the ring, or in device memory.
+  void serveUsersApart(func::FuncOp func) {
+    // Copies come between the points of other operations.
+    numberOps(func, /*step=*/2);
+    SmallVector<memref::AllocOp> allocs;
+    func.walk([&](memref::AllocOp alloc) {
+      if (!copyAllocs.contains(alloc) && !isPlaced(alloc) &&
+          alloc.getType().getNumElements() > 0)
+        allocs.push_back(alloc);
     });
-  }
-
-  /// The number of accesses to a buffer: each operation counts as often as it
-  /// runs, and one that accesses a part counts for that fraction.
-  double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block) const {
-    double accesses = 0;
-    Operation *last = nullptr;
-    for (OpOperand *use : uses) {
-      if (use->getOwner() != last)
-        accesses += getNumRuns(use->getOwner(), block) *
-                    getSlicingOfUse(*use, *target).share;
-      last = use->getOwner();
+    Resharder resharder(points, *target, spec, *reads,
+                        reshard && target->allowsReshard());
+    for (memref::AllocOp alloc : allocs) {
+      Served served = resharder.serve(alloc);
+      if (served.isSplit)
+        inMemory.insert(alloc);
+      for (const LXCopy &copy : served.copies)
+        addCopy(copy);
+      if (served.moves)
+        resharded.push_back(std::move(*served.moves));
     }
-    return accesses;
   }
 
   //===--------------------------------------------------------------------===//
@@ -218,18 +207,28 @@ private:
            offsets[known->second] != planning::kUnplaced;
   }
 
+  /// Whether a buffer has a place before and after all of its moves, if any.
+  bool isPlaced(Resharded &entry) const {
+    return entry.copies.empty() || (hasOffset(entry.source) &&
+                                    llvm::all_of(entry.copies, [&](auto &copy) {
+                                      return hasOffset(copy.second);
+                                    }));
+  }
+
+  /// Of the moves that have no place, removes the large ones: without these the
+  /// others may have one.
   bool removeUnplacedReshards() {
-    bool changed = false;
-    for (Resharded &entry : resharded) {
-      if (entry.copies.empty() || (hasOffset(entry.source) &&
-                                   llvm::all_of(entry.copies, [&](auto &copy) {
-                                     return hasOffset(copy.second);
-                                   })))
-        continue;
-      undo(entry);
-      changed = true;
-    }
-    return changed;
+    SmallVector<std::pair<int64_t, Resharded *>> unplaced;
+    int64_t largest = 0;
+    for (Resharded &entry : resharded)
+      if (!isPlaced(entry)) {
+        unplaced.emplace_back(getBufferBytes(entry.source), &entry);
+        largest = std::max(largest, unplaced.back().first);
+      }
+    for (auto [bytes, entry] : unplaced)
+      if (2 * bytes >= largest)
+        undo(*entry);
+    return largest > 0;
   }
 
   /// Bytes of traffic that the placement saves.
@@ -246,10 +245,7 @@ private:
       saved.push_back(candidate.savedBytes);
     return saved;
   }
-  double getSavedIfAllFit() const {
-    std::vector<double> saved = getSavedBytes();
-    return std::accumulate(saved.begin(), saved.end(), 0.0);
-  }
+  double getSavedIfAllFit() const { return llvm::sum_of(getSavedBytes(), 0.0); }
 
   /// Tries an order of the operations in which fewer bytes are live, and keeps
   /// it if the placement then saves more.
@@ -273,13 +269,9 @@ private:
     resharded.clear();
     reorder(block, order);
     solve(func);
-    bool isComplete = llvm::all_of(kept, [&](Resharded &entry) {
-      return entry.copies.empty() ||
-             (hasOffset(entry.source) &&
-              llvm::all_of(entry.copies,
-                           [&](auto &copy) { return hasOffset(copy.second); }));
-    });
-    bool pays = isComplete && getSaved() > before;
+    bool pays =
+        getSaved() > before &&
+        llvm::all_of(kept, [&](Resharded &entry) { return isPlaced(entry); });
     resharded = std::move(kept);
     if (pays) {
       remark::passed(func.getLoc(), named("order"))
@@ -397,7 +389,7 @@ private:
     ArrayRef<OpOperand *> early = ArrayRef(uses).slice(1, cut - 1),
                           late = ArrayRef(uses).drop_front(cut);
     inMemory.insert(alloc);
-    if (getNumAccesses(late, block) > 1)
+    if (getNumAccesses(late, block, *target) > 1)
       addCopy(createReload(alloc, late, *eligibility.slicing, block, *target));
     addCopy(createSpill(alloc, *uses.front(), early, *eligibility.slicing));
   }
@@ -434,10 +426,11 @@ private:
   // The problem
   //===--------------------------------------------------------------------===//
 
-  void numberOps(func::FuncOp func) {
+  void numberOps(func::FuncOp func, int64_t step = 1) {
     points.clear();
-    int64_t next = 0;
-    func.walk<WalkOrder::PreOrder>([&](Operation *op) { points[op] = next++; });
+    func.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      points[op] = step * static_cast<int64_t>(points.size());
+    });
   }
 
   void stateProblem(func::FuncOp func) {
@@ -484,7 +477,7 @@ private:
     }
     Candidate candidate{lifetime.alloc, eligibility.slicing->getLocalShape(),
                         0};
-    double numAccesses = getNumAccesses(uses, block);
+    double numAccesses = getNumAccesses(uses, block, *target);
     // The access that creates a copy saves nothing, nor does the one that it
     // replaces.
     if (copyAllocs.contains(lifetime.alloc))
@@ -494,7 +487,10 @@ private:
       if (isa<ReshardOp>(user))
         --numAccesses;
     candidate.savedBytes =
-        numAccesses * static_cast<double>(getBufferBytes(lifetime.alloc));
+        static_cast<double>(
+            getNumRuns(lifetime.alloc, getOperation().getBody().front())) *
+        (numAccesses * static_cast<double>(getBufferBytes(lifetime.alloc)) +
+         reads->getRereadBytes(uses, block));
     planning::Buffer buffer;
     buffer.lower = lifetime.first;
     buffer.upper = lifetime.last + 1;
@@ -585,6 +581,7 @@ private:
   std::vector<Operation *> firstUser, lastUser;
   DenseMap<Operation *, unsigned> numberOf;
   ProgramPoints points;
+  std::optional<ReadPrices> reads;
   std::vector<LXCopy> copies;
   llvm::SmallPtrSet<Operation *, 4> copyAllocs;
   std::vector<Resharded> resharded;
