@@ -1,0 +1,214 @@
+//===- DivisionPrices.cpp - What a division costs ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+//
+// Prices one candidate of a DivisionSearch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DivisionSearch.h"
+#include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Bytes that all cores together load of an operand. A stick that several
+/// cores read, because slices cut through it, counts once per core.
+double DivisionSearch::getLoadedBytes(unsigned operand,
+                                      const DivisionCandidate &candidate) {
+  if (!readsAcrossSticks[operand])
+    return result.operandBytes[operand];
+  auto type = cast<ShapedType>(op->getOperand(operand).getType());
+  double sticks = getNumTouchedSticks(maps[operand], getLayout(type),
+                                      type.getShape(), candidate.chunks);
+  for (unsigned dim : operandDims[operand])
+    sticks *= candidate.splits[dim];
+  return spec.stickBytes * sticks;
+}
+
+/// How often a core loads what it has of an operand: once for each iteration
+/// of the loops that the operand varies with, of which several may meet the
+/// same element. Where a core's part is not known to be a slice, no cores share
+/// such loads.
+double DivisionSearch::getNumLoads(unsigned operand,
+                                   const DivisionCandidate &candidate,
+                                   int slicing) const {
+  bool isSliced = slicing != SlicingNumbers::kNone;
+  double iterations = 1, elements = 1;
+  for (unsigned dim : operandDims[operand])
+    iterations *=
+        static_cast<double>(isSliced ? candidate.chunks[dim] : extents[dim]);
+  if (isSliced)
+    for (int64_t extent : numbers[slicing].getLocalShape())
+      elements *= static_cast<double>(extent);
+  else
+    elements = static_cast<double>(
+        cast<ShapedType>(op->getOperand(operand).getType()).getNumElements());
+  return elements > 0 ? std::max(iterations / elements, 1.0) : 1;
+}
+
+/// What the transfer of a product's operand takes over that of its bytes in one
+/// piece: each run of sticks that follow each other costs
+/// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
+/// because tiles that are next to each other make one run, but for the batches
+/// of a product, which are computed one by one. What is accessed otherwise
+/// counts as one run. Runs of operations that are no products are not priced.
+double DivisionSearch::getRunFactor(unsigned operand,
+                                    const DivisionCandidate &candidate) const {
+  const std::optional<StickAccess> &access = stickAccesses[operand];
+  if (!access || !result.isDrained)
+    return 1;
+  SmallVector<int64_t, 6> counts(extents.size(), 1);
+  for (unsigned dim : operandDims[operand])
+    if (!result.isBatchedProduct || !isBatch(dim))
+      counts[dim] = candidate.chunks[dim];
+  return 1 + spec.memoryRunOverheadBytes /
+                 static_cast<double>(access->getRunLength(counts) *
+                                     spec.stickBytes);
+}
+
+void DivisionSearch::addCandidate(DivisionCandidate &candidate) {
+  SmallVector<int64_t, 6> coreStrides = getCoreStrides(candidate);
+  double coresUsed = 1;
+  candidate.largestSlice = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    coresUsed *= candidate.splits[dim];
+    candidate.largestSlice *= candidate.chunks[dim];
+  }
+  countPieces(candidate);
+  candidate.partialSumSeconds = getPartialSumSeconds(candidate);
+  for (unsigned operand = 0; operand < result.numOperands; ++operand) {
+    int slicing = getSlicingNumber(operand, candidate, coreStrides);
+    // Each element of the result is written by one core, even if several
+    // compute it.
+    double sharingCores = operand + 1 == result.numOperands ? 1 : coresUsed;
+    for (unsigned dim : operandDims[operand])
+      sharingCores /= candidate.splits[dim];
+    // Heads of a query that share a key load it one after another, and cores
+    // that have only such heads share it.
+    double numLoads = 1;
+    if (operand + 1 < result.numOperands) {
+      if (slicing != SlicingNumbers::kNone)
+        sharingCores = static_cast<double>(numbers.getCopies(slicing));
+      numLoads = getNumLoads(operand, candidate, slicing);
+    }
+    // What device memory delivers in all, or what one core can take.
+    double bytes =
+        getLoadedBytes(operand, candidate) * getRunFactor(operand, candidate);
+    double seconds = std::max(
+        bytes * std::max(1.0, sharingCores / spec.numBroadcastCores) /
+            spec.effectiveMemoryBytesPerSecond,
+        bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
+    result.operandCosts.push_back({seconds * numLoads, seconds, slicing});
+  }
+  if (op.getUnit() == Unit::SFU) {
+    candidate.computeSeconds =
+        ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
+  } else {
+    OperandCost *costs = &result.operandCosts.back() + 1 - result.numOperands;
+    priceAccumulators(candidate, costs[0], costs[1]);
+  }
+  result.candidates.push_back(candidate);
+}
+
+/// Time to combine the parts of a split reduction. Of products it is the
+/// reference's price, which is above that of the ring: measured products gain
+/// nothing from more parts (spec/hardware.md). Otherwise the first partner
+/// takes the parts in one after another, over the link to its neighbour, and
+/// adds them up.
+double
+DivisionSearch::getPartialSumSeconds(const DivisionCandidate &candidate) const {
+  constexpr double kBytesPerSum = 4;
+  int64_t dim = getSplitReduction(kinds, candidate.splits);
+  if (dim < 0)
+    return 0;
+  double sums = 1, sumsOfCore = 1;
+  for (unsigned outputDim : operandDims.back()) {
+    sums *= static_cast<double>(extents[outputDim]);
+    sumsOfCore *= static_cast<double>(candidate.chunks[outputDim]);
+  }
+  double seconds = result.isDrained
+                       ? sums * spec.partialSumSecondsPerElementHop
+                       : sumsOfCore * kBytesPerSum / spec.ringBytesPerSecond() +
+                             spec.ringHopSeconds() +
+                             ::spyre::sfuSeconds(sumsOfCore, spec);
+  return static_cast<double>(candidate.splits[dim] - 1) * seconds;
+}
+
+/// Prices what a core with more rows and columns than the matrix unit sums at
+/// once loads again: KernelTiles.cpp makes such tiles. The array holds the
+/// second input, and rows of the first stream through it: few rows do not fill
+/// it, and neither do parts of sums.
+void DivisionSearch::priceAccumulators(DivisionCandidate &candidate,
+                                       OperandCost &x, OperandCost &y) const {
+  SmallVector<unsigned> rowDims, columnDims;
+  int64_t rows = 1, columns = 1;
+  for (unsigned dim : operandDims.back()) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    if (inX == llvm::is_contained(operandDims[1], dim))
+      continue;
+    (inX ? rowDims : columnDims).push_back(dim);
+    (inX ? rows : columns) *= candidate.chunks[dim];
+  }
+  ::spyre::AccumulatorTile tile =
+      ::spyre::getAccumulatorTile(rows, columns, result.isBatchedProduct, spec);
+  auto countTiles = [&](ArrayRef<unsigned> dims, int64_t room) {
+    int64_t numTiles = 1;
+    for (unsigned dim : llvm::reverse(dims)) {
+      int64_t chunk = std::max<int64_t>(candidate.chunks[dim], 1);
+      int64_t tile = ::spyre::takeTileExtent(
+          chunk, std::max<int64_t>(granularity[dim], 1), room);
+      numTiles *= llvm::divideCeilSigned(chunk, tile);
+    }
+    return static_cast<double>(numTiles);
+  };
+  // Operands that are cut along what is summed are streamed for every tile. Of
+  // others, one stays in LX while the tiles along the other one are computed.
+  bool isStreamed = false;
+  for (unsigned dim = 0; dim < extents.size(); ++dim)
+    isStreamed |= kinds[dim] != utils::IteratorType::parallel &&
+                  candidate.chunks[dim] > granularity[dim];
+  double moreOfX = (countTiles(columnDims, tile.columns) - 1) * x.seconds;
+  double moreOfY = (countTiles(rowDims, tile.rows) - 1) * y.seconds;
+  if (isStreamed || moreOfX <= moreOfY)
+    x.seconds += moreOfX;
+  if (isStreamed || moreOfX > moreOfY)
+    y.seconds += moreOfY;
+  candidate.computeSeconds = ::spyre::ptSeconds(
+      candidate.largestSlice, static_cast<double>(std::min(rows, tile.rows)),
+      spec, getMacFormat(op));
+  if (getSplitReduction(kinds, candidate.splits) >= 0)
+    candidate.computeSeconds /= spec.partialProductEfficiency;
+}
+
+/// Counts the pieces that KernelTiles.cpp would make: of whole sticks, and with
+/// enough rows to fill the matrix unit. Of a contraction's rows, columns and
+/// depth only one is cut, so that nothing is loaded twice. Other reductions are
+/// not cut along what they reduce.
+void DivisionSearch::countPieces(DivisionCandidate &candidate) {
+  bool isContraction = op.getUnit() == Unit::PT && result.numOperands > 2;
+  double batch = 1, rows = 1, columns = 1, depth = 1;
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    bool inX = llvm::is_contained(operandDims[0], dim);
+    bool inY = isContraction && llvm::is_contained(operandDims[1], dim);
+    bool isReduced = kinds[dim] != utils::IteratorType::parallel;
+    bool isRow = isContraction && inX && !inY;
+    int64_t piece =
+        isRow ? std::max(granularity[dim],
+                         spec.numRowsPerPass * spec.numPassesForFullRate)
+              : std::max<int64_t>(granularity[dim], 1);
+    double &pieces = isReduced     ? depth
+                     : isRow       ? rows
+                     : inY && !inX ? columns
+                                   : batch;
+    pieces *= std::max<int64_t>(
+        llvm::divideCeilSigned(candidate.chunks[dim], piece), 1);
+  }
+  if (isContraction)
+    batch *= std::max(rows, columns);
+  candidate.numStores = std::min(batch, ::spyre::kPiecesInFlight);
+  candidate.numPieces = std::min(isContraction && batch == 1 ? depth : batch,
+                                 ::spyre::kMaxPieces);
+}
