@@ -174,3 +174,8 @@ def test_one_hot_and_counts():
     check_exact(torch.bincount, x, minlength=12)
     check_exact(torch.nn.functional.one_hot, x, 9)
     assert_same(native(torch.bincount, x[:0]), torch.bincount(x[:0]))
+
+
+def test_unique_rows_of_nothing():
+    for shape, dim in (((0, 5), 0), ((5, 0), 1)):
+        check_exact(torch.unique, torch.zeros(shape), dim=dim, return_inverse=True)

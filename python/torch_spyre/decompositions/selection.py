@@ -262,7 +262,9 @@ def _unique_along(
     x: Tensor, dim: int, is_sorted: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     moved = x.movedim(dim, 0)
-    rows, inverse, counts = _unique_rows(moved.reshape(x.shape[dim], -1), is_sorted)
+    width = math.prod(moved.shape[1:])
+    flat = moved.reshape(x.shape[dim], width)
+    rows, inverse, counts = _unique_rows(flat, is_sorted)
     found = rows.view(rows.shape[0], *moved.shape[1:]).movedim(0, dim)
     return found.contiguous(), inverse, counts
 
