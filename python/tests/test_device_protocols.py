@@ -58,8 +58,10 @@ for number in (0.5, 0.25, 0.125, torch.tensor(3)):
 def test_importing_dynamo_late_or_early():
     check = "from torch._dynamo.device_interface import get_interface_for_device as g; "
     check += "assert g('spyre').__name__ == 'SpyreInterface'; "
-    check += "from torch._dynamo.backends.registry import get_default_backend as d; "
-    check += "assert d().__name__ == 'spyre_or_inductor'"
+    check += "x = torch.ones(3, device='spyre'); "
+    check += "assert torch.compile(lambda x: x + 1, fullgraph=True)(x).eq(2).all(); "
+    check += "from torch_spyre.compile_backend import compiled_parts; "
+    check += "assert len(compiled_parts()) == 1"
     early = "import os; os.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'; "
     early += "import torch._dynamo, torch_spyre; "
     for first in ("import torch; ", early):

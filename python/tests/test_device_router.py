@@ -22,37 +22,47 @@ def chosen(monkeypatch):
     """Records who compiles instead of compiling."""
     calls = []
 
-    class Inductor:
-        def __init__(self, mode, options, dynamic):
-            self.arguments = (mode, options)
-
-        def __call__(self, gm, inputs):
-            calls.append(("inductor", *self.arguments))
-            return gm.forward
+    def inductor(self, gm, inputs, *, config_patches=None):
+        calls.append(("inductor", self.config))
+        return gm.forward
 
     def spyre(gm, inputs, **options):
         calls.append(("spyre", options))
         return gm.forward
 
-    monkeypatch.setattr(torch, "_TorchCompileInductorWrapper", Inductor)
+    stock = torch._TorchCompileInductorWrapper.__mro__[1]
+    monkeypatch.setattr(stock, "__call__", inductor)
     monkeypatch.setattr(torch_spyre.compile_backend, "spyre", spyre)
     torch._dynamo.reset()
     return calls
 
 
-def test_router_is_the_default():
-    assert torch.compiler.get_default_backend() is dynamo.spyre_or_inductor
-
-
 def test_host_graphs_go_to_inductor(chosen):
     torch.compile(lambda x: x + 1)(torch.ones(3))
-    torch.compile(lambda x: x + 2, mode="max-autotune")(torch.ones(3))
+    torch.compile(lambda x: x + 2, mode="max-autotune-no-cudagraphs")(torch.ones(3))
     torch.compile(lambda x: x + 3, options={"size_asserts": True})(torch.ones(3))
-    assert chosen == [
-        ("inductor", None, None),
-        ("inductor", "max-autotune", None),
-        ("inductor", None, {"size_asserts": True}),
-    ]
+    assert [name for name, *_ in chosen] == ["inductor"] * 3
+    assert chosen[0][1] == {} and chosen[1][1]["max_autotune"] is True
+    assert chosen[2][1] == {"size_asserts": True}
+
+
+def test_another_default_of_the_user_stays():
+    torch.compiler.set_default_backend("eager")
+    try:
+        x = torch.ones(3, device="spyre")
+        result, programs = compiled_calls(lambda x: x + 1, x)
+        assert result.cpu().tolist() == [2] * 3 and programs == 0
+    finally:
+        torch.compiler.set_default_backend("inductor")
+
+
+def test_programs_on_spyre_do_not_import_inductor():
+    code = (
+        "import sys, torch; x = torch.ones(3, device='spyre');"
+        "print(torch.compile(lambda x: x + 1, mode='max-autotune')(x).tolist());"
+        "assert 'torch._inductor.compile_fx' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
@@ -162,8 +172,11 @@ def test_options_of_inductor_are_ignored_with_one_warning(backend):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="options of Inductor")
         compiled_calls(lambda x: x + 2, x, **how)
-    with pytest.raises(Exception, match="no_such_option"):
-        compiled_calls(lambda x: x + 3, x, **backend, options={"no_such_option": 1})
+    # As in Inductor, before any graph is there.
+    with pytest.raises(RuntimeError, match="Unexpected optimization option no_such"):
+        torch.compile(lambda x: x + 3, **backend, options={"no_such_option": 1})
+    with pytest.raises(RuntimeError, match="Unexpected type of attr epilogue_fusion"):
+        torch.compile(lambda x: x + 3, **backend, options={"epilogue_fusion": "no"})
     with pytest.raises(Exception, match="epilogue_fusion"):
         compiled_calls(lambda x: x * 2, x, backend="spyre", options=how["options"])
 

@@ -14,7 +14,7 @@ from torch._inductor.utils import fresh_cache
 from torch_spyre import _C
 from torch_spyre._inductor import config
 from torch_spyre.compile_backend import compiled_parts
-from torch_spyre.frontend import cache, dynamo
+from torch_spyre.frontend import cache
 
 INDUCTOR = {"backend": "inductor"}
 
@@ -170,7 +170,6 @@ def test_no_option_has_a_name_of_inductor():
 
     names = {row["name"] for row in _C.compile_options()}
     assert not names & set(inductor.get_config_copy())
-    assert dynamo._OWN_OPTIONS not in inductor.get_config_copy()
 
 
 def test_wrappers_with_other_options_differ():

@@ -51,28 +51,9 @@ def touches_spyre(gm: torch.fx.GraphModule, example_inputs: Sequence[Any]) -> bo
     return False
 
 
-def spyre_or_inductor(
-    gm: torch.fx.GraphModule,
-    example_inputs: Sequence[Any],
-    *,
-    mode: str | None = None,
-    options: dict[str, Any] | None = None,
-) -> Callable[..., Any]:
-    """The default backend of ``torch.compile``.
-
-    Takes the options of both compilers; those of the other are ignored.
-    """
-    if touches_spyre(gm, example_inputs):
-        from torch._inductor import config
-
-        given = options or {}
-        known = config.get_config_copy()
-        others = {name for name in given if name.replace("-", "_") in known}
-        _warn_of_ignored(others)
-        own = {name: value for name, value in given.items() if name not in others}
-        return _compile_on_spyre(gm, example_inputs, own)
-    inductor = torch._TorchCompileInductorWrapper(mode, options, None)
-    return inductor(gm, example_inputs)
+def _is_graph_on_spyre(model: Any, example_inputs: Sequence[Any]) -> bool:
+    is_graph = isinstance(model, torch.fx.GraphModule)
+    return is_graph and touches_spyre(model, example_inputs)
 
 
 def _compile_on_spyre(
@@ -100,16 +81,12 @@ def _warn_of_ignored(names: Iterable[str]) -> None:
         )
 
 
-#: What our options are called on their way to ``route``; no option of Inductor's.
-_OWN_OPTIONS = "torch_spyre options"
+def _wrap_inductor() -> None:
+    """Lets the compiler of ``torch.compile`` without a backend, or with ``inductor``,
+    take our options, and be ours for graphs on spyre.
 
-
-def _accept_own_options() -> None:
-    """Lets ``torch.compile(backend="inductor", options=...)`` take our options.
-
-    The object that torch.compile makes for this backend refuses what is no option of
-    Inductor's before anyone else sees it. This one keeps our options apart, and gives
-    them to ``route``.
+    ``torch.compile`` makes an object of this class before it knows any graph. The class
+    refuses what is no option of Inductor's; this one keeps our options apart.
     """
     original = torch._TorchCompileInductorWrapper
 
@@ -131,53 +108,35 @@ def _accept_own_options() -> None:
         def __call__(
             self, model_: Any, inputs_: Any, *, config_patches: Any = None
         ) -> Any:
-            patches = dict(config_patches or {})
-            if self.own_options:
-                patches[_OWN_OPTIONS] = self.own_options
-            return super().__call__(model_, inputs_, config_patches=patches)
+            if _is_graph_on_spyre(model_, inputs_):
+                _warn_of_ignored({*self.config, *(config_patches or ())})
+                return _compile_on_spyre(model_, inputs_, self.own_options)
+            return super().__call__(model_, inputs_, config_patches=config_patches)
+
+        def get_compiler_config(self) -> dict[str, Any]:
+            # The original's value, without its import of the whole of Inductor.
+            from torch._inductor import config
+
+            with config.patch(self.config):
+                return config.get_config_copy()
 
     torch._TorchCompileInductorWrapper = InductorOrSpyre
 
 
 def _route_inductor(compile_fx: ModuleType) -> None:
-    """Graphs on spyre that are given to Inductor by name come to this package.
-
-    ``torch.compile(backend="inductor")`` does not ask the registry of backends: it
-    looks up this function when it compiles.
-    """
+    """Graphs on spyre that are given to Inductor's function come to this package."""
     inductor = compile_fx.compile_fx
 
     @wraps(inductor)
     def route(
-        model_: Any,
-        example_inputs_: Sequence[Any],
-        *args: Any,
-        config_patches: dict[str, Any] | None = None,
-        **kwargs: Any,
+        model_: Any, example_inputs_: Sequence[Any], *args: Any, **kwargs: Any
     ) -> Any:
-        own = {}
-        if config_patches is not None:
-            own = config_patches.get(_OWN_OPTIONS, {})
-            config_patches = {
-                name: value
-                for name, value in config_patches.items()
-                if name != _OWN_OPTIONS
-            }
-        if isinstance(model_, torch.fx.GraphModule) and touches_spyre(
-            model_, example_inputs_
-        ):
-            _warn_of_ignored(config_patches or ())
-            return _compile_on_spyre(model_, example_inputs_, own)
-        if config_patches is not None:
-            kwargs["config_patches"] = config_patches
+        if _is_graph_on_spyre(model_, example_inputs_):
+            _warn_of_ignored(kwargs.get("config_patches") or ())
+            return _compile_on_spyre(model_, example_inputs_, {})
         return inductor(model_, example_inputs_, *args, **kwargs)
 
     compile_fx.compile_fx = route
-
-
-def _set_default(registry: ModuleType) -> None:
-    if registry.get_default_backend() == "inductor":
-        registry.set_default_backend(spyre_or_inductor)
 
 
 def _register_interface(device_interface: ModuleType) -> None:
@@ -218,7 +177,6 @@ def _keep_programs(torch_cache: ModuleType) -> None:
 
 
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
-    "torch._dynamo.backends.registry": _set_default,
     "torch._dynamo.config": _allow_many_sizes,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
@@ -255,7 +213,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 def install() -> None:
     """Tell Dynamo, now or as soon as it is imported."""
-    _accept_own_options()
+    _wrap_inductor()
     for name, hook in _HOOKS.items():
         if name in sys.modules:
             hook(sys.modules[name])
