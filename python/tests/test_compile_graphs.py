@@ -20,7 +20,7 @@ def whole(shape, dtype=torch.float16, seed=0):
 
 
 def test_unsupported_operator_between_parts():
-    """It runs on the CPU, warns once by name, is counted every time."""
+    """It runs on the CPU, warns by name, and is counted every time."""
 
     def function(x):
         y = torch.special.erfcx(x + 1)
@@ -40,8 +40,8 @@ def test_unsupported_operator_between_parts():
     assert "erfcx" in name
     assert count == 3
     named = [w for w in seen if "has no spyre kernel" in str(w.message)]
-    assert len(named) == 1
-    assert "erfcx" in str(named[0].message)
+    assert len(named) == 3
+    assert all("erfcx" in str(w.message) for w in named)
     assert len(compiled_parts()) - before == 2
 
 

@@ -24,13 +24,26 @@ def test_fallbacks_warn_with_their_own_class():
 
 
 def test_fallbacks_can_be_errors():
-    """As spyre-inference's tests have it."""
-    torch_spyre.reset_fallback_report()
+    """As spyre-inference's tests have it, also if the operator has warned before."""
     x = torch.ones(2, 2, dtype=torch.float16, device="spyre")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", FallbackWarning)
-        with pytest.raises(FallbackWarning, match="falling back"):
-            torch.igamma(x, x)
+    for action in ("ignore", "once", "error", "error"):
+        with warnings.catch_warnings(record=action == "once"):
+            warnings.simplefilter(action, FallbackWarning)
+            if action == "error":
+                with pytest.raises(FallbackWarning, match="falling back"):
+                    torch.igamma(x, x)
+            else:
+                torch.igamma(x, x)
+
+
+@pytest.mark.parametrize(("option", "shown"), [("", 1), ("-Walways", 3), ("-Wi", 0)])
+def test_fallbacks_are_shown_once(option, shown):
+    """Whatever line they come from, unless the user says otherwise."""
+    code = "import torch; x = torch.ones(2, 2, device='spyre')\n"
+    code += "torch.igamma(x, x)\n" * 3
+    run = [sys.executable, *filter(None, [option]), "-c", code]
+    result = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert result.stderr.count("FallbackWarning: aten::") == shown
 
 
 def test_pytest_takes_the_warning_by_its_name(tmp_path):

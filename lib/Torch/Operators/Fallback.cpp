@@ -22,7 +22,6 @@ namespace {
 struct Report {
   std::mutex mutex;
   std::map<std::string, int64_t> counts;
-  std::set<std::string> warned;
 };
 
 Report &report() {
@@ -211,16 +210,13 @@ PyObject *fallbackWarning() {
 }
 
 void recordFallback(const std::string &operatorName) {
-  bool first;
   {
     std::lock_guard<std::mutex> lock(report().mutex);
     ++report().counts[operatorName];
-    first = report().warned.insert(operatorName).second;
   }
-  if (!first)
-    return;
-  // TORCH_WARN becomes a Python warning only under a handler, which operators
-  // called through torch.ops, as compiled graphs do, do not have.
+  // How often it is shown, or whether it is an error, is for Python's filters
+  // to say. TORCH_WARN becomes a Python warning only under a handler, which
+  // operators called through torch.ops, as compiled graphs do, do not have.
   std::string message = operatorName +
                         " is falling back to cpu: it has no spyre kernel and "
                         "runs on the CPU; "
@@ -251,7 +247,6 @@ std::map<std::string, int64_t> fallbackReport() {
 void resetFallbackReport() {
   std::lock_guard<std::mutex> lock(report().mutex);
   report().counts.clear();
-  report().warned.clear();
 }
 
 } // namespace spyre::pytorch

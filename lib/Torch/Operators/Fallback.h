@@ -26,9 +26,8 @@ void runBoxed(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 PyObject *fallbackWarning();
 
 /// Counts a run of an ATen operator ("aten::sort.stable") on the CPU on behalf
-/// of spyre tensors; the first of each operator warns. Used by the boxed
-/// fallback, by eager kernels that compute on the CPU and by compiled graphs
-/// with CPU parts.
+/// of spyre tensors, and warns. Used by the boxed fallback, by eager kernels
+/// that compute on the CPU and by compiled graphs with CPU parts.
 void recordFallback(const std::string &operatorName);
 
 /// The line of the user's code that this thread's warnings are about; an empty
@@ -38,7 +37,7 @@ void setSourceLine(const std::string &file, int line);
 /// Operator -> runs since the last reset; empty if there were none.
 std::map<std::string, int64_t> fallbackReport();
 
-/// Forgets counts and which operators have warned.
+/// Forgets the counts.
 void resetFallbackReport();
 
 } // namespace spyre::pytorch

@@ -325,6 +325,8 @@ def install() -> None:
     module_to._spyre_patched = True
     _refuse_sharing()
     warnings.simplefilter("ignore", ConversionWarning)
+    # Behind the filters that users have set before this, as with python -W.
+    warnings.simplefilter("once", _C.FallbackWarning, append=True)
     torch.Tensor.to = to
     torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.device_tensor_layout = device_tensor_layout
