@@ -106,6 +106,39 @@ def test_values_out_of_range_are_unsupported(change):
 
 
 @pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("sencores", "4", "a whole number"),
+        ("sencores", True, "a whole number"),
+        ("sencores", 2.0, "a whole number"),
+        ("dxp_lx_frac_avail", None, "a number"),
+        ("dxp_lx_frac_avail", "0.5", "a number"),
+        ("layout_solver", [], "a text"),
+        ("lx_planning", None, "True or False"),
+        ("ignore_wsr_hints", 7, "True or False"),
+        ("unroll_loops", "no", "True or False"),
+        # Also those without effect here.
+        ("max_buckets", "many", "a whole number"),
+    ],
+    ids=str,
+)
+def test_values_of_another_type_are_unsupported(name, value, expected):
+    with config.patch({name: value}), pytest.raises(errors.Unsupported) as error:
+        compile_options({})
+    end = f"torch_spyre._inductor.config.{name} {value!r}: expected {expected}"
+    assert str(error.value) == f"Spyre backend does not support: {end}"
+
+
+def test_switches_may_be_numbers():
+    with config.patch({"lx_planning": 0, "ignore_wsr_hints": 1, "sencores": 4}):
+        options = compile_options({})
+    assert options == {"lx_planning": False, "ignore_tile_hints": True, "cores": 4}
+    assert [type(value) for value in options.values()].count(bool) == 2
+    with config.patch({"dxp_lx_frac_avail": 1}):
+        assert compile_options({})["device"] == '{"lxReservedFraction": 1.0}'
+
+
+@pytest.mark.parametrize(
     ("variable", "value", "expected"),
     [
         ("SENCORES", "5", "{'cores': 5}"),

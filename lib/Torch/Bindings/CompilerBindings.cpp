@@ -116,17 +116,32 @@ static Hint toHint(const py::dict &dict) {
 /// belong in the cache key.
 static constexpr const char *kDumpDirKey = "dump_dir";
 
+/// pybind11 converts whatever has a truth value or an index.
+static bool hasKind(const CompileOption &option, const py::handle &value) {
+  bool isFlag = py::isinstance<py::bool_>(value);
+  switch (option.kind) {
+  case CompileOption::Text:
+    return py::isinstance<py::str>(value);
+  case CompileOption::Flag:
+    return isFlag;
+  case CompileOption::Number:
+    // bool is a subclass of int.
+    return py::isinstance<py::int_>(value) && !isFlag;
+  }
+  return false;
+}
+
 static void setOption(CompileOptions &options, const CompileOption &option,
                       const py::handle &value) {
   try {
+    if (!hasKind(option, value))
+      throw py::cast_error();
     if (option.kind == CompileOption::Text)
       setCompileOption(options, option.name, value.cast<std::string>());
     else
-      setCompileOption(options, option.name,
-                       option.kind == CompileOption::Flag
-                           ? value.cast<bool>()
-                           : value.cast<int64_t>());
+      setCompileOption(options, option.name, value.cast<int64_t>());
   } catch (const py::cast_error &) {
+    // Of another kind, or a number beyond 64 bits.
     throw Error(std::string("option ") + option.name + ": expected " +
                 option.expected() + ", found " +
                 py::repr(value).cast<std::string>());

@@ -33,10 +33,38 @@ def _warn_once(
         warnings.warn(f"{what}{name} {text}", stacklevel=5)
 
 
+_KINDS = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+}
+
+
+def _checked(name: str, value: Any) -> bool | int | float | str:
+    """A value of the configuration, with the type of the name's default.
+
+    A switch may be 0 or 1, too. Raises Unsupported for a value of another kind.
+    """
+    kind = type(config._config[name].default)
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    fits = {
+        bool: isinstance(value, bool) or (is_whole and value in (0, 1)),
+        int: is_whole,
+        float: is_whole or isinstance(value, float),
+        str: isinstance(value, str),
+    }[kind]
+    if not fits:
+        raise Unsupported(
+            f"torch_spyre._inductor.config.{name} {value!r}: expected {_KINDS[kind]}"
+        )
+    return kind(value)
+
+
 def _cores(value: Any) -> dict[str, Any]:
     (row,) = (row for row in _C.compile_options() if row["name"] == "cores")
     lowest, highest = row["lowest"], row["highest"]
-    if isinstance(value, bool) or value not in range(lowest, highest + 1):
+    if value not in range(lowest, highest + 1):
         raise Unsupported(
             f"SENCORES (torch_spyre._inductor.config.sencores) {value!r}: expected a "
             f"number from {lowest} to {highest}"
@@ -61,12 +89,12 @@ def _solver(value: Any) -> dict[str, Any]:
 
 
 def _lx_fraction(value: Any) -> dict[str, Any]:
-    if isinstance(value, bool) or not 0 <= value <= 1:
+    if not 0 <= value <= 1:
         raise Unsupported(
             "DXP_LX_FRAC_AVAIL (torch_spyre._inductor.config.dxp_lx_frac_avail) "
             f"{value!r}: expected a number from 0 to 1"
         )
-    return {"device": {"lxReservedFraction": float(value)}}
+    return {"device": {"lxReservedFraction": value}}
 
 
 #: Names of the config module -> the options that a value other than the default sets.
@@ -108,12 +136,12 @@ def compile_options(given: dict[str, Any]) -> dict[str, Any]:
     """The options of a compilation: the given ones, before those of the config module.
 
     Warns once per name of a configuration without effect here that is changed. Raises
-    Unsupported for a value of the configuration that is out of range, ValueError for a
-    file of device numbers that cannot be read.
+    Unsupported for a value of the configuration of a wrong type or out of range,
+    ValueError for a file of device numbers that cannot be read.
     """
     # Not skip_default: what was patched and restored counts as set there.
     changed = {
-        name: value
+        name: _checked(name, value)
         for name, value in config._get_dict().items()
         if value != config._config[name].default
     }
