@@ -90,7 +90,8 @@ static std::string digest(llvm::StringRef bytes) {
 std::string CompiledGraph::serialize() const {
   Json metadata{{"compiler", llvm::toHex(getCompilerIdentity())},
                 {"key", cacheKey},
-                {"inputs", argumentNames.size()}};
+                {"inputs", argumentNames.size()},
+                {"warnings", warnings}};
   std::string text = metadata.dump();
   char length[lengthBytes];
   llvm::support::endian::write64le(length, text.size());
@@ -123,6 +124,7 @@ CompiledGraph CompiledGraph::deserialize(const std::string &bytes) {
     metadata.at("compiler").get_to(compiler);
     metadata.at("key").get_to(graph.cacheKey);
     metadata.at("inputs").get_to(inputs);
+    metadata.at("warnings").get_to(graph.warnings);
   } catch (const Json::exception &error) {
     throw Error(
         std::string("the metadata of the compiled graph is not valid: ") +

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users' hints: named dimensions, tiles and work divisions."""
 
+import re
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -16,6 +18,7 @@ from torch_spyre import _C
 from torch_spyre._inductor import get_op_hints
 from torch_spyre._inductor.errors import Unsupported
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.frontend import cache
 from torch_spyre.logging_config import get_logger
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -59,7 +62,9 @@ def test_a_hint_on_what_nothing_iterates_over_is_ignored(listen):
     torch_spyre.declare_tensor_dim("elsewhere", 64)
     tiled = mlp(lambda: torch_spyre.spyre_hint(tiles={"elsewhere": 8}))
     divided = mlp(lambda: torch_spyre.spyre_hint(work_div={"elsewhere": 8}))
-    for function in (tiled, divided):
+    # The second time, the program comes from the cache on disk.
+    for function in (tiled, divided, tiled):
+        cache._in_memory.clear()
         with listen(get_logger("spyre.inductor"), "WARNING") as records:
             assert_exact(compiled(function)(*device).cpu(), expected)
         own = [r for r in records if r.name == "spyre.inductor"]
@@ -385,11 +390,30 @@ def test_a_work_division_that_superdsc_cannot_say():
         {"work_div": {"M": True}},
         {"work_div": {"M": 2.0}},
         {"tiles": {"M": 2}, "slices": {"M": 2}},
+        {"tiles": 3},
+        {"work_div": ["M", 2]},
+        {"named_dims": "M"},
     ],
 )
 def test_nonsense_is_an_error(arguments):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError) as error:
         torch_spyre.spyre_hint(**arguments)
+    assert isinstance(error.value, Unsupported)
+    # The same error in a compiled function, from Dynamo or not.
+    x = half(64, 64).to("spyre")
+    torch_spyre.name_tensor_dims(x, ["M", "N"])
+
+    def function(x):
+        with torch_spyre.spyre_hint(**arguments):
+            return torch.exp(x)
+
+    with pytest.raises(Unsupported, match=re.escape(str(error.value))):
+        compiled(function, fullgraph=True)(x)
+
+
+def test_names_are_a_list():
+    with pytest.raises(ValueError, match="must be a list, not 'MN'"):
+        torch_spyre.name_tensor_dims(half(64, 64).to("spyre"), "MN")
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,11 @@ TEST_F(CompileTest, SerializesAndRefusesDamage) {
   EXPECT_THROW(compile(builder), Error); // no outputs yet
   builder.setOutputs({y});
   CompiledGraph graph = compile(builder);
+  graph.warnings = {"model.py:3: warning: hint ignored"};
   std::string bytes = graph.serialize();
   CompiledGraph again = CompiledGraph::deserialize(bytes);
   EXPECT_EQ(again.cacheKey, graph.cacheKey);
+  EXPECT_EQ(again.warnings, graph.warnings);
   EXPECT_EQ(again.argumentNames, graph.argumentNames);
   ASSERT_EQ(again.outputs.size(), 1u);
   EXPECT_EQ(again.outputs[0].layout, graph.outputs[0].layout);

@@ -43,7 +43,7 @@ struct CompiledGraph {
   std::string ktirBytecode;
   /// Seconds per pass, in order; empty for a graph that was deserialized.
   std::vector<std::pair<std::string, double>> passSeconds;
-  /// What passes warned of, with source lines; empty for a deserialized graph.
+  /// What passes warned of, with source lines.
   std::vector<std::string> warnings;
 
   /// Bytes that deserialize() takes back: KTIR bytecode and metadata, with a

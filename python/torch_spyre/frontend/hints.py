@@ -40,6 +40,8 @@ class RefusedHint(Unsupported, _C.SpyreError):
 _PREFIX = "spyre_hint "
 #: Key of hints that only get_op_hints() knows.
 _OTHERS = "others"
+#: Key of a text that says why a hint makes no sense.
+_WRONG = "wrong"
 
 _declared: dict[str, int] = {}
 #: Identity of a storage -> names and sizes of the parts of each home dimension.
@@ -80,6 +82,8 @@ def name_tensor_dims(tensor: torch.Tensor, names: Iterable[str]) -> torch.Tensor
             "only tensors on a spyre device have named dimensions: move the tensor "
             "with .to('spyre') first"
         )
+    if isinstance(names, str):
+        raise HintError(f"names of dimensions must be a list, not {names!r}")
     identity, _, sizes, *_ = _C.tensor_info(tensor)
     remaining = list(names)
     dims = []
@@ -136,28 +140,46 @@ def spyre_hint(
         others: kept for ``get_op_hints()``; they mean nothing to the planner.
 
     Raises:
-        ValueError: a hint makes no sense.
-        HintError: a number of cores is no positive integer.
+        HintError: a hint makes no sense; in a compiled function, by its first call.
 
     """
     given = [t for t in (num_tiles_per_dim, tiles, slices) if t is not None]
-    if len(given) > 1:
-        raise ValueError(
-            "num_tiles_per_dim, tiles and slices are names of the same argument: "
-            "give one of them"
-        )
     hints: list[dict[str, Any]] = []
-    for name, count in (given[0] if given else {}).items():
-        number = _positive(count, f"tiles of {name!r}")
-        hints.append({"dim": _name(name), "tiles": number})
-    for name, count in (work_div or {}).items():
-        number = _cores(count, name)
-        hints.append({"dim": _name(name), "work_div": number})
-    if named_dims is not None:
-        hints.append({"named_dims": [_name(name) for name in named_dims]})
+    if len(given) > 1:
+        what = "num_tiles_per_dim, tiles and slices are names of the same argument"
+        hints.append({_WRONG: f"{what}: give one of them"})
+    hints += _numbers_of("tiles", given[0] if given else {})
+    hints += _numbers_of("work_div", work_div or {})
+    if isinstance(named_dims, str):
+        hints.append({_WRONG: f"named_dims must be a list, not {named_dims!r}"})
+    elif named_dims is not None:
+        hints.append({"named_dims": list(named_dims)})
     if others:
         hints.append({_OTHERS: others})
+    # What is raised in a function that Dynamo traces becomes an error of Dynamo's. So
+    # the hints of such a function are checked when its graph is compiled.
+    if not torch.compiler.is_compiling():
+        _check(hints)
     return traceback.annotate({_PREFIX + str(hints): hints})
+
+
+def _numbers_of(what: str, numbers: Any) -> list[dict[str, Any]]:
+    if not isinstance(numbers, Mapping):
+        return [{_WRONG: f"{what} must map names to numbers, but is {numbers!r}"}]
+    return [{"dim": name, what: number} for name, number in numbers.items()]
+
+
+def _check(hints: Iterable[dict[str, Any]]) -> None:
+    """Raises HintError for a hint that makes no sense."""
+    for hint in hints:
+        if _WRONG in hint:
+            raise HintError(f"spyre_hint: {hint[_WRONG]}")
+        for name in [hint["dim"]] if "dim" in hint else hint.get("named_dims", ()):
+            _name(name)
+        if "tiles" in hint:
+            _positive(hint["tiles"], f"tiles of {hint['dim']!r}")
+        elif "work_div" in hint:
+            _cores(hint["work_div"], hint["dim"])
 
 
 def get_op_hints(op: Node) -> dict[str, Any]:
@@ -209,8 +231,16 @@ def _followed(
                 yield node, what, hint
 
 
-def check_names(nodes: Sequence[Node], options: Mapping[str, Any]) -> None:
-    """Raises KeyError for a hint on a dimension whose name nobody has given."""
+def check_hints(nodes: Sequence[Node], options: Mapping[str, Any]) -> None:
+    """Checks the hints of nodes.
+
+    Raises:
+        HintError: a hint makes no sense.
+        KeyError: a hint is on a dimension whose name nobody has given.
+
+    """
+    for node in nodes:
+        _check(_hints_of(node))
     known = {*_declared}
     for dims in _names.values():
         known.update(name for dim in dims for name, _ in dim)
@@ -265,7 +295,7 @@ class HintReader:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str) or not name.isidentifier():
-        raise ValueError(f"a dimension's name must be an identifier, but is {name!r}")
+        raise HintError(f"a dimension's name must be an identifier, but is {name!r}")
     return name
 
 
@@ -280,7 +310,7 @@ def _cores(value: Any, name: Any) -> int:
 
 def _positive(value: Any, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{what} must be a positive integer, but is {value!r}")
+        raise HintError(f"{what} must be a positive integer, but is {value!r}")
     if value >= 1 << 63:
-        raise ValueError(f"{what} must fit in 64 bits, but is {value}")
+        raise HintError(f"{what} must fit in 64 bits, but is {value}")
     return value

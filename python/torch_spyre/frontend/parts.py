@@ -195,6 +195,7 @@ class CompiledStep:
         """Compiles what is imported, if anything is, and what is not yet."""
         kind = key[1]
         try:
+            hints.check_hints(self.nodes, self.options)
             if importer is None:
                 importer = self._start_import(kind)
             for node in self.nodes:
@@ -301,7 +302,6 @@ class CompiledStep:
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
-        hints.check_names(self.nodes, self.options)
         kept = dump.begin(self.name, self.nodes)
         options = dict(self.options)
         if kept is not None:
