@@ -96,6 +96,9 @@ def test_to_with_layout():
     assert moved.device_tensor_layout() == layout != x.device_tensor_layout()
     assert torch.equal(moved.cpu(), x.cpu())
     assert torch.spyre.to_with_layout(moved, layout) is moved
+    from_cpu = _C.to_with_layout(x.cpu(), layout)
+    assert from_cpu.device_tensor_layout() == layout
+    assert torch.equal(from_cpu.cpu(), x.cpu())
 
 
 def test_conversions_on_the_device_warn_who_asks():

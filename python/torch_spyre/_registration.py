@@ -54,7 +54,8 @@ def _copy_tensor(
 
 
 def _to_with_layout(tensor: torch.Tensor, layout: _C.SpyreTensorLayout) -> torch.Tensor:
-    return tensor.to(device_layout=layout)
+    device = tensor.device if tensor.device.type == "spyre" else "spyre"
+    return tensor.to(device, device_layout=layout)
 
 
 def _get_stream_from_pool(device: Any = None, priority: int = 0) -> torch.Stream:
