@@ -141,6 +141,62 @@ def test_wrong_values_are_seen(demo, monkeypatch):
     assert result.kind == "wrong" and "not close" in result.why
 
 
+TIES = """
+model: ties
+defaults: {dtype: fp16, seed: 7}
+cases:
+"""
+
+
+def test_which_of_equal_elements_is_left_open(tmp_path, monkeypatch):
+    """Three values in 500 elements: no order of equal ones is wrong."""
+    calls = {
+        "sort": "",
+        "argsort": "{dim: 0, descending: true}",
+        "topk": "{k: 9}",
+        "kthvalue": "{k: 3, dim: 1}",
+        "max": "{dim: 1, keepdim: true}",
+        "min": "{dim: 0}",
+        "argmax": "",
+        "argmin": "{dim: 1}",
+    }
+    text = TIES
+    for name, attrs in calls.items():
+        values = "{shape: [5, 100], init: randint, init_args: {high: 3}}"
+        text += f"  - name: {name}\n    op: torch.{name}\n"
+        text += f"    inputs: [tensor: {values}]\n"
+        text += f"    attrs: {attrs}\n" if attrs else ""
+    path = tmp_path / "ties.yaml"
+    path.write_text(text)
+    cases = descriptors.load(path)
+    results = [run_case.run(case) for case in cases]
+    assert {(r.name, r.kind, r.why) for r in results} == {
+        (name, "right", "") for name in calls
+    }
+
+    def change(how):
+        def find(name, keywords):
+            op = real(name, keywords)
+
+            def function(x, *args, **kwargs):
+                result = op.function(x, *args, **kwargs)
+                if x.device.type == "cpu":
+                    return result
+                values, positions = result
+                return values, how(positions)
+
+            return type(op)(name, function, False)
+
+        monkeypatch.setattr(run_case.operators, "find", find)
+
+    real = run_case.operators.find
+    sort = cases[0]
+    change(lambda positions: positions.flip(1))
+    assert run_case.run(sort).kind == "wrong"
+    change(lambda positions: positions * 0 + positions[:, :1])
+    assert run_case.run(sort).kind == "wrong"
+
+
 def test_strides_are_those_of_the_case(demo):
     case = descriptors.load(demo)[2]
     host, there = run_case.make_arguments(case.inputs, case.seed, "spyre")

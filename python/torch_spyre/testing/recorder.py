@@ -472,8 +472,10 @@ def load_program(source: str, device: str = "cpu", dtype: str = "") -> tuple[Any
     module, inputs = made
     if dtype:
         named = getattr(torch, dtype, None)
-        if not isinstance(named, torch.dtype):
-            raise ValueError(f"--dtype {dtype}: expected a dtype, such as float16")
+        if not isinstance(named, torch.dtype) or not named.is_floating_point:
+            raise ValueError(
+                f"--dtype {dtype}: expected a floating-point dtype, such as float16"
+            )
         module = module.to(named)
     try:
         return module.to(device).eval(), move(inputs, device)
