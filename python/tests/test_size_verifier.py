@@ -127,9 +127,61 @@ FAULTS = [
     ),
 ]
 
+#: A row more: written whole, then in a part, and read.
+GROWN = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#old = affine_map<()[s] -> (s, 128)>
+#new = affine_map<()[s] -> (s + 1, 128)>
+#d = #spyre_graph.division<splits = [1, 2], chunks = [MOST, 64], chunk_map = affine_map<()[s] -> (s, 64)>>
+#e = #spyre_graph.division<splits = [1, 2], chunks = [GROWN, 64], chunk_map = affine_map<()[s] -> (s + 1, 64)>>
+func.func @main(%x: memref<MOSTx128xf16, #l> {spyre_graph.size_map = #old},
+                %r: memref<1x128xf16, #l>,
+                %y: memref<GROWNx128xf16, #l> {spyre_graph.size_map = #new})
+    attributes {spyre_graph.pool_size = 131072 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %z = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<GROWNx128xf16, #l>
+  spyre_graph.exp ins(%r : memref<1x128xf16, #l>) outs(%z : memref<GROWNx128xf16, #l>) {maps = [affine_map<(i, j) -> (0, j)>, #id], extents = array<i64: GROWN, 128>, extent_map = #new, division = #e}
+  spyre_graph.abs ins(%x : memref<MOSTx128xf16, #l>) outs(%z : memref<GROWNx128xf16, #l>) {maps = [#id, #id], extents = array<i64: MOST, 128>, extent_map = #old, division = #d}
+  spyre_graph.tanh ins(%z : memref<GROWNx128xf16, #l>) outs(%y : memref<GROWNx128xf16, #l>) {maps = [#id, #id], extents = array<i64: GROWN, 128>, extent_map = #new, division = #e}
+  spyre_graph.neg ins(%x : memref<MOSTx128xf16, #l>) outs(%y : memref<GROWNx128xf16, #l>) {maps = [#id, affine_map<(i, j) -> (i + 1, j)>], extents = array<i64: MOST, 128>, extent_map = #old, division = #d}
+  return
+}
+"""
 
-def plan_for(least: int, most: int) -> str:
-    return PLAN.replace("LEAST", str(least)).replace("MOST", str(most))
+
+def grown(name: str, formula: str) -> tuple[str, str]:
+    return (
+        rf"(graph\.{name} .*)extent_map = #new, division = #e}}",
+        rf"\1extent_map = affine_map<()[s] -> ({formula}, 128)>, division = #e}}",
+    )
+
+
+GROWN_FAULTS = [
+    (
+        "writes a part beyond an argument",
+        r"(%y: .*)size_map = #new",
+        r"\1size_map = affine_map<()[s] -> ((s floordiv 2) * 2 + 1, 128)>",
+        (224, 254),
+        odd,
+        "beyond its|coordinates 0 to|coordinates 1 to",
+    ),
+    (
+        "reads beyond what was written whole",
+        *grown("exp", "(s floordiv 2) * 2 + 1"),
+        (224, 254),
+        odd,
+        "beyond its|have not been written",
+    ),
+]
+
+
+def plan_for(least: int, most: int, text: str = PLAN) -> str:
+    return (
+        text.replace("LEAST", str(least))
+        .replace("GROWN", str(most + 1))
+        .replace("MOST", str(most))
+    )
 
 
 def verify(command, plan):
@@ -143,15 +195,21 @@ def test_plan_without_a_fault(sizes):
     verify(run, plan_for(*sizes))
 
 
+@pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256)])
+def test_plan_that_grows_without_a_fault(sizes):
+    verify(run, plan_for(*sizes, GROWN))
+
+
 @pytest.mark.parametrize("is_proven", [False, True], ids=["one by one", "proven"])
 @pytest.mark.parametrize(
-    ("pattern", "replacement", "sizes", "is_wrong", "expected"),
-    [fault[1:] for fault in FAULTS],
-    ids=[fault[0] for fault in FAULTS],
+    ("plan", "pattern", "replacement", "sizes", "is_wrong", "expected"),
+    [(PLAN, *fault[1:]) for fault in FAULTS]
+    + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS],
+    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS],
 )
-def test_fault(pattern, replacement, sizes, is_wrong, expected, is_proven):
+def test_fault(plan, pattern, replacement, sizes, is_wrong, expected, is_proven):
     least, most = (200, sizes[1]) if is_proven else sizes
-    broken, count = re.subn(pattern, replacement, plan_for(least, most))
+    broken, count = re.subn(pattern, replacement, plan_for(least, most, plan))
     assert count == 1
     errors = verify(refused, broken)
     assert re.search(f"error: .*({expected})", errors), errors

@@ -55,3 +55,31 @@ func.func @sticks(%x: tensor<4096xf16, #line> {spyre_graph.name = "x",
       outs(%0 : tensor<4096xf16>) -> tensor<4096xf16>
   return %e : tensor<4096xf16>
 }
+
+// -----
+
+#grown = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#whole = affine_map<(i, j) -> (i, j)>
+#later = affine_map<(i, j) -> (i + 1, j)>
+
+// A part of what varies is as long as it is, and inside at all sizes.
+// MAPS: #[[OLD:.*]] = affine_map<()[s0] -> (s0, 256)>
+// MAPS-LABEL: func.func @parts
+// MAPS: spyre_graph.identity
+// MAPS-SAME: extent_map = #[[OLD]]
+// CHUNKS-LABEL: func.func @parts
+// PLAN-LABEL: func.func @parts
+func.func @parts(%x: tensor<512x256xf16, #grown> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 256)>},
+    %y: tensor<513x256xf16, #grown> {spyre_graph.name = "y",
+      spyre_graph.size_map = affine_map<()[s] -> (s + 1, 256)>})
+    -> (tensor<513x256xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (s + 1, 256)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %0 = tensor.empty() : tensor<513x256xf16>
+  %e = spyre_graph.exp ins(%y : tensor<513x256xf16, #grown>)
+      outs(%0 : tensor<513x256xf16>) -> tensor<513x256xf16>
+  %i = spyre_graph.identity ins(%x : tensor<512x256xf16, #grown>)
+      outs(%e : tensor<513x256xf16>) {maps = [#whole, #later], extents = array<i64: 512, 256>} -> tensor<513x256xf16>
+  return %i : tensor<513x256xf16>
+}

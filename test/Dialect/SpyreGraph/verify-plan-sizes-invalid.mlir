@@ -46,7 +46,7 @@ func.func @other(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
                  %y: memref<256x64xf16, #l> {spyre_graph.size_map = #some})
     attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>, #spyre_graph.symbol<"t", 1 to 256>]} {
   // SG-PLAN-C13
-  // expected-error @+1 {{where s is 1 and t is 256, accesses coordinates of dimension 0 of operand 0 beyond its 1 elements}}
+  // expected-error @+1 {{where s is 255 and t is 256, accesses coordinates of dimension 0 of operand 0 beyond its 255 elements}}
   spyre_graph.neg ins(%x : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, extent_map = #some, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64], chunk_map = #some>}
   return
 }

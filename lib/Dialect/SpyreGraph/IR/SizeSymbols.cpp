@@ -289,9 +289,31 @@ public:
       if (getRange(expr, extents).second <
           getSizeRange(sizes[dim], symbols).first)
         continue;
-      return op->emitOpError()
-             << "accesses dimension " << dim << " of " << what.str()
-             << ", whose size varies, in parts: by " << AffineMapAttr::get(map);
+      parts.push_back(
+          {map, static_cast<unsigned>(dim), sizes[dim], what.str()});
+    }
+    return success();
+  }
+
+  /// Checks, with all extents known, that what is accessed in parts is there
+  /// at all sizes.
+  LogicalResult checkParts() {
+    SmallVector<AffineExpr> last;
+    for (auto [extent, size] : llvm::zip_equal(extents, known))
+      last.push_back(
+          (size ? size : getAffineConstantExpr(extent, op->getContext())) - 1);
+    for (const Part &part : parts) {
+      AffineExpr expr = part.map.getResult(part.dim);
+      if (!grows(expr) ||
+          getSizeRange(
+              simplifyAffineExpr(part.size - 1 - expr.replaceDims(last), 0,
+                                 symbols.size()),
+              symbols)
+                  .first < 0)
+        return op->emitOpError()
+               << "accesses dimension " << part.dim << " of " << part.what
+               << ", whose size varies, in parts: by "
+               << AffineMapAttr::get(part.map);
     }
     return success();
   }
@@ -317,10 +339,34 @@ public:
   }
 
 private:
+  /// A dimension that is not accessed by one loop that walks all of it.
+  struct Part {
+    AffineMap map;
+    unsigned dim;
+    AffineExpr size;
+    std::string what;
+  };
+
+  /// Whether the largest coordinate is that of the last iterations.
+  static bool grows(AffineExpr expr) {
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary)
+      return true;
+    if (!grows(binary.getLHS()) || !grows(binary.getRHS()))
+      return false;
+    if (binary.getKind() == AffineExprKind::Add)
+      return true;
+    auto number = dyn_cast<AffineConstantExpr>(binary.getRHS());
+    return number && number.getValue() > 0 &&
+           (binary.getKind() == AffineExprKind::Mul ||
+            binary.getKind() == AffineExprKind::FloorDiv);
+  }
+
   Operation *op;
   SmallVector<SizeSymbolAttr> symbols;
   ArrayRef<int64_t> extents;
   SmallVector<AffineExpr> known;
+  SmallVector<Part> parts;
 };
 } // namespace
 
@@ -361,6 +407,8 @@ LogicalResult spyre_graph::inferExtentMap(SpyreOpInterface op,
                              "operand " + Twine(number), skipped)))
       return failure();
   }
+  if (failed(inference.checkParts()))
+    return failure();
   op.setLoopExtentMap(inference.getMap());
   return success();
 }
@@ -377,6 +425,8 @@ LogicalResult spyre_graph::inferSizeMap(ViewOp view,
   for (auto [dim, size] : llvm::enumerate(results))
     if (failed(inference.set(dim, size, "its result")))
       return failure();
+  if (failed(inference.checkParts()))
+    return failure();
   if (AffineMap map = inference.getMap())
     view.setSizeMapAttr(AffineMapAttr::get(map));
   return success();

@@ -18,6 +18,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/IntegerSet.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -144,43 +145,57 @@ private:
 
   /// Sizes at which all of `claims`, expressions of loop indices and symbols,
   /// are at least 0 with the indices below `extents`; nothing if there are
-  /// none.
+  /// none. Every extent is at least 1 (SG-SYMBOL-C2), so only the loops and
+  /// symbols that the claims depend on matter.
   std::optional<SmallVector<int64_t>> find(ArrayRef<AffineExpr> claims,
                                            ArrayRef<AffineExpr> extents = {}) {
-    // Symbol k is step x t for an integer t.
-    SmallVector<AffineExpr> multiples;
-    for (auto [position, symbol] : llvm::enumerate(symbols))
-      multiples.push_back(getAffineSymbolExpr(position, context) *
-                          symbol.getStep());
-    SmallVector<AffineExpr> constraints;
-    auto add = [&](AffineExpr expr) {
-      constraints.push_back(expr.replaceSymbols(multiples));
-    };
-    for (auto [position, symbol] : llvm::enumerate(symbols)) {
-      AffineExpr size = getAffineSymbolExpr(position, context);
-      add(size - symbol.getLeast());
-      add(number(symbol.getMost()) - size);
-    }
+    SmallVector<AffineExpr> indices(extents.size(), number(0)), constraints;
+    unsigned numIndices = 0;
     for (auto [dim, extent] : llvm::enumerate(extents)) {
-      AffineExpr index = getAffineDimExpr(dim, context);
-      add(index);
-      add(extent - 1 - index);
+      if (llvm::none_of(claims, [dim = dim](AffineExpr claim) {
+            return claim.isFunctionOfDim(dim);
+          }))
+        continue;
+      indices[dim] = getAffineDimExpr(numIndices++, context);
+      constraints.push_back(indices[dim]);
+      constraints.push_back(extent - 1 - indices[dim]);
     }
-    llvm::for_each(claims, add);
+    for (AffineExpr claim : claims)
+      constraints.push_back(claim.replaceDims(indices));
+    // Symbol number used[k] is step x t_k for an integer t_k.
+    SmallVector<unsigned> used;
+    SmallVector<AffineExpr> multiples(symbols.size(), number(0)), ranges;
+    for (auto [position, symbol] : llvm::enumerate(symbols)) {
+      if (llvm::none_of(constraints, [position = position](AffineExpr expr) {
+            return expr.isFunctionOfSymbol(position);
+          }))
+        continue;
+      AffineExpr size =
+          getAffineSymbolExpr(used.size(), context) * symbol.getStep();
+      multiples[position] = size;
+      used.push_back(position);
+      ranges.push_back(size - symbol.getLeast());
+      ranges.push_back(number(symbol.getMost()) - size);
+    }
+    for (AffineExpr &expr : constraints)
+      expr = expr.replaceSymbols(multiples);
+    llvm::append_range(constraints, ranges);
     IntegerSet set =
-        IntegerSet::get(extents.size(), symbols.size(), constraints,
+        IntegerSet::get(numIndices, used.size(), constraints,
                         SmallVector<bool>(constraints.size(), false));
     auto [known, isNew] = points.try_emplace(set);
-    if (!isNew)
-      return known->second;
-    if (auto point = FlatLinearValueConstraints(set).findIntegerSample()) {
-      SmallVector<int64_t> sizes;
-      for (auto [position, symbol] : llvm::enumerate(symbols))
-        sizes.push_back(int64_t((*point)[extents.size() + position]) *
-                        symbol.getStep());
-      known->second = std::move(sizes);
-    }
-    return known->second;
+    if (isNew)
+      if (auto point = FlatLinearValueConstraints(set).findIntegerSample())
+        known->second = llvm::map_to_vector(
+            llvm::drop_begin(*point, numIndices),
+            [](const llvm::DynamicAPInt &value) { return int64_t(value); });
+    if (!known->second)
+      return std::nullopt;
+    SmallVector<int64_t> sizes = llvm::map_to_vector(
+        symbols, [](SizeSymbolAttr symbol) { return symbol.getLeast(); });
+    for (auto [position, multiple] : llvm::zip(used, *known->second))
+      sizes[position] = multiple * symbols[position].getStep();
+    return sizes;
   }
 
   /// Sizes at which two expressions of symbols differ.
@@ -246,7 +261,7 @@ private:
 
   /// How large what a buffer holds is. Of an allocation: where operations of
   /// varying extents write it whole, as large as they say. Nothing if they
-  /// differ, or write parts of it that vary.
+  /// differ, or if only parts that vary are written.
   std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
     SmallVector<AffineExpr> sizes;
     if (auto argument = dyn_cast<BlockArgument>(buffer);
@@ -260,6 +275,7 @@ private:
       sizes.push_back(number(extent));
     if (isa<BlockArgument>(buffer))
       return sizes;
+    llvm::SmallBitVector isInParts(shape.size());
     for (OpOperand &use : buffer.getUses()) {
       auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
       if (!op || !op.isDpsInit(&use) || !op.getLoopExtentMap())
@@ -273,8 +289,10 @@ private:
         if (!isVarying)
           continue;
         auto loop = dyn_cast<AffineDimExpr>(expr);
-        if (!loop || op.getLoopExtents()[loop.getPosition()] != shape[dim])
-          return std::nullopt;
+        if (!loop || op.getLoopExtents()[loop.getPosition()] != shape[dim]) {
+          isInParts.set(dim);
+          continue;
+        }
         AffineExpr extent = extentMap.getResult(loop.getPosition());
         if (extent == sizes[dim])
           continue;
@@ -283,6 +301,9 @@ private:
         sizes[dim] = extent;
       }
     }
+    for (unsigned dim : isInParts.set_bits())
+      if (isa<AffineConstantExpr>(sizes[dim]))
+        return std::nullopt;
     return sizes;
   }
 
@@ -440,7 +461,7 @@ private:
   func::FuncOp function;
   MLIRContext *context;
   SmallVector<SizeSymbolAttr> symbols;
-  /// What find() has found.
+  /// What find() has found, of the symbols that the set has.
   DenseMap<IntegerSet, std::optional<SmallVector<int64_t>>> points;
 };
 } // namespace
