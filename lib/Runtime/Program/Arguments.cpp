@@ -42,12 +42,13 @@ ArrayStorage ArgumentInfo::storageAt(const std::vector<int64_t> &values) const {
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::make_pair(strides[a], b) < std::make_pair(strides[b], a);
   });
-  int64_t stride = 1;
+  int64_t stride = 1, largest = 1;
   for (size_t dim : order) {
-    if (shape[dim] == 1)
-      continue;
-    storage.strides[dim] = stride;
+    // A dimension of one element may have any stride.
+    if (shape[dim] != 1 || strides[dim] == largest)
+      storage.strides[dim] = stride;
     stride *= std::max<int64_t>(storage.shape[dim], 1);
+    largest *= std::max<int64_t>(shape[dim], 1);
   }
   for (size_t number = 0; number < deviceDims.size(); ++number) {
     const DeviceDim &dim = deviceDims[number];
