@@ -77,6 +77,20 @@ def test_mutation_across_parts():
 
 
 @pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
+def test_constants_are_read_before():
+    """What depends on nothing does not divide a graph."""
+
+    def function(x):
+        y = x * 2
+        nothing = torch.tensor([], dtype=x.dtype, device=x.device)
+        return torch.cat((nothing, y)) + torch.tensor([3.0], device=x.device)
+
+    x = whole((7,))
+    before = len(compiled_parts())
+    assert_exact(compiled(function)(x.to("spyre")).cpu(), function(x))
+    assert len(compiled_parts()) == before + 1
+
+
 def test_backward_through_an_unsupported_operator():
     def function(x):
         return (torch.cdist(x * 2, x, p=1.0) * 3).sum()

@@ -180,9 +180,9 @@ class CompiledFunction:
             if node in candidates:
                 current[node] = None
             else:
-                # What the host computes by itself comes before the part it stands in.
+                # What depends on nothing in the part it stands in comes before that.
                 if not (
-                    host_numbers.runs_on_host(node, metas)
+                    (node.op == "get_attr" or host_numbers.runs_on_host(node, metas))
                     and current.keys().isdisjoint(node.all_input_nodes)
                 ):
                     flush()
