@@ -5,6 +5,7 @@
 #include "ViewMap.h"
 
 #include "Spyre/Compiler/Pipeline.h"
+#include "Spyre/Conversion/ATenToSpyreGraph/ATenToSpyreGraph.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Target/Targets.h"
@@ -99,17 +100,8 @@ SmallVector<int64_t> GraphBuilder::Impl::atMost(const SizeList &list) const {
 }
 
 SmallVector<AffineExpr> GraphBuilder::Impl::getExprs(const SizeList &list) {
-  return llvm::map_to_vector(list, [&](const SizeExpr &size) {
-    AffineExpr expr = getAffineConstantExpr(size.constant(), &context);
-    for (const SizeExpr::Term &term : size.terms()) {
-      if (term.symbols.size() != 1)
-        throw UnsupportedOp("a dimension of " + size.str() +
-                            " elements: the product of sizes that vary");
-      expr =
-          expr + getAffineSymbolExpr(term.symbols[0], &context) * term.factor;
-    }
-    return expr;
-  });
+  return llvm::map_to_vector(
+      list, [&](const SizeExpr &size) { return getSizeExpr(size, &context); });
 }
 
 AffineMap GraphBuilder::Impl::getSizeMap(const SizeList &list) {

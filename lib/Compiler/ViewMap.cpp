@@ -72,7 +72,7 @@ struct Sum {
 /// `sum` as g x coarse + fine with fine < g, for the largest g that divides
 /// `period`; g is 1 (and fine empty) if there is no better one.
 struct Grains {
-  int64_t g;
+  SizeExpr g;
   Sum coarse, fine;
 };
 
@@ -94,8 +94,8 @@ public:
     if (isLess(rest.max(), divisor))
       return quotient;
     Grains grains = splitGrains(rest, divisor);
-    if (grains.g > 1) {
-      quotient.add(floorDiv(grains.coarse, divisor.constant() / grains.g), 1);
+    if (grains.g != SizeExpr(1)) {
+      quotient.add(floorDiv(grains.coarse, *divisor.dividedBy(grains.g)), 1);
       return quotient;
     }
     int64_t number = numberOf(divisor, "stride");
@@ -111,10 +111,9 @@ public:
     if (isLess(rest.max(), divisor))
       return rest;
     Grains grains = splitGrains(rest, divisor);
-    if (grains.g > 1) {
+    if (grains.g != SizeExpr(1)) {
       Sum result = grains.fine;
-      result.add(modulo(grains.coarse, divisor.constant() / grains.g),
-                 grains.g);
+      result.add(modulo(grains.coarse, *divisor.dividedBy(grains.g)), grains.g);
       return result;
     }
     int64_t number = numberOf(divisor, "stride");
@@ -149,7 +148,7 @@ private:
 
   Grains splitGrains(const Sum &sum, const SizeExpr &period) const {
     if (sum.varies() || !period.isConstant())
-      return {1, sum, {}};
+      return splitVaryingGrains(sum, period);
     auto factor = [](const Term &term) { return term.coefficient.constant(); };
     SmallVector<Term> terms(sum.terms);
     // The order of equal coefficients does not matter, they never part: a fine
@@ -162,7 +161,7 @@ private:
       int64_t g = period.constant();
       for (const Term &term : llvm::drop_begin(terms, numFine))
         g = std::gcd(g, factor(term));
-      Grains grains{g, {}, {}};
+      Grains grains{SizeExpr(g), {}, {}};
       grains.coarse.constant = sum.constant.constant() / g;
       grains.fine.constant = sum.constant.constant() % g;
       for (auto [index, term] : llvm::enumerate(terms))
@@ -172,6 +171,28 @@ private:
           grains.coarse.terms.push_back(
               {term.atom, factor(term) / g, term.max});
       if (g > 1 && isLess(grains.fine.max(), g))
+        return grains;
+    }
+    return {1, sum, {}};
+  }
+
+  /// As splitGrains(), for the coefficient of a term as g.
+  Grains splitVaryingGrains(const Sum &sum, const SizeExpr &period) const {
+    for (const Term &candidate : sum.terms) {
+      const SizeExpr &g = candidate.coefficient;
+      if (g == SizeExpr(1) || !period.dividedBy(g))
+        continue;
+      Grains grains{g, {}, {}};
+      for (const Term &term : sum.terms)
+        if (std::optional<SizeExpr> times = term.coefficient.dividedBy(g))
+          grains.coarse.terms.push_back({term.atom, *times, term.max});
+        else
+          grains.fine.terms.push_back(term);
+      if (std::optional<SizeExpr> times = sum.constant.dividedBy(g))
+        grains.coarse.constant = *times;
+      else
+        grains.fine.constant = sum.constant;
+      if (isLess(grains.fine.max(), g))
         return grains;
     }
     return {1, sum, {}};

@@ -151,6 +151,10 @@ TEST_F(ViewMapTest, SizesThatVary) {
   // A batch of rows as rows: the map would divide by s.
   EXPECT_EQ(print({s * 4, 64}, {64, 1}, 0, {4, s, 64}, {s * 64, 64, 1}),
             "a view whose stride depends on a size that varies");
+  // But two dimensions before it are two digits of one.
+  EXPECT_EQ(print({4, s, 64}, {s * 64, 64, 1}, 0, {2, 2, s, 64},
+                  {s * 128, s * 64, 64, 1}),
+            "(d0, d1, d2) -> (d0 floordiv 2, d0 mod 2, d1, d2)");
   // The last row: where it is depends on s.
   EXPECT_EQ(print({1, 64}, {64, 1}, s * 64 - 64, {s, 64}, {64, 1}),
             "a view whose offset depends on a size that varies");

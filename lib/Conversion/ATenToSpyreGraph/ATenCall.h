@@ -53,6 +53,7 @@ public:
            ArrayRef<StringRef> parameters, const ::spyre::Arguments &args,
            const ::spyre::KeywordArguments &kwargs,
            ArrayRef<RankedTensorType> results,
+           ArrayRef<SmallVector<AffineExpr>> sizes,
            function_ref<Value(::spyre::ValueId)> lookup);
 
   OpBuilder &b;
@@ -73,7 +74,7 @@ public:
   Value tensorOrNull(StringRef name) const;
   /// A list of tensors, null where an entry is None.
   Values tensors(StringRef name) const;
-  /// A tensor, or a number as immediate.
+  /// A tensor, a number as immediate, or one computed from sizes as a tensor.
   Operand operand(StringRef name) const;
   /// A number as immediate: f32, i64 or i1.
   TypedAttr scalar(StringRef name) const;
@@ -93,6 +94,8 @@ public:
   unsigned numResults() const { return results.size(); }
   bool wants(unsigned i) const { return i < results.size() && results[i]; }
   RankedTensorType type(unsigned i = 0) const;
+  /// How large a result is, of the function's symbols.
+  SmallVector<AffineExpr> resultSizes(unsigned i = 0) const;
 
   // Building.
   TypedAttr imm(double value) const { return b.getF32FloatAttr(value); }
@@ -106,6 +109,13 @@ public:
     return RankedTensorType::get(shapeOf(value), elementType);
   }
   Value empty(RankedTensorType type) const;
+  /// The result of a device op whose loops are as long as `sizes` say, where
+  /// that does not follow from its operands.
+  Value withSizes(Value value, ArrayRef<AffineExpr> sizes) const;
+  /// start, start + 1 and so on.
+  Value iota(AffineExpr length, int64_t start) const;
+  /// A number that depends on symbols, as a tensor without dimensions.
+  Value sizeNumber(AffineExpr size) const;
   /// A constant tensor.
   Value full(RankedTensorType type, TypedAttr value) const;
   /// A device op in default form.
@@ -161,6 +171,7 @@ private:
   const ::spyre::Arguments &args;
   const ::spyre::KeywordArguments &kwargs;
   ArrayRef<RankedTensorType> results;
+  ArrayRef<SmallVector<AffineExpr>> sizes;
   function_ref<Value(::spyre::ValueId)> lookup;
 };
 

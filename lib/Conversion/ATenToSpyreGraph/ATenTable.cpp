@@ -19,6 +19,18 @@ using ::spyre::Argument;
 using ::spyre::HostDtype;
 using ::spyre::UnsupportedOp;
 
+AffineExpr spyre_graph::getSizeExpr(const ::spyre::SizeExpr &size,
+                                    MLIRContext *context) {
+  AffineExpr expr = getAffineConstantExpr(size.constant(), context);
+  for (const ::spyre::SizeExpr::Term &term : size.terms()) {
+    if (term.symbols.size() != 1)
+      throw UnsupportedOp("a size of " + size.str() +
+                          ": the product of sizes that vary");
+    expr = expr + getAffineSymbolExpr(term.symbols[0], context) * term.factor;
+  }
+  return expr;
+}
+
 //===----------------------------------------------------------------------===//
 // ATenCall: arguments
 //===----------------------------------------------------------------------===//
@@ -28,9 +40,10 @@ ATenCall::ATenCall(OpBuilder &builder, Location loc, StringRef name,
                    const ::spyre::Arguments &args,
                    const ::spyre::KeywordArguments &kwargs,
                    ArrayRef<RankedTensorType> results,
+                   ArrayRef<SmallVector<AffineExpr>> sizes,
                    function_ref<Value(::spyre::ValueId)> lookup)
     : b(builder), loc(loc), name(name), parameters(parameters), args(args),
-      kwargs(kwargs), results(results), lookup(lookup) {
+      kwargs(kwargs), results(results), sizes(sizes), lookup(lookup) {
   require(args.size() <= parameters.size(),
           "has " + Twine(args.size()) +
               " positional arguments, expected at "
@@ -97,6 +110,9 @@ Values ATenCall::tensors(StringRef parameter) const {
 Operand ATenCall::operand(StringRef parameter) const {
   if (isTensor(parameter))
     return tensor(parameter);
+  if (const Argument *argument = find(parameter))
+    if (const auto *size = std::get_if<::spyre::SizeExpr>(&argument->value))
+      return sizeNumber(getSizeExpr(*size, b.getContext()));
   return scalar(parameter);
 }
 
@@ -200,9 +216,47 @@ RankedTensorType ATenCall::type(unsigned i) const {
   return results[i];
 }
 
+SmallVector<AffineExpr> ATenCall::resultSizes(unsigned i) const {
+  return sizes.empty()
+             ? getSizeExprs(AffineMap(), type(i).getShape(), b.getContext())
+             : sizes[i];
+}
+
 //===----------------------------------------------------------------------===//
 // ATenCall: building
 //===----------------------------------------------------------------------===//
+
+Value ATenCall::withSizes(Value value, ArrayRef<AffineExpr> sizes) const {
+  auto op = value.getDefiningOp<SpyreOpInterface>();
+  op.setLoopExtentMap(
+      makeSizeMap(sizes, getSizeSymbols(op).size(), b.getContext()));
+  return value;
+}
+
+Value ATenCall::iota(AffineExpr length, int64_t start) const {
+  SmallVector<SizeSymbolAttr> symbols =
+      getSizeSymbols(b.getInsertionBlock()->getParentOp());
+  auto type = RankedTensorType::get(getSizeRange(length, symbols).second,
+                                    b.getI64Type());
+  return withSizes(
+      pointwise<IotaOp>(type, {},
+                        {attr("dim", immInt(0)), attr("start", immInt(start)),
+                         attr("step", immInt(1))}),
+      length);
+}
+
+/// A loop tells how long it is: the last of that many numbers.
+Value ATenCall::sizeNumber(AffineExpr size) const {
+  auto [least, most] =
+      getSizeRange(size, getSizeSymbols(b.getInsertionBlock()->getParentOp()));
+  constexpr int64_t kMost = 1 << 16;
+  require(most - least < kMost && -kMost < least && most < kMost,
+          "a number computed from sizes may be " + Twine(least) + " to " +
+              Twine(most) + ", which is too far");
+  return device<MaxOp>(iota(size - least + 1, least),
+                       RankedTensorType::get({}, b.getI64Type()),
+                       attr("dims", b.getDenseI64ArrayAttr({0})));
+}
 
 Value ATenCall::empty(RankedTensorType type) const {
   return tensor::EmptyOp::create(b, loc, type.getShape(),
@@ -406,7 +460,7 @@ spyre_graph::importATenOp(OpBuilder &builder, Location loc, StringRef name,
   };
   try {
     ATenCall call(builder, loc, name, row->parameters, args, kwargs, results,
-                  find);
+                  sizes, find);
     Values values = row->lowering(call);
     if (hasVarying && !row->isForAnySize)
       call.unsupported("its row is not for sizes that vary");

@@ -23,6 +23,17 @@ static Value wrapIndex(const ATenCall &c, Value index, int64_t size) {
                                   {c.attr("size", c.immInt(size))});
 }
 
+/// The same for an index into a dimension whose size may vary.
+static Value wrapIndex(const ATenCall &c, Value index, AffineExpr size) {
+  if (auto number = dyn_cast<AffineConstantExpr>(size))
+    return wrapIndex(c, index, number.getValue());
+  Value isNegative = c.pointwise<LtOp>(c.typeLike(index, c.b.getI1Type()),
+                                       {index, c.immInt(0)});
+  Value fromEnd =
+      c.pointwise<AddOp>(typeOf(index), {index, c.sizeNumber(size)});
+  return c.pointwise<WhereOp>(typeOf(index), {isNegative, fromEnd, index});
+}
+
 /// table[..., index, ...] along `axis`: the index's dimensions take the place
 /// of `axis`.
 static Value gather(const ATenCall &c, Value source, Value index, int64_t axis,
@@ -97,9 +108,10 @@ static SmallVector<int64_t> broadcast(ArrayRef<int64_t> a,
   return shape;
 }
 
-/// One index into dimensions taken as one, from one index per dimension.
+/// One index into dimensions taken as one, from one index per dimension. The
+/// first one's size is `first`, which may vary.
 static Value combineIndices(ATenCall &c, ArrayRef<Value> indices,
-                            ArrayRef<int64_t> sizes) {
+                            ArrayRef<int64_t> sizes, AffineExpr first) {
   int64_t count = 1;
   for (int64_t size : sizes)
     count *= size;
@@ -107,9 +119,16 @@ static Value combineIndices(ATenCall &c, ArrayRef<Value> indices,
             "the indexed dimensions have " + Twine(count) +
                 " elements together, which 32 bits do not count");
   if (indices.size() == 1)
-    return wrapIndex(c, indices[0], sizes[0]);
+    return wrapIndex(c, indices[0], first);
   Operand combined = c.immInt(0);
   SmallVector<int64_t> shape;
+  if (!isa<AffineConstantExpr>(first)) {
+    // What is outside of the first one is outside of all together.
+    combined = wrapIndex(c, indices[0], first);
+    shape.assign(shapeOf(indices[0]).begin(), shapeOf(indices[0]).end());
+    indices = indices.drop_front();
+    sizes = sizes.drop_front();
+  }
   for (auto [index, size] : llvm::zip_equal(indices, sizes)) {
     shape = broadcast(shape, shapeOf(index));
     combined = c.pointwise<FlatIndexOp>(
@@ -135,13 +154,24 @@ IndexedDims::IndexedDims(ATenCall &c) : self(c.tensor("self")) {
   bool areAdjacent =
       dims.back() - dims.front() + 1 == static_cast<int64_t>(dims.size());
   axis = areAdjacent ? dims.front() : 0;
+  // One that varies counts slowest: the others' sizes are what to multiply by.
+  for (size_t i = 1; i < dims.size(); ++i)
+    if (varies(self, dims[i])) {
+      c.require(!varies(self, dims[0]),
+                "several of the indexed dimensions have sizes that vary");
+      std::swap(dims[0], dims[i]);
+      std::swap(found[0], found[i]);
+      std::swap(sizes[0], sizes[i]);
+    }
   order = others;
   order.insert(order.begin() + axis, dims.begin(), dims.end());
-  index = combineIndices(c, found, sizes);
+  index = combineIndices(c, found, sizes, getSizes(self)[dims[0]]);
 }
 
-/// A copy of `source` with the dimensions [first, first + n) as one.
-static Value mergeDims(ATenCall &c, Value source, int64_t first, int64_t n) {
+/// A copy of `source`, whose sizes are `sizes`, with the dimensions [first,
+/// first + n) as one. Of these only the first one's size may vary.
+static Value mergeDims(ATenCall &c, Value source, ArrayRef<AffineExpr> sizes,
+                       int64_t first, int64_t n) {
   ArrayRef<int64_t> shape = shapeOf(source);
   SmallVector<int64_t> merged(shape.take_front(first));
   int64_t extent = 1;
@@ -166,14 +196,26 @@ static Value mergeDims(ATenCall &c, Value source, int64_t first, int64_t n) {
   AffineMap map = simplifyWithRanges(
       AffineMap::get(merged.size(), 0, exprs, c.b.getContext()), merged);
   auto type = RankedTensorType::get(merged, elementOf(source));
-  return c.mapped<IdentityOp>(source, c.empty(type),
-                              {map, c.identityMap(merged.size())}, merged);
+  Value copy = c.mapped<IdentityOp>(
+      source, c.empty(type), {map, c.identityMap(merged.size())}, merged);
+  if (llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
+    return copy;
+  SmallVector<AffineExpr> mergedSizes(sizes.take_front(first));
+  mergedSizes.push_back(sizes[first]);
+  for (AffineExpr size : sizes.slice(first + 1, n - 1))
+    mergedSizes.back() = mergedSizes.back() * size;
+  llvm::append_range(mergedSizes, sizes.drop_front(first + n));
+  return c.withSizes(copy, mergedSizes);
 }
 
 Value IndexedDims::merge(ATenCall &c) const {
   Value ordered = permute(c, self, order);
-  return sizes.size() == 1 ? ordered
-                           : mergeDims(c, ordered, axis, sizes.size());
+  if (sizes.size() == 1)
+    return ordered;
+  SmallVector<AffineExpr> own = getSizes(self), orderedSizes;
+  for (int64_t dim : order)
+    orderedSizes.push_back(own[dim]);
+  return mergeDims(c, ordered, orderedSizes, axis, sizes.size());
 }
 
 Value IndexedDims::split(ATenCall &c, Value merged) const {
@@ -208,7 +250,7 @@ static Value lowerTake(ATenCall &c) {
   Value index = checkIndex(c, c.tensor("index"));
   int64_t count = typeOf(self).getNumElements();
   c.require(count > 0, "cannot take elements of an empty tensor");
-  return gather(c, mergeDims(c, self, 0, rankOf(self)),
+  return gather(c, mergeDims(c, self, getSizes(self), 0, rankOf(self)),
                 wrapIndex(c, index, count), 0, c.type());
 }
 
@@ -225,8 +267,8 @@ void aten::addIndexingRows(ATenTable &table) {
               lowerIndexSelect);
     table.add({"aten.gather.default"}, "self dim index sparse_grad",
               lowerGather);
+    table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"},
+              "self indices", lowerIndex);
   }
   table.add({"aten.take.default"}, "self index", lowerTake);
-  table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"}, "self indices",
-            lowerIndex);
 }

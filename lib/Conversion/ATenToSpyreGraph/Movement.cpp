@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ATenCall.h"
+#include "Indices.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -21,28 +22,72 @@ static AffineMap replaceResult(const ATenCall &c, unsigned rank, unsigned dim,
   return AffineMap::get(rank, 0, exprs, c.b.getContext());
 }
 
-static Value lowerCat(ATenCall &c) {
-  RankedTensorType type = c.type();
-  int64_t dim = c.dim("dim", type.getRank(), 0);
-  Value result = c.empty(type);
-  int64_t offset = 0;
+/// The tensors that are joined, without those that have no elements.
+static Values getParts(const ATenCall &c, unsigned rank, int64_t dim) {
+  Values parts;
   for (Value part : c.tensors("tensors")) {
     c.require(part != nullptr, "an entry of 'tensors' is None");
     // PyTorch ignores tensors of shape [0] among others.
     if (rankOf(part) == 1 && shapeOf(part)[0] == 0)
       continue;
-    c.require(rankOf(part) == type.getRank(), "tensors must have one rank");
-    int64_t extent = shapeOf(part)[dim];
-    if (extent == 0)
-      continue;
-    c.require(!varies(part, dim),
-              "tensors are joined along a dimension whose size varies");
-    result = c.insert(part, result,
-                      replaceResult(c, type.getRank(), dim,
-                                    c.b.getAffineDimExpr(dim) + offset));
-    offset += extent;
+    c.require(rankOf(part) == rank, "tensors must have one rank");
+    if (shapeOf(part)[dim] != 0)
+      parts.push_back(part);
   }
-  return offset == 0 ? c.full(type, c.immInt(0)) : result;
+  return parts;
+}
+
+/// A copy of `part` into `whole`, `offset` further along `dim`: through an
+/// index where the offset is a size that varies.
+static Value insertAt(const ATenCall &c, Value part, Value whole, int64_t dim,
+                      AffineExpr offset) {
+  unsigned rank = rankOf(whole);
+  if (auto number = dyn_cast<AffineConstantExpr>(offset))
+    return c.insert(
+        part, whole,
+        replaceResult(c, rank, dim,
+                      c.b.getAffineDimExpr(dim) + number.getValue()));
+  AffineExpr length = getSizes(part)[dim];
+  Value index = asLine(c, c.sizeNumber(offset));
+  if (length != c.b.getAffineConstantExpr(1)) {
+    Value steps = c.iota(length, 0);
+    index =
+        c.withSizes(c.pointwise<AddOp>(typeOf(steps), {steps, index}), length);
+  }
+  return c.mapped<ScatterOp>(
+      {part, index}, whole,
+      {c.identityMap(rank), AffineMap::get(rank, 0, c.b.getAffineDimExpr(dim)),
+       replaceResult(c, rank, dim, c.b.getAffineConstantExpr(0))},
+      shapeOf(part), axisAttr(c, dim));
+}
+
+/// Where the size of the result varies, one operation writes all of it first:
+/// it repeats the first element of the last part.
+static Value lowerCat(ATenCall &c) {
+  RankedTensorType type = c.type();
+  unsigned rank = type.getRank();
+  int64_t dim = c.dim("dim", rank, 0);
+  Values parts = getParts(c, rank, dim);
+  if (parts.empty())
+    return c.full(type, c.immInt(0));
+  AffineExpr zero = c.b.getAffineConstantExpr(0), offset = zero;
+  Value result = c.empty(type);
+  if (parts.size() > 1 && !isa<AffineConstantExpr>(c.resultSizes()[dim])) {
+    Value last = parts.back();
+    result =
+        c.withSizes(c.mapped<IdentityOp>(last, result,
+                                         {replaceResult(c, rank, dim, zero),
+                                          c.identityMap(rank)},
+                                         type.getShape()),
+                    c.resultSizes());
+    if (shapeOf(last)[dim] == 1)
+      parts.pop_back();
+  }
+  for (Value part : parts) {
+    result = insertAt(c, part, result, dim, offset);
+    offset = offset + getSizes(part)[dim];
+  }
+  return result;
 }
 
 static Value lowerStack(ATenCall &c) {

@@ -16,6 +16,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx import Node
+from torch.utils._sympy.functions import Max
 
 from torch_spyre import _C, extensions
 from torch_spyre.frontend import cache, dump, hints, host_numbers, listing, trace
@@ -34,12 +35,14 @@ from torch_spyre.frontend.parts import (
     remember,
 )
 
-_log = logging.getLogger("torch_spyre.inductor")
+_log = logging.getLogger("spyre.inductor")
 
+#: The least size that shares a program with others.
+_LEAST = 2
 #: Of each symbol, the largest size of the first class of its sizes, and how much
 #: larger that of the next one is. Plans are made for the largest size: one that is far
 #: too large for a call would keep intermediates out of LX that then fit.
-_FIRST_CLASS = 64
+_FIRST_CLASS = 512
 _CLASS_FACTOR = 8
 #: Programs of one part for inputs that lie on their storages in different ways.
 _MAX_PROGRAMS = 16
@@ -70,9 +73,9 @@ class Symbol:
 
     def class_of(self, size: int) -> SizeClass | None:
         """The class of a size; None for those that have programs of their own."""
-        if size < 2:
+        if size < _LEAST:
             return None
-        low, high = 2, _FIRST_CLASS
+        low, high = _LEAST, _FIRST_CLASS
         while size > high:
             low, high = high + 1, high * _CLASS_FACTOR
         if self.most is not None:
@@ -118,6 +121,18 @@ class Symbols:
         classes = [s.class_of(n) for s, n in zip(self.symbols, sizes, strict=True)]
         return None if None in classes else tuple(classes)  # type: ignore[arg-type]
 
+    def merge(self, sizes: Sequence[int], classes: Sequence[SizeClass]) -> Merge:
+        """Those of a class that are equal in a call as one."""
+        merged, numbers, known = Symbols(()), [], {}
+        for symbol, number in self._numbers.items():
+            key = sizes[number], classes[number]
+            if key not in known:
+                known[key] = len(merged.symbols)
+                merged.symbols.append(self.symbols[number])
+            merged._numbers[symbol] = known[key]
+            numbers.append(known[key])
+        return Merge(merged, tuple(numbers))
+
     def size(self, value: Any) -> Size:
         """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
         products of symbols and whole numbers.
@@ -139,6 +154,10 @@ class Symbols:
             for part in parts[1:]:
                 total = total + part if isinstance(expr, sympy.Add) else total * part
             return total
+        if isinstance(expr, Max):
+            for part in expr.args:
+                if all(self._is_reached(part - other) for other in expr.args):
+                    return self._convert(part)
         if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
             base, total = self._convert(expr.base), 1
             if expr.exp > 0:
@@ -146,6 +165,47 @@ class Symbols:
                     total = base * total
                 return total
         raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _is_reached(self, expr: Any) -> bool:
+        """Whether an expression is at least 0 at all sizes that share programs."""
+        least: Any = 0
+        for term, factor in sympy.expand(expr).as_coefficients_dict().items():
+            symbols = term.free_symbols
+            if symbols and not (
+                factor > 0
+                and symbols <= self._numbers.keys()
+                and term.is_polynomial(*symbols)
+            ):
+                return False
+            for symbol in symbols:
+                own = self.symbols[self._numbers[symbol]].least
+                term = term.subs(symbol, max(own, _LEAST))
+            least += factor * term
+        return bool(least >= 0)
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Symbols that stand for several symbols of a graph, whose sizes are equal.
+
+    Dynamo has a symbol per tensor of a cache, and nothing that says that a mask is as
+    long as all of them.
+    """
+
+    symbols: Symbols
+    #: Which of ``symbols`` each symbol of the graph is.
+    numbers: tuple[int, ...]
+
+    def of(self, values: Sequence[Any]) -> tuple[Any, ...] | None:
+        """What ``symbols`` are where those of the graph are ``values``.
+
+        None if values differ that are one here.
+        """
+        own: dict[int, Any] = {}
+        for number, value in zip(self.numbers, values, strict=True):
+            if own.setdefault(number, value) != value:
+                return None
+        return tuple(own[number] for number in range(len(own)))
 
 
 def at(size: Size, sizes: Sequence[int]) -> int:
@@ -219,7 +279,10 @@ class SizedStep(CompiledStep):
     classes: tuple[SizeClass, ...] = ()
     #: The fake values of all nodes, with the sizes of a call, whose values it takes.
     concrete: Callable[[Mapping[Any, Any]], dict[Node, Any]] | None = None
-    programs: list[Any] = field(default_factory=list)
+    #: The programs, and which symbols each takes for equal.
+    programs: list[tuple[Any, Merge]] = field(default_factory=list)
+    #: Whether programs take symbols for equal that are so in a call.
+    is_merged: bool = False
     #: Why there is no program for many sizes.
     reason: str | None = None
     #: Steps for one size each.
@@ -243,8 +306,9 @@ class SizedStep(CompiledStep):
         self._step_for(env, sizes).run(env)
 
     def _run(self, inputs: list[Any], sizes: tuple[int, ...]) -> list[Any] | None:
-        for program in self.programs:
-            results = program.run(inputs, sizes)
+        for program, merge in self.programs:
+            own = merge.of(sizes)
+            results = None if own is None else program.run(inputs, own)
             if results is not None:
                 return results
         return None
@@ -267,15 +331,29 @@ class SizedStep(CompiledStep):
         """Adds the program for such inputs, or says why there is none."""
         if self.reason is not None or len(self.programs) == _MAX_PROGRAMS:
             return
-        try:
-            self.programs.append(self._make_program(inputs, sizes))
-        except _C.SpyreError as error:
-            self.reason = str(error)
-            _log.info("%s: a program per size, because %s", self.name, self.reason)
-
-    def _make_program(self, inputs: list[Any], sizes: tuple[int, ...]) -> Any:
         assert self.symbols is not None
-        importer = SizedImporter(self.symbols, self.classes, sizes)
+        apart = Merge(self.symbols, tuple(range(len(sizes))))
+        equal = self.symbols.merge(sizes, self.classes)
+        for merge in [apart] * (not self.is_merged) + [equal]:
+            try:
+                program = self._make_program(inputs, merge, sizes)
+            except _C.SpyreError as error:
+                self.reason = str(error)
+            else:
+                self.programs.append((program, merge))
+                self.is_merged = merge is equal
+                self.reason = None
+                return
+            if len(equal.symbols.symbols) == len(sizes):
+                break
+        _log.info("%s: a program per size, because %s", self.name, self.reason)
+
+    def _make_program(
+        self, inputs: list[Any], merge: Merge, actual_sizes: tuple[int, ...]
+    ) -> Any:
+        sizes, classes = merge.of(actual_sizes), merge.of(self.classes)
+        assert sizes is not None and classes is not None
+        importer = SizedImporter(merge.symbols, classes, sizes)
         kind = InputKind.of(inputs, [0] * len(inputs))
         arguments = [
             importer.add_storage(

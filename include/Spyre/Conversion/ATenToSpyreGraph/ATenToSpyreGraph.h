@@ -17,6 +17,10 @@
 
 namespace mlir::spyre_graph {
 
+/// A size as an expression of the function's symbols. Throws UnsupportedOp if
+/// it is not linear.
+AffineExpr getSizeExpr(const ::spyre::SizeExpr &size, MLIRContext *context);
+
 /// Makes the ops of one call of `name` ("aten.add.Tensor") at the builder's
 /// insertion point, which must be the end of a block.
 ///

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models whose caches grow: one program for many lengths."""
+
+import copy
+
+import pytest
+import torch
+from numerics import compiled, poison, poisoned, rms
+from tiny_llama import tiny_llama
+from torch_spyre.compile_backend import compiled_parts
+
+DEVICE = "spyre"
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def on_device(model, dtype):
+    return copy.deepcopy(model).to(dtype).to(DEVICE)
+
+
+def decode(step, model, ids, tokens, cache=None):
+    """Feeds ``ids``, then ``tokens`` one by one.
+
+    Gives (logits of the last position, programs compiled) after each, and the cache.
+    """
+    device = next(model.parameters()).device
+    steps = []
+    for fed in [ids, *tokens]:
+        before = len(compiled_parts())
+        logits, cache = step(fed.to(device), cache)
+        steps.append((logits[:, -1].float().cpu(), len(compiled_parts()) - before))
+    return steps, cache
+
+
+def tokens_of(count, batch=1, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(0, 96, (batch, 1), generator=generator) for _ in range(count)]
+
+
+def prompt_of(length, batch=1):
+    return torch.cat(tokens_of(length, batch, seed=1), 1)
+
+
+def errors(model, step, dtype, ids, tokens):
+    """Per step, how far logits are from fp64's, and how many programs it compiled."""
+    wide = copy.deepcopy(model).double()
+    wanted, _ = decode(wide, wide, ids, tokens)
+    device = on_device(model, dtype)
+    actual, _ = decode(step(device), device, ids, tokens)
+    return [
+        (rms(a.double() - w.double()) / rms(w.double()), programs)
+        for (a, programs), (w, _) in zip(actual, wanted, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "length", "count"),
+    [
+        (torch.float16, 1, 70),
+        (torch.float16, 5, 30),
+        (torch.float16, 62, 6),
+        (torch.float32, 5, 30),
+    ],
+)
+def test_three_programs_for_all_lengths(dtype, length, count):
+    """As exact as operator by operator, and soon nothing is compiled."""
+    model = tiny_llama()
+    ids, tokens = prompt_of(length), tokens_of(count)
+    found = errors(model, lambda m: compiled(m, dynamic=None), dtype, ids, tokens)
+    eager = errors(model, lambda m: m, dtype, ids, tokens)
+    for number, ((error, _), (allowed, _)) in enumerate(zip(found, eager, strict=True)):
+        assert error <= 2 * allowed + 1e-6, f"step {number}: {error}, {allowed}"
+    programs = [p for _, p in found]
+    # One for the prompt; one for the first length, two for all others.
+    assert programs[0] == 1
+    assert sum(programs[1:]) <= 3
+    assert sum(programs[5:]) == 0
+
+
+def test_long_caches():
+    """Up to 512: nothing is compiled after the first steps."""
+    model = on_device(tiny_llama(1), torch.float16)
+    step = compiled(model, dynamic=None)
+    steps, cache = decode(step, model, prompt_of(3), tokens_of(4))
+    programs = [p for _, p in steps]
+    for length in (8, 64, 65, 129, 511):
+        cache = [
+            tuple(torch.randn(1, 2, length, 32).half().to(DEVICE) for _ in pair)
+            for pair in cache
+        ]
+        found, cache = decode(step, model, tokens_of(1)[0], tokens_of(1), cache)
+        programs += [p for _, p in found]
+        assert cache[0][0].shape[2] == length + 2
+    # Tensors from the host may lie otherwise than results of programs do.
+    assert sum(programs[1:]) <= 4
+    assert sum(programs[7:]) == 0
+
+
+def test_bits_do_not_depend_on_what_ran_before():
+    """Nor on what memory held."""
+    model = on_device(tiny_llama(), torch.float16)
+    ids, tokens = prompt_of(4), tokens_of(30)
+    found = []
+    for history in (0, 40, 12):
+        step = compiled(model, dynamic=True)
+        if history:
+            decode(step, model, prompt_of(2), tokens_of(history, seed=5))
+        poison()
+        found.append([logits for logits, _ in decode(step, model, ids, tokens)[0]])
+    for number, logits in enumerate(zip(*found, strict=True)):
+        for other in logits[1:]:
+            assert torch.equal(logits[0], other), f"step {number}"
+
+
+def test_old_caches_stay():
+    """What grew from a cache does not change it."""
+    model = on_device(tiny_llama(), torch.float16)
+    step = compiled(model, dynamic=None)
+    _, cache = decode(step, model, prompt_of(3), tokens_of(6))
+    before = [[x.cpu() for x in pair] for pair in cache]
+    (first, *_), _ = decode(step, model, tokens_of(1)[0], tokens_of(8), cache)
+    for pair, kept in zip(cache, before, strict=True):
+        for x, y in zip(pair, kept, strict=True):
+            assert torch.equal(x.cpu(), y)
+    (again, *_), _ = decode(step, model, tokens_of(1)[0], [], cache)
+    assert torch.equal(first[0], again[0])
+
+
+def test_poisoned_tails():
+    """What lies behind the last row of a cache is never read."""
+    model = on_device(tiny_llama(), torch.float16)
+    step = compiled(model, dynamic=True)
+    _, cache = decode(step, model, prompt_of(3), tokens_of(4))
+    host = [[x.cpu() for x in pair] for pair in cache]
+    token = tokens_of(1)[0].to(DEVICE)
+    found = []
+    for is_poisoned in (False, True, True):
+        poison()
+        placed = [[x.to(DEVICE) for x in pair] for pair in host]
+        if is_poisoned:
+            placed = [[poisoned(x) for x in pair] for pair in placed]
+        found.append(step(token, placed)[0].cpu())
+    assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+    assert found[0].isfinite().all()
