@@ -136,7 +136,8 @@ def test_changing_number_and_size():
         x = values((size, 7), torch.float16).to("spyre")
         for number in (0.5, 0.1, 0.7):
             same_as_eager(f, x, number)
-    assert programs.count() == len(sizes)
+    # One row has a program of its own.
+    assert programs.count() == 2
 
 
 @pytest.mark.parametrize("dynamic", [None, True])
