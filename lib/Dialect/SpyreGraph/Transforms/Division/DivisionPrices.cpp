@@ -69,8 +69,8 @@ double DivisionSearch::getRunFactor(unsigned operand,
                                      spec.stickBytes);
 }
 
-void DivisionSearch::addCandidate(DivisionCandidate &candidate) {
-  SmallVector<int64_t, 6> coreStrides = getCoreStrides(candidate);
+void DivisionSearch::addCandidate(DivisionCandidate &candidate,
+                                  ArrayRef<int64_t> coreStrides) {
   double coresUsed = 1;
   candidate.largestSlice = 1;
   for (unsigned dim = 0; dim < extents.size(); ++dim) {

@@ -221,8 +221,7 @@ Divisions DivisionSearch::price(WorkDivisionAttr division) {
   DivisionCandidate given;
   given.splits.assign(division.getSplits().begin(), division.getSplits().end());
   given.chunks.assign(division.getChunks().begin(), division.getChunks().end());
-  given.order.assign(division.getOrder().begin(), division.getOrder().end());
-  addCandidate(given);
+  addCandidate(given, division.getCoreStrides());
   return std::move(result);
 }
 
@@ -273,7 +272,7 @@ void DivisionSearch::search() {
   whole.splits.assign(extents.size(), 1);
   whole.chunks.assign(extents.begin(), extents.end());
   if (llvm::is_contained(extents, 0))
-    addCandidate(whole);
+    addCandidate(whole, whole.splits);
   else
     enumerate(0, 1, whole);
   keepSmallSpans();
@@ -317,8 +316,18 @@ bool DivisionSearch::canSplit(unsigned dim) const {
 /// dimensions after it.
 void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
                                DivisionCandidate &candidate) {
-  if (dim == extents.size())
-    return addCandidate(candidate);
+  if (dim == extents.size()) {
+    // The same order as in WorkDivisionAttr::getCoreStrides(): the split
+    // reduction first.
+    int64_t stride = splitReduction < 0 ? 1 : candidate.splits[splitReduction];
+    SmallVector<int64_t, 6> strides;
+    for (unsigned other = 0; other < extents.size(); ++other) {
+      bool isFirst = splitReduction == static_cast<int64_t>(other);
+      strides.push_back(isFirst ? 1 : stride);
+      stride *= isFirst ? 1 : candidate.splits[other];
+    }
+    return addCandidate(candidate, strides);
+  }
   if (splitReduction != static_cast<int64_t>(dim))
     enumerate(dim + 1, coresUsed, candidate);
   if (!canSplit(dim))
@@ -335,28 +344,6 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
   }
   candidate.splits[dim] = 1;
   candidate.chunks[dim] = extents[dim];
-}
-
-SmallVector<int64_t, 6>
-DivisionSearch::getCoreStrides(const DivisionCandidate &candidate) const {
-  SmallVector<int64_t, 6> strides(extents.size(), 1);
-  int64_t stride = 1;
-  auto place = [&](unsigned dim) {
-    strides[dim] = stride;
-    stride *= candidate.splits[dim];
-  };
-  if (!candidate.order.empty()) {
-    for (int64_t dim : candidate.order)
-      place(dim);
-    return strides;
-  }
-  int64_t first = getSplitReduction(kinds, candidate.splits);
-  if (first >= 0)
-    place(first);
-  for (unsigned dim = 0; dim < extents.size(); ++dim)
-    if (static_cast<int64_t>(dim) != first)
-      place(dim);
-  return strides;
 }
 
 int DivisionSearch::getSlicingNumber(unsigned operand,

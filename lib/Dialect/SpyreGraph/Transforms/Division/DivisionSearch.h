@@ -43,9 +43,6 @@ private:
 /// One way to divide an op.
 struct DivisionCandidate {
   SmallVector<int64_t, 4> splits, chunks;
-  /// Loop dimensions in core order, the fastest first. If empty they are in
-  /// ascending order, but for a split reduction, which comes first.
-  SmallVector<int64_t, 4> order;
   double computeSeconds = 0;
   /// Pieces into which a core can cut its slice, so that it loads one piece
   /// while it computes another.
@@ -134,8 +131,8 @@ private:
   bool canSplit(unsigned dim) const;
   /// Whether both factors of a product and its result have a dimension.
   bool isBatch(unsigned dim) const;
-  SmallVector<int64_t, 6> getCoreStrides(const DivisionCandidate &) const;
-  void addCandidate(DivisionCandidate &candidate);
+  void addCandidate(DivisionCandidate &candidate,
+                    ArrayRef<int64_t> coreStrides);
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   double getNumLoads(unsigned operand, const DivisionCandidate &candidate,
                      int slicing) const;
