@@ -148,6 +148,20 @@ int64_t spyre_graph::getBufferBytes(Value buffer) {
   return getLayout(type).getSizeInBytes(type.getShape());
 }
 
+/// Bytes of a buffer per element, its padding included.
+static double getElementBytes(memref::AllocOp alloc) {
+  return static_cast<double>(getBufferBytes(alloc)) /
+         std::max<double>(alloc.getType().getNumElements(), 1);
+}
+
+/// How often device memory delivers what all cores of a slicing read: so many
+/// of them can share a transfer.
+static double getNumTransfers(const Slicing &slicing,
+                              const ::spyre::DeviceSpec &spec) {
+  return std::max(1.0, static_cast<double>(getNumCopies(slicing)) /
+                           static_cast<double>(spec.numBroadcastCores));
+}
+
 const Divisions &ReadPrices::getPrices(SpyreOpInterface op) {
   std::vector<const void *> key{
       op->getName().getAsOpaquePointer(),
@@ -192,9 +206,7 @@ double ReadPrices::getRereadBytes(ArrayRef<OpOperand *> uses, Block &block) {
     const OperandCost &cost = getPrices(user).get(0, use->getOperandNumber());
     double numReads =
         cost.onceSeconds > 0 ? cost.seconds / cost.onceSeconds : 1;
-    numReads *=
-        std::max(1.0, static_cast<double>(getNumCopies(*access.slicing)) /
-                          static_cast<double>(spec.numBroadcastCores));
+    numReads *= getNumTransfers(*access.slicing, spec);
     bytes += static_cast<double>(getNumRuns(user, block)) * (numReads - 1) *
              access.share * static_cast<double>(getBufferBytes(use->get()));
   }
@@ -328,8 +340,7 @@ static bool variesInSticks(const Slicing &slicing, memref::AllocOp alloc) {
 
 std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
   Block &block = *alloc->getBlock();
-  double elementBytes = static_cast<double>(getBufferBytes(alloc)) /
-                        std::max<double>(alloc.getType().getNumElements(), 1);
+  double elementBytes = getElementBytes(alloc);
   Uses found;
   for (OpOperand *use : getOrderedUses(alloc, points)) {
     auto op = dyn_cast<SpyreOpInterface>(use->getOwner());
@@ -419,8 +430,8 @@ Resharder::Group &Resharder::getGroup(Uses &uses, const Slicing &slicing,
 /// If some users can read a buffer neither where its writer leaves it nor after
 /// a move, or gain nothing by that, but others do: lets these others use a
 /// buffer of their own in LX, from which the buffer is written.
-std::optional<LXCopy> Resharder::split(memref::AllocOp alloc) {
-  std::optional<Uses> uses = classify(alloc);
+std::optional<LXCopy> Resharder::split(memref::AllocOp alloc,
+                                       const std::optional<Uses> &uses) {
   if (!uses)
     return std::nullopt;
   SmallVector<OpOperand *> inLX;
@@ -447,9 +458,12 @@ std::optional<LXCopy> Resharder::split(memref::AllocOp alloc) {
 
 Served Resharder::serve(memref::AllocOp alloc) {
   Served served;
-  std::optional<LXCopy> copy = split(alloc);
+  std::optional<Uses> uses = classify(alloc);
+  std::optional<LXCopy> copy = split(alloc, uses);
   served.isSplit = copy.has_value();
-  served.moves = move(copy ? copy->alloc : alloc);
+  // The copy has other uses than the buffer.
+  served.moves = copy ? move(copy->alloc, classify(copy->alloc))
+                      : move(alloc, std::move(uses));
   if (copy)
     served.copies.push_back(*copy);
   if (copy ||
@@ -470,8 +484,7 @@ static bool isWritten(OpOperand &use) {
 /// again for each part of their results.
 SmallVector<LXCopy> Resharder::reload(memref::AllocOp alloc) {
   Block &block = *alloc->getBlock();
-  double elementBytes = static_cast<double>(getBufferBytes(alloc)) /
-                        std::max<double>(alloc.getType().getNumElements(), 1);
+  double elementBytes = getElementBytes(alloc);
   auto pointOf = [&](OpOperand *use) {
     return points.lookup(block.findAncestorOpInBlock(*use->getOwner()));
   };
@@ -503,10 +516,8 @@ SmallVector<LXCopy> Resharder::reload(memref::AllocOp alloc) {
   }
   SmallVector<LXCopy> copies;
   for (Group &group : groups) {
-    double sharing =
-        std::max(1.0, static_cast<double>(getNumCopies(group.slicing)) /
-                          static_cast<double>(spec.numBroadcastCores));
-    double copySeconds = sharing * static_cast<double>(getBufferBytes(alloc)) /
+    double copySeconds = getNumTransfers(group.slicing, spec) *
+                             static_cast<double>(getBufferBytes(alloc)) /
                              spec.effectiveMemoryBytesPerSecond +
                          2 * spec.transferSetupSeconds + getCallSeconds(alloc);
     if (group.readSeconds > copySeconds &&
@@ -520,9 +531,9 @@ SmallVector<LXCopy> Resharder::reload(memref::AllocOp alloc) {
 
 /// Moves a buffer to where its users read it. It is left if some of them can
 /// read it neither where its writer leaves it nor after a move.
-std::optional<Resharded> Resharder::move(memref::AllocOp alloc) {
+std::optional<Resharded> Resharder::move(memref::AllocOp alloc,
+                                         std::optional<Uses> uses) {
   Block &block = *alloc->getBlock();
-  std::optional<Uses> uses = classify(alloc);
   if (!mayMove || !uses || !uses->others.empty())
     return std::nullopt;
   llvm::erase_if(uses->groups,

@@ -154,8 +154,10 @@ private:
     /// What has no place in LX.
     SmallVector<OpOperand *> others;
   };
-  std::optional<LXCopy> split(memref::AllocOp alloc);
-  std::optional<Resharded> move(memref::AllocOp alloc);
+  std::optional<LXCopy> split(memref::AllocOp alloc,
+                              const std::optional<Uses> &uses);
+  std::optional<Resharded> move(memref::AllocOp alloc,
+                                std::optional<Uses> uses);
   SmallVector<LXCopy> reload(memref::AllocOp alloc);
   std::optional<Uses> classify(memref::AllocOp alloc);
   bool fitsLX(const Slicing &written, const Slicing &read,
