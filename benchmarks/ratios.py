@@ -25,7 +25,8 @@ class Ratio:
 
     ``low`` and ``high`` are its range over repetitions, if it is noisy.
     ``instructions`` tells how many our side executed, where they were counted: they
-    change with the code only. No limit: the number is for information.
+    change with the code only. No limit: the number is for information. ``strict``: a
+    number that is equal to its limit does not hold.
     """
 
     name: str
@@ -35,12 +36,15 @@ class Ratio:
     low: float | None = None
     high: float | None = None
     instructions: int | None = None
+    strict: bool = False
 
     @property
     def holds(self) -> bool:
         """Within its limit; NaN is not."""
         if self.limit is None:
             return True
+        if self.strict and self.value == self.limit:
+            return False
         if self.at_least:
             return self.value >= self.limit
         return self.value <= self.limit
@@ -49,7 +53,7 @@ class Ratio:
         noise = ""
         if self.low is not None and self.high is not None:
             noise = f"{self.low:.3g} to {self.high:.3g}"
-        sign = ">=" if self.at_least else "<="
+        sign = (">" if self.at_least else "<") + "=" * (not self.strict)
         limit = "" if self.limit is None else f"{sign} {self.limit:g}"
         verdict = "" if self.limit is None else "ok" if self.holds else "OVER"
         if self.at_least and not self.holds:
@@ -77,10 +81,13 @@ class Ratios:
         at_least: bool = False,
         repeated: Sequence[float] = (),
         instructions: int | None = None,
+        strict: bool = False,
     ) -> Ratio:
         """``repeated`` are measurements of the same number, for its range."""
         low, high = (min(repeated), max(repeated)) if repeated else (None, None)
-        ratio = Ratio(name, float(value), limit, at_least, low, high, instructions)
+        ratio = Ratio(
+            name, float(value), limit, at_least, low, high, instructions, strict
+        )
         self.found.append(ratio)
         return ratio
 

@@ -89,7 +89,8 @@ def time_blocks(ratios: Ratios) -> list[Pair]:
             f"width {width}, {heads} heads, {length} tokens".ljust(34)
             + f"{execute * 1e3:>11.2f}{simulate * 1e3:>12.2f}{ratio:>8.2f}"
         )
-        ratios.add(f"block of width {width}: simulate / execute", ratio, 1.0)
+        title = f"block of width {width}: simulate / execute"
+        ratios.add(title, ratio, 1.0, strict=True)
     return found
 
 

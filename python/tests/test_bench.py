@@ -46,6 +46,17 @@ def test_limits(value, limit, at_least, holds, capsys, tmp_path, monkeypatch):
     assert [Ratio(**json.loads(line)).name for line in written] == ["fine", "this"]
 
 
+@pytest.mark.parametrize("at_least", [False, True])
+def test_strict_limits(at_least, capsys):
+    """The limit itself is beyond a strict one."""
+    found, better = Ratios(), 0.98 if at_least else 0.96
+    found.add("r", better, 0.97, at_least=at_least, strict=True)
+    assert found.finish() == 0
+    found.add("r", 0.97, 0.97, at_least=at_least, strict=True)
+    assert found.finish() == 1
+    assert "=" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("old", "new", "is_worse"),
     [
