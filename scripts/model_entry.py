@@ -166,13 +166,7 @@ def _compiled_call(
     """How many graphs Dynamo made, and the result of a second call."""
     import torch
 
-    # What a model keeps for a device is there after its first call.
-    model(**inputs)
-    torch._dynamo.reset()
-    torch._dynamo.utils.counters.clear()
-    compiled = torch.compile(model, backend="spyre", dynamic=False, options=options)
-    compiled(**inputs)
-    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    graphs, compiled = _compile(model, inputs, backend="spyre", options=options)
     result = compiled(**inputs)
     torch._dynamo.reset()
     return graphs, result
@@ -181,14 +175,23 @@ def _compiled_call(
 def _count_graphs(model: Any, inputs: dict[str, Any], backend: str) -> int:
     import torch
 
-    model = copy.deepcopy(model)
     with torch.no_grad():
-        model(**inputs)
-        torch._dynamo.reset()
-        torch._dynamo.utils.counters.clear()
-        torch.compile(model, backend=backend, dynamic=False)(**inputs)
+        graphs, _ = _compile(copy.deepcopy(model), inputs, backend=backend)
     torch._dynamo.reset()
-    return torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    return graphs
+
+
+def _compile(model: Any, inputs: dict[str, Any], **how: Any) -> tuple[int, Any]:
+    """How many graphs Dynamo made in the first call, and what was called."""
+    import torch
+
+    # What a model keeps for a device is there after its first call.
+    model(**inputs)
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    compiled = torch.compile(model, dynamic=False, **how)
+    compiled(**inputs)
+    return torch._dynamo.utils.counters["stats"]["unique_graphs"], compiled
 
 
 def _step(model: Any, inputs: dict[str, Any], backend: str | None) -> list[Any]:

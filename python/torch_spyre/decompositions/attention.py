@@ -18,6 +18,8 @@ _ATTENTION = aten._scaled_dot_product_fused_attention_overrideable.default
 _ATTENTION_BACKWARD = (
     aten._scaled_dot_product_fused_attention_overrideable_backward.default
 )
+#: Where ``is_causal`` is among the arguments of the latter after ``logsumexp``.
+_CAUSAL = 5
 
 
 def _attention(
@@ -65,7 +67,7 @@ def _attention_backward(
         *rest,
         scale=scale,
     )
-    _, _, _, _, _, is_causal, _, _ = rest
+    is_causal = rest[_CAUSAL]
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     # The row does not keep the scores in memory. This does.
     group = query.shape[-3] // key.shape[-3]

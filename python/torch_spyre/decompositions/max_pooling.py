@@ -57,6 +57,11 @@ def _pool3d(
     return largest.values, index
 
 
+def _maxima_of_none(x: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Values and numbers of maxima, of a shape without elements."""
+    return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
+
+
 def _adaptive(count: int) -> Callable:
     def pool(x: Tensor, out: Sequence[int]) -> tuple[Tensor, Tensor]:
         """``aten.adaptive_max_pool2d``, from the last dimension on: of equal maxima
@@ -64,8 +69,7 @@ def _adaptive(count: int) -> Callable:
         """
         size = x.shape[-count:]
         if 0 in x.shape[:-count]:
-            shape = (*x.shape[:-count], *out)
-            return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
+            return _maxima_of_none(x, (*x.shape[:-count], *out))
         if max(out) > _MOST_WINDOWS or x.numel() == 0:
             return NotImplemented
         number = (
@@ -102,8 +106,7 @@ def _fractional(count: int) -> Callable:
         kernel, out, size = spread(kernel, count), spread(out, count), x.shape[-count:]
         lead = x.shape[:-count]
         if 0 in lead:
-            shape = (*lead, *out)
-            return x.new_zeros(shape), x.new_zeros(shape, dtype=torch.int64)
+            return _maxima_of_none(x, (*lead, *out))
         flat = x.reshape(*lead, -1)
         samples = samples.reshape(*lead, count)
         starts = []

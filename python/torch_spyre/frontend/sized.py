@@ -334,7 +334,11 @@ class SizedStep(CompiledStep):
         assert self.symbols is not None
         apart = Merge(self.symbols, tuple(range(len(sizes))))
         equal = self.symbols.merge(sizes, self.classes)
-        for merge in [apart] * (not self.is_merged) + [equal]:
+        merges = [equal] if self.is_merged else [apart, equal]
+        if len(equal.symbols.symbols) == len(sizes):
+            # No two are equal in this call: both are the same.
+            del merges[1:]
+        for merge in merges:
             try:
                 program = self._make_program(inputs, merge, sizes)
             except _C.SpyreError as error:
@@ -344,8 +348,6 @@ class SizedStep(CompiledStep):
                 self.is_merged = merge is equal
                 self.reason = None
                 return
-            if len(equal.symbols.symbols) == len(sizes):
-                break
         _log.info("%s: a program per size, because %s", self.name, self.reason)
 
     def _make_program(
