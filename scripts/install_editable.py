@@ -5,7 +5,8 @@
 build/ is used as it is: a .pth file puts python/ on the path, a link in
 python/torch_spyre points at the extension that was built, and a dist-info
 folder declares the entry points, so that torch finds the backend and pip can
-list and uninstall it. After that a rebuild is all it takes.
+list and uninstall it. Commands in Python get a script in .venv/bin; those of C++
+are in build/bin. After that a rebuild is all it takes.
 """
 
 import base64
@@ -75,6 +76,19 @@ def metadata(project: dict) -> dict[str, str]:
     }
 
 
+def scripts(project: dict) -> dict[str, str]:
+    """The commands in Python; in a wheel torch_spyre_tools starts those of C++."""
+    found = {}
+    for name, entry in project["scripts"].items():
+        module, function = entry.split(":")
+        if module != "torch_spyre_tools":
+            found[name] = (
+                f"#!{sys.executable}\nimport sys\n\nfrom {module} import {function}\n"
+                f"\nsys.exit({function}())\n"
+            )
+    return found
+
+
 def main() -> None:
     """Install, or find that everything is in place."""
     project = read_pyproject()["project"]
@@ -91,6 +105,9 @@ def main() -> None:
     files = {f"__editable__.{name}.pth": f"{PACKAGE.parent}\n"}
     for file, text in metadata(project).items():
         files[f"{dist_info}/{file}"] = text
+    folder = os.path.relpath(sysconfig.get_paths()["scripts"], site)
+    commands = {f"{folder}/{name}": text for name, text in scripts(project).items()}
+    files |= commands
     record = []
     for file, text in files.items():
         digest = hashlib.sha256(text.encode()).digest()
@@ -100,6 +117,8 @@ def main() -> None:
     files[f"{dist_info}/RECORD"] = "\n".join(record) + "\n"
 
     written = [write_if_different(site / file, text) for file, text in files.items()]
+    for file in commands:
+        (site / file).chmod(0o755)
     if link_extension() or any(written):
         print("==> installed torch_spyre into .venv, as a link to this tree")
 
