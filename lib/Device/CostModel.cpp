@@ -60,9 +60,11 @@ double spyre::ptEfficiency(double rows, const DeviceSpec &spec) {
                             static_cast<double>(spec.numPassesForFullRate)));
 }
 
-static double sharingFactor(double numSharingCores, const DeviceSpec &spec) {
-  return std::max(1.0, numSharingCores /
-                           static_cast<double>(spec.numBroadcastCores));
+double spyre::numSharedReads(double numCores, const DeviceSpec &spec) {
+  // Quotients of byte counts are not exact.
+  constexpr double kRounding = 1e-9;
+  double reads = numCores / static_cast<double>(spec.numBroadcastCores);
+  return std::max(1.0, std::ceil(reads - kRounding));
 }
 
 double spyre::ptSeconds(double macs, double rows, const DeviceSpec &spec,
@@ -139,7 +141,7 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
       writtenPerCore += access.bytes / numCores;
       continue;
     }
-    read += access.bytes * sharingFactor(access.numSharingCores, spec);
+    read += access.bytes * numSharedReads(access.numSharingCores, spec);
     readPerCore += access.bytes * access.numSharingCores / numCores;
   }
   // Cores load and store side by side.
@@ -274,7 +276,8 @@ MatmulCost spyre::referenceMatmulCost(const MatmulShape &shape,
   cost.deviceMemorySeconds =
       kBytesPerElement * b * (m * k + k * n + m * n) /
       spec.deviceMemoryBytesPerSecond *
-      sharingFactor(asDouble(std::max(split.m, split.n)), spec);
+      std::max(1.0, asDouble(std::max(split.m, split.n)) /
+                        asDouble(spec.numBroadcastCores));
   cost.partialSumSeconds =
       asDouble(split.k - 1) * b * m * n * spec.partialSumSecondsPerElementHop;
   double passes = numPasses(rows, spec);

@@ -168,6 +168,11 @@ TEST(CostModel, BroadcastIsFreeForSomeCores) {
   EXPECT_DOUBLE_EQ(estimateOp(work, spec).seconds, shared);
   work.deviceAccesses[0].numSharingCores = 32;
   EXPECT_DOUBLE_EQ(estimateOp(work, spec).seconds, 4 * shared);
+  // Cores that are left over need a read of their own.
+  work.deviceAccesses[0].numSharingCores = 12;
+  EXPECT_DOUBLE_EQ(estimateOp(work, spec).seconds, 2 * shared);
+  work.deviceAccesses[0].numSharingCores = 16;
+  EXPECT_DOUBLE_EQ(estimateOp(work, spec).seconds, 2 * shared);
   // Writes are not broadcast.
   work.deviceAccesses[0].isWrite = true;
   EXPECT_DOUBLE_EQ(estimateOp(work, spec).seconds, shared);

@@ -24,8 +24,7 @@ namespace spyre {
 struct DeviceAccess {
   /// Distinct bytes, over all cores.
   double bytes = 0;
-  /// Cores that read the same bytes. Up to DeviceSpec::numBroadcastCores share
-  /// one read; past that the bandwidth falls in proportion.
+  /// Cores that read the same bytes; see numSharedReads().
   double numSharingCores = 1;
   bool isWrite = false;
 };
@@ -78,6 +77,10 @@ struct OpCost {
 
 /// Excludes DeviceSpec::launchSeconds, which a program pays once.
 OpCost estimateOp(const OpWork &work, const DeviceSpec &spec = {});
+
+/// How often device memory delivers what `numCores` cores read together: once
+/// for every DeviceSpec::numBroadcastCores of them, and once for those left.
+double numSharedReads(double numCores, const DeviceSpec &spec = {});
 
 /// To move parts between the LX of `numCores` cores over the ring, spread
 /// evenly: `bytes` arrive in all, counted once per core that gets them.

@@ -151,11 +151,10 @@ KernelBuilder::getSeconds(ArrayRef<int64_t> tiles,
     if (storage[operand].isInLX)
       continue;
     // Cores that load the same do it together.
-    double secondsPerByte = std::max(
-        numCores /
-            std::min(sharing, static_cast<double>(spec.numBroadcastCores)) /
-            spec.effectiveMemoryBytesPerSecond,
-        1 / spec.coreMemoryBytesPerSecond);
+    double secondsPerByte =
+        std::max(numCores / sharing * ::spyre::numSharedReads(sharing, spec) /
+                     spec.effectiveMemoryBytesPerSecond,
+                 1 / spec.coreMemoryBytesPerSecond);
     secondsPerByte *= getRunFactor(operand, tiles);
     if (operand == getInit()) {
       stored = bytes * secondsPerByte;

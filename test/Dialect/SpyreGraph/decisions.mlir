@@ -12,9 +12,9 @@
 // FILE:        "ops": [
 // FILE:          "division": {
 // FILE-NEXT:       "chunks": [
-// FILE-NEXT:         16,
+// FILE-NEXT:         32,
 // FILE:            "splits": [
-// FILE-NEXT:         4,
+// FILE-NEXT:         2,
 // FILE:          "op": "spyre_graph.exp",
 // FILE:          "tiling": []
 // FILE:        "pool_size": 0
@@ -29,7 +29,7 @@
 // The buffer goes to another address, then to the pool.
 // RUN: sed 's/"offset": 0/"offset": 4096/' %t/out.json > %t/moved.json
 // RUN: spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/moved.json" | FileCheck %s --check-prefix=MOVED
-// MOVED: placement<lx, offset = 4096, local = [16, 128]>
+// MOVED: placement<lx, offset = 4096, local = [32, 64]>
 // RUN: sed 's/"space": "lx"/"space": "pool"/; s/"pool_size": 0/"pool_size": 16384/' %t/out.json > %t/pool.json
 // RUN: spyre-opt %s --spyre-pipeline="cores=4 to-ktir=false decisions-in=%t/pool.json" | FileCheck %s --check-prefix=POOL
 // POOL: spyre_graph.pool_size = 16384

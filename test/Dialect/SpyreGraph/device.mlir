@@ -22,11 +22,11 @@
 // GIVEN-COUNT-5: splits = [2, 1], chunks = [256, 1024]
 // GIVEN-NOT: splits
 
-// With memory this fast, products and the softmax between them are divided otherwise.
+// With memory this fast, products are divided otherwise.
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false" | FileCheck %s --check-prefix=SLOW
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false device=%t/fast.json" | FileCheck %s --check-prefix=FAST
-// SLOW: spyre_graph.exp_sub {{.*}}splits = [4, 8]
-// FAST: spyre_graph.exp_sub {{.*}}splits = [32, 1]
+// SLOW: spyre_graph.matmul {{.*}}splits = [4, 8, 1]
+// FAST: spyre_graph.matmul {{.*}}splits = [1, 32, 1]
 
 // The program keeps the attribute and runs. A module that has it needs no option.
 // RUN: spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t/cores.json" -o %t/program.mlir
@@ -64,10 +64,10 @@ func.func @f(%x: tensor<512x1024xf16, #l> {spyre_graph.name = "x"}) -> (tensor<5
 //--- given.mlir
 #l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 module attributes {spyre_graph.device = {numCores = 4}} {
-  func.func @f(%x: tensor<63x65xf16, #l> {spyre_graph.name = "x"}) -> (tensor<63x65xf16> {spyre_graph.name = "y"}) {
-    %e = tensor.empty() : tensor<63x65xf16>
-    %0 = spyre_graph.exp ins(%x : tensor<63x65xf16, #l>) outs(%e : tensor<63x65xf16>) -> tensor<63x65xf16>
-    return %0 : tensor<63x65xf16>
+  func.func @f(%x: tensor<512x128xf16, #l> {spyre_graph.name = "x"}) -> (tensor<512x128xf16> {spyre_graph.name = "y"}) {
+    %e = tensor.empty() : tensor<512x128xf16>
+    %0 = spyre_graph.exp ins(%x : tensor<512x128xf16, #l>) outs(%e : tensor<512x128xf16>) -> tensor<512x128xf16>
+    return %0 : tensor<512x128xf16>
   }
 }
 //--- products.mlir

@@ -40,10 +40,10 @@ func.func @rows(%x: tensor<512x256xf16, #rows> {spyre_graph.name = "x",
 #line = #spyre_graph.layout<order = [0], SEN169_FP16>
 
 // Chunks along sticks are whole sticks; of several symbols each has its own.
-// CHUNKS: #[[CHUNK:.*]] = affine_map<()[s0, s1] -> ((s1 ceildiv 512) * 64)>
+// CHUNKS: #[[CHUNK:.*]] = affine_map<()[s0, s1] -> ((s1 ceildiv 192) * 64)>
 // CHUNKS-LABEL: func.func @sticks
 // CHUNKS: spyre_graph.exp
-// CHUNKS-SAME: chunks = [512], chunk_map = #[[CHUNK]]>
+// CHUNKS-SAME: chunks = [1408], chunk_map = #[[CHUNK]]>
 func.func @sticks(%x: tensor<4096xf16, #line> {spyre_graph.name = "x",
       spyre_graph.size_map = affine_map<()[s, t] -> (t)>})
     -> (tensor<4096xf16> {spyre_graph.name = "out0",

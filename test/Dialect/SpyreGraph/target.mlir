@@ -10,10 +10,10 @@
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 #same = affine_map<(i, j) -> (i, j)>
 
-// Seven rows: four cores can take two each, the last one; equal slices leave
+// Seven rows: three cores can take three each, the last one; equal slices leave
 // them whole.
 // ALL-LABEL: @rows
-// KTIR: splits = [4, 1], chunks = [2, 64]
+// KTIR: splits = [3, 1], chunks = [3, 64]
 // SUPERDSC: splits = [1, 1], chunks = [7, 64]
 func.func @rows(%x: tensor<7x64xf16, #layout>) -> tensor<7x64xf16, #layout> {
   %0 = tensor.empty() : tensor<7x64xf16, #layout>

@@ -26,7 +26,7 @@ func.func @reduce(%a: tensor<512x1024xf16, #l2>) -> tensor<512xf16, #spyre_graph
 
 // A prime number of rows leaves the last slice shorter.
 // CHECK-LABEL: func.func @ragged
-// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [8, 65]>
+// CHECK: division = #spyre_graph.division<splits = [7, 2], chunks = [36, 64]>
 func.func @ragged(%a: tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2> {
   %e = tensor.empty() : tensor<251x65xf16, #l2>
   %r = spyre_graph.neg ins(%a : tensor<251x65xf16, #l2>) outs(%e : tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2>
@@ -35,7 +35,7 @@ func.func @ragged(%a: tensor<251x65xf16, #l2>) -> tensor<251x65xf16, #l2> {
 
 // Along the stick cuts fall between sticks: 1000 columns are 16 sticks.
 // CHECK-LABEL: func.func @columns
-// CHECK: division = #spyre_graph.division<splits = [2, 4], chunks = [1, 256]>
+// CHECK: division = #spyre_graph.division<splits = [1, 4], chunks = [2, 256]>
 func.func @columns(%a: tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2> {
   %e = tensor.empty() : tensor<2x1000xf16, #l2>
   %r = spyre_graph.neg ins(%a : tensor<2x1000xf16, #l2>) outs(%e : tensor<2x1000xf16, #l2>) -> tensor<2x1000xf16, #l2>
@@ -91,7 +91,7 @@ func.func @small(%a: tensor<0x5xf16, #l2>, %b: tensor<f16, #spyre_graph.layout<o
 // CHECK-SAME: division = #spyre_graph.division<splits = [32, 1], chunks = [32, 128]>
 // CHECK-LABEL: func.func @in_no_view_of_users
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: division = #spyre_graph.division<splits = [12, 2, 1], chunks = [86, 64, 64]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [7, 2, 1], chunks = [147, 64, 64]>
 func.func @in_view_of_users(%q: tensor<1024x64xf16, #l2>, %k: tensor<64x128xf16, #l2>) -> tensor<1024x128xf16, #l2> {
   %e = tensor.empty() : tensor<1024x128xf16, #l2>
   %s = spyre_graph.matmul ins(%q, %k : tensor<1024x64xf16, #l2>, tensor<64x128xf16, #l2>) outs(%e : tensor<1024x128xf16, #l2>) -> tensor<1024x128xf16, #l2>
@@ -235,7 +235,7 @@ func.func @sum_of_columns(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #sp
 // However large, a sum with few results is shared by all cores. One with many
 // results, which may stand in a loop over tiles, is not split.
 // CHECK-LABEL: func.func @large_sums
-// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [32, 1], chunks = [256, 2048]>
+// CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [1, 32], chunks = [8192, 64]
 // CHECK: spyre_graph.sum {{.*}}division = #spyre_graph.division<splits = [1, {{[0-9]+}}]
 func.func @large_sums(%a: tensor<8192x2048xf16, #l2>) -> (tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>, tensor<2048xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {
   %e = tensor.empty() : tensor<f16, #spyre_graph.layout<order = [], SEN169_FP16>>
@@ -285,7 +285,7 @@ func.func @rows_across_sticks_backwards(%x: tensor<512x64xf16, #l2>, %y: tensor<
 
 // Rows of 63 elements stay in their sticks.
 // CHECK-LABEL: func.func @rows_within_sticks
-// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [16, 63]>
+// CHECK: division = #spyre_graph.division<splits = [4, 1], chunks = [128, 63]>
 func.func @rows_within_sticks(%x: tensor<512x63xf16, #l2>, %y: tensor<32769xf16, #l1>) -> tensor<32769xf16, #l1> {
   %r = spyre_graph.identity ins(%x : tensor<512x63xf16, #l2>) outs(%y : tensor<32769xf16, #l1>) {extents = array<i64: 512, 63>, maps = [#identity, affine_map<(i, j) -> (i * 64 + j + 1)>]} -> tensor<32769xf16, #l1>
   return %r : tensor<32769xf16, #l1>
@@ -293,7 +293,7 @@ func.func @rows_within_sticks(%x: tensor<512x63xf16, #l2>, %y: tensor<32769xf16,
 
 // Two rows share a stick, blocks of two sticks do not: the blocks are divided.
 // CHECK-LABEL: func.func @blocks_of_rows
-// CHECK: division = #spyre_graph.division<splits = [32, 1, 1], chunks = [8, 2, 64]>
+// CHECK: division = #spyre_graph.division<splits = [4, 1, 1], chunks = [64, 2, 64]>
 func.func @blocks_of_rows(%x: tensor<256x2x64xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>, %y: tensor<65536xf16, #l1>) -> tensor<65536xf16, #l1> {
   %r = spyre_graph.identity ins(%x : tensor<256x2x64xf16, #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>>) outs(%y : tensor<65536xf16, #l1>) {extents = array<i64: 256, 2, 64>, maps = [affine_map<(b, i, j) -> (b, i, j)>, affine_map<(b, i, j) -> (b * 256 + i * 64 + j + 1)>]} -> tensor<65536xf16, #l1>
   return %r : tensor<65536xf16, #l1>

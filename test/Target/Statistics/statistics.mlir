@@ -18,12 +18,12 @@
 
 #layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
-// 61 rows and 16 sticks: equal slices are sticks, and 16 cores have nothing to
+// 1021 rows and 16 sticks: equal slices are sticks, and 16 cores have nothing to
 // do; with a smaller last slice of rows all have.
-func.func @main(%x: tensor<61x1024xf16, #layout> {spyre_graph.name = "x"})
-    -> (tensor<61x1024xf16> {spyre_graph.name = "out0"}) {
-  %0 = tensor.empty() : tensor<61x1024xf16>
-  %1 = spyre_graph.exp ins(%x : tensor<61x1024xf16, #layout>)
-      outs(%0 : tensor<61x1024xf16>) -> tensor<61x1024xf16>
-  return %1 : tensor<61x1024xf16>
+func.func @main(%x: tensor<1021x1024xf16, #layout> {spyre_graph.name = "x"})
+    -> (tensor<1021x1024xf16> {spyre_graph.name = "out0"}) {
+  %0 = tensor.empty() : tensor<1021x1024xf16>
+  %1 = spyre_graph.exp ins(%x : tensor<1021x1024xf16, #layout>)
+      outs(%0 : tensor<1021x1024xf16>) -> tensor<1021x1024xf16>
+  return %1 : tensor<1021x1024xf16>
 }

@@ -333,7 +333,7 @@ def SpyreWorkDivision : Pass<"spyre-work-division", "::mlir::func::FuncOp"> {
            "does)">,
     Option<"reshard", "reshard", "bool", "true",
            "Assume that --spyre-lx-planning moves values over the ring">,
-    Option<"tolerance", "tolerance", "double", "1e-6",
+    Option<"tolerance", "tolerance", "double", "1e-2",
            "Relative difference below which two prices count as equal">,
     Option<"sweeps", "sweeps", "unsigned", "3",
            "How often to go over the operations, forward and backward in turn">,

@@ -33,10 +33,7 @@ DivisionPlanner::DivisionPlanner(int64_t cores, double tolerance,
                                  const Target &target, bool reshard,
                                  const ::spyre::DeviceSpec &spec)
     : cores(cores), tolerance(tolerance), target(target), reshard(reshard),
-      spec(spec), moveSetupSeconds(::spyre::ringShuffleSeconds(0, cores, spec)),
-      moveSecondsPerByte(
-          (::spyre::ringShuffleSeconds(1e9, cores, spec) - moveSetupSeconds) /
-          1e9) {}
+      spec(spec) {}
 
 /// Collects the uses of a value, and those of the values that loops carry it
 /// in.
@@ -168,21 +165,33 @@ bool DivisionPlanner::agrees(const Node &node, unsigned candidate,
              node.divisions->get(candidate, edge.operand).slicing;
 }
 
+/// The slicing in which a node, as it is divided now, accesses an operand.
+int DivisionPlanner::getSlicing(const Node &node, unsigned operand) const {
+  return node.chosen < 0 ? SlicingNumbers::kNone
+                         : node.divisions->get(node.chosen, operand).slicing;
+}
+
 /// Time to move a value over the ring from the slices that one operation
 /// writes to those that another reads; infinite if it cannot be moved.
-double DivisionPlanner::getMoveSeconds(int written, int read,
-                                       double bytes) const {
+double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
   if (!reshard || written == SlicingNumbers::kNone ||
       read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
     return std::numeric_limits<double>::infinity();
-  return moveSetupSeconds + bytes *
-                                static_cast<double>(numbers.getCopies(read)) *
-                                moveSecondsPerByte;
+  auto [entry, isNew] =
+      moveSeconds.try_emplace(std::make_tuple(written, read, bytes), 0.0);
+  if (isNew) {
+    double elements = 1;
+    for (const SliceDim &dim : numbers[written].dims)
+      elements *= static_cast<double>(dim.extent);
+    entry->second = getRingSeconds(numbers[written], numbers[read],
+                                   bytes / std::max(elements, 1.0), spec);
+  }
+  return entry->second;
 }
 
 /// The time of the op, and the part of its users' time that depends on it.
 DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
-                                                 unsigned candidate) const {
+                                                 unsigned candidate) {
   const Divisions &divisions = *node.divisions;
   unsigned init = divisions.numOperands - 1;
   double loadSeconds = 0, otherSeconds = 0, residentBytes = 0;
@@ -199,14 +208,21 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
                              ? 0
                              : divisions.get(candidate, edge.operand).seconds;
     const Node &producer = nodes[edge.node];
+    int slicing = divisions.get(candidate, edge.operand).slicing;
     double moveSeconds = std::numeric_limits<double>::infinity();
     if (producer.chosen >= 0)
       moveSeconds = getMoveSeconds(
           producer.divisions
               ->get(producer.chosen, producer.divisions->numOperands - 1)
               .slicing,
-          divisions.get(candidate, edge.operand).slicing,
-          divisions.operandBytes[edge.operand]);
+          slicing, divisions.operandBytes[edge.operand]);
+    // What moves for another user serves this one, too.
+    if (std::isfinite(moveSeconds) &&
+        llvm::any_of(producer.users, [&](const Node::Edge &other) {
+          return &nodes[other.node] != &node &&
+                 getSlicing(nodes[other.node], other.operand) == slicing;
+        }))
+      moveSeconds = 0;
     if (moveSeconds < readSeconds + spec.transferSetupSeconds) {
       loadSeconds -= readSeconds;
       otherSeconds += moveSeconds;
@@ -215,12 +231,12 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
     }
   }
   unsigned disagreeing = 0;
+  SmallVector<int, 4> moved;
   for (const Node::Edge &edge : node.users) {
     const Node &user = nodes[edge.node];
-    if (user.chosen < 0) {
-      ++disagreeing;
+    // In the first sweep, users that are not known yet are taken to agree.
+    if (user.chosen < 0)
       continue;
-    }
     const OperandCost &cost = user.divisions->get(user.chosen, edge.operand);
     if (cost.slicing == divisions.get(candidate, init).slicing) {
       residentBytes += user.divisions->operandBytes[edge.operand];
@@ -228,10 +244,16 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
     }
     double readSeconds = cost.seconds + spec.transferSetupSeconds;
     double moveSeconds =
-        getMoveSeconds(divisions.get(candidate, init).slicing, cost.slicing,
-                       user.divisions->operandBytes[edge.operand]);
+        llvm::is_contained(moved, cost.slicing)
+            ? 0
+            : getMoveSeconds(divisions.get(candidate, init).slicing,
+                             cost.slicing,
+                             user.divisions->operandBytes[edge.operand]);
     otherSeconds += std::min(readSeconds, moveSeconds);
-    disagreeing += moveSeconds >= readSeconds;
+    if (moveSeconds < readSeconds)
+      moved.push_back(cost.slicing);
+    else
+      ++disagreeing;
   }
   double storeSeconds =
       divisions.get(candidate, init).seconds *
@@ -293,7 +315,7 @@ WorkDivisionAttr
 spyre_graph::chooseWorkDivision(SpyreOpInterface op, int64_t cores,
                                 const Target &target,
                                 const ::spyre::DeviceSpec &spec) {
-  DivisionPlanner planner(cores, /*tolerance=*/1e-6, target,
+  DivisionPlanner planner(cores, /*tolerance=*/1e-2, target,
                           /*reshard=*/false, spec);
   planner.addOp(op);
   planner.run(/*sweeps=*/1);

@@ -61,8 +61,9 @@ private:
   bool isAllWritten(Node &node);
   bool agrees(const Node &node, unsigned candidate,
               const Node::Edge &edge) const;
-  double getMoveSeconds(int written, int read, double bytes) const;
-  Price getPrice(const Node &node, unsigned candidate) const;
+  int getSlicing(const Node &node, unsigned operand) const;
+  double getMoveSeconds(int written, int read, double bytes);
+  Price getPrice(const Node &node, unsigned candidate);
   void choose(Node &node);
   bool isPreferred(const Node &node, unsigned a, unsigned b) const;
 
@@ -71,10 +72,10 @@ private:
   const Target &target;
   bool reshard;
   ::spyre::DeviceSpec spec;
-  /// Time of a move over the ring: a constant, and a part per byte received.
-  double moveSetupSeconds, moveSecondsPerByte;
   SlicingNumbers numbers;
   std::map<std::vector<const void *>, std::unique_ptr<Divisions>> alike;
+  /// Of moves that have been priced, by slicings and bytes.
+  std::map<std::tuple<int, int, double>, double> moveSeconds;
   std::vector<Node> nodes;
   DenseMap<Operation *, unsigned> nodeOf;
   /// Per candidate of the node that choose() looks at.

@@ -49,16 +49,16 @@ double DivisionSearch::getNumLoads(unsigned operand,
   return elements > 0 ? std::max(iterations / elements, 1.0) : 1;
 }
 
-/// What the transfer of a product's operand takes over that of its bytes in one
+/// What the transfer of an operand takes over that of its bytes in one
 /// piece: each run of sticks that follow each other costs
 /// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
 /// because tiles that are next to each other make one run, but for the batches
 /// of a product, which are computed one by one. What is accessed otherwise
-/// counts as one run. Runs of operations that are no products are not priced.
+/// counts as one run.
 double DivisionSearch::getRunFactor(unsigned operand,
                                     const DivisionCandidate &candidate) const {
   const std::optional<StickAccess> &access = stickAccesses[operand];
-  if (!access || !result.isDrained)
+  if (!access)
     return 1;
   SmallVector<int64_t, 6> counts(extents.size(), 1);
   for (unsigned dim : operandDims[operand])
@@ -98,7 +98,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     double bytes =
         getLoadedBytes(operand, candidate) * getRunFactor(operand, candidate);
     double seconds = std::max(
-        bytes * std::max(1.0, sharingCores / spec.numBroadcastCores) /
+        bytes * ::spyre::numSharedReads(sharingCores, spec) /
             spec.effectiveMemoryBytesPerSecond,
         bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
     result.operandCosts.push_back({seconds * numLoads, seconds, slicing});

@@ -137,11 +137,7 @@ void DivisionSearch::searchAll() {
           kTiledShareOfLX * static_cast<double>(cores * spec.usableLXBytes()) &&
       2 * mostCores > cores && !OperandSpans(op, spec).isAnyLimited())
     return;
-  for (unsigned dim = 0; dim < extents.size(); ++dim) {
-    splitReduction = dim;
-    if (canSplit(dim))
-      search();
-  }
+  searchReductions();
   // Keep one way to split the reduction, or none: others would round sums
   // differently.
   std::optional<unsigned> chosen = chooseSplitReduction();
@@ -209,12 +205,19 @@ Divisions DivisionSearch::runExhaustively() {
   search();
   if (isCombinedAcrossCores(op.getCombiner()) &&
       target.allowsSplitReductions() && !llvm::is_contained(extents, 0))
-    for (unsigned dim = 0; dim < extents.size(); ++dim) {
-      splitReduction = dim;
-      if (canSplit(dim))
-        search();
-    }
+    searchReductions();
   return std::move(result);
+}
+
+/// Adds the divisions that split a reduction dimension.
+void DivisionSearch::searchReductions() {
+  for (unsigned dim = 0; dim < extents.size(); ++dim) {
+    if (kinds[dim] == utils::IteratorType::parallel)
+      continue;
+    splitReduction = dim;
+    if (canSplit(dim))
+      search();
+  }
 }
 
 Divisions DivisionSearch::price(WorkDivisionAttr division) {

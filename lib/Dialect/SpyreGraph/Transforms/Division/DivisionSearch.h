@@ -126,6 +126,7 @@ private:
   void keepIf(function_ref<bool(unsigned)> isKept);
   void searchAll();
   void search();
+  void searchReductions();
   std::optional<unsigned> chooseSplitReduction() const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;

@@ -4,6 +4,7 @@
 
 #include "LXCopies.h"
 #include "../Division/Reshard.h"
+#include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -154,12 +155,11 @@ static double getElementBytes(memref::AllocOp alloc) {
          std::max<double>(alloc.getType().getNumElements(), 1);
 }
 
-/// How often device memory delivers what all cores of a slicing read: so many
-/// of them can share a transfer.
+/// How often device memory delivers what all cores of a slicing read.
 static double getNumTransfers(const Slicing &slicing,
                               const ::spyre::DeviceSpec &spec) {
-  return std::max(1.0, static_cast<double>(getNumCopies(slicing)) /
-                           static_cast<double>(spec.numBroadcastCores));
+  return ::spyre::numSharedReads(static_cast<double>(getNumCopies(slicing)),
+                                 spec);
 }
 
 const Divisions &ReadPrices::getPrices(SpyreOpInterface op) {
