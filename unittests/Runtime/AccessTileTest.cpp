@@ -132,7 +132,8 @@ void RandomTile::makeBox() {
   captured = {random.in(0, 70)};
   LinearForm zero;
   for (int t = 0; t < plan.rank; ++t) {
-    extents.push_back(random.in(1, t == 0 ? 90 : 7));
+    // Rows of several periods of the divisors, and many rows.
+    extents.push_back(random.in(1, t + 1 == plan.rank ? 200 : t == 0 ? 90 : 7));
     plan.staticSizes.push_back(extents.back());
     LinearForm upper;
     upper.constant = extents.back() - 1;

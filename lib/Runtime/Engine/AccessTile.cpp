@@ -240,11 +240,55 @@ void TileVal::addToRuns(GroupState &state, const Run &piece) {
 void TileVal::addDirectDims(const AccessTilePlan::Group &group,
                             GroupState &state, const GroupRows &rows,
                             int64_t row) const {
+  if (!group.indirect.empty())
+    return addPieces(group, state, rows, row, 0, rows.length, 1);
+  // Whole periods, of which only the first is computed, and what is left.
+  int64_t repeats = group.period > 0 ? rows.length / group.period : 0;
+  int64_t done = 0;
+  if (repeats > 1) {
+    auto first = static_cast<int64_t>(state.runs.size());
+    addPieces(group, state, rows, row, 0, group.period, repeats);
+    repeatRuns(group, state, first, repeats);
+    done = repeats * group.period;
+  }
+  addPieces(group, state, rows, row, done, rows.length, 1);
+  state.rowStart.push_back(static_cast<int>(state.runs.size()));
+}
+
+void TileVal::repeatRuns(const AccessTilePlan::Group &group, GroupState &state,
+                         int64_t first, int64_t repeats) const {
+  int64_t step = 0;
+  for (size_t i = 0; i < group.direct.size(); ++i)
+    step += group.periodSteps[i] * view.strides[group.direct[i].first];
+  auto end = static_cast<int64_t>(state.runs.size());
+  if (end - first == 1) {
+    Run &run = state.runs.back();
+    int64_t stride = run.length == 1 ? step : run.stride;
+    if (run.length * stride == step) {
+      run.length *= repeats;
+      run.stride = stride;
+      return;
+    }
+  }
+  for (int64_t k = 1; k < repeats; ++k)
+    for (int64_t i = first; i < end; ++i) {
+      // A copy that continues the last run may have made that one longer.
+      Run run = state.runs[i];
+      if (i + 1 == end)
+        run.length = group.period - run.start;
+      addToRuns(state, {run.start + k * group.period, run.length,
+                        run.offset + k * step, run.stride});
+    }
+}
+
+void TileVal::addPieces(const AccessTilePlan::Group &group, GroupState &state,
+                        const GroupRows &rows, int64_t row, int64_t from,
+                        int64_t to, int64_t repeats) const {
   bool isIndirect = !group.indirect.empty();
-  for (int64_t start = 0; start < rows.length;) {
+  for (int64_t start = from; start < to;) {
     if (rows.inner >= 0)
       varValue[rows.inner] = lo[rows.inner] + start;
-    int64_t offset = 0, stride = 0, steps = rows.length - start;
+    int64_t offset = 0, stride = 0, steps = to - start;
     Piece pieces[kMaxRank];
     for (size_t i = 0; i < group.direct.size(); ++i) {
       pieces[i] = evalForm(group.direct[i].second, rows.inner);
@@ -256,9 +300,13 @@ void TileVal::addDirectDims(const AccessTilePlan::Group &group,
     for (size_t i = 0; i < group.direct.size(); ++i) {
       int64_t first = pieces[i].value;
       int64_t last = first + (steps - 1) * pieces[i].slope;
+      // Of the first and the last repetition.
+      int64_t shift = repeats > 1 ? (repeats - 1) * group.periodSteps[i] : 0;
       auto &range = state.range[i];
-      range.first = std::min(range.first, std::min(first, last));
-      range.second = std::max(range.second, std::max(first, last));
+      range.first = std::min(range.first, std::min(first, last) +
+                                              std::min<int64_t>(shift, 0));
+      range.second = std::max(range.second, std::max(first, last) +
+                                                std::max<int64_t>(shift, 0));
     }
     if (isIndirect) {
       int64_t *t = state.table.data() + row * rows.length + start;
@@ -269,8 +317,6 @@ void TileVal::addDirectDims(const AccessTilePlan::Group &group,
     }
     start += steps;
   }
-  if (!isIndirect)
-    state.rowStart.push_back(static_cast<int>(state.runs.size()));
 }
 
 std::string TileVal::addIndirectDim(int d, GroupState &state,

@@ -175,6 +175,15 @@ private:
   /// indices.
   void addDirectDims(const AccessTilePlan::Group &group, GroupState &state,
                      const GroupRows &rows, int64_t row) const;
+  /// The pieces of points [from, to) of a row. Ranges become those of as many
+  /// repetitions of these points.
+  void addPieces(const AccessTilePlan::Group &group, GroupState &state,
+                 const GroupRows &rows, int64_t row, int64_t from, int64_t to,
+                 int64_t repeats) const;
+  /// Adds the runs from `first` on, those of one period, for the periods after
+  /// it.
+  void repeatRuns(const AccessTilePlan::Group &group, GroupState &state,
+                  int64_t first, int64_t repeats) const;
   /// Adds the indices of base dimension `dim` for one row, one per point, to
   /// the table. Returns an error message, or "".
   std::string addIndirectDim(int dim, GroupState &state, const GroupRows &rows,

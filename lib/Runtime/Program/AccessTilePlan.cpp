@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 using namespace spyre::runtime;
 
@@ -177,6 +178,87 @@ static std::vector<int> findKeyCaptured(const AccessTilePlan &plan,
   return key;
 }
 
+namespace {
+
+/// A function f of an integer with f(i + period) = f(i) + step for all i.
+struct Periodic {
+  int64_t period = 1, step = 0;
+};
+
+/// Finds out how forms repeat along one variable. No result if numbers are so
+/// large that they might overflow.
+class PeriodFinder {
+public:
+  PeriodFinder(const AccessTilePlan &plan, int variable)
+      : plan(plan), variable(variable) {}
+
+  std::optional<Periodic> ofForm(int index) const {
+    const LinearForm &form = plan.forms[index];
+    Periodic sum;
+    for (auto [v, coefficient] : form.vars)
+      if (v == variable)
+        sum.step += coefficient;
+    for (auto [a, coefficient] : form.atoms) {
+      std::optional<Periodic> term = ofAtom(plan.atoms[a]);
+      if (!term || !isSmall(sum) || !isSmall({1, coefficient}))
+        return std::nullopt;
+      int64_t period = std::lcm(sum.period, term->period);
+      if (!isSmall({period, 0}))
+        return std::nullopt;
+      sum.step = sum.step * (period / sum.period) +
+                 coefficient * (term->step * (period / term->period));
+      sum.period = period;
+    }
+    return isSmall(sum) ? std::optional(sum) : std::nullopt;
+  }
+
+private:
+  static bool isSmall(const Periodic &function) {
+    constexpr int64_t limit = int64_t(1) << 20;
+    return function.period <= limit && function.step <= limit &&
+           function.step >= -limit;
+  }
+
+  std::optional<Periodic> ofAtom(const Atom &atom) const {
+    std::optional<Periodic> inner = ofForm(atom.inner);
+    if (!inner || !isSmall({atom.divisor, 0}))
+      return std::nullopt;
+    // After so many periods the inner form is larger by a multiple.
+    int64_t count = atom.divisor / std::gcd(atom.divisor, inner->step);
+    Periodic result{inner->period * count, 0};
+    if (atom.kind != Atom::Mod)
+      result.step = inner->step * count / atom.divisor;
+    return isSmall(result) ? std::optional(result) : std::nullopt;
+  }
+
+  const AccessTilePlan &plan;
+  const int variable;
+};
+
+} // namespace
+
+/// Fills Group::period and periodSteps.
+static void findPeriod(const AccessTilePlan &plan,
+                       AccessTilePlan::Group &group) {
+  if (group.vars.empty())
+    return;
+  PeriodFinder finder(plan, group.vars.back());
+  std::vector<Periodic> parts;
+  int64_t period = 1;
+  for (auto [d, form] : group.direct) {
+    std::optional<Periodic> part = finder.ofForm(form);
+    if (!part)
+      return;
+    parts.push_back(*part);
+    period = std::lcm(period, part->period);
+    if (period > int64_t(1) << 20)
+      return;
+  }
+  group.period = period;
+  for (const Periodic &part : parts)
+    group.periodSteps.push_back(part.step * (period / part.period));
+}
+
 void AccessTilePlan::finish() {
   if (isEnumerated) {
     // One group whose only row is all of the tile.
@@ -189,6 +271,8 @@ void AccessTilePlan::finish() {
   }
   VariableGrouping(*this).run();
   denseVar = findDenseVar(*this);
-  for (Group &group : groups)
+  for (Group &group : groups) {
     group.keyCaptured = findKeyCaptured(*this, group);
+    findPeriod(*this, group);
+  }
 }

@@ -63,6 +63,10 @@ struct AccessTilePlan {
     std::vector<std::pair<int, int>> direct;
     std::vector<int> indirect;    ///< base dims
     std::vector<int> keyCaptured; ///< captured values the group depends on
+    /// `period` points further along the last variable, each entry of `direct`
+    /// is larger by that of `periodSteps`, wherever that starts. 0: not known.
+    int64_t period = 0;
+    std::vector<int64_t> periodSteps;
   };
   std::vector<Group> groups;
   std::vector<int> groupOfVar; ///< -1: the variable occurs linearly only
