@@ -228,6 +228,23 @@ def test_failure_is_raised_once_at_a_synchronising_call():
     assert torch.equal(z.cpu(), x[:1].cpu())
 
 
+def test_failure_of_short_work_is_raised_as_late():
+    """The launching thread may run the program: its call raises nothing."""
+    x = whole(64).to("spyre")
+    good = torch.tensor([3], device="spyre")
+    bad = torch.tensor([64 + 3], device="spyre")
+    for _ in range(20):
+        assert x.index_select(0, good).cpu() == x.cpu()[3]
+    result = x.index_select(0, bad)
+    dropped = x + 1
+    with pytest.raises(RuntimeError, match="outside its range"):
+        torch.spyre.synchronize()
+    for tensor in (result, dropped):
+        with pytest.raises(RuntimeError, match="outside its range"):
+            tensor.cpu()
+    assert torch.equal((x + 1).cpu(), x.cpu() + 1)
+
+
 def test_reading_raises_and_makes_usable():
     x = whole(3, 70).to("spyre")
     y = failing(x)

@@ -4,7 +4,9 @@
 #include "gtest/gtest.h"
 
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace spyre::runtime;
@@ -150,4 +152,96 @@ TEST(StreamTest, manyThreads) {
     thread.join();
   stream.synchronize();
   EXPECT_EQ(ran, 800);
+}
+
+TEST(StreamTest, shortWorkRunsAtOnceIfNothingComesBefore) {
+  CardClock card;
+  Stream stream(card);
+  std::thread::id ranOn;
+  auto work = [&](Stream &) -> FailureRef {
+    ranOn = std::this_thread::get_id();
+    return nullptr;
+  };
+  uint64_t number = stream.submitShort(work);
+  EXPECT_TRUE(stream.isFinished(number));
+  EXPECT_TRUE(stream.isIdle());
+  EXPECT_EQ(ranOn, std::this_thread::get_id());
+
+  // Behind work that has not ended it takes its turn.
+  std::atomic<bool> mayEnd = false, ended = false;
+  stream.submit([&](Stream &) -> FailureRef {
+    while (!mayEnd)
+      std::this_thread::yield();
+    ended = true;
+    return nullptr;
+  });
+  bool wasAfter = false;
+  number = stream.submitShort([&](Stream &) -> FailureRef {
+    wasAfter = ended;
+    return nullptr;
+  });
+  EXPECT_FALSE(stream.isFinished(number));
+  mayEnd = true;
+  stream.wait(number);
+  EXPECT_TRUE(wasAfter);
+}
+
+TEST(StreamTest, shortWorkFailsTheStreamAsOtherWorkDoes) {
+  CardClock card;
+  Stream stream(card);
+  int dropped = 0;
+  auto count = [&dropped](const FailureRef &) { ++dropped; };
+  EXPECT_NO_THROW(stream.submitShort(
+      [](Stream &) -> FailureRef { throw std::runtime_error("broken"); },
+      count));
+  EXPECT_EQ(dropped, 1);
+  bool ran = false;
+  stream.submitShort(
+      [&](Stream &) -> FailureRef {
+        ran = true;
+        return nullptr;
+      },
+      count);
+  EXPECT_EQ(dropped, 2);
+  EXPECT_FALSE(ran);
+  EXPECT_THROW(stream.synchronize(), std::runtime_error);
+}
+
+TEST(StreamTest, threadsThatWaitKeepTheOrder) {
+  CardClock card;
+  Stream stream(card);
+  std::atomic<int> numRunning = 0;
+  bool overlapped = false;
+  std::vector<int> order; // guarded by the stream's order
+  std::atomic<int> next = 0;
+  std::mutex submission;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        uint64_t number;
+        {
+          std::lock_guard<std::mutex> lock(submission);
+          int own = next++;
+          auto work = [&, own](Stream &) -> FailureRef {
+            overlapped |= ++numRunning != 1;
+            order.push_back(own);
+            --numRunning;
+            return nullptr;
+          };
+          number = own % 3 ? stream.submit(work) : stream.submitShort(work);
+        }
+        if (i % 2 == 0)
+          continue;
+        stream.wait(number);
+        EXPECT_TRUE(stream.isFinished(number));
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  stream.drain();
+  EXPECT_FALSE(overlapped);
+  ASSERT_EQ(order.size(), 2000u);
+  for (int i = 0; i < 2000; ++i)
+    EXPECT_EQ(order[i], i);
 }

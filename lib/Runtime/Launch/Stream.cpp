@@ -30,7 +30,7 @@ Stream::~Stream() {
     std::lock_guard<std::mutex> lock(mutex);
     isClosing = true;
   }
-  changed.notify_all();
+  hasWork.notify_one();
   if (thread.joinable())
     thread.join();
 }
@@ -43,8 +43,9 @@ uint64_t Stream::push(Item item) {
       thread = std::thread([this] { run(); });
     queue.push_back(std::move(item));
     number = ++numSubmitted;
+    if (isThreadWaiting && !isRunning)
+      hasWork.notify_one();
   }
-  changed.notify_all();
   return number;
 }
 
@@ -56,34 +57,74 @@ uint64_t Stream::submitAlways(Work work) {
   return push({std::move(work), {}, true});
 }
 
+uint64_t Stream::submitShort(Work work, Dropped dropped) {
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (numFinished == numSubmitted) {
+      uint64_t number = ++numSubmitted;
+      runItem({std::move(work), std::move(dropped), false}, lock);
+      return number;
+    }
+  }
+  return submit(std::move(work), std::move(dropped));
+}
+
+void Stream::runItem(Item item, std::unique_lock<std::mutex> &lock) {
+  isRunning = true;
+  FailureRef why = item.isAlways ? nullptr : failure;
+  lock.unlock();
+  FailureRef own;
+  if (!why) {
+    try {
+      why = item.work(*this);
+    } catch (...) {
+      own = std::make_shared<Failure>(Failure{std::current_exception()});
+      why = own;
+    }
+  }
+  if (why && item.dropped)
+    item.dropped(why);
+  // Release what the work holds before anybody sees it as finished.
+  item = Item();
+  lock.lock();
+  if (own && !failure)
+    failure = own;
+  isRunning = false;
+  ++numFinished;
+  if (numWaiting > 0)
+    hasFinished.notify_all();
+  if (isThreadWaiting && (isClosing || !queue.empty()))
+    hasWork.notify_one();
+}
+
+void Stream::runNext(std::unique_lock<std::mutex> &lock) {
+  Item item = std::move(queue.front());
+  queue.pop_front();
+  runItem(std::move(item), lock);
+}
+
 void Stream::run() {
   std::unique_lock<std::mutex> lock(mutex);
   while (true) {
-    changed.wait(lock, [&] { return isClosing || !queue.empty(); });
+    isThreadWaiting = true;
+    hasWork.wait(lock,
+                 [&] { return !isRunning && (isClosing || !queue.empty()); });
+    isThreadWaiting = false;
     if (queue.empty())
       return;
-    Item item = std::move(queue.front());
-    queue.pop_front();
-    FailureRef why = item.isAlways ? nullptr : failure;
-    lock.unlock();
-    FailureRef own;
-    if (!why) {
-      try {
-        why = item.work(*this);
-      } catch (...) {
-        own = std::make_shared<Failure>(Failure{std::current_exception()});
-        why = own;
-      }
+    runNext(lock);
+  }
+}
+
+void Stream::finish(uint64_t number, std::unique_lock<std::mutex> &lock) {
+  while (numFinished < number) {
+    if (!isRunning && !queue.empty()) {
+      runNext(lock);
+      continue;
     }
-    if (why && item.dropped)
-      item.dropped(why);
-    // Release what the work holds before anybody sees it as finished.
-    item = Item();
-    lock.lock();
-    if (own && !failure)
-      failure = own;
-    ++numFinished;
-    changed.notify_all();
+    ++numWaiting;
+    hasFinished.wait(lock);
+    --numWaiting;
   }
 }
 
@@ -97,23 +138,21 @@ bool Stream::isFinished(uint64_t number) const {
   return numFinished >= number;
 }
 
-void Stream::wait(uint64_t number) const {
+void Stream::wait(uint64_t number) {
   std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return numFinished >= number; });
+  finish(number, lock);
 }
 
-void Stream::drain() const {
+void Stream::drain() {
   std::unique_lock<std::mutex> lock(mutex);
-  uint64_t last = numSubmitted;
-  changed.wait(lock, [&] { return numFinished >= last; });
+  finish(numSubmitted, lock);
 }
 
 void Stream::synchronize() {
   FailureRef raised;
   {
     std::unique_lock<std::mutex> lock(mutex);
-    uint64_t last = numSubmitted;
-    changed.wait(lock, [&] { return numFinished >= last; });
+    finish(numSubmitted, lock);
     std::swap(raised, failure);
   }
   if (raised)
@@ -128,11 +167,11 @@ void Stream::forget(const FailureRef &reported) {
 
 std::pair<double, double> Stream::occupy(double enqueued, double seconds) {
   double start = card.occupy(std::max(enqueued, time()), seconds);
-  waitUntil(start + seconds);
+  delay(start + seconds);
   return {start, start + seconds};
 }
 
-void Stream::waitUntil(double time) {
+void Stream::delay(double time) {
   std::lock_guard<std::mutex> lock(mutex);
   clock = std::max(clock, time);
 }
@@ -200,7 +239,7 @@ void Event::block(Stream &stream) const {
       p->reached.wait(lock, [&] { return p->isReached; });
       time = p->deviceTime;
     }
-    self.waitUntil(time);
+    self.delay(time);
     return nullptr;
   });
 }

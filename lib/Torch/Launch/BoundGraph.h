@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -85,6 +86,9 @@ public:
 private:
   /// One queued run less.
   void finish();
+  /// Whether a run takes no longer than to have another thread do it, and the
+  /// card is free for it.
+  bool isShort(Card &card) const;
   void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
                runtime::Stream &stream, std::atomic<int64_t> *traffic,
                const LaunchRecord *launch);
@@ -96,6 +100,8 @@ private:
   int numQueued = 0;
   std::shared_ptr<const runtime::RunReport> firstReport;
   SizedPredictions predictions;
+  /// Of the host, for a run; guarded by the card's mutex where it is written.
+  std::atomic<double> runSeconds = std::numeric_limits<double>::infinity();
 };
 
 /// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Stream.h - Queues of work on a card ----------------------*- C++ -*-===//
 //
-// A stream runs what it is given one after the other, on a thread of its own;
-// streams wait for each other by events only. Times are those of the device
-// model: a launch occupies [max(enqueued, end of the stream's last launch,
-// events waited for, card free), + predicted time] (DESIGN.md, "Clock").
+// A stream runs what it is given one after the other: on a thread of its own,
+// on a thread that would wait for it, or, if it is short and nothing comes
+// before it, on the thread that has it. Streams wait for each other by events
+// only. Times are those of the device model: a launch occupies [max(enqueued,
+// end of the stream's last launch, events waited for, card free), + predicted
+// time] (DESIGN.md, "Clock").
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +46,7 @@ double hostSeconds();
 
 class Stream {
 public:
-  /// Runs on the stream's thread; says why it could not, or null. What it
+  /// Runs when it is the stream's turn; says why it could not, or null. What it
   /// throws fails the stream.
   using Work = std::function<FailureRef(Stream &)>;
   /// Called, on some thread, instead of work that is dropped or after it
@@ -59,27 +61,31 @@ public:
 
   /// Queues work; its number. A failed stream drops it.
   uint64_t submit(Work work, Dropped dropped = {});
+  /// As submit() for work that is done sooner than handed over: if nothing of
+  /// the stream is queued or running, it is done on the calling thread, and
+  /// finished on return. It must not wait for anything.
+  uint64_t submitShort(Work work, Dropped dropped = {});
   /// Queues work that runs on a failed stream as well.
   uint64_t submitAlways(Work work);
 
   /// Whether all queued work is finished.
   bool isIdle() const;
   /// Waits until the work of a number is finished; does not throw.
-  void wait(uint64_t number) const;
+  void wait(uint64_t number);
   bool isFinished(uint64_t number) const;
   /// Waits for all work queued so far; does not throw.
-  void drain() const;
+  void drain();
   /// Waits for all work queued so far. Throws the failure, if there is one, and
   /// forgets it: the stream takes work again.
   void synchronize();
   /// Forgets the failure if it is this one, because it is being reported.
   void forget(const FailureRef &failure);
 
-  /// For work on the stream's thread: occupies the card, no earlier than
+  /// For work that is running: occupies the card, no earlier than
   /// `enqueued`; the interval.
   std::pair<double, double> occupy(double enqueued, double seconds);
-  /// For work on the stream's thread: what comes next starts after `time`.
-  void waitUntil(double time);
+  /// For work that is running: what comes next starts after `time`.
+  void delay(double time);
   /// When the last launch ends.
   double time() const;
 
@@ -92,15 +98,25 @@ private:
 
   uint64_t push(Item item);
   void run();
+  // The caller of these holds `lock`. It is released while work runs.
+  void runItem(Item item, std::unique_lock<std::mutex> &lock);
+  void runNext(std::unique_lock<std::mutex> &lock);
+  /// Returns when the work of a number is finished.
+  void finish(uint64_t number, std::unique_lock<std::mutex> &lock);
 
   CardClock &card;
   mutable std::mutex mutex;
-  mutable std::condition_variable changed;
+  /// For the stream's thread: it has something to do.
+  std::condition_variable hasWork;
+  /// For other threads: some work is finished.
+  std::condition_variable hasFinished;
   std::deque<Item> queue;
   uint64_t numSubmitted = 0, numFinished = 0;
   FailureRef failure;
   double clock = 0;
-  bool isClosing = false;
+  bool isRunning = false, isClosing = false;
+  bool isThreadWaiting = false;
+  int numWaiting = 0; ///< other threads
   std::thread thread;
 };
 
