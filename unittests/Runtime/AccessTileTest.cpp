@@ -102,6 +102,8 @@ public:
   void checkAllocationBounds();
   void checkSticks();
   void checkStore();
+  /// Whether a tile inside its view is one with other captured values, too.
+  bool checkOtherCaptured();
 
   TileVal tile;
   bool isInside = true; ///< all indices and coordinates are legal
@@ -294,10 +296,35 @@ void RandomTile::checkStore() {
   }
 }
 
+/// What is kept of earlier values does not show.
+bool RandomTile::checkOtherCaptured() {
+  bool isAnyInside = false;
+  for (int64_t change : {1, 64, -65}) {
+    tile.captured[0] += change;
+    TileVal fresh;
+    fresh.plan = &plan;
+    fresh.view = tile.view;
+    fresh.indexViews = tile.indexViews;
+    fresh.captured = tile.captured;
+    EXPECT_EQ(tile.setExtents(), fresh.setExtents());
+    EXPECT_EQ(tile.numElements, fresh.numElements);
+    std::string error = fresh.prepare();
+    EXPECT_EQ(tile.prepare(), error);
+    if (!error.empty())
+      continue;
+    std::vector<int32_t> expected(numPoints, -1);
+    fresh.load(expected.data(), false);
+    tile.load(values.data(), false);
+    EXPECT_EQ(values, expected);
+    isAnyInside = true;
+  }
+  return isAnyInside;
+}
+
 } // namespace
 
 TEST(AccessTile, MatchesPointwiseEvaluation) {
-  int numInside = 0, numOutside = 0;
+  int numInside = 0, numOutside = 0, numMoved = 0;
   for (unsigned seed = 0; seed < 3000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomTile random(seed);
@@ -315,10 +342,12 @@ TEST(AccessTile, MatchesPointwiseEvaluation) {
     ASSERT_NO_FATAL_FAILURE(random.checkAllocationBounds());
     random.checkSticks();
     ASSERT_NO_FATAL_FAILURE(random.checkStore());
+    numMoved += random.checkOtherCaptured();
   }
   // Both kinds were met.
   EXPECT_GT(numInside, 1000);
   EXPECT_GT(numOutside, 200);
+  EXPECT_GT(numMoved, 100);
 }
 
 TEST(AccessTile, KeepsRunsAndSeesNewIndices) {

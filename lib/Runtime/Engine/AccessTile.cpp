@@ -60,25 +60,35 @@ TileVal::Piece TileVal::evalAtom(const Atom &atom, int inner) const {
           std::min(steps, x.length)};
 }
 
+/// The value of a form without its variables.
+int64_t TileVal::baseOf(const LinearForm &form) const {
+  int64_t value = form.constant;
+  for (auto [c, coefficient] : form.captured)
+    value += coefficient * captured[c];
+  for (auto [a, coefficient] : form.atoms) {
+    const Atom &atom = plan->atoms[a];
+    if (!atom.vars.empty())
+      continue;
+    int64_t x = formBase[atom.inner];
+    int64_t q = floorDiv(atom.kind == Atom::CeilDiv ? x + atom.divisor - 1 : x,
+                         atom.divisor);
+    value += coefficient * (atom.kind == Atom::Mod ? x - q * atom.divisor : q);
+  }
+  return value;
+}
+
 std::string TileVal::setExtents() {
   const AccessTilePlan &p = *plan;
-  formBase.resize(p.forms.size());
-  for (size_t i = 0; i < p.forms.size(); ++i) {
-    const LinearForm &form = p.forms[i];
-    int64_t value = form.constant;
-    for (auto [c, coefficient] : form.captured)
-      value += coefficient * captured[c];
-    for (auto [a, coefficient] : form.atoms) {
-      const Atom &atom = p.atoms[a];
-      if (!atom.vars.empty())
-        continue;
-      int64_t x = formBase[atom.inner];
-      int64_t q = floorDiv(
-          atom.kind == Atom::CeilDiv ? x + atom.divisor - 1 : x, atom.divisor);
-      value +=
-          coefficient * (atom.kind == Atom::Mod ? x - q * atom.divisor : q);
-    }
-    formBase[i] = value;
+  if (extentsOf == plan) {
+    for (int i : p.changingForms)
+      formBase[i] = baseOf(p.forms[i]);
+    if (p.hasConstantBox && !p.pointSet)
+      return "";
+  } else {
+    extentsOf = nullptr;
+    formBase.resize(p.forms.size());
+    for (size_t i = 0; i < p.forms.size(); ++i)
+      formBase[i] = baseOf(p.forms[i]);
   }
   numElements = 1;
   if (p.pointSet)
@@ -96,6 +106,7 @@ std::string TileVal::setExtents() {
       return "access tile with more than 2^40 points";
     numElements *= size;
   }
+  extentsOf = plan;
   return "";
 }
 

@@ -159,6 +159,7 @@ private:
     int64_t count = 1, length = 1;
   };
 
+  int64_t baseOf(const LinearForm &form) const;
   Piece evalForm(int form, int inner) const;
   Piece evalAtom(const Atom &atom, int inner) const;
   std::string prepareGroup(int group, bool wantTable, bool zeroOutside);
@@ -220,6 +221,8 @@ private:
   void forEachElement(Visit &&visit) const;
 
   std::vector<int64_t> formBase; ///< value of each form without variables
+  /// The plan that sizes and the constant ones of `formBase` were made for.
+  const AccessTilePlan *extentsOf = nullptr;
   int64_t lo[kMaxRank];
   mutable int64_t varValue[kMaxRank];
   std::vector<GroupState> states;

@@ -15,6 +15,7 @@ Core::Core(const Plan &plan, const Function &function, BufferPool *pool,
   scalars.resize(function.numScalars);
   tensors.resize(function.numTensors);
   views.resize(function.numViews);
+  viewKeys.resize(function.numViews);
   tiles.resize(function.numTiles);
   tileBytes.resize(function.numTensors);
   spans.resize(function.numViews);

@@ -56,6 +56,17 @@ public:
   std::vector<Scalar> scalars;
   std::vector<TensorVal> tensors;
   std::vector<ViewVal> views;
+  /// What the view in a slot was made from, if it is known.
+  struct ViewKey {
+    const Instr *instr = nullptr;
+    uint64_t epoch = 0;
+    int64_t offset = 0;
+    bool operator==(const ViewKey &other) const {
+      return instr == other.instr && epoch == other.epoch &&
+             offset == other.offset;
+    }
+  };
+  std::vector<ViewKey> viewKeys;
   std::vector<TileVal> tiles;
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;

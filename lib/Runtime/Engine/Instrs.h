@@ -128,6 +128,9 @@ public:
 private:
   struct CheckedArithmetic;
   struct ByteRange;
+  /// Whether the view is the same in all cores and iterations of a run that
+  /// give it the same offset.
+  bool dependsOnOffsetOnly() const;
   /// Sets the strides and the legal coordinates.
   void setCoordinates(Core &core, ViewVal &view,
                       CheckedArithmetic &checked) const;

@@ -133,8 +133,17 @@ std::pair<int64_t, int64_t> MemoryViewInstr::enterMemory(Core &core, ViewVal &v,
           static_cast<int64_t>(block.second)};
 }
 
+bool MemoryViewInstr::dependsOnOffsetOnly() const {
+  return !isLX && !set && symbolSlots.empty() &&
+         std::all_of(strides.begin(), strides.end(),
+                     [](const SizeSource &stride) { return stride.slot < 0; });
+}
+
 void MemoryViewInstr::run(Core &core) const {
   ViewVal &v = core.views[dst];
+  Core::ViewKey key{this, core.epoch, core.scalars[offsetSlot].i};
+  if (core.viewKeys[dst] == key)
+    return;
   v.elem = elem;
   v.location = location;
   v.isLX = isLX;
@@ -166,6 +175,7 @@ void MemoryViewInstr::run(Core &core) const {
     std::fill_n(v.hi, v.rank, unlimited);
     v.set = nullptr;
   }
+  core.viewKeys[dst] = dependsOnOffsetOnly() ? key : Core::ViewKey();
 }
 
 void SubViewInstr::run(Core &core) const {

@@ -259,6 +259,22 @@ static void findPeriod(const AccessTilePlan &plan,
     group.periodSteps.push_back(part.step * (period / part.period));
 }
 
+void AccessTilePlan::findChangingForms() {
+  std::vector<bool> changes(forms.size(), false);
+  for (size_t i = 0; i < forms.size(); ++i) {
+    changes[i] = !forms[i].captured.empty();
+    for (auto [a, coefficient] : forms[i].atoms)
+      changes[i] =
+          changes[i] || (atoms[a].vars.empty() && changes[atoms[a].inner]);
+    if (changes[i])
+      changingForms.push_back(static_cast<int>(i));
+  }
+  auto isConstant = [&](int form) { return !changes[form]; };
+  hasConstantBox =
+      std::all_of(lowerForms.begin(), lowerForms.end(), isConstant) &&
+      std::all_of(upperForms.begin(), upperForms.end(), isConstant);
+}
+
 void AccessTilePlan::finish() {
   if (isEnumerated) {
     // One group whose only row is all of the tile.
@@ -267,6 +283,7 @@ void AccessTilePlan::finish() {
     groupOfVar.assign(rank, 0);
     linearTerms.assign(rank, {});
     constantForms.assign(dims.size(), -1);
+    findChangingForms();
     return;
   }
   VariableGrouping(*this).run();
@@ -275,4 +292,5 @@ void AccessTilePlan::finish() {
     group.keyCaptured = findKeyCaptured(*this, group);
     findPeriod(*this, group);
   }
+  findChangingForms();
 }

@@ -91,9 +91,16 @@ struct AccessTilePlan {
   AffineExprs pointOrder;
   std::vector<int> pointSymbols; ///< into captured
 
+  /// Forms whose value without variables depends on captured values.
+  std::vector<int> changingForms;
+  bool hasConstantBox = false; ///< no bound is one of them
+
   int addForm(LinearForm form);
   /// Fills everything from `groups` on. Call once when dims are complete.
   void finish();
+
+private:
+  void findChangingForms();
 };
 
 } // namespace spyre::runtime
