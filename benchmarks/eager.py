@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an eager operator costs on the host, as ratios measured in one run.
 
-Warm: x + y of few and of many elements against torch CPU. Cold: the first call of
+Warm: x + y of few and of many elements against torch CPU, waiting for each result or
+for a thousand of them. Cold: the first call of
 shapes that nobody has compiled, caches empty, against
 torch.compile(backend="aot_eager") of the same operator and shape. Exits with 1 when a
 ratio is over its limit.
@@ -25,6 +26,8 @@ from ratios import Ratios
 #: Of x + y on the device over that on the CPU, to completion, by elements.
 WARM_LIMITS = {64: 20.0, 4096: 3.0, 2**20: 1.5}
 COLD_LIMIT = 3.0
+#: Operators that are launched before anything is waited for.
+STREAM_LENGTH = 1000
 
 
 def seconds(function: Callable[[], object], repeats: int) -> float:
@@ -52,6 +55,24 @@ def warm(elements: int) -> tuple[float, list[float]]:
         on_device(), x + y
     ratios = [
         seconds(on_device, repeats) / seconds(lambda: x + y, repeats) for _ in range(5)
+    ]
+    return statistics.median(ratios), ratios
+
+
+def stream(elements: int) -> tuple[float, list[float]]:
+    """As warm(), waiting for the device once after STREAM_LENGTH calls."""
+    x, y = torch.randn(2, elements).half()
+    a, b = x.to("spyre"), y.to("spyre")
+
+    def add_many(x: torch.Tensor, y: torch.Tensor) -> None:
+        for _ in range(STREAM_LENGTH):
+            x + y
+        torch.spyre.synchronize()
+
+    add_many(a, b)
+    ratios = [
+        seconds(lambda: add_many(a, b), 5) / seconds(lambda: add_many(x, y), 5)
+        for _ in range(5)
     ]
     return statistics.median(ratios), ratios
 
@@ -86,6 +107,10 @@ def main() -> int:
         ratio, repeated = warm(elements)
         name = f"warm add of {elements} elements / CPU"
         found.add(name, ratio, limit, repeated=repeated)
+    for elements in (64, 4096):
+        ratio, repeated = stream(elements)
+        name = f"{STREAM_LENGTH} adds of {elements} elements / CPU"
+        found.add(name, ratio, repeated=repeated)
     ratio, repeated = cold()
     found.add("cold operator / aot_eager", ratio, COLD_LIMIT, repeated=repeated)
     return found.finish()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time of the functional engine on well-known kernels, as ratios to torch on the CPU.
 
-Torch's time is that of eager fp16 or fp32, whichever is shorter: on hosts without
-fp16 arithmetic some of its fp16 kernels take a thousand times longer. Both sides in
-turns, with the same number of threads: `spyre-run --repeat` in a process of its own,
-torch here. Results are compared, too. With --instructions, valgrind counts those of
-spyre-run for one run of a kernel. Exits with 1 when a ratio is over its limit or a
-result is wrong.
+Torch's time is that of eager fp16, bf16 or fp32, whichever is shortest: on hosts
+without fp16 arithmetic some of its fp16 kernels take a thousand times longer. Both
+sides in turns, with the same number of threads: `spyre-run --repeat` in a process of
+its own, torch here. Results are compared, too. With --instructions, valgrind counts
+those of spyre-run for one run of a kernel. Exits with 1 when a ratio is over its limit
+or a result is wrong.
 """
 
 from __future__ import annotations
@@ -110,6 +110,50 @@ def make_cases() -> dict[str, Case]:
         "add [4096] on 32 cores": Case(
             kernels.add(), [half(4096), half(4096)], torch.add, limit=3
         ),
+        "matmul [1024, 1024] x [1024, 1024]": Case(
+            kernels.matmul(1024, 1024, 1024, step=256),
+            [half(1024, 1024), half(1024, 1024)],
+            torch.mm,
+        ),
+        **make_large_cases(),
+    }
+
+
+def make_large_cases() -> dict[str, Case]:
+    """Kernels on 2^24 elements."""
+    rows, columns = 16384, 1024
+    x = half(rows, columns)
+    square = half(4096, 4096)
+    index = torch.randint(8192, (rows // 64, 64), dtype=torch.int32)
+    return {
+        "add [16384, 1024]": Case(
+            kernels.add_rows(rows, columns), [x, half(rows, columns)], torch.add
+        ),
+        "gelu [16384, 1024]": Case(
+            kernels.gelu(rows, columns), [x], torch.nn.functional.gelu
+        ),
+        "softmax [16384, 1024]": Case(
+            kernels.softmax(rows), [x], lambda x: x.softmax(-1)
+        ),
+        "layer norm [2048, 8192]": Case(
+            kernels.layernorm(2048),
+            [half(2048, 8192), half(8192), half(8192)],
+            lambda x, w, b: torch.nn.functional.layer_norm(x, (8192,), w, b),
+        ),
+        "sum of rows [4096, 4096]": Case(
+            kernels.sum_rows(4096, 4096), [square], lambda x: x.sum(1)
+        ),
+        "sum of columns [4096, 4096]": Case(
+            kernels.sum_columns(4096, 4096), [square], lambda x: x.sum(0)
+        ),
+        "transpose [4096, 4096]": Case(
+            kernels.transpose(4096, 4096), [square], lambda x: x.t().contiguous()
+        ),
+        "gather [16384, 1024] of 8192 rows": Case(
+            kernels.gather(rows, columns, 8192),
+            [half(8192, columns), index],
+            lambda table, index: table[index].flatten(0, 1),
+        ),
     }
 
 
@@ -119,11 +163,14 @@ class Bench:
     def __init__(self, folder: Path, case: Case, threads: int, cpu: bool) -> None:
         self.case, self.folder, self.threads, self.cpu = case, folder, threads, cpu
         (folder / "k.mlir").write_text(case.text)
-        self.single = [x.float() if x.is_floating_point() else x for x in case.inputs]
+        self.single = self.inputs_of(torch.float32)
         self.expected = case.reference(*self.single)
         for i, x in enumerate(case.inputs):
             np.save(folder / f"{i}.npy", x.numpy())
         np.save(folder / "out.npy", np.zeros(self.expected.shape, np.float16))
+
+    def inputs_of(self, dtype: torch.dtype) -> list[torch.Tensor]:
+        return [x.to(dtype) if x.is_floating_point() else x for x in self.case.inputs]
 
     def _command(self, threads: int) -> list[str | Path]:
         command = [RUN, self.folder / "k.mlir", "--threads", str(threads)]
@@ -190,8 +237,8 @@ def main() -> int:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     print(
-        f"{'kernel, times in ms':<34}{'spyre-run':>13}{'torch fp16':>11}{'fp32':>9}"
-        f"{'error':>9}"
+        f"{'kernel, times in ms':<34}{'spyre-run':>13}{'torch fp16':>11}{'bf16':>9}"
+        f"{'fp32':>9}{'error':>9}"
     )
     found, failed = Ratios(), False
     for name, case in make_cases().items():
@@ -199,21 +246,29 @@ def main() -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             bench = Bench(Path(folder), case, arguments.threads, arguments.cpu_time)
-            own, other, single = [], [], []
+            own: list[float] = []
+            # Of torch, by dtype.
+            inputs = [
+                bench.case.inputs,
+                bench.inputs_of(torch.bfloat16),
+                bench.single,
+            ]
+            times: list[list[float]] = [[], [], []]
             for _ in range(arguments.rounds):
-                single.append(bench.torch(0.3, bench.single))
-                # Where torch has no fp16 kernel it takes seconds: once is enough.
-                if not other or other[0] < 1:
-                    other.append(bench.torch(0.3, bench.case.inputs))
-                repeats = max(5, min(2000, int(0.3 / single[-1])))
+                for given, known in zip(inputs, times, strict=True):
+                    # Where torch has no kernel it takes seconds: once is enough.
+                    if not known or known[0] < 1:
+                        known.append(bench.torch(0.3, given))
+                repeats = max(5, min(2000, int(0.3 / times[-1][-1])))
                 own.append(bench.own(repeats))
-            mine, theirs = min(own), min(other + single)
+            best = [min(known) for known in times]
+            mine, theirs = min(own), min(best)
             error = bench.error()
             instructions = bench.instructions() if arguments.instructions else None
         failed |= error > case.tolerance
         print(
-            f"{name:<34}{mine * 1e3:>13.3f}{min(other) * 1e3:>11.3f}"
-            f"{min(single) * 1e3:>9.3f}{error:>9.1e}"
+            f"{name:<34}{mine * 1e3:>13.3f}{best[0] * 1e3:>11.3f}"
+            f"{best[1] * 1e3:>9.3f}{best[2] * 1e3:>9.3f}{error:>9.1e}"
             f"{'  WRONG' if error > case.tolerance else ''}",
             flush=True,
         )

@@ -392,3 +392,165 @@ def add(count: int = 4096, cores: int = 32) -> str:
         + f"%s = arith.addf %d, %e : tensor<{mine}xf16>\n"
         + store("s", "yt", (mine,)),
     )
+
+
+def blockwise(
+    name: str,
+    arguments: list[str],
+    rows: int,
+    cores: int,
+    block: int,
+    views: str,
+    body: str,
+) -> str:
+    """A kernel whose cores have as many rows each, `block` of them at a time: from %r on."""
+    mine = rows // cores
+    return kernel(
+        name,
+        arguments,
+        cores,
+        constants(0, mine, block)
+        + views
+        + f"%first = arith.muli %core, %c{mine} : index\n"
+        + f"%end = arith.addi %first, %c{mine} : index\n"
+        + f"scf.for %r = %first to %end step %c{block} {{\n{body}}}\n",
+    )
+
+
+def add_rows(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
+    """Add two matrices, tile by tile."""
+    whole, part = (rows, columns), (block, columns)
+    return blockwise(
+        "add",
+        ["a", "b", "y"],
+        rows,
+        cores,
+        block,
+        "".join(view(n, whole) for n in "aby"),
+        "".join(tile(f"{n}t", n, whole, ["%r", "%c0"], part) for n in "aby")
+        + load("d", "at", part)
+        + load("e", "bt", part)
+        + f"%s = arith.addf %d, %e : tensor<{shape(part)}>\n"
+        + store("s", "yt", part),
+    )
+
+
+def gelu(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
+    """GELU: x / 2 (1 + erf(x / sqrt(2)))."""
+    whole, part = (rows, columns), (block, columns)
+    return blockwise(
+        "gelu",
+        ["x", "y"],
+        rows,
+        cores,
+        block,
+        view("x", whole) + view("y", whole),
+        tile("xt", "x", whole, ["%r", "%c0"], part)
+        + tile("yt", "y", whole, ["%r", "%c0"], part)
+        + load("d", "xt", part)
+        + elementwise(
+            "q",
+            *part,
+            [("d", "#o2")],
+            f"%k = arith.constant {0.5**0.5!r} : f16\n"
+            "%half = arith.constant 0.5 : f16\n%one = arith.constant 1.0 : f16\n"
+            "%s = arith.mulf %a, %k : f16\n%t = math.erf %s : f16\n"
+            "%u = arith.addf %t, %one : f16\n%v = arith.mulf %a, %half : f16\n"
+            "%z = arith.mulf %v, %u : f16",
+        )
+        + store("q", "yt", part),
+    )
+
+
+def sum_rows(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
+    """The sum of each row."""
+    whole, part = (rows, columns), (block, columns)
+    return blockwise(
+        "sum_rows",
+        ["x", "y"],
+        rows,
+        cores,
+        block,
+        view("x", whole) + view("y", (rows,)),
+        tile("xt", "x", whole, ["%r", "%c0"], part)
+        + tile("yt", "y", (rows,), ["%r"], (block,))
+        + load("d", "xt", part)
+        + reduce("s", "d", *part, "arith.addf", "0.0")
+        + store("s", "yt", (block,)),
+    )
+
+
+def sum_columns(rows: int, columns: int, cores: int = 32, block: int = 64) -> str:
+    """The sum of each column, fp32 between tiles."""
+    wide = columns // cores
+    whole, part = (rows, columns), (block, wide)
+    acc = f"tensor<{wide}xf32>"
+    return kernel(
+        "sum_columns",
+        ["x", "y"],
+        cores,
+        constants(0, rows, block, wide)
+        + view("x", whole)
+        + view("y", (columns,))
+        + f"%j = arith.muli %core, %c{wide} : index\n"
+        + f"%zero = arith.constant 0.0 : f32\n%e = tensor.empty() : {acc}\n"
+        + f"%f = linalg.fill ins(%zero : f32) outs(%e : {acc}) -> {acc}\n"
+        + f"%sum = scf.for %r = %c0 to %c{rows} step %c{block} iter_args(%t = %f) -> ({acc}) {{\n"
+        + tile("xt", "x", whole, ["%r", "%j"], part)
+        + load("d", "xt", part)
+        + "%u = linalg.generic {indexing_maps = [#o2, #columns], "
+        + 'iterator_types = ["reduction", "parallel"]} '
+        + f"ins(%d : tensor<{shape(part)}>) outs(%t : {acc}) {{\n"
+        + "^bb0(%a: f16, %c: f32):\n%w = arith.extf %a : f16 to f32\n"
+        + f"%z = arith.addf %c, %w : f32\nlinalg.yield %z : f32\n}} -> {acc}\n"
+        + f"scf.yield %u : {acc}\n}}\n"
+        + tile("yt", "y", (columns,), ["%j"], (wide,))
+        + f"%h = arith.truncf %sum : {acc} to tensor<{wide}xf16>\n"
+        + store("h", "yt", (wide,)),
+    )
+
+
+def transpose(rows: int, columns: int, cores: int = 32, block: int = 64) -> str:
+    """Rows become columns."""
+    whole, part = (rows, columns), (block, columns)
+    other, turned = (columns, rows), (columns, block)
+    return blockwise(
+        "transpose",
+        ["x", "y"],
+        rows,
+        cores,
+        block,
+        view("x", whole) + view("y", other),
+        tile("xt", "x", whole, ["%r", "%c0"], part)
+        + tile("yt", "y", other, ["%c0", "%r"], turned)
+        + load("d", "xt", part)
+        + f"%e = tensor.empty() : tensor<{shape(turned)}>\n"
+        + f"%q = linalg.transpose ins(%d : tensor<{shape(part)}>) "
+        + f"outs(%e : tensor<{shape(turned)}>) permutation = [1, 0]\n"
+        + store("q", "yt", turned),
+    )
+
+
+def gather(
+    rows: int, columns: int, entries: int, cores: int = 32, block: int = 64
+) -> str:
+    """Rows of a table, which an index per row names; indices are [rows / block, block]."""
+    whole, part, table = (rows, columns), (block, columns), (entries, columns)
+    numbers = (rows // block, block)
+    return blockwise(
+        "gather",
+        ["table", "index", "y"],
+        rows,
+        cores,
+        block,
+        view("table", table) + view("index", numbers, "i32") + view("y", whole),
+        f"%b = arith.divui %r, %c{block} : index\n"
+        + "%xt = ktdp.construct_indirect_access_tile intermediate_variables(%i, %j) "
+        + "%table_v[ind(%index_v[%b, %i]), (%j)] "
+        + f"{{variables_space_set = {box(*part)}, variables_space_order = #o2}} : "
+        + f"memref<{shape(table)}>, memref<{shape(numbers, 'i32')}> -> "
+        + f"!ktdp.access_tile<{shape(part, 'index')}>\n"
+        + load("d", "xt", part)
+        + tile("yt", "y", whole, ["%r", "%c0"], part)
+        + store("d", "yt", part),
+    )
