@@ -17,6 +17,17 @@ namespace spyre::runtime::SPYRE_KERNEL_ISA {
 // Conversion of contiguous runs
 //===----------------------------------------------------------------------===//
 
+/// Fetches what comes 8 KiB behind `Bytes` bytes. The hardware's prefetcher
+/// stops at pages; what follows is often the next row, or the next tile.
+template <int Bytes, bool IsWrite>
+static SPYRE_INLINE void fetchAhead(const void *p) {
+  constexpr int line = 64;
+  static_assert(Bytes < line || Bytes % line == 0);
+  unroll<(Bytes + line - 1) / line>([&](auto i) SPYRE_INLINE_LAMBDA {
+    __builtin_prefetch(static_cast<const char *>(p) + i * line + 8192, IsWrite);
+  });
+}
+
 namespace {
 template <class T>
 struct Copy {
@@ -58,9 +69,7 @@ struct Decode {
   static SPYRE_INLINE void run(const Code *src, float *dst, size_t n) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      // The hardware's prefetcher stops at pages; what follows is often the
-      // next row, or the next tile.
-      __builtin_prefetch(reinterpret_cast<const char *>(src + i) + 8192);
+      fetchAhead<kGroup * kLanes * sizeof(Code), false>(src + i);
       decodeGroup(src + i, dst + i);
     }
     for (; i + kLanes <= n; i += kLanes)
@@ -98,8 +107,7 @@ struct Encode {
   static SPYRE_INLINE void run(const float *src, Code *dst, size_t n) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      // Rows of a tile often follow each other, as for Decode.
-      __builtin_prefetch(reinterpret_cast<char *>(dst + i) + 8192, 1);
+      fetchAhead<kGroup * kLanes * sizeof(Code), true>(dst + i);
       encodeGroup(src + i, dst + i);
     }
     for (; i + kLanes <= n; i += kLanes)
