@@ -18,7 +18,7 @@
 
 namespace spyre::runtime {
 
-constexpr int kMaxRank = 8;
+constexpr int kMaxRank = 12;
 
 /// The MLIR types of values: Spyre/Device/NumberFormats.def.
 enum class Elem : uint8_t {
