@@ -211,22 +211,40 @@ def graphs(monkeypatch):
 
 
 def test_a_plan_that_rearranges_all_is_for_one_offset(graphs):
-    """More windows than elements: the plan copies the storage, not the view."""
+    """More windows than elements: the plan copies the storage, not the view.
+
+    They go on from row to row. Along one row, the view would be copied.
+    """
+    ones = torch.ones(10, 10, 65).half()
+
+    def windows(x, plane):
+        return x.as_strided((10, 10), (1, 1), 27 * plane + 5).unsqueeze(-1)
+
+    host = _values([2, 3, 9])
+    x, ones_there = host.to("spyre"), ones.to("spyre")
+    graphs.clear()
+    for plane in (0, 1, 1, 0):
+        found = windows(x, plane) + ones_there
+        assert torch.equal(found.cpu(), windows(host, plane) + ones)
+    assert len(graphs) == 2
+    # Planes of 27 elements; those of a larger storage are not copied.
+    assert all(g.stays_in_storages([0, 0]) for g in graphs)
+    assert not any(g.stays_in_storages([27, 0]) for g in graphs)
+    host = _values([5, 3, 9])
+    x = host.to("spyre")
+    graphs.clear()
+    for plane in (0, 4, 2):
+        found = windows(x, plane) + ones_there
+        assert torch.equal(found.cpu(), windows(host, plane) + ones)
+    assert len(graphs) == 1
+
+
+def test_windows_of_a_row_are_for_every_row(graphs):
+    """More windows than elements: a copy holds each element of the row once."""
     host = _values([2, 9])
     x, ones = host.to("spyre"), torch.ones(4, 6, 65).half().to("spyre")
     graphs.clear()
     for row in (0, 1, 1, 0):
-        found = x[row].unfold(0, 6, 1).unsqueeze(-1) + ones
-        expected = host[row].unfold(0, 6, 1).unsqueeze(-1) + torch.ones(4, 6, 65).half()
-        assert torch.equal(found.cpu(), expected)
-    assert len(graphs) == 2
-    # Rows of 9 elements; those of a larger storage are not copied.
-    assert all(g.stays_in_storages([0, 0]) for g in graphs)
-    assert not any(g.stays_in_storages([9, 0]) for g in graphs)
-    host = _values([5, 9])
-    x = host.to("spyre")
-    graphs.clear()
-    for row in (0, 4, 2):
         found = x[row].unfold(0, 6, 1).unsqueeze(-1) + ones
         expected = host[row].unfold(0, 6, 1).unsqueeze(-1) + torch.ones(4, 6, 65).half()
         assert torch.equal(found.cpu(), expected)

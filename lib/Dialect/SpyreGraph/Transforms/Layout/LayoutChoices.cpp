@@ -3,9 +3,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "LayoutChoices.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/LinearForm.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -48,6 +50,73 @@ static std::optional<int64_t> getStickOfSourceCopy(AffineMap map,
   return std::nullopt;
 }
 
+namespace {
+
+/// Loops that step through one coordinate so that elements are met again: the
+/// coordinate is `step` x `index` plus what does not depend on them, and
+/// `index` is less than `extent`.
+struct Windows {
+  unsigned result;
+  llvm::SmallBitVector loops;
+  int64_t step;
+  AffineExpr index;
+  int64_t extent;
+};
+
+} // namespace
+
+/// The windows of a map. Loops of `fixed`, and those that several coordinates
+/// depend on, belong to none.
+static SmallVector<Windows> findWindows(AffineMap map,
+                                        ArrayRef<int64_t> extents,
+                                        const llvm::SmallBitVector &fixed) {
+  SmallVector<Windows> found;
+  for (auto [result, expr] : llvm::enumerate(map.getResults())) {
+    auto form = getLinearForm(expr, extents.size());
+    if (!form)
+      continue;
+    // Steps of the loops, ascending.
+    SmallVector<std::pair<int64_t, unsigned>> terms;
+    for (unsigned loop : getUsedDims(expr, extents).set_bits())
+      terms.emplace_back((*form)[loop], loop);
+    llvm::sort(terms);
+    if (terms.empty() || terms.front().first < 0)
+      continue;
+    int64_t reach = 0;
+    SmallVector<SmallVector<std::pair<int64_t, unsigned>>> clusters;
+    for (auto [step, loop] : terms) {
+      if (step > reach)
+        clusters.emplace_back();
+      clusters.back().emplace_back(step, loop);
+      reach += step * (extents[loop] - 1);
+    }
+    for (const auto &cluster : clusters) {
+      Windows windows{static_cast<unsigned>(result),
+                      llvm::SmallBitVector(extents.size()), 0,
+                      getAffineConstantExpr(0, map.getContext()), 1};
+      int64_t iterations = 1;
+      for (auto [step, loop] : cluster) {
+        windows.loops.set(loop);
+        windows.step = std::gcd(windows.step, step);
+        iterations *= extents[loop];
+      }
+      for (auto [step, loop] : cluster) {
+        int64_t own = step / windows.step;
+        windows.index =
+            windows.index + getAffineDimExpr(loop, map.getContext()) * own;
+        windows.extent += own * (extents[loop] - 1);
+      }
+      bool isAlone = !windows.loops.anyCommon(fixed);
+      for (auto [other, otherExpr] : llvm::enumerate(map.getResults()))
+        isAlone &= other == result ||
+                   !getUsedDims(otherExpr, extents).anyCommon(windows.loops);
+      if (isAlone && windows.extent < iterations)
+        found.push_back(std::move(windows));
+    }
+  }
+  return found;
+}
+
 CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
                                StickChoice stick) {
   MLIRContext *context = info.op->getContext();
@@ -57,27 +126,54 @@ CopyPlan spyre_graph::planCopy(const OpInfo &info, unsigned operand,
   SmallVector<AffineExpr> renumbered(info.extents.size(),
                                      builder.getAffineConstantExpr(0));
   SmallVector<int64_t> order;
-  SmallVector<AffineExpr> sizes;
+  SmallVector<AffineExpr> sizes, coordinates;
   AffineMap extentMap = SpyreOpInterface(info.op).getLoopExtentMap();
   int64_t stickDim = -1;
   llvm::SmallBitVector usedDims = getUsedDims(map, info.extents);
+  // The stick's loop walks lanes by itself.
+  llvm::SmallBitVector fixed(info.extents.size());
+  for (unsigned dim = 0; dim < info.extents.size(); ++dim)
+    if (stick == StickChoice(dim) ||
+        (extentMap && !isa<AffineConstantExpr>(extentMap.getResult(dim))))
+      fixed.set(dim);
+  SmallVector<Windows> windows = findWindows(map, info.extents, fixed);
+  auto addDim = [&](int64_t extent, AffineExpr coordinate) {
+    coordinates.push_back(coordinate);
+    plan.shape.push_back(extent);
+    return builder.getAffineDimExpr(plan.shape.size() - 1);
+  };
+  SmallVector<AffineExpr> atWindows(map.getNumResults(),
+                                    builder.getAffineConstantExpr(0));
   for (unsigned dim : usedDims.set_bits()) {
-    unsigned position = plan.loopDims.size();
-    renumbered[dim] = builder.getAffineDimExpr(position);
-    if (stick && *stick == dim)
+    unsigned position = plan.shape.size();
+    auto *own = llvm::find_if(
+        windows, [&](const Windows &other) { return other.loops.test(dim); });
+    if (own != windows.end()) {
+      if (static_cast<int>(dim) != own->loops.find_first())
+        continue;
+      AffineExpr index = addDim(own->extent, own->index);
+      atWindows[own->result] = atWindows[own->result] + index * own->step;
+    } else {
+      renumbered[dim] =
+          addDim(info.extents[dim], builder.getAffineDimExpr(dim));
+    }
+    if (stick == StickChoice(dim))
       stickDim = position;
     else
       order.push_back(position);
-    plan.loopDims.push_back(dim);
-    plan.shape.push_back(info.extents[dim]);
     if (extentMap)
-      sizes.push_back(extentMap.getResult(dim));
+      sizes.push_back(own != windows.end()
+                          ? builder.getAffineConstantExpr(own->extent)
+                          : extentMap.getResult(dim));
   }
   bool sparse = stickDim < 0 && !order.empty();
   if (stickDim >= 0)
     order.push_back(stickDim);
-  plan.sourceMap =
-      map.replaceDimsAndSymbols(renumbered, {}, plan.loopDims.size(), 0);
+  plan.map = AffineMap::get(info.extents.size(), 0, coordinates, context);
+  SmallVector<AffineExpr> source;
+  for (auto [expr, atWindow] : llvm::zip_equal(map.getResults(), atWindows))
+    source.push_back(expr.replaceDimsAndSymbols(renumbered, {}) + atWindow);
+  plan.sourceMap = AffineMap::get(plan.shape.size(), 0, source, context);
   auto type = cast<ShapedType>(info.op->getOperand(operand).getType());
   if (std::optional<int64_t> sourceStick =
           getStickOfSourceCopy(map, info.extents, type.getShape(),

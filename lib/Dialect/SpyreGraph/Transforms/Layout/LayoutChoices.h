@@ -122,10 +122,13 @@ Value createCopy(OpBuilder &builder, StringRef opName, Location loc,
 
 /// A copy of an operand that could be created: of the whole source in its own
 /// shape, or of the accessed elements, over the loop dimensions that the
-/// operand depends on.
+/// operand depends on. Loops that walk windows of one coordinate share a
+/// dimension, so that an element of several windows is copied once.
 struct CopyPlan {
   bool hasSourceShape = false;
-  SmallVector<unsigned> loopDims;
+  /// From the loops of the op to the coordinates of a copy without the source's
+  /// shape.
+  AffineMap map;
   SmallVector<int64_t> shape;
   /// How large the copy is, or null if that does not vary.
   AffineMap sizeMap;

@@ -185,13 +185,8 @@ private:
       counters.copiedBytes += plan.sizeInBytes;
       remarkCopy(info.op, operand, plan, kind);
     }
-    if (!plan.hasSourceShape) {
-      SmallVector<AffineExpr> results;
-      for (unsigned dim : plan.loopDims)
-        results.push_back(builder.getAffineDimExpr(dim));
-      info.maps[operand] =
-          AffineMap::get(info.extents.size(), 0, results, context);
-    }
+    if (!plan.hasSourceShape)
+      info.maps[operand] = plan.map;
     info.op->setOperand(operand, copy);
     info.op.setLoopStructure(info.maps, info.extents);
   }
