@@ -430,3 +430,43 @@ func.func @topk(%x: tensor<34x4xf16, #rows>) -> tensor<34x2xf16, #rows> {
        extents = array<i64: 34, 4, 2>} -> tensor<34x2xf16, #rows>
   return %1 : tensor<34x2xf16, #rows>
 }
+
+// -----
+
+#planes = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+
+// Windows at every other place of rows of 229: in a line of rows of 229, steps of 2 would fall
+// between those of the next row, so its rows have 230.
+// CHECK-DAG: #[[LINE:.*]] = affine_map<(d0, d1, d2) -> (d0 * 52670 + d1 * 230 + d2)>
+// CHECK-DAG: #[[FIRST:.*]] = affine_map<(d0, d1, d2) -> (d2 * 52670 + d0 * 230 + d1 * 2)>
+// CHECK-LABEL: func.func @gaps
+// CHECK: %[[ZEROS:.*]] = spyre_graph.fill {{.*}} -> tensor<158010xf16,
+// CHECK: spyre_graph.identity {{.*}}outs(%[[ZEROS]] :{{.*}}maps = [#{{.*}}, #[[LINE]]]} -> tensor<158010xf16,
+// CHECK: spyre_graph.identity {{.*}}maps = [#[[FIRST]], #{{.*}}]} -> tensor<229x112x21xf16,
+func.func @gaps(%x: tensor<3x229x229xf16, #planes>) -> tensor<229x112x21xf16, #planes> {
+  %0 = tensor.empty() : tensor<229x112x21xf16, #planes>
+  %1 = spyre_graph.exp ins(%x : tensor<3x229x229xf16, #planes>) outs(%0 : tensor<229x112x21xf16, #planes>)
+      {maps = [affine_map<(h, i, c) -> (c floordiv 7, h, i * 2 + c mod 7)>, affine_map<(h, i, c) -> (h, i, c)>],
+       extents = array<i64: 229, 112, 21>} -> tensor<229x112x21xf16, #planes>
+  return %1 : tensor<229x112x21xf16, #planes>
+}
+
+// -----
+
+#six = #spyre_graph.layout<order = [0, 1, 2, 3, 4, 5], SEN169_FP16>
+#five = #spyre_graph.layout<order = [0, 1, 2, 3, 4], SEN169_FP16>
+
+// An operation has eight loops at most: reductions become one.
+// CHECK-LABEL: func.func @nine_loops
+// CHECK: spyre_graph.sum_products {{.*}}extents = array<i64: 2, 3, 2, 4, 3, 64, 12>
+func.func @nine_loops(%x: tensor<2x3x2x6x4x64xf16, #six>, %w: tensor<2x2x3x2x64xf16, #five>) -> tensor<2x3x2x4x3x64xf16, #six> {
+  %0 = tensor.empty() : tensor<2x3x2x4x3x64xf16, #six>
+  %1 = spyre_graph.sum_products ins(%x, %w : tensor<2x3x2x6x4x64xf16, #six>, tensor<2x2x3x2x64xf16, #five>)
+      outs(%0 : tensor<2x3x2x4x3x64xf16, #six>)
+      {dims = array<i64: 6, 7, 8>, scale = 1.0 : f64,
+       maps = [affine_map<(a, b, c, d, e, f, i, j, k) -> (a, b, i, d + j, e + k, f)>,
+               affine_map<(a, b, c, d, e, f, i, j, k) -> (c, i, j, k, f)>,
+               affine_map<(a, b, c, d, e, f, i, j, k) -> (a, b, c, d, e, f)>],
+       extents = array<i64: 2, 3, 2, 4, 3, 64, 2, 3, 2>} -> tensor<2x3x2x4x3x64xf16, #six>
+  return %1 : tensor<2x3x2x4x3x64xf16, #six>
+}

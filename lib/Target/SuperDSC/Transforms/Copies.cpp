@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace mlir::spyre_graph;
 
 /// Copies that a copy is unrolled to at most.
-static constexpr int64_t kMaxUnrolled = 64;
+static constexpr int64_t kMaxUnrolled = 256;
 
 void SuperDSCLegalizer::unrollCopy() {
   auto in = access(0), out = access(1);

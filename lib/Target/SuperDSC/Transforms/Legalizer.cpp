@@ -8,10 +8,13 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
 
+/// Loops that an operation can have.
+static constexpr int64_t kMaxLoops = 8;
 /// Dimensions of which all orders are tried.
 static constexpr int64_t kMaxPermuted = 4;
 
@@ -32,7 +35,8 @@ bool SuperDSCLegalizer::run() {
       replaceInput(number);
   if (hasScatteredIndices())
     replaceInput(op.getIndirectAccess()->index);
-  if (isa<MatmulOp>(operation))
+  if (isa<MatmulOp>(operation) ||
+      static_cast<int64_t>(extents.size()) > kMaxLoops)
     mergeReductions();
   // Loops are batches, rows, columns and one reduction.
   if (isa<MatmulOp>(operation) && countReductions() == 1) {
@@ -240,9 +244,38 @@ int64_t SuperDSCLegalizer::positionOf(ArrayRef<unsigned> loops, int64_t loop) {
   return loop < 0 || found == loops.end() ? -1 : found - loops.begin();
 }
 
+/// The least common multiple of the factors in a sum, `most` at most.
+static int64_t getCommonStep(AffineExpr expr, int64_t most) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (binary && binary.getKind() == AffineExprKind::Add) {
+    int64_t left = getCommonStep(binary.getLHS(), most),
+            right = getCommonStep(binary.getRHS(), most);
+    // Both are at most `most`, an extent, so that the product does not overflow
+    // where it counts.
+    return std::min(most, left / std::gcd(left, right) * right);
+  }
+  if (binary && binary.getKind() == AffineExprKind::Mul)
+    if (auto factor = dyn_cast<AffineConstantExpr>(binary.getRHS()))
+      return std::clamp<int64_t>(factor.getValue(), 1, most);
+  return 1;
+}
+
+/// How long each dimension of a line is. Steps that are no divisor of a row's
+/// length would fall between those along the next row: such a row has a gap at
+/// its end.
+static SmallVector<int64_t> getLengths(ArrayRef<int64_t> shape, AffineMap map) {
+  SmallVector<int64_t> lengths;
+  for (auto [expr, size] : llvm::zip_equal(map.getResults(), shape)) {
+    int64_t step = getCommonStep(expr, size);
+    lengths.push_back(step < size ? llvm::alignTo(size, step) : size);
+  }
+  return lengths;
+}
+
 std::pair<AffineMap, AffineMap>
 SuperDSCLegalizer::getLine(RankedTensorType type, AffineMap map,
-                           ArrayRef<int64_t> extents) {
+                           ArrayRef<int64_t> extents,
+                           ArrayRef<int64_t> lengths) {
   MLIRContext *context = builder.getContext();
   SmallVector<unsigned> order(
       llvm::to_vector(llvm::seq<unsigned>(0, type.getRank())));
@@ -251,7 +284,7 @@ SuperDSCLegalizer::getLine(RankedTensorType type, AffineMap map,
     SmallVector<int64_t> shape;
     SmallVector<AffineExpr> all, read;
     for (unsigned dim : order) {
-      shape.push_back(type.getDimSize(dim));
+      shape.push_back(lengths[dim]);
       all.push_back(getAffineDimExpr(dim, context));
       read.push_back(map.getResult(dim));
     }
@@ -271,10 +304,11 @@ SuperDSCLegalizer::getLine(RankedTensorType type, AffineMap map,
 
 Value SuperDSCLegalizer::copyToLine(Value from, AffineMap toLine,
                                     AffineMap &fromLine,
-                                    ArrayRef<int64_t> extents) {
+                                    ArrayRef<int64_t> extents,
+                                    ArrayRef<int64_t> lengths) {
   auto type = cast<RankedTensorType>(from.getType());
   unsigned rank = type.getRank();
-  int64_t numElements = type.getNumElements(), repeats = 1;
+  int64_t numElements = ShapedType::getNumElements(lengths), repeats = 1;
   // Reads past the end continue at the beginning, so the line is longer.
   auto remainder = dyn_cast<AffineBinaryOpExpr>(fromLine.getResult(0));
   if (remainder && remainder.getKind() == AffineExprKind::Mod &&
@@ -295,9 +329,25 @@ Value SuperDSCLegalizer::copyToLine(Value from, AffineMap toLine,
   AffineMap read =
       AffineMap::getMultiDimIdentityMap(loops.size(), builder.getContext())
           .getMajorSubMap(rank);
-  Value line =
-      empty(withStick(numElements * repeats, type.getElementType(), -1));
+  RankedTensorType lineType =
+      withStick(numElements * repeats, type.getElementType(), -1);
+  Value line = empty(lineType);
+  if (numElements != type.getNumElements())
+    line = fillGaps(line);
   return copy(from, read, line, AffineMap::get(loops.size(), 0, to), loops);
+}
+
+Value SuperDSCLegalizer::fillGaps(Value line) {
+  auto type = cast<RankedTensorType>(line.getType());
+  TypedAttr zero = builder.getF32FloatAttr(0.0);
+  if (!isa<FloatType>(type.getElementType()))
+    zero = builder.getI64IntegerAttr(0);
+  auto fill = FillOp::create(
+      builder, loc, ValueRange(), line,
+      builder.getMultiDimIdentityMap(type.getRank()), type.getShape(),
+      builder.getNamedAttr("immediates", builder.getArrayAttr({zero})));
+  made.push_back(fill);
+  return fill.getResult();
 }
 
 void SuperDSCLegalizer::replaceInput(unsigned number,
@@ -320,8 +370,9 @@ void SuperDSCLegalizer::replaceInput(unsigned number,
       lane = access->laneDim;
     if (!access) {
       // Quotients of an index over all elements: as a line of elements.
-      auto [toLine, fromLine] = getLine(type, used.map, used.extents);
-      turned = copyToLine(turned, toLine, fromLine, used.extents);
+      SmallVector<int64_t> lengths = getLengths(type.getShape(), used.map);
+      auto [toLine, fromLine] = getLine(type, used.map, used.extents, lengths);
+      turned = copyToLine(turned, toLine, fromLine, used.extents, lengths);
       used.map = fromLine;
     }
   }

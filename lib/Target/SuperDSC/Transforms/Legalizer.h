@@ -109,15 +109,19 @@ private:
 
   /// An order of a tensor's elements in which `map` reads them at fixed
   /// distances: where each element is, and what is read. Row-major if there is
-  /// none.
+  /// none. Dimensions take `lengths`, at least those of the tensor.
   std::pair<AffineMap, AffineMap> getLine(RankedTensorType type, AffineMap map,
-                                          ArrayRef<int64_t> extents);
+                                          ArrayRef<int64_t> extents,
+                                          ArrayRef<int64_t> lengths);
 
   /// A line of a tensor's elements, each at `toLine`. Where `fromLine` begins
   /// again at the end, the line holds the tensor as often as it is read, and
-  /// `fromLine` goes on.
+  /// `fromLine` goes on. `lengths` are those of getLine().
   Value copyToLine(Value from, AffineMap toLine, AffineMap &fromLine,
-                   ArrayRef<int64_t> extents);
+                   ArrayRef<int64_t> extents, ArrayRef<int64_t> lengths);
+
+  /// A line of zeros: what is written to it leaves gaps.
+  Value fillGaps(Value line);
 
   /// Leads an input through a copy of what the loops read of it; `others` are
   /// loops that the copy varies along, too.

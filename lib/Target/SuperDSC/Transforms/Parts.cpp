@@ -73,7 +73,8 @@ void SuperDSCLegalizer::replaceInit() {
   AffineMap toLine, intoLine;
   if (!getStickAccess(used.map, getLayout(turnedType), type.getShape(),
                       used.extents)) {
-    std::tie(toLine, intoLine) = getLine(type, used.map, used.extents);
+    std::tie(toLine, intoLine) =
+        getLine(type, used.map, used.extents, type.getShape());
     if (!getLinearForm(intoLine.getResult(0), used.extents.size()))
       toLine = AffineMap();
   }
