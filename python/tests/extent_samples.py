@@ -228,6 +228,23 @@ def _contraction(batches: int, *order: str) -> Callable:
     return family
 
 
+def _sum_products(op: Any, name: str, shape: Shape, dtype: Any) -> Iterator[Call]:
+    """Broadcast either way: with rows, columns and sums, and without."""
+    for dim in _dims(shape) if shape else []:
+        x, y = make(shape, dtype, name), make(shape, dtype, name, 1)
+        yield (x, y, [dim]), {}
+        yield (x, y, list(range(len(shape)))), {}
+        y = make([1, *shape[1:], 3], dtype, name, 1)
+        bias = make([*[1] * (len(shape) - 1), 3], dtype, name, 2)
+        for elementwise in (False, True):
+            yield (x.unsqueeze(-1), y, [dim], bias, elementwise), {}
+
+
+def _merge_last(op: Any, name: str, shape: Shape, dtype: Any) -> Iterator[Call]:
+    for count in range(1, len(shape) + 1):
+        yield (make(shape, dtype, name), count), {}
+
+
 def _attention(op: Any, name: str, shape: Shape, dtype: torch.dtype) -> Iterator[Call]:
     if not dtype.is_floating_point or shape != SHAPES[0]:
         return
@@ -428,6 +445,8 @@ FAMILIES: dict[str, Callable] = {
     "addmm": _contraction(0, "1n", "mk", "kn"),
     "baddbmm": _contraction(1, "b11", "bmk", "bkn"),
     "linear": _contraction(1, "bmk", "nk", "n"),
+    "sum_products": _sum_products,
+    "merge_last": _merge_last,
     "mv": _contraction(0, "mk", "k"),
     "dot": _contraction(0, "k", "k"),
     "vdot": _contraction(0, "k", "k"),

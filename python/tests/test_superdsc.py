@@ -156,6 +156,33 @@ OPERATORS = {
         (2, 3, 64, 63),
     ),
     "windows": (lambda x: x.unfold(1, 3, 2) * 2, (5, 130)),
+    "convolution of a Mamba block": (
+        lambda x, w, b: F.silu(F.conv1d(x, w, b, padding=3, groups=130)[..., :-3]),
+        (2, 130, 65),
+        (130, 1, 4),
+        (130,),
+    ),
+    "depthwise convolution": (
+        lambda x, w: F.conv2d(x, w, padding=3, groups=96),
+        (1, 96, 28, 28),
+        (96, 1, 7, 7),
+    ),
+    "convolution of odd rows": (
+        lambda x, w: F.conv2d(x, w, stride=2, padding=3),
+        (1, 3, 31, 29),
+        (5, 3, 7, 7),
+    ),
+    "convolution in three dimensions": (
+        lambda x, w: F.conv3d(x, w, padding=1),
+        (2, 65, 3, 5, 6),
+        (7, 65, 3, 3, 3),
+    ),
+    "depthwise convolution in three dimensions": (
+        lambda x, w: F.conv3d(x, w, padding=1, groups=2),
+        (2, 2, 4, 5, 6),
+        (4, 1, 3, 2, 3),
+    ),
+    "average of windows": (lambda x: F.avg_pool2d(x, 3, 2, 1), (2, 65, 9, 11)),
     "overlapping rows": (lambda x: x.as_strided((5, 64), (3, 1)) + 1, (130,)),
     "odd reshape": (lambda x: x.reshape(13, 10) + 1, (10, 13)),
     "odd reshape of a transpose": (lambda x: x.t().reshape(13, 10) + 1, (13, 10)),

@@ -2,6 +2,7 @@
 """Convolutions and pooling run as programs, eager and compiled."""
 
 import copy
+import json
 
 import pytest
 import torch
@@ -40,6 +41,13 @@ CONVOLUTIONS = {
     "without batch": ((4, 8, 8), (2, 4, 3, 3), {"padding": "same"}),
     "large": ((1, 3, 64, 64), (16, 3, 7, 7), {"stride": 2, "padding": 3}),
     "3d": ((2, 2, 4, 5, 6), (4, 1, 3, 2, 3), {"padding": 1, "groups": 2}),
+    "3d of groups": ((2, 6, 4, 5, 6), (4, 3, 3, 2, 3), {"padding": 1, "groups": 2}),
+    "2d of many channels": ((1, 65, 5, 7), (63, 65, 3, 2), {"stride": (1, 2)}),
+    "2d of groups": ((2, 96, 7, 9), (66, 48, 3, 5), {"groups": 2, "padding": 2}),
+    "2d of two per channel": ((2, 5, 9, 9), (10, 1, 2, 3), {"groups": 5}),
+    "1d of a Mamba block": ((2, 130, 65), (130, 1, 4), {"groups": 130, "padding": 3}),
+    "1d of 127": ((1, 32, 63), (32, 8, 127), {"groups": 4, "padding": 63}),
+    "2d of odd rows": ((1, 3, 31, 29), (5, 3, 7, 7), {"stride": 2, "padding": 3}),
 }
 TRANSPOSED = {
     "1d": ((2, 4, 5), (4, 3, 3), {"groups": 2, "stride": 3, "dilation": 2}),
@@ -78,6 +86,16 @@ def test_convolution(name, size, kernel, keywords, is_compiled):
     )
 
 
+def test_convolution_of_nothing():
+    x, weight = half(0, 3, 9, 9), half(5, 3, 3, 3)
+    run = compiled(functional.conv2d)
+    assert run(*to_device((x, weight))).shape == (0, 5, 7, 7)
+    assert functional.conv2d(*to_device((x, weight))).shape == (0, 5, 7, 7)
+    weight = weight.to("spyre").requires_grad_()
+    functional.conv2d(x.to("spyre"), weight).sum().backward()
+    assert torch.equal(weight.grad.cpu(), torch.zeros(5, 3, 3, 3).half())
+
+
 @pytest.mark.parametrize(("name", "size", "kernel", "keywords"), CASES)
 def test_gradients_of_convolutions(name, size, kernel, keywords):
     def gradients(x, weight, seed):
@@ -101,6 +119,29 @@ def test_gradients_of_convolutions(name, size, kernel, keywords):
     terms = x.numel() // x.shape[0 if x.dim() == len(kernel) else 1] + weight.numel()
     for a, e, m in zip(actual, expected, magnitudes, strict=True):
         assert_contraction(a.cpu(), e, terms, m)
+
+
+#: Function, sizes of its inputs, most operations on the device. With an operation per
+#: element of a window there would be 196, 49, 49 and 27.
+FEW = {
+    "patches": (functional.conv2d, ((1, 3, 30, 40), (16, 3, 14, 14)), 7),
+    "depthwise": (
+        lambda x, w: functional.conv2d(x, w, groups=65, padding=3),
+        ((1, 65, 9, 11), (65, 1, 7, 7)),
+        7,
+    ),
+    "average": (lambda x: functional.avg_pool2d(x, 7, 1), ((1, 65, 9, 11),), 4),
+    "3d": (functional.conv3d, ((1, 65, 5, 6, 7), (3, 65, 3, 3, 3)), 6),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_windows_are_walked_by_loops(name, tmp_path, monkeypatch):
+    function, sizes, most = FEW[name]
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path))
+    compiled(function)(*to_device([half(*s) for s in sizes]))
+    (report,) = tmp_path.glob("*/report.json")
+    assert 1 <= len(json.loads(report.read_text())) <= most
 
 
 POOLS = [

@@ -29,8 +29,10 @@ constexpr StringLiteral kOperandsAttrName = "operands";
 
 bool isATen(Operation *op) {
   return !op->isRegistered() &&
-         (op->getName().getStringRef().starts_with("aten.") ||
-          op->getName().getStringRef().starts_with("prims."));
+         llvm::any_of(ArrayRef<StringRef>{"aten.", "prims.", "spyre."},
+                      [&](StringRef prefix) {
+                        return op->getName().getStringRef().starts_with(prefix);
+                      });
 }
 
 /// An attribute as an argument; nothing for other attributes than calls have.

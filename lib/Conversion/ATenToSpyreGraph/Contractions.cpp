@@ -139,6 +139,129 @@ static Value lowerInt4Matmul(ATenCall &c) {
   return buildMatmul(c, x, weight, nullptr, c.type());
 }
 
+namespace {
+
+/// The loops of a sum of products of two tensors that are broadcast to each
+/// other. Dimensions of extent 1 have no loop, but for the last one that is
+/// summed.
+struct ProductLoops {
+  ProductLoops(const ATenCall &c, Value x, Value y, ArrayRef<int64_t> dims);
+
+  /// From the loops to the coordinates of a tensor whose dimensions are those
+  /// of the operands that `numbers` lists.
+  AffineMap getMap(Value tensor, ArrayRef<int64_t> numbers) const;
+
+  /// Whether a matrix unit has a use for them: rows, columns and sums.
+  bool isMatrixProduct() const {
+    return numRows > 0 && numColumns > 0 && numSums > 0;
+  }
+
+  MLIRContext *context;
+  /// The loop of each dimension of the operands, or -1.
+  SmallVector<int64_t> loopOf;
+  SmallVector<int64_t> extents;
+  /// Dimensions of both operands in the order of the result: those of neither
+  /// sum.
+  SmallVector<int64_t> kept;
+  /// Loops of x alone, of y alone, and of both that are summed.
+  unsigned numRows = 0, numColumns = 0, numSums = 0;
+};
+
+} // namespace
+
+ProductLoops::ProductLoops(const ATenCall &c, Value x, Value y,
+                           ArrayRef<int64_t> dims)
+    : context(c.b.getContext()), loopOf(rankOf(x), -1) {
+  ArrayRef<int64_t> ofX = shapeOf(x), ofY = shapeOf(y);
+  // Batches, rows, columns, and what is summed, as a matmul has them.
+  enum Role { Batch, Row, Column, Sum };
+  SmallVector<int64_t> ordered[Sum + 1];
+  for (int64_t dim = 0; dim < rankOf(x); ++dim) {
+    c.require(ofX[dim] == ofY[dim] || ofX[dim] == 1 || ofY[dim] == 1,
+              "the operands' shapes do not agree");
+    if (llvm::is_contained(dims, dim))
+      continue;
+    kept.push_back(dim);
+    if (ofX[dim] == 1 && ofY[dim] == 1)
+      continue;
+    ordered[ofX[dim] == 1   ? Column
+            : ofY[dim] == 1 ? Row
+                            : Batch]
+        .push_back(dim);
+  }
+  for (int64_t dim : dims) {
+    bool isInBoth = ofX[dim] != 1 && ofY[dim] != 1;
+    if (isInBoth)
+      ++numSums;
+    if (isInBoth || ofX[dim] != ofY[dim] || dim == dims.back())
+      ordered[Sum].push_back(dim);
+  }
+  numRows = ordered[Row].size();
+  numColumns = ordered[Column].size();
+  for (ArrayRef<int64_t> group : ordered)
+    for (int64_t dim : group) {
+      loopOf[dim] = extents.size();
+      extents.push_back(ofX[dim] == 1 ? ofY[dim] : ofX[dim]);
+    }
+}
+
+AffineMap ProductLoops::getMap(Value tensor, ArrayRef<int64_t> numbers) const {
+  SmallVector<AffineExpr> results;
+  for (auto [dim, extent] : llvm::zip_equal(numbers, shapeOf(tensor)))
+    results.push_back(extent == 1 || loopOf[dim] < 0
+                          ? getAffineConstantExpr(0, context)
+                          : getAffineDimExpr(loopOf[dim], context));
+  return AffineMap::get(extents.size(), 0, results, context);
+}
+
+/// The sum over some dimensions of the products of two tensors, and a bias. As
+/// a matrix product where it is one, unless it is to be `elementwise`.
+static Value lowerSumProducts(ATenCall &c) {
+  Value x = c.tensor("x"), y = c.tensor("y"), bias = c.tensorOrNull("bias");
+  RankedTensorType type = c.type();
+  SmallVector<int64_t> dims = c.integers("dims");
+  c.require(rankOf(x) == rankOf(y) && elementOf(x) == elementOf(y),
+            "the operands must have the same rank and element type");
+  llvm::SmallBitVector isSummed(rankOf(x));
+  for (int64_t dim : dims) {
+    c.require(dim >= 0 && dim < rankOf(x) && !isSummed[dim],
+              "dims must be distinct dimensions, counted from 0");
+    isSummed.set(dim);
+  }
+  c.require(!dims.empty(), "there is nothing to sum");
+  c.require(
+      !bias || (rankOf(bias) == type.getRank() &&
+                llvm::all_of(llvm::zip(shapeOf(bias), type.getShape()),
+                             [](auto pair) {
+                               auto [own, whole] = pair;
+                               return own == 1 || own == whole;
+                             })),
+      "the bias must have the rank of the result, and be broadcast to it");
+  ProductLoops loops(c, x, y, dims);
+  SmallVector<int64_t> all = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  Values ins{x, y};
+  SmallVector<AffineMap> maps{loops.getMap(x, all), loops.getMap(y, all)};
+  if (loops.isMatrixProduct() && !c.flag("elementwise")) {
+    SmallVector<NamedAttribute> attrs;
+    if (bias) {
+      ins.push_back(bias);
+      maps.push_back(loops.getMap(bias, loops.kept));
+      attrs.push_back(c.attr("has_bias", c.b.getUnitAttr()));
+    }
+    Value init = c.empty(type);
+    maps.push_back(loops.getMap(init, loops.kept));
+    return c.mapped<MatmulOp>(ins, init, maps, loops.extents, attrs);
+  }
+  bool isExact = bias && isa<FloatType>(type.getElementType());
+  Value init = c.empty(isExact ? type.clone(c.b.getF32Type()) : type);
+  maps.push_back(loops.getMap(init, loops.kept));
+  Value sum =
+      c.mapped<SumProductsOp>(ins, init, maps, loops.extents,
+                              {c.attr("dims", c.b.getDenseI64ArrayAttr(dims)),
+                               c.attr("scale", c.b.getF64FloatAttr(1.0))});
+  return bias ? c.pointwise<AddOp>(type, {sum, bias}) : sum;
+}
+
 /// torch.matmul of operands with at least two dimensions.
 static Value lowerAnyMatmul(ATenCall &c) {
   Value x = c.tensor("self"), y = c.tensor("other");
@@ -156,6 +279,8 @@ void aten::addContractionRows(ATenTable &table) {
   table.add({"aten.bmm.default"}, "self mat2",
             [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
   table.add({"aten.matmul.default"}, "self other", lowerAnyMatmul);
+  table.add({"spyre.sum_products.default"}, "x y dims bias elementwise",
+            lowerSumProducts);
   table.add({"aten._int_mm.default"}, "self mat2",
             [](ATenCall &c) { return lowerMatmul(c, "self", "mat2"); });
   table.add({"aten._weight_int8pack_mm.default"}, "self mat2 scales",

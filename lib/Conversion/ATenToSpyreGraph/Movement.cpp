@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ATenCall.h"
+
 #include "Indices.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -194,6 +196,29 @@ static Value lowerRepeat(ATenCall &c) {
                               type.getShape());
 }
 
+/// A copy with the last `count` dimensions as one.
+static Value lowerMergeLast(ATenCall &c) {
+  Value x = c.tensor("x");
+  int64_t count = c.integer("count");
+  ArrayRef<int64_t> shape = shapeOf(x);
+  c.require(count >= 1 && count <= rankOf(x),
+            "count must be 1 to " + Twine(rankOf(x)) +
+                ", the tensor's rank, but is " + Twine(count));
+  int64_t kept = shape.size() - count;
+  SmallVector<AffineExpr> results;
+  for (int64_t dim = 0; dim < kept; ++dim)
+    results.push_back(c.b.getAffineDimExpr(dim));
+  llvm::append_range(results,
+                     delinearize(c.b.getAffineDimExpr(kept),
+                                 computeStrides(shape.drop_front(kept))));
+  SmallVector<int64_t> extents(c.type().getShape());
+  AffineMap map = AffineMap::get(extents.size(), 0, results, c.b.getContext());
+  return c.mapped<IdentityOp>(
+      x, c.empty(c.type()),
+      {simplifyWithRanges(map, extents), c.identityMap(extents.size())},
+      extents);
+}
+
 void aten::addMovementRows(ATenTable &table) {
   {
     ATenTable::ForAnySize rows(table);
@@ -205,5 +230,6 @@ void aten::addMovementRows(ATenTable &table) {
             lowerSliceScatter);
   table.add({"aten.select_scatter.default"}, "self src dim index",
             lowerSelectScatter);
+  table.add({"spyre.merge_last.default"}, "x count", lowerMergeLast);
   table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions and pooling, which look at windows of their input.
 
-A convolution is one matrix product with the windows of the padded input as
-columns, so that it accumulates in fp32 and rounds once. A transposed one is the
-convolution of its input with zeros in between. Eager and compiled graphs use the
-same decompositions.
+Windows are a view: the element at k of window o is at o x stride + k x dilation. A
+convolution is one sum of products of that view and the weight, which accumulates in
+fp32 and rounds once. A transposed one is the convolution of its input with zeros in
+between. Eager and compiled graphs use the same decompositions.
 """
 
 from __future__ import annotations
@@ -74,25 +74,102 @@ def windows(
     return views
 
 
-def _columns(
+def window_view(
+    x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape, first: int = 0
+) -> Tensor:
+    """The windows of padded dimensions, as a view ``[..., *out, ..., *kernel]``.
+
+    They are those from ``first`` on, or the last ones.
+    """
+    first = first or x.dim() - len(kernel)
+    for d, (k, s, step, n) in enumerate(
+        zip(kernel, stride, dilation, out, strict=False), first
+    ):
+        reach = (k - 1) * step + 1
+        x = aten.slice(x, d, 0, (n - 1) * s + reach).unfold(d, reach, s)
+        x = aten.slice(x, x.dim() - 1, 0, reach, step)
+    return x
+
+
+def sum_products(
     x: Tensor,
-    groups: int,
+    y: Tensor,
+    dims: Shape,
+    bias: Tensor | None = None,
+    elementwise: bool = False,
+) -> Tensor:
+    """The result of ``torch.ops.spyre.sum_products``, which rounds it once.
+
+    ``x`` and ``y`` are broadcast to each other; ``bias`` has the rank of the result.
+    The matrix unit computes it where there are rows (dimensions of ``x`` alone) and
+    columns (of ``y`` alone), unless it is to be ``elementwise``.
+    """
+    wide = torch.float32 if x.dtype.is_floating_point else torch.int64
+    result = (x.to(wide) * y.to(wide)).sum(list(dims))
+    return (result if bias is None else result + bias).to(x.dtype)
+
+
+def merge_last(x: Tensor, count: int) -> Tensor:
+    """The result of ``torch.ops.spyre.merge_last``: a copy in one operation."""
+    return x.flatten(-count).clone(memory_format=torch.contiguous_format)
+
+
+def _grouped(x: Tensor, dim: int, groups: int) -> Tensor:
+    """A dimension as groups and what each has."""
+    return x.unflatten(dim, (groups, x.shape[dim] // groups))
+
+
+#: Bytes of a stick of device memory.
+_STICK_BYTES = 128
+#: Loops over an operand of a product that SuperDSC has room for.
+_MOST_LOOPS = 7
+
+
+def _count_merged(x: Tensor, kernel: Shape, out: Shape) -> int:
+    """How many of the last dimensions of windows are merged with the channels.
+
+    ``x`` is ``[N, groups, C / groups, *spatial]``. A stick holds channels, and has room
+    for others where they are few: their windows take no more memory then than the
+    channels alone. One channel per group leaves the sticks to the groups.
+    """
+    groups, channels = x.shape[1:3]
+    if groups > 1 and channels == 1:
+        return 0
+    merged, size = 0, channels
+    while merged < len(kernel):
+        size *= kernel[-1 - merged]
+        loops = [*x.shape[:3], *out, *kernel[: len(kernel) - merged]]
+        fits = sum(n != 1 for n in loops) <= _MOST_LOOPS
+        if fits and size > _STICK_BYTES // x.element_size():
+            break
+        merged += 1
+    return merged
+
+
+def _grouped_windows(
+    x: Tensor,
     kernel: Shape,
     stride: Shape,
-    padding: Shape,
     dilation: Shape,
+    padding: Shape,
     out: Shape,
-) -> Tensor:
-    """The windows of ``[N, C, *spatial]`` as ``[groups, C / groups * K, N * P]``."""
-    # [C, N, *spatial]
-    x = pad_for_windows(x, kernel, stride, dilation, padding, out).transpose(0, 1)
-    columns = torch.stack(windows(x, kernel, stride, dilation, out), 1)
-    return columns.reshape(groups, x.shape[0] // groups * math.prod(kernel), -1)
+    groups: int,
+) -> tuple[Tensor, int]:
+    """``[N, groups, *out, *kernel, C / groups]``, windows of ``[N, C, *spatial]``.
 
-
-def _rows(x: Tensor, groups: int) -> Tensor:
-    """``[N, C, *spatial]`` as ``[groups, C / groups, N * P]``."""
-    return x.transpose(0, 1).reshape(groups, x.shape[1] // groups, -1)
+    And how many of the last dimensions of the kernel are not there, but in the last
+    one, after the channels.
+    """
+    x = pad_for_windows(x, kernel, stride, dilation, padding, out)
+    x = _grouped(x, 1, groups)
+    merged = _count_merged(x, kernel, out)
+    first = len(kernel) - merged
+    if merged:
+        how = [v[first:] for v in (kernel, stride, dilation, out)]
+        view = window_view(x, *how).movedim(2, -1 - merged)
+        x = torch.ops.spyre.merge_last(view, 1 + merged).movedim(-1, 2)
+    x = window_view(x, kernel[:first], stride, dilation, out, first=3)
+    return x.movedim(2, -1), merged
 
 
 def _convolve(
@@ -106,17 +183,21 @@ def _convolve(
     out: Shape,
 ) -> Tensor:
     """``weight`` is ``[O, C / groups, *kernel]``; the windows start at -padding."""
-    kernel = weight.shape[2:]
-    columns = _columns(x, groups, kernel, stride, padding, dilation, out)
-    matrix = weight.reshape(groups, weight.shape[0] // groups, -1)
-    if bias is None:
-        result = torch.bmm(matrix, columns)
-    else:
-        shape = (groups, matrix.shape[1], columns.shape[2])
-        column = bias.reshape(groups, -1, 1).expand(shape)
-        result = torch.baddbmm(column, matrix, columns)
-    result = result.reshape(weight.shape[0], x.shape[0], *out)
-    return result.transpose(0, 1).contiguous()
+    kernel, count = weight.shape[2:], len(out)
+    x, merged = _grouped_windows(x, kernel, stride, dilation, padding, out, groups)
+    # A matrix of one channel would have nothing along its sticks.
+    elementwise = groups > 1 and x.shape[-1] == 1
+    # [N, groups, 1, *out, *kernel, C / groups] x [1, groups, O / groups, *1, ...]
+    x = x.unsqueeze(2)
+    weight = _grouped(weight, 0, groups).movedim(2, -1 - merged)
+    weight = weight.flatten(-1 - merged).unsqueeze(0)
+    for _ in range(count):
+        weight = weight.unsqueeze(3)
+    if bias is not None:
+        bias = bias.reshape(1, groups, -1, *[1] * count)
+    dims = list(range(3 + count, x.dim()))
+    result = torch.ops.spyre.sum_products(x, weight, dims, bias, elementwise)
+    return result.flatten(1, 2)
 
 
 def _output_size(
@@ -179,6 +260,32 @@ def convolution(
     return _convolve_transposed(x, weight, bias, stride, padding, dilation, groups, out)
 
 
+def _gradient_of_weight(
+    small: Tensor,
+    large: Tensor,
+    kernel: Shape,
+    stride: Shape,
+    padding: Shape,
+    dilation: Shape,
+    groups: int,
+) -> Tensor:
+    """``[O, C / groups, *kernel]`` from ``[N, O, *out]`` and ``[N, C, *spatial]``."""
+    out, channels = small.shape[2:], large.shape[1] // groups
+    large, merged = _grouped_windows(
+        large, kernel, stride, dilation, padding, out, groups
+    )
+    elementwise = groups > 1 and large.shape[-1] == 1
+    # [N, groups, O / groups, *out, *1] x [N, groups, 1, *out, *kernel, C / groups]
+    large, small = large.unsqueeze(2), _grouped(small, 1, groups)
+    while small.dim() < large.dim():
+        small = small.unsqueeze(-1)
+    dims = [0, *range(3, 3 + len(out))]
+    product = torch.ops.spyre.sum_products(small, large, dims, None, elementwise)
+    merged_sizes = kernel[len(kernel) - merged :]
+    product = product.unflatten(-1, (channels, *merged_sizes))
+    return product.movedim(-1 - merged, 2).flatten(0, 1)
+
+
 def convolution_backward(
     gradient: Tensor,
     x: Tensor,
@@ -204,11 +311,9 @@ def convolution_backward(
         )
     if wanted[1]:
         small, large = (x, gradient) if transposed else (gradient, x)
-        columns = _columns(
-            large, groups, kernel, stride, padding, dilation, small.shape[2:]
+        of_weight = _gradient_of_weight(
+            small, large, kernel, stride, padding, dilation, groups
         )
-        product = torch.bmm(_rows(small, groups), columns.transpose(1, 2))
-        of_weight = product.reshape(weight.shape)
     if wanted[2]:
         of_bias = gradient.sum([0, *range(2, gradient.dim())])
     return of_input, of_weight, of_bias
@@ -240,11 +345,8 @@ def _sum_of_windows(
     """Sums, in fp32, over the windows from -before on; outside lies ``edge``."""
     ones = [1] * len(kernel)
     x = pad_for_windows(x, kernel, stride, ones, before, out, edge)
-    views = windows(x, kernel, stride, ones, out)
-    total = views[0].float()
-    for view in views[1:]:
-        total = total + view
-    return total
+    view = window_view(x, kernel, stride, ones, out)
+    return view.sum(list(range(x.dim(), view.dim())), dtype=torch.float32)
 
 
 def pooled_size(

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from torch_spyre import _C
-from torch_spyre.decompositions import float8
+from torch_spyre.decompositions import float8, windows
 from torch_spyre.decompositions.layer_norm_steps import STEPS
 from torch_spyre.decompositions.table import NAMED
 from torch_spyre.errors import Unsupported
@@ -38,6 +38,13 @@ _DECOMPOSED_SCHEMAS = (
     "quantize_weight_fp8_with_scale(Tensor x, Tensor scale) -> Tensor",
     "restickify(Tensor x) -> Tensor",
 )
+
+#: What only decompositions call: the compiler's ATen table has rows for them.
+ROWS: dict[str, Callable] = {
+    "sum_products(Tensor x, Tensor y, int[] dims, Tensor? bias=None, "
+    "bool elementwise=False) -> Tensor": windows.sum_products,
+    "merge_last(Tensor x, int count) -> Tensor": windows.merge_last,
+}
 
 
 def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -139,7 +146,10 @@ _GRADIENTS: dict[str, tuple[Callable, Callable | None]] = {
     "reshape_via_cpu": (_gradient_of_reshape, _keep_shape),
     "to_dtype_cpu": (_gradient_of_cast, _keep_dtype),
     "restickify": (lambda context, gradient: gradient, None),
-    **{name: (_no_gradient(name), None) for name in (*STEPS, *float8.OPERATORS)},
+    **{
+        name: (_no_gradient(name), None)
+        for name in (*STEPS, *float8.OPERATORS, *(s.split("(")[0] for s in ROWS))
+    },
 }
 
 
@@ -160,7 +170,7 @@ def register() -> None:
         # Eagerly a program of its decomposition runs, as of other such operators.
         name = _define(library, schema)
         library.impl(name, NAMED[name], "Meta")
-    for schema, function in THROUGH_CPU.items():
+    for schema, function in {**ROWS, **THROUGH_CPU}.items():
         name = _define(library, schema)
         for key in ("CPU", "Meta"):
             library.impl(name, function, key)

@@ -139,3 +139,70 @@ func.func @of_int4(%x: tensor<3x128xf16>, %w: tensor<12x2x32x2xi32>, %s: tensor<
   %1 = "aten._weight_int4pack_mm.default"(%x, %v, %t) {operands = ["self", "mat2", "qScaleAndZeros"], qGroupSize = 32} : (tensor<3x128xf16>, tensor<5x2x32x2xi32>, tensor<4x40x2xf16>) -> tensor<3x40xf16>
   return %0, %1 : tensor<3x96xf16>, tensor<3x40xf16>
 }
+
+// -----
+
+// A convolution with 4 filters of 3 elements in 2 groups: loops for groups, rows, columns
+// and sums, as a matmul has them, and none for dimensions of extent 1.
+// CHECK-DAG: #[[X:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d0, 0, d1, d3, d4)>
+// CHECK-DAG: #[[W:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d0, d2, 0, d3, d4)>
+// CHECK-DAG: #[[OUT:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d0, d2, d1)>
+// CHECK-DAG: #[[BIAS:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (0, d0, d2, 0)>
+// CHECK-LABEL: @windows
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1, %arg2 : {{.*}} {extents = array<i64: 2, 63, 4, 3, 5>, has_bias,
+// CHECK-SAME: maps = [#[[X]], #[[W]], #[[BIAS]], #[[OUT]]]} -> tensor<1x2x4x63xf16>
+func.func @windows(%x: tensor<1x2x1x63x3x5xf16>, %w: tensor<1x2x4x1x3x5xf16>, %b: tensor<1x2x4x1xf16>) -> tensor<1x2x4x63xf16> {
+  %0 = "spyre.sum_products.default"(%x, %w, %b) {operands = ["x", "y", "bias"], dims = [4, 5]}
+      : (tensor<1x2x1x63x3x5xf16>, tensor<1x2x4x1x3x5xf16>, tensor<1x2x4x1xf16>) -> tensor<1x2x4x63xf16>
+  return %0 : tensor<1x2x4x63xf16>
+}
+
+// -----
+
+// One channel per group has no columns, and its bias is added before it is rounded.
+// CHECK-LABEL: @depthwise
+// CHECK: %[[SUM:.*]] = spyre_graph.sum_products ins(%arg0, %arg1 : {{.*}} {dims = array<i64: 2>, extents = array<i64: 65, 9, 3>, {{.*}} -> tensor<65x9xf32>
+// CHECK: spyre_graph.add ins(%[[SUM]], %arg2 : {{.*}} -> tensor<65x9xf16>
+func.func @depthwise(%x: tensor<65x9x3xf16>, %w: tensor<65x1x3xf16>, %b: tensor<65x1xf16>) -> tensor<65x9xf16> {
+  %0 = "spyre.sum_products.default"(%x, %w, %b) {operands = ["x", "y", "bias"], dims = [2]}
+      : (tensor<65x9x3xf16>, tensor<65x1x3xf16>, tensor<65x1xf16>) -> tensor<65x9xf16>
+  return %0 : tensor<65x9xf16>
+}
+
+// -----
+
+// A product of matrices that is to be elementwise; the sum of one product has a loop.
+// CHECK-LABEL: @elementwise
+// CHECK: spyre_graph.sum_products ins(%arg0, %arg1 : {{.*}} extents = array<i64: 5, 7, 1>
+// CHECK-NOT: spyre_graph.matmul
+func.func @elementwise(%x: tensor<5x1x1xf16>, %y: tensor<1x7x1xf16>) -> tensor<5x7xf16> {
+  %0 = "spyre.sum_products.default"(%x, %y) {dims = [2], elementwise = true} : (tensor<5x1x1xf16>, tensor<1x7x1xf16>) -> tensor<5x7xf16>
+  return %0 : tensor<5x7xf16>
+}
+
+// -----
+
+func.func @no_broadcast(%x: tensor<5x3xf16>, %y: tensor<5x2xf16>) -> tensor<5xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{spyre.sum_products.default: the operands' shapes do not agree}}
+  %0 = "spyre.sum_products.default"(%x, %y) {dims = [1]} : (tensor<5x3xf16>, tensor<5x2xf16>) -> tensor<5xf16>
+  return %0 : tensor<5xf16>
+}
+
+// -----
+
+func.func @twice(%x: tensor<5x3xf16>) -> tensor<5xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{spyre.sum_products.default: dims must be distinct dimensions, counted from 0}}
+  %0 = "spyre.sum_products.default"(%x, %x) {dims = [1, 1]} : (tensor<5x3xf16>, tensor<5x3xf16>) -> tensor<5xf16>
+  return %0 : tensor<5xf16>
+}
+
+// -----
+
+func.func @bias(%x: tensor<5x3xf16>, %b: tensor<3xf16>) -> tensor<5xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{spyre.sum_products.default: the bias must have the rank of the result, and be broadcast to it}}
+  %0 = "spyre.sum_products.default"(%x, %x, %b) {operands = ["x", "y", "bias"], dims = [1]} : (tensor<5x3xf16>, tensor<5x3xf16>, tensor<3xf16>) -> tensor<5xf16>
+  return %0 : tensor<5xf16>
+}

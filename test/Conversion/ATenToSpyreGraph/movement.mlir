@@ -84,3 +84,22 @@ func.func @dim(%x: tensor<65xf16>) -> tensor<65xf16> {
   %0 = "aten.cat.default"(%x) {operands = ["tensors[0]"], dim = 1} : (tensor<65xf16>) -> tensor<65xf16>
   return %0 : tensor<65xf16>
 }
+
+// -----
+
+// CHECK-DAG: #[[APART:.*]] = affine_map<(d0, d1) -> (d0, d1 floordiv 5, d1 mod 5)>
+// CHECK-LABEL: @merge_last
+// CHECK: spyre_graph.identity ins(%arg0 : {{.*}} {extents = array<i64: 63, 15>, maps = [#[[APART]], #{{.*}}]} -> tensor<63x15xf16>
+func.func @merge_last(%x: tensor<63x3x5xf16>) -> tensor<63x15xf16> {
+  %0 = "spyre.merge_last.default"(%x) {count = 2} : (tensor<63x3x5xf16>) -> tensor<63x15xf16>
+  return %0 : tensor<63x15xf16>
+}
+
+// -----
+
+func.func @merge_too_many(%x: tensor<63x3xf16>) -> tensor<189xf16> {
+  // ATEN-TO-SG-C1
+  // expected-error @+1 {{spyre.merge_last.default: count must be 1 to 2, the tensor's rank, but is 3}}
+  %0 = "spyre.merge_last.default"(%x) {count = 3} : (tensor<63x3xf16>) -> tensor<189xf16>
+  return %0 : tensor<189xf16>
+}
