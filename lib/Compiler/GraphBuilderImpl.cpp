@@ -131,6 +131,23 @@ static void inferOrRefuse(MLIRContext *context,
     throw UnsupportedOp(text);
 }
 
+/// A copy of what is accessed: maps do not say an offset that varies.
+Value GraphBuilder::Impl::buildSlice(Location loc, Value source,
+                                     const ShiftedViewMap::Shift &shift) {
+  SmallVector<AffineExpr> sizes = getSizes(source);
+  sizes[shift.dim] = getExprs({shift.length}).front();
+  auto type = cast<RankedTensorType>(source.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  shape[shift.dim] = atMost({shift.length}).front();
+  return importATenOp(
+             builder, loc, "aten.slice.Tensor",
+             {Argument(ValueId{0}), Argument(int64_t(shift.dim)),
+              Argument(shift.start), Argument(shift.start + shift.length)},
+             {}, RankedTensorType::get(shape, type.getElementType()),
+             [&](ValueId) { return source; }, sizes)
+      .front();
+}
+
 Value GraphBuilder::Impl::buildView(Location loc, int root,
                                     const SizeList &sizes,
                                     const SizeList &strides,
@@ -139,14 +156,20 @@ Value GraphBuilder::Impl::buildView(Location loc, int root,
   if (offset == SizeExpr(0) &&
       sameElements(sizes, strides, home.sizes, home.strides))
     return home.value;
-  AffineMap map = ::spyre::getViewMap(&context, sizes, strides, offset,
-                                      home.sizes, home.strides, ranges);
+  ShiftedViewMap shifted = getShiftedViewMap(&context, sizes, strides, offset,
+                                             home.sizes, home.strides, ranges);
   Type type = RankedTensorType::get(
       atMost(sizes),
       cast<RankedTensorType>(home.value.getType()).getElementType());
   SmallVector<AffineExpr> exprs = getExprs(sizes);
-  auto view =
-      ViewOp::create(builder, loc, type, home.value, AffineMapAttr::get(map));
+  Value source = home.value;
+  for (const ShiftedViewMap::Shift &shift : shifted.shifts)
+    source = buildSlice(loc, source, shift);
+  if (!shifted.shifts.empty() && shifted.map.isIdentity() &&
+      source.getType() == type)
+    return source;
+  auto view = ViewOp::create(builder, loc, type, source,
+                             AffineMapAttr::get(shifted.map));
   inferOrRefuse(&context, [&] {
     LogicalResult result = inferSizeMap(view, exprs);
     if (failed(result))

@@ -4,6 +4,8 @@
 #ifndef SPYRE_LIB_COMPILER_GRAPHBUILDERIMPL_H
 #define SPYRE_LIB_COMPILER_GRAPHBUILDERIMPL_H
 
+#include "ViewMap.h"
+
 #include "Spyre/Compiler/GraphBuilder.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -37,6 +39,8 @@ struct GraphBuilder::Impl {
   /// The tensor of a view of a root; the root's own where it is all of it.
   mlir::Value buildView(mlir::Location loc, int root, const SizeList &sizes,
                         const SizeList &strides, const SizeExpr &offset);
+  mlir::Value buildSlice(mlir::Location loc, mlir::Value source,
+                         const ShiftedViewMap::Shift &shift);
   /// A fresh tensor with the same elements.
   mlir::Value buildCopy(mlir::Value value);
   /// The value as one whose root is dense.

@@ -136,12 +136,21 @@ private:
     if (sum.constant.isConstant() && period.isConstant()) {
       quotient.constant = sum.constant.constant() / period.constant();
       rest.constant = sum.constant.constant() % period.constant();
-    } else if (auto times = sum.constant.dividedBy(period)) {
-      quotient.constant = *times;
     } else if (isLess(sum.constant, period)) {
       rest.constant = sum.constant;
     } else {
-      refuse("offset");
+      // The multiple of the period that is in it, and a number. What is left
+      // of a negative one is below the next multiple.
+      int64_t number = sum.constant.constant();
+      if (period.isConstant())
+        number %= period.constant();
+      std::optional<SizeExpr> times = (sum.constant - number).dividedBy(period);
+      if (!times)
+        refuse("offset");
+      quotient.constant = number < 0 ? *times - 1 : *times;
+      rest.constant = number < 0 ? period + number : SizeExpr(number);
+      if (rest.constant.lowerBound(ranges) < 0)
+        refuse("offset");
     }
     return {quotient, rest};
   }
@@ -264,6 +273,19 @@ AffineMap spyre::getViewMap(MLIRContext *context, const SizeList &sizes,
                             const SizeList &homeSizes,
                             const SizeList &homeStrides,
                             const std::vector<SizeRange> &ranges) {
+  ShiftedViewMap shifted = getShiftedViewMap(context, sizes, strides, offset,
+                                             homeSizes, homeStrides, ranges);
+  if (!shifted.shifts.empty())
+    refuse("offset");
+  return shifted.map;
+}
+
+spyre::ShiftedViewMap
+spyre::getShiftedViewMap(MLIRContext *context, const SizeList &sizes,
+                         const SizeList &strides, const SizeExpr &offset,
+                         const SizeList &homeSizes, const SizeList &homeStrides,
+                         const std::vector<SizeRange> &ranges) {
+  ShiftedViewMap result;
   SmallVector<AffineExpr> coordinates(homeSizes.size(),
                                       getAffineConstantExpr(0, context));
   ViewMapper mapper(context, ranges);
@@ -285,9 +307,15 @@ AffineMap spyre::getViewMap(MLIRContext *context, const SizeList &sizes,
       Sum coordinate = mapper.floorDiv(address, stride);
       if (outer != SizeExpr(0) && ratio)
         coordinate = mapper.modulo(coordinate, *ratio);
+      if (!coordinate.constant.isConstant()) {
+        result.shifts.push_back({dim, coordinate.constant, 1});
+        coordinate.constant = 0;
+        result.shifts.back().length = coordinate.max() + 1;
+      }
       coordinates[dim] = coordinate.build(context);
       outer = stride;
     }
   }
-  return AffineMap::get(sizes.size(), 0, coordinates, context);
+  result.map = AffineMap::get(sizes.size(), 0, coordinates, context);
+  return result;
 }

@@ -30,6 +30,25 @@ mlir::AffineMap getViewMap(mlir::MLIRContext *context, const SizeList &sizes,
                            const SizeList &homeStrides,
                            const std::vector<SizeRange> &ranges = {});
 
+/// A map, and home dimensions whose coordinates are further on.
+struct ShiftedViewMap {
+  struct Shift {
+    unsigned dim;
+    SizeExpr start;  ///< what varies, to be added to what the map says
+    SizeExpr length; ///< of what is accessed from there
+  };
+  mlir::AffineMap map;
+  std::vector<Shift> shifts;
+};
+
+/// As getViewMap(), for views that begin at a size that varies, too.
+ShiftedViewMap getShiftedViewMap(mlir::MLIRContext *context,
+                                 const SizeList &sizes, const SizeList &strides,
+                                 const SizeExpr &offset,
+                                 const SizeList &homeSizes,
+                                 const SizeList &homeStrides,
+                                 const std::vector<SizeRange> &ranges);
+
 } // namespace spyre
 
 #endif // SPYRE_LIB_COMPILER_VIEWMAP_H

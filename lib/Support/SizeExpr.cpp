@@ -75,6 +75,19 @@ SizeExpr SizeExpr::operator*(const SizeExpr &other) const {
   return result;
 }
 
+/// The term that gives `own` when multiplied with `other`.
+static std::optional<SizeExpr::Term> divide(const SizeExpr::Term &own,
+                                            const SizeExpr::Term &other) {
+  std::vector<int> symbols;
+  std::set_difference(own.symbols.begin(), own.symbols.end(),
+                      other.symbols.begin(), other.symbols.end(),
+                      std::back_inserter(symbols));
+  if (symbols.size() + other.symbols.size() != own.symbols.size() ||
+      own.factor % other.factor != 0)
+    return std::nullopt;
+  return SizeExpr::Term{symbols, own.factor / other.factor};
+}
+
 std::optional<SizeExpr> SizeExpr::dividedBy(const SizeExpr &divisor) const {
   if (isConstant() && number == 0)
     return SizeExpr(0);
@@ -91,17 +104,23 @@ std::optional<SizeExpr> SizeExpr::dividedBy(const SizeExpr &divisor) const {
     }
     return quotient;
   }
+  if (divisor.number == 0 && divisor.sum.size() == 1) {
+    if (number != 0)
+      return std::nullopt;
+    for (const Term &own : sum) {
+      std::optional<Term> ratio = divide(own, divisor.sum.front());
+      if (!ratio)
+        return std::nullopt;
+      quotient = quotient + term(ratio->factor, ratio->symbols);
+    }
+    return quotient;
+  }
   if (isConstant())
     return std::nullopt;
-  const Term &own = sum.back(), &other = divisor.sum.back();
-  std::vector<int> symbols;
-  std::set_difference(own.symbols.begin(), own.symbols.end(),
-                      other.symbols.begin(), other.symbols.end(),
-                      std::back_inserter(symbols));
-  if (symbols.size() + other.symbols.size() != own.symbols.size() ||
-      own.factor % other.factor != 0)
+  std::optional<Term> ratio = divide(sum.back(), divisor.sum.back());
+  if (!ratio)
     return std::nullopt;
-  quotient = term(own.factor / other.factor, symbols);
+  quotient = term(ratio->factor, ratio->symbols);
   if (quotient * divisor != *this)
     return std::nullopt;
   return quotient;
@@ -119,12 +138,23 @@ int64_t SizeExpr::at(const std::vector<int64_t> &sizes) const {
 }
 
 int64_t SizeExpr::lowerBound(const std::vector<SizeRange> &ranges) const {
-  int64_t bound = number;
+  // Of each symbol, how much larger than its least size it is: a x b - b is
+  // then a sum without negative terms.
+  SizeExpr beyond = number;
   for (const Term &term : sum) {
+    SizeExpr product = term.factor;
+    for (int symbol : term.symbols)
+      product = product * (SizeExpr::symbol(symbol) + ranges.at(symbol).least);
+    beyond = beyond + product;
+  }
+  int64_t bound = beyond.number;
+  for (const Term &term : beyond.sum) {
+    if (term.factor > 0)
+      continue;
     int64_t product = term.factor;
     for (int symbol : term.symbols)
-      product = multiply(product, term.factor > 0 ? ranges.at(symbol).least
-                                                  : ranges.at(symbol).most);
+      product =
+          multiply(product, ranges.at(symbol).most - ranges.at(symbol).least);
     bound = sumOf(bound, product);
   }
   return bound;

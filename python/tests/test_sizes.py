@@ -454,7 +454,7 @@ REFUSED = {
     "mean along it": (lambda x: x.mean(0), "divides by the extent of loop dimension"),
     "variance": (lambda x: x.var(1), "not for sizes that vary"),
     "half a size as a summand": (lambda x: x + x.shape[0] / 2, "a size of"),
-    "the last row": (lambda x: x[-1] * 2, "whose offset depends on a size"),
+    "every second row": (lambda x: x[::2] * 2, "a size of"),
     "half of the rows": (lambda x: x[: x.shape[0] // 2] * 2, "a size of"),
     "flattened columns": (
         lambda x: x.t().flatten() * 2,

@@ -164,6 +164,41 @@ TEST_F(ViewMapTest, SizesThatVary) {
   EXPECT_TRUE(spyre::isNested({s, 64}, {128, 1}, ranges));
 }
 
+/// Of views that begin at a size that varies: where, and how much from there.
+TEST_F(ViewMapTest, ShiftsThatVary) {
+  const spyre::SizeExpr s = spyre::SizeExpr::symbol(0),
+                        t = spyre::SizeExpr::symbol(1);
+  std::vector<spyre::SizeRange> ranges{{16, 512, 1}, {1, 16, 1}};
+  using List = spyre::SizeList;
+  auto print = [&](const List &sizes, const List &strides,
+                   const spyre::SizeExpr &offset, const List &homeSizes,
+                   const List &homeStrides) {
+    spyre::ShiftedViewMap shifted = spyre::getShiftedViewMap(
+        &context, sizes, strides, offset, homeSizes, homeStrides, ranges);
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    os << shifted.map;
+    for (const spyre::ShiftedViewMap::Shift &shift : shifted.shifts)
+      os << "; " << shift.dim << ": " << shift.length.str() << " from "
+         << shift.start.str();
+    return text;
+  };
+  // The last row, the last 15 ones of each of two heads, all but the first t.
+  EXPECT_EQ(print({1, 64}, {64, 1}, s * 64 - 64, {s, 64}, {64, 1}),
+            "(d0, d1) -> (0, d1); 0: 1 from s0 + -1");
+  EXPECT_EQ(print({2, 15, 64}, {s * 64, 64, 1}, s * 64 - 15 * 64, {2, s, 64},
+                  {s * 64, 64, 1}),
+            "(d0, d1, d2) -> (d0, d1, d2); 1: 15 from s0 + -15");
+  EXPECT_EQ(print({s - t, 64}, {64, 1}, t * 64, {s, 64}, {64, 1}),
+            "(d0, d1) -> (d0, d1); 0: s0 + -1 x s1 from s1");
+  // The last column, from the third row on.
+  EXPECT_EQ(print({14, 1}, {s, 1}, s * 3 - 1, {16, s}, {s, 1}),
+            "(d0, d1) -> (d0 + 2, 0); 1: 1 from s0 + -1");
+  // The last row, from the ninth column on.
+  EXPECT_EQ(print({56}, {1}, s * 64 - 56, {s, 64}, {64, 1}),
+            "(d0) -> (0, d0 + 8); 0: 1 from s0 + -1");
+}
+
 TEST_F(ViewMapTest, RandomViews) {
   const unsigned seed = 20261121;
   RecordProperty("seed", seed);

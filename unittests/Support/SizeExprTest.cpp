@@ -28,6 +28,8 @@ TEST(SizeExprTest, DividesExactlyOrNotAtAll) {
   EXPECT_EQ((s * 256).dividedBy(s), SizeExpr(256));
   EXPECT_EQ((s * t * 64).dividedBy(s * 64), t);
   EXPECT_EQ(((s + 1) * 8).dividedBy(s + 1), SizeExpr(8));
+  EXPECT_EQ((s * t - t * 3).dividedBy(t), s - 3);
+  EXPECT_EQ((s * t - 3).dividedBy(t), std::nullopt);
   EXPECT_EQ(SizeExpr(12).dividedBy(5), std::nullopt);
   EXPECT_EQ((s * 10).dividedBy(4), std::nullopt);
   EXPECT_EQ((s + 1).dividedBy(s), std::nullopt);
@@ -40,7 +42,8 @@ TEST(SizeExprTest, LowerBounds) {
   std::vector<SizeRange> ranges{{2, 512, 1}, {1, 8, 1}};
   EXPECT_EQ((s * 64 - 64).lowerBound(ranges), 64);
   EXPECT_EQ((SizeExpr(600) - s).lowerBound(ranges), 88);
-  EXPECT_EQ((s * t - t).lowerBound(ranges), 2 - 8);
+  EXPECT_EQ((s * t - t).lowerBound(ranges), 1);
+  EXPECT_EQ((t - s * t).lowerBound(ranges), 8 - 512 * 8);
 }
 
 TEST(SizeExprTest, Overflows) {

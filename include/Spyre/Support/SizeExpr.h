@@ -52,8 +52,8 @@ public:
   }
   bool operator!=(const SizeExpr &other) const { return !(*this == other); }
 
-  /// The expression that gives this one when multiplied with `divisor`, if one
-  /// of a single term does.
+  /// The expression that gives this one when multiplied with `divisor`, if it
+  /// or `divisor` is a single term.
   std::optional<SizeExpr> dividedBy(const SizeExpr &divisor) const;
   /// The value where the symbols have these sizes.
   int64_t at(const std::vector<int64_t> &sizes) const;

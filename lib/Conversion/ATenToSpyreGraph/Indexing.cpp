@@ -62,6 +62,16 @@ static Value lowerIndexSelect(ATenCall &c) {
   return gather(c, self, index, axis, c.type());
 }
 
+/// A copy, for views that begin at a size that varies: a map says all others.
+static Value lowerSlice(ATenCall &c) {
+  Value self = c.tensor("self");
+  int64_t axis = c.dim("dim", rankOf(self), 0);
+  c.require(c.integer("step", 1) == 1, "a slice with a step");
+  Value steps = c.iota(c.resultSizes()[axis], 0);
+  Value index = c.pointwise<AddOp>(typeOf(steps), {steps, c.operand("start")});
+  return gather(c, self, index, axis, c.type());
+}
+
 static Value lowerGather(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
   Value index = asLine(c, checkIndex(c, c.tensor("index")));
@@ -265,6 +275,7 @@ void aten::addIndexingRows(ATenTable &table) {
               });
     table.add({"aten.index_select.default"}, "self dim index",
               lowerIndexSelect);
+    table.add({"aten.slice.Tensor"}, "self dim start end step", lowerSlice);
     table.add({"aten.gather.default"}, "self dim index sparse_grad",
               lowerGather);
     table.add({"aten.index.Tensor", "aten._unsafe_index.Tensor"},

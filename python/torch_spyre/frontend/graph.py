@@ -21,13 +21,8 @@ from torch_spyre.frontend.parts import (
     is_device_tensor,
     is_number,
 )
-from torch_spyre.frontend.sized import (
-    SizeClass,
-    SizedStep,
-    SizesStep,
-    Symbols,
-    can_be_sized,
-)
+from torch_spyre.frontend.sized import SizedStep, SizesStep, can_be_sized
+from torch_spyre.frontend.symbols import SizeClass, Symbols
 
 aten = torch.ops.aten
 
@@ -153,7 +148,7 @@ class CompiledFunction:
             )
 
         return self._make_steps(
-            metas, lambda nodes: SizesStep(symbols, nodes), make_step
+            metas, lambda nodes: SizesStep(symbols, classes, nodes), make_step
         )
 
     def _make_steps(

@@ -423,8 +423,12 @@ private:
       bool isBox = true;
       for (auto [dim, expr] : llvm::enumerate(maps[number].getResults())) {
         auto [low, high] = getRange(expr, extents);
-        if (throughIndex && indirect->dim == static_cast<int64_t>(dim))
+        if (throughIndex && indirect->dim == static_cast<int64_t>(dim)) {
           high = getBufferShape(operand.get())[dim] - 1;
+          if (auto contents = alloc->getAttrOfType<DenseI64ArrayAttr>(
+                  kBoundContentsAttrName))
+            high = contents[dim] - 1;
+        }
         isBox &= widenToBuffer(operand.get(), dim, low, high);
         accessed.dims.push_back({low, high + 1});
       }

@@ -56,7 +56,6 @@ OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
                                                  ArrayRef<int64_t> sizes) {
   OwningOpRef<func::FuncOp> bound = function.clone();
   StringRef sizeMap = SpyreGraphDialect::getSizeMapAttrName();
-  (*bound)->removeAttr(SpyreGraphDialect::getSymbolsAttrName());
   for (BlockArgument argument : bound->getArguments()) {
     unsigned number = argument.getArgNumber();
     auto map = bound->getArgAttrOfType<AffineMapAttr>(number, sizeMap);
@@ -71,6 +70,18 @@ OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
   }
   bound->setFunctionType(FunctionType::get(
       function.getContext(), bound->front().getArgumentTypes(), {}));
+  // Before the maps go that say them.
+  bound->walk([&](memref::AllocOp alloc) {
+    SmallVector<AffineExpr> contents = getSizes(alloc);
+    if (!llvm::all_of(contents, llvm::IsaPred<AffineConstantExpr>))
+      alloc->setAttr(kBoundContentsAttrName,
+                     DenseI64ArrayAttr::get(
+                         function.getContext(),
+                         llvm::map_to_vector(contents, [&](AffineExpr size) {
+                           return evaluateSize(size, sizes);
+                         })));
+  });
+  (*bound)->removeAttr(SpyreGraphDialect::getSymbolsAttrName());
   bound->walk([&](SpyreOpInterface op) {
     AffineMap extents = op.getLoopExtentMap();
     if (!extents)

@@ -13,6 +13,11 @@
 
 namespace mlir::spyre_graph {
 
+/// In what bindSizes() gives, an allocation's: the sizes of what it holds,
+/// where these are not its shape. What an index may choose from lies in them.
+inline constexpr StringLiteral kBoundContentsAttrName =
+    "spyre_graph.bound_contents";
+
 /// The plan of a function with symbols for one size of each: a function without
 /// symbols, whose arguments, extents and chunks are those at these sizes.
 /// Buffers keep the size that they have in the plan, and slices may be empty.

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Language models whose caches slide: the last keys and values are kept."""
+
+import copy
+
+import pytest
+import torch
+from numerics import compiled, poison, rms
+from tiny_llama import tiny_llama
+from torch_spyre.compile_backend import compiled_parts
+
+DEVICE = "spyre"
+WINDOW = 16
+
+#: As Mistral, and as Gemma 2, whose every second layer keeps everything.
+MODELS = {
+    "all layers": {"windows": (WINDOW, WINDOW)},
+    "every second layer": {"windows": (WINDOW, None), "cap": 20.0},
+}
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def generate(step, model, ids, count, padding=None, feed=None):
+    """Feeds ``ids``, then ``count`` tokens: those of ``feed``, or the likeliest.
+
+    Gives the logits of the last position and the programs compiled, per step.
+    """
+    device = next(model.parameters()).device
+    steps, cache, past = [], None, 0
+    fed = ids
+    for number in range(count):
+        before = len(compiled_parts())
+        mask = None if padding is None else padding.to(device)
+        logits, cache = step(fed.to(device), cache, mask, past, True)
+        poison()
+        steps.append((logits[:, -1].float().cpu(), len(compiled_parts()) - before))
+        past += fed.shape[1]
+        fed = steps[-1][0].argmax(-1, True) if feed is None else feed[number]
+        if padding is not None:
+            padding = torch.cat((padding, torch.ones(len(ids), 1, dtype=torch.bool)), 1)
+    return steps
+
+
+def prompt(length, batch=1, seed=1):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, 96, (batch, length), generator=generator)
+
+
+def left_padding(length, batch):
+    """Row b begins with b tokens of padding; that of one row with 2."""
+    starts = torch.arange(batch) if batch > 1 else torch.tensor([2])
+    return torch.arange(length) >= starts[:, None]
+
+
+def assert_right(model, step, ids, count, padding=None, dtype=torch.float16):
+    """As exact as operator by operator, on the tokens that fp64 finds likeliest; gives
+    the programs compiled in each step.
+    """
+    wide = copy.deepcopy(model).double()
+    wanted = generate(wide, wide, ids, count, padding)
+    tokens = [logits.argmax(-1, True) for logits, _ in wanted]
+    device = copy.deepcopy(model).to(dtype).to(DEVICE)
+    actual = generate(step(device), device, ids, count, padding, tokens)
+    eager = generate(device, device, ids, count, padding, tokens)
+    for number, ((w, _), (a, _), (e, _)) in enumerate(
+        zip(wanted, actual, eager, strict=True)
+    ):
+        error, allowed = (
+            rms(x.double() - w.double()) / rms(w.double()) for x in (a, e)
+        )
+        assert error <= 2 * allowed + 1e-6, f"step {number}: {error}, {allowed}"
+        # The same token, where it does not hang on the rounding.
+        best = w.topk(2, -1).values
+        is_clear = best[:, 0] - best[:, 1] > 4 * (e - w).abs().amax(-1)
+        same = a.argmax(-1) == w.argmax(-1)
+        assert same[is_clear].all(), f"step {number}"
+    return [programs for _, programs in actual]
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("length", [5, WINDOW, 40])
+def test_from_growing_to_sliding(options, length):
+    """Below the window, at its end, and beyond: soon nothing is compiled."""
+    model = tiny_llama(**options)
+    programs = assert_right(
+        model, lambda m: compiled(m, dynamic=None), prompt(length), 44
+    )
+    # PyTorch has graphs of its own for the first length, the others, and the two that
+    # end the growth.
+    assert sum(programs) <= 8
+    assert sum(programs[32:]) == 0
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize("batch", [1, 4])
+def test_left_padding(options, batch):
+    model = tiny_llama(**options)
+    programs = assert_right(
+        model,
+        lambda m: compiled(m, dynamic=None),
+        prompt(7, batch),
+        40,
+        left_padding(7, batch),
+    )
+    assert sum(programs[32:]) == 0
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_prompts_of_many_lengths(options):
+    """After a few, the prompt and the logits of its last token need no program."""
+    model = tiny_llama(**options)
+    device = copy.deepcopy(model).half().to(DEVICE)
+    step = compiled(device, dynamic=None)
+    programs = [
+        sum(assert_right(model, lambda m: step_of(step, device, m), prompt(n), 1))
+        for n in (5, 9, 3, 14, 20, 33, 70, 65, 64, 63)
+    ]
+    assert sum(programs) <= 5
+    assert sum(programs[5:]) == 0
+
+
+def step_of(step, device, model):
+    """``step`` of ``device``, for a copy of it."""
+    for own, other in zip(device.parameters(), model.parameters(), strict=True):
+        assert torch.equal(own.cpu(), other.cpu())
+    return step

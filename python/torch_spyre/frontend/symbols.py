@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The symbols of a graph's sizes, and what stands for them in a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+import torch
+from torch.fx import Node
+from torch.utils._sympy.functions import Max, Min
+
+from torch_spyre import _C
+
+#: The least size that shares a program with others.
+_LEAST = 2
+#: Of each symbol, the largest size of the first class of its sizes, and how much
+#: larger that of the next one is. Plans are made for the largest size: one that is far
+#: too large for a call would keep intermediates out of LX that then fit.
+_FIRST_CLASS = 512
+_CLASS_FACTOR = 8
+
+#: A size, or one that depends on symbols.
+Size = Any  # int | _C.SizeExpr
+
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Sizes of a symbol that share a program: 0 and 1 have programs of their own."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol of a graph, and which argument of a call says its size."""
+
+    name: str
+    argument: int
+    #: The dimension of a tensor; None for a number.
+    dim: int | None
+    least: int
+    #: None if nothing bounds it.
+    most: int | None
+
+    def class_of(self, size: int) -> SizeClass | None:
+        """The class of a size; None for those beyond the range."""
+        if size < _LEAST:
+            return SizeClass(size, size)
+        low, high = _LEAST, _FIRST_CLASS
+        while size > high:
+            low, high = high + 1, high * _CLASS_FACTOR
+        if self.most is not None:
+            high = min(high, self.most)
+        return SizeClass(max(low, self.least), high) if low <= size <= high else None
+
+
+class Symbols:
+    """The symbols of a graph's sizes."""
+
+    def __init__(self, placeholders: Sequence[Node]) -> None:
+        self.symbols: list[Symbol] = []
+        self._numbers: dict[sympy.Symbol, int] = {}
+        for position, node in enumerate(placeholders):
+            value = node.meta.get("val")
+            if isinstance(value, torch.SymInt):
+                self._add(value, position, None)
+            elif isinstance(value, torch.Tensor):
+                for dim, size in enumerate(value.shape):
+                    self._add(size, position, dim)
+
+    def _add(self, size: Any, argument: int, dim: int | None) -> None:
+        if not isinstance(size, torch.SymInt):
+            return
+        symbol = size.node.expr
+        if not isinstance(symbol, sympy.Symbol) or symbol in self._numbers:
+            return
+        bounds = size.node.shape_env.bound_sympy(symbol)
+        most = int(bounds.upper) if bounds.upper.is_Integer else None
+        least = int(bounds.lower) if bounds.lower.is_Integer else 0
+        self._numbers[symbol] = len(self.symbols)
+        self.symbols.append(Symbol(str(symbol), argument, dim, least, most))
+
+    def sizes_of(self, args: Sequence[Any]) -> tuple[int, ...]:
+        """What the symbols are in one call."""
+        return tuple(
+            args[s.argument] if s.dim is None else args[s.argument].shape[s.dim]
+            for s in self.symbols
+        )
+
+    def classes_of(self, sizes: Sequence[int]) -> tuple[SizeClass, ...] | None:
+        """The classes of these sizes; None if a program for many is of no use."""
+        classes = [s.class_of(n) for s, n in zip(self.symbols, sizes, strict=True)]
+        if None in classes or all(c.least == c.most for c in classes if c):
+            return None
+        return tuple(classes)  # type: ignore[arg-type]
+
+    def bind(
+        self,
+        sizes: Sequence[int],
+        classes: Sequence[SizeClass],
+        is_merged: bool = False,
+        fixed: frozenset[sympy.Symbol] = frozenset(),
+    ) -> Binding:
+        """Programs' own symbols for a call: those that are ``fixed``, or of a class of
+        one size, become numbers; if it ``is_merged``, those that are equal become one.
+        """
+        binding = Binding()
+        known: dict[Any, int] = {}
+        for symbol, number in self._numbers.items():
+            if symbol in fixed or classes[number].least == classes[number].most:
+                binding.fix(symbol, sizes[number])
+                continue
+            key = sizes[number] if is_merged else number
+            known[key] = binding.add(
+                symbol,
+                self.symbols[number],
+                classes[number],
+                sizes[number],
+                known.get(key),
+            )
+        return binding
+
+    def unchanged(
+        self, sizes: Sequence[int], before: Sequence[int]
+    ) -> frozenset[sympy.Symbol]:
+        """The symbols that are the same in two calls."""
+        return frozenset(
+            symbol
+            for symbol, number in self._numbers.items()
+            if sizes[number] == before[number]
+        )
+
+    def of(self, tensor: torch.Tensor, is_all: bool) -> frozenset[sympy.Symbol]:
+        """The symbols in the strides and the offset of a fake tensor; in its sizes too
+        if ``is_all``.
+        """
+        values = [*tensor.stride(), tensor.storage_offset()]
+        if is_all:
+            values += tensor.shape
+        free: set[sympy.Symbol] = set()
+        for value in values:
+            if isinstance(value, _SYMBOLIC):
+                free |= value.node.expr.free_symbols
+        return frozenset(free & self._numbers.keys())
+
+
+class Binding:
+    """What the symbols of a graph are in one program: symbols of its own, or numbers.
+
+    Dynamo has a symbol per tensor of a cache, and nothing that says that a mask is as
+    long as all of them. And it has symbols for the strides of a view that a caller
+    gives, which are the same in all calls.
+    """
+
+    def __init__(self) -> None:
+        #: The program's own symbols, their ranges, and their sizes in the call.
+        self.symbols: list[Symbol] = []
+        self.classes: list[SizeClass] = []
+        self.hints: list[int] = []
+        #: Per symbol of the graph, which own symbol it is, or which number.
+        self._places: list[tuple[int | None, int]] = []
+        #: What stands for a symbol of the graph in an expression.
+        self._stands: dict[sympy.Symbol, Any] = {}
+        self._numbers: dict[sympy.Symbol, int] = {}
+        self._may_narrow = True
+
+    def fix(self, symbol: sympy.Symbol, size: int) -> None:
+        """The next symbol of the graph is a number."""
+        self._places.append((None, size))
+        self._stands[symbol] = sympy.Integer(size)
+
+    def add(
+        self,
+        symbol: sympy.Symbol,
+        own: Symbol,
+        sizes: SizeClass,
+        hint: int,
+        same: int | None,
+    ) -> int:
+        """The next symbol of the graph is a new one, or the ``same`` as another one;
+        returns its number.
+        """
+        if same is None:
+            same = len(self.symbols)
+            self.symbols.append(own)
+            self.classes.append(sizes)
+            self.hints.append(hint)
+            self._numbers[symbol] = same
+        else:
+            first = next(s for s, n in self._numbers.items() if n == same)
+            self._stands[symbol] = first
+            self._keep(same, sizes.least, sizes.most)
+        self._places.append((same, 0))
+        return same
+
+    def of(self, values: Sequence[int]) -> tuple[int, ...] | None:
+        """What the own symbols are where those of the graph are ``values``.
+
+        None if values differ that are one here, or are not what the program is for.
+        """
+        own: dict[int, int] = {}
+        for (place, size), value in zip(self._places, values, strict=True):
+            if place is None:
+                if value != size:
+                    return None
+            elif own.setdefault(place, value) != value:
+                return None
+        for number, sizes in enumerate(self.classes):
+            if not sizes.least <= own[number] <= sizes.most:
+                return None
+        return tuple(own[number] for number in range(len(own)))
+
+    def narrow(
+        self, metas: Sequence[Any], parts: Sequence[tuple[torch.Tensor, int]]
+    ) -> None:
+        """Narrows the ranges until all sizes are like the call's: of each maximum in
+        the metadata the same part is the largest, no dimension becomes empty, no
+        tensor begins before its storage, and ``parts`` (fake tensors, and the number of
+        elements of the storage of each) end in it.
+        """
+        for meta, count in parts:
+            last = self._expr(meta.storage_offset())
+            for size, stride in zip(meta.shape, meta.stride(), strict=True):
+                last += (self._expr(size) - 1) * self._expr(stride)
+            self._narrow(count - 1 - last)
+        for meta in metas:
+            for tensor in meta if isinstance(meta, (tuple, list)) else (meta,):
+                if isinstance(tensor, torch.Tensor):
+                    self._narrow(self._expr(tensor.storage_offset()))
+                    for size in tensor.shape:
+                        self._narrow(self._expr(size) - 1)
+            for value in _sizes_in(meta):
+                try:
+                    self.size(value)
+                except _C.UnsupportedOp:
+                    continue
+        self._may_narrow = False
+
+    def _expr(self, value: Any) -> Any:
+        if isinstance(value, _SYMBOLIC):
+            return value.node.expr.xreplace(self._stands)
+        return sympy.Integer(value)
+
+    def size(self, value: Any) -> Size:
+        """A size of PyTorch's metadata. Raises UnsupportedOp for what is no sum of
+        products of symbols and whole numbers.
+        """
+        if isinstance(value, _SYMBOLIC):
+            return self._convert(self._expr(value))
+        if isinstance(value, int):
+            return int(value)
+        raise _C.UnsupportedOp(f"a size of {value}")
+
+    def _convert(self, expr: Any) -> Size:
+        if isinstance(expr, sympy.Integer):
+            return int(expr)
+        if expr in self._numbers:
+            return _C.SizeExpr.symbol(self._numbers[expr])
+        if isinstance(expr, (sympy.Add, sympy.Mul)):
+            parts = [self._convert(part) for part in expr.args]
+            total = parts[0]
+            for part in parts[1:]:
+                total = total + part if isinstance(expr, sympy.Add) else total * part
+            return total
+        if isinstance(expr, (Max, Min)):
+            return self._convert(
+                self._largest(expr, 1 if isinstance(expr, Max) else -1)
+            )
+        if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
+            base, total = self._convert(expr.base), 1
+            if expr.exp > 0:
+                for _ in range(int(expr.exp)):
+                    total = base * total
+                return total
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _largest(self, expr: Any, sign: int) -> Any:
+        """The argument that is the largest, or smallest if ``sign`` is -1."""
+        for part in expr.args:
+            if all(self._is_reached(sign * (part - other)) for other in expr.args):
+                return part
+        if self._may_narrow and expr.free_symbols <= self._numbers.keys():
+            part = max(expr.args, key=lambda a: sign * self._in_call(a))
+            if all(self._narrow(sign * (part - other)) for other in expr.args):
+                return part
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _in_call(self, expr: Any) -> Any:
+        """What an expression of own symbols is in the call."""
+        return expr.xreplace(
+            {s: sympy.Integer(self.hints[n]) for s, n in self._numbers.items()}
+        )
+
+    def _narrow(self, expr: Any) -> bool:
+        """Keeps to sizes at which an expression is at least 0; False if they are no
+        range of one symbol.
+        """
+        if self._is_reached(expr):
+            return True
+        expr = sympy.expand(expr)
+        symbols = list(expr.free_symbols)
+        if len(symbols) != 1 or symbols[0] not in self._numbers:
+            return False
+        if not self._in_call(expr) >= 0:
+            return False
+        (symbol,) = symbols
+        factor, rest = expr.coeff(symbol, 1), expr.coeff(symbol, 0)
+        if expr != factor * symbol + rest or not factor.is_Integer:
+            return False
+        sizes = self.classes[self._numbers[symbol]]
+        if factor > 0:
+            least = int(sympy.ceiling(-rest / factor))
+            self._keep(self._numbers[symbol], least, sizes.most)
+        else:
+            most = int(sympy.floor(rest / -factor))
+            self._keep(self._numbers[symbol], sizes.least, most)
+        return True
+
+    def _keep(self, number: int, least: int, most: int) -> None:
+        """Keeps to the sizes of an own symbol that are in a range, too."""
+        sizes = self.classes[number]
+        self.classes[number] = SizeClass(max(sizes.least, least), min(sizes.most, most))
+
+    def _is_reached(self, expr: Any) -> bool:
+        """Whether an expression is at least 0 at all sizes of the ranges."""
+        least: Any = 0
+        for term, factor in sympy.expand(expr).as_coefficients_dict().items():
+            symbols = term.free_symbols
+            if symbols and not (
+                symbols <= self._numbers.keys() and term.is_polynomial(*symbols)
+            ):
+                return False
+            for symbol in symbols:
+                sizes = self.classes[self._numbers[symbol]]
+                term = term.subs(symbol, sizes.least if factor > 0 else sizes.most)
+            least += factor * term
+        return bool(least >= 0)
+
+
+def _sizes_in(meta: Any) -> Iterator[Any]:
+    """The numbers in a node's fake value."""
+    if isinstance(meta, (tuple, list)):
+        for value in meta:
+            yield from _sizes_in(value)
+    elif isinstance(meta, torch.Tensor):
+        yield from (*meta.shape, *meta.stride(), meta.storage_offset())
+    elif isinstance(meta, _SYMBOLIC):
+        yield meta
+
+
+def at(size: Size, sizes: Sequence[int]) -> int:
+    """A size where the symbols have these."""
+    return size if isinstance(size, int) else size.at(list(sizes))
