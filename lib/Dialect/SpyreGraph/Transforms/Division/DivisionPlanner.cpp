@@ -177,6 +177,10 @@ double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
   if (!reshard || written == SlicingNumbers::kNone ||
       read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
     return std::numeric_limits<double>::infinity();
+  // A core holds its part before and after the move.
+  if (bytes * (numbers.getShare(written) + numbers.getShare(read)) >
+      static_cast<double>(spec.usableLXBytes()))
+    return std::numeric_limits<double>::infinity();
   auto [entry, isNew] =
       moveSeconds.try_emplace(std::make_tuple(written, read, bytes), 0.0);
   if (isNew) {
