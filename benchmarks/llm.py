@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stock Llama with its growing cache: compiled, operator by operator, on the CPU.
+
+The model has the shape of TinyLlama (1.1 billion parameters, random weights, fp16), or,
+unless ``--whole``, of its first 4 layers. All run in turns in one process, so that a
+busy machine slows all of them; the CPU's dtype is the one of its fastest decode step.
+Decode steps are at lengths that the programs have not met. Without ``transformers``,
+which ``make models`` installs, nothing is measured.
+
+usage: llm.py [--whole] [--steps N] [--profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import cProfile
+import importlib.util
+import pstats
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from ratios import Ratios
+from torch_spyre.compile_backend import compiled_parts
+
+LAYERS, ALL_LAYERS = 4, 22
+VOCABULARY = 32000
+PROMPTS = (64, 512)
+#: Rounds of a prompt, the first of which is not counted.
+ROUNDS = 4
+
+
+def make_model(layers: int) -> Any:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        hidden_size=2048,
+        intermediate_size=5632,
+        num_hidden_layers=layers,
+        num_attention_heads=32,
+        num_key_value_heads=4,
+        vocab_size=VOCABULARY,
+        max_position_embeddings=2048,
+    )
+    torch.set_default_dtype(torch.float16)
+    model = LlamaForCausalLM(config).eval()
+    torch.set_default_dtype(torch.float32)
+    return model
+
+
+class Runner:
+    """A model on a device, with the cache of one text."""
+
+    def __init__(self, step: Callable[..., Any], config: Any, device: str) -> None:
+        self.step, self.config, self.device = step, config, device
+        self.cache: Any = None
+
+    def feed(self, ids: torch.Tensor, *, is_new: bool) -> float:
+        """Seconds until the logits of the last token are on the host."""
+        from transformers import DynamicCache
+
+        if is_new:
+            self.cache = DynamicCache(config=self.config)
+        start = time.perf_counter()
+        result = self.step(
+            input_ids=ids.to(self.device),
+            past_key_values=self.cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        result.logits.float().cpu()
+        return time.perf_counter() - start
+
+
+def ids_of(count: int, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(0, VOCABULARY, (1, count), generator=generator)
+
+
+def fastest_on_cpu(model: Any) -> tuple[str, Runner]:
+    """The dtype in which a decode step takes the least time."""
+    found = []
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        runner = Runner(copy.deepcopy(model).to(dtype), model.config, "cpu")
+        runner.feed(ids_of(8, 1), is_new=True)
+        times = [runner.feed(ids_of(1, n), is_new=False) for n in range(4)]
+        found.append((min(times), str(dtype).removeprefix("torch."), runner))
+        if len(found) > 1:
+            # One copy of the weights at a time, and the best one.
+            found = [min(found, key=lambda entry: entry[0])]
+    return found[0][1], found[0][2]
+
+
+def in_turns(
+    runners: dict[str, Runner], ids: torch.Tensor, *, is_new: bool
+) -> dict[str, float]:
+    return {name: r.feed(ids, is_new=is_new) for name, r in runners.items()}
+
+
+def medians(rounds: list[dict[str, float]]) -> dict[str, float]:
+    return {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
+
+
+def speedup(found: Ratios, name: str, rounds: list[dict[str, float]], by: str) -> None:
+    """How many times as fast compiled code is as ``by``."""
+    each = [r[by] / r["compiled"] for r in rounds]
+    found.add(name, statistics.median(each), at_least=True, repeated=each)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument("--profile", action="store_true")
+    options = parser.parse_args()
+    if importlib.util.find_spec("transformers") is None:
+        print("transformers is not installed: nothing is measured")
+        return 0
+    layers = ALL_LAYERS if options.whole else LAYERS
+    found = Ratios()
+    with torch.no_grad():
+        model = make_model(layers)
+        dtype, on_cpu = fastest_on_cpu(model)
+        device = model.to("spyre")
+        runners = {
+            "compiled": Runner(
+                torch.compile(device, backend="spyre"), model.config, "spyre"
+            ),
+            "eager": Runner(device, model.config, "spyre"),
+            "CPU": on_cpu,
+        }
+        print(f"{layers} layers, the CPU in {dtype}; seconds")
+        print(f"{'':<24}" + "".join(f"{name:>12}" for name in runners))
+
+        def show(name: str, times: dict[str, float]) -> None:
+            print(f"{name:<24}" + "".join(f"{t:>12.4f}" for t in times.values()))
+
+        start = time.perf_counter()
+        runners["compiled"].feed(ids_of(PROMPTS[0] - 1, 3), is_new=True)
+        print(f"first token, compiled: {time.perf_counter() - start:.2f} s")
+        for length in PROMPTS:
+            rounds = [
+                in_turns(runners, ids_of(length, n), is_new=True) for n in range(ROUNDS)
+            ][1:]
+            show(f"prompt of {length}", medians(rounds))
+            speedup(found, f"prompt of {length}: compiled / CPU", rounds, "CPU")
+        before = len(compiled_parts())
+        in_turns(runners, ids_of(PROMPTS[0], 4), is_new=True)
+        rounds = [
+            in_turns(runners, ids_of(1, n), is_new=False) for n in range(options.steps)
+        ]
+        programs = len(compiled_parts()) - before
+        rounds = rounds[8:]
+        show("decode step", medians(rounds))
+        speedup(found, "decode: compiled / CPU", rounds, "CPU")
+        speedup(found, "decode: compiled / eager", rounds, "eager")
+        found.add(f"programs of {options.steps} decode steps", programs, 3)
+        if options.profile:
+            profile = cProfile.Profile()
+            profile.enable()
+            for n in range(32):
+                runners["compiled"].feed(ids_of(1, n), is_new=False)
+            profile.disable()
+            pstats.Stats(profile).sort_stats("tottime").print_stats(14)
+    return found.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
