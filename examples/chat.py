@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Continue a prompt with a causal language model compiled for Spyre.
+
+Without --model it is a small Llama over bytes with random weights, which answers
+nonsense; with it, a folder with a checkpoint of transformers, which must be installed.
+Tokens are printed as they come; then how many there were per second, here and, as
+predicted, on the card.
+
+usage: chat.py [--model FOLDER] [--tokens N] [--temperature T] PROMPT
+"""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from models import Llama, LlamaConfig
+from torch_spyre.compile_backend import compiled_parts
+
+#: Takes ids [1, tokens] on the device; gives the logits after the last one.
+Step = Callable[[torch.Tensor], torch.Tensor]
+
+_WIDTH = 24
+
+
+@contextmanager
+def progress(text: str) -> Iterator[None]:
+    """A bar on the terminal while something is compiled: nobody knows how long."""
+    start = time.perf_counter()
+    before = len(compiled_parts())
+    done = threading.Event()
+
+    def line(bar: str) -> str:
+        programs = len(compiled_parts()) - before
+        seconds = time.perf_counter() - start
+        return f"{text} [{bar}] {seconds:.1f} s, {programs} programs"
+
+    def draw() -> None:
+        place = 0
+        while not done.wait(0.1):
+            bar = ("." * place + "===").ljust(_WIDTH, ".")[:_WIDTH]
+            print(f"\r{line(bar)}", end="", file=sys.stderr, flush=True)
+            place = (place + 1) % (_WIDTH - 2)
+
+    thread = threading.Thread(target=draw, daemon=True)
+    if sys.stderr.isatty():
+        thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        if thread.is_alive():
+            thread.join()
+            print("\r", end="", file=sys.stderr)
+        print(line("=" * _WIDTH), file=sys.stderr, flush=True)
+
+
+class ByteModel:
+    """A Llama with random weights, whose tokens are bytes."""
+
+    def __init__(self, room: int) -> None:
+        torch.manual_seed(0)
+        model = Llama(LlamaConfig(vocabulary=256, max_tokens=room))
+        self._model = model.half().to("spyre")
+        weight = self._model.embedding.weight
+        self._cache = self._model.make_cache(1, weight)
+        self._step = torch.compile(self._model, backend="spyre")
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._past = 0
+
+    def encode(self, text: str) -> list[int]:
+        return list(text.encode())
+
+    def decode(self, token: int) -> str:
+        return self._decoder.decode(bytes([token]))
+
+    def is_end(self, token: int) -> bool:
+        return False
+
+    def step(self, ids: torch.Tensor) -> torch.Tensor:
+        """Logits [vocabulary] after the last of ids [1, tokens]."""
+        count = ids.shape[1]
+        positions = torch.arange(self._past, self._past + count).to("spyre")
+        self._past += count
+        return self._step(ids.to("spyre"), positions, self._cache)[0, -1]
+
+
+class Checkpoint:
+    """A model of transformers from a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache
+
+        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        self._model = (
+            AutoModelForCausalLM.from_pretrained(
+                folder, local_files_only=True, dtype=torch.float16
+            )
+            .eval()
+            .to("spyre")
+        )
+        self._cache = DynamicCache(config=self._model.config)
+        self._step = torch.compile(self._model, backend="spyre")
+        self._tokens: list[int] = []
+        self._shown = ""
+
+    def encode(self, text: str) -> list[int]:
+        return self._tokenizer(text)["input_ids"]
+
+    def decode(self, token: int) -> str:
+        """What a token adds: the text of several is not that of each."""
+        self._tokens.append(token)
+        text = self._tokenizer.decode(self._tokens)
+        # A character of several tokens is not whole yet.
+        if text.endswith("\N{REPLACEMENT CHARACTER}"):
+            return ""
+        new, self._shown = text[len(self._shown) :], text
+        return new
+
+    def is_end(self, token: int) -> bool:
+        return token == self._tokenizer.eos_token_id
+
+    def step(self, ids: torch.Tensor) -> torch.Tensor:
+        """Logits [vocabulary] after the last of ids [1, tokens]."""
+        result = self._step(
+            input_ids=ids.to("spyre"),
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=1,
+        )
+        return result.logits[0, -1]
+
+
+def choose(logits: torch.Tensor, temperature: float) -> int:
+    """The likeliest token, or one by chance."""
+    if temperature == 0:
+        return int(logits.argmax())
+    odds = torch.softmax(logits.float() / temperature, -1)
+    return int(torch.multinomial(odds, 1))
+
+
+def timed(step: Step, ids: list[int]) -> tuple[torch.Tensor, float]:
+    """Logits on the host, and the seconds that the card is predicted to take."""
+    start, end = (torch.spyre.Event(enable_timing=True) for _ in range(2))
+    start.record()
+    logits = step(torch.tensor([ids]))
+    end.record()
+    end.synchronize()
+    return logits.cpu(), start.elapsed_time(end) / 1e3
+
+
+def per_second(count: int, seconds: float) -> str:
+    return f"{count / seconds:.1f}" if seconds > 0 else "?"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("prompt")
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("--tokens", type=int, default=32)
+    parser.add_argument("--temperature", type=float, default=0.0)
+    options = parser.parse_args()
+    if options.tokens < 1 or options.temperature < 0:
+        parser.error("--tokens must be at least 1, --temperature at least 0")
+    if options.model is not None and not options.model.is_dir():
+        parser.error(f"--model: {options.model} is no folder")
+    if not options.prompt:
+        parser.error("the prompt is empty")
+    if options.model is None:
+        length = len(options.prompt.encode())
+        model = ByteModel(length + options.tokens)
+    else:
+        model = Checkpoint(options.model)
+    torch.manual_seed(0)
+    # Ids fit into 32 bits.
+    warnings.filterwarnings("ignore", message=".*does not support int64")
+    ids = model.encode(options.prompt)
+    with torch.no_grad():
+        with progress("compiling"):
+            logits, _ = timed(model.step, ids)
+        print(options.prompt, end="", flush=True)
+        here = card = 0.0
+        count = 0
+        # A step that compiles is not what the next ones take.
+        for _ in range(options.tokens - 1):
+            token = choose(logits, options.temperature)
+            if model.is_end(token):
+                break
+            print(model.decode(token), end="", flush=True)
+            programs = len(compiled_parts())
+            start = time.perf_counter()
+            logits, predicted = timed(model.step, [token])
+            if len(compiled_parts()) == programs:
+                here += time.perf_counter() - start
+                card += predicted
+                count += 1
+        token = choose(logits, options.temperature)
+        print("" if model.is_end(token) else model.decode(token))
+    print(
+        f"{count} tokens without compilation; per second: {per_second(count, here)} "
+        f"here, {per_second(count, card)} predicted on the card",
+        file=sys.stderr,
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
