@@ -86,6 +86,34 @@ def test_convolution(name, size, kernel, keywords, is_compiled):
     )
 
 
+@pytest.mark.parametrize("which", [(), (0,), (1,), (0, 1)])
+@pytest.mark.parametrize(
+    ("size", "kernel"),
+    [
+        ((2, 5, 9, 11), (7, 5, 3, 2)),
+        ((2, 5, 9, 11), (7, 5, 1, 1)),
+        ((2, 1, 4, 5), (1, 1, 2, 2)),
+        ((2, 3, 4, 5, 6), (4, 3, 2, 1, 3)),
+    ],
+)
+def test_strides_are_those_of_the_cpu(size, kernel, which):
+    last = torch.channels_last if len(size) == 4 else torch.channels_last_3d
+    inputs = [half(*size), half(*kernel)]
+    for i in which:
+        inputs[i] = inputs[i].contiguous(memory_format=last)
+    there = to_device(inputs)
+    assert [t.stride() for t in there] == [t.stride() for t in inputs]
+    convolve = getattr(functional, f"conv{len(size) - 2}d")
+    expected = convolve(*inputs)
+    for run in (convolve, compiled(convolve)):
+        actual = run(*there)
+        assert actual.stride() == expected.stride()
+        values = [device_value(t) for t in inputs]
+        magnitude = convolve(*(v.abs() for v in values))
+        terms = inputs[1][0].numel()
+        assert_contraction(actual.cpu(), convolve(*values), terms, magnitude)
+
+
 def test_convolution_of_nothing():
     x, weight = half(0, 3, 9, 9), half(5, 3, 3, 3)
     run = compiled(functional.conv2d)

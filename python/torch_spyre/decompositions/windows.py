@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 aten = torch.ops.aten
 
@@ -231,6 +232,15 @@ def _convolve_transposed(
     return _convolve(x, flipped, bias, ones, start, dilation, groups, out)
 
 
+def _format_of_result(x: Tensor, weight: Tensor) -> torch.memory_format:
+    """Channels last where PyTorch has it: in two dimensions, if either operand is."""
+    is_last = x.dim() == 4 and torch.channels_last in (
+        suggest_memory_format(x),
+        suggest_memory_format(weight),
+    )
+    return torch.channels_last if is_last else torch.contiguous_format
+
+
 def convolution(
     x: Tensor,
     weight: Tensor,
@@ -249,7 +259,8 @@ def convolution(
     dilation = spread(dilation, count)
     if not transposed:
         out = _output_size(x.shape[2:], kernel, stride, padding, dilation)
-        return _convolve(x, weight, bias, stride, padding, dilation, groups, out)
+        result = _convolve(x, weight, bias, stride, padding, dilation, groups, out)
+        return result.contiguous(memory_format=_format_of_result(x, weight))
     extra = spread(output_padding, count)
     out = [
         (n - 1) * s - 2 * p + d * (k - 1) + e + 1
@@ -257,7 +268,10 @@ def convolution(
             x.shape[2:], stride, padding, dilation, kernel, extra, strict=True
         )
     ]
-    return _convolve_transposed(x, weight, bias, stride, padding, dilation, groups, out)
+    result = _convolve_transposed(
+        x, weight, bias, stride, padding, dilation, groups, out
+    )
+    return result.contiguous(memory_format=_format_of_result(x, weight))
 
 
 def _gradient_of_weight(
