@@ -259,6 +259,27 @@ TEST_F(SlicingTest, CutsOfSeveralComponents) {
   EXPECT_FALSE(slice({3, 3}, {1, 3}, {3, 1}));
 }
 
+TEST_F(SlicingTest, WindowsAreNotDivided) {
+  AffineExpr c = getAffineDimExpr(0, &context),
+             i = getAffineDimExpr(1, &context),
+             k = getAffineDimExpr(2, &context);
+  auto slice = [&](AffineExpr at, ArrayRef<int64_t> splits,
+                   ArrayRef<int64_t> chunks) {
+    return getSlicing(AffineMap::get(3, 0, {c, at}, &context), {6, 65, 3},
+                      splits, chunks, {1, splits[0], splits[0] * splits[1]});
+  };
+  std::optional<Slicing> halves = slice(i + k, {2, 1, 1}, {3, 65, 3});
+  ASSERT_TRUE(halves);
+  EXPECT_EQ(halves->dims[0], (SliceDim{1, 2, 3, 6, 0}));
+  EXPECT_EQ(halves->dims[1], (SliceDim{1, 1, 67, 67, 0}));
+  EXPECT_EQ(slice(i * 2 + k + 1, {2, 1, 1}, {3, 65, 3})->dims[1],
+            (SliceDim{1, 1, 131, 131, 1}));
+  // Of one core, which has all; of windows, or of nothing else.
+  EXPECT_TRUE(slice(i + k, {1, 1, 1}, {6, 65, 3}));
+  EXPECT_FALSE(slice(i + k, {2, 5, 1}, {3, 13, 3}));
+  EXPECT_FALSE(slice(i + k, {1, 1, 3}, {6, 65, 1}));
+}
+
 TEST_F(SlicingTest, OthersAreNoBoxes) {
   AffineExpr d0 = getAffineDimExpr(0, &context),
              d1 = getAffineDimExpr(1, &context);
@@ -269,7 +290,9 @@ TEST_F(SlicingTest, OthersAreNoBoxes) {
   };
   EXPECT_FALSE(slice({d0, d0}, {1, 1}, {6, 65}));          // a diagonal
   EXPECT_FALSE(slice({d0 * 2}, {1, 1}, {6, 65}));          // gaps
-  EXPECT_FALSE(slice({d0 + d1}, {1, 1}, {6, 65}));         // twice the same
+  EXPECT_FALSE(slice({d0 + d1}, {2, 1}, {3, 65}));         // halves overlap
+  EXPECT_FALSE(slice({d0 * 66 + d1}, {1, 1}, {6, 65}));    // gaps between rows
+  EXPECT_FALSE(slice({d1 - d0 + 5}, {1, 1}, {6, 65}));     // backwards
   EXPECT_FALSE(slice({d1.floorDiv(64)}, {1, 1}, {6, 65})); // 65 is no multiple
   EXPECT_FALSE(slice({d0 % 3, d0.floorDiv(3)}, {3, 1}, {2, 65})); // cut inside
   EXPECT_TRUE(slice({d0 % 3, d0.floorDiv(3)}, {2, 1}, {3, 65}));

@@ -164,6 +164,7 @@ spyre_graph::getSlicing(AffineMap map, ArrayRef<int64_t> extents,
   slicing.numCores = 1;
   for (int64_t split : splits)
     slicing.numCores *= split;
+  bool hasWindows = false;
   SmallVector<Digit> seen;
   for (AffineExpr result : map.getResults()) {
     SliceDim &slice = slicing.dims.emplace_back(SliceDim{1, 1, 1, 1, 0});
@@ -188,7 +189,15 @@ spyre_graph::getSlicing(AffineMap map, ArrayRef<int64_t> extents,
       int64_t split = splits[digit.loop];
       if (digit.count == 1 && split == 1)
         continue;
-      // No gaps, and nothing twice.
+      // No gaps. Windows have elements of each other: a core has all of them.
+      if (digit.coefficient > 0 && digit.coefficient < slice.extent &&
+          split == 1 && slice.split == 1 && !slice.extentAt &&
+          !spyre_graph::varies(extentMap, digit.loop)) {
+        slice.extent += digit.coefficient * (digit.count - 1);
+        slice.chunk = slice.extent;
+        hasWindows = true;
+        continue;
+      }
       if (digit.coefficient != slice.extent)
         return std::nullopt;
       if (spyre_graph::varies(extentMap, digit.loop)) {
@@ -207,6 +216,11 @@ spyre_graph::getSlicing(AffineMap map, ArrayRef<int64_t> extents,
         return std::nullopt;
     }
   }
+  // All of an operand would go around the ring to every core.
+  if (hasWindows && slicing.numCores > 1 &&
+      llvm::all_of(slicing.dims,
+                   [](const SliceDim &dim) { return dim.split == 1; }))
+    return std::nullopt;
   return slicing;
 }
 

@@ -63,7 +63,8 @@ bool isInLoopDims(AffineMap map);
 /// chunks of the division are multiples of the divisor, or divide it: 16 slices
 /// of 32 divide 512 rows of d into 8 values of d floordiv 64 and 2 halves of d
 /// mod 64. Within its box, a core then finds its local iteration at the
-/// coordinates that the map says.
+/// coordinates that the map says. Windows that overlap, as i + k, are not
+/// divided, but something else must be, if there are several cores.
 /// `coreStrides` are those of WorkDivisionAttr::getCoreStrides(). `extentMap`
 /// and `chunkMap` say extents and chunks at each size, or are null. A loop that
 /// varies is the outermost of those that a coordinate counts by.
