@@ -15,8 +15,8 @@ using namespace spyre;
 using namespace spyre::runtime;
 
 // Kernels with less work than this run on the calling thread: waking another
-// costs several microseconds.
-static constexpr double kParallelSeconds = 12e-6;
+// costs several microseconds, and it waits spinning afterwards.
+static constexpr double kParallelSeconds = 30e-6;
 
 // The most cores in a gang: those that share one broadcast
 // (DeviceSpec::numBroadcastCores). The tiles of more cores would not fit in the
@@ -202,12 +202,27 @@ void RunState::call(const Function &callee, const Scalar *args) {
       }
     };
     Clock::time_point start = Clock::now();
-    if (useThreads == 1)
+    if (useThreads == 1) {
       for (int64_t task = 0; task < numTasks; ++task)
         body(task, 0);
-    else
-      ThreadPool::instance().forEach(numTasks, useThreads, body);
-    noteWork(callee, secondsSince(start) * useThreads);
+      noteWork(callee, secondsSince(start));
+    } else {
+      // The time that threads wait is no work: count that of the tasks which
+      // this thread runs.
+      double busy = 0;
+      int64_t numOwn = 0;
+      auto timed = [&](int64_t task, int worker) {
+        if (worker != 0)
+          return body(task, worker);
+        Clock::time_point begin = Clock::now();
+        body(task, worker);
+        busy += secondsSince(begin);
+        ++numOwn;
+      };
+      ThreadPool::instance().forEach(numTasks, useThreads, timed);
+      if (numOwn > 0)
+        noteWork(callee, busy / double(numOwn) * double(numTasks));
+    }
     if (failure)
       std::rethrow_exception(failure);
   }
