@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from card import programs
-from card.kernels import Kernel
+from card.kernels import REDUCTIONS, Kernel
 from card.measurements import Measurement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,11 +118,23 @@ def device_option(kernel: Kernel, folder: Path, name: str) -> str:
     return f" device={{{path}}}"
 
 
+def is_divided_by_rules(kernel: Kernel) -> bool:
+    """Whether the rules of the card's compiler divide a kernel over the cores.
+
+    Those of spec/passes.md, where a row does not tell the division. They leave the sum
+    of all elements on one core; the rows read the card's full bandwidth, so it was
+    divided in another way: it is planned by our own rules.
+    """
+    is_sum_of_all = REDUCTIONS.get(kernel.name, 0) is None
+    return not kernel.splits and not is_sum_of_all
+
+
 def pipeline(row: Measurement, folder: Path) -> str:
     """The options that the program of a row is made with."""
     assert row.kernel is not None
     options = f"cores={row.cores} lx-planning={str(row.kernel.lx).lower()}"
     options += "" if row.kernel.clones_inputs else " lx-clone-inputs=false"
+    options += " mode=reference" if is_divided_by_rules(row.kernel) else ""
     return options + device_option(row.kernel, folder, row.id)
 
 
@@ -135,6 +147,7 @@ def source_text(row: Measurement) -> str:
         "lx": row.kernel.lx,
         "in memory": row.kernel.in_memory,
         "clones inputs": row.kernel.clones_inputs,
+        "divided by rules": is_divided_by_rules(row.kernel),
         "device": planned_for(row.kernel),
     }
     return f"// {json.dumps(plan)}\n{body}"
