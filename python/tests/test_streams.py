@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streams, events, failures, memory, life cycle."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -279,6 +280,7 @@ except RuntimeError as error:
 
 
 def test_statistics_and_snapshot():
+    gc.collect()  # What other tests left must not go away in between.
     torch.spyre.synchronize()
     base = torch.spyre.memory_allocated()
     torch.spyre.reset_peak_memory_stats()
