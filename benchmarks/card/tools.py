@@ -123,10 +123,12 @@ def is_divided_by_rules(kernel: Kernel) -> bool:
 
     Those of spec/passes.md, where a row does not tell the division. They leave the sum
     of all elements on one core; the rows read the card's full bandwidth, so it was
-    divided in another way: it is planned by our own rules.
+    divided in another way. That, and softmax over rows, of which the rows tell what
+    stays in LX, are planned by our own rules.
     """
     is_sum_of_all = REDUCTIONS.get(kernel.name, 0) is None
-    return not kernel.splits and not is_sum_of_all
+    is_over_rows = kernel.name == "softmax" and kernel.dim == 0
+    return not kernel.splits and not is_sum_of_all and not is_over_rows
 
 
 def pipeline(row: Measurement, folder: Path) -> str:

@@ -122,7 +122,8 @@ def test_a_benchmark_that_does_not_run_fails(monkeypatch, tmp_path, capsys, text
 
 def test_every_benchmark_is_listed():
     helpers = {"ratios", "merged", "robust_fit"}
-    # Reports, fits and tests of endurance: they take longer or have no limits.
-    others = {"fit", "stacks", "soak"}
+    # Reports, fits and tests of endurance: they take longer or have no limits. The
+    # language model needs transformers.
+    others = {"fit", "stacks", "soak", "llm"}
     files = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert set(bench.COMMANDS) == files - helpers - others
