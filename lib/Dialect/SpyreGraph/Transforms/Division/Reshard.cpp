@@ -80,48 +80,93 @@ std::optional<SlicedLoops> spyre_graph::getSlicedLoops(const Slicing &slicing,
   return loops;
 }
 
+namespace {
+/// The part of given dimensions that each core has of a slicing, core by core.
+class CoreParts {
+public:
+  CoreParts(const Slicing &slicing, ArrayRef<unsigned> dims)
+      : numDims(dims.size()) {
+    for (int64_t core = 0; core < slicing.numCores; ++core)
+      for (unsigned dim : dims) {
+        const SliceDim &slice = slicing.dims[dim];
+        int64_t low = core / slice.stride % slice.split * slice.chunk;
+        parts.push_back({low, std::min(low + slice.chunk, slice.extent)});
+      }
+  }
+
+  /// The number of elements that core `core` has here and `otherCore` there.
+  double countCommon(int64_t core, const CoreParts &other,
+                     int64_t otherCore) const {
+    double count = 1;
+    for (unsigned dim = 0; dim < numDims && count > 0; ++dim) {
+      auto [low, high] = parts[core * numDims + dim];
+      auto [first, last] = other.parts[otherCore * numDims + dim];
+      count *=
+          std::max<int64_t>(std::min(high, last) - std::max(low, first), 0);
+    }
+    return count;
+  }
+
+private:
+  unsigned numDims;
+  SmallVector<std::pair<int64_t, int64_t>> parts;
+};
+} // namespace
+
 double spyre_graph::getRingSeconds(const Slicing &from, const Slicing &to,
                                    double elementBytes,
                                    const ::spyre::DeviceSpec &spec) {
-  auto getPart = [](const Slicing &slicing, unsigned dim, int64_t core) {
-    const SliceDim &slice = slicing.dims[dim];
-    int64_t low = core / slice.stride % slice.split * slice.chunk;
-    return std::make_pair(low, std::min(low + slice.chunk, slice.extent));
-  };
   int64_t numCores = std::max(from.numCores, to.numCores);
   int64_t ringSize = std::max(numCores, spec.numCores);
-  SmallVector<double> links[2];
-  for (SmallVector<double> &direction : links)
-    direction.assign(ringSize, 0);
+  SmallVector<unsigned> divided;
+  for (auto [dim, a, b] : llvm::enumerate(from.dims, to.dims)) {
+    if (a.split > 1 || b.split > 1)
+      divided.push_back(dim);
+    else
+      elementBytes *=
+          static_cast<double>(std::min({a.chunk, a.extent, b.chunk, b.extent}));
+  }
+  CoreParts held(from, divided), wanted(to, divided);
+  // Per direction, how much more the link behind a core carries than the one
+  // before it; what has gone past the end of the ring is counted on the way.
+  SmallVector<double> changes[2];
+  for (SmallVector<double> &direction : changes)
+    direction.assign(ringSize + 1, 0);
   ::spyre::OpWork work;
   work.numCores = ringSize;
   int64_t mostHops = 0;
   for (int64_t target = 0; target < to.numCores; ++target) {
     int64_t hopsOfTarget = 0;
     for (int64_t source = 0; source < from.numCores; ++source) {
-      double bytes = source == target ? 0 : elementBytes;
-      for (unsigned dim = 0; dim < from.dims.size() && bytes > 0; ++dim) {
-        auto [low, high] = getPart(from, dim, source);
-        auto [first, last] = getPart(to, dim, target);
-        bytes *=
-            std::max<int64_t>(std::min(high, last) - std::max(low, first), 0);
-      }
+      if (source == target)
+        continue;
+      double bytes = elementBytes * held.countCommon(source, wanted, target);
       if (bytes == 0)
         continue;
       int64_t up = (target - source + ringSize) % ringSize;
       bool isUp = up * 2 <= ringSize;
       int64_t hops = isUp ? up : ringSize - up;
-      for (int64_t hop = 0; hop < hops; ++hop)
-        links[!isUp][isUp ? (source + hop) % ringSize
-                          : (source - hop + ringSize) % ringSize] += bytes;
+      // Links are numbered by the core below them.
+      int64_t first = isUp ? source : target, last = first + hops;
+      SmallVector<double> &direction = changes[!isUp];
+      direction[first] += bytes;
+      direction[std::min(last, ringSize)] -= bytes;
+      if (last > ringSize) {
+        direction[0] += bytes;
+        direction[last - ringSize] -= bytes;
+      }
       work.ringByteHops += bytes * hops;
       hopsOfTarget += hops;
     }
     mostHops = std::max(mostHops, hopsOfTarget);
   }
-  for (const SmallVector<double> &direction : links)
-    for (double bytes : direction)
+  for (const SmallVector<double> &direction : changes) {
+    double bytes = 0;
+    for (double change : direction) {
+      bytes += change;
       work.ringBytesBusiestLink = std::max(work.ringBytesBusiestLink, bytes);
+    }
+  }
   return ::spyre::estimateOp(work, spec).seconds +
          mostHops * spec.ringHopSeconds();
 }
