@@ -77,7 +77,9 @@ def test_load_model(dtype):
     assert model_utils.load_model_to_spyre(model, dtype) is model
     for name, value in model.state_dict().items():
         assert value.device.type == "spyre" and value.dtype == expected[name].dtype
-        assert torch.allclose(value.cpu(), expected[name], rtol=2**-9)
+        # Values below 2^-14 are whole multiples of 2^-24 in fp16.
+        atol = 2**-24 if dtype == torch.float16 else 0
+        assert torch.allclose(value.cpu(), expected[name], rtol=2**-9, atol=atol)
     again = model_utils.load_model_to_spyre(model)
     assert again is model
 
