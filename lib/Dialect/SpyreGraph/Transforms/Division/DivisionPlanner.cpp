@@ -159,9 +159,7 @@ bool DivisionPlanner::agrees(const Node &node, unsigned candidate,
                              const Node::Edge &edge) const {
   const Node &producer = nodes[edge.node];
   return producer.chosen >= 0 &&
-         producer.divisions
-                 ->get(producer.chosen, producer.divisions->numOperands - 1)
-                 .slicing ==
+         getWrittenSlicing(producer) ==
              node.divisions->get(candidate, edge.operand).slicing;
 }
 
@@ -171,24 +169,27 @@ int DivisionPlanner::getSlicing(const Node &node, unsigned operand) const {
                          : node.divisions->get(node.chosen, operand).slicing;
 }
 
+int DivisionPlanner::getWrittenSlicing(const Node &node) const {
+  return getSlicing(node, node.divisions->numOperands - 1);
+}
+
 /// Time to move a value over the ring from the slices that one operation
 /// writes to those that another reads; infinite if it cannot be moved.
 double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
   if (!reshard || written == SlicingNumbers::kNone ||
       read == SlicingNumbers::kNone || numbers.getCopies(written) != 1)
     return std::numeric_limits<double>::infinity();
-  // A core holds its part before and after the move.
-  if (bytes * (numbers.getShare(written) + numbers.getShare(read)) >
-      static_cast<double>(spec.usableLXBytes()))
-    return std::numeric_limits<double>::infinity();
   auto [entry, isNew] =
-      moveSeconds.try_emplace(std::make_tuple(written, read, bytes), 0.0);
+      moveSeconds.try_emplace(std::make_tuple(written, read, bytes),
+                              std::numeric_limits<double>::infinity());
   if (isNew) {
+    const Slicing &from = numbers[written], &to = numbers[read];
     double elements = 1;
-    for (const SliceDim &dim : numbers[written].dims)
+    for (const SliceDim &dim : from.dims)
       elements *= static_cast<double>(dim.extent);
-    entry->second = getRingSeconds(numbers[written], numbers[read],
-                                   bytes / std::max(elements, 1.0), spec);
+    double elementBytes = bytes / std::max(elements, 1.0);
+    if (fitsLX(from, to, elementBytes, spec))
+      entry->second = getRingSeconds(from, to, elementBytes, spec);
   }
   return entry->second;
 }
@@ -213,13 +214,8 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
                              : divisions.get(candidate, edge.operand).seconds;
     const Node &producer = nodes[edge.node];
     int slicing = divisions.get(candidate, edge.operand).slicing;
-    double moveSeconds = std::numeric_limits<double>::infinity();
-    if (producer.chosen >= 0)
-      moveSeconds = getMoveSeconds(
-          producer.divisions
-              ->get(producer.chosen, producer.divisions->numOperands - 1)
-              .slicing,
-          slicing, divisions.operandBytes[edge.operand]);
+    double moveSeconds = getMoveSeconds(getWrittenSlicing(producer), slicing,
+                                        divisions.operandBytes[edge.operand]);
     // What moves for another user serves this one, too.
     if (std::isfinite(moveSeconds) &&
         llvm::any_of(producer.users, [&](const Node::Edge &other) {

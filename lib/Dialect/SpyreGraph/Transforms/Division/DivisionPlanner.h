@@ -62,6 +62,7 @@ private:
   bool agrees(const Node &node, unsigned candidate,
               const Node::Edge &edge) const;
   int getSlicing(const Node &node, unsigned operand) const;
+  int getWrittenSlicing(const Node &node) const;
   double getMoveSeconds(int written, int read, double bytes);
   Price getPrice(const Node &node, unsigned candidate);
   void choose(Node &node);

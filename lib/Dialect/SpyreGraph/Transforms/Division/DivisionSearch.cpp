@@ -33,12 +33,6 @@ int SlicingNumbers::get(const Slicing &slicing) {
   if (isNew) {
     slicings.push_back(slicing);
     copies.push_back(getNumCopies(slicing));
-    double share = 1;
-    for (const SliceDim &dim : slicing.dims)
-      if (dim.extent > 0)
-        share *= static_cast<double>(std::min(dim.chunk, dim.extent)) /
-                 static_cast<double>(dim.extent);
-    shares.push_back(share);
   }
   return known->second;
 }

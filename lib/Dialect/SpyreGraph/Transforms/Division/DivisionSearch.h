@@ -27,8 +27,6 @@ public:
   const Slicing &operator[](int number) const { return slicings[number]; }
   /// The number of cores that hold the same slice.
   int64_t getCopies(int number) const { return copies[number]; }
-  /// The part of the whole that the largest slice is.
-  double getShare(int number) const { return shares[number]; }
 
 private:
   int64_t getNumber(AffineExpr expr);
@@ -37,7 +35,6 @@ private:
   std::map<std::vector<int64_t>, int> numbers;
   std::vector<Slicing> slicings;
   std::vector<int64_t> copies;
-  std::vector<double> shares;
 };
 
 /// One way to divide an op.

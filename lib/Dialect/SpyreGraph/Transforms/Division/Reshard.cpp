@@ -171,6 +171,21 @@ double spyre_graph::getRingSeconds(const Slicing &from, const Slicing &to,
          mostHops * spec.ringHopSeconds();
 }
 
+bool spyre_graph::fitsLX(const Slicing &written, const Slicing &read,
+                         double elementBytes, const ::spyre::DeviceSpec &spec) {
+  double bytes = 0;
+  auto add = [&](const Slicing &slicing) {
+    double held = elementBytes;
+    for (int64_t extent : slicing.getLocalShape())
+      held *= static_cast<double>(extent);
+    bytes += held;
+  };
+  add(written);
+  if (written.dims != read.dims)
+    add(read);
+  return bytes <= static_cast<double>(spec.usableLXBytes());
+}
+
 SpyreOpInterface spyre_graph::createReshard(OpBuilder &builder, Location loc,
                                             Value source, const Slicing &from,
                                             Value target, const Slicing &to) {

@@ -42,6 +42,11 @@ int64_t getNumCopies(const Slicing &slicing);
 double getRingSeconds(const Slicing &from, const Slicing &to,
                       double elementBytes, const ::spyre::DeviceSpec &spec);
 
+/// Whether LX has room for what a core holds of a buffer before and after it
+/// moves to other slices.
+bool fitsLX(const Slicing &written, const Slicing &read, double elementBytes,
+            const ::spyre::DeviceSpec &spec);
+
 /// The operation that moves `source` into `target`, or null if no operation can
 /// express these slicings.
 SpyreOpInterface createReshard(OpBuilder &builder, Location loc, Value source,

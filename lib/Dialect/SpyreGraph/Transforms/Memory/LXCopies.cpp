@@ -361,7 +361,7 @@ std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
       continue;
     }
     if (!eligibility.slicing || !(isInBlock || target.allowsLXAcrossLoops()) ||
-        !fitsLX(found.written, *eligibility.slicing, elementBytes)) {
+        !fitsLX(found.written, *eligibility.slicing, elementBytes, spec)) {
       found.others.push_back(use);
       continue;
     }
@@ -371,23 +371,6 @@ std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
                          (reads.getSeconds(*use) + spec.transferSetupSeconds);
   }
   return found.writer ? std::optional(std::move(found)) : std::nullopt;
-}
-
-/// Whether LX has room for what a core holds of a buffer before and after it
-/// moves to other slices.
-bool Resharder::fitsLX(const Slicing &written, const Slicing &read,
-                       double elementBytes) const {
-  double bytes = 0;
-  auto add = [&](const Slicing &slicing) {
-    double held = elementBytes;
-    for (int64_t extent : slicing.getLocalShape())
-      held *= static_cast<double>(extent);
-    bytes += held;
-  };
-  add(written);
-  if (written.dims != read.dims)
-    add(read);
-  return bytes <= static_cast<double>(spec.usableLXBytes());
 }
 
 double Resharder::getRingSeconds(const Slicing &from, const Slicing &to,
@@ -500,7 +483,7 @@ SmallVector<LXCopy> Resharder::reload(memref::AllocOp alloc) {
     if (!op || op.getUnit() != Unit::PT || !eligibility.slicing ||
         eligibility.share != 1 ||
         !(op->getBlock() == &block || target.allowsLXAcrossLoops()) ||
-        !fitsLX(*eligibility.slicing, *eligibility.slicing, elementBytes))
+        !fitsLX(*eligibility.slicing, *eligibility.slicing, elementBytes, spec))
       continue;
     auto group = llvm::find_if(groups, [&](const Group &entry) {
       return entry.slicing == *eligibility.slicing;

@@ -160,8 +160,6 @@ private:
                                 std::optional<Uses> uses);
   SmallVector<LXCopy> reload(memref::AllocOp alloc);
   std::optional<Uses> classify(memref::AllocOp alloc);
-  bool fitsLX(const Slicing &written, const Slicing &read,
-              double elementBytes) const;
   double getCallSeconds(Operation *op) const;
   double getRingSeconds(const Slicing &from, const Slicing &to,
                         double elementBytes);
