@@ -41,6 +41,14 @@ def seconds(function: Callable[[], object], repeats: int) -> float:
     return statistics.median(rounds)
 
 
+def in_turns(
+    ours: Callable[[], object], theirs: Callable[[], object], repeats: int
+) -> tuple[float, list[float]]:
+    """The median of five ratios of the times of a call, and all of them."""
+    ratios = [seconds(ours, repeats) / seconds(theirs, repeats) for _ in range(5)]
+    return statistics.median(ratios), ratios
+
+
 def warm(elements: int) -> tuple[float, list[float]]:
     """The median ratio and all of them, waiting for the device after each call."""
     x, y = torch.randn(2, elements).half()
@@ -53,10 +61,7 @@ def warm(elements: int) -> tuple[float, list[float]]:
 
     for _ in range(20):
         on_device(), x + y
-    ratios = [
-        seconds(on_device, repeats) / seconds(lambda: x + y, repeats) for _ in range(5)
-    ]
-    return statistics.median(ratios), ratios
+    return in_turns(on_device, lambda: x + y, repeats)
 
 
 def stream(elements: int) -> tuple[float, list[float]]:
@@ -70,11 +75,7 @@ def stream(elements: int) -> tuple[float, list[float]]:
         torch.spyre.synchronize()
 
     add_many(a, b)
-    ratios = [
-        seconds(lambda: add_many(a, b), 5) / seconds(lambda: add_many(x, y), 5)
-        for _ in range(5)
-    ]
-    return statistics.median(ratios), ratios
+    return in_turns(lambda: add_many(a, b), lambda: add_many(x, y), 5)
 
 
 def cold() -> tuple[float, list[float]]:

@@ -118,23 +118,43 @@ def kernel(name: str, arguments: list[str], cores: int, body: str) -> str:
     )
 
 
+def blockwise(
+    name: str,
+    views: dict[str, tuple],
+    rows: int,
+    cores: int,
+    block: int,
+    body: str,
+) -> str:
+    """A kernel whose cores have as many rows each, `block` of them at a time: from %r on.
+
+    Its arguments are what `views` are of: a shape, and a dtype if it is not f16.
+    """
+    mine = rows // cores
+    return kernel(
+        name,
+        list(views),
+        cores,
+        constants(0, mine, block)
+        + "".join(view(argument, *how) for argument, how in views.items())
+        + f"%first = arith.muli %core, %c{mine} : index\n"
+        + f"%end = arith.addi %first, %c{mine} : index\n"
+        + f"scf.for %r = %first to %end step %c{block} {{\n{body}}}\n",
+    )
+
+
 def softmax(
     rows: int = 4096, columns: int = 1024, cores: int = 32, block: int = 16
 ) -> str:
     """Softmax along rows."""
     whole, part = (rows, columns), (block, columns)
-    mine = rows // cores
-    return kernel(
+    return blockwise(
         "softmax",
-        ["x", "y"],
+        {"x": (whole,), "y": (whole,)},
+        rows,
         cores,
-        constants(0, mine, block)
-        + view("x", whole)
-        + view("y", whole)
-        + f"%first = arith.muli %core, %c{mine} : index\n"
-        + f"%end = arith.addi %first, %c{mine} : index\n"
-        + f"scf.for %r = %first to %end step %c{block} {{\n"
-        + tile("xt", "x", whole, ["%r", "%c0"], part)
+        block,
+        tile("xt", "x", whole, ["%r", "%c0"], part)
         + tile("yt", "y", whole, ["%r", "%c0"], part)
         + load("d", "xt", part)
         + reduce("m", "d", *part, "arith.maximumf", "0xFC00")
@@ -148,8 +168,7 @@ def softmax(
         + elementwise(
             "q", *part, [("e", "#o2"), ("s", "#rows")], "%z = arith.divf %a, %b : f16"
         )
-        + store("q", "yt", part)
-        + "}\n",
+        + store("q", "yt", part),
     )
 
 
@@ -394,39 +413,15 @@ def add(count: int = 4096, cores: int = 32) -> str:
     )
 
 
-def blockwise(
-    name: str,
-    arguments: list[str],
-    rows: int,
-    cores: int,
-    block: int,
-    views: str,
-    body: str,
-) -> str:
-    """A kernel whose cores have as many rows each, `block` of them at a time: from %r on."""
-    mine = rows // cores
-    return kernel(
-        name,
-        arguments,
-        cores,
-        constants(0, mine, block)
-        + views
-        + f"%first = arith.muli %core, %c{mine} : index\n"
-        + f"%end = arith.addi %first, %c{mine} : index\n"
-        + f"scf.for %r = %first to %end step %c{block} {{\n{body}}}\n",
-    )
-
-
 def add_rows(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
     """Add two matrices, tile by tile."""
     whole, part = (rows, columns), (block, columns)
     return blockwise(
         "add",
-        ["a", "b", "y"],
+        {n: (whole,) for n in "aby"},
         rows,
         cores,
         block,
-        "".join(view(n, whole) for n in "aby"),
         "".join(tile(f"{n}t", n, whole, ["%r", "%c0"], part) for n in "aby")
         + load("d", "at", part)
         + load("e", "bt", part)
@@ -440,11 +435,10 @@ def gelu(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
     whole, part = (rows, columns), (block, columns)
     return blockwise(
         "gelu",
-        ["x", "y"],
+        {"x": (whole,), "y": (whole,)},
         rows,
         cores,
         block,
-        view("x", whole) + view("y", whole),
         tile("xt", "x", whole, ["%r", "%c0"], part)
         + tile("yt", "y", whole, ["%r", "%c0"], part)
         + load("d", "xt", part)
@@ -467,11 +461,10 @@ def sum_rows(rows: int, columns: int, cores: int = 32, block: int = 16) -> str:
     whole, part = (rows, columns), (block, columns)
     return blockwise(
         "sum_rows",
-        ["x", "y"],
+        {"x": (whole,), "y": ((rows,),)},
         rows,
         cores,
         block,
-        view("x", whole) + view("y", (rows,)),
         tile("xt", "x", whole, ["%r", "%c0"], part)
         + tile("yt", "y", (rows,), ["%r"], (block,))
         + load("d", "xt", part)
@@ -516,11 +509,10 @@ def transpose(rows: int, columns: int, cores: int = 32, block: int = 64) -> str:
     other, turned = (columns, rows), (columns, block)
     return blockwise(
         "transpose",
-        ["x", "y"],
+        {"x": (whole,), "y": (other,)},
         rows,
         cores,
         block,
-        view("x", whole) + view("y", other),
         tile("xt", "x", whole, ["%r", "%c0"], part)
         + tile("yt", "y", other, ["%c0", "%r"], turned)
         + load("d", "xt", part)
@@ -539,11 +531,10 @@ def gather(
     numbers = (rows // block, block)
     return blockwise(
         "gather",
-        ["table", "index", "y"],
+        {"table": (table,), "index": (numbers, "i32"), "y": (whole,)},
         rows,
         cores,
         block,
-        view("table", table) + view("index", numbers, "i32") + view("y", whole),
         f"%b = arith.divui %r, %c{block} : index\n"
         + "%xt = ktdp.construct_indirect_access_tile intermediate_variables(%i, %j) "
         + "%table_v[ind(%index_v[%b, %i]), (%j)] "
