@@ -259,18 +259,17 @@ def convolution(
     dilation = spread(dilation, count)
     if not transposed:
         out = _output_size(x.shape[2:], kernel, stride, padding, dilation)
-        result = _convolve(x, weight, bias, stride, padding, dilation, groups, out)
-        return result.contiguous(memory_format=_format_of_result(x, weight))
-    extra = spread(output_padding, count)
-    out = [
-        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-        for n, s, p, d, k, e in zip(
-            x.shape[2:], stride, padding, dilation, kernel, extra, strict=True
-        )
-    ]
-    result = _convolve_transposed(
-        x, weight, bias, stride, padding, dilation, groups, out
-    )
+        convolve = _convolve
+    else:
+        extra = spread(output_padding, count)
+        out = [
+            (n - 1) * s - 2 * p + d * (k - 1) + e + 1
+            for n, s, p, d, k, e in zip(
+                x.shape[2:], stride, padding, dilation, kernel, extra, strict=True
+            )
+        ]
+        convolve = _convolve_transposed
+    result = convolve(x, weight, bias, stride, padding, dilation, groups, out)
     return result.contiguous(memory_format=_format_of_result(x, weight))
 
 

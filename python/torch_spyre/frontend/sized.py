@@ -191,8 +191,8 @@ class SizedStep(CompiledStep):
             if _is_part(tensor)
         ]
         steps, of_parts = (
-            frozenset().union(*(symbols.of(meta, sizes) for meta, _ in parts))
-            for sizes in (False, True)
+            frozenset().union(*(symbols.of(meta, is_all) for meta, _ in parts))
+            for is_all in (False, True)
         )
         unchanged = frozenset() if before is None else symbols.unchanged(sizes, before)
         tried: set[frozenset[Any]] = set()
