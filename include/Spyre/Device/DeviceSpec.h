@@ -131,7 +131,7 @@ struct DeviceSpec {
   double launchSeconds = 4.2e-6; ///< of a program
   double transferSetupSeconds =
       0.42e-6; ///< per operand in device memory and op, before bytes flow
-  double kernelRepeatSeconds = 0.8e-6; ///< of a call in a loop, but the first
+  double kernelRepeatSeconds = 0.2e-6; ///< of a call in a loop, but the first
 
   // Measured over predicted time of kernels whose shapes the fit did not see,
   // 10th and 90th percentile per KernelKind.
