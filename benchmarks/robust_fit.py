@@ -370,13 +370,21 @@ def tenths(residuals: np.ndarray) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def coverage(residuals: np.ndarray, groups: np.ndarray) -> float:
-    """The share of rows between the percentiles of the other groups' rows."""
+def coverage(
+    residuals: np.ndarray, groups: np.ndarray, judged: np.ndarray | None = None
+) -> float:
+    """The share of rows between the percentiles of the other groups' rows.
+
+    `judged` is a mask of the rows that count, all by default; the others only take
+    part in the percentiles.
+    """
+    judged = np.ones(len(residuals), bool) if judged is None else judged
     inside = 0
-    for group in sorted(set(groups.tolist())):
+    for group in sorted(set(groups[judged].tolist())):
         out = groups == group
         if out.all():
             return math.nan
         low, high = tenths(residuals[~out])
-        inside += int(np.sum((-residuals[out] >= low) & (-residuals[out] <= high)))
-    return inside / len(residuals)
+        values = -residuals[out & judged]
+        inside += int(np.sum((values >= low) & (values <= high)))
+    return inside / int(judged.sum())

@@ -203,6 +203,21 @@ def test_coverage_is_that_of_rows_the_percentiles_have_not_seen():
     assert np.isnan(robust_fit.coverage(residuals, np.zeros(4000)))
 
 
+def test_rows_that_are_not_judged_only_widen_the_percentiles():
+    random = np.random.default_rng(3)
+    residuals = np.concatenate([random.standard_normal(7), random.standard_normal(400)])
+    judged = np.arange(407) < 7
+    groups = np.arange(407) % 10
+    inside = np.abs(residuals[judged]) < 1.28  # The normal distribution's tenths.
+    assert robust_fit.coverage(residuals, groups, judged) == pytest.approx(
+        inside.mean()
+    )
+    residuals[judged] = 0
+    assert robust_fit.coverage(residuals, groups, judged) == 1
+    residuals[judged] = [100, 0, 0, 0, 0, 0, -100]
+    assert robust_fit.coverage(residuals, groups, judged) == pytest.approx(5 / 7)
+
+
 def test_few_rows_are_covered_as_often_as_many():
     random = np.random.default_rng(5)
     shares = [

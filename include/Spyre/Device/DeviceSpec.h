@@ -135,7 +135,7 @@ struct DeviceSpec {
 
   // Measured over predicted time of kernels whose shapes the fit did not see,
   // 10th and 90th percentile per KernelKind.
-  double movementTimeLow = 0.72, movementTimeHigh = 1.21;
+  double movementTimeLow = 0.88, movementTimeHigh = 1.19;
   double pointwiseTimeLow = 0.88, pointwiseTimeHigh = 1.19;
   double reductionTimeLow = 0.76, reductionTimeHigh = 1.3;
   double productTimeLow = 0.76, productTimeHigh = 1.15;
