@@ -29,7 +29,8 @@ Bounds: results in fp64 from inputs rounded as the device rounds them; integers
 and booleans agree exactly, floats within 4 units in the last place, or their RMS
 error is at most twice that of an oracle that rounds after every ATen operator
 (spec/numerics.md). Where the CPU's sort does not keep the order of equal elements,
-the order that it would keep is right, too. Samples are those of a fixed seed.
+the order that it would keep is right, too; a mode sorts, too. Samples are those of a
+fixed seed.
 
   scripts/opinfo.py [--only NAME ...] [--limit N] [--backward | --both]
                     [--state FILE] [--json FILE] [--doc FILE] [--commit ID]

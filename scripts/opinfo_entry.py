@@ -261,9 +261,19 @@ def _with_stable_sorts(run: Callable[[], Any]) -> Any:
     """Calls ``run`` on the CPU, where equal elements keep their order in sorts.
 
     A sort that need not do that may; which other order it has, the CPU's kind decides.
+    So does a mode, which is the last of the longest run of sorted elements.
     """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
+
+    def last_mode(x: Any, dim: int = -1, keepdim: bool = False) -> tuple[Any, Any]:
+        if x.dim() == 0:
+            return torch.ops.aten.mode.default(x, dim, keepdim)
+        values = torch.ops.aten.mode.default(x, dim, True)[0]
+        # Of equal ones, argmax takes the first.
+        from_end = (x == values).to(torch.int8).flip(dim).argmax(dim, keepdim=True)
+        results = values, x.shape[dim] - 1 - from_end
+        return results if keepdim else tuple(r.squeeze(dim) for r in results)
 
     class Stable(TorchDispatchMode):
         def __torch_dispatch__(
@@ -276,6 +286,8 @@ def _with_stable_sorts(run: Callable[[], Any]) -> Any:
                 args = args[:1]
             if func is torch.ops.aten.sort.stable:
                 kwargs["stable"] = True
+            if func is torch.ops.aten.mode.default:
+                func = last_mode
             return func(*args, **kwargs)
 
     with Stable():

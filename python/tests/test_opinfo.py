@@ -128,6 +128,34 @@ def test_equal_elements_keep_their_order(monkeypatch):
         opinfo_entry._run_sample(descend, sample, False)
 
 
+@pytest.mark.parametrize("dim", [0, -1])
+def test_modes_are_last_in_sorted_order(monkeypatch, dim):
+    """The CPU's sort inside need not keep the order: the last of a run is right."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import opinfo_entry
+
+    def call(x, dim):
+        return torch.mode(x, dim)
+
+    call.name = "mode"
+    values = (torch.arange(600).reshape(20, 30) * 7 % 11).half()
+    last = call(values.to("spyre"), dim).indices.cpu()
+    assert not torch.equal(last, call(values, dim).indices)
+    sample = SampleInput(values, args=(dim,))
+    assert opinfo_entry._run_sample(call, sample, False)[0] == "native"
+
+    def first(x, dim):
+        if x.device.type != "spyre":
+            return torch.mode(x, dim)
+        found = torch.mode(x, dim, True).values
+        places = (x == found).to(torch.float32).argmax(dim)
+        return found.squeeze(dim), places
+
+    first.name = "first"
+    with pytest.raises(opinfo_entry.Wrong):
+        opinfo_entry._run_sample(first, sample, False)
+
+
 def test_inputs_that_the_cpu_changes_may_change(monkeypatch):
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
     import opinfo_entry

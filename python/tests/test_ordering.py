@@ -144,6 +144,13 @@ def test_mode(shape, dim, dtype):
             assert_same(x.gather(dim, at).reshape(values.shape), values)
 
 
+@pytest.mark.parametrize("size", [1, 2, 15, 16])
+def test_mode_of_few_is_where_the_cpu_finds_it(size):
+    """The CPU sorts up to 16 elements in a way that keeps their order."""
+    check_exact(torch.mode, torch.randint(0, 3, (6, size)))
+    check_exact(torch.mode, torch.zeros(size))
+
+
 @pytest.mark.parametrize("dtype", [F16, F32, I64])
 def test_searches(dtype, monkeypatch):
     bounds = draw((3, 65), dtype).sort(-1).values

@@ -189,7 +189,11 @@ def _median(ignores_nan: bool) -> Callable:
 
 
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The most frequent element, the smallest of several, and where it is last."""
+    """The most frequent element, the smallest of several, and where it is last.
+
+    So does the CPU, of up to 16 elements. Of more, its sort inside does not keep the
+    order of equal ones.
+    """
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     values, places = torch.sort(x, dim=dim, stable=True)
