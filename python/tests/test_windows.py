@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+import torch_spyre
 from numerics import (
     assert_contraction,
     assert_like_oracle,
@@ -159,6 +160,7 @@ FEW = {
         7,
     ),
     "average": (lambda x: functional.avg_pool2d(x, 7, 1), ((1, 65, 9, 11),), 4),
+    "largest": (lambda x: functional.max_pool2d(x, 7, 2, 3), ((1, 65, 9, 11),), 3),
     "3d": (functional.conv3d, ((1, 65, 5, 6, 7), (3, 65, 3, 3, 3)), 6),
 }
 
@@ -226,6 +228,67 @@ def test_gradients_of_pooling(name, size, arguments, keywords):
         lambda: gradient(device_value(x), lambda y: device_value(half(*y.shape)))
     )
     assert_like_oracle(actual, expected, rounded + 0 * expected)
+
+
+#: More sizes, and windows of all of the input, of one element, or of none.
+MORE_MAX_POOLS = [
+    ("max_pool2d", (2, 65, 13, 13), (3, 2, 1), {}),
+    ("max_pool2d", (1, 1, 1, 1), (1,), {}),
+    ("max_pool2d", (2, 3, 5, 7), ((5, 7),), {}),
+    ("max_pool2d", (0, 3, 8, 8), (2,), {}),
+    ("max_pool3d", (1, 3, 5, 7, 9), (3, 2, 1), {}),
+    ("max_pool3d", (2, 5, 5, 6), (2,), {"ceil_mode": True, "dilation": 2, "stride": 1}),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int64])
+@pytest.mark.parametrize(
+    ("name", "size", "arguments", "keywords"), [*MAX_POOLS, *MORE_MAX_POOLS]
+)
+def test_max_pooling(name, size, arguments, keywords, dtype):
+    """With numbers of maxima, many of which are equal, and strides of results."""
+
+    def pool(x, numbers):
+        function = getattr(functional, name)
+        return function(x, *arguments, return_indices=numbers, **keywords)
+
+    x = torch.randint(-4, 5, size, generator=torch.Generator().manual_seed(1)).to(dtype)
+    on_device = x.to("spyre")
+    wanted = pool(x, True)
+    torch_spyre.reset_fallback_report()
+    for run in (pool, compiled(pool)):
+        for actual, expected in zip(run(on_device, True), wanted, strict=True):
+            assert torch.equal(actual.cpu(), expected)
+            assert actual.stride() == expected.stride()
+        if dtype.is_floating_point:
+            assert torch.equal(run(on_device, False).cpu(), wanted[0])
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_max_pooling_channels_last():
+    x = half(2, 8, 9, 9).round().contiguous(memory_format=torch.channels_last)
+    wanted = functional.max_pool2d(x, 3, 2, 1, return_indices=True)
+    found = functional.max_pool2d(x.to("spyre"), 3, 2, 1, return_indices=True)
+    for actual, expected in zip(found, wanted, strict=True):
+        assert torch.equal(actual.cpu(), expected)
+        assert actual.stride() == expected.stride()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "stride", "padding", "dilation"),
+    [(3, 2, 1, 1), (4, 1, 2, 1), (3, 2, 1, 2), ((4, 2), 3, (2, 0), 3)],
+)
+def test_max_pooling_of_what_pads(kernel, stride, padding, dilation):
+    """Where all is minus infinity, the first element of the input is the maximum."""
+    x = half(1, 2, 11, 10)
+    x[:, :, :6] = -torch.inf
+    how = {"stride": stride, "padding": padding, "dilation": dilation}
+    wanted = functional.max_pool2d(
+        device_value(x).half(), kernel, return_indices=True, **how
+    )
+    found = functional.max_pool2d(x.to("spyre"), kernel, return_indices=True, **how)
+    for actual, expected in zip(found, wanted, strict=True):
+        assert torch.equal(actual.cpu(), expected)
 
 
 @pytest.mark.parametrize("is_training", [False, True], ids=["eval", "train"])

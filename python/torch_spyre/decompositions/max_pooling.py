@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 
 from torch_spyre.decompositions.windows import (
     adaptive_windows,
     pad_for_windows,
     pooled_size,
     spread,
-    windows,
+    window_view,
 )
 
 aten = torch.ops.aten
@@ -29,32 +30,59 @@ aten = torch.ops.aten
 _MOST_WINDOWS = 64
 
 
-def _pool3d(
-    x: Tensor,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    dilation: Sequence[int] = (1,),
-    ceil_mode: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """``aten.max_pool3d_with_indices``."""
-    kernel, padding, dilation = (spread(v, 3) for v in (kernel, padding, dilation))
-    stride = spread(stride or kernel, 3)
-    size = x.shape[-3:]
-    reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
-    out = pooled_size(size, reach, stride, padding, ceil_mode)
-    padded = pad_for_windows(x, kernel, stride, dilation, padding, out, -math.inf)
-    views = windows(padded, kernel, stride, dilation, out)
-    largest = torch.stack(views, -1).max(-1)
-    # The place in the window, as coordinates and as the number of the element.
-    rest, index = largest.indices, 0
-    steps = [math.prod(kernel[d + 1 :]) for d in range(3)]
-    for d in range(3):
-        inside = (rest // steps[d]) % kernel[d]
-        first = torch.arange(out[d], device=x.device) * stride[d] - padding[d]
-        first = first.reshape(-1, *[1] * (2 - d))
-        index = index * size[d] + first + inside * dilation[d]
-    return largest.values, index
+def _lowest(dtype: torch.dtype) -> float:
+    """What no element is below, of the device's elements."""
+    if dtype.is_floating_point:
+        return -math.inf
+    return torch.iinfo(torch.int32 if dtype == torch.int64 else dtype).min
+
+
+def _pool(count: int) -> Callable:
+    def pool(
+        x: Tensor,
+        kernel: Sequence[int],
+        stride: Sequence[int] = (),
+        padding: Sequence[int] = (0,),
+        dilation: Sequence[int] = (1,),
+        ceil_mode: bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """``aten.max_pool2d_with_indices``: a maximum reads its windows in place.
+
+        For their numbers, windows lie one after the other. Graphs that need none drop
+        that.
+        """
+        kernel, padding, dilation = (
+            spread(v, count) for v in (kernel, padding, dilation)
+        )
+        stride = spread(stride or kernel, count)
+        size = x.shape[-count:]
+        reach = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
+        out = pooled_size(size, reach, stride, padding, ceil_mode)
+        if 0 in x.shape[:-count]:
+            return _maxima_of_none(x, (*x.shape[:-count], *out))
+        how = kernel, stride, dilation
+        padded = pad_for_windows(x, *how, padding, out, _lowest(x.dtype))
+        view = window_view(padded, *how, out)
+        values = view.amax(list(range(x.dim(), view.dim())))
+        # The place in the window, as coordinates and as the number of the element.
+        rest = torch.ops.spyre.merge_last(view, count).argmax(-1)
+        index: Any = 0
+        for d in range(count):
+            inside = (rest // math.prod(kernel[d + 1 :])) % kernel[d]
+            first = torch.arange(out[d], device=x.device) * stride[d] - padding[d]
+            first = first.reshape(-1, *[1] * (count - 1 - d))
+            place = first + inside * dilation[d]
+            if padding[d]:
+                # Nothing in the window is larger than what pads it: the first element.
+                place = torch.where(place < 0, place % dilation[d], place)
+            index = index * size[d] + place
+        if count == 2 and x.dim() == 4:
+            form = suggest_memory_format(x)
+            values = values.contiguous(memory_format=form)
+            index = index.contiguous(memory_format=form)
+        return values, index
+
+    return pool
 
 
 def _maxima_of_none(x: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -160,5 +188,6 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fractional_max_pool2d_backward.default: _to_maxima(2),
     aten.fractional_max_pool3d.default: _fractional(3),
     aten.fractional_max_pool3d_backward.default: _to_maxima(3),
-    aten.max_pool3d_with_indices.default: _pool3d,
+    aten.max_pool2d_with_indices.default: _pool(2),
+    aten.max_pool3d_with_indices.default: _pool(3),
 }

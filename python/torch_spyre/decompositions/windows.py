@@ -55,26 +55,6 @@ def pad_for_windows(
     return _pad(x, before, after, value)
 
 
-def windows(
-    x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape
-) -> list[Tensor]:
-    """Per element of the kernel, row-major: a view with what each window has there.
-
-    ``x`` is ``[..., *spatial]``, padded; the views are ``[..., *out]``.
-    """
-    first = x.dim() - len(kernel)
-    views = []
-    for position in itertools.product(*(range(k) for k in kernel)):
-        view = x
-        for d, (p, s, step, n) in enumerate(
-            zip(position, stride, dilation, out, strict=True)
-        ):
-            start = p * step
-            view = aten.slice(view, first + d, start, start + (n - 1) * s + 1, s)
-        views.append(view)
-    return views
-
-
 def window_view(
     x: Tensor, kernel: Shape, stride: Shape, dilation: Shape, out: Shape, first: int = 0
 ) -> Tensor:
