@@ -337,24 +337,31 @@ void ForInstr::run(Core &core) const {
 }
 
 void ForInstr::runGang(Core *const *cores, int numCores) const {
-  // The cores run in step only if all have the same trip count.
-  int64_t trips = count(*cores[0]);
-  for (int i = 1; i < numCores; ++i)
-    if (count(*cores[i]) != trips)
-      return Instr::runGang(cores, numCores);
-  std::vector<std::pair<int64_t, int64_t>> ranges; // low, step
+  // The slice of the last core may be shorter: it leaves the others early.
+  struct Member {
+    Core *core;
+    int64_t low, by, trips;
+  };
+  std::vector<Member> members;
+  int64_t most = 0;
   for (int i = 0; i < numCores; ++i) {
     Core &core = *cores[i];
-    ranges.push_back({core.scalars[lower].i, core.scalars[step].i});
+    members.push_back(
+        {&core, core.scalars[lower].i, core.scalars[step].i, count(core)});
+    most = std::max(most, members.back().trips);
     enter.run(core);
   }
-  for (int64_t trip = 0; trip < trips; ++trip) {
-    for (int i = 0; i < numCores; ++i)
-      cores[i]->scalars[induction].i =
-          ranges[i].first + trip * ranges[i].second;
-    body.runGang(cores, numCores);
-    for (int i = 0; i < numCores; ++i)
-      next.run(*cores[i]);
+  std::vector<Core *> running;
+  for (int64_t trip = 0; trip < most; ++trip) {
+    running.clear();
+    for (const Member &member : members)
+      if (trip < member.trips) {
+        member.core->scalars[induction].i = member.low + trip * member.by;
+        running.push_back(member.core);
+      }
+    body.runGang(running.data(), static_cast<int>(running.size()));
+    for (Core *core : running)
+      next.run(*core);
   }
   for (int i = 0; i < numCores; ++i)
     leave.run(*cores[i]);
@@ -434,6 +441,18 @@ void IfInstr::run(Core &core) const {
     elseBlock.run(core);
     elseResults.run(core);
   }
+}
+
+void IfInstr::runGang(Core *const *cores, int numCores) const {
+  std::vector<Core *> taken, others;
+  for (int i = 0; i < numCores; ++i)
+    (cores[i]->scalars[condition].i ? taken : others).push_back(cores[i]);
+  thenBlock.runGang(taken.data(), static_cast<int>(taken.size()));
+  for (Core *core : taken)
+    thenResults.run(*core);
+  elseBlock.runGang(others.data(), static_cast<int>(others.size()));
+  for (Core *core : others)
+    elseResults.run(*core);
 }
 
 void WhileInstr::run(Core &core) const {

@@ -258,6 +258,7 @@ public:
   Transfer thenResults, elseResults;
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
+  void runGang(Core *const *cores, int numCores) const override;
 };
 
 class WhileInstr : public Instr {
