@@ -48,6 +48,9 @@ CONVOLUTIONS = {
     "2d of two per channel": ((2, 5, 9, 9), (10, 1, 2, 3), {"groups": 5}),
     "1d of a Mamba block": ((2, 130, 65), (130, 1, 4), {"groups": 130, "padding": 3}),
     "1d of 127": ((1, 32, 63), (32, 8, 127), {"groups": 4, "padding": 63}),
+    "1d that ends early": ((1, 3, 31), (5, 3, 3), {"stride": 7, "padding": 1}),
+    "2d of patches": ((2, 3, 13, 8), (65, 3, 4, 4), {"stride": 4}),
+    "2d of channels": ((1, 7, 9, 8), (7, 1, 3, 3), {"stride": 2, "groups": 7}),
     "2d of odd rows": ((1, 3, 31, 29), (5, 3, 7, 7), {"stride": 2, "padding": 3}),
 }
 TRANSPOSED = {
@@ -59,6 +62,15 @@ TRANSPOSED = {
     ),
     "2d cropped": ((1, 2, 5, 5), (2, 3, 2, 2), {"padding": 2}),
     "3d": ((1, 2, 3, 3, 4), (2, 2, 2, 3, 2), {"stride": (1, 2, 1)}),
+    "1d of gaps": ((2, 65, 5), (65, 3, 2), {"stride": 5, "output_padding": 3}),
+    "1d of 16": ((1, 6, 13), (6, 33, 16), {"stride": 8, "padding": 4, "groups": 2}),
+    "2d of stride and dilation": (
+        (1, 4, 5, 4),
+        (4, 2, 3, 5),
+        {"stride": (2, 3), "padding": (3, 5), "dilation": (1, 2), "groups": 2},
+    ),
+    "2d of channels": ((1, 7, 4, 5), (7, 2, 4, 3), {"stride": (3, 2), "groups": 7}),
+    "3d of blocks": ((1, 5, 2, 3, 2), (5, 63, 2, 2, 2), {"stride": 2}),
 }
 CASES = [
     *((f"conv{k[:2]}", *v) for k, v in CONVOLUTIONS.items() if k[1] == "d"),
@@ -120,6 +132,8 @@ def test_convolution_of_nothing():
     run = compiled(functional.conv2d)
     assert run(*to_device((x, weight))).shape == (0, 5, 7, 7)
     assert functional.conv2d(*to_device((x, weight))).shape == (0, 5, 7, 7)
+    spread = functional.conv_transpose2d(*to_device((x, half(3, 5, 3, 3))), stride=2)
+    assert spread.shape == (0, 5, 19, 19)
     weight = weight.to("spyre").requires_grad_()
     functional.conv2d(x.to("spyre"), weight).sum().backward()
     assert torch.equal(weight.grad.cpu(), torch.zeros(5, 3, 3, 3).half())
@@ -160,6 +174,11 @@ FEW = {
         7,
     ),
     "average": (lambda x: functional.avg_pool2d(x, 7, 1), ((1, 65, 9, 11),), 4),
+    "transposed": (
+        lambda x, w: functional.conv_transpose2d(x, w, None, 4),
+        ((1, 65, 5, 7), (65, 3, 4, 4)),
+        6,
+    ),
     "largest": (lambda x: functional.max_pool2d(x, 7, 2, 3), ((1, 65, 9, 11),), 3),
     "3d": (functional.conv3d, ((1, 65, 5, 6, 7), (3, 65, 3, 3, 3)), 6),
 }

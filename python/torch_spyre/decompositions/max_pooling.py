@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima of windows whose places depend on the output's index, or on random numbers.
+"""Maxima of windows, also where their places depend on the output, or are random.
 
 A maximum comes with its number among the elements of the input's last dimensions, in
 row-major order, of equal ones the first. Its gradient goes there.
@@ -20,6 +20,7 @@ from torch_spyre.decompositions.windows import (
     adaptive_windows,
     pad_for_windows,
     pooled_size,
+    put_back,
     spread,
     window_view,
 )
@@ -83,6 +84,43 @@ def _pool(count: int) -> Callable:
         return values, index
 
     return pool
+
+
+def _pool_backward(count: int) -> Callable:
+    def backward(
+        gradient: Tensor,
+        x: Tensor,
+        kernel: Sequence[int],
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        ceil_mode: bool,
+        indices: Tensor,
+    ) -> Tensor:
+        """Each window's gradient goes where ``indices``, of ``x``'s last dimensions
+        in row-major order, says that its maximum lies.
+        """
+        kernel, padding = spread(kernel, count), spread(padding, count)
+        stride, dilation = spread(stride or kernel, count), spread(dilation, count)
+        first, size = x.dim() - count, x.shape[-count:]
+        gradient = gradient.float()
+        total = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
+        for position in itertools.product(*(range(k) for k in kernel)):
+            starts = [
+                p * step - b
+                for p, step, b in zip(position, dilation, padding, strict=True)
+            ]
+            index = 0
+            for d, (start, s) in enumerate(zip(starts, stride, strict=True)):
+                n = gradient.shape[first + d]
+                own = torch.arange(n, device=x.device) * s + start
+                own = own.reshape(n, *[1] * (count - 1 - d))
+                index = index * size[d] + own
+            part = torch.where(indices == index, gradient, 0.0)
+            total = total + put_back(part, stride, starts, size)
+        return total.to(x.dtype)
+
+    return backward
 
 
 def _maxima_of_none(x: Tensor, shape: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -189,5 +227,7 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.fractional_max_pool3d.default: _fractional(3),
     aten.fractional_max_pool3d_backward.default: _to_maxima(3),
     aten.max_pool2d_with_indices.default: _pool(2),
+    aten.max_pool2d_with_indices_backward.default: _pool_backward(2),
     aten.max_pool3d_with_indices.default: _pool(3),
+    aten.max_pool3d_with_indices_backward.default: _pool_backward(3),
 }

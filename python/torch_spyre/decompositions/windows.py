@@ -3,8 +3,8 @@
 
 Windows are a view: the element at k of window o is at o x stride + k x dilation. A
 convolution is one sum of products of that view and the weight, which accumulates in
-fp32 and rounds once. A transposed one is the convolution of its input with zeros in
-between. Eager and compiled graphs use the same decompositions.
+fp32 and rounds once. A transposed one is a convolution with the phases of its stride
+as channels. Eager and compiled graphs use the same decompositions.
 """
 
 from __future__ import annotations
@@ -201,15 +201,59 @@ def _convolve_transposed(
     out: Shape,
 ) -> Tensor:
     """``weight`` is ``[C, O / groups, *kernel]``; the gradient of a convolution."""
+    # An output at o, o + padding = t x stride + r, sums x[t - m] w[m x stride + r] if
+    # elements are not dilated. So the r are channels of one convolution over t.
+    # SuperDSC can put the phases side by side only where they have as many outputs.
+    phases = [
+        s if d == 1 and n % s == 0 else 1
+        for s, d, n in zip(stride, dilation, out, strict=True)
+    ]
+    spaced = [s // r for s, r in zip(stride, phases, strict=True)]
+    x = _spaced(x, spaced, 2)
+    # Zeros before the filter let the first output be the first of its phases.
+    zeros = [-p % r for p, r in zip(padding, phases, strict=True)]
+    first = [-(-p // r) for p, r in zip(padding, phases, strict=True)]
+    steps = [n // r for n, r in zip(out, phases, strict=True)]
+    weight = _pad(weight, zeros, [0] * len(zeros))
+    channels = groups * weight.shape[1]
+    weight = _phase_weight(weight, phases, groups)
+    if bias is not None:
+        bias = _grouped(bias, 0, groups).repeat(1, math.prod(phases)).flatten()
     kernel = weight.shape[2:]
-    x = _spaced(x, stride, 2)
-    spatial = list(range(2, weight.dim()))
-    flipped = weight.flip(spatial)
-    flipped = flipped.reshape(groups, weight.shape[0] // groups, *weight.shape[1:])
-    flipped = flipped.transpose(1, 2).reshape(-1, weight.shape[0] // groups, *kernel)
-    start = [d * (k - 1) - p for d, k, p in zip(dilation, kernel, padding, strict=True)]
+    before = [d * (k - 1) - t for d, k, t in zip(dilation, kernel, first, strict=True)]
     ones = [1] * len(kernel)
-    return _convolve(x, flipped, bias, ones, start, dilation, groups, out)
+    result = _convolve(x, weight, bias, ones, before, dilation, groups, steps)
+    if phases == ones:
+        return result
+    # [N, groups, *phases, O / groups, *steps] -> [N, O, *(steps x phases)]
+    result = result.unflatten(1, (groups, *phases, -1))
+    places = range(2, 2 + len(ones))
+    pairs = [d for r in places for d in (r + len(ones) + 1, r)]
+    result = result.permute(0, 1, 2 + len(ones), *pairs)
+    return result.reshape(x.shape[0], channels, *out)
+
+
+def _phase_weight(weight: Tensor, phases: Shape, groups: int) -> Tensor:
+    """``[groups x *phases x O / groups, C / groups, *kernel]``.
+
+    Elements of each phase of ``[C, O / groups, *kernel]``, last ones first.
+    """
+    count = len(phases)
+    over = [-k % r for k, r in zip(weight.shape[2:], phases, strict=True)]
+    weight = _pad(weight, [0] * count, over)
+    for d, r in enumerate(phases, 2):
+        # In one step: SuperDSC has no gather from a dimension that is in parts.
+        if weight.shape[d] > r:
+            number = torch.arange(weight.shape[d], device=weight.device)
+            last = weight.shape[d] - r - number // r * r
+            weight = weight.index_select(d, last + number % r)
+    weight = _grouped(weight, 0, groups)
+    for d, r in enumerate(phases):
+        weight = weight.unflatten(3 + 2 * d, (-1, r))
+    # [groups, C / groups, O / groups, *(kernel, phase)]
+    kernel = [3 + 2 * d for d in range(count)]
+    weight = weight.permute(0, *(d + 1 for d in kernel), 2, 1, *kernel)
+    return weight.flatten(0, 1 + count)
 
 
 def _format_of_result(x: Tensor, weight: Tensor) -> torch.memory_format:
@@ -425,7 +469,7 @@ def _average_pool_backward(count: int) -> Callable:
     return backward
 
 
-def _put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor:
+def put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor:
     """An element of every window, each at its place in an input of ``size``: the
     first one at ``starts``, the next ones ``stride`` further on.
     """
@@ -436,43 +480,6 @@ def _put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor
         for n, start, length in zip(size, starts, spaced.shape[first:], strict=True)
     ]
     return _pad(spaced, starts, after)
-
-
-def _max_pool_backward(count: int) -> Callable:
-    def backward(
-        gradient: Tensor,
-        x: Tensor,
-        kernel: Shape,
-        stride: Shape,
-        padding: Shape,
-        dilation: Shape,
-        ceil_mode: bool,
-        indices: Tensor,
-    ) -> Tensor:
-        """Each window's gradient goes where ``indices``, of ``x``'s last dimensions
-        in row-major order, says that its maximum lies.
-        """
-        kernel, padding = spread(kernel, count), spread(padding, count)
-        stride, dilation = spread(stride or kernel, count), spread(dilation, count)
-        first, size = x.dim() - count, x.shape[-count:]
-        gradient = gradient.float()
-        total = torch.zeros(x.shape, dtype=torch.float32, device=x.device)
-        for position in itertools.product(*(range(k) for k in kernel)):
-            starts = [
-                p * step - b
-                for p, step, b in zip(position, dilation, padding, strict=True)
-            ]
-            index = 0
-            for d, (start, s) in enumerate(zip(starts, stride, strict=True)):
-                n = gradient.shape[first + d]
-                own = torch.arange(n, device=x.device) * s + start
-                own = own.reshape(n, *[1] * (count - 1 - d))
-                index = index * size[d] + own
-            part = torch.where(indices == index, gradient, 0.0)
-            total = total + _put_back(part, stride, starts, size)
-        return total.to(x.dtype)
-
-    return backward
 
 
 def _col2im(
@@ -494,7 +501,7 @@ def _col2im(
         starts = [
             p * d - b for p, d, b in zip(position, dilation, padding, strict=True)
         ]
-        part = _put_back(columns.select(-3, number), stride, starts, size)
+        part = put_back(columns.select(-3, number), stride, starts, size)
         total = part if total is None else total + part
     return total.to(x.dtype)
 
@@ -559,8 +566,6 @@ DECOMPOSITIONS: dict[Any, Callable] = {
     aten.avg_pool2d_backward.default: _average_pool_backward(2),
     aten.avg_pool3d.default: _average_pool(3),
     aten.avg_pool3d_backward.default: _average_pool_backward(3),
-    aten.max_pool2d_with_indices_backward.default: _max_pool_backward(2),
-    aten.max_pool3d_with_indices_backward.default: _max_pool_backward(3),
     aten.convolution.default: convolution,
     aten.convolution_overrideable.default: convolution,
     aten.convolution_backward.default: _backward_with_sizes,
