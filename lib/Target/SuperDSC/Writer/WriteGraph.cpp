@@ -9,6 +9,7 @@
 #include "OpDescription.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/Geometry.h"
 #include "Spyre/Target/SuperDSC/Model/SdscRules.h"
@@ -65,6 +66,7 @@ private:
 
   LogicalResult collect(Block &block, std::vector<Node> &nodes,
                         int64_t executions);
+  LogicalResult checkSizes();
   LogicalResult describeArguments();
   int64_t bufferNumber(Value buffer);
   std::vector<std::vector<const Node *>> cutBundles();
@@ -160,6 +162,33 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
     nodes.push_back(std::move(node));
   }
   return success();
+}
+
+/// Files state one number per size. Written at the largest sizes, a program for
+/// many would be one for these alone.
+LogicalResult GraphWriter::checkSizes() {
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(function);
+  if (symbols.empty())
+    return success();
+  SizeSymbolAttr symbol = symbols.front();
+  InFlightDiagnostic error = function.emitError()
+                             << "a SuperDSC bundle is for one size, but '"
+                             << symbol.getName() << "' is from "
+                             << symbol.getLeast() << " to " << symbol.getMost();
+  StringRef advice = "; plan a program of each size";
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned number = argument.getArgNumber();
+    for (auto [dim, size] : llvm::enumerate(getSizes(argument))) {
+      if (!size.isFunctionOfSymbol(0))
+        continue;
+      error << " in dimension " << dim << " of argument " << number;
+      if (auto name = function.getArgAttrOfType<StringAttr>(
+              number, SpyreGraphDialect::getNameAttrName()))
+        error << " ('" << name.getValue() << "')";
+      return error << advice;
+    }
+  }
+  return error << advice;
 }
 
 LogicalResult GraphWriter::describeArguments() {
@@ -373,7 +402,7 @@ FailureOr<BundleProgram> GraphWriter::run() {
   if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
     return FailureOr<BundleProgram>(
         function.emitError("must be planned: one block and no results"));
-  if (failed(describeArguments()) ||
+  if (failed(checkSizes()) || failed(describeArguments()) ||
       failed(collect(function.front(), nodes, /*executions=*/1)))
     return failure();
   std::vector<std::vector<const Node *>> bundles = cutBundles();
