@@ -156,6 +156,8 @@ void Instr::runGang(Core *const *cores, int numCores) const {
 }
 
 void Block::runGang(Core *const *cores, int numCores) const {
+  if (numCores == 0) // No core takes this side of a condition.
+    return;
   for (const std::unique_ptr<Instr> &instr : instrs) {
     instr->runGang(cores, numCores);
     for (int slot : instr->frees)
