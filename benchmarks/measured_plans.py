@@ -34,14 +34,20 @@ Splits = tuple[int, ...]
 Sweeps = dict[tuple[Kernel, str], dict[Splits, float]]
 
 
+def is_divided(row: Measurement) -> bool:
+    """Whether a row tells how a product without tiles was divided."""
+    kernel = row.kernel
+    if kernel is None or kernel.splits is None or row.outside:
+        return False
+    return kernel.tiles == 1 and kernel.tiles_of_k == 1
+
+
 def sweeps(rows: list[Measurement], microseconds: Iterable[float | None]) -> Sweeps:
     """Times by split, per product, share of LX and source; those with several only."""
     found: Sweeps = {}
     for row, time in zip(rows, microseconds, strict=True):
         kernel = row.kernel
-        if kernel is None or kernel.splits is None or row.outside or time is None:
-            continue
-        if kernel.tiles > 1 or kernel.tiles_of_k > 1:
+        if time is None:
             continue
         times = found.setdefault((replace(kernel, splits=None), row.source), {})
         splits = kernel.splits
@@ -150,9 +156,10 @@ def score(rows: list[Measurement]) -> Ratios:
             cores = max(math.prod(splits) for splits in times)
             return planned_splits(kernel, cores, folder, f"p{number}")
 
-        found = list(sweeps(rows, [row.microseconds for row in rows]).items())
-        predictions = fidelity.predict_all(rows, folder, None)
-        predicted = sweeps(rows, [p.microseconds for p in predictions])
+        products = [row for row in rows if is_divided(row)]
+        found = list(sweeps(products, [row.microseconds for row in products]).items())
+        predictions = fidelity.predict_all(products, folder, None)
+        predicted = sweeps(products, [p.microseconds for p in predictions])
         planned = list(pool.map(splits, enumerate(found)))
         for family in ("matmul", "bmm"):
             scores = Scores(family)
