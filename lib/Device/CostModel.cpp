@@ -104,9 +104,10 @@ int64_t spyre::takeTileExtent(int64_t extent, int64_t granularity,
 }
 
 double spyre::deviceMemorySeconds(double readBytes, double writtenBytes,
-                                  const DeviceSpec &spec) {
+                                  const DeviceSpec &spec,
+                                  double transfersPerRead) {
   return (readBytes + writtenBytes) / spec.effectiveMemoryBytesPerSecond +
-         std::min(readBytes, writtenBytes) *
+         std::min(readBytes, writtenBytes * transfersPerRead) *
              spec.memoryTurnaroundSecondsPerByte;
 }
 
@@ -144,16 +145,18 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
     read += access.bytes * numSharedReads(access.numSharingCores, spec);
     readPerCore += access.bytes * access.numSharingCores / numCores;
   }
+  double transfersPerRead =
+      readPerCore > 0 ? std::min(read / (readPerCore * numCores), 1.0) : 1;
   // Cores load and store side by side.
-  cost.deviceMemorySeconds = std::max(deviceMemorySeconds(read, written, spec),
-                                      std::max(readPerCore, writtenPerCore) /
-                                          spec.coreMemoryBytesPerSecond);
+  cost.deviceMemorySeconds = std::max(
+      deviceMemorySeconds(read, written, spec, transfersPerRead),
+      std::max(readPerCore, writtenPerCore) / spec.coreMemoryBytesPerSecond);
   if (work.macsPerCore > 0)
-    cost.drainSeconds =
-        std::min(cost.deviceMemorySeconds,
-                 std::max(deviceMemorySeconds(read, written, spec) -
-                              deviceMemorySeconds(read, 0, spec),
-                          writtenPerCore / spec.coreMemoryBytesPerSecond));
+    cost.drainSeconds = std::min(
+        cost.deviceMemorySeconds,
+        std::max(deviceMemorySeconds(read, written, spec, transfersPerRead) -
+                     deviceMemorySeconds(read, 0, spec),
+                 writtenPerCore / spec.coreMemoryBytesPerSecond));
   cost.lxSeconds = lxSeconds(work.lxBytesPerCore, spec);
   // A ring of n cores has n links in each of two directions.
   double numLinks = 2 * numCores;

@@ -133,11 +133,19 @@ TEST(CostModel, DeviceMemoryTurnsAround) {
   EXPECT_DOUBLE_EQ(deviceMemorySeconds(0, 2e6, spec), 20e-6);
   EXPECT_DOUBLE_EQ(deviceMemorySeconds(1e6, 1e6, spec), 25e-6);
   EXPECT_DOUBLE_EQ(deviceMemorySeconds(1.5e6, 0.5e6, spec), 22.5e-6);
+  // While 1e6 bytes are written, a quarter as many flow that cores share.
+  EXPECT_DOUBLE_EQ(deviceMemorySeconds(1e6, 1e6, spec, 0.25), 21.25e-6);
+  EXPECT_DOUBLE_EQ(deviceMemorySeconds(0.1e6, 1e6, spec, 0.25), 11.5e-6);
   OpWork memory;
   memory.numCores = 32;
   memory.deviceAccesses = {{1e6, 1, false}, {1e6, 1, true}};
   EXPECT_DOUBLE_EQ(estimateOp(memory, spec).seconds, 25e-6);
   EXPECT_EQ(estimateOp(memory, spec).bottleneck, Bottleneck::DeviceMemory);
+  memory.deviceAccesses[0].numSharingCores =
+      static_cast<double>(spec.numBroadcastCores);
+  EXPECT_DOUBLE_EQ(estimateOp(memory, spec).seconds,
+                   deviceMemorySeconds(1e6, 1e6, spec,
+                                       1.0 / double(spec.numBroadcastCores)));
   // One core loads and stores at its own pace, side by side.
   memory.numCores = 1;
   memory.deviceAccesses = {{2e6, 1, false}, {1e6, 1, true}};

@@ -119,9 +119,12 @@ AccumulatorTile getAccumulatorTile(int64_t rows, int64_t columns,
 int64_t takeTileExtent(int64_t extent, int64_t granularity, int64_t &room);
 
 /// Time of device memory for what all cores read and write at once, bytes. It
-/// turns around between the directions.
+/// turns around between the directions. All transfers go on at the same rate,
+/// so that reads of which one transfer serves several cores
+/// (`transfersPerRead` below 1) leave more of it to writes, and fewer of their
+/// bytes flow while something is written.
 double deviceMemorySeconds(double readBytes, double writtenBytes,
-                           const DeviceSpec &spec);
+                           const DeviceSpec &spec, double transfersPerRead = 1);
 
 /// Time of the vector unit for weighted elements.
 double sfuSeconds(double elements, const DeviceSpec &spec);

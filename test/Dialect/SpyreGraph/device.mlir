@@ -26,7 +26,7 @@
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false" | FileCheck %s --check-prefix=SLOW
 // RUN: spyre-opt %t/products.mlir --spyre-pipeline="to-ktir=false device=%t/fast.json" | FileCheck %s --check-prefix=FAST
 // SLOW: spyre_graph.matmul {{.*}}splits = [4, 8, 1]
-// FAST: spyre_graph.matmul {{.*}}splits = [1, 32, 1]
+// FAST: spyre_graph.matmul {{.*}}splits = [8, 4, 1]
 
 // The program keeps the attribute and runs. A module that has it needs no option.
 // RUN: spyre-opt %t/softmax.mlir --spyre-pipeline="device=%t/cores.json" -o %t/program.mlir

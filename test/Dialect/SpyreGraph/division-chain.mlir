@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// RUN: spyre-opt %s --spyre-pipeline="to-ktir=false verify-each" | FileCheck %s
+// RUN: spyre-opt %s --spyre-pipeline="to-ktir=false verify-each" --split-input-file | FileCheck %s
 
 // Scores cross the ring once, from the columns in which the first product makes
 // them to the rows that the softmax needs; all users of whole rows, the second
 // product among them, take them where that move leaves them.
 // CHECK-LABEL: func.func @main
-// CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 1, 32, 1]
+// CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 8, 4, 1]
 // CHECK: spyre_graph.reshard
 // CHECK: spyre_graph.max {{.*}}splits = [1, 1, 32, 1]
 // CHECK-NOT: spyre_graph.reshard
 // CHECK: spyre_graph.exp_sub {{.*}}splits = [1, 1, 32, 1]
 // CHECK-NOT: spyre_graph.reshard
 // CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 32, 1, 1]
+// CHECK-NOT: spyre_graph.reshard
+// CHECK: return
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+#same = affine_map<(a, b, c, d) -> (a, b, c, d)>
+func.func @main(%q: tensor<1x1x512x128xf16, #l4>, %k: tensor<1x1x512x128xf16, #l4>, %v: tensor<1x1x512x128xf16, #l4>) -> tensor<1x1x512x128xf16> {
+  %q1 = spyre_graph.view %q, #same : tensor<1x1x512x128xf16, #l4> -> tensor<1x1x512x128xf16>
+  %k1 = spyre_graph.view %k, #same : tensor<1x1x512x128xf16, #l4> -> tensor<1x1x512x128xf16>
+  %v1 = spyre_graph.view %v, #same : tensor<1x1x512x128xf16, #l4> -> tensor<1x1x512x128xf16>
+  %r, %lse = spyre_graph.attention %q1, %k1, %v1 {scale = 0.125 : f64} : tensor<1x1x512x128xf16>, tensor<1x1x512x128xf16>, tensor<1x1x512x128xf16> -> tensor<1x1x512x128xf16>, tensor<1x1x512xf32>
+  return %r : tensor<1x1x512x128xf16>
+}
+
+// -----
+
+// Of 4096 keys, two neighbours sum a half each: each value is then loaded for
+// half as many rows. Neighbours exchange halves of rows, which is quick.
+// CHECK-LABEL: func.func @main
+// CHECK: spyre_graph.exp_sub {{.*}}splits = [1, 1, 32, 1]
+// CHECK: spyre_graph.reshard {{.*}}division = #spyre_graph.division<splits = [1, 1, 16, 2]
+// CHECK: spyre_graph.matmul {{.*}}splits = [1, 1, 16, 1, 2]
 // CHECK-NOT: spyre_graph.reshard
 // CHECK: return
 #l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>

@@ -91,7 +91,7 @@ func.func @small(%a: tensor<0x5xf16, #l2>, %b: tensor<f16, #spyre_graph.layout<o
 // CHECK-SAME: division = #spyre_graph.division<splits = [32, 1], chunks = [32, 128]>
 // CHECK-LABEL: func.func @in_no_view_of_users
 // CHECK: spyre_graph.matmul
-// CHECK-SAME: division = #spyre_graph.division<splits = [7, 2, 1], chunks = [147, 64, 64]>
+// CHECK-SAME: division = #spyre_graph.division<splits = [15, 2, 1], chunks = [69, 64, 64]>
 func.func @in_view_of_users(%q: tensor<1024x64xf16, #l2>, %k: tensor<64x128xf16, #l2>) -> tensor<1024x128xf16, #l2> {
   %e = tensor.empty() : tensor<1024x128xf16, #l2>
   %s = spyre_graph.matmul ins(%q, %k : tensor<1024x64xf16, #l2>, tensor<64x128xf16, #l2>) outs(%e : tensor<1024x128xf16, #l2>) -> tensor<1024x128xf16, #l2>

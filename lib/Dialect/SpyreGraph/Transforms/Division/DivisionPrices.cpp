@@ -79,6 +79,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   }
   countPieces(candidate);
   candidate.partialSumSeconds = getPartialSumSeconds(candidate);
+  double transferred = 0, read = 0;
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
     int slicing = getSlicingNumber(operand, candidate, coreStrides);
     // Each element of the result is written by one core, even if several
@@ -101,8 +102,15 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
         bytes * ::spyre::numSharedReads(sharingCores, spec) /
             spec.effectiveMemoryBytesPerSecond,
         bytes * sharingCores / coresUsed / spec.coreMemoryBytesPerSecond);
+    if (operand + 1 < result.numOperands) {
+      transferred +=
+          bytes * numLoads * ::spyre::numSharedReads(sharingCores, spec);
+      read += bytes * numLoads * std::max(sharingCores, 1.0);
+    }
     result.operandCosts.push_back({seconds * numLoads, seconds, slicing});
   }
+  if (read > 0)
+    candidate.transfersPerRead = std::min(transferred / read, 1.0);
   if (op.getUnit() == Unit::SFU) {
     candidate.computeSeconds =
         ::spyre::sfuSeconds(candidate.largestSlice * elementCost, spec);
@@ -113,27 +121,22 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
   result.candidates.push_back(candidate);
 }
 
-/// Time to combine the parts of a split reduction. Of products it is the
-/// reference's price, which is above that of the ring: measured products gain
-/// nothing from more parts (spec/hardware.md). Otherwise the first partner
-/// takes the parts in one after another, over the link to its neighbour, and
-/// adds them up.
+/// Time to combine the parts of a split reduction: the first partner takes them
+/// in one after another, over the link to its neighbour, and the vector unit
+/// adds them up. The matrix unit adds those of a product as they come in.
 double
 DivisionSearch::getPartialSumSeconds(const DivisionCandidate &candidate) const {
   constexpr double kBytesPerSum = 4;
   int64_t dim = getSplitReduction(kinds, candidate.splits);
   if (dim < 0)
     return 0;
-  double sums = 1, sumsOfCore = 1;
-  for (unsigned outputDim : operandDims.back()) {
-    sums *= static_cast<double>(extents[outputDim]);
+  double sumsOfCore = 1;
+  for (unsigned outputDim : operandDims.back())
     sumsOfCore *= static_cast<double>(candidate.chunks[outputDim]);
-  }
-  double seconds = result.isDrained
-                       ? sums * spec.partialSumSecondsPerElementHop
-                       : sumsOfCore * kBytesPerSum / spec.ringBytesPerSecond() +
-                             spec.ringHopSeconds() +
-                             ::spyre::sfuSeconds(sumsOfCore, spec);
+  double seconds = sumsOfCore * kBytesPerSum / spec.ringBytesPerSecond() +
+                   spec.ringHopSeconds();
+  if (!result.isDrained)
+    seconds += ::spyre::sfuSeconds(sumsOfCore, spec);
   return static_cast<double>(candidate.splits[dim] - 1) * seconds;
 }
 

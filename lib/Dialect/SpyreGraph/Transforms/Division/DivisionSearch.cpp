@@ -40,8 +40,10 @@ int SlicingNumbers::get(const Slicing &slicing) {
 double Divisions::getSeconds(unsigned number, double loadSeconds,
                              double storeSeconds) const {
   const DivisionCandidate &candidate = candidates[number];
-  const double memorySeconds = loadSeconds + storeSeconds +
-                               turnaround * std::min(loadSeconds, storeSeconds);
+  const double memorySeconds =
+      loadSeconds + storeSeconds +
+      turnaround *
+          std::min(loadSeconds, storeSeconds * candidate.transfersPerRead);
   const double setups = numOperands * setupSeconds;
   // If the slice is cut into pieces, the first store is set up while later
   // pieces are loaded. A cut costs kLeastSavingOfPieces of the time.

@@ -47,6 +47,9 @@ struct DivisionCandidate {
   /// Pieces that each store a part of the result. Numbers above
   /// kPiecesInFlight make no difference and are capped there.
   double numStores = 1;
+  /// Transfers of what the cores read over the number of reads: below 1 where
+  /// one transfer serves several cores.
+  double transfersPerRead = 1;
   /// Time to combine the partial results of a split reduction.
   double partialSumSeconds = 0;
   /// Iterations of the core that has the most.
