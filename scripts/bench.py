@@ -37,7 +37,8 @@ from ratios import HEAD, RESULTS, Ratio  # noqa: E402
 #: Name -> arguments with which the whole ends in less than 15 minutes.
 COMMANDS: dict[str, list[str]] = {
     "eager": [],
-    "run": ["--repeats", "3"],
+    "first_call": [],
+    "run": [],
     "speed": ["--instructions"],
     "checks": ["--rounds", "7"],
     "growth": [],
