@@ -71,6 +71,22 @@ TRANSPOSED = {
     ),
     "2d of channels": ((1, 7, 4, 5), (7, 2, 4, 3), {"stride": (3, 2), "groups": 7}),
     "3d of blocks": ((1, 5, 2, 3, 2), (5, 63, 2, 2, 2), {"stride": 2}),
+    "2d of 4 at 2": ((1, 5, 4, 7), (5, 65, 4, 4), {"stride": 2, "padding": 1}),
+    "1d of late phases": (
+        (2, 6, 5),
+        (6, 3, 3),
+        {"stride": 3, "padding": 1, "dilation": 2, "groups": 3},
+    ),
+    "2d of dilated phases": (
+        (1, 4, 5, 4),
+        (4, 2, 3, 3),
+        {"stride": 2, "padding": (2, 1), "dilation": 2, "output_padding": 1},
+    ),
+    "2d of far elements": (
+        (1, 4, 5, 4),
+        (4, 2, 2, 3),
+        {"stride": 2, "padding": 3, "dilation": (5, 3), "output_padding": (0, 1)},
+    ),
 }
 CASES = [
     *((f"conv{k[:2]}", *v) for k, v in CONVOLUTIONS.items() if k[1] == "d"),
@@ -179,6 +195,13 @@ FEW = {
         ((1, 65, 5, 7), (65, 3, 4, 4)),
         6,
     ),
+    "gradient of an average": (
+        lambda g, x: torch.ops.aten.avg_pool2d_backward(
+            g, x, [4, 4], [2, 2], [0, 0], False, True, None
+        ),
+        ((1, 65, 3, 5), (1, 65, 8, 12)),
+        9,
+    ),
     "largest": (lambda x: functional.max_pool2d(x, 7, 2, 3), ((1, 65, 9, 11),), 3),
     "3d": (functional.conv3d, ((1, 65, 5, 6, 7), (3, 65, 3, 3, 3)), 6),
 }
@@ -204,6 +227,13 @@ POOLS = [
     ),
     ("avg_pool2d", (1, 2, 9, 8), (2,), {"ceil_mode": True, "padding": 1}),
     ("avg_pool2d", (1, 65, 6, 6), (2,), {"divisor_override": 3}),
+    ("avg_pool2d", (2, 3, 8, 12), ((4, 3),), {"stride": (2, 3)}),
+    (
+        "avg_pool2d",
+        (1, 3, 12, 9),
+        (6,),
+        {"stride": (3, 2), "padding": (3, 2), "ceil_mode": True},
+    ),
     ("avg_pool3d", (1, 2, 5, 6, 7), (2,), {"stride": (1, 2, 3), "padding": 1}),
     ("adaptive_avg_pool1d", (2, 3, 11), (4,), {}),
     ("adaptive_avg_pool2d", (2, 3, 7, 12), ((3, 4),), {}),

@@ -20,6 +20,7 @@ from torch_spyre import extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions import (
     attention,
+    average_pooling,
     elementary,
     float8,
     fused,
@@ -59,6 +60,7 @@ def restickify(x: torch.Tensor) -> torch.Tensor:
 
 #: Of operators as they are: eager calls take them, too, whatever else PyTorch sees.
 DECOMPOSITIONS: dict[Any, Callable] = {
+    **average_pooling.DECOMPOSITIONS,
     **elementary.DECOMPOSITIONS,
     **gradients.DECOMPOSITIONS,
     **grouped.DECOMPOSITIONS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions and pooling, which look at windows of their input.
+"""Convolutions, and what else looks at windows of its input.
 
 Windows are a view: the element at k of window o is at o x stride + k x dilation. A
 convolution is one sum of products of that view and the weight, which accumulates in
@@ -29,7 +29,7 @@ def spread(values: Shape, count: int) -> list[int]:
     return list(values) * count if len(values) == 1 else list(values)
 
 
-def _pad(x: Tensor, before: Shape, after: Shape, value: float = 0.0) -> Tensor:
+def pad(x: Tensor, before: Shape, after: Shape, value: float = 0.0) -> Tensor:
     """Pads the last dimensions; negative numbers cut off."""
     pairs = [p for pair in zip(before, after, strict=True) for p in pair[::-1]]
     return aten.constant_pad_nd(x, pairs[::-1], value) if any(pairs) else x
@@ -52,7 +52,7 @@ def pad_for_windows(
             out, stride, kernel, dilation, before, size, strict=True
         )
     ]
-    return _pad(x, before, after, value)
+    return pad(x, before, after, value)
 
 
 def window_view(
@@ -203,56 +203,142 @@ def _convolve_transposed(
     """``weight`` is ``[C, O / groups, *kernel]``; the gradient of a convolution."""
     # An output at o, o + padding = t x stride + r, sums x[t - m] w[m x stride + r] if
     # elements are not dilated. So the r are channels of one convolution over t.
-    # SuperDSC can put the phases side by side only where they have as many outputs.
-    phases = [
-        s if d == 1 and n % s == 0 else 1
-        for s, d, n in zip(stride, dilation, out, strict=True)
+    dims = [
+        _PhasedDim.of(*numbers)
+        for numbers in zip(
+            weight.shape[2:], stride, padding, dilation, out, strict=True
+        )
     ]
-    spaced = [s // r for s, r in zip(stride, phases, strict=True)]
-    x = _spaced(x, spaced, 2)
-    # Zeros before the filter let the first output be the first of its phases.
-    zeros = [-p % r for p, r in zip(padding, phases, strict=True)]
-    first = [-(-p // r) for p, r in zip(padding, phases, strict=True)]
-    steps = [n // r for n, r in zip(out, phases, strict=True)]
-    weight = _pad(weight, zeros, [0] * len(zeros))
-    channels = groups * weight.shape[1]
-    weight = _phase_weight(weight, phases, groups)
+    x = space_out(x, [d.spaced for d in dims], 2)
+    batch, channels, count = x.shape[0], groups * weight.shape[1], len(dims)
+    phases = [d.phases for d in dims]
+    weight = _phase_weight(weight, dims, groups)
     if bias is not None:
         bias = _grouped(bias, 0, groups).repeat(1, math.prod(phases)).flatten()
-    kernel = weight.shape[2:]
-    before = [d * (k - 1) - t for d, k, t in zip(dilation, kernel, first, strict=True)]
-    ones = [1] * len(kernel)
-    result = _convolve(x, weight, bias, ones, before, dilation, groups, steps)
-    if phases == ones:
+    result = _convolve(
+        x,
+        weight,
+        bias,
+        [1] * count,
+        [d.before for d in dims],
+        [d.dilation for d in dims],
+        groups,
+        [d.steps + (d.late > 0) for d in dims],
+    )
+    if math.prod(phases) == 1:
         return result
     # [N, groups, *phases, O / groups, *steps] -> [N, O, *(steps x phases)]
     result = result.unflatten(1, (groups, *phases, -1))
-    places = range(2, 2 + len(ones))
-    pairs = [d for r in places for d in (r + len(ones) + 1, r)]
-    result = result.permute(0, 1, 2 + len(ones), *pairs)
-    return result.reshape(x.shape[0], channels, *out)
+    places = range(2, 2 + count)
+    for dim, place in zip(dims, places, strict=True):
+        result = _skip_first(result, place, place + count + 1, dim)
+    pairs = [d for r in places for d in (r + count + 1, r)]
+    result = result.permute(0, 1, 2 + count, *pairs)
+    return result.reshape(batch, channels, *out)
 
 
-def _phase_weight(weight: Tensor, phases: Shape, groups: int) -> Tensor:
+@dataclass(frozen=True)
+class _PhasedDim:
+    """One dimension of a transposed convolution as one at stride 1.
+
+    A phase is a place within the stride; its outputs are channels of their own.
+    """
+
+    phases: int
+    #: Outputs of a phase.
+    steps: int
+    #: Of so many phases, the last ones, the first of ``steps + 1`` outputs is not one.
+    late: int
+    #: Places from one element of the input to the next one; zeros lie in between.
+    spaced: int
+    #: Places from one element of the filter to the next one.
+    dilation: int
+    #: Zeros before the input.
+    before: int
+    #: Elements of the filter of a phase, of which some may be zeros.
+    size: int
+    #: The same of the whole filter. A phase has those that are ``phases`` apart.
+    kernel: int
+    #: Zeros before the whole filter.
+    zeros: int
+    #: Places from one element of the whole filter to the next one.
+    between: int
+
+    @staticmethod
+    def of(
+        kernel: int, stride: int, padding: int, dilation: int, out: int
+    ) -> _PhasedDim:
+        reach = dilation * (kernel - 1) + 1
+        size = -(-reach // stride)
+        # SuperDSC can put the phases side by side only where they have as many
+        # outputs. Dilated elements may leave a phase more zeros than the input gets.
+        if stride == 1 or out % stride or size > kernel:
+            before = reach - 1 - padding
+            return _PhasedDim(1, out, 0, stride, dilation, before, kernel, kernel, 0, 1)
+        # Zeros before the filter let the first output be the first of its phase. If
+        # they make filters longer, the phases before that of the first output have
+        # one output more instead.
+        zeros, late = -padding % stride, 0
+        if reach + zeros > size * stride:
+            zeros, late = 0, padding % stride
+        before = size - 1 - (padding + zeros) // stride
+        return _PhasedDim(
+            stride, out // stride, late, 1, 1, before, size, kernel, zeros, dilation
+        )
+
+    def place(self, number: Any) -> Any:
+        """Where, in the whole filter, the elements of the phases come from.
+
+        ``number``, an integer or a tensor, counts them phase by phase; of each phase
+        the last one comes first. Before and behind the filter, and between its
+        elements, lie zeros.
+        """
+        m = self.size - 1 - number % self.size
+        return m * self.phases + number // self.size - self.zeros
+
+    def order(self) -> list[int]:
+        """Which element of the whole filter each one is, or -1: a zero."""
+        places = [self.place(n) for n in range(self.phases * self.size)]
+        reach = range(0, self.kernel * self.between, self.between)
+        return [p // self.between if p in reach else -1 for p in places]
+
+
+def _skip_first(x: Tensor, phases: int, steps: int, dim: _PhasedDim) -> Tensor:
+    """The outputs of a dimension from its first one on, of two dimensions of ``x``."""
+    if not dim.late:
+        return x
+    parts = [
+        x.narrow(phases, dim.late, dim.phases - dim.late).narrow(steps, 0, dim.steps),
+        x.narrow(phases, 0, dim.late).narrow(steps, 1, dim.steps),
+    ]
+    return torch.cat(parts, phases)
+
+
+def _phase_weight(weight: Tensor, dims: Sequence[_PhasedDim], groups: int) -> Tensor:
     """``[groups x *phases x O / groups, C / groups, *kernel]``.
 
-    Elements of each phase of ``[C, O / groups, *kernel]``, last ones first.
+    From ``[C, O / groups, *kernel]``; kernels are those of the phases.
     """
-    count = len(phases)
-    over = [-k % r for k, r in zip(weight.shape[2:], phases, strict=True)]
-    weight = _pad(weight, [0] * count, over)
-    for d, r in enumerate(phases, 2):
-        # In one step: SuperDSC has no gather from a dimension that is in parts.
-        if weight.shape[d] > r:
-            number = torch.arange(weight.shape[d], device=weight.device)
-            last = weight.shape[d] - r - number // r * r
-            weight = weight.index_select(d, last + number % r)
+    count = len(dims)
+    for d, dim in enumerate(dims, 2):
+        order = dim.order()
+        if order == list(range(dim.kernel)):
+            continue
+        place = dim.place(torch.arange(len(order), device=weight.device))
+        element = place // dim.between if dim.between > 1 else place
+        if -1 in order:
+            element = element.clamp(0, dim.kernel - 1)
+        weight = weight.index_select(d, element)
+        if -1 in order:
+            kept = place == element * dim.between
+            kept = kept.reshape(-1, *[1] * (count + 1 - d))
+            weight = torch.where(kept, weight, 0.0)
     weight = _grouped(weight, 0, groups)
-    for d, r in enumerate(phases):
-        weight = weight.unflatten(3 + 2 * d, (-1, r))
-    # [groups, C / groups, O / groups, *(kernel, phase)]
-    kernel = [3 + 2 * d for d in range(count)]
-    weight = weight.permute(0, *(d + 1 for d in kernel), 2, 1, *kernel)
+    for d, dim in enumerate(dims):
+        weight = weight.unflatten(3 + 2 * d, (dim.phases, -1))
+    # [groups, C / groups, O / groups, *(phase, kernel)]
+    phases = [3 + 2 * d for d in range(count)]
+    weight = weight.permute(0, *phases, 2, 1, *(d + 1 for d in phases))
     return weight.flatten(0, 1 + count)
 
 
@@ -362,7 +448,7 @@ def _backward_with_sizes(
     return convolution_backward(gradient, x, weight, *rest)
 
 
-def _spaced(x: Tensor, stride: Shape, first: int) -> Tensor:
+def space_out(x: Tensor, stride: Shape, first: int) -> Tensor:
     """``s - 1`` zeros after each element of the dimensions from ``first`` on."""
     for d, s in enumerate(stride, first):
         if s > 1:
@@ -371,19 +457,6 @@ def _spaced(x: Tensor, stride: Shape, first: int) -> Tensor:
             zeros = zeros.expand(*wide.shape[: d + 1], s - 1, *wide.shape[d + 2 :])
             x = torch.cat([wide, zeros], d + 1).flatten(d, d + 1)
     return x
-
-
-# --- pooling ---------------------------------------------------------------------
-
-
-def _sum_of_windows(
-    x: Tensor, kernel: Shape, stride: Shape, before: Shape, out: Shape, edge: float
-) -> Tensor:
-    """Sums, in fp32, over the windows from -before on; outside lies ``edge``."""
-    ones = [1] * len(kernel)
-    x = pad_for_windows(x, kernel, stride, ones, before, out, edge)
-    view = window_view(x, kernel, stride, ones, out)
-    return view.sum(list(range(x.dim(), view.dim())), dtype=torch.float32)
 
 
 def pooled_size(
@@ -398,75 +471,11 @@ def pooled_size(
     return out
 
 
-@dataclass(frozen=True)
-class _AveragePool:
-    """The arguments of an average pooling, one number per spatial dimension."""
-
-    kernel: list[int]
-    stride: list[int]
-    padding: list[int]
-    out: list[int]
-    counts_padding: bool
-    divisor: int | None
-
-    @staticmethod
-    def of(
-        x: Tensor,
-        count: int,
-        kernel: Shape,
-        stride: Shape = (),
-        padding: Shape = (0,),
-        ceil_mode: bool = False,
-        count_include_pad: bool = True,
-        divisor_override: int | None = None,
-    ) -> _AveragePool:
-        kernel, padding = spread(kernel, count), spread(padding, count)
-        stride = spread(stride or kernel, count)
-        out = pooled_size(x.shape[-count:], kernel, stride, padding, ceil_mode)
-        return _AveragePool(
-            kernel, stride, padding, out, count_include_pad, divisor_override
-        )
-
-    def counts(self, x: Tensor) -> Tensor | int:
-        """By what each window's sum is divided."""
-        if self.divisor is not None:
-            return self.divisor
-        size = x.shape[-len(self.kernel) :]
-        is_inside = all(
-            (n - 1) * s + k <= z + (2 * p if self.counts_padding else p)
-            and (p == 0 or self.counts_padding)
-            for n, s, k, p, z in zip(
-                self.out, self.stride, self.kernel, self.padding, size, strict=True
-            )
-        )
-        if is_inside:
-            return math.prod(self.kernel)
-        ones = torch.ones(size, dtype=torch.float32, device=x.device)
-        before = self.padding
-        if self.counts_padding:
-            ones, before = _pad(ones, before, before, 1.0), [0] * len(before)
-        return _sum_of_windows(ones, self.kernel, self.stride, before, self.out, 0.0)
-
-
-def _average_pool(count: int) -> Callable:
-    def pool(x: Tensor, *arguments: Any) -> Tensor:
-        how = _AveragePool.of(x, count, *arguments)
-        total = _sum_of_windows(x, how.kernel, how.stride, how.padding, how.out, 0.0)
-        return (total / how.counts(x)).to(x.dtype)
-
-    return pool
-
-
-def _average_pool_backward(count: int) -> Callable:
-    def backward(gradient: Tensor, x: Tensor, *arguments: Any) -> Tensor:
-        how = _AveragePool.of(x, count, *arguments)
-        spread = _spaced(gradient / how.counts(x), how.stride, x.dim() - count)
-        before = [k - 1 - p for k, p in zip(how.kernel, how.padding, strict=True)]
-        size = x.shape[-count:]
-        total = _sum_of_windows(spread, how.kernel, [1] * count, before, size, 0.0)
-        return total.to(x.dtype)
-
-    return backward
+def adaptive_windows(size: int, count: int) -> list[tuple[int, int]]:
+    """Start and length of each of ``count`` windows that cover a dimension."""
+    starts = [i * size // count for i in range(count)]
+    ends = [-(-(i + 1) * size // count) for i in range(count)]
+    return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
 
 
 def put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor:
@@ -474,12 +483,12 @@ def put_back(part: Tensor, stride: Shape, starts: Shape, size: Shape) -> Tensor:
     first one at ``starts``, the next ones ``stride`` further on.
     """
     first = part.dim() - len(size)
-    spaced = _spaced(part, stride, first)
+    spaced = space_out(part, stride, first)
     after = [
         n - start - length
         for n, start, length in zip(size, starts, spaced.shape[first:], strict=True)
     ]
-    return _pad(spaced, starts, after)
+    return pad(spaced, starts, after)
 
 
 def _col2im(
@@ -506,66 +515,8 @@ def _col2im(
     return total.to(x.dtype)
 
 
-#: Windows of different sizes are averaged one by one.
-_MAX_ADAPTIVE = 64
-
-
-def adaptive_windows(size: int, count: int) -> list[tuple[int, int]]:
-    """Start and length of each of ``count`` windows that cover a dimension."""
-    starts = [i * size // count for i in range(count)]
-    ends = [-(-(i + 1) * size // count) for i in range(count)]
-    return [(start, end - start) for start, end in zip(starts, ends, strict=True)]
-
-
-def _adaptive_average_pool(count: int) -> Callable:
-    def pool(x: Tensor, out: Shape) -> Tensor:
-        if max(out) > _MAX_ADAPTIVE:
-            return NotImplemented
-        result = x.float()
-        for dim, n in enumerate(out, x.dim() - count):
-            parts = [
-                result.narrow(dim, start, length).mean(dim, keepdim=True)
-                for start, length in adaptive_windows(x.shape[dim], n)
-            ]
-            result = torch.cat(parts, dim)
-        return result.to(x.dtype)
-
-    return pool
-
-
-def _adaptive_average_pool_backward(count: int) -> Callable:
-    def backward(gradient: Tensor, x: Tensor) -> Tensor:
-        out = gradient.shape[-count:]
-        if max(out) > _MAX_ADAPTIVE:
-            return NotImplemented
-        result = gradient.float()
-        for dim, n in enumerate(out, x.dim() - count):
-            size = x.shape[dim]
-            shape = [*result.shape[:dim], size, *result.shape[dim + 1 :]]
-            total = torch.zeros(shape, dtype=torch.float32, device=x.device)
-            for i, (start, length) in enumerate(adaptive_windows(size, n)):
-                part = result.narrow(dim, i, 1) / length
-                part = part.expand(*shape[:dim], length, *shape[dim + 1 :])
-                rest = [0] * (len(shape) - dim - 1)
-                total = total + _pad(
-                    part, [start, *rest], [size - start - length, *rest]
-                )
-            result = total
-        return result.to(x.dtype)
-
-    return backward
-
-
 DECOMPOSITIONS: dict[Any, Callable] = {
     aten.col2im.default: _col2im,
-    aten._adaptive_avg_pool2d.default: _adaptive_average_pool(2),
-    aten._adaptive_avg_pool2d_backward.default: _adaptive_average_pool_backward(2),
-    aten._adaptive_avg_pool3d.default: _adaptive_average_pool(3),
-    aten._adaptive_avg_pool3d_backward.default: _adaptive_average_pool_backward(3),
-    aten.avg_pool2d.default: _average_pool(2),
-    aten.avg_pool2d_backward.default: _average_pool_backward(2),
-    aten.avg_pool3d.default: _average_pool(3),
-    aten.avg_pool3d_backward.default: _average_pool_backward(3),
     aten.convolution.default: convolution,
     aten.convolution_overrideable.default: convolution,
     aten.convolution_backward.default: _backward_with_sizes,
