@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -94,6 +95,20 @@ public:
   /// "".
   std::string moveDistributed(const std::vector<const ViewVal *> &partitions,
                               void *tile, bool isStore, bool ieee);
+  /// Where the first element is in the host's memory of the device. Only after
+  /// prepare().
+  uint8_t *firstByte() const;
+  /// Whether the elements lie in memory as they do in the host tile, which is
+  /// row-major. Only after prepare(); false for gather indices.
+  bool isDense() const;
+  /// Bytes from this tile to `other` in the host's memory of the device, if
+  /// that has the same sizes and places but for this distance. Both prepared,
+  /// without gather indices or lists of points.
+  std::optional<int64_t> bytesTo(const TileVal &other) const;
+  /// Makes this prepared tile a stack of `count` tiles for load() and store():
+  /// each lies `distance` elements behind the one before it, and behind it in
+  /// host memory.
+  void stack(int64_t count, int64_t distance);
   /// Element strides of the tile in host memory.
   const int64_t *hostStrides() const { return tileStrides; }
   /// Copies from device memory to the host tile, in host representation.
@@ -151,7 +166,7 @@ private:
   };
   struct Loop {
     int64_t extent, memoryStride, tileStride;
-    int dim;
+    int dim; ///< of the tile; kMaxRank: over a stack of tiles
   };
   /// The points of a group: `count` rows along its last variable.
   struct GroupRows {
@@ -189,6 +204,8 @@ private:
   /// the table. Returns an error message, or "".
   std::string addIndirectDim(int dim, GroupState &state, const GroupRows &rows,
                              int64_t row, bool zeroOutside) const;
+  /// Element offset of the first point.
+  int64_t firstOffset() const;
   /// [lowest, highest] element offset of any point.
   std::pair<int64_t, int64_t> offsetRange() const;
   /// Checks that the tile is inside the view's allocation. Returns an error

@@ -63,12 +63,17 @@ Core::~Core() {
 }
 
 void Core::releaseAll() {
-  std::vector<bool> isConstant(tensors.size(), false);
-  for (const ConstantTensor &c : function.tensors)
-    isConstant[c.slot] = true;
-  for (size_t t = 0; t < tensors.size(); ++t)
-    if (!isConstant[t])
-      releaseTensor(static_cast<int>(t));
+  auto isConstant = [&](int slot) {
+    return std::any_of(
+        function.tensors.begin(), function.tensors.end(),
+        [&](const ConstantTensor &constant) { return constant.slot == slot; });
+  };
+  // Few tensors are left at the end of a run.
+  for (int slot = 0; slot < static_cast<int>(tensors.size()); ++slot) {
+    const TensorVal &tensor = tensors[slot];
+    if ((tensor.buffer || tensor.deferredTile >= 0) && !isConstant(slot))
+      releaseTensor(slot);
+  }
   for (Buffer *buffer : registers)
     pool->release(buffer);
   registers.clear();
@@ -78,8 +83,8 @@ void Core::makeRowMajor(int slot, Elem elem) {
   TensorVal old = tensors[slot];
   tensors[slot].buffer = nullptr;
   allocateTensor(slot, elem, old.numElements);
-  size_t shape[kMaxRank];
-  ptrdiff_t to[kMaxRank], from[kMaxRank];
+  size_t shape[kMaxRank + 1];
+  ptrdiff_t to[kMaxRank + 1], from[kMaxRank + 1];
   int64_t step = 1;
   for (int d = old.rank - 1; d >= 0; --d) {
     shape[d] = old.sizes[d];
@@ -89,6 +94,9 @@ void Core::makeRowMajor(int slot, Elem elem) {
   }
   const KernelTable &k = kernels();
   unsigned rank = static_cast<unsigned>(old.rank);
+  shape[rank] = numStacked;
+  to[rank] = from[rank] = old.numElements;
+  ++rank;
   if (old.numElements > 0) {
     if (isWide(elem))
       k.copyInt64(tensors[slot].i64(), to, old.i64(), from, shape, rank);

@@ -53,6 +53,10 @@ public:
   std::vector<std::vector<int64_t>> producedShapes;
   std::vector<int> producedSteps;
 
+  /// How many iterations run as one (Stacks.h): as many tiles of its shape lie
+  /// one behind another in each tensor's buffer, unless it is a constant.
+  int64_t numStacked = 1;
+
   std::vector<Scalar> scalars;
   std::vector<TensorVal> tensors;
   std::vector<ViewVal> views;
@@ -116,10 +120,15 @@ public:
     t.isPermuted = false;
     t.deferredTile = -1;
   }
-  /// Gives `slot` a new buffer for `numElements`; the caller sets the shape.
+  /// Bytes of a host buffer for tiles of `numElements`.
+  size_t bufferBytes(Elem elem, int64_t numElements) const {
+    return size_t(numElements * numStacked) * hostSize(elem);
+  }
+  /// Gives `slot` a new buffer for tiles of `numElements`; the caller sets the
+  /// shape.
   void allocateTensor(int slot, Elem elem, int64_t numElements) {
     TensorVal &t = tensors[slot];
-    Buffer *buffer = pool->get(size_t(numElements) * hostSize(elem));
+    Buffer *buffer = pool->get(bufferBytes(elem, numElements));
     if (t.buffer)
       pool->release(t.buffer);
     t.buffer = buffer;
@@ -155,7 +164,7 @@ public:
     if (t.data)
       return makeRowMajor(slot, elem);
     allocateTensor(slot, elem, t.numElements);
-    std::memset(t.data, 0, size_t(t.numElements) * hostSize(elem));
+    std::memset(t.data, 0, bufferBytes(elem, t.numElements));
   }
   void makeRowMajor(int slot, Elem elem);
   /// Gives all buffers except those of constants back to the pool.

@@ -119,14 +119,13 @@ RunState::~RunState() {
 }
 
 void RunState::addWorkers(int count) {
-  for (std::unique_ptr<Worker> &worker : workers)
-    if (!worker->pool)
-      worker->pool = takePool();
   while (static_cast<int>(workers.size()) < count) {
     workers.push_back(std::make_unique<Worker>());
     workers.back()->cores.resize(plan.functions.size());
-    workers.back()->pool = takePool();
   }
+  for (int i = 0; i < count; ++i)
+    if (!workers[i]->pool)
+      workers[i]->pool = takePool();
 }
 
 void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
@@ -135,8 +134,9 @@ void RunState::start(DeviceMemory &deviceMemory, const RunOptions &options) {
   check = options.check;
   threads = options.threads > 0 ? std::min(options.threads, 256)
                                 : ThreadPool::defaultThreads();
-  addWorkers(threads);
+  addWorkers(1);
   work.resize(plan.functions.size(), -1);
+  stacked.resize(plan.functions.size());
   ++epoch;
 }
 
@@ -157,6 +157,19 @@ void RunState::noteWork(const Function &callee, double seconds) {
   known = known < 0 ? seconds : 0.75 * known + 0.25 * seconds;
 }
 
+KernelStacks *RunState::stacksOf(const Function &callee) {
+  if (shadow || zeroOutside)
+    return nullptr;
+  Stacked &known = stacked[callee.index];
+  if (!known.isKnown) {
+    known.isKnown = true;
+    known.tiles = TileBlock::find(callee);
+    if (known.tiles)
+      known.stacks = std::make_unique<KernelStacks>(*known.tiles);
+  }
+  return known.stacks.get();
+}
+
 void RunState::call(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
   if (shadow && !callee.hasCalls)
@@ -170,17 +183,23 @@ void RunState::call(const Function &callee, const Scalar *args) {
     // Cores that share operands run as a gang on one thread: a tile that one
     // core has loaded need not be converted again for the others.
     int64_t gang = callee.hasContraction && !shadow ? kGangSize : 1;
-    int64_t numTasks = (numCores + gang - 1) / gang;
+    KernelStacks *stacks = stacksOf(callee);
+    bool isStacked = stacks && stacks->prepare(core(0, callee), args);
+    int64_t numTasks =
+        isStacked ? stacks->size() : (numCores + gang - 1) / gang;
     std::atomic<int64_t> failedTask{numTasks};
     std::exception_ptr failure;
     std::mutex failureMutex;
     int useThreads = threadsFor(callee, numTasks);
+    addWorkers(useThreads);
     auto body = [&](int64_t task, int worker) {
       // The failing core with the lowest number is reported, whatever the
       // number of threads.
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
+        if (isStacked)
+          return stacks->run(this->core(worker, callee), task);
         Core *members[kGangSize];
         int numMembers =
             static_cast<int>(std::min<int64_t>(gang, numCores - task * gang));
@@ -225,6 +244,8 @@ void RunState::call(const Function &callee, const Scalar *args) {
     }
     if (failure)
       std::rethrow_exception(failure);
+    if (stacks && !isStacked)
+      stacks->noteRun();
   }
 }
 

@@ -5,6 +5,7 @@
 #define SPYRE_LIB_RUNTIME_ENGINE_ENGINE_H
 
 #include "Core.h"
+#include "Stacks.h"
 
 #include <chrono>
 #include <memory>
@@ -49,6 +50,8 @@ private:
   int threadsFor(const Function &callee, int64_t numTasks) const;
   /// Records that a call of a kernel took `seconds`, summed over its threads.
   void noteWork(const Function &callee, double seconds);
+  /// The stacks of a kernel; null if it has none.
+  KernelStacks *stacksOf(const Function &callee);
   /// Calls a kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args);
 
@@ -60,6 +63,12 @@ private:
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<double>
       work; ///< per function: thread seconds of a call, -1: unknown
+  struct Stacked {
+    bool isKnown = false;
+    std::unique_ptr<TileBlock> tiles;
+    std::unique_ptr<KernelStacks> stacks;
+  };
+  std::vector<Stacked> stacked; ///< per function
 };
 
 } // namespace spyre::runtime

@@ -177,6 +177,8 @@ public:
   void run(Core &core) const override;
   void walk(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
+  /// Reads a prepared tile, or a stack of them (Core::numStacked).
+  void move(Core &core, const TileVal &tile) const;
 };
 
 class StoreInstr : public Instr {
@@ -186,6 +188,8 @@ public:
   Elem elem = Elem::F16;
   void run(Core &core) const override;
   void walk(Core &core) const override;
+  /// Writes a prepared tile, or a stack of them (Core::numStacked).
+  void move(Core &core, const TileVal &tile) const;
 
 private:
   /// Fails unless the data tile has the access tile's sizes.
@@ -214,8 +218,6 @@ public:
   void run(Core &core) const override;
   void walk(Core &core) const override { run(core); }
   void runGang(Core *const *cores, int numCores) const override;
-
-private:
   /// Trip count; fails on a step that is not positive.
   int64_t count(Core &core) const;
 };

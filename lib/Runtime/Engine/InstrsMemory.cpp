@@ -248,13 +248,17 @@ static void moveDistributed(Core &core, int location, TileVal &tile, void *data,
     core.fail(location, error);
 }
 
+static void setShape(TensorVal &tensor, const TileVal &tile) {
+  tensor.rank = tile.plan->rank;
+  std::copy(tile.sizes, tile.sizes + tensor.rank, tensor.sizes);
+  tensor.numElements = tile.numElements;
+}
+
 void LoadInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
   if (!t.plan->partitionSlots.empty()) {
     TensorVal &result = core.tensors[dst];
-    result.rank = t.plan->rank;
-    std::copy(t.sizes, t.sizes + result.rank, result.sizes);
-    result.numElements = t.numElements;
+    setShape(result, t);
     core.allocateTensor(dst, elem, t.numElements);
     moveDistributed(core, location, t, result.data, false);
     return;
@@ -266,18 +270,22 @@ void LoadInstr::run(Core &core) const {
     core.noteSpan(location, t);
   if (core.shadow)
     core.shadow->access(core, location, t, false);
-  TensorVal &result = core.tensors[dst];
-  result.rank = t.plan->rank;
-  std::copy(t.sizes, t.sizes + result.rank, result.sizes);
-  result.numElements = t.numElements;
   if (isDeferred && t.numElements >= kDeferredElements && !core.shadow) {
     core.releaseTensor(dst);
+    TensorVal &result = core.tensors[dst];
+    setShape(result, t);
     result.deferredTile = tile;
     return;
   }
+  move(core, t);
+  core.noteRead(t);
+}
+
+void LoadInstr::move(Core &core, const TileVal &t) const {
+  TensorVal &result = core.tensors[dst];
+  setShape(result, t);
   core.allocateTensor(dst, elem, t.numElements);
   t.load(result.data, core.ieee);
-  core.noteRead(t);
   if (t.plan->denseInnermost && t.numElements > 0) {
     result.isPermuted = true;
     std::copy(t.hostStrides(), t.hostStrides() + result.rank, result.strides);
@@ -331,4 +339,9 @@ void StoreInstr::run(Core &core) const {
   if (core.shadow)
     core.shadow->access(core, location, t, true);
   t.store(value.data, core.ieee);
+}
+
+void StoreInstr::move(Core &core, const TileVal &t) const {
+  core.materialize(data.slot, elem);
+  t.store(core.tensors[data.slot].data, core.ieee);
 }

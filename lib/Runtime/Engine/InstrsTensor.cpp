@@ -37,15 +37,15 @@ void SplatInstr::run(Core &core) const {
   core.allocateTensor(dst, elem, t.numElements);
   uint8_t *data = static_cast<uint8_t *>(t.data);
   size_t size = hostSize(elem);
-  if (values.size() == 1 && t.numElements != 1) {
+  if (values.size() == 1) {
     Scalar value = core.scalars[values[0]];
+    int64_t count = t.numElements * core.numStacked;
     if (isFloat(elem))
-      std::fill(t.f(), t.f() + t.numElements, value.f);
+      std::fill(t.f(), t.f() + count, value.f);
     else if (isWide(elem))
-      std::fill(t.i64(), t.i64() + t.numElements, value.i);
+      std::fill(t.i64(), t.i64() + count, value.i);
     else
-      std::fill(t.i32(), t.i32() + t.numElements,
-                static_cast<int32_t>(value.i));
+      std::fill(t.i32(), t.i32() + count, static_cast<int32_t>(value.i));
     return;
   }
   for (size_t i = 0; i < values.size(); ++i)

@@ -14,22 +14,19 @@ using namespace spyre::runtime;
 void StructuredLoop::makeNest(Core &core, Nest &nest) const {
   nest.numInputs = static_cast<int>(inputs.size());
   nest.numOperands = nest.numInputs + static_cast<int>(outputs.size());
-  auto operand = [&](int k) -> const LoopOperand & {
-    return k < nest.numInputs ? inputs[k] : outputs[k - nest.numInputs];
-  };
   nest.numLoops = numLoops;
   nest.points = 1;
   for (int l = 0; l < numLoops; ++l) {
     auto [k, dim] = extentSource[l];
     Loop &loop = nest.loops[l];
-    loop.extent = core.tensors[operand(k).use.slot].sizes[dim];
+    loop.extent = core.tensors[operandOf(k).use.slot].sizes[dim];
     loop.original = l;
     loop.isReduction = isReduction[l];
     std::fill(loop.stride, loop.stride + nest.numOperands, 0);
     nest.points *= loop.extent;
   }
   for (int k = 0; k < nest.numOperands; ++k) {
-    const LoopOperand &o = operand(k);
+    const LoopOperand &o = operandOf(k);
     const TensorVal &t = core.tensors[o.use.slot];
     nest.elem[k] = o.elem;
     // Outputs become row-major.
@@ -67,6 +64,22 @@ void StructuredLoop::makeNest(Core &core, Nest &nest) const {
       rowMajor *= t.sizes[d];
     }
   }
+  if (core.numStacked > 1)
+    addStackLoop(core, nest);
+}
+
+/// Puts a loop over the tiles of a stack around the nest.
+void StructuredLoop::addStackLoop(Core &core, Nest &nest) const {
+  std::copy_backward(nest.loops, nest.loops + nest.numLoops,
+                     nest.loops + nest.numLoops + 1);
+  ++nest.numLoops;
+  Loop &loop = nest.loops[0];
+  loop.extent = core.numStacked;
+  loop.original = -1;
+  loop.isReduction = false;
+  for (int k = 0; k < nest.numOperands; ++k)
+    loop.stride[k] = core.tensors[operandOf(k).use.slot].numElements;
+  nest.points *= core.numStacked;
 }
 
 void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
@@ -84,7 +97,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
       core.tensors[results[r]].setShape(copy);
       core.allocateTensor(results[r], out.elem, copy.numElements);
       std::memcpy(core.tensors[results[r]].data, copy.data,
-                  size_t(copy.numElements) * hostSize(out.elem));
+                  core.bufferBytes(out.elem, copy.numElements));
       continue;
     }
     // The initial value is not used: if its buffer dies here, overwrite it.
@@ -125,7 +138,7 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
   // Compute addresses, which is possible once all buffers are allocated.
   for (int k = 0; k < nest.numOperands; ++k) {
     bool isInput = k < nest.numInputs;
-    const LoopOperand &o = isInput ? inputs[k] : outputs[k - nest.numInputs];
+    const LoopOperand &o = operandOf(k);
     if (isInput && core.tensors[o.use.slot].deferredTile >= 0) {
       nest.base[k] = nullptr; // each strip has its own
       continue;

@@ -89,7 +89,13 @@ private:
   /// The three loops of a matrix product; the other loops enclose it.
   struct MatrixLoops;
   MatrixLoops takeMatrixLoops(Nest &nest) const;
+  /// Inputs first.
+  const LoopOperand &operandOf(int k) const {
+    int numInputs = static_cast<int>(inputs.size());
+    return k < numInputs ? inputs[k] : outputs[k - numInputs];
+  }
   void makeNest(Core &core, Nest &nest) const;
+  void addStackLoop(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
   void runNest(Core &core, Nest &nest) const;
   int chooseStrip(Core &core) const;

@@ -75,6 +75,34 @@ bool ScalarProgram::extracts() const {
   });
 }
 
+static bool canFail(const ScalarOp &op) {
+  switch (op.kind) {
+  case ScalarOp::IntPower:
+  case ScalarOp::Extract:
+    return true;
+  case ScalarOp::IntBinary:
+    switch (IntBinaryOp(op.op)) {
+    case IntBinaryOp::DivS:
+    case IntBinaryOp::DivU:
+    case IntBinaryOp::FloorDivS:
+    case IntBinaryOp::CeilDivS:
+    case IntBinaryOp::CeilDivU:
+    case IntBinaryOp::RemS:
+    case IntBinaryOp::RemU:
+      return true;
+    default:
+      return op.noWrap;
+    }
+  default:
+    return op.noWrap;
+  }
+}
+
+bool ScalarProgram::canFail() const {
+  return std::any_of(ops.begin(), ops.end(),
+                     [](const ScalarOp &op) { return ::canFail(op); });
+}
+
 bool ScalarProgram::runsWithoutScratch(const bool *varies,
                                        const bool *isDirect) const {
   bool registerVaries[kMaxRegs] = {};

@@ -83,6 +83,8 @@ struct ScalarProgram {
 
   /// Whether it reads tensors that are not among the inputs.
   bool extracts() const;
+  /// Whether there are values for which it has no result.
+  bool canFail() const;
   /// Whether a run needs no scratch buffers, so that a block may have any
   /// number of points: all that varies within it are inputs (those whose entry
   /// of `varies` is true) and yields that go to where `isDirect` says so.

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Stacks.cpp - Iterations of small kernels that run as one -----------===//
+
+#include "Stacks.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <tuple>
+
+using namespace spyre;
+using namespace spyre::runtime;
+
+// The most elements of the tiles of one slot in a stack: those of a load, a
+// loop and a store fit in the second-level cache, and most of them in the
+// first.
+static constexpr int64_t kStackElements = 8192;
+
+// The most elements of a dense stack: these pass through the first-level cache
+// block by block. Several stacks are work for several threads.
+static constexpr int64_t kDenseElements = 65536;
+
+// The most stacks of a kernel. If there are more, the iterations are large or
+// differ much, and it is not worth keeping what is known of them.
+static constexpr size_t kMaxStacks = 256;
+
+//===----------------------------------------------------------------------===//
+// Finding stacks
+//===----------------------------------------------------------------------===//
+
+/// Goes through the iterations of all cores, without data, and stacks those
+/// that it can. May throw Error.
+class KernelStacks::Finder {
+public:
+  Finder(KernelStacks &result, Core &core, const Scalar *args);
+
+  /// False if the kernel is to run core by core.
+  bool find();
+
+private:
+  bool visit(const Block &block);
+  bool addIteration();
+  bool isDense() const;
+  bool extendStack(Stack &stack);
+  void addStack();
+  void noteExtents();
+  /// Whether no two iterations of the core at hand store in one place.
+  bool storesApart();
+
+  KernelStacks &result;
+  Core &core;
+  const Scalar *args;
+  std::vector<TileVal *> now; ///< the tiles of this iteration, per access
+  int64_t largest = 0;        ///< elements of one of them
+  struct Stored {
+    size_t access;
+    uint8_t *first, *end;
+    bool operator<(const Stored &other) const {
+      return std::tie(access, first) < std::tie(other.access, other.first);
+    }
+  };
+  std::vector<Stored> stored; ///< by the core at hand
+};
+
+/// [first, end) bytes of host memory around a prepared tile.
+static std::pair<uint8_t *, uint8_t *> bytesOf(const TileVal &tile) {
+  auto [first, end] = tile.byteRange();
+  return {tile.view.base + (first - tile.view.byteAddress),
+          tile.view.base + (end - tile.view.byteAddress)};
+}
+
+KernelStacks::Finder::Finder(KernelStacks &result, Core &core,
+                             const Scalar *args)
+    : result(result), core(core), args(args) {
+  result.stacks.clear();
+  result.extents.clear();
+  for (const TileBlock::Step &step : result.tiles.steps) {
+    if (!step.accessesMemory())
+      continue;
+    now.push_back(&core.tiles[step.tileSlot()]);
+    result.extents.push_back({step.store != nullptr, step.argument});
+  }
+  result.isAlike.assign(now.size() * now.size(), true);
+}
+
+bool KernelStacks::Finder::find() {
+  for (int64_t index = 0; index < core.function.numCores(); ++index) {
+    core.enter(index, args);
+    stored.clear();
+    if (!visit(core.function.body) || !storesApart())
+      return false;
+  }
+  for (Stack &stack : result.stacks)
+    for (Access &access : stack.accesses)
+      access.tile.stack(stack.count, access.distance);
+  return true;
+}
+
+bool KernelStacks::Finder::visit(const Block &block) {
+  for (const std::unique_ptr<Instr> &instr : block.instrs) {
+    if (auto *loop = dynamic_cast<const ForInstr *>(instr.get())) {
+      int64_t trips = loop->count(core);
+      int64_t low = core.scalars[loop->lower].i;
+      int64_t by = core.scalars[loop->step].i;
+      for (int64_t i = 0; i < trips; ++i) {
+        core.scalars[loop->induction].i = low + i * by;
+        if (!visit(loop->body))
+          return false;
+      }
+    } else if (auto *condition = dynamic_cast<const IfInstr *>(instr.get())) {
+      if (!visit(core.scalars[condition->condition].i ? condition->thenBlock
+                                                      : condition->elseBlock))
+        return false;
+    } else if (!result.tiles.isStep(*instr)) {
+      instr->run(core);
+    }
+  }
+  return &block != result.tiles.block || addIteration();
+}
+
+bool KernelStacks::Finder::addIteration() {
+  largest = 0;
+  bool isEmpty = false;
+  for (TileVal *tile : now) {
+    largest = std::max(largest, tile->numElements);
+    isEmpty |= tile->numElements == 0;
+    if (!tile->prepare().empty() || tile->view.isWide)
+      return false;
+  }
+  if (isEmpty)
+    return largest == 0;
+  if (largest > (isDense() ? kDenseElements : kStackElements))
+    return false;
+  noteExtents();
+  if (result.stacks.empty() || !extendStack(result.stacks.back()))
+    addStack();
+  return result.stacks.size() <= kMaxStacks;
+}
+
+/// Whether TileBlock::loop can run on the tiles of this iteration as they lie
+/// in memory.
+bool KernelStacks::Finder::isDense() const {
+  const TileBlock &tiles = result.tiles;
+  if (!tiles.loop)
+    return false;
+  for (size_t k = 0; k < tiles.operands.size(); ++k) {
+    const TileVal &tile = *now[tiles.operands[k]];
+    if (!tile.isDense() || tile.numElements != (tiles.isOne[k] ? 1 : largest))
+      return false;
+  }
+  return true;
+}
+
+void KernelStacks::Finder::noteExtents() {
+  for (size_t k = 0; k < now.size(); ++k) {
+    Extent &extent = result.extents[k];
+    const TileVal &tile = *now[k];
+    auto [first, end] = bytesOf(tile);
+    if (!extent.first) {
+      extent.first = first;
+      extent.end = end;
+      extent.size = deviceSize(tile.view.elem);
+      extent.isChecked = !tile.view.isLX && core.check != CheckLevel::None;
+      extent.origin = tile.view.base;
+      for (int d = 0; extent.isChecked && d < tile.view.rank; ++d)
+        extent.origin += tile.view.lo[d] * tile.view.strides[d] * extent.size;
+      if (extent.argument >= 0)
+        extent.anchor = core.memory->at(uint64_t(args[extent.argument].i) *
+                                        uint64_t(extent.size));
+    }
+    extent.first = std::min(extent.first, first);
+    extent.end = std::max(extent.end, end);
+    if (extent.isStore)
+      stored.push_back({k, first, end});
+  }
+  for (size_t s = 0; s < now.size(); ++s)
+    for (size_t k = 0; k < now.size(); ++k) {
+      const Extent &store = result.extents[s], &other = result.extents[k];
+      if (!store.isStore || s == k)
+        continue;
+      std::optional<int64_t> bytes = now[s]->bytesTo(*now[k]);
+      if (!bytes || *bytes != other.anchor - store.anchor)
+        result.isAlike[s * now.size() + k] = false;
+    }
+}
+
+bool KernelStacks::Finder::storesApart() {
+  std::sort(stored.begin(), stored.end());
+  for (size_t i = 1; i < stored.size(); ++i)
+    if (stored[i].access == stored[i - 1].access &&
+        stored[i].first < stored[i - 1].end)
+      return false;
+  return true;
+}
+
+void KernelStacks::Finder::addStack() {
+  Stack &stack = result.stacks.emplace_back();
+  stack.count = 1;
+  stack.isDense = isDense();
+  for (const TileVal *tile : now)
+    stack.accesses.push_back({*tile, 0});
+  for (int slot : result.tiles.scalars)
+    stack.scalars.push_back(core.scalars[slot]);
+}
+
+bool KernelStacks::Finder::extendStack(Stack &stack) {
+  for (size_t i = 0; i < stack.scalars.size(); ++i)
+    if (stack.scalars[i].i != core.scalars[result.tiles.scalars[i]].i)
+      return false;
+  std::vector<int64_t> distances;
+  for (size_t k = 0; k < now.size(); ++k) {
+    const Access &access = stack.accesses[k];
+    std::optional<int64_t> bytes = access.tile.bytesTo(*now[k]);
+    int64_t step = result.extents[k].size;
+    if (!bytes || *bytes % (step * stack.count) != 0)
+      return false;
+    distances.push_back(*bytes / (step * stack.count));
+    if (stack.count > 1 && distances.back() != access.distance)
+      return false;
+  }
+  bool staysDense = stack.isDense;
+  for (size_t o = 0; staysDense && o < result.tiles.operands.size(); ++o)
+    staysDense = distances[result.tiles.operands[o]] ==
+                 (result.tiles.isOne[o] ? 0 : largest);
+  if ((stack.count + 1) * largest >
+      (staysDense ? kDenseElements : kStackElements))
+    return false;
+  stack.isDense = staysDense;
+  for (size_t k = 0; k < now.size(); ++k)
+    stack.accesses[k].distance = distances[k];
+  ++stack.count;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Running stacks
+//===----------------------------------------------------------------------===//
+
+bool KernelStacks::matches(const Core &probe, const Scalar *args) {
+  const DeviceMemory &memory = *probe.memory;
+  sought.assign({reinterpret_cast<intptr_t>(memory.at(0)),
+                 reinterpret_cast<intptr_t>(memory.lx(0)),
+                 memory.lxSizeInBytes(), memory.spanInBytes(),
+                 int64_t(probe.check)});
+  for (size_t i = 0; i < tiles.isAddress.size(); ++i)
+    if (!tiles.isAddress[i])
+      sought.push_back(args[i].i);
+  return sought == key;
+}
+
+bool KernelStacks::isOrdered() const {
+  // An iteration may access what it has stored, as all do in one place, but
+  // nothing that another one stores.
+  for (size_t s = 0; s < extents.size(); ++s)
+    for (size_t k = 0; k < extents.size(); ++k) {
+      const Extent &store = extents[s], &other = extents[k];
+      if (!store.isStore || s == k || store.end <= other.first ||
+          other.end <= store.first)
+        continue;
+      if (store.anchor != other.anchor || !isAlike[s * extents.size() + k])
+        return false;
+    }
+  return true;
+}
+
+bool KernelStacks::place(const Core &core, const Scalar *args) {
+  const DeviceMemory &memory = *core.memory;
+  for (size_t k = 0; k < extents.size(); ++k) {
+    Extent &extent = extents[k];
+    if (extent.argument >= 0) {
+      int64_t address;
+      if (__builtin_mul_overflow(args[extent.argument].i, extent.size,
+                                 &address))
+        return false;
+      ptrdiff_t moved = memory.at(uint64_t(address)) - extent.anchor;
+      if (moved != 0) {
+        for (uint8_t **place :
+             {&extent.anchor, &extent.origin, &extent.first, &extent.end})
+          *place += moved;
+        for (Stack &stack : stacks)
+          stack.accesses[k].tile.view.base += moved;
+      }
+    }
+    if (!extent.isChecked)
+      continue;
+    auto [first, end] =
+        memory.blockOf(static_cast<uint64_t>(extent.origin - memory.at(0)));
+    if (extent.first < memory.at(first) || extent.end > memory.at(end))
+      return false;
+  }
+  return isOrdered();
+}
+
+bool KernelStacks::prepare(Core &probe, const Scalar *args) {
+  if (!matches(probe, args)) {
+    key = sought;
+    state = State::New;
+    return false;
+  }
+  if (state == State::HasRun) {
+    state = State::Without;
+    try {
+      if (Finder(*this, probe, args).find())
+        state = State::Found;
+    } catch (const Error &) {
+      // The cores will say it.
+    }
+  }
+  return state == State::Found && place(probe, args);
+}
+
+static std::atomic<int64_t> numStacksRun{0};
+
+int64_t KernelStacks::numRun() {
+  return numStacksRun.load(std::memory_order_relaxed);
+}
+
+void KernelStacks::run(Core &core, int64_t number) const {
+  const Stack &stack = stacks[number];
+  for (size_t i = 0; i < stack.scalars.size(); ++i)
+    core.scalars[tiles.scalars[i]] = stack.scalars[i];
+  core.readAhead = {};
+  numStacksRun.fetch_add(1, std::memory_order_relaxed);
+  if (stack.isDense)
+    return runDense(core, stack);
+  core.numStacked = stack.count;
+  auto access = stack.accesses.begin();
+  for (const TileBlock::Step &step : tiles.steps) {
+    if (step.load)
+      step.load->move(core, (access++)->tile);
+    else if (step.store)
+      step.store->move(core, (access++)->tile);
+    else
+      step.instr->run(core);
+    for (int slot : step.instr->frees)
+      core.releaseTensor(slot);
+  }
+  core.numStacked = 1;
+}
+
+/// Loads `n` dense elements.
+static void loadRun(Elem elem, bool ieee, const uint8_t *src, void *dst,
+                    size_t n) {
+  const KernelTable &table = kernels();
+  ElementFormat format = elementFormat(elem, ieee);
+  const ptrdiff_t step = 1;
+  if (isFloat(elem))
+    table.loadFloatRun(format, src, static_cast<float *>(dst), n);
+  else if (isWide(elem))
+    table.loadInt64(format, static_cast<int64_t *>(dst), &step, src, &step, &n,
+                    1);
+  else
+    table.loadInt32(format, static_cast<int32_t *>(dst), &step, src, &step, &n,
+                    1);
+}
+
+/// Stores `n` dense elements; `from` is 0 if all have the first one's value.
+static void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
+                     uint8_t *dst, size_t n) {
+  const KernelTable &table = kernels();
+  ElementFormat format = elementFormat(elem, ieee);
+  const ptrdiff_t step = 1;
+  if (isFloat(elem) && from == 1)
+    table.storeFloatRun(format, static_cast<const float *>(src), dst, n);
+  else if (isFloat(elem))
+    table.storeFloat(format, dst, &step, static_cast<const float *>(src), &from,
+                     &n, 1);
+  else if (isWide(elem))
+    table.storeInt64(format, dst, &step, static_cast<const int64_t *>(src),
+                     &from, &n, 1);
+  else
+    table.storeInt32(format, dst, &step, static_cast<const int32_t *>(src),
+                     &from, &n, 1);
+}
+
+void KernelStacks::runDense(Core &core, const Stack &stack) const {
+  const StructuredLoop &loop = *tiles.loop;
+  const ScalarProgram &body = loop.body;
+  int numInputs = static_cast<int>(loop.inputs.size());
+  int numOperands = static_cast<int>(tiles.operands.size());
+  uint8_t *places[StructuredLoop::kMaxOperands];
+  for (int k = 0; k < numOperands; ++k)
+    places[k] = stack.accesses[tiles.operands[k]].tile.firstByte();
+  int64_t count =
+      stack.accesses[tiles.operands[numInputs]].tile.numElements * stack.count;
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
+  for (int64_t start = 0; start < count; start += kBlock) {
+    auto n = static_cast<size_t>(std::min(count - start, kBlock));
+    for (int k = 0; k < numInputs; ++k) {
+      bool isOne = tiles.isOne[k];
+      if (isOne && start > 0)
+        continue;
+      Elem elem = loop.inputs[k].elem;
+      void *values = scratchBuffer(core, body.numScratch + k);
+      loadRun(elem, core.ieee, places[k] + start * deviceSize(elem), values,
+              isOne ? 1 : n);
+      frame.ptr[body.inputs[k]] = values;
+      frame.step[body.inputs[k]] = isOne ? 0 : 1;
+    }
+    runProgram(core, body, frame, n, /*keepUniform=*/start > 0);
+    for (int k = numInputs; k < numOperands; ++k) {
+      Elem elem = loop.outputs[k - numInputs].elem;
+      int reg = body.yields[k - numInputs];
+      storeRun(elem, core.ieee, frame.ptr[reg], frame.step[reg],
+               places[k] + start * deviceSize(elem), n);
+    }
+  }
+}

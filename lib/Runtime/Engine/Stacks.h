@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//===- Stacks.h - Iterations of small kernels that run as one ---*- C++ -*-===//
+//
+// A core of a small elementwise kernel costs the host more to set up than to
+// compute, and so does an iteration of its loop over tiles. But all of them do
+// the same: they load tiles, compute point by point, and store. If tiles of
+// consecutive iterations, of one core or of several, have one shape and lie one
+// distance apart, the iterations run as one. Their tiles then lie one behind
+// another in host memory, as a stack: one load, one loop and one store for all.
+//
+// The second run of a kernel on the same kinds of arguments finds the stacks.
+// Later ones only move them to the addresses of their arguments. A run that
+// fails is one that has no stacks: errors name a core.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
+#define SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
+
+#include "TileBlock.h"
+
+#include <vector>
+
+namespace spyre::runtime {
+
+/// The stacks of a kernel for arguments that differ in addresses only.
+class KernelStacks {
+public:
+  explicit KernelStacks(const TileBlock &tiles) : tiles(tiles) {}
+
+  /// True if there are stacks for these arguments: they are at their addresses
+  /// then. False if the cores are to run one by one. `probe`, a core of the
+  /// kernel, has no values afterwards.
+  bool prepare(Core &probe, const Scalar *args);
+  /// Says that all cores have run one by one, without an error, with the
+  /// arguments of the last prepare().
+  void noteRun() {
+    if (state == State::New)
+      state = State::HasRun;
+  }
+
+  int64_t size() const { return static_cast<int64_t>(stacks.size()); }
+  /// Runs a stack, on any core of the kernel.
+  void run(Core &core, int64_t number) const;
+  /// How many stacks have run in this process.
+  static int64_t numRun();
+
+private:
+  /// The tiles that a step accesses in the iterations of a stack.
+  struct Access {
+    TileVal tile;
+    int64_t distance; ///< elements from one to the next
+  };
+  struct Stack {
+    int64_t count = 0; ///< iterations
+    /// Whether TileBlock::loop runs on it straight from memory to memory: all
+    /// tiles are dense and so is the stack.
+    bool isDense = false;
+    std::vector<Access> accesses; ///< per step that accesses memory
+    std::vector<Scalar> scalars;  ///< per entry of TileBlock::scalars
+  };
+  /// What a step that accesses memory reads or writes in all iterations.
+  struct Extent {
+    bool isStore = false;
+    int argument = -1; ///< TileBlock::Step::argument
+    /// Whether it has to stay in the allocation that the view starts in.
+    bool isChecked = false;
+    int64_t size = 0; ///< bytes of an element in memory
+    /// Host addresses: where the argument points (null without one), of the
+    /// view's first element, of the first byte and behind the last.
+    uint8_t *anchor = nullptr, *origin = nullptr;
+    uint8_t *first = nullptr, *end = nullptr;
+  };
+  class Finder;
+
+  /// Whether `key` is that of these arguments.
+  bool matches(const Core &probe, const Scalar *args);
+  /// Moves the stacks to the addresses of the arguments. False if they leave
+  /// an allocation there, or iterations may depend on each other.
+  bool place(const Core &core, const Scalar *args);
+  bool isOrdered() const;
+  void runDense(Core &core, const Stack &stack) const;
+
+  const TileBlock &tiles;
+  std::vector<int64_t> key, sought; ///< what stacks depend on
+  enum class State { New, HasRun, Found, Without };
+  State state = State::New;
+  std::vector<Stack> stacks;
+  std::vector<Extent> extents; ///< per step that accesses memory
+  /// Per pair of these, a store first: whether both access the same places in
+  /// each iteration, if they have the same anchor.
+  std::vector<bool> isAlike;
+};
+
+} // namespace spyre::runtime
+
+#endif // SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
