@@ -115,8 +115,10 @@ void Card::forget(const runtime::FailureRef &failure) {
 }
 
 void Card::synchronize() {
-  drain();
-  for (runtime::Stream *stream : collect(streams, streamsMutex))
+  std::vector<runtime::Stream *> all = collect(streams, streamsMutex);
+  for (runtime::Stream *stream : all)
+    stream->drain();
+  for (runtime::Stream *stream : all)
     stream->synchronize();
 }
 

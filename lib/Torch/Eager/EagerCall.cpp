@@ -76,7 +76,9 @@ bool Call::addTensor(const at::Tensor &tensor) {
   SpyreStorageImpl &storage = storageOf(tensor);
   if (!storage.format && storage.nbytes() != 0)
     formatFor(tensor, /*force=*/true);
-  if (!isNative(tensor) || (device >= 0 && storage.deviceIndex() != device))
+  if (!storage.format ||
+      scalarType(storage.format->dtype) != tensor.scalar_type() ||
+      (device >= 0 && storage.deviceIndex() != device))
     return false;
   device = storage.deviceIndex();
   append('T');

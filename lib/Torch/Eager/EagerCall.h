@@ -18,6 +18,13 @@ namespace spyre::pytorch {
 /// A call taken apart.
 class Call {
 public:
+  Call() {
+    // Of most calls, without growing on the way.
+    constexpr size_t bytes = 512, operands = 4;
+    key.reserve(bytes);
+    tensors.reserve(operands);
+    storages.reserve(operands);
+  }
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
 

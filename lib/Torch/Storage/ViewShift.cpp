@@ -132,6 +132,10 @@ bool staysInStorage(const runtime::ArgumentInfo &argument,
 
 std::vector<ViewShift> shiftViews(const std::vector<at::Tensor> &tensors) {
   std::vector<ViewShift> shifts(tensors.size());
+  if (std::all_of(tensors.begin(), tensors.end(), [](const at::Tensor &tensor) {
+        return tensor.storage_offset() == 0;
+      }))
+    return shifts;
   std::vector<bool> isDone(tensors.size(), false);
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (isDone[i] || tensors[i].storage_offset() == 0)
