@@ -41,6 +41,12 @@ def _compile_call(*call: Any) -> Any:
     return _untraced(eager.compile_call)(*call)
 
 
+def _compile_sized(*call: Any) -> Any:
+    from torch_spyre.frontend import eager
+
+    return _untraced(eager.compile_sized)(*call)
+
+
 def _exchange_stream(stream: torch.Stream) -> torch.Stream:
     previous = device.current_stream(torch.Stream.device.__get__(stream))
     device.set_stream(stream)
@@ -117,7 +123,7 @@ def register() -> None:
     quantized.register()
     patches.install()
     dynamo.install()
-    _C._set_eager_compiler(_is_candidate, _compile_call)
+    _C._set_eager_compiler(_is_candidate, _compile_call, _compile_sized)
     _register_collectives()
     _complete_bindings()
     # Work must not outlive the interpreter.

@@ -230,6 +230,7 @@ static py::dict toDict(const runtime::KernelReport &kernel) {
 static void initSizeBindings(py::module &m) {
   py::class_<SizeExpr>(m, "SizeExpr",
                        "A size that depends on symbols of the graph.")
+      .def(py::init<int64_t>(), py::arg("number"))
       .def_static("symbol", &SizeExpr::symbol, py::arg("number"))
       .def("__add__",
            [](const SizeExpr &a, const py::object &b) { return a + toSize(b); })

@@ -85,12 +85,14 @@ static bool giveBoxedKernel(const std::string &name,
 void initEagerBindings(py::module &m) {
   m.def(
       "_set_eager_compiler",
-      [](py::object isCandidate, py::object compile) {
-        setEagerCompiler(std::move(isCandidate), std::move(compile));
+      [](py::object isCandidate, py::object compile, py::object compileSized) {
+        setEagerCompiler(std::move(isCandidate), std::move(compile),
+                         std::move(compileSized));
         static std::once_flag registered;
         std::call_once(registered, &registerTableOperators);
       },
-      py::arg("is_candidate"), py::arg("compile_call"));
+      py::arg("is_candidate"), py::arg("compile_call"),
+      py::arg("compile_sized"));
   m.def(
       "native_report",
       [] {

@@ -4,8 +4,8 @@
 // (torch_spyre.frontend.eager), which imports the operator through the ATen
 // table and compiles it.
 #include "Eager.h"
-#include "../Launch/BoundGraph.h"
 #include "EagerCall.h"
+#include "EagerProgram.h"
 
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
@@ -36,25 +36,6 @@ struct OperatorInfo {
   std::atomic<int64_t> numRuns = 0, numBytes = 0;
 };
 
-/// How one result of a call is made.
-struct ResultSpec {
-  enum Kind { Undefined, Value, Integer, List };
-  Kind kind = Undefined;
-  int64_t number = 0; ///< index of the value, or the integer
-  std::vector<ResultSpec> entries;
-};
-
-/// The program of one kind of call.
-struct Entry {
-  std::shared_ptr<BoundGraph> graph; ///< null: there is none
-  /// Per argument: the index of a tensor of the call, or -1 minus that of a
-  /// number.
-  std::vector<int> arguments;
-  std::vector<StorageFormat> outputs;
-  std::vector<ResultView> values;
-  std::vector<ResultSpec> results; ///< unused where arguments are written
-};
-
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -67,10 +48,13 @@ struct State {
   /// By Call::kind(): programs that take the numbers as arguments. Null after
   /// one call of the kind; then a second value of a number asks for one.
   std::unordered_map<std::string, std::shared_ptr<const Entry>> generic;
-  /// torch_spyre.frontend.eager: (is_candidate, compile_call); null before it
-  /// is loaded.
+  /// By the key of a Call that leaves out sizes.
+  std::unordered_map<std::string, EagerForm> forms;
+  /// torch_spyre.frontend.eager: (is_candidate, compile_call, compile_sized);
+  /// null before it is loaded.
   py::object *isCandidate = nullptr;
   py::object *compileCall = nullptr;
+  py::object *compileSized = nullptr;
 };
 
 State &state() {
@@ -80,6 +64,10 @@ State &state() {
 
 /// Programs kept before all are forgotten; the disk cache stays.
 constexpr size_t kMaxEntries = 16384;
+/// Calls of one form that are remembered, and programs for many sizes that it
+/// may have; failures after which no more are tried.
+constexpr size_t kMaxSeen = 32, kMaxSized = 16;
+constexpr int kMaxFailures = 4;
 
 /// Runs Python code; its exceptions reach the caller's Python.
 template <typename Function>
@@ -174,22 +162,12 @@ py::object toPython(const c10::IValue &value, const c10::TypePtr &type) {
   return list;
 }
 
-ResultSpec toResultSpec(py::handle object) {
-  ResultSpec spec;
-  if (object.is_none())
-    return spec;
-  if (py::isinstance<py::int_>(object)) {
-    spec.kind = ResultSpec::Value;
-    spec.number = object.cast<int64_t>();
-  } else if (py::isinstance<py::list>(object)) {
-    spec.kind = ResultSpec::List;
-    for (py::handle entry : object)
-      spec.entries.push_back(toResultSpec(entry));
-  } else {
-    spec.kind = ResultSpec::Integer;
-    spec.number = object.cast<std::pair<std::string, int64_t>>().second;
-  }
-  return spec;
+py::list toPython(const c10::OperatorHandle &op,
+                  c10::ArrayRef<c10::IValue> arguments) {
+  py::list list;
+  for (size_t i : c10::irange(arguments.size()))
+    list.append(toPython(arguments[i], op.schema().arguments()[i].real_type()));
+  return list;
 }
 
 /// Asks Python for the program of a call. Null: the call has changed (an out=
@@ -201,34 +179,47 @@ std::shared_ptr<const Entry> compileCall(const c10::OperatorHandle &op,
   // The importer calls PyTorch, and the user's autocast must not change that.
   c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
   return inPython([&]() -> std::shared_ptr<const Entry> {
-    py::list list;
-    for (size_t i : c10::irange(arguments.size()))
-      list.append(
-          toPython(arguments[i], op.schema().arguments()[i].real_type()));
     std::vector<int64_t> shifts;
     for (const ViewShift &shift : call.shifts)
       shifts.push_back(shift.hostElements);
-    py::object answer = (*state().compileCall)(op.operator_name().name,
-                                               op.operator_name().overload_name,
-                                               list, shifts, isGeneric);
-    auto entry = std::make_shared<Entry>();
+    py::object answer = (*state().compileCall)(
+        op.operator_name().name, op.operator_name().overload_name,
+        toPython(op, arguments), shifts, isGeneric);
     if (answer.is_none())
-      return entry;
+      return std::make_shared<Entry>();
     if (py::isinstance<py::bool_>(answer))
       return nullptr;
-    auto [graph, used, values, results] =
-        answer.cast<std::tuple<std::shared_ptr<BoundGraph>, std::vector<int>,
-                               std::vector<OutputInfo>, py::list>>();
-    entry->graph = std::move(graph);
-    entry->arguments = std::move(used);
-    for (const OutputInfo &value : values)
-      entry->values.emplace_back(value, std::vector<int64_t>());
-    for (const OutputRoot &root : entry->graph->graph.outputs)
-      entry->outputs.push_back(makeFormat(
-          root.sizes, root.strides, scalarType(root.dtype), &root.layout));
-    for (py::handle result : results)
-      entry->results.push_back(toResultSpec(result));
-    return entry;
+    return EagerProgram::fromPython(answer).at({});
+  });
+}
+
+/// Asks Python for a program for many sizes that serves a call and those seen
+/// of its form. Null if they have nothing in common, or (`failed`) if it cannot
+/// be made.
+std::shared_ptr<const SizedEagerProgram>
+compileSized(const c10::OperatorHandle &op,
+             c10::ArrayRef<c10::IValue> arguments, const Call &call,
+             const Call &form, const EagerForm &known, bool &failed) {
+  c10::impl::ExcludeDispatchKeyGuard noAutocast(c10::autocast_dispatch_keyset);
+  return inPython([&]() -> std::shared_ptr<const SizedEagerProgram> {
+    auto sized = std::make_shared<SizedEagerProgram>();
+    sized->numbers = call.numbers;
+    std::vector<std::vector<int64_t>> earlier;
+    for (const EagerForm::Seen &seen : known.seen) {
+      earlier.push_back(seen.sizes);
+      sized->takesNumbers |= seen.numbers != call.numbers;
+    }
+    py::object answer = (*state().compileSized)(
+        op.operator_name().name, op.operator_name().overload_name,
+        toPython(op, arguments), form.sizes, earlier, sized->takesNumbers);
+    failed = py::isinstance<py::bool_>(answer);
+    if (failed || answer.is_none())
+      return nullptr;
+    py::tuple parts = answer;
+    sized->program = EagerProgram::fromPython(parts);
+    sized->form = parts[4].cast<std::vector<SizeExpr>>();
+    sized->positions = parts[5].cast<std::vector<int>>();
+    return sized;
   });
 }
 
@@ -284,21 +275,94 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
     roots.push_back(makeTensor(format, call.device));
     storages.push_back(roots.back().storage());
   }
-  entry.graph->launch(call.device, std::move(storages), shifts, &info.numBytes);
+  entry.graph->launch(call.device, std::move(storages), shifts, &info.numBytes,
+                      entry.sizes);
   std::vector<at::Tensor> values;
   for (const ResultView &value : entry.values)
     values.push_back(value.of(roots[value.root]));
   return values;
 }
 
+/// A call of an operator as a key.
+std::optional<Call> takeApart(const c10::OperatorHandle &op,
+                              c10::ArrayRef<c10::IValue> arguments,
+                              bool leavesOutSizes = false) {
+  Call call(leavesOutSizes);
+  const c10::FunctionSchema *schema = &op.schema();
+  call.key.append(reinterpret_cast<const char *>(&schema), sizeof(schema));
+  for (const c10::IValue &argument : arguments)
+    if (!call.add(argument))
+      return std::nullopt;
+  return call;
+}
+
+/// The entry of a call, whose form has these numbers, by a program for many
+/// sizes; null if it is not for the call.
+std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
+                                   const Call &call,
+                                   const std::vector<int64_t> &numbersOfForm) {
+  std::vector<int64_t> sizes;
+  for (int position : sized.positions)
+    sizes.push_back(numbersOfForm[position]);
+  for (size_t i : c10::irange(sized.form.size()))
+    if (sized.form[i].at(sizes) != numbersOfForm[i])
+      return nullptr;
+  if (!sized.takesNumbers && call.numbers != sized.numbers)
+    return nullptr;
+  std::vector<at::Tensor> inputs;
+  for (int index : sized.program.arguments)
+    inputs.push_back(index >= 0
+                         ? call.tensors[index]
+                         : makeNumber(call.numbers[-1 - index], call.device));
+  if (!sized.program.graph->takes(inputs, sizes))
+    return nullptr;
+  return sized.program.at(std::move(sizes));
+}
+
+/// The entry of a call by a program for many sizes, compiled if enough calls of
+/// the form have been seen; null if there is none.
+std::shared_ptr<const Entry> findSized(const c10::OperatorHandle &op,
+                                       c10::ArrayRef<c10::IValue> arguments,
+                                       const Call &call, const Call &form) {
+  State &s = state();
+  EagerForm known;
+  {
+    std::shared_lock<std::shared_mutex> lock(s.mutex);
+    auto it = s.forms.find(form.key);
+    if (it == s.forms.end())
+      return nullptr;
+    known = it->second;
+  }
+  for (const auto &program : known.programs)
+    if (auto entry = match(*program, call, form.sizes))
+      return entry;
+  // A symbol is what at least two calls differ in.
+  if (known.seen.size() < 2 || known.programs.size() >= kMaxSized ||
+      known.numFailures >= kMaxFailures)
+    return nullptr;
+  bool failed = false;
+  auto program = compileSized(op, arguments, call, form, known, failed);
+  std::shared_ptr<const Entry> entry;
+  if (program)
+    entry = match(*program, call, form.sizes);
+  std::unique_lock<std::shared_mutex> lock(s.mutex);
+  if (entry)
+    s.forms[form.key].programs.push_back(program);
+  else if (program || failed)
+    ++s.forms[form.key].numFailures;
+  return entry;
+}
+
 /// The program of a call, compiled if there is none. Null: the call has changed
-/// and is to be looked up again.
+/// and is to be looked up again. If it is one for many sizes, the tensors of
+/// the call stay where they are.
 std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
                                        c10::ArrayRef<c10::IValue> arguments,
-                                       const Call &call) {
+                                       Call &call) {
   State &s = state();
   bool hasSeenKind = false;
   std::shared_ptr<const Entry> entry, generic;
+  Call unmoved;
   {
     std::shared_lock<std::shared_mutex> lock(s.mutex);
     auto it = s.entries.find(call.key);
@@ -310,15 +374,28 @@ std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
       if (hasSeenKind)
         generic = known->second;
     }
+    if (generic && generic->graph)
+      return generic;
+    unmoved = call;
+    unmoved.stay();
+    it = s.entries.find(unmoved.key);
+    if (it != s.entries.end() && !it->second->sizes.empty()) {
+      call = std::move(unmoved);
+      return it->second;
+    }
   }
-  if (generic && generic->graph)
-    return generic;
-  if (hasSeenKind && !generic) {
+  std::optional<Call> form = takeApart(op, arguments, /*leavesOutSizes=*/true);
+  if (form)
+    entry = findSized(op, arguments, unmoved, *form);
+  bool isSized = entry != nullptr;
+  if (isSized) {
+    call = std::move(unmoved);
+  } else if (hasSeenKind && !generic) {
     generic = compileCall(op, arguments, call, /*isGeneric=*/true);
     if (!generic)
       return nullptr;
   }
-  if (!generic || !generic->graph) {
+  if (!entry && (!generic || !generic->graph)) {
     entry = compileCall(op, arguments, call, /*isGeneric=*/false);
     if (!entry)
       return nullptr;
@@ -327,13 +404,21 @@ std::shared_ptr<const Entry> findEntry(const c10::OperatorHandle &op,
   if (s.entries.size() >= kMaxEntries) {
     s.entries.clear();
     s.generic.clear();
+    s.forms.clear();
   }
+  if (entry)
+    s.entries[call.key] = entry;
+  if (isSized)
+    return entry;
   if (!call.numbers.empty())
     s.generic[call.kind()] = generic;
-  if (!entry)
-    return generic;
-  s.entries[call.key] = entry;
-  return entry;
+  if (form && (!entry || entry->graph)) {
+    std::vector<EagerForm::Seen> &seen = s.forms[form->key].seen;
+    if (seen.size() == kMaxSeen)
+      seen.erase(seen.begin());
+    seen.push_back({form->sizes, call.numbers});
+  }
+  return entry ? entry : generic;
 }
 
 bool callNativeOn(const c10::OperatorHandle &op,
@@ -345,14 +430,10 @@ bool callNativeOn(const c10::OperatorHandle &op,
   std::shared_ptr<const Entry> entry;
   Call call;
   do {
-    call = Call();
-    const c10::FunctionSchema *schema = &op.schema();
-    call.key.append(reinterpret_cast<const char *>(&schema), sizeof(schema));
-    for (const c10::IValue &argument : arguments)
-      if (!call.add(argument))
-        return false;
-    if (call.device < 0)
+    std::optional<Call> taken = takeApart(op, arguments);
+    if (!taken || taken->device < 0)
       return false;
+    call = std::move(*taken);
     call.close();
     entry = findEntry(op, arguments, call);
     if (entry && entry->graph && !staysInStorages(*entry, call)) {
@@ -406,11 +487,13 @@ std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
   return results;
 }
 
-void setEagerCompiler(py::object isCandidate, py::object compileCall) {
+void setEagerCompiler(py::object isCandidate, py::object compileCall,
+                      py::object compileSized) {
   State &s = state();
   std::unique_lock<std::shared_mutex> lock(s.mutex);
   s.isCandidate = new py::object(std::move(isCandidate));
   s.compileCall = new py::object(std::move(compileCall));
+  s.compileSized = new py::object(std::move(compileSized));
 }
 
 std::map<std::string, std::pair<int64_t, int64_t>> nativeReport() {
@@ -432,6 +515,7 @@ void forgetEagerPrograms() {
   std::unique_lock<std::shared_mutex> lock(state().mutex);
   state().entries.clear();
   state().generic.clear();
+  state().forms.clear();
   for (auto &[schema, info] : state().operators)
     info->isCandidate = -1;
 }

@@ -16,9 +16,10 @@ namespace spyre::pytorch {
 
 /// Runs one ATen operator as a program of the compiler, which is made at the
 /// first call of a kind (operator, numbers, sizes, strides, offsets, aliasing
-/// and layouts of the tensors) and kept. Replaces the arguments on the stack by
-/// the results. False: the operator or these arguments have no program; nothing
-/// has changed and the caller runs the operator elsewhere.
+/// and layouts of the tensors) and kept. What a few calls differ in becomes a
+/// size or a number that later programs take. Replaces the arguments on the
+/// stack by the results. False: the operator or these arguments have no
+/// program; nothing has changed and the caller runs the operator elsewhere.
 bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 
 /// Runs a call with these arguments, in the order of the schema, by a compiled
@@ -31,9 +32,10 @@ std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
 at::Tensor makeNumber(double number, c10::DeviceIndex device);
 
 /// Python's part of the compiler of eager operators: whether a schema is one to
-/// compile, and the program of a call.
+/// compile, the program of a call, and that of calls of many sizes.
 void setEagerCompiler(pybind11::object isCandidate,
-                      pybind11::object compileCall);
+                      pybind11::object compileCall,
+                      pybind11::object compileSized);
 
 /// ATen operator -> (times it ran eagerly as a compiled program, bytes of
 /// device memory that these runs read and wrote).

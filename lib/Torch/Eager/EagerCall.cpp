@@ -50,6 +50,13 @@ bool Call::add(const c10::IValue &value) {
   return false; // generators, complex and symbolic numbers
 }
 
+void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
+  for (int64_t stride : strides)
+    append(static_cast<int64_t>(
+        std::count_if(strides.begin(), strides.end(),
+                      [&](int64_t other) { return other < stride; })));
+}
+
 bool Call::addTensor(const at::Tensor &tensor) {
   if (!tensor.defined()) {
     append('u');
@@ -84,8 +91,12 @@ bool Call::addTensor(const at::Tensor &tensor) {
   append('T');
   append(
       static_cast<int64_t>(tensor.unsafeGetTensorImpl()->is_wrapped_number()));
-  append(tensor.sizes());
-  append(tensor.strides());
+  appendSizes(tensor.sizes());
+  appendSizes(tensor.strides());
+  if (leavesOutSizes) {
+    sizes.push_back(tensor.storage_offset());
+    appendOrder(tensor.strides());
+  }
   auto known = std::find(storages.begin(), storages.end(), &storage);
   append(static_cast<int64_t>(known - storages.begin()));
   tensors.push_back(tensor);
@@ -94,10 +105,15 @@ bool Call::addTensor(const at::Tensor &tensor) {
   storages.push_back(&storage);
   const StorageFormat &format = *storage.format;
   append(static_cast<int64_t>(format.dtype));
-  append(format.sizes);
-  append(format.strides);
-  append(format.layout.deviceSize);
-  append(format.layout.strideMap);
+  appendSizes(format.sizes);
+  appendSizes(format.strides);
+  if (leavesOutSizes) {
+    // The program says whether it is for the layout.
+    append(static_cast<int64_t>(format.layout.deviceSize.size()));
+  } else {
+    append(format.layout.deviceSize);
+    append(format.layout.strideMap);
+  }
   append(static_cast<int64_t>(format.layout.arrangement));
   return true;
 }

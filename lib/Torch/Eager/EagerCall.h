@@ -18,13 +18,15 @@ namespace spyre::pytorch {
 /// A call taken apart.
 class Call {
 public:
-  Call() {
+  /// The key of a call that `leavesOutSizes` is the same for all sizes.
+  explicit Call(bool leavesOutSizes = false) : leavesOutSizes(leavesOutSizes) {
     // Of most calls, without growing on the way.
     constexpr size_t bytes = 512, operands = 4;
     key.reserve(bytes);
     tensors.reserve(operands);
     storages.reserve(operands);
   }
+
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
 
@@ -51,6 +53,9 @@ public:
   std::vector<ViewShift> shifts;
   /// The floating-point arguments in order, including those in lists.
   std::vector<double> numbers;
+  /// What was left out: per tensor its sizes, strides and offset, and where it
+  /// is the first one on its storage, the sizes and strides of the home.
+  std::vector<int64_t> sizes;
   c10::DeviceIndex device = -1;
 
 private:
@@ -70,9 +75,18 @@ private:
     for (double number : numbers)
       append(std::bit_cast<int64_t>(number));
   }
+  void appendSizes(c10::ArrayRef<int64_t> values) {
+    if (!leavesOutSizes)
+      return append(values);
+    append(static_cast<int64_t>(values.size()));
+    sizes.insert(sizes.end(), values.begin(), values.end());
+  }
+  /// In which order the dimensions lie.
+  void appendOrder(c10::ArrayRef<int64_t> strides);
   bool addTensor(const at::Tensor &tensor);
 
   std::vector<const SpyreStorageImpl *> storages;
+  bool leavesOutSizes;
   size_t placeStart = 0, kindSize = 0;
 };
 

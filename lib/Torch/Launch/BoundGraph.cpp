@@ -149,6 +149,19 @@ bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
   return true;
 }
 
+std::vector<StorageFormat>
+BoundGraph::outputsAt(const std::vector<int64_t> &sizes) const {
+  std::vector<StorageFormat> formats;
+  for (size_t i = 0; i < graph.outputs.size(); ++i) {
+    const runtime::ArgumentInfo &argument =
+        graph.program->arguments()[graph.argumentNames.size() + i];
+    runtime::ArrayStorage storage = argument.storageAt(sizes);
+    formats.push_back({argument.dtype, std::move(storage.shape),
+                       std::move(storage.strides), std::move(storage.layout)});
+  }
+  return formats;
+}
+
 std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
                                          const std::vector<OutputInfo> &results,
                                          const std::vector<int64_t> &sizes) {
@@ -158,14 +171,8 @@ std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
   for (const at::Tensor &input : inputs)
     storages.push_back(input.storage());
   std::vector<at::Tensor> roots;
-  for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const runtime::ArgumentInfo &argument =
-        graph.program->arguments()[inputs.size() + i];
-    runtime::ArrayStorage storage = argument.storageAt(sizes);
-    roots.push_back(
-        makeTensor({argument.dtype, std::move(storage.shape),
-                    std::move(storage.strides), std::move(storage.layout)},
-                   index));
+  for (const StorageFormat &format : outputsAt(sizes)) {
+    roots.push_back(makeTensor(format, index));
     storages.push_back(roots.back().storage());
   }
   launch(index, std::move(storages), {}, nullptr, sizes);
@@ -254,8 +261,9 @@ void BoundGraph::launch(c10::DeviceIndex index,
         implOf((*held)[i]).setFailure(why);
   };
   uint64_t number =
-      isShort(owner) ? stream.submitShort(std::move(work), std::move(dropped))
-                     : stream.submit(std::move(work), std::move(dropped));
+      isShort(owner, sizes)
+          ? stream.submitShort(std::move(work), std::move(dropped))
+          : stream.submit(std::move(work), std::move(dropped));
   held.reset();
   queued.reset();
   for (const c10::Storage &storage : storages)
@@ -264,13 +272,35 @@ void BoundGraph::launch(c10::DeviceIndex index,
     withoutGIL([&] { stream.synchronize(); });
 }
 
-bool BoundGraph::isShort(Card &card) const {
-  // Handing work to another thread takes about as long.
-  constexpr double most = 10e-6;
-  if (graph.numSizes != 0 || runSeconds > most)
+/// Handing work to another thread takes about as long, in seconds.
+static constexpr double kShortRun = 10e-6;
+
+/// Whether no size is larger than the other one of its symbol.
+static bool areWithin(const std::vector<int64_t> &sizes,
+                      const std::vector<int64_t> &others) {
+  return sizes.size() == others.size() &&
+         std::equal(sizes.begin(), sizes.end(), others.begin(),
+                    [](int64_t size, int64_t other) { return size <= other; });
+}
+
+bool BoundGraph::isShort(Card &card, const std::vector<int64_t> &sizes) const {
+  if (sizes.empty() && runSeconds > kShortRun)
     return false;
   // What runs on the card now may take long.
-  return std::unique_lock(card.executionMutex, std::try_to_lock).owns_lock();
+  std::unique_lock<std::mutex> free(card.executionMutex, std::try_to_lock);
+  return free.owns_lock() && (sizes.empty() || areWithin(sizes, shortSizes));
+}
+
+void BoundGraph::measure(const std::vector<int64_t> &sizes, double seconds) {
+  if (sizes.empty()) {
+    // A run that the host has interrupted is no measure for the next one.
+    runSeconds = std::min(seconds, 2 * runSeconds);
+  } else if (seconds <= kShortRun) {
+    if (shortSizes.empty() || areWithin(shortSizes, sizes))
+      shortSizes = sizes;
+  } else if (areWithin(sizes, shortSizes)) {
+    shortSizes.clear();
+  }
 }
 
 void BoundGraph::finish() {
@@ -296,8 +326,7 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
   options.report = !prediction || (launch && !sizes.empty());
   runtime::RunReport result =
       graph.program->run(card.memory, arguments, options);
-  // A run that the host has interrupted is no measure for the next one.
-  runSeconds = std::min(result.wallSeconds, 2 * runSeconds);
+  measure(sizes, result.wallSeconds);
   std::shared_ptr<const runtime::RunReport> report;
   if (options.report) {
     prediction = {result.predictedSeconds,

@@ -73,6 +73,9 @@ public:
   bool takes(const std::vector<at::Tensor> &inputs,
              const std::vector<int64_t> &sizes) const;
 
+  /// How the output roots are stored where the symbols have these sizes.
+  std::vector<StorageFormat> outputsAt(const std::vector<int64_t> &sizes) const;
+
   /// Makes the output roots for these sizes, runs, and returns the results. The
   /// program must take the inputs.
   std::vector<at::Tensor> call(const std::vector<at::Tensor> &inputs,
@@ -88,7 +91,9 @@ private:
   void finish();
   /// Whether a run takes no longer than to have another thread do it, and the
   /// card is free for it.
-  bool isShort(Card &card) const;
+  bool isShort(Card &card, const std::vector<int64_t> &sizes) const;
+  /// Keeps what the host took for a run.
+  void measure(const std::vector<int64_t> &sizes, double seconds);
   void execute(Card &card, std::vector<int64_t> arguments, double enqueued,
                runtime::Stream &stream, std::atomic<int64_t> *traffic,
                const LaunchRecord *launch);
@@ -102,6 +107,9 @@ private:
   SizedPredictions predictions;
   /// Of the host, for a run; guarded by the card's mutex where it is written.
   std::atomic<double> runSeconds = std::numeric_limits<double>::infinity();
+  /// Of a program for many sizes: the largest sizes at which a run was short.
+  /// Guarded by the card's mutex.
+  std::vector<int64_t> shortSizes;
 };
 
 /// SPYRE_LAUNCH_BLOCKING=1: every launch waits, errors appear where they occur.

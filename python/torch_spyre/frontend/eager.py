@@ -9,18 +9,16 @@ the functional operator and store its results in their arguments.
 
 from __future__ import annotations
 
-import functools
 import logging
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._pytree import tree_map
 
 from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
@@ -33,6 +31,7 @@ from torch_spyre.decompositions.table import (
 )
 from torch_spyre.errors import ExtensionError, Unsupported
 from torch_spyre.frontend import cache
+from torch_spyre.frontend.eager_calls import LIKE_SELF, Call, Shapes, call_of, leaves
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import (
     Constant,
@@ -41,9 +40,9 @@ from torch_spyre.frontend.importer import (
     RefusedNode,
     StorageSpec,
     is_on_device,
-    is_view,
     wanted_results,
 )
+from torch_spyre.frontend.operands import Operands
 
 #: Answer to _C: an argument was resized, look the call up again.
 RETRY = True
@@ -57,6 +56,23 @@ def _own(op: OpOverload) -> Callable | None:
 
 _log = logging.getLogger("spyre.execution")
 _refusals: Counter[tuple[str, str]] = Counter()
+_size_refusals: Counter[tuple[str, str]] = Counter()
+
+
+@dataclass
+class Programs:
+    """How many an operator has got in this process, from disk ones included."""
+
+    one_size: int = 0
+    many_sizes: int = 0
+
+
+_programs: defaultdict[str, Programs] = defaultdict(Programs)
+
+
+def programs() -> dict[str, Programs]:
+    """Operator -> its programs."""
+    return {name: replace(found) for name, found in _programs.items()}
 
 
 def refusals() -> dict[tuple[str, str], int]:
@@ -64,125 +80,23 @@ def refusals() -> dict[tuple[str, str], int]:
     return dict(_refusals)
 
 
-@dataclass(frozen=True)
-class _Call:
-    """How an overload is run: as which functional one, on which arguments."""
-
-    name: str
-    functional: OpOverload
-    #: Positions of the functional overload's arguments, and of the written ones.
-    inputs: tuple[int, ...]
-    written: tuple[int, ...]
-    #: The functional overload makes a tensor of a dtype and device, where the
-    #: other one stores in a tensor that has them.
-    is_factory: bool = False
-
-    def invoke(
-        self,
-        arguments: list[Any],
-        dtype: torch.dtype | None,
-        device: Any,
-        function: Callable | None = None,
-    ) -> Any:
-        """Runs the functional overload, as on meta or fake tensors, or ``function``."""
-        schema = self.functional._schema.arguments
-        positional, keywords = [], {}
-        if self.is_factory:
-            keywords = {"dtype": dtype, "device": device}
-        for parameter, value in zip(schema, arguments, strict=not self.is_factory):
-            if parameter.kwarg_only:
-                keywords[parameter.name] = value
-            else:
-                positional.append(value)
-        return (function or self.functional)(*positional, **keywords)
-
-
-def _is_written(argument: Any) -> bool:
-    return argument.alias_info is not None and argument.alias_info.is_write
-
-
-#: Results have sizes, strides and dtype of the first argument.
-_LIKE_SELF = {
-    torch.ops.aten.copy.default,
-    torch.ops.aten.fill.Scalar,
-    torch.ops.aten.fill.Tensor,
-    torch.ops.aten.zero.default,
-}
-_FACTORY = ["dtype", "layout", "device", "pin_memory"]
-
-
-def _find_functional(
-    op: OpOverload,
-) -> tuple[OpOverload, tuple[int, ...], bool] | None:
-    """The overload without side effects, where its arguments are, is_factory."""
-    arguments = op._schema.arguments
-    name = op._schema.name.split("::")[1]
-    is_out = any(a.is_out for a in arguments)
-    if not is_out:
-        if not name.endswith("_"):
-            return None
-        name = name[:-1]
-    inputs = tuple(i for i, a in enumerate(arguments) if not a.is_out)
-    wanted = [(arguments[i].name, str(arguments[i].type)) for i in inputs]
-    packet = getattr(getattr(torch.ops, op.namespace), name, None)
-    if packet is None:
-        return None
-    for overload in packet.overloads():
-        candidate = getattr(packet, overload)
-        schema = candidate._schema
-        if any(_is_written(a) for a in schema.arguments) or is_view(candidate):
-            continue
-        found = [(a.name, str(a.type)) for a in schema.arguments]
-        if found == wanted:
-            return candidate, inputs, False
-        if found[:-4] == wanted and [name for name, _ in found[-4:]] == _FACTORY:
-            return candidate, inputs, True
-    return None
-
-
-@functools.cache
-def _call_of(namespace: str, name: str, overload: str) -> _Call | None:
-    op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
-    schema = op._schema
-    written = tuple(i for i, a in enumerate(schema.arguments) if _is_written(a))
-    functional, inputs, is_factory = op, tuple(range(len(schema.arguments))), False
-    if written:
-        found = _find_functional(op)
-        if found is None:
-            return None
-        functional, inputs, is_factory = found
-    if is_view(functional):
-        return None
-    # A random operator's decomposition would draw the same numbers every time.
-    random = torch.Tag.nondeterministic_seeded in functional.tags
-    known = str(functional) in table_operators() or (
-        not random
-        and str(functional) not in extensions.names("fallback")
-        and torch.Tag.data_dependent_output not in functional.tags
-        and (functional in all_decompositions() or functional._can_decompose())
-    )
-    return _Call(str(op), functional, inputs, written, is_factory) if known else None
+def size_refusals() -> dict[tuple[str, str], int]:
+    """(operator, reason) -> times that calls of several sizes got no program for all,
+    and so have one for each size.
+    """
+    return dict(_size_refusals)
 
 
 def forget() -> None:
     """Everything known of operators: what they become has changed."""
-    _call_of.cache_clear()
+    call_of.cache_clear()
     _C._forget_eager_programs()
 
 
 def is_candidate(qualified: str, overload: str) -> bool:
     """Whether calls of an operator may have programs."""
     namespace, name = qualified.split("::")
-    return _call_of(namespace, name, overload) is not None
-
-
-def _leaves(values: Any) -> Iterator[torch.Tensor]:
-    """The spyre tensors of a call, in the order that _C counts them."""
-    for value in values:
-        if isinstance(value, list):
-            yield from _leaves(value)
-        elif is_spyre(value):
-            yield value
+    return call_of(namespace, name, overload) is not None
 
 
 @contextmanager
@@ -210,13 +124,15 @@ def compile_call(
     of the call as arguments: -1 minus the number's index stands for the tensor.
     """
     namespace, name = qualified.split("::")
-    call = _call_of(namespace, name, overload)
+    call = call_of(namespace, name, overload)
     assert call is not None
     try:
         with _undisturbed():
             program = _compile(call, arguments, shifts, generic)
         what = "a program for any numbers" if generic else "a program"
-        _log.debug("%s%s runs as %s", call.name, _Shapes(arguments), what)
+        _log.debug("%s%s runs as %s", call.name, Shapes(arguments), what)
+        if program is not RETRY:
+            _programs[call.name].one_size += 1
         return program
     except _C.UnsupportedOp as error:
         reason = str(error)
@@ -225,47 +141,103 @@ def compile_call(
     if generic:
         return None
     _refusals[call.name, reason.split("\n")[0]] += 1
-    _log.info("%s%s has no program: %s", call.name, _Shapes(arguments), reason)
+    _log.info("%s%s has no program: %s", call.name, Shapes(arguments), reason)
     return None
+
+
+def compile_sized(
+    qualified: str,
+    overload: str,
+    arguments: list[Any],
+    numbers: list[int],
+    earlier: list[list[int]],
+    generic: bool,
+) -> Any:
+    """The program of a call and of others of its form, as ``_C._set_eager_compiler``
+    wants it.
+
+    ``numbers`` are what _C leaves out of a form: per tensor its sizes, strides and
+    offset, and where it is the first one on its storage, the sizes and strides of the
+    home; ``earlier`` are those of earlier calls. Returns what ``compile_call()`` does,
+    what each number is in the program, and which ones are the symbols; None if the
+    calls have too little in common, False if such a program is refused.
+    """
+    from torch_spyre.frontend import eager_sizes
+
+    namespace, name = qualified.split("::")
+    call = call_of(namespace, name, overload)
+    assert call is not None
+    try:
+        with _undisturbed():
+            tensors = list(leaves(arguments))
+            operands = eager_sizes.operands_of(tensors, numbers, earlier)
+            if operands is None:
+                return None
+            metas = _infer(call, arguments, operands)
+            if call.written:
+                outs = [arguments[i] for i in call.written]
+                _check_written(outs, metas)
+                if any(_differ(o, m) for o, m in zip(outs, metas, strict=True)):
+                    return None  # compile_call() resizes them
+                _check_sizes(arguments, call, operands, metas)
+            program = _compile_for(call, arguments, operands, metas, generic)
+            if not operands.is_settled:
+                raise _C.UnsupportedOp("its import depends on the sizes of the call")
+        _log.debug("%s%s runs as one for many sizes", call.name, Shapes(arguments))
+        _programs[call.name].many_sizes += 1
+        return *program, operands.form, operands.positions
+    except (ExtensionError, Unsupported):
+        raise
+    except _C.SpyreError as error:
+        reason = str(error).split("\n")[0]
+    _size_refusals[call.name, reason] += 1
+    _log.info("%s%s has a program per size: %s", call.name, Shapes(arguments), reason)
+    return False
+
+
+def _differ(out: torch.Tensor, meta: torch.Tensor) -> bool:
+    """Whether a result has other sizes in the call than what it is stored in."""
+    sizes = [s.node.hint if isinstance(s, torch.SymInt) else s for s in meta.shape]
+    return list(out.shape) != sizes
+
+
+def _check_sizes(
+    arguments: list[Any], call: Call, operands: Operands, metas: list[torch.Tensor]
+) -> None:
+    """What is written is as large as the result at all sizes of a program."""
+    position = 0
+    for index, argument in enumerate(arguments):
+        if index in call.written:
+            meta = metas[call.written.index(index)]
+            if not operands.agree(position, meta):
+                raise _C.UnsupportedOp("what it writes is not as large as its result")
+        position += sum(1 for _ in leaves([argument]))
 
 
 class _Declined(_C.UnsupportedOp):
     """A decomposition returned NotImplemented."""
 
 
-@dataclass(frozen=True)
-class _Shapes:
-    """Prints dtypes and sizes of the tensors of a call, if it is printed at all."""
-
-    arguments: list[Any]
-
-    def __str__(self) -> str:
-        shapes = [
-            f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
-            for t in _leaves(self.arguments)
-        ]
-        return f"({', '.join(shapes)})"
-
-
-def _compile(
-    call: _Call, arguments: list[Any], shifts: list[int], generic: bool
-) -> Any:
-    tensors = list(_leaves(arguments))
-    try:
-        metas = _infer(call, arguments)
-    except (ExtensionError, Unsupported):
-        raise
-    except Exception as error:
-        # The CPU says what is wrong with the call, or knows how to run it.
-        raise _C.UnsupportedOp(
-            f"PyTorch cannot say the shapes of its results: {error}"
-        ) from error
+def _compile(call: Call, arguments: list[Any], shifts: list[int], generic: bool) -> Any:
+    tensors = list(leaves(arguments))
+    operands = Operands(tensors, InputKind.of(tensors, shifts, is_named=False))
+    metas = _infer(call, arguments, operands)
     if call.written:
         outs = [arguments[i] for i in call.written]
         _check_written(outs, metas)
         if _resize(outs, metas):
             return RETRY
-    kind = InputKind.of(tensors, shifts, is_named=False)
+    return _compile_for(call, arguments, operands, metas, generic)
+
+
+def _compile_for(
+    call: Call,
+    arguments: list[Any],
+    operands: Operands,
+    metas: list[Any],
+    generic: bool,
+) -> Any:
+    """The program of a call whose results are as inferred."""
     if generic and extensions.lowering_of(str(call.functional)) is not None:
         raise _C.UnsupportedOp(
             "lowerings of users see numbers, not what stands for one"
@@ -275,7 +247,7 @@ def _compile(
             raise _C.UnsupportedOp("a decomposition of a user goes before its row")
         try:
             table = decompositions()
-            imported = _import_decomposed(call, arguments, tensors, kind, table)
+            imported = _import_decomposed(call, arguments, operands, table)
             return _finish(call, arguments, *imported)
         except _Declined:
             if str(call.functional) not in table_operators():
@@ -285,7 +257,7 @@ def _compile(
             raise _C.UnsupportedOp(
                 f"the compiler's table of operators has no row for {call.functional}"
             )
-        imported = _import_row(call, arguments, kind, metas, generic)
+        imported = _import_row(call, arguments, operands, metas, generic)
         return _finish(call, arguments, *imported)
     except _C.UnsupportedOp:
         if generic:
@@ -301,7 +273,7 @@ def _compile(
         if decomposition is not None:
             table[target] = decomposition
         try:
-            imported = _import_decomposed(call, arguments, tensors, kind, table)
+            imported = _import_decomposed(call, arguments, operands, table)
             return _finish(call, arguments, *imported)
         except RefusedNode as error:
             target = error.node.target
@@ -309,40 +281,45 @@ def _compile(
                 raise
 
 
-def _stand_in(tensor: torch.Tensor, device: Any) -> torch.Tensor:
-    """A tensor without values, which may be seen as all that is behind another one.
+def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
+    """Results of the functional operator on tensors without values."""
+    try:
+        with operands.inference():
+            return _infer_results(call, arguments, operands)
+    except (ExtensionError, Unsupported):
+        raise
+    except Exception as error:
+        # The CPU says what is wrong with the call, or knows how to run it.
+        raise _C.UnsupportedOp(
+            f"PyTorch cannot say the shapes of its results: {error}"
+        ) from error
 
-    It begins its storage, wherever the other one lies: programs serve views that lie
-    elsewhere (``compile_call()``). A view of nothing may lie behind all of its storage.
-    """
-    behind = tensor.untyped_storage().nbytes() // tensor.element_size()
-    behind = max(behind - tensor.storage_offset(), 0)
-    storage = torch.empty(behind, dtype=tensor.dtype, device=device)
-    return storage.as_strided(tensor.shape, tensor.stride())
 
+def _infer_results(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
+    position = iter(range(len(operands.tensors)))
 
-def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
-    """Results of the functional operator on meta tensors."""
-
-    def to_meta(value: Any) -> Any:
+    def stand_for(value: Any) -> Any:
+        if isinstance(value, list):
+            return [stand_for(v) for v in value]
+        if is_spyre(value):
+            return operands.inferred(next(position))
         # PyTorch lets a number meet tensors of any device, but for masked_fill's meta
         # function.
         is_number = isinstance(value, torch.Tensor) and value.dim() == 0
-        if not is_spyre(value) and not (
-            is_number and call.functional is torch.ops.aten.masked_fill.Tensor
-        ):
-            return value
-        return _stand_in(value, "meta")
+        if is_number and call.functional is torch.ops.aten.masked_fill.Tensor:
+            return torch.empty_like(value, device=operands.results_on)
+        return value
 
+    every = [stand_for(a) for a in arguments]
+    metas = [every[i] for i in call.inputs]
     values = [arguments[i] for i in call.inputs]
-    if call.written and call.functional in _LIKE_SELF:
-        return [to_meta(values[0])]
-    metas = tree_map(to_meta, values)
+    if call.written and call.functional in LIKE_SELF:
+        return metas[:1]
     try:
         results = call.invoke(
             metas,
             _stored_dtype(call, arguments),
-            "meta",
+            operands.results_on,
             RESULTS.get(call.functional),
         )
     except (NotImplementedError, AttributeError):
@@ -355,7 +332,7 @@ def _infer(call: _Call, arguments: list[Any]) -> list[Any]:
     return wanted_results(call.functional, values, results)
 
 
-def _stored_dtype(call: _Call, arguments: list[Any]) -> torch.dtype | None:
+def _stored_dtype(call: Call, arguments: list[Any]) -> torch.dtype | None:
     return arguments[call.written[0]].dtype if call.is_factory else None
 
 
@@ -393,9 +370,9 @@ def _resize(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
     return changed
 
 
-def _start(kind: InputKind) -> tuple[Importer, list[int]]:
+def _start(operands: Operands) -> tuple[Importer, list[int]]:
     """An importer with the storages; the one of each tensor."""
-    importer = Importer()
+    importer, kind = operands.importer(), operands.kind
     storages = [
         importer.add_storage(i, f"x{i}", spec) for i, spec in enumerate(kind.storages)
     ]
@@ -403,10 +380,15 @@ def _start(kind: InputKind) -> tuple[Importer, list[int]]:
 
 
 def _import_row(
-    call: _Call, arguments: list[Any], kind: InputKind, metas: list[Any], generic: bool
+    call: Call,
+    arguments: list[Any],
+    operands: Operands,
+    metas: list[Any],
+    generic: bool,
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator by its own row of the ATen table."""
-    importer, homes = _start(kind)
+    importer, homes = _start(operands)
+    kind = operands.kind
     used = kind.first
     numbers = 0
     views = [
@@ -450,15 +432,15 @@ def _import_row(
 
 
 def _import_decomposed(
-    call: _Call,
+    call: Call,
     arguments: list[Any],
-    tensors: list[torch.Tensor],
-    kind: InputKind,
+    operands: Operands,
     table: dict[Any, Callable],
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator as a graph of simpler ones."""
-    graph, fakes = _trace(call, arguments, tensors, table)
-    importer, homes = _start(kind)
+    graph, fakes = _trace(call, arguments, operands, table)
+    importer, homes = _start(operands)
+    kind = operands.kind
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
     inputs = zip(placeholders, homes, kind.specs, fakes, strict=True)
     for node, home, spec, fake in inputs:
@@ -466,7 +448,10 @@ def _import_decomposed(
     views = [importer.values[n] for n in placeholders]
     output: Any = None
     for node in graph.nodes:
-        if node.op == "call_function":
+        value = node.meta.get("val")
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            importer.values[node] = Constant(importer.number_of(value))
+        elif node.op == "call_function":
             importer.add_node(node, node.meta["val"])
         elif node.op == "get_attr":
             importer.values[node] = Constant(_constant(graph.owning_module, node))
@@ -485,7 +470,7 @@ def _import_decomposed(
     return importer, kind.first, views, results if _is_tuple(call) else [results]
 
 
-def _is_tuple(call: _Call) -> bool:
+def _is_tuple(call: Call) -> bool:
     """Whether Python sees the results of the functional operator as a tuple."""
     return len(call.functional._schema.returns) != 1
 
@@ -500,16 +485,16 @@ def _constant(module: Any, node: torch.fx.Node) -> Any:
 
 
 def _trace(
-    call: _Call,
+    call: Call,
     arguments: list[Any],
-    tensors: list[torch.Tensor],
+    operands: Operands,
     table: dict[Any, Callable],
 ) -> tuple[torch.fx.Graph, list[torch.Tensor]]:
-    from torch._subclasses.fake_tensor import FakeTensorMode
     from torch._subclasses.functional_tensor import dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx
 
-    position = iter(range(len(tensors)))
+    count = len(operands.tensors)
+    position = iter(range(count))
     own = _own(call.functional)
 
     def number(value: Any) -> Any:
@@ -539,12 +524,13 @@ def _trace(
             return results
         return call.invoke(inputs, _stored_dtype(call, arguments), "spyre")
 
-    mode = FakeTensorMode(allow_non_fake_inputs=True)
     try:
-        with mode:
-            fakes = [_stand_in(t, t.device) for t in tensors]
+        with operands.mode():
+            fakes = [operands.stand_in(i) for i in range(count)]
             traced = make_fx(
-                dispatch_functionalize(function), decomposition_table=table
+                dispatch_functionalize(function),
+                decomposition_table=table,
+                tracing_mode=operands.tracing_mode,
             )(*fakes)
     except (ExtensionError, Unsupported, _Declined):
         raise
@@ -560,7 +546,7 @@ class _Slot:
 
 
 def _finish(
-    call: _Call,
+    call: Call,
     arguments: list[Any],
     importer: Importer,
     used: list[int],
@@ -590,7 +576,7 @@ def _finish(
             if index in call.written:
                 target = views[position]
                 builder.mutate(target, results[call.written.index(index)].id, [])
-            position += sum(1 for _ in _leaves([argument]))
+            position += sum(1 for _ in leaves([argument]))
     else:
         specs = spec(results)
     infos = builder.set_outputs(wanted)

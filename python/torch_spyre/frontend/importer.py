@@ -174,6 +174,10 @@ class Importer:
         """How a fake tensor lies."""
         return TensorSpec.of(tensor)
 
+    def number_of(self, value: Any) -> Any:
+        """What stands for a number of the host."""
+        return value
+
     def gaps_of(self, result: torch.Tensor) -> _Gaps | None:
         """The gaps that PyTorch's metadata gives a computed value."""
         return _Gaps.of(result)

@@ -242,9 +242,17 @@ class Binding:
                     continue
         self._may_narrow = False
 
+    def require(self, value: Any) -> bool:
+        """Narrows the ranges to sizes at which a size of PyTorch's metadata, or an
+        expression, is at least 0; False if these are no range of one symbol.
+        """
+        return self._narrow(self._expr(value))
+
     def _expr(self, value: Any) -> Any:
         if isinstance(value, _SYMBOLIC):
             return value.node.expr.xreplace(self._stands)
+        if isinstance(value, sympy.Expr):
+            return value.xreplace(self._stands)
         return sympy.Integer(value)
 
     def size(self, value: Any) -> Size:

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "EagerProgram.h"
+
+namespace py = pybind11;
+
+namespace spyre::pytorch {
+
+static ResultSpec toResultSpec(py::handle object) {
+  ResultSpec spec;
+  if (object.is_none())
+    return spec;
+  if (py::isinstance<py::int_>(object)) {
+    spec.kind = ResultSpec::Value;
+    spec.number = object.cast<int64_t>();
+  } else if (py::isinstance<py::list>(object)) {
+    spec.kind = ResultSpec::List;
+    for (py::handle entry : object)
+      spec.entries.push_back(toResultSpec(entry));
+  } else {
+    spec.kind = ResultSpec::Integer;
+    spec.number = object.cast<std::pair<std::string, int64_t>>().second;
+  }
+  return spec;
+}
+
+EagerProgram EagerProgram::fromPython(const py::tuple &answer) {
+  EagerProgram program;
+  program.graph = answer[0].cast<std::shared_ptr<BoundGraph>>();
+  program.arguments = answer[1].cast<std::vector<int>>();
+  program.values = answer[2].cast<std::vector<OutputInfo>>();
+  for (py::handle result : answer[3])
+    program.results.push_back(toResultSpec(result));
+  return program;
+}
+
+std::shared_ptr<const Entry>
+EagerProgram::at(std::vector<int64_t> sizes) const {
+  auto entry = std::make_shared<Entry>();
+  entry->graph = graph;
+  entry->arguments = arguments;
+  for (const OutputInfo &value : values)
+    entry->values.emplace_back(value, sizes);
+  entry->outputs = graph->outputsAt(sizes);
+  entry->results = results;
+  entry->sizes = std::move(sizes);
+  return entry;
+}
+
+} // namespace spyre::pytorch

@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Eager operators whose sizes vary from call to call: one program for many sizes."""
+
+import random
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_spyre
+from inputs import values
+from numerics import assert_exact, poison, poisoned
+from torch_spyre import _C
+from torch_spyre.frontend import eager
+from torch_spyre.frontend.size_patterns import Sum, find_pattern
+
+F16 = torch.float16
+
+
+def whole(*shape, dtype=F16, low=-4, high=5):
+    """Integers: sums and products of a few are exact in every float format."""
+    generator = torch.Generator().manual_seed(sum(shape) + len(shape))
+    return torch.randint(low, high, shape, generator=generator).to(dtype)
+
+
+@pytest.fixture(autouse=True)
+def _forgotten():
+    """No program is known yet, and nothing runs on the CPU."""
+    _C._forget_eager_programs()
+    yield
+    assert torch_spyre.fallback_report() == {}
+
+
+class Programs:
+    """The programs that operators get from here on."""
+
+    def __init__(self):
+        self.before = eager.programs()
+
+    def new(self, kind):
+        """Operator -> new programs of a kind, those with none left out."""
+        none = eager.Programs()
+        counts = {
+            name: getattr(found, kind) - getattr(self.before.get(name, none), kind)
+            for name, found in eager.programs().items()
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def assert_few(self, what=""):
+        """At most a few each, and one for many sizes of each operator."""
+        many, one = self.new("many_sizes"), self.new("one_size")
+        assert many, what
+        assert set(many) >= set(one), what
+        assert max(many.values()) <= 2, (what, many)
+        assert max(one.values()) <= 4, (what, one)
+
+
+def on_device(tensor):
+    return poisoned(tensor.to("spyre"))
+
+
+WEIGHT = whole(96, 130)
+#: What they compute is exact for small integers.
+EXACT = {
+    "add": lambda x, to: x + x,
+    "row": lambda x, to: x * to(WEIGHT[:, 5].clone()),
+    "product": lambda x, to: x @ to(WEIGHT),
+    "scores": lambda x, to: x @ x.t(),
+    "linear": lambda x, to: F.linear(x, to(WEIGHT.t().contiguous())),
+    "cat": lambda x, to: torch.cat([x, x[:1]]),
+    "cat beside": lambda x, to: torch.cat([x, x], 1),
+    "sum of rows": lambda x, to: x.sum(-1),
+    "sum of columns": lambda x, to: x.sum(0),
+    "largest": lambda x, to: x.amax(0),
+    "transposed": lambda x, to: x.t().contiguous(),
+    "compared": lambda x, to: x > 1,
+    "in place": lambda x, to: x.clone().relu_(),
+    "decomposed": lambda x, to: F.threshold(x, 1, 5),
+    "part": lambda x, to: x[:, 32:] * 2,
+    "expanded": lambda x, to: x[:1].expand_as(x) + x,
+    "rows behind": lambda x, to: x[1:] + 1,
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_few_programs_for_all_sizes(name):
+    programs = Programs()
+    function = EXACT[name]
+    sizes = [*range(1, 201), 511, 512, 513, 700]
+    for size in sizes if name in ("add", "product", "cat") else sizes[::9]:
+        poison()
+        x = whole(size, 96)
+        result = function(on_device(x), on_device).cpu()
+        expected = function(x.float(), lambda t: t.float())
+        assert_exact(result, expected.to(result.dtype), f"{name} {size}")
+    programs.assert_few(name)
+
+
+ROUNDED = {
+    "softmax": lambda x: torch.softmax(x, -1),
+    "softmax of columns": lambda x: torch.softmax(x, 0),
+    "gelu": F.gelu,
+    "layer norm": lambda x: F.layer_norm(x, (96,)),
+    "sum": lambda x: x.sum(0),
+    "product": lambda x: x.t() @ x,
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_like_a_program_of_one_size(name):
+    """Both are within the format's tolerance of what is exact."""
+    programs = Programs()
+    function = ROUNDED[name]
+    results = {}
+    for size in (2, 3, *range(4, 200, 13), 64, 65, 128, 513):
+        poison()
+        x = values((size, 96), F16, size)
+        results[size] = function(on_device(x)).cpu()
+    programs.assert_few(name)
+    for size, result in results.items():
+        _C._forget_eager_programs()
+        x = values((size, 96), F16, size)
+        single = function(x.to("spyre")).cpu()
+        exact = function(x.double())
+        own, other = ((r.double() - exact).abs().max() for r in (result, single))
+        unit = 2.0**-9 * exact.abs().max()
+        assert own <= 2 * other + unit, (name, size, own, other)
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_bits_do_not_depend_on_what_ran_before(name):
+    function = ROUNDED[name]
+    sizes = [37, 64, 90, 130, 257, 500]
+    runs = []
+    for first in ([2, 3, 4], [300, 5, 411], [512, 17, 100, 66, 3]):
+        _C._forget_eager_programs()
+        for size in first:
+            function(values((size, 96), F16, 0).to("spyre"))
+        programs = Programs()
+        order = random.Random(first[0]).sample(sizes, len(sizes))
+        found = {n: function(on_device(values((n, 96), F16, n))).cpu() for n in order}
+        assert programs.new("one_size") == {}
+        runs.append(found)
+    for size in sizes:
+        for other in runs[1:]:
+            assert_exact(other[size], runs[0][size], f"{name} {size}")
+
+
+def test_sizes_that_vary_together():
+    """Heads and keys of attention, and a mask that is as long as the keys."""
+    programs = Programs()
+    for size in (3, 9, 4, 70, 71, 33, 64, 200):
+        poison()
+        q, k = whole(2, 4, 1, 32), whole(2, 4, size, 32)
+        mask = whole(1, 1, 1, size)
+        found = on_device(q) @ on_device(k).transpose(2, 3) + on_device(mask)
+        expected = q.float() @ k.float().transpose(2, 3) + mask.float()
+        assert_exact(found.cpu(), expected.half(), f"{size}")
+    programs.assert_few()
+
+
+def test_several_sizes_vary():
+    programs = Programs()
+    generator = random.Random(1)
+    for _ in range(40):
+        n, m = generator.randint(2, 150), generator.randint(2, 150)
+        poison()
+        x, y = whole(3, n, m), whole(m)
+        found = on_device(x) + on_device(y)
+        assert_exact(found.cpu(), (x.float() + y.float()).half(), f"{n} {m}")
+    assert programs.new("many_sizes") == {"aten.add.Tensor": 1}
+    assert programs.new("one_size") == {"aten.add.Tensor": 4}
+
+
+def test_sizes_and_numbers_vary():
+    programs = Programs()
+    for size in range(2, 60, 3):
+        x = whole(size, 70)
+        found = on_device(x) * (size / 2.0)
+        assert_exact(found.cpu(), (x.float() * (size / 2)).half(), f"{size}")
+    programs.assert_few()
+
+
+def test_out_and_in_place():
+    programs = Programs()
+    out = torch.empty(0, dtype=F16, device="spyre")
+    for size in range(2, 90, 7):
+        poison()
+        x, y = whole(size, 65), whole(65)
+        a = on_device(x)
+        a += on_device(y)
+        assert_exact(a.cpu(), x + y)
+        view = on_device(whole(size + 2, 65))
+        view[1:-1].mul_(3)
+        expected = whole(size + 2, 65)
+        expected[1:-1] *= 3
+        assert_exact(view.cpu(), expected)
+        target = torch.empty(size, 65, dtype=F16, device="spyre")
+        torch.mul(on_device(x), 2, out=target)
+        assert_exact(target.cpu(), x * 2)
+    with pytest.warns(UserWarning, match="An output with one or more elements"):
+        for size in (3, 4, 5, 6, 7):
+            x = whole(size, 33)
+            torch.add(on_device(x), 1, out=out)
+            assert_exact(out.cpu(), x + 1)
+    assert programs.new("many_sizes")["aten.add_.Tensor"] == 1
+
+
+def test_one_storage_or_two():
+    """Calls on one storage have another form than calls on two."""
+    for size in (2, 3, 4, 5):
+        x = on_device(whole(size, 64))
+        assert_exact((x + x).cpu(), whole(size, 64) * 2)
+    for size in (2, 3, 4, 5):
+        x, y = whole(size, 64), whole(size, 64, low=0)
+        assert_exact((on_device(x) + on_device(y)).cpu(), x + y)
+
+
+def test_parts_of_a_storage():
+    """What is used of a cache grows; where it begins varies, too."""
+    programs = Programs()
+    host = whole(4, 300, 64)
+    cache = on_device(host)
+    for size in (5, 9, 23, 64, 65, 130, 299):
+        assert_exact((cache[:, :size] + 1).cpu(), host[:, :size] + 1, f"{size}")
+    programs.assert_few()
+    rows = on_device(whole(300, 64))
+    for size in (5, 9, 23, 64, 65, 130):
+        found = rows[size : 2 * size] * 2
+        assert_exact(found.cpu(), whole(300, 64)[size : 2 * size] * 2, f"{size}")
+    # Elsewhere, with the same sizes.
+    for start in (1, 2, 30):
+        found = rows[start : start + 9] * 2
+        assert_exact(found.cpu(), whole(300, 64)[start : start + 9] * 2, f"{start}")
+
+
+def test_layouts_differ():
+    """A program for many sizes is for one layout."""
+    for size in (70, 71, 72, 73, 74, 75):
+        x = whole(size, 64)
+        layout = _C.SpyreTensorLayout([size, 64], [64, 1], F16, [1, 0])
+        other = on_device(x).to(device_layout=layout)
+        assert_exact((on_device(x) * 3).cpu(), x * 3)
+        assert_exact((other * 3).cpu(), x * 3)
+
+
+def test_what_cannot_be_for_many_sizes_is_counted():
+    """It runs as a program per size, and no more are tried after a few."""
+    before = eager.size_refusals()
+    programs = Programs()
+    for size in range(2, 30):
+        x = values((size, 40), F16, size)
+        found = on_device(x).mean().cpu()
+        assert abs(found.double() - x.double().mean()) < 2e-3
+    name = "aten.mean.default"
+    assert programs.new("one_size") == {name: 28}
+    refused = {
+        key: count - before.get(key, 0)
+        for key, count in eager.size_refusals().items()
+        if key[0] == name
+    }
+    assert sum(refused.values()) == 4
+
+
+def form(size, width):
+    """The numbers of a contiguous matrix that is its storage's home."""
+    return [size, width, width, 1, 0, size, width, width, 1]
+
+
+SIZES = (0, 1, 5, 6)
+
+
+def test_patterns():
+    symbol, other = Sum(0, 1, (0,)), Sum(0, 1, (1,))
+    zero, one, wide = Sum(0), Sum(1), Sum(96)
+    assert find_pattern(form(4, 96), SIZES, [form(2, 96)]) is None
+    # 1 is a size by itself.
+    assert find_pattern(form(4, 96), SIZES, [form(1, 96), form(3, 96)]) is None
+    found = find_pattern(form(4, 96), SIZES, [form(2, 96), form(3, 96), form(7, 8)])
+    assert found.positions == (0,)
+    rows = (symbol, wide, wide, one)
+    assert found.numbers == (*rows, zero, *rows)
+    earlier = [form(5, 3), form(3, 9), form(2, 4)]
+    assert find_pattern(form(4, 7), SIZES, earlier) is None
+    found = find_pattern(form(4, 7), SIZES, [*earlier, form(6, 11)])
+    assert found.positions == (0, 1)
+    both = (symbol, other, other, one)
+    assert found.numbers == (*both, zero, *both)
+
+
+def test_patterns_of_derived_numbers():
+    """A size that is larger by one, a stride that is a product, an offset."""
+
+    def numbers(s, t):
+        return [s, s + 1, s * t, t, 64 * s - 128]
+
+    earlier = [numbers(s, t) for s, t in ((3, 9), (5, 2), (8, 4), (4, 4))]
+    found = find_pattern(numbers(6, 7), (0, 1, 3), earlier)
+    assert found.numbers == (
+        Sum(0, 1, (0,)),
+        Sum(1, 1, (0,)),
+        Sum(0, 1, (0, 1)),
+        Sum(0, 1, (1,)),
+        Sum(-128, 64, (0,)),
+    )
+    assert found.positions == (0, 3)
+    # A stride that is nothing of the sizes.
+    assert find_pattern([4, 11], (0,), [[2, 7], [3, 12]]) is None

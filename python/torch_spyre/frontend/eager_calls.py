@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""As which operator without side effects an eager call is run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from torch_spyre import extensions
+from torch_spyre.aten_table import table_operators
+from torch_spyre.decompositions.table import all_decompositions
+from torch_spyre.frontend.host_numbers import is_spyre
+from torch_spyre.frontend.importer import is_view
+
+#: Results have sizes, strides and dtype of the first argument.
+LIKE_SELF = {
+    torch.ops.aten.copy.default,
+    torch.ops.aten.fill.Scalar,
+    torch.ops.aten.fill.Tensor,
+    torch.ops.aten.zero.default,
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """How an overload is run: as which functional one, on which arguments."""
+
+    name: str
+    functional: OpOverload
+    #: Positions of the functional overload's arguments, and of the written ones.
+    inputs: tuple[int, ...]
+    written: tuple[int, ...]
+    #: The functional overload makes a tensor of a dtype and device, where the
+    #: other one stores in a tensor that has them.
+    is_factory: bool = False
+
+    def invoke(
+        self,
+        arguments: list[Any],
+        dtype: torch.dtype | None,
+        device: Any,
+        function: Callable | None = None,
+    ) -> Any:
+        """Runs the functional overload, as on meta or fake tensors, or ``function``."""
+        schema = self.functional._schema.arguments
+        positional, keywords = [], {}
+        if self.is_factory:
+            keywords = {"dtype": dtype, "device": device}
+        for parameter, value in zip(schema, arguments, strict=not self.is_factory):
+            if parameter.kwarg_only:
+                keywords[parameter.name] = value
+            else:
+                positional.append(value)
+        return (function or self.functional)(*positional, **keywords)
+
+
+def _is_written(argument: Any) -> bool:
+    return argument.alias_info is not None and argument.alias_info.is_write
+
+
+#: Results have sizes, strides and dtype of the first argument.
+
+
+_FACTORY = ["dtype", "layout", "device", "pin_memory"]
+
+
+def _find_functional(
+    op: OpOverload,
+) -> tuple[OpOverload, tuple[int, ...], bool] | None:
+    """The overload without side effects, where its arguments are, is_factory."""
+    arguments = op._schema.arguments
+    name = op._schema.name.split("::")[1]
+    is_out = any(a.is_out for a in arguments)
+    if not is_out:
+        if not name.endswith("_"):
+            return None
+        name = name[:-1]
+    inputs = tuple(i for i, a in enumerate(arguments) if not a.is_out)
+    wanted = [(arguments[i].name, str(arguments[i].type)) for i in inputs]
+    packet = getattr(getattr(torch.ops, op.namespace), name, None)
+    if packet is None:
+        return None
+    for overload in packet.overloads():
+        candidate = getattr(packet, overload)
+        schema = candidate._schema
+        if any(_is_written(a) for a in schema.arguments) or is_view(candidate):
+            continue
+        found = [(a.name, str(a.type)) for a in schema.arguments]
+        if found == wanted:
+            return candidate, inputs, False
+        if found[:-4] == wanted and [name for name, _ in found[-4:]] == _FACTORY:
+            return candidate, inputs, True
+    return None
+
+
+@functools.cache
+def call_of(namespace: str, name: str, overload: str) -> Call | None:
+    """How calls of an overload are run; None if they have no program."""
+    op = getattr(getattr(getattr(torch.ops, namespace), name), overload or "default")
+    schema = op._schema
+    written = tuple(i for i, a in enumerate(schema.arguments) if _is_written(a))
+    functional, inputs, is_factory = op, tuple(range(len(schema.arguments))), False
+    if written:
+        found = _find_functional(op)
+        if found is None:
+            return None
+        functional, inputs, is_factory = found
+    if is_view(functional):
+        return None
+    # A random operator's decomposition would draw the same numbers every time.
+    random = torch.Tag.nondeterministic_seeded in functional.tags
+    known = str(functional) in table_operators() or (
+        not random
+        and str(functional) not in extensions.names("fallback")
+        and torch.Tag.data_dependent_output not in functional.tags
+        and (functional in all_decompositions() or functional._can_decompose())
+    )
+    return Call(str(op), functional, inputs, written, is_factory) if known else None
+
+
+def leaves(values: Any) -> Iterator[torch.Tensor]:
+    """The spyre tensors of a call, in the order that _C counts them."""
+    for value in values:
+        if isinstance(value, list):
+            yield from leaves(value)
+        elif is_spyre(value):
+            yield value
+
+
+@dataclass(frozen=True)
+class Shapes:
+    """Prints dtypes and sizes of the tensors of a call, if it is printed at all."""
+
+    arguments: list[Any]
+
+    def __str__(self) -> str:
+        shapes = [
+            f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
+            for t in leaves(self.arguments)
+        ]
+        return f"({', '.join(shapes)})"

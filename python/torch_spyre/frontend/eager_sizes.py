@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tensors of an eager call, as a program for many sizes sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import sympy
+import torch
+from torch._dynamo.source import ConstantSource
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    ShapeEnv,
+    constrain_range,
+)
+
+from torch_spyre import _C
+from torch_spyre.frontend.importer import Importer, InputKind, StorageSpec, TensorSpec
+from torch_spyre.frontend.operands import Operands
+from torch_spyre.frontend.size_patterns import Pattern, Sum, find_pattern
+from torch_spyre.frontend.sized import SizedImporter
+from torch_spyre.frontend.symbols import Binding, Size, Symbol
+
+
+class SizedOperands(Operands):
+    """Their sizes are symbols, with a class of sizes each."""
+
+    results_on = "spyre"
+    tracing_mode = "symbolic"
+
+    def __init__(
+        self, tensors: list[torch.Tensor], numbers: Sequence[int], pattern: Pattern
+    ) -> None:
+        super().__init__(tensors, InputKind.of(tensors, [0] * len(tensors), False))
+        self._env = ShapeEnv()
+        self._num_conditions = 0
+        self._binding = Binding()
+        hints = [numbers[position] for position in pattern.positions]
+        self._symints = [self._add_symbol(i, hint) for i, hint in enumerate(hints)]
+        symbols = [_C.SizeExpr.symbol(number) for number in range(len(hints))]
+        #: What each number of the form is, and where the symbols are.
+        self.form = [_C.SizeExpr(0) + n.of(symbols) for n in pattern.numbers]
+        self.positions = list(pattern.positions)
+        self._lay_out(pattern)
+
+    def _add_symbol(self, number: int, hint: int) -> torch.SymInt:
+        name = f"s{number}"
+        own = Symbol(name, 0, None, 0, None)
+        sizes = own.class_of(hint)
+        if sizes is None or sizes.least == sizes.most:
+            raise _C.UnsupportedOp(f"{hint} is a size by itself")
+        source = ConstantSource(name)
+        symbol = self._env.create_symbol(
+            hint, source, dynamic_dim=DimDynamic.DYNAMIC, constraint_dim=None
+        )
+        symint = self._env.create_symintnode(symbol, hint=hint, source=source)
+        constrain_range(symint, min=sizes.least, max=sizes.most)
+        self._binding.add(symbol, own, sizes, hint, None)
+        return symint
+
+    def _lay_out(self, pattern: Pattern) -> None:
+        """Takes the numbers of the form apart, in the order that _C counts them."""
+        symbols = [_C.SizeExpr.symbol(number) for number in range(len(self._symints))]
+        numbers = iter(pattern.numbers)
+
+        def take(count: int) -> list[Sum]:
+            return [next(numbers) for _ in range(count)]
+
+        def sizes(given: list[Sum]) -> tuple[Size, ...]:
+            return tuple(number.of(symbols) for number in given)
+
+        storages: list[StorageSpec] = []
+        specs = []
+        self._fakes: list[tuple[list[Any], list[Any]]] = []
+        for tensor, owner in zip(self.tensors, self.kind.owner, strict=True):
+            shape, strides = take(tensor.dim()), take(tensor.dim())
+            (offset,) = take(1)
+            specs.append(
+                TensorSpec(
+                    tensor.dtype, sizes(shape), sizes(strides), sizes([offset])[0]
+                )
+            )
+            self._fakes.append(
+                (
+                    [n.of(self._symints) for n in shape],
+                    [n.of(self._symints) for n in strides],
+                )
+            )
+            if owner == len(storages):
+                home = self.kind.storages[owner]
+                rank = len(home.home_sizes)
+                storages.append(
+                    StorageSpec(
+                        home.dtype, sizes(take(rank)), sizes(take(rank)), home.layout
+                    )
+                )
+            self._end_in_storage(shape, strides, offset, storages[owner])
+        self.kind = InputKind(tuple(storages), self.kind.owner, tuple(specs))
+
+    def _end_in_storage(
+        self, shape: list[Sum], strides: list[Sum], offset: Sum, home: StorageSpec
+    ) -> None:
+        """Keeps to sizes at which a part of a storage of one size ends in it."""
+        if not all(isinstance(n, int) for n in home.home_sizes):
+            return
+        size = 1 + sum(
+            (n - 1) * t for n, t in zip(home.home_sizes, home.home_strides, strict=True)
+        )
+        last = offset.of(self._symints)
+        for n, stride in zip(shape, strides, strict=True):
+            last = last + (n.of(self._symints) - 1) * stride.of(self._symints)
+        if isinstance(last, torch.SymInt):
+            self._binding.require(size - 1 - last)
+
+    def inference(self) -> AbstractContextManager[Any]:
+        """As mode()."""
+        return self.mode()
+
+    def inferred(self, index: int) -> torch.Tensor:
+        """As stand_in()."""
+        return self.stand_in(index)
+
+    def mode(self) -> AbstractContextManager[Any]:
+        """In which sizes are symbols."""
+        return FakeTensorMode(shape_env=self._env, allow_non_fake_inputs=True)
+
+    def stand_in(self, index: int) -> torch.Tensor:
+        """A tensor that has nothing behind it, whatever its sizes are."""
+        tensor = self.tensors[index]
+        sizes, strides = self._fakes[index]
+        return torch.empty_strided(
+            sizes, strides, dtype=tensor.dtype, device=tensor.device
+        )
+
+    def agree(self, index: int, result: torch.Tensor) -> bool:
+        """Whether both have the same formulas as sizes."""
+        return tuple(map(self._binding.size, result.shape)) == tuple(
+            self.kind.specs[index].sizes
+        )
+
+    def importer(self) -> Importer:
+        """Raises UnsupportedOp if what has been inferred is for some sizes only, and
+        these are no range.
+        """
+        if self._env.replacements:
+            raise _C.UnsupportedOp("what it computes is for one size only")
+        for guard in self._env.guards:
+            if not self._holds(guard.expr):
+                raise _C.UnsupportedOp(f"it is so only where {guard.expr}")
+        self._num_conditions = len(self._env.guards)
+        return SizedImporter(self._binding)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing was taken for granted since the last importer was made."""
+        return (
+            not self._env.replacements and len(self._env.guards) == self._num_conditions
+        )
+
+    def _holds(self, condition: Any) -> bool:
+        """Keeps to sizes at which a condition is true; False if they are no range."""
+        if condition == sympy.true:
+            return True
+        if isinstance(condition, sympy.And):
+            return all(self._holds(part) for part in condition.args)
+        if not isinstance(condition, sympy.core.relational.Relational):
+            return False
+        difference = condition.lhs - condition.rhs
+        if isinstance(condition, sympy.Ge):
+            return self._binding.require(difference)
+        if isinstance(condition, sympy.Gt):
+            return self._binding.require(difference - 1)
+        if isinstance(condition, sympy.Le):
+            return self._binding.require(-difference)
+        if isinstance(condition, sympy.Lt):
+            return self._binding.require(-difference - 1)
+        if isinstance(condition, sympy.Ne):
+            return self._binding.require(difference - 1) or self._binding.require(
+                -difference - 1
+            )
+        return False
+
+
+def operands_of(
+    tensors: list[torch.Tensor],
+    numbers: Sequence[int],
+    earlier: Sequence[Sequence[int]],
+) -> SizedOperands | None:
+    """The operands of a program that serves a call and earlier ones of its form.
+
+    ``numbers`` are per tensor its sizes, strides and offset, and where it is the first
+    one on its storage, the sizes and strides of the home. None if these calls have too
+    little in common.
+    """
+    pattern = find_pattern(numbers, list(_sizes_in(tensors)), earlier)
+    return None if pattern is None else SizedOperands(tensors, numbers, pattern)
+
+
+def _sizes_in(tensors: Sequence[torch.Tensor]) -> Iterator[int]:
+    """The positions of sizes among the numbers of a form."""
+    position = 0
+    known = set()
+    for tensor in tensors:
+        yield from range(position, position + tensor.dim())
+        position += 2 * tensor.dim() + 1
+        identity, _, sizes, _, _, _ = _C.tensor_info(tensor)
+        if identity not in known:
+            known.add(identity)
+            yield from range(position, position + len(sizes))
+            position += 2 * len(sizes)
