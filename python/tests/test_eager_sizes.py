@@ -158,6 +158,20 @@ def test_sizes_that_vary_together():
     programs.assert_few()
 
 
+def test_attention_returns_its_sizes():
+    """The fused operator says how many rows and keys there were, as integers."""
+    fused = torch.ops.aten._scaled_dot_product_fused_attention_overrideable
+    programs = Programs()
+    for size in (3, 9, 4, 70, 71, 33, 64, 200):
+        poison()
+        q, k, v = (values((1, 4, n, 32), F16, n, -1, 1) for n in (1, size, size))
+        results = fused(*map(on_device, (q, k, v)))
+        exact = F.scaled_dot_product_attention(q.double(), k.double(), v.double())
+        assert (results[0].cpu().double() - exact).abs().max() < 2.0**-7
+        assert results[4:6] == (1, size)
+    programs.assert_few()
+
+
 def test_several_sizes_vary():
     programs = Programs()
     generator = random.Random(1)

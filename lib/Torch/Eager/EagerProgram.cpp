@@ -18,8 +18,19 @@ static ResultSpec toResultSpec(py::handle object) {
       spec.entries.push_back(toResultSpec(entry));
   } else {
     spec.kind = ResultSpec::Integer;
-    spec.number = object.cast<std::pair<std::string, int64_t>>().second;
+    py::object size = object.cast<py::tuple>()[1];
+    spec.size = py::isinstance<SizeExpr>(size) ? size.cast<SizeExpr>()
+                                               : SizeExpr(size.cast<int64_t>());
   }
+  return spec;
+}
+
+/// Integers as numbers.
+static ResultSpec resolve(ResultSpec spec, const std::vector<int64_t> &sizes) {
+  if (spec.kind == ResultSpec::Integer)
+    spec.number = spec.size.at(sizes);
+  for (ResultSpec &entry : spec.entries)
+    entry = resolve(std::move(entry), sizes);
   return spec;
 }
 
@@ -41,7 +52,8 @@ EagerProgram::at(std::vector<int64_t> sizes) const {
   for (const OutputInfo &value : values)
     entry->values.emplace_back(value, sizes);
   entry->outputs = graph->outputsAt(sizes);
-  entry->results = results;
+  for (const ResultSpec &result : results)
+    entry->results.push_back(resolve(result, sizes));
   entry->sizes = std::move(sizes);
   return entry;
 }

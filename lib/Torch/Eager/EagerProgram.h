@@ -24,6 +24,7 @@ struct ResultSpec {
   enum Kind { Undefined, Value, Integer, List };
   Kind kind = Undefined;
   int64_t number = 0; ///< index of the value, or the integer
+  SizeExpr size = 0;  ///< the integer, in a program for many sizes
   std::vector<ResultSpec> entries;
 };
 

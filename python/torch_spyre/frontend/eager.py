@@ -565,8 +565,8 @@ def _finish(
         if isinstance(value, _C.ValueId):
             wanted.append(value.id)
             return len(wanted) - 1
-        if isinstance(value, int):
-            return ("integer", value)
+        if isinstance(value, (int, torch.SymInt)):
+            return ("integer", importer.number_of(value))
         raise _C.UnsupportedOp("a result is neither a tensor nor an integer")
 
     specs: list[Any] = []
