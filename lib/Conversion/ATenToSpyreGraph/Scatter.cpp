@@ -294,13 +294,16 @@ static Value lowerEmbeddingBackward(ATenCall &c) {
 }
 
 void aten::addScatterRows(ATenTable &table) {
-  table.add({"aten.index_put.default", "aten._unsafe_index_put.default",
-             "aten._index_put_impl.default"},
-            "self indices values accumulate unsafe", lowerIndexPut);
-  table.add({"aten.index_add.default"}, "self dim index source alpha",
-            lowerIndexAdd);
-  table.add({"aten.index_copy.default"}, "self dim index source",
-            lowerIndexCopy);
+  {
+    ATenTable::ForAnySize rows(table);
+    table.add({"aten.index_put.default", "aten._unsafe_index_put.default",
+               "aten._index_put_impl.default"},
+              "self indices values accumulate unsafe", lowerIndexPut);
+    table.add({"aten.index_add.default"}, "self dim index source alpha",
+              lowerIndexAdd);
+    table.add({"aten.index_copy.default"}, "self dim index source",
+              lowerIndexCopy);
+  }
   table.add({"aten.index_reduce.default"},
             "self dim index source reduce include_self", lowerIndexReduce);
   table.add({"aten.scatter.src", "aten.scatter.value"}, "self dim index src",

@@ -247,6 +247,12 @@ SmallVector<AffineExpr> spyre_graph::getSizes(Value value) {
       .Case([](bufferization::MaterializeInDestinationOp update) {
         return getSizes(update.getDest());
       })
+      .Case([](bufferization::ToBufferOp buffer) {
+        return getSizes(buffer.getTensor());
+      })
+      .Case([](bufferization::ToTensorOp tensor) {
+        return getSizes(tensor.getBuffer());
+      })
       .Case([](tensor::InsertSliceOp insert) {
         return getSizes(insert.getDest());
       })

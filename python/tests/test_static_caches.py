@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caches of one size that a prompt of any length is written into, and experts."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from numerics import compiled, poison, rms
+from torch import nn
+from torch_spyre.compile_backend import compiled_parts
+
+DEVICE = "spyre"
+ROOM, HEADS, WIDTH = 512, 2, 32
+LENGTHS = (1, 7, 20, 33, 64, 65, 129, 500, 3, 511)
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+class Attention(nn.Module):
+    """Writes keys and values into a cache, and attends to what is there."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.inputs = nn.Linear(HEADS * WIDTH, 3 * HEADS * WIDTH, bias=False)
+        self.output = nn.Linear(HEADS * WIDTH, HEADS * WIDTH, bias=False)
+
+    def forward(self, x, keys, values, positions):
+        """``x`` is [1, n, heads * width], ``positions`` [n] of the cache."""
+        split = self.inputs(x).view(1, -1, 3 * HEADS, WIDTH).transpose(1, 2)
+        query, key, value = split.chunk(3, 1)
+        keys.index_copy_(2, positions, key)
+        values.index_copy_(2, positions, value)
+        room = torch.arange(ROOM, device=x.device)
+        mask = room[None, :] <= positions[:, None]
+        found = F.scaled_dot_product_attention(query, keys, values, mask)
+        return self.output(found.transpose(1, 2).flatten(2))
+
+
+def caches(model):
+    like = model.output.weight
+    return [
+        torch.zeros(1, HEADS, ROOM, WIDTH, dtype=like.dtype, device=like.device)
+        for _ in "kv"
+    ]
+
+
+def feed(step, model, lengths):
+    """The outputs of prompts of these lengths and of a token after each."""
+    like = model.output.weight
+    found = []
+    for length in lengths:
+        cache = caches(model)
+        for start, count in ((0, length), (length, 1)):
+            poison()
+            generator = torch.Generator().manual_seed(length + count)
+            x = torch.randn(1, count, HEADS * WIDTH, generator=generator)
+            positions = torch.arange(start, start + count)
+            before = len(compiled_parts())
+            result = step(
+                x.half().to(like.device, like.dtype),
+                *cache,
+                positions.to(like.device),
+            )
+            found.append((result.cpu().double(), len(compiled_parts()) - before))
+    return found
+
+
+def test_prompts_of_any_length_in_a_cache_of_one():
+    model = Attention().half()
+    wide = copy.deepcopy(model).double()
+    device = copy.deepcopy(model).to(DEVICE)
+    actual = feed(compiled(device, dynamic=None), device, LENGTHS)
+    eager = feed(device, device, LENGTHS)
+    wanted = feed(wide, wide, LENGTHS)
+    results = zip(actual, eager, wanted, strict=True)
+    for number, ((found, _), (alone, _), (exact, _)) in enumerate(results):
+        allowed = 2 * rms(alone - exact) + 1e-6
+        assert rms(found - exact) <= allowed, number
+    # A token; a prompt of the second length; all others.
+    programs = [count for _, count in actual]
+    assert sum(programs) <= 3
+    assert sum(programs[6:]) == 0
+
+
+class Experts(nn.Module):
+    """Rows of each expert beside each other for the product, then back in order."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.router = nn.Linear(64, 4, bias=False)
+        self.weight = nn.Parameter(torch.randn(4, 64, 64) / 8)
+
+    def forward(self, x):
+        scores, experts = self.router(x).softmax(-1).topk(2, -1)
+        flat = experts.flatten()
+        order = torch.argsort(flat)
+        rows = torch.arange(len(x), device=x.device).repeat_interleave(2)[order]
+        ordered = flat[order]
+        weights = self.weight[ordered]
+        products = (x[rows][:, None] @ weights)[:, 0] * scores.flatten()[order][:, None]
+        return torch.zeros_like(x).index_add_(0, rows, products)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float16])
+def test_sort_of_a_number_of_elements_that_varies(dtype, descending):
+    """As the stable sort of the CPU, by one program."""
+    step = compiled(
+        lambda x: torch.sort(x, descending=descending, stable=True), dynamic=True
+    )
+    before = len(compiled_parts())
+    for size in (2, 3, 63, 64, 65, 128, 500):
+        poison()
+        generator = torch.Generator().manual_seed(size)
+        x = torch.randint(-4, 5, (size,), generator=generator).to(dtype)
+        found = step(x.to(DEVICE))
+        expected = torch.sort(x, descending=descending, stable=True)
+        for one, other in zip(found, expected, strict=True):
+            assert torch.equal(one.cpu(), other), size
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]
+
+
+WRITES = {
+    "index_put": lambda x, i, v: torch.ops.aten.index_put(x, [i], v),
+    "accumulated": lambda x, i, v: torch.ops.aten.index_put(x, [i], v, True),
+    "index_add": lambda x, i, v: x.index_add(0, i, v, alpha=2),
+    "index_copy": lambda x, i, v: x.index_copy(0, i, v),
+}
+
+
+@pytest.mark.parametrize("grows", [False, True])
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_through_a_number_of_indices_that_varies(name, grows):
+    """Whether or not what is written into is as large as the number says."""
+    step = compiled(WRITES[name], dynamic=True)
+    before = len(compiled_parts())
+    for size in (2, 3, 63, 64, 65, 128, 300):
+        poison()
+        generator = torch.Generator().manual_seed(size)
+        rows = size + 3 if grows else 303
+        x = torch.randint(-8, 9, (rows, 70), generator=generator).half()
+        values = torch.randint(-8, 9, (size, 70), generator=generator).half()
+        index = torch.randperm(rows, generator=generator)[:size]
+        if name in ("accumulated", "index_add"):
+            index[1] = index[0]
+        device = [t.to(DEVICE) for t in (x, index, values)]
+        if not grows:
+            torch._dynamo.mark_static(device[0])
+            torch._dynamo.mark_static(device[2], 1)
+        found = step(*device).cpu()
+        assert torch.equal(found, WRITES[name](x, index, values)), size
+    assert all(p.graph.num_sizes for p in compiled_parts()[before:])
+    assert len(compiled_parts()) - before <= 2
+
+
+def test_experts():
+    """As exact as one by one, and one program for all numbers of tokens."""
+    model = Experts().half()
+    wide = copy.deepcopy(model).double()
+    device = copy.deepcopy(model).to(DEVICE)
+    step = compiled(device, dynamic=True)
+    before = len(compiled_parts())
+    for size in (3, 20, 33, 64, 129):
+        poison()
+        x = torch.randn(size, 64, generator=torch.Generator().manual_seed(size)).half()
+        exact = wide(x.double())
+        alone = device(x.to(DEVICE)).cpu().double()
+        found = step(x.to(DEVICE)).cpu().double()
+        assert rms(found - exact) <= 2 * rms(alone - exact) + 1e-6, size
+    parts = compiled_parts()[before:]
+    assert all(p.graph.num_sizes for p in parts)
+    assert len(parts) <= 3
