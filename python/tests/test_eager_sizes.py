@@ -247,6 +247,16 @@ def test_parts_of_a_storage():
         assert_exact(found.cpu(), whole(300, 64)[start : start + 9] * 2, f"{start}")
 
 
+def test_strides_of_one_element_vary():
+    """Of a tensor and of its storage, whose sizes do not."""
+    host = whole(1, 20, 64)
+    for size in (7, 8, 9, 10, 11):
+        row = torch.empty_strided((1, 64), (64 * size, 1), dtype=F16, device="spyre")
+        row.fill_(size)
+        part = on_device(host)[0, :size]
+        assert_exact((part + row).cpu(), host[0, :size] + size)
+
+
 def test_layouts_differ():
     """A program for many sizes is for one layout."""
     for size in (70, 71, 72, 73, 74, 75):

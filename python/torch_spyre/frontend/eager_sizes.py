@@ -104,11 +104,15 @@ class SizedOperands(Operands):
         self, shape: list[Sum], strides: list[Sum], offset: Sum, home: StorageSpec
     ) -> None:
         """Keeps to sizes at which a part of a storage of one size ends in it."""
-        if not all(isinstance(n, int) for n in home.home_sizes):
+        # The stride of a dimension of one element may be anything.
+        steps = [
+            (n, stride)
+            for n, stride in zip(home.home_sizes, home.home_strides, strict=True)
+            if n != 1
+        ]
+        if not all(isinstance(number, int) for step in steps for number in step):
             return
-        size = 1 + sum(
-            (n - 1) * t for n, t in zip(home.home_sizes, home.home_strides, strict=True)
-        )
+        size = 1 + sum((n - 1) * stride for n, stride in steps)
         last = offset.of(self._symints)
         for n, stride in zip(shape, strides, strict=True):
             last = last + (n.of(self._symints) - 1) * stride.of(self._symints)
