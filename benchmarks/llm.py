@@ -4,10 +4,11 @@
 The model has the shape of TinyLlama (1.1 billion parameters, random weights, fp16), or,
 unless ``--whole``, of its first 4 layers. All run in turns in one process, so that a
 busy machine slows all of them; the CPU's dtype is the one of its fastest decode step.
-Decode steps are at lengths that the programs have not met. Without ``transformers``,
-which ``make models`` installs, nothing is measured.
+Decode steps are at lengths that the programs have not met. The first token is that of
+a prompt, with an empty cache of programs on disk, and again with what that has then.
+Without ``transformers``, which ``make models`` installs, nothing is measured.
 
-usage: llm.py [--whole] [--steps N] [--profile]
+usage: llm.py [--whole] [--steps N] [--rounds N] [--profile]
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ from typing import Any
 
 import torch
 from ratios import Ratios
+from torch._inductor.utils import fresh_cache
 from torch_spyre.compile_backend import compiled_parts
+from torch_spyre.frontend import cache
 
 LAYERS, ALL_LAYERS = 4, 22
 VOCABULARY = 32000
 PROMPTS = (64, 512)
-#: Rounds of a prompt, the first of which is not counted.
-ROUNDS = 4
+#: Seconds that the first token may take without and with programs on disk.
+COLD, WARM = 15, 3
 
 
 def make_model(layers: int) -> Any:
@@ -106,6 +109,14 @@ def medians(rounds: list[dict[str, float]]) -> dict[str, float]:
     return {name: statistics.median(r[name] for r in rounds) for name in rounds[0]}
 
 
+def first_token(step: Callable[..., Any], config: Any) -> float:
+    """Seconds to the first token of a prompt if nothing is compiled in memory."""
+    torch._dynamo.reset()
+    cache.forget_loaded()
+    runner = Runner(step, config, "spyre")
+    return runner.feed(ids_of(PROMPTS[0] - 1, 3), is_new=True)
+
+
 def speedup(found: Ratios, name: str, rounds: list[dict[str, float]], by: str) -> None:
     """How many times as fast compiled code is as ``by``."""
     each = [r[by] / r["compiled"] for r in rounds]
@@ -116,11 +127,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--steps", type=int, default=256)
+    parser.add_argument(
+        "--rounds", type=int, default=4, help="of a prompt; the first is not counted"
+    )
     parser.add_argument("--profile", action="store_true")
     options = parser.parse_args()
     if importlib.util.find_spec("transformers") is None:
         print("transformers is not installed: nothing is measured")
-        return 0
+        return Ratios().finish()
     layers = ALL_LAYERS if options.whole else LAYERS
     found = Ratios()
     with torch.no_grad():
@@ -140,15 +154,18 @@ def main() -> int:
         def show(name: str, times: dict[str, float]) -> None:
             print(f"{name:<24}" + "".join(f"{t:>12.4f}" for t in times.values()))
 
-        start = time.perf_counter()
-        runners["compiled"].feed(ids_of(PROMPTS[0] - 1, 3), is_new=True)
-        print(f"first token, compiled: {time.perf_counter() - start:.2f} s")
+        with fresh_cache():
+            for name, most in (("cold", COLD), ("warm", WARM)):
+                seconds = first_token(runners["compiled"].step, model.config)
+                found.add(f"first token, {name} / {most} s", seconds / most, 1)
         for length in PROMPTS:
             rounds = [
-                in_turns(runners, ids_of(length, n), is_new=True) for n in range(ROUNDS)
+                in_turns(runners, ids_of(length, n), is_new=True)
+                for n in range(options.rounds)
             ][1:]
             show(f"prompt of {length}", medians(rounds))
             speedup(found, f"prompt of {length}: compiled / CPU", rounds, "CPU")
+            speedup(found, f"prompt of {length}: compiled / eager", rounds, "eager")
         before = len(compiled_parts())
         in_turns(runners, ids_of(PROMPTS[0], 4), is_new=True)
         rounds = [

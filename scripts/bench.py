@@ -51,6 +51,7 @@ COMMANDS: dict[str, list[str]] = {
     "plan_traffic": [],
     "measured_plans": [],
     "fidelity": ["--summary"],
+    "llm": ["--steps", "40", "--rounds", "3"],
 }
 #: Shares by which a number may be worse without being a regression.
 OF_INSTRUCTIONS, OF_TIMES, OF_OTHERS = 0.02, 0.05, 0.01
@@ -169,7 +170,7 @@ def main() -> int:
         except RuntimeError as error:
             failed.append(f"{name}: {error}")
             continue
-        print(f"\n{name}")
+        print(f"\n{name}" + ("" if found else ": measured nothing, its log says why"))
         for ratio in found:
             print(ratio, flush=True)
             over += not ratio.holds

@@ -113,6 +113,16 @@ def test_a_run_that_has_become_worse_fails(monkeypatch, tmp_path, capsys):
     assert "b: r: 1 -> 2" in out and out.count("OVER") == 2
 
 
+def test_a_benchmark_that_measures_nothing_says_so(monkeypatch, tmp_path, capsys):
+    text = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'benchmarks')!r})\n"
+        "from ratios import Ratios\nsys.exit(Ratios().finish())\n"
+    )
+    fake(monkeypatch, tmp_path, text)
+    assert bench.main() == 0
+    assert "b: measured nothing" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("text", ["raise SystemExit(2)", "import missing_module", ""])
 def test_a_benchmark_that_does_not_run_fails(monkeypatch, tmp_path, capsys, text):
     fake(monkeypatch, tmp_path, text)
@@ -122,8 +132,7 @@ def test_a_benchmark_that_does_not_run_fails(monkeypatch, tmp_path, capsys, text
 
 def test_every_benchmark_is_listed():
     helpers = {"ratios", "merged", "robust_fit"}
-    # Reports, fits and tests of endurance: they take longer or have no limits. The
-    # language model needs transformers.
-    others = {"fit", "stacks", "soak", "llm"}
+    # Reports, fits and tests of endurance: they take longer or have no limits.
+    others = {"fit", "stacks", "soak"}
     files = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert set(bench.COMMANDS) == files - helpers - others

@@ -59,10 +59,15 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "torch_spyre"
 
 
-def clear_cache() -> None:
-    """Forget every compiled program, in this process and on disk."""
+def forget_loaded() -> None:
+    """Forget every compiled program in this process; those on disk stay."""
     _in_memory.clear()
     _C._forget_eager_programs()
+
+
+def clear_cache() -> None:
+    """Forget every compiled program, in this process and on disk."""
+    forget_loaded()
     shutil.rmtree(cache_dir() / "programs", ignore_errors=True)
 
 
