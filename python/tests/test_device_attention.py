@@ -173,3 +173,27 @@ def test_what_the_fused_operator_cannot_do_decomposes(change):
     q, k, v, arguments = change(*[t.to("spyre") for t in inputs()])
     result = F.scaled_dot_product_attention(q, k, v, **arguments)
     assert result.shape == q.shape
+
+
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("compiles", [False, True], ids=["eager", "compiled"])
+def test_large_scores(causal, compiles):
+    """Scores above 100, of which the weights depend on small differences."""
+    torch.manual_seed(2)
+    tensors = [(9 * torch.randn(2, 3, 40, 16)).half() for _ in range(3)]
+    seed = torch.randn(2, 3, 40, 16).half()
+
+    def results(q, k, v, seed):
+        leaves = [t.detach().requires_grad_() for t in (q, k, v)]
+        out = F.scaled_dot_product_attention(*leaves, is_causal=causal)
+        return [out.detach(), *torch.autograd.grad(out, leaves, seed)]
+
+    wide = [device_value(t) for t in (*tensors, seed)]
+    assert (wide[0] @ wide[1].mT / 4).abs().max() > 300
+    torch._dynamo.reset()
+    run = torch.compile(results, backend="spyre") if compiles else results
+    found = run(*[t.to("spyre") for t in (*tensors, seed)])
+    for actual, expected in zip(found, results(*wide), strict=True):
+        error = (actual.cpu().double() - expected).abs().max()
+        # A weight is off by two roundings of DL16, and by those of what it weighs.
+        assert error <= 2.0**-8 * expected.abs().max()

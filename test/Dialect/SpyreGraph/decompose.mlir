@@ -100,6 +100,30 @@ func.func @attention_backward(%g: tensor<1x2x16x64xf16>, %l: tensor<1x2x16xf32>)
 
 // -----
 
+// Scores are fp32 where they take at most a quarter of LX, and masks that bound
+// maxima go down to what fp32 holds.
+// CHECK-LABEL: func.func @small_scores
+// CHECK: spyre_graph.matmul {{.*}} -> tensor<1x32x256x256xf32>
+// CHECK: spyre_graph.max {{.*}} -> tensor<1x32x256x1xf32>
+// CHECK: spyre_graph.maximum {{.*}}immediates = [unit, -3.40282347E+38 : f32]
+// CHECK: spyre_graph.exp_sub ins({{.*}} : tensor<1x32x256x256xf32>, tensor<1x32x256x1xf32>) {{.*}} -> tensor<1x32x256x256xf16>
+func.func @small_scores(%q: tensor<1x32x256x64xf16>, %m: tensor<256x256xi1>) -> tensor<1x32x256x64xf16> {
+  %0, %1 = spyre_graph.attention %q, %q, %q mask(%m : tensor<256x256xi1>) {scale = 0.125 : f64}
+    : tensor<1x32x256x64xf16>, tensor<1x32x256x64xf16>, tensor<1x32x256x64xf16> -> tensor<1x32x256x64xf16>, tensor<1x32x256xf32>
+  return %0 : tensor<1x32x256x64xf16>
+}
+
+// CHECK-LABEL: func.func @large_scores
+// CHECK: spyre_graph.matmul {{.*}} -> tensor<1x32x512x512xf16>
+// CHECK: spyre_graph.exp_sub ins({{.*}} : tensor<1x32x512x512xf16>, tensor<1x32x512x1xf16>) {{.*}} -> tensor<1x32x512x512xf16>
+func.func @large_scores(%q: tensor<1x32x512x64xf16>) -> tensor<1x32x512x64xf16> {
+  %0, %1 = spyre_graph.attention %q, %q, %q {scale = 0.125 : f64}
+    : tensor<1x32x512x64xf16>, tensor<1x32x512x64xf16>, tensor<1x32x512x64xf16> -> tensor<1x32x512x64xf16>, tensor<1x32x512xf32>
+  return %0 : tensor<1x32x512x64xf16>
+}
+
+// -----
+
 // What nobody uses goes.
 // CHECK-LABEL: func.func @dead
 // CHECK-NEXT: return

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===- Decompose.cpp - Composite operations into device ops -----*- C++ -*-===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/Device.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
@@ -122,7 +123,8 @@ private:
 
   Value causalBias(Value query, Value key, Type element);
   Value additiveMask(Value mask, Type element);
-  /// Scores [B, H, L, S] with scale and masks, in the query's type.
+  Type scoresElement(ArrayRef<int64_t> shape, Type element);
+  /// Scores [B, H, L, S] with scale and masks.
   Value scores(Value query, Value key, Value mask, bool causal, double scale);
 
   func::FuncOp function;
@@ -251,6 +253,23 @@ Value Decomposer::additiveMask(Value mask, Type element) {
       {mask, 0.0, -std::numeric_limits<double>::infinity()});
 }
 
+/// The largest share of the LX of all cores that scores take in fp32. Another
+/// quarter is for a copy in other slices, and the rest for what is multiplied.
+static constexpr double kScoresShareOfLX = 0.25;
+
+/// What scores are rounded to, of which exponentials are taken: a score of 100
+/// in DL16 is off by up to 0.06, and its exponential by 6 %. Larger scores than
+/// LX has room for in fp32 have the element type of the query.
+Type Decomposer::scoresElement(ArrayRef<int64_t> shape, Type element) {
+  constexpr double kBytes = 4;
+  ::spyre::DeviceSpec spec = getDeviceSpec(function);
+  double bytes = kBytes;
+  for (int64_t extent : shape)
+    bytes *= static_cast<double>(extent);
+  double room = static_cast<double>(spec.numCores * spec.usableLXBytes());
+  return bytes <= kScoresShareOfLX * room ? f32() : element;
+}
+
 Value Decomposer::scores(Value query, Value key, Value mask, bool causal,
                          double scale) {
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key);
@@ -287,7 +306,8 @@ Value Decomposer::scores(Value query, Value key, Value mask, bool causal,
   maps.push_back(map(5, {d(0), d(1), d(2), d(3)}));
   SmallVector<int64_t> extents(shape);
   extents.push_back(q[3]);
-  return contract(query, key, bias, tensor(shape, element), maps, extents,
+  return contract(query, key, bias,
+                  tensor(shape, scoresElement(shape, element)), maps, extents,
                   scale);
 }
 
@@ -297,15 +317,15 @@ void Decomposer::attention(AttentionOp op) {
                         op.getScale().convertToDouble());
   ArrayRef<int64_t> q = shapeOf(query), v = shapeOf(value);
   Type element = elementOf(query);
-  RankedTensorType scoresType = typeOf(masked);
-  Value largest = reduce<MaxOp>(masked, 3, element);
+  RankedTensorType scoresType = tensor(shapeOf(masked), element);
+  Value largest = reduce<MaxOp>(masked, 3, elementOf(masked));
   // Only a mask can hide a whole row (causal rows see column 0), by minus
   // infinity, not by the lowest finite number. PyTorch's
   // fused attention gives zeros there: exp(-inf - finite) over at least a tiny
   // sum. Other rows have a sum of at least 1.
   if (op.getMask())
-    largest = pointwise<MaximumOp>(typeOf(largest),
-                                   {largest, getLowestNumber(element)});
+    largest = pointwise<MaximumOp>(
+        typeOf(largest), {largest, getLowestNumber(elementOf(masked))});
   Value exponential = pointwise<ExpSubOp>(scoresType, {masked, largest});
   Value sum = reduce<SumOp>(exponential, 3, f32());
   if (op.getMask())
@@ -344,7 +364,7 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
         value = op.getValue();
   double scale = op.getScale().convertToDouble();
   Value masked = scores(query, key, op.getMask(), op.getCausal(), scale);
-  RankedTensorType scoresType = typeOf(masked);
+  RankedTensorType scoresType = tensor(shapeOf(masked), elementOf(query));
   ArrayRef<int64_t> q = shapeOf(query), k = shapeOf(key), v = shapeOf(value);
   SmallVector<int64_t> rowShape{q[0], q[1], q[2], 1};
   Value rows =
