@@ -145,6 +145,112 @@ def wide_values(rank, size):
         assert torch.equal(y.float().cpu(), total.to("spyre").to(dtype).float().cpu())
 
 
+def large_tensors(rank):
+    """Tensors of more than one piece, in every way that they may lie."""
+    count = (1 << 20) + 70
+
+    def numbers(*sizes, dtype=torch.float32):
+        generator = torch.Generator().manual_seed(rank)
+        x = torch.randn(sizes, generator=generator)
+        return (x if dtype.is_floating_point else 100 * x).to(dtype).to("spyre")
+
+    yield numbers(count)
+    yield numbers(count, dtype=torch.float16)
+    yield numbers(count, dtype=torch.bfloat16)
+    yield numbers(100, 7001, dtype=torch.float16)
+    yield numbers(7001, 100).t()
+    yield numbers(2 * count)[3 : count + 3]
+    yield numbers(700, 1501)[:, 1:]
+    yield numbers(count // 2, dtype=torch.int64)
+    yield numbers(2 * count, dtype=torch.uint8)
+    # The ranks store it differently.
+    x = numbers(512, 1024)
+    if rank:
+        layout = numbers(1024, 512).t().clone().device_tensor_layout()
+        x = x.to(device_layout=layout)
+    yield x
+    # Values that the host's fp16 does not hold.
+    yield (numbers(count) * 2.0**30).to(torch.float16)
+
+
+def bits(tensor):
+    tensor = tensor.float() if tensor.dtype.is_floating_point else tensor
+    return tensor.cpu()
+
+
+def every_collective(rank, size):
+    """The results of the collectives that shared memory serves."""
+    for x in large_tensors(rank):
+        for op in (Op.SUM, Op.AVG, Op.MAX, Op.PREMUL_SUM):
+            if op == Op.PREMUL_SUM:
+                if not x.dtype.is_floating_point:
+                    continue
+                op = dist._make_nccl_premul_sum(0.3)
+            y = x.clone()
+            dist.all_reduce(y, op=op)
+            yield bits(y)
+        y = x.clone()
+        dist.broadcast(y, size - 1)
+        yield bits(y)
+        like = {"dtype": x.dtype, "device": "spyre"}
+        whole = torch.empty(size * x.shape[0], *x.shape[1:], **like)
+        dist.all_gather_into_tensor(whole, x.contiguous())
+        yield bits(whole)
+        part = torch.empty(x.shape, **like)
+        dist.reduce_scatter_tensor(part, whole)
+        yield bits(part)
+    # The ranks' parts of one tensor.
+    whole = torch.full((size << 19,), float(rank), device="spyre")
+    own = whole[rank << 19 : rank + 1 << 19]
+    dist.all_gather_into_tensor(whole, own)
+    yield bits(whole)
+    dist.reduce_scatter_tensor(own, whole)
+    yield bits(whole)
+
+
+def check_no_file():
+    """This process has left no file in memory."""
+    from torch_spyre import shared_memory
+
+    assert not list(shared_memory.FOLDER.glob(f"spyreccl-{os.getpid()}-*"))
+
+
+def shared(rank, size):
+    """Shared memory gives the bits that gloo does, and no rank leaves a file."""
+    from torch_spyre import distributed
+
+    found = list(every_collective(rank, size))
+    assert dist.group.WORLD._memory is not None
+    dist.barrier()
+    check_no_file()
+    distributed.LEAST_SHARED = 1 << 60
+    for number, (a, b) in enumerate(
+        zip(found, every_collective(rank, size), strict=True)
+    ):
+        assert torch.equal(a, b), (number, a, b)
+    total = sum(values(r, 1 << 19) for r in range(size))
+    distributed.LEAST_SHARED = 1 << 20
+    dist.all_reduce(x := values(rank, 1 << 19, torch.float32).to("spyre"))
+    torch.testing.assert_close(x.cpu(), total.float(), rtol=0, atol=0.02)
+    # The group of both devices moves tensors of the host, too.
+    dist.all_reduce(x := torch.full((1 << 19,), rank + 1.0))
+    assert (x == size * (size + 1) / 2).all()
+    pair = dist.new_group([0, 1])
+    if rank < 2:
+        dist.all_reduce(two := torch.ones(1 << 19, device="spyre"), group=pair)
+        assert (two.cpu() == 2).all()
+
+
+def apart(rank, size):
+    """Ranks that do not find the file of the first one use gloo."""
+    from torch_spyre import shared_memory
+
+    if rank == size - 1:
+        shared_memory._find = lambda *_: None
+    dist.all_reduce(x := torch.ones(1 << 19, device="spyre"))
+    assert dist.group.WORLD._memory is None and (x.cpu() == size).all()
+
+
 def rounded_f32(tensor):
     """fp32 values as a fp16 tensor of the device holds them."""
     return (
@@ -216,6 +322,41 @@ def training(rank, size):
     assert (compiled(ones).cpu() == expected).all()
 
 
+STEPS = 200
+
+
+def train_long(model, batches, device):
+    """Losses of each step, the mean over all ranks."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    losses = []
+    for x in batches:
+        optimizer.zero_grad()
+        x = x.to(device)
+        loss = (model(x) - x.roll(1, -1)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.detach())
+    losses = torch.stack(losses)
+    dist.all_reduce(losses, op=Op.AVG)
+    return losses.cpu()
+
+
+def long_training(rank, size):
+    """A model sharded over all ranks learns as one rank with all of the data does."""
+    generator = torch.Generator().manual_seed(2)
+    batches = torch.randn(STEPS, 4 * size, 8, generator=generator)
+    sharded = make_model().to("spyre")
+    mesh = init_device_mesh("spyre", (size,))
+    for layer in (sharded[0], sharded[2], sharded):
+        fully_shard(layer, mesh=mesh)
+    found = train_long(sharded, batches[:, 4 * rank :][:, :4], "spyre")
+    alone = train_long(make_model().to("spyre"), batches, "spyre")
+    # Sums in another order differ by some units of 2^-24, which Adam's division by
+    # the root of the squares passes on; the losses fall to a fiftieth.
+    torch.testing.assert_close(found, alone, rtol=1e-4, atol=0)
+    assert alone[-20:].mean() < 0.05 * alone[:5].mean(), alone
+
+
 def half(x, size):
     """Data-parallel in fp16: as exact as rounding after every operator allows."""
     from numerics import device_value, oracle, rms, round_dl16
@@ -276,10 +417,12 @@ def death(rank, size):
             os._exit(0)
 
         SpyreCCL._gather = die
+    large = torch.ones(1 << 19, device="spyre")
     parts = [torch.empty_like(x) for _ in range(size)]
     expect_errors(
         [
             lambda: dist.all_reduce(x),
+            lambda: dist.all_reduce(large),
             lambda: dist.all_to_all(parts, parts),
             lambda: dist.broadcast(x, size - 1),
             lambda: dist.barrier(),
@@ -287,6 +430,26 @@ def death(rank, size):
         ],
         TIMEOUT + 10,
     )
+    check_no_file()
+    os._exit(0)
+
+
+def death_between(rank, size):
+    """The last rank dies in the middle of a large tensor: the others get errors."""
+    x = torch.ones(1 << 22, device="spyre")
+    dist.all_reduce(x)
+    memory = dist.group.WORLD._memory
+    if rank == size - 1:
+        barrier, calls = memory.barrier, []
+
+        def die():
+            calls.append(1)
+            if len(calls) == 4:
+                os._exit(0)
+            barrier()
+
+        memory.barrier = die
+    expect_errors([lambda: dist.all_reduce(x)] * 2, TIMEOUT + 10)
     os._exit(0)
 
 
@@ -329,6 +492,10 @@ if __name__ == "__main__":
         "collectives": collectives,
         "training": training,
         "death": death,
+        "death_between": death_between,
+        "shared": shared,
+        "apart": apart,
+        "long_training": long_training,
         "hang": hang,
     }[check_name](rank, size)
     dist.destroy_process_group()

@@ -54,6 +54,19 @@ def test_training(size):
     run("training", size)
 
 
-@pytest.mark.parametrize(("check", "size"), [("death", 2), ("death", 3), ("hang", 3)])
+def test_long_training():
+    run("long_training", 4)
+
+
+@pytest.mark.parametrize(
+    ("check", "size"), [("shared", 2), ("shared", 3), ("apart", 2)]
+)
+def test_shared_memory(check, size):
+    run(check, size)
+
+
+@pytest.mark.parametrize(
+    ("check", "size"), [("death", 2), ("death", 3), ("death_between", 3), ("hang", 3)]
+)
 def test_lost_rank(check, size):
     run(check, size)

@@ -2,17 +2,20 @@
 """``spyreccl``: collectives between simulated cards, one process per card.
 
 Tensors are staged on the host and moved by gloo, which also says when a rank is
-lost. Floating reductions exchange fp32 values, add them in the order of the ranks
-and round once, so that every rank has the same bits, whatever the number of
-processes and their timing. Collectives run one after the other on a thread of the
-group; ``async_op=True`` gives a work object to wait for.
+lost. Large ones go through memory that the ranks of a machine share, in pieces, as the
+device stores them where all ranks store them alike. Floating reductions add fp32
+values in the order of the ranks and round once, so that every rank has the same bits,
+whatever the number of processes and their timing. Collectives run one after the other
+on a thread of the group; ``async_op=True`` gives a work object to wait for.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -20,7 +23,12 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.futures import Future as TorchFuture
 
+from torch_spyre.reductions import Elements, buffer, kind_of, on_host, reduce
+from torch_spyre.shared_memory import SharedMemory
+
 BACKEND = "spyreccl"
+#: Bytes of a tensor from which on it goes through shared memory.
+LEAST_SHARED = 1 << 20
 
 
 class _Work(dist._Work):
@@ -58,67 +66,6 @@ class _Work(dist._Work):
         return self._torch_future
 
 
-def _staged(dtype: torch.dtype) -> torch.dtype:
-    """What values of a dtype travel as: fp16 and bf16 hold less than DL16."""
-    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
-
-
-def _buffer(tensor: Tensor) -> Tensor:
-    return torch.empty(tensor.shape, dtype=_staged(tensor.dtype))
-
-
-def _host(tensor: Tensor) -> Tensor:
-    return _buffer(tensor).copy_(tensor.detach())
-
-
-_INTEGER: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
-    dist.ReduceOp.BAND: torch.bitwise_and,
-    dist.ReduceOp.BOR: torch.bitwise_or,
-    dist.ReduceOp.BXOR: torch.bitwise_xor,
-}
-_ANY: dict[Any, Callable[[Tensor, Tensor], Tensor]] = {
-    dist.ReduceOp.SUM: torch.add,
-    dist.ReduceOp.AVG: torch.add,
-    dist.ReduceOp.PREMUL_SUM: torch.add,
-    dist.ReduceOp.PRODUCT: torch.mul,
-    dist.ReduceOp.MIN: torch.minimum,
-    dist.ReduceOp.MAX: torch.maximum,
-}
-
-
-def _kind(op: Any) -> Any:
-    return getattr(op, "op", op)
-
-
-def _factor(op: Any) -> Any:
-    """What PREMUL_SUM multiplies by; read from the operator's pickled state."""
-    _, factor = op.__getstate__()
-    return factor.cpu() if isinstance(factor, Tensor) else factor
-
-
-def _reduce(parts: list[Tensor], op: Any) -> Tensor:
-    """Reduces the ranks' values in their order; floating ones in fp32."""
-    kind = _kind(op)
-    dtype = parts[0].dtype
-    function = _ANY.get(kind) or _INTEGER.get(kind)
-    if function is None or (kind in _INTEGER and dtype.is_floating_point):
-        raise ValueError(f"{BACKEND} cannot reduce {dtype} by {op}")
-    if dtype == torch.bool and kind in (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT):
-        function = torch.logical_or if kind == dist.ReduceOp.SUM else torch.logical_and
-    wide = [p.float() if dtype.is_floating_point else p for p in parts]
-    if kind == dist.ReduceOp.PREMUL_SUM:
-        factor = _factor(op)
-        wide = [p * factor for p in wide]
-    result = wide[0]
-    for part in wide[1:]:
-        result = function(result, part)
-    if kind == dist.ReduceOp.AVG:
-        if not dtype.is_floating_point:
-            return result.div(len(parts), rounding_mode="trunc").to(dtype)
-        result = result / len(parts)
-    return result
-
-
 class SpyreCCL(dist.ProcessGroup):
     """The process group of one set of ranks. Tensors may lie anywhere on a card."""
 
@@ -128,12 +75,12 @@ class SpyreCCL(dist.ProcessGroup):
         super().__init__(rank, size)
         self._rank, self._size = rank, size
         self._group_name = self._description = ""
-        self._gloo = dist.ProcessGroupGloo(
-            dist.PrefixStore("spyreccl", store),
-            rank,
-            size,
-            timeout or timedelta(minutes=30),
-        )
+        self._timeout = timeout or timedelta(minutes=30)
+        self._store = dist.PrefixStore("spyreccl", store)
+        self._gloo = dist.ProcessGroupGloo(self._store, rank, size, self._timeout)
+        #: What the ranks share; None before the first use, or if they do not.
+        self._memory: SharedMemory | None = None
+        self._knows_memory = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=BACKEND)
         # Point-to-point calls do not wait for each other.
         self._messages = ThreadPoolExecutor(8, thread_name_prefix=f"{BACKEND}-p2p")
@@ -184,6 +131,103 @@ class SpyreCCL(dist.ProcessGroup):
             self._gloo.barrier().wait()
         return parts
 
+    # --- through shared memory ---------------------------------------------------
+
+    def _shared(self, tensor: Tensor) -> SharedMemory | None:
+        """Through what a tensor that is as large on all ranks is moved; None: gloo."""
+        if self._size == 1 or tensor.nbytes < LEAST_SHARED:
+            return None
+        if not self._knows_memory:
+            self._memory = SharedMemory.open(
+                self._store, self._gloo, self._rank, self._size, self._timeout
+            )
+            self._knows_memory = True
+        return self._memory
+
+    def _are_alike(self, *kinds: tuple[int, str] | None) -> bool:
+        """Whether all ranks have the same kinds, and none is None."""
+        digest = b"\0" * 8
+        if None not in kinds:
+            digest = hashlib.sha256(repr(kinds).encode()).digest()[:8]
+        number = torch.frombuffer(bytearray(digest), dtype=torch.int64)
+        everywhere = torch.cat(self._gather(number))
+        return bool(number.item() != 0 and (everywhere == number).all())
+
+    def _share_reduced(self, memory: SharedMemory, tensor: Tensor, op: Any) -> None:
+        """All ranks get the reduced tensor."""
+        is_stored = self._are_alike(kind_of(tensor))
+        elements = Elements(tensor, is_stored=is_stored, is_read=True)
+        for first, slots in memory.pieces(elements.count, elements.dtype):
+            count = slots[0].numel()
+            bounds = [count * r // self._size for r in range(self._size + 1)]
+            parts = [slice(*pair) for pair in pairwise(bounds)]
+            elements.read(first, slots[self._rank])
+            memory.barrier()
+            # Each rank reduces a part of the piece; nobody else reads that part.
+            own = parts[self._rank]
+            result = slots[self._rank][own]
+            elements.reduce([slot[own] for slot in slots], op, result)
+            memory.barrier()
+            for slot, part in zip(slots, parts, strict=True):
+                elements.write(first + part.start, slot[part])
+        elements.finish()
+
+    def _share_scattered(
+        self, memory: SharedMemory, output: Tensor, tensor: Tensor, op: Any
+    ) -> None:
+        """Each rank gets a part of the reduced tensor."""
+        is_stored = self._are_in_order(output, tensor)
+        source = Elements(tensor, is_stored=is_stored, is_read=True)
+        target = Elements(output, is_stored=is_stored, is_read=False)
+        for first, slots in memory.pieces(target.count, source.dtype, self._size):
+            chunks = [slot.view(self._size, -1) for slot in slots]
+            for rank, chunk in enumerate(chunks[self._rank]):
+                source.read(rank * target.count + first, chunk)
+            memory.barrier()
+            result = chunks[self._rank][self._rank]
+            source.reduce([chunk[self._rank] for chunk in chunks], op, result)
+            target.write(first, result)
+        target.finish()
+
+    def _share_gathered(
+        self, memory: SharedMemory, output: Tensor, tensor: Tensor
+    ) -> None:
+        """All ranks get the tensors of all, one after the other."""
+        is_stored = self._are_in_order(tensor, output)
+        source = Elements(tensor, is_stored=is_stored, is_read=True)
+        target = Elements(output, is_stored=is_stored, is_read=False)
+        for first, slots in memory.pieces(source.count, source.dtype):
+            source.read(first, slots[self._rank])
+            memory.barrier()
+            for rank, slot in enumerate(slots):
+                target.write(rank * source.count + first, slot)
+        target.finish()
+
+    def _are_in_order(self, small: Tensor, large: Tensor) -> bool:
+        """Whether the elements of both follow each other on the device, everywhere.
+
+        ``large`` is as large as ``small`` of all ranks.
+        """
+        kinds = kind_of(small), kind_of(large)
+        are_alike = self._are_alike(*kinds)
+        return are_alike and kinds[1] == (kinds[0][0] * self._size, kinds[0][1])
+
+    def _share_broadcast(self, memory: SharedMemory, tensor: Tensor, root: int) -> None:
+        """All ranks get the tensor of one."""
+        is_stored = self._are_alike(kind_of(tensor))
+        is_root = self._rank == root
+        elements = Elements(tensor, is_stored=is_stored, is_read=is_root)
+        for first, slots in memory.pieces(elements.count, elements.dtype):
+            if is_root:
+                elements.read(first, slots[root])
+            memory.barrier()
+            if not is_root:
+                elements.write(first, slots[root])
+        if not is_root:
+            elements.finish()
+
+    # --- through gloo ------------------------------------------------------------
+
     def _exchange(self, outgoing: list[Tensor], incoming: list[Tensor]) -> None:
         """Sends a tensor to every rank and receives one from each."""
         waits = []
@@ -205,7 +249,10 @@ class SpyreCCL(dist.ProcessGroup):
 
         def work() -> None:
             for tensor in tensors:
-                tensor.copy_(_reduce(self._gather(_host(tensor)), op))
+                if memory := self._shared(tensor):
+                    self._share_reduced(memory, tensor, op)
+                else:
+                    tensor.copy_(reduce(self._gather(on_host(tensor)), op))
 
         return self._submit(work, tensors)
 
@@ -214,18 +261,18 @@ class SpyreCCL(dist.ProcessGroup):
     def reduce(self, tensors: list[Tensor], opts: Any) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                parts = self._gather(_host(tensor))
+                parts = self._gather(on_host(tensor))
                 if self._rank == opts.rootRank:
-                    tensor.copy_(_reduce(parts, opts.reduceOp))
+                    tensor.copy_(reduce(parts, opts.reduceOp))
 
         return self._submit(work, tensors)
 
     def _scatter_sums(self, outputs: list[Tensor], inputs: list[list[Tensor]], op: Any):
         for output, chunks in zip(outputs, inputs, strict=True):
-            host = [_host(c) for c in chunks]
+            host = [on_host(c) for c in chunks]
             parts = [torch.empty_like(host[self._rank]) for _ in range(self._size)]
             self._exchange(host, parts)
-            output.copy_(_reduce(parts, op).view(output.shape))
+            output.copy_(reduce(parts, op).view(output.shape))
 
     def reduce_scatter(
         self, outputs: list[Tensor], inputs: list[list[Tensor]], opts: Any
@@ -242,8 +289,12 @@ class SpyreCCL(dist.ProcessGroup):
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any
     ) -> _Work:
         def work() -> None:
-            chunks = [list(_host(i).view(-1).chunk(self._size)) for i in inputs]
-            self._scatter_sums(outputs, chunks, opts.reduceOp)
+            for output, tensor in zip(outputs, inputs, strict=True):
+                if memory := self._shared(tensor):
+                    self._share_scattered(memory, output, tensor, opts.reduceOp)
+                else:
+                    chunks = list(on_host(tensor).view(-1).chunk(self._size))
+                    self._scatter_sums([output], [chunks], opts.reduceOp)
 
         for output, tensor in zip(outputs, inputs, strict=True):
             self._check_size(tensor, output.numel() * self._size)
@@ -261,7 +312,10 @@ class SpyreCCL(dist.ProcessGroup):
     def broadcast(self, tensors: list[Tensor], opts: Any) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                host = _host(tensor)
+                if memory := self._shared(tensor):
+                    self._share_broadcast(memory, tensor, opts.rootRank)
+                    continue
+                host = on_host(tensor)
                 if host.numel():
                     self._gloo.broadcast([host], opts).wait()
                 if self._rank != opts.rootRank:
@@ -274,11 +328,11 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> _Work:
         def work() -> None:
             for targets, tensor in zip(outputs, inputs, strict=True):
-                host = _host(tensor)
+                host = on_host(tensor)
                 if all(t.numel() == host.numel() for t in targets):
                     parts = self._gather(host)
                 else:
-                    parts = [_buffer(t) for t in targets]
+                    parts = [buffer(t) for t in targets]
                     self._exchange([host] * self._size, parts)
                 for target, part in zip(targets, parts, strict=True):
                     target.copy_(part.view(target.shape))
@@ -293,8 +347,11 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> _Work:
         def work() -> None:
             for output, tensor in zip(outputs, inputs, strict=True):
-                parts = self._gather(_host(tensor).view(-1))
-                output.copy_(torch.cat(parts).view(output.shape))
+                if memory := self._shared(tensor):
+                    self._share_gathered(memory, output, tensor)
+                else:
+                    parts = self._gather(on_host(tensor).view(-1))
+                    output.copy_(torch.cat(parts).view(output.shape))
 
         for output, tensor in zip(outputs, inputs, strict=True):
             self._check_size(output, tensor.numel() * self._size)
@@ -305,7 +362,7 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> _Work:
         def work() -> None:
             for i, tensor in enumerate(inputs):
-                parts = self._gather(_host(tensor))
+                parts = self._gather(on_host(tensor))
                 if self._rank == opts.rootRank:
                     for target, part in zip(outputs[i], parts, strict=True):
                         target.copy_(part)
@@ -317,10 +374,10 @@ class SpyreCCL(dist.ProcessGroup):
     ) -> _Work:
         def work() -> None:
             for i, output in enumerate(outputs):
-                host = _buffer(output)
+                host = buffer(output)
                 chunks = []
                 if self._rank == opts.rootRank:
-                    chunks = [[_host(t) for t in inputs[i]]]
+                    chunks = [[on_host(t) for t in inputs[i]]]
                 self._gloo.scatter([host], chunks, opts).wait()
                 output.copy_(host)
 
@@ -330,8 +387,8 @@ class SpyreCCL(dist.ProcessGroup):
         self, outputs: list[Tensor], inputs: list[Tensor], opts: Any = None
     ) -> _Work:
         def work() -> None:
-            parts = [_buffer(o) for o in outputs]
-            self._exchange([_host(i) for i in inputs], parts)
+            parts = [buffer(o) for o in outputs]
+            self._exchange([on_host(i) for i in inputs], parts)
             for output, part in zip(outputs, parts, strict=True):
                 output.copy_(part)
 
@@ -363,8 +420,8 @@ class SpyreCCL(dist.ProcessGroup):
         sent, received = rows(input, input_splits), rows(output, output_splits)
 
         def work() -> None:
-            parts = list(_buffer(output).split(received))
-            chunks = [c.contiguous() for c in _host(input).split(sent)]
+            parts = list(buffer(output).split(received))
+            chunks = [c.contiguous() for c in on_host(input).split(sent)]
             self._exchange(chunks, parts)
             output.copy_(torch.cat(parts))
 
@@ -378,7 +435,7 @@ class SpyreCCL(dist.ProcessGroup):
         return self._submit(work, None)
 
     def send(self, tensors: list[Tensor], target: int, tag: int) -> _Work:
-        host = [_host(t) for t in tensors]
+        host = [on_host(t) for t in tensors]
 
         def work() -> None:
             self._gloo.send(host, target, tag + 1).wait()
@@ -388,7 +445,7 @@ class SpyreCCL(dist.ProcessGroup):
     def recv(self, tensors: list[Tensor], source: int, tag: int) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                host = _buffer(tensor)
+                host = buffer(tensor)
                 self._gloo.recv([host], source, tag + 1).wait()
                 tensor.copy_(host)
 
@@ -397,7 +454,7 @@ class SpyreCCL(dist.ProcessGroup):
     def recv_anysource(self, tensors: list[Tensor], tag: int) -> _Work:
         def work() -> None:
             for tensor in tensors:
-                host = _buffer(tensor)
+                host = buffer(tensor)
                 self._gloo.recv_anysource([host], tag + 1).wait()
                 tensor.copy_(host)
 

@@ -5,6 +5,7 @@
 #include "../Storage/StorageFormatting.h"
 #include "../Storage/StorageImage.h"
 #include "../Storage/ViewShift.h"
+#include "../Transfer/ElementRun.h"
 #include "../Transfer/Transfer.h"
 #include "Bindings.h"
 
@@ -311,6 +312,36 @@ void initViewBindings(py::module &m) {
   m.def("set_downcast_warning", &setDowncastWarning, py::arg("enabled"));
 }
 
+/// What collectives move.
+void initElementBindings(py::module &m) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  m.def(
+      "element_run",
+      [](const at::Tensor &tensor)
+          -> std::optional<std::pair<int64_t, std::string>> {
+        std::optional<ElementRun> run = elementRunOf(tensor);
+        if (!run)
+          return std::nullopt;
+        return std::make_pair(run->count, run->kind);
+      },
+      py::arg("tensor"),
+      "(count, kind) of the stored elements of a tensor that follow each other "
+      "on the device: its own in their order, or all of its storage, padding "
+      "included. Tensors with the same pair have equal elements at equal "
+      "places. None if there is no such run.");
+  m.def("read_elements", &readElements, py::arg("tensor"), py::arg("first"),
+        py::arg("elements"),
+        "Copies stored elements of a tensor's run, from number `first` on, "
+        "into a dense one-dimensional CPU tensor of items as wide.",
+        Release());
+  m.def("write_elements", &writeElements, py::arg("tensor"), py::arg("first"),
+        py::arg("elements"), "The reverse of read_elements().", Release());
+  m.def("decode_elements", &decodeElements, py::arg("codes"), py::arg("values"),
+        "Stores the fp32 values of int16 codes of SEN169_FP16.", Release());
+  m.def("encode_elements", &encodeElements, py::arg("values"), py::arg("codes"),
+        "Stores the nearest codes of SEN169_FP16 of fp32 values.", Release());
+}
+
 } // namespace
 
 void initLayoutBindings(py::module &m) {
@@ -318,6 +349,7 @@ void initLayoutBindings(py::module &m) {
   initLayoutClass(m);
   initStorageBindings(m);
   initViewBindings(m);
+  initElementBindings(m);
 }
 
 } // namespace spyre::pytorch

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ElementRun.h"
+#include "../Storage/StorageFormatting.h"
+#include "Transfer.h"
+
+#include "Spyre/Device/DL16.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+
+namespace spyre::pytorch {
+
+/// Whether host element i of the storage is stored as device element i.
+static bool isInHostOrder(const StorageFormat &format) {
+  return format.sizes.size() == 1 &&
+         format.layout == TensorLayout(format.sizes, format.dtype);
+}
+
+std::optional<ElementRun> elementRunOf(const at::Tensor &tensor) {
+  SpyreStorageImpl &storage = formattedStorage(tensor);
+  if (tensor.numel() == 0 || !isNative(tensor))
+    return std::nullopt;
+  checkBacked(tensor, storage);
+  const StorageFormat &format = *storage.format;
+  int64_t elementSize = storageBytes(format.layout.format);
+  std::string dtype = toString(format.dtype);
+  if (isInHostOrder(format) && tensor.is_contiguous())
+    return ElementRun{
+        static_cast<uint64_t>(tensor.storage_offset() * elementSize),
+        tensor.numel(), elementSize, dtype};
+  if (!isWholeHome(tensor))
+    return std::nullopt;
+  std::string kind = dtype + " " + format.layout.str() + " of sizes";
+  for (int64_t size : format.sizes)
+    kind += " " + std::to_string(size);
+  kind += " and strides";
+  for (int64_t stride : format.strides)
+    kind += " " + std::to_string(stride);
+  return ElementRun{
+      0, static_cast<int64_t>(format.layout.sizeInBytes()) / elementSize,
+      elementSize, kind};
+}
+
+/// Checks that a run holds elements, and says where in the storage they begin.
+static uint64_t findElements(const at::Tensor &tensor, int64_t first,
+                             const at::Tensor &elements) {
+  std::optional<ElementRun> run = elementRunOf(tensor);
+  TORCH_CHECK(run, "the elements of the tensor do not follow each other on the "
+                   "device");
+  TORCH_CHECK(elements.is_cpu() && elements.dim() == 1 &&
+                  elements.is_contiguous() &&
+                  elements.itemsize() == static_cast<size_t>(run->elementSize),
+              "expected a dense one-dimensional CPU tensor with items of ",
+              run->elementSize, " bytes");
+  int64_t count = elements.numel();
+  TORCH_CHECK(first >= 0 && first <= run->count && count <= run->count - first,
+              "elements ", first, " to ", first + count, " of a run of ",
+              run->count);
+  return run->offsetInBytes + first * run->elementSize;
+}
+
+void readElements(const at::Tensor &tensor, int64_t first,
+                  const at::Tensor &elements) {
+  uint64_t offset = findElements(tensor, first, elements);
+  SpyreStorageImpl &storage = storageOf(tensor);
+  TransferScope scope(TransferKind::DeviceToHost, storage.deviceIndex(),
+                      static_cast<int64_t>(elements.nbytes()));
+  std::memcpy(elements.mutable_data_ptr(), storage.deviceBytes() + offset,
+              elements.nbytes());
+}
+
+void writeElements(const at::Tensor &tensor, int64_t first,
+                   const at::Tensor &elements) {
+  uint64_t offset = findElements(tensor, first, elements);
+  SpyreStorageImpl &storage = storageOf(tensor);
+  TransferScope scope(TransferKind::HostToDevice, storage.deviceIndex(),
+                      static_cast<int64_t>(elements.nbytes()));
+  std::memcpy(storage.deviceBytes() + offset, elements.const_data_ptr(),
+              elements.nbytes());
+}
+
+static void checkConversion(const at::Tensor &codes, const at::Tensor &values) {
+  TORCH_CHECK(codes.is_cpu() && codes.scalar_type() == c10::kShort &&
+                  codes.is_contiguous() && values.is_cpu() &&
+                  values.scalar_type() == c10::kFloat &&
+                  values.is_contiguous() && codes.numel() == values.numel(),
+              "expected dense int16 codes and as many dense fp32 values");
+}
+
+void decodeElements(const at::Tensor &codes, const at::Tensor &values) {
+  checkConversion(codes, values);
+  decodeDL16(reinterpret_cast<const uint16_t *>(codes.const_data_ptr()),
+             values.mutable_data_ptr<float>(), codes.numel());
+}
+
+void encodeElements(const at::Tensor &values, const at::Tensor &codes) {
+  checkConversion(codes, values);
+  encodeDL16(values.const_data_ptr<float>(),
+             static_cast<uint16_t *>(codes.mutable_data_ptr()), values.numel());
+}
+
+} // namespace spyre::pytorch
