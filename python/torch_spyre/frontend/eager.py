@@ -186,9 +186,10 @@ def compile_sized(
         _log.debug("%s%s runs as one for many sizes", call.name, Shapes(arguments))
         _programs[call.name].many_sizes += 1
         return *program, operands.form, operands.positions
-    except (ExtensionError, Unsupported):
+    except ExtensionError:
         raise
-    except _C.SpyreError as error:
+    except (Unsupported, _C.SpyreError) as error:
+        # If the call itself is wrong, so is it with the sizes that it has.
         reason = str(error).split("\n")[0]
     _size_refusals[call.name, reason] += 1
     _log.info("%s%s has a program per size: %s", call.name, Shapes(arguments), reason)
@@ -295,22 +296,27 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
         ) from error
 
 
+# No nested function: one that calls itself would keep the call's tensors until Python
+# looks for cycles.
+def _stand_for(
+    value: Any, call: Call, operands: Operands, tensors: Iterator[int]
+) -> Any:
+    """What an argument is while results are inferred; ``tensors`` counts its tensors."""
+    if isinstance(value, list):
+        return [_stand_for(v, call, operands, tensors) for v in value]
+    if is_spyre(value):
+        return operands.inferred(next(tensors))
+    # PyTorch lets a number meet tensors of any device, but for masked_fill's meta
+    # function.
+    is_number = isinstance(value, torch.Tensor) and value.dim() == 0
+    if is_number and call.functional is torch.ops.aten.masked_fill.Tensor:
+        return torch.empty_like(value, device=operands.results_on)
+    return value
+
+
 def _infer_results(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
     position = iter(range(len(operands.tensors)))
-
-    def stand_for(value: Any) -> Any:
-        if isinstance(value, list):
-            return [stand_for(v) for v in value]
-        if is_spyre(value):
-            return operands.inferred(next(position))
-        # PyTorch lets a number meet tensors of any device, but for masked_fill's meta
-        # function.
-        is_number = isinstance(value, torch.Tensor) and value.dim() == 0
-        if is_number and call.functional is torch.ops.aten.masked_fill.Tensor:
-            return torch.empty_like(value, device=operands.results_on)
-        return value
-
-    every = [stand_for(a) for a in arguments]
+    every = [_stand_for(a, call, operands, position) for a in arguments]
     metas = [every[i] for i in call.inputs]
     values = [arguments[i] for i in call.inputs]
     if call.written and call.functional in LIKE_SELF:
