@@ -294,6 +294,8 @@ PYTHON_ROOMS: dict[str, set[str]] = {
     "ops": {"decompositions", "errors", "extend"},
     # Runs descriptors and predicts them.
     "testing": {"_C", "decompositions", "predict"},
+    # What ranks share, and how they reduce.
+    "distributed": {"reductions", "shared_memory"},
     # Its names that are rarely used, when somebody asks for them.
     "device": {"_inductor", "errors", "memory"},
     # Dynamo's interface of the device, and the backend once it is chosen.

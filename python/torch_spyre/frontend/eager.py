@@ -301,7 +301,7 @@ def _infer(call: Call, arguments: list[Any], operands: Operands) -> list[Any]:
 def _stand_for(
     value: Any, call: Call, operands: Operands, tensors: Iterator[int]
 ) -> Any:
-    """What an argument is while results are inferred; ``tensors`` counts its tensors."""
+    """What an argument is while results are inferred; ``tensors`` counts tensors."""
     if isinstance(value, list):
         return [_stand_for(v, call, operands, tensors) for v in value]
     if is_spyre(value):
