@@ -164,7 +164,7 @@ def synchronize(device: Device = None) -> None:
         _C.synchronize(_index(device))
         return
     failure = None
-    for index in range(_C.device_count() if _C.is_initialized() else 0):
+    for index in range(device_count() if is_initialized() else 0):
         try:
             _C.synchronize(index)
         except RuntimeError as error:
