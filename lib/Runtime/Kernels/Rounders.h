@@ -65,16 +65,20 @@ struct FormatDL16 {
     return select(isNaN(x), splatU(0x7fffu),
                   bitsAs<VU>(code) | ((bits >> 16) & 0x8000u));
   }
-  /// As encode(), for values that are not NaN. Narrowing with saturation is one
-  /// instruction on many processors.
-  static SPYRE_INLINE VS2 encodeNumbers(VI2 bits) {
-    VI2 code = (((bits & 0x7fffffff) + 0x2000) >> 14) - int32_t(kZero >> 14);
-    code = code < 0x7fff ? code : VI2{} + 0x7fff;
-    code = code > -0x8000 ? code : VI2{} - 0x8000;
-    VS2 magnitude = __builtin_convertvector(code, VS2);
-    VS2 sign = __builtin_convertvector(bits >> 16, VS2) & int16_t(-0x8000);
-    return (magnitude > 0 ? magnitude : VS2{}) | sign;
+  /// Codes of the values of `low`, then of `high`, with their upper halves in
+  /// `top`, where every magnitude is below kNotInHalves. Halves of floats take
+  /// half as many registers.
+  static SPYRE_INLINE VW encodePair(VU low, VU high, VW top) {
+    // The lowest exponent is 0b0110'0000, so that its low bits count from
+    // 0b10'0000.
+    VW code = (highHalves((low << 2) + 0x8000u, (high << 2) + 0x8000u) &
+               uint16_t(0x7fff)) ^
+              uint16_t(0x4000);
+    VW magnitude = top & uint16_t(0x7fff);
+    code = magnitude < uint16_t(kZero >> 16) ? VW{} : code;
+    return code | (top & uint16_t(0x8000));
   }
+  static constexpr uint16_t kNotInHalves = kNonNumber >> 16;
 
   /// For all codes but the infinities'.
   static SPYRE_INLINE VF decodeNumber(VU code) {

@@ -91,13 +91,19 @@ struct Encode {
   }
   static SPYRE_INLINE void encodeGroup(const float *src, Code *dst) {
     if constexpr (std::is_same_v<Format, FormatDL16>) {
-      VI hasNaN = {};
+      VU values[kGroup];
       for (int g = 0; g < kGroup; ++g)
-        hasNaN |= isNaN(load<VF>(src + g * kLanes));
-      if (!mayHold(hasNaN)) {
-        for (int g = 0; g < kGroup; g += 2)
-          store(dst + g * kLanes,
-                Format::encodeNumbers(load<VI2>(src + g * kLanes)));
+        values[g] = load<VU>(src + g * kLanes);
+      VW top[kGroup / 2], largest = {};
+      for (int g = 0; g < kGroup / 2; ++g) {
+        top[g] = highHalves(values[2 * g], values[2 * g + 1]);
+        VW magnitude = top[g] & uint16_t(0x7fff);
+        largest = magnitude > largest ? magnitude : largest;
+      }
+      if (!mayHold(largest >= VW{} + Format::kNotInHalves)) {
+        for (int g = 0; g < kGroup / 2; ++g)
+          store(dst + 2 * g * kLanes,
+                Format::encodePair(values[2 * g], values[2 * g + 1], top[g]));
         return;
       }
     }

@@ -5,6 +5,34 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
+/// value[g] = f(x[g * kLanes], ...).
+template <class F>
+static SPYRE_INLINE void computeGroup(F f, const float *x,
+                                      VF (&value)[kGroup]) {
+  for (int g = 0; g < kGroup; ++g)
+    value[g] = f(load<VF>(x + g * kLanes));
+}
+
+namespace {
+struct Exp {
+  SPYRE_INLINE VF operator()(VF x) const { return expV(x); }
+};
+} // namespace
+
+/// Most results are normal numbers.
+static SPYRE_INLINE void computeGroup(Exp f, const float *x,
+                                      VF (&value)[kGroup]) {
+  VU largest = {};
+  for (int g = 0; g < kGroup; ++g) {
+    value[g] = load<VF>(x + g * kLanes);
+    VU magnitude = bitsAs<VU>(absV(value[g]));
+    largest = select(magnitude > largest, magnitude, largest);
+  }
+  bool isNormal = !mayHold(largest > bitsAs<VU>(splat(kExpNormal)));
+  for (VF &v : value)
+    v = isNormal ? expNormal(v) : f(v);
+}
+
 /// One loop per operation and rounding; kept out of line so that the switch
 /// stays small.
 template <class F>
@@ -18,8 +46,7 @@ runGroups(const float *x, float *result, size_t n, Rounding rounding, F f) {
                    size_t i = 0;
                    for (; i + kGroup * kLanes <= count; i += kGroup * kLanes) {
                      VF value[kGroup];
-                     for (int g = 0; g < kGroup; ++g)
-                       value[g] = f(load<VF>(in + i + g * kLanes));
+                     computeGroup(f, in + i, value);
                      roundGroup(groups, value);
                      for (int g = 0; g < kGroup; ++g)
                        store(out + i + g * kLanes, value[g]);
@@ -64,7 +91,6 @@ void unary(UnaryOp op, const float *x, float *result, size_t n,
   switch (op) {
     SPYRE_UNARY(Neg, bitsAs<VF>(bitsAs<VU>(v) ^ kSignBit))
     SPYRE_UNARY(Abs, absV(v))
-    SPYRE_UNARY(Exp, expV(v))
     SPYRE_UNARY(Exp2, exp2V(v))
     SPYRE_UNARY(Expm1, expm1V(v))
     SPYRE_UNARY(Log, logV<0>(v))
@@ -94,6 +120,8 @@ void unary(UnaryOp op, const float *x, float *result, size_t n,
     SPYRE_UNARY(Round, roundHalfAwayV(v))
     SPYRE_UNARY(RoundEven, roundHalfEvenV(v))
     SPYRE_UNARY(Trunc, truncV(v))
+  case UnaryOp::Exp:
+    return runGroups(x, result, n, rounding, Exp());
   case UnaryOp::Copy:
     return roundFloat(x, result, n, rounding);
   }

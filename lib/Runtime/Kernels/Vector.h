@@ -41,9 +41,9 @@ typedef uint32_t VU __attribute__((vector_size(kVectorBytes)));
 // registers.
 typedef double VD __attribute__((vector_size(2 * kVectorBytes)));
 typedef int64_t VL __attribute__((vector_size(2 * kVectorBytes)));
-typedef int32_t VI2 __attribute__((vector_size(2 * kVectorBytes)));
-typedef int16_t VS2 __attribute__((vector_size(kVectorBytes)));
 typedef uint16_t VH __attribute__((vector_size(kVectorBytes / 2)));
+// Twice as many lanes, in one register.
+typedef uint16_t VW __attribute__((vector_size(kVectorBytes)));
 typedef uint8_t VB __attribute__((vector_size(kVectorBytes / 4)));
 
 template <class To, class From>
@@ -150,6 +150,19 @@ SPYRE_INLINE VF perLane(VF x, F f) {
   for (int i = 0; i < kLanes; ++i)
     r[i] = f(x[i]);
   return r;
+}
+
+template <class V, class From, int... I>
+SPYRE_INLINE V oddHalves(From low, From high,
+                         std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(bitsAs<V>(low), bitsAs<V>(high),
+                                 (2 * I + 1)...);
+}
+/// The upper 16 bits of each lane of `low`, then of `high`.
+template <class From>
+SPYRE_INLINE VW highHalves(From low, From high) {
+  return oddHalves<VW>(low, high,
+                       std::make_integer_sequence<int, 2 * kLanes>());
 }
 
 /// Calls f(integral_constant<int, I>) for I from 0 to N - 1, without a loop.

@@ -57,17 +57,30 @@ SPYRE_INLINE VF roundHalfEvenV(VF x) {
 constexpr float kRoundMagic = 12582912.0f;
 constexpr double kRoundMagicD = 6755399441055744.0;
 
-/// p * 2^n for n in [-252, 254]; two factors, as one would be no normal number.
-SPYRE_INLINE VF scaleByPowerOfTwo(VF p, VI n) {
-  VI half = n >> 1;
+/// p * 2^n for a whole n in [-252, 254], rounded once; `shifted` is
+/// n + kRoundMagic.
+SPYRE_INLINE VF scaleByPowerOfTwo(VF p, [[maybe_unused]] VF n,
+                                  [[maybe_unused]] VF shifted) {
+#if defined(__AVX512F__)
+  constexpr int currentRounding = 4;
+  return __builtin_ia32_scalefps512_mask(p, n, p, uint16_t(-1),
+                                         currentRounding);
+#else
+  // Two factors, as one would be no normal number.
+  VI whole = bitsAs<VI>(shifted) - bitsAs<VI>(splat(kRoundMagic));
+  VI half = whole >> 1;
   VF first = bitsAs<VF>((half + 127) << 23);
-  VF second = bitsAs<VF>((n - half + 127) << 23);
+  VF second = bitsAs<VF>((whole - half + 127) << 23);
   return p * first * second;
+#endif
 }
 
-SPYRE_INLINE VF expV(VF x) {
-  x = select(x > 89.0f, splat(89.0f), x);
-  x = select(x < -104.0f, splat(-104.0f), x);
+/// exp(x) = p * 2^n.
+struct ScaledExp {
+  VF p, n;
+  VF shifted; ///< n + kRoundMagic
+};
+SPYRE_INLINE ScaledExp scaledExp(VF x) {
   VF shifted = mulAdd(x, splat(1.44269504f), splat(kRoundMagic));
   VF n = shifted - kRoundMagic;
   VF r = mulAdd(n, splat(-0.693359375f), x);
@@ -78,15 +91,39 @@ SPYRE_INLINE VF expV(VF x) {
   p = mulAdd(p, r, splat(0.16666518898995191f));
   p = mulAdd(p, r, splat(0.5f));
   p = mulAdd(p, r * r, r) + 1.0f;
-  return scaleByPowerOfTwo(p, bitsAs<VI>(shifted) -
-                                  bitsAs<VI>(splat(kRoundMagic)));
+  return {p, n, shifted};
+}
+
+SPYRE_INLINE VF expV(VF x) {
+  x = select(x > 89.0f, splat(89.0f), x);
+  x = select(x < -104.0f, splat(-104.0f), x);
+  ScaledExp e = scaledExp(x);
+  return scaleByPowerOfTwo(e.p, e.n, e.shifted);
+}
+
+// Up to this magnitude the result and every factor are normal numbers.
+constexpr float kExpNormal = 86.0f;
+
+/// As expV(), for magnitudes of at most kExpNormal and NaN.
+SPYRE_INLINE VF expNormalOrNaN(VF x) {
+  ScaledExp e = scaledExp(x);
+  VI biased = bitsAs<VI>(e.shifted) - (bitsAs<VI>(splat(kRoundMagic)) - 127);
+  return e.p * bitsAs<VF>(biased << 23);
+}
+
+/// As expV(), for magnitudes of at most kExpNormal.
+SPYRE_INLINE VF expNormal(VF x) {
+  ScaledExp e = scaledExp(x);
+  // The low nine bits of kRoundMagic are zero.
+  return bitsAs<VF>(bitsAs<VI>(e.p) + (bitsAs<VI>(e.shifted) << 23));
 }
 
 SPYRE_INLINE VF exp2V(VF x) {
   x = select(x > 129.0f, splat(129.0f), x);
   x = select(x < -151.0f, splat(-151.0f), x);
   VF shifted = x + kRoundMagic;
-  VF r = x - (shifted - kRoundMagic);
+  VF n = shifted - kRoundMagic;
+  VF r = x - n;
   VF p = splat(0.00015476304160001842f);
   p = mulAdd(p, r, splat(0.0013400269576928209f));
   p = mulAdd(p, r, splat(0.0096180038755360064f));
@@ -94,8 +131,7 @@ SPYRE_INLINE VF exp2V(VF x) {
   p = mulAdd(p, r, splat(0.24022651346030114f));
   p = mulAdd(p, r, splat(0.69314720624801588f));
   p = mulAdd(p, r, splat(1.0f));
-  return scaleByPowerOfTwo(p, bitsAs<VI>(shifted) -
-                                  bitsAs<VI>(splat(kRoundMagic)));
+  return scaleByPowerOfTwo(p, n, shifted);
 }
 
 SPYRE_INLINE VD clampD(VD x, double lo, double hi) {
@@ -162,7 +198,7 @@ SPYRE_INLINE VF tanhV(VF x) {
   p = mulAdd(p, s, splat(-0.33333281941703373f));
   VF small = mulAdd(p * s, x, x);
   VF limited = select(t > 10.0f, splat(10.0f), t);
-  VF large = 1.0f - 2.0f / (expV(limited + limited) + 1.0f);
+  VF large = 1.0f - 2.0f / (expNormalOrNaN(limited + limited) + 1.0f);
   return withSignOf(select(t < 0.625f, small, large), x);
 }
 
@@ -188,7 +224,7 @@ SPYRE_INLINE VF erfV(VF x) {
   q = mulAdd(q, u, splat(0.63343859399287491f));
   q = mulAdd(q, u, splat(1.1294804439064286f));
   q = mulAdd(q, u, splat(-0.00016918855561634039f));
-  VF large = 1.0f - expV(-q);
+  VF large = 1.0f - expNormalOrNaN(-q);
   return withSignOf(select(t < 0.9375f, small, large), x);
 }
 

@@ -283,6 +283,31 @@ TEST_P(StridedKernels, StoresNaNAndOverflowOfDL16AsTheDeviceLibraryDoes) {
     ASSERT_EQ(codes[i], spyre::encodeDL16(x[i])) << x[i];
 }
 
+// Groups of vectors take a short way that knows no large magnitude and no NaN.
+TEST_P(StridedKernels, StoresOneRareValueAmongCommonOnes) {
+  const size_t n = 200;
+  const float infinity = std::numeric_limits<float>::infinity();
+  std::vector<float> rare = {0.0f, 1e-40f, infinity, floatOfBits(0x7fc00000),
+                             floatOfBits(0x7fffffff)};
+  for (float edge : {0x1p-32f, 0x1p-31f, 0x1.004p-31f, 0x1.008p-31f, 0x1.fep32f,
+                     0x1.ff4p32f, 0x1.ff8p32f, 0x1.ffcp32f, 0x1p33f})
+    for (float x :
+         {std::nextafterf(edge, 0.0f), edge, std::nextafterf(edge, infinity)})
+      rare.push_back(x);
+  for (float value : rare)
+    for (float special : {value, -value})
+      for (size_t at : {size_t(0), size_t(77), n - 1}) {
+        std::vector<float> x(n);
+        for (size_t i = 0; i < n; ++i)
+          x[i] = 0.01f * (float(i) - 80.0f);
+        x[at] = special;
+        std::vector<uint16_t> codes(n);
+        k.storeFloatRun(ElementFormat::DL16, x.data(), codes.data(), n);
+        for (size_t i = 0; i < n; ++i)
+          ASSERT_EQ(codes[i], spyre::encodeDL16(x[i])) << x[i];
+      }
+}
+
 TEST_P(StridedKernels, StridedFloatConversions) {
   std::vector<float> values = randomFloats(997, -400, 400);
   std::vector<uint16_t> codes(997);
