@@ -21,7 +21,7 @@ CompiledGraph spyre::loadBundles(const std::string &folder,
   size_t numInputs =
       std::count_if(arguments.begin(), arguments.end(),
                     [](const runtime::ArgumentInfo &argument) {
-                      return argument.kind != runtime::ArgumentInfo::Pool;
+                      return argument.kind == runtime::ArgumentInfo::Array;
                     });
   describeArguments(graph, numInputs);
   return graph;

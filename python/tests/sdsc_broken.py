@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sdsc_bundles
-from sdsc_bundles import add, program, sdsc, tensor
+from sdsc_bundles import add, program, sdsc, sized_add, tensor
 
 OUT = (["mb", "out"], {"out": 64})
 TRANSPOSED = (["out", "mb"], {"mb": 64})
@@ -224,6 +224,27 @@ def cases():
             ],
         ),
     )
+    symbol = f"{DSC}/dimToSymbolMapping_/mb"
+    yield (
+        f"sdsc_0.json: {symbol}: expected one symbol, found 0 [SDSC-SYMBOL-C1]",
+        edited(symbol, [], sized_add()),
+    )
+    yield (
+        f"sdsc_0.json: {DSC}/dataStageParam_/0/ss_/symbolicDimInfo_/mb: 2 slices of multiples of 3 do not divide the 8 iterations of 'mb' [SDSC-SYMBOL-C2]",
+        sized_add(sizes={"mb": (-1, "s0", 6)}),
+    )
+    yield (
+        f"sdsc_0.json: {DSC}/dimToSymbolMapping_/out: the size 's0' of 'out', a multiple of 64 up to 128, is along the sticks of OUTPUT, which have one length [SDSC-SYMBOL-C3]",
+        sized_add(sizes={"out": (-1, "s0", 64)}),
+    )
+    yield (
+        "sdsc_0.json: /0_cumsum/dscs_/0/cumsum/dimToSymbolMapping_/mb: the size 's0' of 'mb', a multiple of 4 up to 8, is one of 'cumsum', which is for one size [SDSC-SYMBOL-C4]",
+        sized_add(op="cumsum"),
+    )
+    yield (
+        f"sdsc_0.json: {symbol}: the size 's0' of 'mb', a multiple of 4 up to 8, needs addresses in device memory that are symbols, and other ones [SDSC-SYMBOL-C5]",
+        edited(f"{DSC}/scheduleTree_/0/isStartAddrSymbolic_", 0, sized_add()),
+    )
     fp16 = [{"in": 64}, {"out": 64}, {"out": 64}]
     yield (
         "sdsc_0.json: /0_batchmatmul/dscs_/0/batchmatmul/primaryDsInfo_/KERNEL: the sticks of input 2 must be 64 of 'out' [SDSC-MATMUL-C1]",
@@ -339,6 +360,12 @@ def cases():
         "bundle_1: is not there, but the folder has 2 bundles bundle_<k> and no manifest.json [SDSC-BUNDLE-C7]",
         {f"bundle_{k}/{name}": file for k in (0, 2) for name, file in allowed.items()},
     )
+    sized = sized_add()
+    unbound = sized["bundle.mlir"]
+    yield (
+        "bundle.mlir:11: the symbol -1 of sdsc_0.json, of dimension 'mb', must be bound to a size 's0' with granularity 4 and max_value 8 [SDSC-BUNDLE-C8]",
+        sized | {"bundle.mlir": unbound.replace("max_value=8", "max_value=16")},
+    )
     yield (
         "manifest.json: /version: expected an integer from 0 to 1048576 [SDSC-MANIFEST-C1]",
         manifest(version="one"),
@@ -370,6 +397,26 @@ def others():
     yield (
         "bundle.mlir: the segments are not the arguments at /bundles/0/arguments of manifest.json [SDSC-BUNDLE-C6]",
         manifest() | {"bundle.mlir": with_segments("0, 2, 1")},
+    )
+    sized = sized_add()
+    text = sized["bundle.mlir"]
+    bound = "(%dim_s0, %arg_0, %addr_0, %arg_1, %addr_1, %arg_2, %addr_2)"
+    yield (
+        "bundle.mlir:11: the symbol -1 of sdsc_0.json is not bound [SDSC-BUNDLE-C3]",
+        sized | {"bundle.mlir": text.replace("(%dim_s0, ", "(").replace("[-1, ", "[")},
+    )
+    yield (
+        "bundle.mlir:11: the symbol -1 of sdsc_0.json, of dimension 'mb', must be bound to a size 's0' with granularity 4 and max_value 8 [SDSC-BUNDLE-C8]",
+        sized
+        | {"bundle.mlir": text.replace(bound, bound.replace("%dim_s0", "%arg_0"))},
+    )
+    yield (
+        "bundle.mlir: the size 's0' with granularity 4 and max_value 8 is not that of manifest.json [SDSC-BUNDLE-C8]",
+        manifest() | sized,
+    )
+    yield (
+        f"sdsc_0.json: {DSC}/dimToSymbolMapping_/mb: the size 's0' of 'mb', a multiple of 4 up to 8, is that of a part of a tensor, or a page of one [SDSC-SYMBOL-C3]",
+        sized_add(gap={"mb": 4}),
     )
     dims = {"mb": (8, 1), "out": (128, 1)}
     tensors = [tensor(OUT[0]), tensor(OUT[0], base=1 << 34, scale={"out": -2})]

@@ -43,7 +43,10 @@ def tensor(order, base=0, scale=None, label=0, fmt="SEN169_FP16", **more):
 
 
 def sdsc(op, dims, labels, tensors, *, index=0, constants=(), mask=None, **more):
-    """One file. dims: {name: (size, slices)}; labels: [(order, sticks)]."""
+    """One file. dims: {name: (size, slices)}; labels: [(order, sticks)].
+
+    sizes: {name: (symbol, size's name, step)} of dimensions that are symbolic.
+    """
     unit = more.get("unit", "pt" if op.startswith("batchmatmul") else "sfp")
     cores = 1
     for _, slices in dims.values():
@@ -158,6 +161,13 @@ def sdsc(op, dims, labels, tensors, *, index=0, constants=(), mask=None, **more)
             }
         )
     stage = {"name_": "core"} | {f"{d}_": own_size(d) for d in dims}
+    sizes = more.get("sizes", {})
+    mapping = {d: [symbol] for d, (symbol, _, _) in sizes.items()}
+    if sizes:
+        stage["symbolicDimInfo_"] = {
+            d: {"maxSize_": own_size(d), "granularity_": step // dims[d][1]}
+            for d, (_, _, step) in sizes.items()
+        }
     info = {}
     for number, (name, fmt, bits) in enumerate(constants):
         info[str(number)] = {
@@ -194,6 +204,7 @@ def sdsc(op, dims, labels, tensors, *, index=0, constants=(), mask=None, **more)
         "numCoreletsUsed_": 1,
         "coreIdsUsed_": list(range(cores)),
         "N_": {"name_": "n"} | {f"{d}_": size for d, (size, _) in dims.items()},
+        **({"dimToSymbolMapping_": mapping} if sizes else {}),
         "coordinateMasking_": mask or {},
         "maskingConstId_": 0 if mask else -1,
         "dataStageParam_": {"0": {"ss_": stage, "el_": stage}},
@@ -227,6 +238,11 @@ def sdsc(op, dims, labels, tensors, *, index=0, constants=(), mask=None, **more)
         "coreIdToDscSchedule": per_core(lambda core: [[-1, 0, 0, 0]]),
         "dscs_": [{op: dsc}],
     }
+    if sizes:
+        names = {str(symbol): name for symbol, name, _ in sizes.values()}
+        body["inputSymbolsAndTags_"] = names
+        body["dscs_"] = body.pop("dscs_")
+        body["datadscs_"] = []
     return {f"{index}_{op}": body}
 
 
@@ -257,6 +273,44 @@ def add():
     tensors = [tensor(["mb", "out"], base=segment << 34) for segment in range(3)]
     file = sdsc("add", dims, [(["mb", "out"], {"out": 64})], tensors)
     return {"sdsc_0.json": file, "bundle.mlir": program("sdsc_0.json")}
+
+
+def sized_add(op="add", sizes=None, **more):
+    """The same for 4 or 8 rows: half of them on each core."""
+    dims = {"mb": (8, 2), "out": (128, 1)}
+    tensors = [
+        tensor(["mb", "out"], symbols=[-2 - 2 * n, -3 - 2 * n], **more)
+        for n in range(3)
+    ]
+    sizes = {"mb": (-1, "s0", 4)} if sizes is None else sizes
+    file = sdsc(op, dims, [(["mb", "out"], {"out": 64})], tensors, sizes=sizes)
+    size = "!sdscbundle.input_arg<index, granularity=4, max_value=8>"
+    address = "!sdscbundle.input_arg<index>"
+    parameters = [f"%arg_{n}_base_addr: {address}" for n in range(3)]
+    parameters.append(f"%dim_s0_base: {size}")
+    read = "sdscbundle.input_arg_extract value from"
+    lines = [
+        "#map_0 = affine_map<()[s0, s1] -> (s0 + 64*s1)>",
+        "module {",
+        f"\tfunc.func @sdsc_bundle({', '.join(parameters)}) {{",
+        *(
+            f"\t\t%arg_{n} = {read} %arg_{n}_base_addr : {address} -> index"
+            for n in range(3)
+        ),
+        f"\t\t%dim_s0 = {read} %dim_s0_base : {size} -> index",
+        *(
+            f"\t\t%addr_{n} = affine.apply #map_0()[%arg_{n}, %dim_s0]"
+            for n in range(3)
+        ),
+        "\t\tsdscbundle.sdsc_execute (%dim_s0, %arg_0, %addr_0, %arg_1, %addr_1, "
+        '%arg_2, %addr_2) {sdsc_filename="sdsc_0.json", '
+        '"symbol_ids"=[-1, -2, -3, -4, -5, -6, -7]}',
+        "\t\treturn",
+        "\t}",
+        "}",
+        "",
+    ]
+    return {"sdsc_0.json": file, "bundle.mlir": "\n".join(lines)}
 
 
 def write(folder, files):

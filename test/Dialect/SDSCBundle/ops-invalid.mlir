@@ -46,3 +46,15 @@ func.func @f() {
   sdscbundle.sdsc_execute () {sdsc_filename=""}
   return
 }
+
+// -----
+
+// SDSCBUNDLE-ARG-C1
+// expected-error @+1 {{a size is a multiple of granularity up to max_value, which is one, too, found granularity 64 and max_value 100}}
+func.func private @f(!sdscbundle.input_arg<index, granularity = 64, max_value = 100>)
+
+// -----
+
+// SDSCBUNDLE-ARG-C1
+// expected-error @+1 {{found granularity 0 and max_value 64}}
+func.func private @f(!sdscbundle.input_arg<index, granularity = 0, max_value = 64>)

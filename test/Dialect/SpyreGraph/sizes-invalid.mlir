@@ -116,3 +116,22 @@ func.func @divided(%x: tensor<8xf16>) -> tensor<8xf16>
                                         chunk_map = affine_map<()[s] -> (s ceildiv 2)>>} -> tensor<8xf16>
   return %y : tensor<8xf16>
 }
+
+// -----
+
+// SG-SYMBOL-C4
+// expected-error@+1 {{spyre_graph.used_map of argument 0 cannot stand beside spyre_graph.size_map: the array is as large in every run}}
+func.func @both(%x: tensor<8xf16> {spyre_graph.size_map = affine_map<()[s] -> (s)>,
+                                   spyre_graph.used_map = affine_map<()[s] -> (s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  return
+}
+
+// -----
+
+// SG-SYMBOL-C4
+// expected-error@+1 {{spyre_graph.used_map of argument 0 must have results from 1 to what they stand beside}}
+func.func @most(%x: tensor<8xf16> {spyre_graph.used_map = affine_map<()[s] -> (s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 9>]} {
+  return
+}

@@ -27,6 +27,21 @@ void SDSCBundleDialect::initialize() {
       >();
 }
 
+LogicalResult InputArgType::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   Type, std::optional<int64_t> granularity,
+                                   std::optional<int64_t> maxValue) {
+  // SDSCBUNDLE-ARG-C1
+  if (granularity.has_value() != maxValue.has_value() ||
+      (granularity && (*granularity < 1 || *maxValue < *granularity ||
+                       *maxValue % *granularity != 0)))
+    return emitError()
+           << "a size is a multiple of granularity up to max_value, "
+              "which is one, too, found granularity "
+           << granularity.value_or(0) << " and max_value "
+           << maxValue.value_or(0);
+  return success();
+}
+
 LogicalResult InputArgExtractOp::verify() {
   // SDSCBUNDLE-EXTRACT-C1
   Type inner = getArgument().getType().getValueType();

@@ -7,6 +7,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -113,7 +114,8 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
       return op->emitOpError() << getNameAttrName() << " must be a string";
     return success();
   }
-  if (attribute.getName() == getSizeMapAttrName()) {
+  bool isUsedMap = attribute.getName() == kUsedMapAttrName;
+  if (isUsedMap || attribute.getName() == getSizeMapAttrName()) {
     // SG-SYMBOL-C2
     auto map = dyn_cast<AffineMapAttr>(attribute.getValue());
     auto function = dyn_cast<FunctionOpInterface>(op);
@@ -121,9 +123,14 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
         function ? dyn_cast<ShapedType>(function.getArgumentTypes()[argIndex])
                  : ShapedType();
     auto emitError = [&] {
-      return op->emitOpError()
-             << getSizeMapAttrName() << " of argument " << argIndex << " ";
+      return op->emitOpError() << attribute.getName().getValue()
+                               << " of argument " << argIndex << " ";
     };
+    // SG-SYMBOL-C4
+    if (isUsedMap && function &&
+        function.getArgAttr(argIndex, getSizeMapAttrName()))
+      return emitError() << "cannot stand beside " << getSizeMapAttrName()
+                         << ": the array is as large in every run";
     if (!map || !shaped || !shaped.hasStaticShape())
       return emitError() << "must be an affine map beside a shape, but is "
                          << attribute.getValue();

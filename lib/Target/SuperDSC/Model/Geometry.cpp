@@ -98,3 +98,24 @@ int64_t Geometry::offsetOf(const Sdsc &sdsc, int64_t core) const {
           sdsc.sliceOf(core, dim.dim) * (dim.perCore / dim.stick) * dim.stride;
   return offset;
 }
+
+std::optional<Address>
+Geometry::addressOf(const Sdsc &sdsc, int64_t core,
+                    const std::map<std::string, size_t> &numberOf) const {
+  Address address;
+  for (const TensorDim &own : dims) {
+    if (own.scale != Scale::Present || own.isGathered)
+      continue;
+    const Dim &dim = sdsc.dims[own.dim];
+    int64_t steps = sdsc.sliceOf(core, own.dim) * own.stride * kStickBytes;
+    if (!dim.symbol) {
+      address.offset += steps * (own.perCore / own.stick);
+      continue;
+    }
+    // A slice is as long as the size divided by the number of slices.
+    if (steps != 0 &&
+        !address.add({numberOf.at(dim.symbol->name), steps, dim.slices}))
+      return std::nullopt;
+  }
+  return address;
+}

@@ -44,6 +44,8 @@ static Json writeTensor(const ManifestTensor &tensor, bool isArgument) {
     json["device_size"] = tensor.deviceSize;
     json["stride_map"] = tensor.strideMap;
   }
+  for (const auto &[dim, name] : tensor.sizes)
+    json["sizes"][std::to_string(dim)] = name;
   return json;
 }
 
@@ -51,6 +53,10 @@ Json spyre::superdsc::writeManifest(const Manifest &manifest) {
   Json json;
   json["version"] = kVersion;
   json["pool_bytes"] = manifest.poolBytes;
+  for (const SizeParameter &size : manifest.sizes)
+    json["sizes"].push_back({{"name", size.name},
+                             {"granularity", size.granularity},
+                             {"maximum", size.maximum}});
   json["arguments"] = Json::array();
   for (const ManifestTensor &tensor : manifest.arguments)
     json["arguments"].push_back(writeTensor(tensor, true));
@@ -90,7 +96,8 @@ public:
 
   std::optional<Manifest> read(const Json &json) {
     if (!checkKeys(json, "",
-                   {"version", "pool_bytes", "arguments", "buffers", "bundles"},
+                   {"version", "pool_bytes", "arguments", "buffers", "bundles",
+                    "sizes"},
                    5))
       return std::nullopt;
     int64_t version = integer(json["version"], "/version", 0, 1 << 20);
@@ -100,6 +107,8 @@ public:
                   " is not known, expected " + std::to_string(kVersion));
     manifest.poolBytes =
         integer(json["pool_bytes"], "/pool_bytes", 0, int64_t(16) << 30);
+    if (json.contains("sizes"))
+      readSizes(json["sizes"]);
     readTensors(json["arguments"], "/arguments", true, manifest.arguments);
     readTensors(json["buffers"], "/buffers", false, manifest.buffers);
     if (isArray(json["bundles"], "/bundles"))
@@ -193,6 +202,60 @@ private:
     return values;
   }
 
+  void readSizes(const Json &json) {
+    if (!isArray(json, "/sizes", kMaxRank))
+      return;
+    for (size_t i = 0; i < json.size(); ++i) {
+      std::string path = appendPath("/sizes", i);
+      if (!checkKeys(json[i], path, {"name", "granularity", "maximum"}, 3))
+        continue;
+      SizeParameter size;
+      size.name = string(json[i]["name"], path + "/name");
+      size.maximum =
+          integer(json[i]["maximum"], path + "/maximum", 1, int64_t(1) << 40);
+      size.granularity = integer(json[i]["granularity"], path + "/granularity",
+                                 1, size.maximum);
+      // SDSC-MANIFEST-C2
+      if (size.maximum % size.granularity != 0 || !isSizeName(size.name) ||
+          findSize(size.name))
+        violate(path, "SDSC-MANIFEST-C2",
+                "a size has a name of its own, of letters, digits and '_', and "
+                "a granularity that divides the maximum");
+      manifest.sizes.push_back(std::move(size));
+    }
+  }
+
+  const SizeParameter *findSize(const std::string &name) const {
+    for (const SizeParameter &size : manifest.sizes)
+      if (size.name == name)
+        return &size;
+    return nullptr;
+  }
+
+  void readSizesOf(const Json &json, const std::string &path,
+                   ManifestTensor &tensor) {
+    if (!json.is_object()) {
+      malformed(path, "expected an object");
+      return;
+    }
+    for (auto &[key, value] : json.items()) {
+      std::string own = appendPath(path, key);
+      std::string name = string(value, own);
+      const SizeParameter *size = findSize(name);
+      size_t dim = 0;
+      while (dim < tensor.shape.size() && std::to_string(dim) != key)
+        ++dim;
+      // SDSC-MANIFEST-C2
+      if (!size || dim == tensor.shape.size() ||
+          tensor.shape[dim] != size->maximum)
+        violate(own, "SDSC-MANIFEST-C2",
+                "is not a dimension whose extent is the maximum of the size '" +
+                    name.substr(0, 80) + "'");
+      else
+        tensor.sizes[static_cast<int64_t>(dim)] = name;
+    }
+  }
+
   void readTensors(const Json &json, const std::string &path, bool isArgument,
                    std::vector<ManifestTensor> &tensors) {
     if (!isArray(json, path))
@@ -211,8 +274,8 @@ private:
     keys.push_back(hasOrder ? "order" : "device_size");
     keys.push_back(hasOrder ? "sparse" : "stride_map");
     size_t numRequired = keys.size();
-    if (hasOrder && !isArgument)
-      keys.push_back("packed");
+    if (hasOrder)
+      keys.push_back(isArgument ? "sizes" : "packed");
     if (!checkKeys(json, path, keys, numRequired))
       return tensor;
     std::string name = string(json["dtype"], path + "/dtype");
@@ -247,6 +310,8 @@ private:
           (!seen.empty() &&
            *seen.rbegin() >= static_cast<int64_t>(seen.size())))
         malformed(path + "/order", "expected a permutation of the dimensions");
+      if (isArgument && json.contains("sizes"))
+        readSizesOf(json["sizes"], path + "/sizes", tensor);
     } else {
       tensor.deviceSize =
           integers(json["device_size"], path + "/device_size", 1, kMaxRank);

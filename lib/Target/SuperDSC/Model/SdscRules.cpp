@@ -3,6 +3,8 @@
 //
 // Numbers and texts of the rules: SDSCBundleRules.td.
 //
+// Longer than 600 lines: a function per rule, or for a few of them.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Target/SuperDSC/Model/SdscRules.h"
@@ -52,6 +54,9 @@ public:
       checkTensor(number);
     if (sdsc.outputs.empty() || sdsc.inputs.size() < numDataInputs())
       return;
+    for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
+      if (sdsc.dims[dim].symbol)
+        checkSymbol(dim);
     switch (op->kind) {
     case OpKind::Matmul:
       checkMatmul();
@@ -130,6 +135,8 @@ private:
   void checkConstants();
   void checkTensor(unsigned number);
   void checkAddresses(unsigned number, const Geometry &geometry);
+  void checkSymbol(unsigned dim);
+  bool canBeSized(OpKind kind) const;
   void checkMatmul();
   void checkReduction();
   void checkPointwise();
@@ -367,6 +374,82 @@ void Rules::checkAddresses(unsigned number, const Geometry &geometry) {
                   " from the address of core 0 and the slices, found " +
                   std::to_string(address));
   }
+}
+
+/// Operations that do the same for every step of a dimension, whatever its
+/// size.
+bool Rules::canBeSized(OpKind kind) const {
+  switch (kind) {
+  case OpKind::Pointwise:
+  case OpKind::Identity:
+  case OpKind::Reduction:
+  case OpKind::Matmul:
+  case OpKind::Conversion:
+  case OpKind::Restickify:
+    return sdsc.indices.empty();
+  case OpKind::Convolution:
+  case OpKind::Pooling:
+  case OpKind::TopK:
+  case OpKind::Quantization:
+  case OpKind::Scatter:
+  case OpKind::Other:
+    return false;
+  }
+  return false;
+}
+
+void Rules::checkSymbol(unsigned number) {
+  const Dim &dim = sdsc.dims[number];
+  const DimSymbol &symbol = *dim.symbol;
+  std::string path = paths.dsc + "/dimToSymbolMapping_/" + dim.name;
+  auto refuse = [&](const char *rule, const std::string &message) {
+    violate(path, rule,
+            "the size '" + symbol.name + "' of '" + dim.name +
+                "', a multiple of " + std::to_string(symbol.granularity) +
+                " up to " + std::to_string(dim.size) + ", " + message);
+  };
+  // SDSC-SYMBOL-C1
+  for (const Dim &other : sdsc.dims)
+    if (other.symbol &&
+        (other.symbol->id == symbol.id) != (other.symbol->name == symbol.name))
+      return refuse("SDSC-SYMBOL-C1", "needs a symbol of its own, which '" +
+                                          other.name +
+                                          "' has under another name");
+  // SDSC-SYMBOL-C2
+  if (dim.size % symbol.granularity != 0 ||
+      symbol.granularity % dim.slices != 0)
+    refuse("SDSC-SYMBOL-C2",
+           "must have a step that divides the largest and that its " +
+               std::to_string(dim.slices) + " slices divide");
+  // SDSC-SYMBOL-C3
+  for (const Label &label : sdsc.labels)
+    for (const StickDim &stick : label.sticks)
+      if (stick.dim == number)
+        return refuse("SDSC-SYMBOL-C3", "is along the sticks of " + label.name +
+                                            ", which have one length");
+  for (const Tensor &tensor : sdsc.tensors)
+    for (size_t position = 0; position < tensor.order.size(); ++position)
+      if (tensor.order[position] == number &&
+          (tensor.gap[position] != 0 || tensor.maxSize[position] != -1))
+        return refuse("SDSC-SYMBOL-C3",
+                      "is that of a part of a tensor, or a page of one");
+  // SDSC-SYMBOL-C4
+  bool isReduced = !variesAlong(output(), number);
+  if (!canBeSized(op->kind))
+    refuse("SDSC-SYMBOL-C4",
+           "is one of '" + sdsc.opFunc() + "', which is for one size");
+  else if (isReduced && (dim.slices > 1 || !sdsc.constants.empty()))
+    refuse("SDSC-SYMBOL-C4",
+           dim.slices > 1 ? std::string("is reduced, and split over cores")
+                          : "is reduced by '" + sdsc.opFunc() +
+                                "', which has constants that may depend on it");
+  // SDSC-SYMBOL-C5
+  for (const Tensor &tensor : sdsc.tensors)
+    if (!tensor.inLX && (!tensor.symbolic ||
+                         std::count(tensor.addresses.begin(),
+                                    tensor.addresses.end(), symbol.id) != 0))
+      return refuse("SDSC-SYMBOL-C5", "needs addresses in device memory that "
+                                      "are symbols, and other ones");
 }
 
 void Rules::checkSticks(unsigned operand,

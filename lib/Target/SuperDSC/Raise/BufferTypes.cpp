@@ -43,6 +43,9 @@ static void orderByLayout(BufferShape &shape) {
   }
   for (unsigned &dim : shape.order)
     dim = position[dim];
+  shape.sizes.clear();
+  for (const auto &[dim, name] : old.sizes)
+    shape.sizes[position[dim]] = name;
   shape.stick = position[stick];
 }
 
@@ -73,6 +76,8 @@ spyre::superdsc::getBufferShape(const Sdsc &sdsc, unsigned number,
       else if (own.stick > 1 && llvm::alignTo(extents[dim], own.stick) ==
                                     static_cast<uint64_t>(extent))
         extent = extents[dim];
+      if (const std::optional<DimSymbol> &symbol = sdsc.dims[dim].symbol)
+        result.sizes[positions[dim]] = symbol->name;
       result.shape.push_back(extent);
       if (dim == sticks.back().dim && own.stick > 1)
         result.stick = positions[dim];

@@ -8,6 +8,9 @@
 #include "Spyre/Target/SuperDSC/Model/Geometry.h"
 #include "Spyre/Target/SuperDSC/Model/Manifest.h"
 
+#include <map>
+#include <string>
+
 namespace spyre::superdsc {
 
 /// A tensor as a buffer of its own, where no manifest says what it is part of:
@@ -15,6 +18,8 @@ namespace spyre::superdsc {
 struct BufferShape {
   DataFormat format = DataFormat::SEN169_FP16;
   std::vector<int64_t> shape;
+  /// The names of the sizes that dimensions are, where they are of many.
+  std::map<unsigned, std::string> sizes;
   /// Positions in `shape` from inner to outer device dimension.
   std::vector<unsigned> order;
   /// Position of the stick dimension, or -1 for one element per stick.

@@ -52,7 +52,8 @@ SmallVector<int64_t> ExecutionCollector::getExtents(const Sdsc &sdsc,
 }
 
 FailureOr<Place> ExecutionCollector::findPlace(
-    const std::optional<std::vector<int64_t>> &segments, const Step &step,
+    const std::optional<std::vector<int64_t>> &segments,
+    const std::map<std::string, size_t> &sizeNumbers, const Step &step,
     const Sdsc &sdsc, unsigned number, ArrayRef<Iteration> loops,
     Location loc) {
   const Tensor &tensor = sdsc.tensors[number];
@@ -98,8 +99,14 @@ FailureOr<Place> ExecutionCollector::findPlace(
     std::optional<Address> own = addressOf(core);
     if (!first || !own)
       return fail("has a symbol without a value");
+    if (!first->sizes.empty())
+      return fail("starts at a place that depends on a size");
     Address expected = *first;
-    expected.offset += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
+    std::optional<Address> slice = geometry.addressOf(sdsc, core, sizeNumbers);
+    if (!slice)
+      return fail("leaves the address space");
+    expected.offset += slice->offset;
+    expected.sizes = std::move(slice->sizes);
     if (!(*own == expected))
       return fail("does not start on core " + Twine(core) +
                   " on which its slice starts");
@@ -173,8 +180,12 @@ ExecutionCollector::getExecution(const LoadedBundle &bundle,
     return failure();
   }
   std::optional<std::vector<int64_t>> segments = getSegments(bundle, said);
+  std::map<std::string, size_t> sizeNumbers;
+  for (auto [number, size] : llvm::enumerate(bundle.bundle.sizes))
+    sizeNumbers.emplace(size.name, number);
   for (unsigned number = 0; number < sdsc.tensors.size(); ++number) {
-    auto place = findPlace(segments, step, sdsc, number, loops, execution.loc);
+    auto place = findPlace(segments, sizeNumbers, step, sdsc, number, loops,
+                           execution.loc);
     if (failed(place))
       return failure();
     execution.places.push_back(*place);

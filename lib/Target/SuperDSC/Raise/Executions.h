@@ -84,8 +84,9 @@ private:
                                           mlir::ArrayRef<Iteration> loops);
   mlir::FailureOr<Place>
   findPlace(const std::optional<std::vector<int64_t>> &segments,
-            const Step &step, const Sdsc &sdsc, unsigned tensor,
-            mlir::ArrayRef<Iteration> loops, mlir::Location loc);
+            const std::map<std::string, size_t> &sizeNumbers, const Step &step,
+            const Sdsc &sdsc, unsigned tensor, mlir::ArrayRef<Iteration> loops,
+            mlir::Location loc);
   /// The argument of each segment of a bundle, if manifest or bundle say it.
   static std::optional<std::vector<int64_t>>
   getSegments(const LoadedBundle &bundle, const ManifestBundle *said);

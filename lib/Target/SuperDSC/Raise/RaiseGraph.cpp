@@ -6,6 +6,8 @@
 // up from the distances), and the access becomes an index map by reading the
 // address in the layout's device dimensions.
 //
+// Longer than 600 lines: arguments, loops and operations share the buffers.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../Mapping/OpNames.h"
@@ -16,6 +18,8 @@
 #include "ScratchUse.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/Builders.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/Raise/RaiseGraph.h"
@@ -55,6 +59,12 @@ public:
   OwningOpRef<ModuleOp> run();
 
 private:
+  void collectSizes();
+  /// The map of the symbols to `numbers`, of which those in `sizes` are the
+  /// largest of that name; null if there are none of them.
+  AffineMap getSizeMap(ArrayRef<int64_t> numbers,
+                       const std::map<unsigned, std::string> &sizes) const;
+  void setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const;
   LogicalResult makeArguments();
   template <typename Function>
   static LogicalResult forEachExecution(ArrayRef<ExecutionNode> nodes,
@@ -81,6 +91,9 @@ private:
   int64_t poolBytes = 0;
   std::vector<ExecutionNode> nodes;
   func::FuncOp function;
+  /// What a launch binds beside the arguments, and the numbers by names.
+  std::vector<SizeParameter> sizes;
+  std::map<std::string, unsigned> sizeNumbers;
   /// The outermost loop being raised. Buffers are allocated before it.
   Operation *outermostLoop = nullptr;
   /// Number of each argument's parameter.
@@ -105,11 +118,58 @@ LogicalResult Raiser::forEachExecution(ArrayRef<ExecutionNode> nodes,
   return success();
 }
 
+/// In the manifest's order; without one, in that in which bundles have them.
+void Raiser::collectSizes() {
+  if (program.manifest)
+    sizes = program.manifest->sizes;
+  for (const LoadedBundle &bundle : program.bundles)
+    for (const SizeParameter &size : bundle.bundle.sizes)
+      if (!llvm::is_contained(sizes, size))
+        sizes.push_back(size);
+  for (auto [number, size] : llvm::enumerate(sizes))
+    sizeNumbers[size.name] = number;
+}
+
+AffineMap Raiser::getSizeMap(ArrayRef<int64_t> numbers,
+                             const std::map<unsigned, std::string> &own) const {
+  SmallVector<AffineExpr> exprs;
+  for (auto [position, number] : llvm::enumerate(numbers)) {
+    auto size = own.find(position);
+    exprs.push_back(
+        size == own.end()
+            ? getAffineConstantExpr(number, context)
+            : getAffineSymbolExpr(sizeNumbers.at(size->second), context));
+  }
+  return makeSizeMap(exprs, sizes.size(), context);
+}
+
+/// Says of an operation how many iterations it and each slice have at each
+/// size.
+void Raiser::setSizes(const Sdsc &sdsc, NamedAttrList &attributes) const {
+  std::map<unsigned, std::string> varying;
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
+    if (sdsc.dims[dim].symbol)
+      varying[dim] = sdsc.dims[dim].symbol->name;
+  if (varying.empty())
+    return;
+  auto division = cast<WorkDivisionAttr>(attributes.get("division"));
+  auto extents = cast<DenseI64ArrayAttr>(attributes.get("extents"));
+  SmallVector<AffineExpr> shares =
+      llvm::to_vector(getSizeMap(division.getChunks(), varying).getResults());
+  for (const auto &[dim, name] : varying)
+    shares[dim] = shares[dim].ceilDiv(division.getSplits()[dim]);
+  attributes.set("extent_map",
+                 AffineMapAttr::get(getSizeMap(extents, varying)));
+  attributes.set("division", division.withChunkMap(AffineMap::get(
+                                 0, sizes.size(), shares, context)));
+}
+
 LogicalResult Raiser::makeArguments() {
   struct Argument {
     std::string name;
     MemRefType type;
     std::vector<int64_t> strides;
+    std::map<unsigned, std::string> sizes;
   };
   SmallVector<Argument> arguments;
   Location loc = UnknownLoc::get(context);
@@ -119,7 +179,10 @@ LogicalResult Raiser::makeArguments() {
       if (failed(type))
         return failure();
       parameters[arguments.size()] = arguments.size();
-      arguments.push_back({tensor.name, *type, tensor.strides});
+      arguments.push_back({tensor.name,
+                           *type,
+                           tensor.strides,
+                           {tensor.sizes.begin(), tensor.sizes.end()}});
     }
   } else {
     // The largest of the tensors at the start of a segment is the argument. A
@@ -154,7 +217,8 @@ LogicalResult Raiser::makeArguments() {
       if (failed(type))
         return failure();
       parameters[number] = arguments.size();
-      arguments.push_back({"arg" + std::to_string(number), *type, {}});
+      arguments.push_back(
+          {"arg" + std::to_string(number), *type, {}, entry.second.sizes});
     }
   }
   SmallVector<Type> types;
@@ -163,12 +227,22 @@ LogicalResult Raiser::makeArguments() {
   function = func::FuncOp::create(builder, loc, "main",
                                   builder.getFunctionType(types, {}));
   function.addEntryBlock();
+  SmallVector<Attribute> symbols;
+  for (const SizeParameter &size : sizes)
+    symbols.push_back(SizeSymbolAttr::get(context, size.name, size.granularity,
+                                          size.maximum, size.granularity));
+  if (!symbols.empty())
+    function->setAttr(SpyreGraphDialect::getSymbolsAttrName(),
+                      builder.getArrayAttr(symbols));
   for (auto [number, argument] : llvm::enumerate(arguments)) {
     function.setArgAttr(number, SpyreGraphDialect::getNameAttrName(),
                         builder.getStringAttr(argument.name));
     if (!argument.strides.empty())
       function.setArgAttr(number, SpyreGraphDialect::getHostStridesAttrName(),
                           builder.getDenseI64ArrayAttr(argument.strides));
+    // Files have the strides of the largest sizes.
+    if (AffineMap map = getSizeMap(argument.type.getShape(), argument.sizes))
+      function.setArgAttr(number, kUsedMapAttrName, AffineMapAttr::get(map));
   }
   builder.setInsertionPointToEnd(&function.front());
   return success();
@@ -519,6 +593,7 @@ LogicalResult Raiser::raise(const Execution &execution,
   attributes.set("extents", builder.getDenseI64ArrayAttr(extents));
   attributes.set("division",
                  WorkDivisionAttr::get(context, splits, chunks, coreOrder));
+  setSizes(sdsc, attributes);
   return verify(createDeviceOp(builder, loc, operation->name,
                                ArrayRef(values).drop_back(), values.back(),
                                attributes));
@@ -532,6 +607,7 @@ OwningOpRef<ModuleOp> Raiser::run() {
   if (failed(collected))
     return nullptr;
   nodes = std::move(*collected);
+  collectSizes();
   // A bundle of ours may read what PyTorch leaves undefined.
   if (!program.manifest &&
       failed(checkScratchUse(nodes, program.bundles[0].folder != ".")))

@@ -207,7 +207,8 @@ private:
     }
     for (BlockArgument argument : function.getArguments()) {
       unsigned number = argument.getArgNumber();
-      if (!isa<sdscbundle::InputArgType>(argument.getType())) {
+      auto type = dyn_cast<sdscbundle::InputArgType>(argument.getType());
+      if (!type) {
         violate(function, "parameter " + std::to_string(number) +
                               " must be an !sdscbundle.input_arg<index>");
         return;
@@ -215,6 +216,17 @@ private:
       Address address;
       int64_t value = number;
       StringRef name = number < names.size() ? names[number] : StringRef();
+      if (type.getGranularity()) {
+        if (!readSize(function, type, name, number))
+          return;
+        values[argument].sizes.push_back({bundle.sizes.size() - 1, 1, 1});
+        continue;
+      }
+      if (!bundle.sizes.empty()) {
+        violate(function, "parameter " + std::to_string(number) +
+                              " is an address, but comes after a size");
+        return;
+      }
       if (name == "pool_base_addr") {
         if (number != 0) {
           violate(function, "the pool is the first parameter");
@@ -240,6 +252,29 @@ private:
     }
   }
 
+  /// Adds a parameter that is a size; false after a violation.
+  bool readSize(func::FuncOp function, sdscbundle::InputArgType type,
+                StringRef name, unsigned number) {
+    constexpr int64_t kMaxSize = int64_t(1) << 40;
+    SizeParameter size;
+    bool isNamed = name.consume_front("dim_") && name.consume_back("_base") &&
+                   isSizeName(name.str());
+    size.name = name.str();
+    size.granularity = *type.getGranularity();
+    size.maximum = *type.getMaxValue();
+    bool isNew = llvm::none_of(bundle.sizes, [&](const SizeParameter &other) {
+      return other.name == size.name;
+    });
+    if (!isNamed || !isNew || size.maximum > kMaxSize) {
+      violate(function, "parameter " + std::to_string(number) +
+                            ", a size, must be named %dim_<symbol>_base, "
+                            "differently from others, and be at most 2^40");
+      return false;
+    }
+    bundle.sizes.push_back(std::move(size));
+    return true;
+  }
+
   /// factor x source added to target, or false on overflow or two bases.
   static bool accumulate(Address &target, const Address &source,
                          int64_t factor) {
@@ -261,11 +296,34 @@ private:
     for (size_t i = 0; i < source.strides.size(); ++i)
       if (!addTo(target.strides[i], source.strides[i]))
         return false;
+    for (SizeTerm term : source.sizes)
+      if (llvm::MulOverflow(term.factor, factor, term.factor) ||
+          !target.add(term))
+        return false;
     return true;
   }
 
+  /// A multiple of a size divided by a number, if all sizes can be.
+  std::optional<Address> divide(const Address &address, int64_t divisor) const {
+    bool isSize =
+        address.base == Address::None && address.offset == 0 &&
+        address.sizes.size() == 1 &&
+        llvm::all_of(address.strides, [](int64_t s) { return s == 0; });
+    if (!isSize || divisor < 1)
+      return std::nullopt;
+    SizeTerm term = address.sizes[0];
+    int64_t step, whole;
+    if (llvm::MulOverflow(term.factor, bundle.sizes[term.size].granularity,
+                          step) ||
+        llvm::MulOverflow(term.divisor, divisor, whole) || step % whole != 0)
+      return std::nullopt;
+    Address result;
+    result.add({term.size, term.factor, whole});
+    return result;
+  }
+
   static bool isConstant(const Address &address) {
-    return address.base == Address::None &&
+    return address.base == Address::None && address.sizes.empty() &&
            llvm::all_of(address.strides, [](int64_t s) { return s == 0; });
   }
 
@@ -291,6 +349,8 @@ private:
         return result;
       return std::nullopt;
     }
+    if (binary.getKind() == AffineExprKind::FloorDiv && isConstant(*right))
+      return divide(*left, right->offset);
     if (binary.getKind() != AffineExprKind::Mul)
       return std::nullopt;
     if (isConstant(*left))
@@ -321,6 +381,14 @@ private:
                            high = constantOf(loop.getUpperBound()),
                            step = constantOf(loop.getStep());
     constexpr int64_t kMax = int64_t(1) << 31;
+    if (auto bound = values.find(loop.getUpperBound());
+        bound != values.end() && !bound->second.sizes.empty()) {
+      violate(loop, "a loop up to a size is known, but the toolchain cannot "
+                    "execute it: '" +
+                        bundle.sizes[bound->second.sizes[0].size].name +
+                        "' must be a symbol of dimensions");
+      return;
+    }
     if (!low || !high || !step || *step < 1 || *low < -kMax || *high > kMax ||
         *low > kMax || *high < -kMax || !loop.getInitArgs().empty()) {
       violate(loop, "a loop needs constant bounds, a positive step and no "
@@ -404,7 +472,7 @@ private:
         auto result = evaluate(map.getResult(0), dims, symbols);
         if (!result)
           violate(&op, "the map must be a sum of one base and multiples of "
-                       "loop counters that does not overflow");
+                       "loop counters and sizes that does not overflow");
         values[apply.getResult()] = result.value_or(Address());
       } else if (!isa<func::ReturnOp, scf::YieldOp>(op)) {
         violate(&op, "'" + op.getName().getStringRef().str() +

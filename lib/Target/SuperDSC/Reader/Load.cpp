@@ -121,6 +121,11 @@ private:
     for (const Tensor &tensor : sdsc.tensors)
       if (tensor.symbolic)
         used.insert(tensor.addresses.begin(), tensor.addresses.end());
+    for (const Dim &dim : sdsc.dims)
+      if (dim.symbol) {
+        used.insert(dim.symbol->id);
+        checkSize(step, dim);
+      }
     // SDSC-BUNDLE-C3
     for (int64_t id : used)
       if (!bound.count(id))
@@ -142,6 +147,27 @@ private:
                    "the symbol " + std::to_string(id) + " belongs to " +
                        owner->second);
     }
+  }
+
+  /// Whether a step gives a dimension the size that this names.
+  void checkSize(const Step &step, const Dim &dim) {
+    const DimSymbol &symbol = *dim.symbol;
+    auto place = std::find(step.symbols.begin(), step.symbols.end(), symbol.id);
+    if (place == step.symbols.end())
+      return;
+    SizeParameter wanted{symbol.name, symbol.granularity, dim.size};
+    std::optional<size_t> size =
+        step.operands[place - step.symbols.begin()].getSize();
+    // SDSC-BUNDLE-C8
+    if (!size || !(loaded.bundle.sizes[*size] == wanted))
+      report.add(prefix + kBundleFile, "", "SDSC-BUNDLE-C8",
+                 "the symbol " + std::to_string(symbol.id) + " of " +
+                     step.file + ", of dimension '" + dim.name +
+                     "', must be bound to a size '" + wanted.name +
+                     "' with granularity " +
+                     std::to_string(wanted.granularity) + " and max_value " +
+                     std::to_string(wanted.maximum),
+                 step.line);
   }
 
   const OpenDirectory &folder;
@@ -179,6 +205,30 @@ static std::vector<std::string> listBundles(const OpenDirectory &folder,
                      " bundles " + prefix + "<k> and no manifest.json");
   }
   return names;
+}
+
+/// Whether bundles agree on the sizes that they share.
+static void checkSizes(const BundleProgram &program, Report &report) {
+  const char *said = program.manifest ? kManifestFile : nullptr;
+  std::map<std::string, SizeParameter> known;
+  if (program.manifest)
+    for (const SizeParameter &size : program.manifest->sizes)
+      known.emplace(size.name, size);
+  for (const LoadedBundle &bundle : program.bundles)
+    for (const SizeParameter &size : bundle.bundle.sizes) {
+      auto own = known.find(size.name);
+      if (own == known.end() && !said) {
+        known.emplace(size.name, size);
+        continue;
+      }
+      // SDSC-BUNDLE-C8
+      if (own == known.end() || !(own->second == size))
+        report.add(getPrefix(bundle.folder) + kBundleFile, "", "SDSC-BUNDLE-C8",
+                   "the size '" + size.name + "' with granularity " +
+                       std::to_string(size.granularity) + " and max_value " +
+                       std::to_string(size.maximum) + " is not that of " +
+                       (said ? said : "another bundle"));
+    }
 }
 
 /// Whether the manifest describes the bundles that are there.
@@ -269,5 +319,6 @@ spyre::superdsc::loadProgram(const std::string &path, Report &report,
     return std::nullopt;
   if (program.manifest)
     checkManifest(program, report);
+  checkSizes(program, report);
   return program;
 }

@@ -5,6 +5,8 @@
 // held against what the writer makes of the facts (compare), so the reader
 // knows neither the folds nor the other repetitions.
 //
+// Longer than 600 lines: a function per part of one kind of file.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Target/SuperDSC/Reader/SdscReader.h"
@@ -12,6 +14,8 @@
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
+
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <charconv>
@@ -60,6 +64,7 @@ private:
 
   void readTop(const Json &json);
   void readDims(const Node &body, const Node &dsc);
+  void readSymbols(const Node &body, const Node &dsc);
   void readCoreOrder(const Node &body);
   void readMasks(const Node &dsc);
   void readLabels(const Node &node);
@@ -206,6 +211,54 @@ void Reader::readCoreOrder(const Node &body) {
             });
   if (!fits())
     sdsc.coreOrder = order;
+}
+
+/// The symbols of dimensions: which each has, its name, and of its sizes the
+/// step from one to the next. The largest is in N_.
+void Reader::readSymbols(const Node &body, const Node &dsc) {
+  Node mapping = member(dsc, "dimToSymbolMapping_", false);
+  if (!mapping || !isObject(mapping, kMaxDims))
+    return;
+  Node names = member(body, "inputSymbolsAndTags_");
+  Node stage = member(member(dsc, "dataStageParam_"), "0");
+  Node info = member(member(stage, "ss_"), "symbolicDimInfo_");
+  for (auto &[key, value] : mapping.value->items()) {
+    Node entry{&value, appendPath(mapping.path, key)};
+    std::optional<unsigned> dim = dimensionNamed(key, entry.path);
+    if (!dim || !isArray(entry, 1))
+      continue;
+    // SDSC-SYMBOL-C1
+    if (entry.value->size() != 1) {
+      violate(entry.path, "SDSC-SYMBOL-C1",
+              "expected one symbol, found " +
+                  std::to_string(entry.value->size()));
+      continue;
+    }
+    DimSymbol symbol;
+    auto id = integer(element(entry, 0), -kMaxSize, -1);
+    if (!id)
+      continue;
+    symbol.id = *id;
+    auto name = string(member(names, std::to_string(*id).c_str()));
+    auto granularity =
+        integer(member(member(info, key.c_str()), "granularity_"), 1, kMaxSize);
+    if (!name || !granularity)
+      continue;
+    symbol.name = *name;
+    // SDSC-SYMBOL-C1
+    if (!isSizeName(symbol.name))
+      violate(names.path, "SDSC-SYMBOL-C1",
+              "'" + symbol.name.substr(0, 80) + "' is not the name of a size");
+    Dim &own = sdsc.dims[*dim];
+    // SDSC-SYMBOL-C2
+    if (llvm::MulOverflow(*granularity, own.slices, symbol.granularity) ||
+        own.size % symbol.granularity != 0)
+      violate(appendPath(info.path, key), "SDSC-SYMBOL-C2",
+              std::to_string(own.slices) + " slices of multiples of " +
+                  std::to_string(*granularity) + " do not divide the " +
+                  std::to_string(own.size) + " iterations of '" + key + "'");
+    own.symbol = std::move(symbol);
+  }
 }
 
 void Reader::readMasks(const Node &dsc) {
@@ -543,6 +596,7 @@ std::optional<Sdsc> Reader::read(const Json &json) {
   if (failed)
     return std::nullopt;
   readCoreOrder(body);
+  readSymbols(body, dsc);
   readMasks(dsc);
   readLabels(member(dsc, "primaryDsInfo_"));
   if (failed)

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 using namespace spyre::superdsc;
 
@@ -29,17 +30,18 @@ public:
       printStep(step, loops, body);
 
     std::string text;
-    for (const auto &[strides, number] : orderedMaps())
-      text += printMap(strides, number);
+    for (const auto &[terms, number] : orderedMaps())
+      text += printMap(terms, number);
     text += "module {\n\tfunc.func @sdsc_bundle(";
-    std::vector<std::string> names = parameterNames();
-    for (size_t i = 0; i < names.size(); ++i)
-      text += (i ? ", %" : "%") + names[i] +
-              "_base_addr: !sdscbundle.input_arg<index>";
+    std::vector<Parameter> parameters = getParameters();
+    for (size_t i = 0; i < parameters.size(); ++i)
+      text += (i ? ", %" : "%") + parameters[i].name + parameters[i].suffix +
+              ": " + parameters[i].type;
     text += ")" + segments() + " {\n";
-    for (const std::string &name : names)
-      text += "\t\t%" + name + " = sdscbundle.input_arg_extract value from %" +
-              name + "_base_addr : !sdscbundle.input_arg<index> -> index\n";
+    for (const Parameter &own : parameters)
+      text += "\t\t%" + own.name +
+              " = sdscbundle.input_arg_extract value from %" + own.name +
+              own.suffix + " : " + own.type + " -> index\n";
     if (!loopCounts.empty()) {
       text += constant("c0", 0) + constant("c1", 1);
       for (size_t i = 0; i < loopCounts.size(); ++i)
@@ -51,6 +53,24 @@ public:
   }
 
 private:
+  struct Parameter {
+    std::string name, suffix, type;
+  };
+  /// What an address adds to its start: a multiple of each loop's counter, and
+  /// of sizes, without their numbers.
+  struct Terms {
+    std::vector<int64_t> strides;
+    std::vector<std::pair<int64_t, int64_t>> sizes;
+
+    explicit Terms(const Address &address) : strides(address.strides) {
+      for (const SizeTerm &term : address.sizes)
+        sizes.emplace_back(term.factor, term.divisor);
+    }
+    bool operator<(const Terms &other) const {
+      return std::tie(strides, sizes) < std::tie(other.strides, other.sizes);
+    }
+  };
+
   static std::string constant(const std::string &name, int64_t value) {
     return "\t\t%" + name + " = arith.constant " + std::to_string(value) +
            " : index\n";
@@ -60,13 +80,25 @@ private:
     return "arg_" + std::to_string(number);
   }
 
-  std::vector<std::string> parameterNames() const {
-    std::vector<std::string> names;
+  std::string sizeName(size_t number) const {
+    return "dim_" + bundle.sizes[number].name;
+  }
+
+  std::vector<Parameter> getParameters() const {
+    std::vector<Parameter> list;
+    const std::string type = "!sdscbundle.input_arg<index";
     if (bundle.hasPoolParameter)
-      names.push_back("pool");
+      list.push_back({"pool", "_base_addr", type + ">"});
     for (int64_t argument : bundle.arguments)
-      names.push_back(argumentName(argument));
-    return names;
+      list.push_back({argumentName(argument), "_base_addr", type + ">"});
+    for (size_t number = 0; number < bundle.sizes.size(); ++number) {
+      const SizeParameter &size = bundle.sizes[number];
+      list.push_back({sizeName(number), "_base",
+                      type +
+                          ", granularity=" + std::to_string(size.granularity) +
+                          ", max_value=" + std::to_string(size.maximum) + ">"});
+    }
+    return list;
   }
 
   std::string segments() const {
@@ -79,10 +111,11 @@ private:
            numbers + ">}";
   }
 
-  /// The address without its loop terms.
+  /// The address without what it adds.
   static Address start(const Address &address) {
     Address result = address;
     result.strides.clear();
+    result.sizes.clear();
     return result;
   }
 
@@ -124,6 +157,8 @@ private:
         continue;
       }
       for (const Address &address : step.operands) {
+        if (address.getSize())
+          continue;
         Address own = start(address);
         bool isPlain = own.base == Address::Argument && own.offset == 0;
         std::string name = startName(own);
@@ -134,7 +169,8 @@ private:
   }
 
   static bool moves(const Address &address) {
-    return std::any_of(address.strides.begin(), address.strides.end(),
+    return !address.sizes.empty() ||
+           std::any_of(address.strides.begin(), address.strides.end(),
                        [](int64_t stride) { return stride != 0; });
   }
 
@@ -156,13 +192,18 @@ private:
     for (size_t i = 0; i < step.operands.size(); ++i) {
       const Address &address = step.operands[i];
       std::string name = startName(start(address));
-      if (moves(address)) {
+      if (auto size = address.getSize()) {
+        name = sizeName(*size);
+      } else if (moves(address)) {
         std::string own = "addr_" + std::to_string(numApplied++);
         text += indent + "%" + own + " = affine.apply #map_" +
-                std::to_string(mapNumber(address.strides)) + "(";
+                std::to_string(mapNumber(Terms(address))) + "(";
         for (size_t loop = 0; loop < loops.size(); ++loop)
           text += (loop ? ", %i_" : "%i_") + std::to_string(loops[loop]);
-        text += ")[%" + name + "]\n";
+        text += ")[%" + name;
+        for (const SizeTerm &term : address.sizes)
+          text += ", %" + sizeName(term.size);
+        text += "]\n";
         name = own;
       }
       operands += (i ? ", %" : "%") + name;
@@ -175,28 +216,35 @@ private:
     text += "}\n";
   }
 
-  size_t mapNumber(const std::vector<int64_t> &strides) {
-    return maps.emplace(strides, maps.size()).first->second;
+  size_t mapNumber(const Terms &terms) {
+    return maps.emplace(terms, maps.size()).first->second;
   }
 
-  std::vector<std::pair<std::vector<int64_t>, size_t>> orderedMaps() const {
-    std::vector<std::pair<std::vector<int64_t>, size_t>> list(maps.begin(),
-                                                              maps.end());
+  std::vector<std::pair<Terms, size_t>> orderedMaps() const {
+    std::vector<std::pair<Terms, size_t>> list(maps.begin(), maps.end());
     std::sort(list.begin(), list.end(),
               [](const auto &a, const auto &b) { return a.second < b.second; });
     return list;
   }
 
-  static std::string printMap(const std::vector<int64_t> &strides,
-                              size_t number) {
-    std::string dims, terms;
-    for (size_t i = 0; i < strides.size(); ++i) {
+  static std::string printMap(const Terms &terms, size_t number) {
+    std::string dims, symbols = "s0", sum;
+    for (size_t i = 0; i < terms.strides.size(); ++i) {
       std::string dim = "d" + std::to_string(i);
       dims += (i ? ", " : "") + dim;
-      terms += " + " + std::to_string(strides[i]) + "*" + dim;
+      sum += " + " + std::to_string(terms.strides[i]) + "*" + dim;
     }
-    return "#map_" + std::to_string(number) + " = affine_map<(" + dims +
-           ")[s0] -> (s0" + terms + ")>\n";
+    for (size_t i = 0; i < terms.sizes.size(); ++i) {
+      auto [factor, divisor] = terms.sizes[i];
+      std::string symbol = "s" + std::to_string(i + 1);
+      symbols += ", " + symbol;
+      sum += " + " + std::to_string(factor) + "*" +
+             (divisor == 1 ? symbol
+                           : "(" + symbol + " floordiv " +
+                                 std::to_string(divisor) + ")");
+    }
+    return "#map_" + std::to_string(number) + " = affine_map<(" + dims + ")[" +
+           symbols + "] -> (s0" + sum + ")>\n";
   }
 
   const Bundle &bundle;
@@ -204,7 +252,7 @@ private:
   std::vector<int64_t> loopCounts;
   std::vector<Address> sums;
   std::map<std::string, bool> sumNames;
-  std::map<std::vector<int64_t>, size_t> maps;
+  std::map<Terms, size_t> maps;
   size_t numApplied = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "Describer.h"
 #include "../Mapping/OpNames.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Slicing.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 
@@ -309,13 +310,74 @@ LogicalResult Describer::chooseSticks() {
   return success();
 }
 
+/// Whether `chunk` is `size` divided by `slices` at all multiples of `step`.
+static bool isShare(AffineExpr chunk, AffineExpr size, int64_t slices,
+                    int64_t step) {
+  if (slices == 1)
+    return chunk == size;
+  // As divisions are planned: size ceildiv (granule x slices) x granule.
+  int64_t granule = 1;
+  if (auto product = dyn_cast<AffineBinaryOpExpr>(chunk);
+      product && product.getKind() == AffineExprKind::Mul) {
+    auto factor = dyn_cast<AffineConstantExpr>(product.getRHS());
+    if (!factor || factor.getValue() < 1)
+      return false;
+    granule = factor.getValue();
+    chunk = product.getLHS();
+  }
+  return step % slices == 0 && (step / slices) % granule == 0 &&
+         chunk == size.ceilDiv(granule * slices);
+}
+
+/// Dimensions whose extent is a symbol of the function.
+LogicalResult Describer::chooseSizes() {
+  AffineMap extentMap = op.getLoopExtentMap();
+  if (!extentMap)
+    return success();
+  SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(op);
+  WorkDivisionAttr division = op.getWorkDivision();
+  for (auto [loop, extent] : llvm::enumerate(extentMap.getResults())) {
+    if (isa<AffineConstantExpr>(extent))
+      continue;
+    auto position = dyn_cast<AffineSymbolExpr>(extent);
+    if (!position) {
+      std::string text;
+      llvm::raw_string_ostream(text) << extent;
+      return refuse() << "an extent of " << text << ", in loop " << loop
+                      << ": a dimension is one symbol";
+    }
+    SizeSymbolAttr symbol = symbols[position.getPosition()];
+    auto refuseSize = [&, loop = loop] {
+      return refuse() << "'" << symbol.getName() << "' from "
+                      << symbol.getLeast() << " to " << symbol.getMost()
+                      << " in loop " << loop << ": ";
+    };
+    for (const Operand &operand : operands)
+      if (operand.access.laneDim == static_cast<int64_t>(loop) ||
+          operand.access.packedDim == static_cast<int64_t>(loop))
+        return refuseSize() << "a size along sticks, as in operand of type "
+                            << operand.buffer.getType() << ", is a number";
+    int64_t slices = division.getSplits()[loop];
+    if (!isShare(division.getChunkMap().getResult(loop), extent, slices,
+                 symbol.getStep()))
+      return refuseSize() << slices << " slices must divide its step, "
+                          << symbol.getStep();
+    if (dimOfLoop[loop] < 0)
+      return refuseSize() << "nothing but this size says how often it runs";
+    result.sdsc.dims[dimOfLoop[loop]].symbol =
+        DimSymbol{0, symbol.getName().str(), symbol.getStep()};
+  }
+  return success();
+}
+
 FailureOr<OpDescription> Describer::run() {
   if (!op.getWorkDivision())
     return op->emitOpError("has no work division");
   if (llvm::is_contained(extents, 0))
     return FailureOr<OpDescription>(refuse() << "an empty reduction");
   if (failed(readOperands()) || failed(chooseDims()) ||
-      failed(chooseSticks()) || failed(checkWrites(init())) ||
+      failed(chooseSticks()) || failed(chooseSizes()) ||
+      failed(checkWrites(init())) ||
       failed(describeOperation(op, dimOfLoop, result.sdsc)))
     return failure();
   if (changesStick) {

@@ -73,6 +73,7 @@ private:
   bool needsUnitDim();
   mlir::SmallVector<int64_t> getGranularity() const;
   mlir::LogicalResult chooseSticks();
+  mlir::LogicalResult chooseSizes();
   mlir::LogicalResult addTensor(Operand &operand, Indirection indirection);
   mlir::LogicalResult orderTensor(Operand &operand, Tensor &tensor);
   /// The steps of a tensor, one per dimension along which it varies.

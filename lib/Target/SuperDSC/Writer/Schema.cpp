@@ -21,7 +21,7 @@ static Sdsc makeSample(Flavor flavor) {
   sdsc.flavor = flavor;
   sdsc.op = "identity";
   sdsc.unit = "sfp";
-  sdsc.dims = {{"mb", 4, 2, 0}, {"out", 128, 1, 28}};
+  sdsc.dims = {{"mb", 4, 2, 0, DimSymbol{-3, "s0", 2}}, {"out", 128, 1, 28}};
   sdsc.coreOrder = {0, 1};
   sdsc.labels = {{"OUTPUT", {0, 1}, {{1, 64}}}};
   sdsc.constants = {{std::string(kMaskConstant), DataFormat::SEN169_FP16, 0}};
@@ -57,6 +57,10 @@ static bool isOptional(const std::string &key) {
                                           "Affine",
                                           "Map",
                                           "Const",
+                                          "inputSymbolsAndTags_",
+                                          "dimToSymbolMapping_",
+                                          "symbolicDimInfo_",
+                                          "datadscs_",
                                           "indirectAccessIndexLabeledDs"};
   for (const char *name : kOptional)
     if (key == name)
@@ -77,6 +81,9 @@ static bool isMap(const std::string &key) {
                                       "primaryDsInfo_",
                                       "backGapCore_",
                                       "coordInfo",
+                                      "inputSymbolsAndTags_",
+                                      "dimToSymbolMapping_",
+                                      "symbolicDimInfo_",
                                       "dscs_"};
   for (const char *name : kMaps)
     if (key == name)
@@ -96,14 +103,17 @@ static const std::vector<std::string> &getDimLabels() {
 
 /// The schema of the names in a map, for maps whose names are restricted.
 static Json getNames(const std::string &key) {
-  static const char *const kByDim[] = {"numWkSlicesPerDim_",
-                                       "coordinateMasking_", "paddingInfo_",
-                                       "backGapCore_", "coordInfo"};
+  static const char *const kByDim[] = {
+      "numWkSlicesPerDim_", "coordinateMasking_", "paddingInfo_",
+      "backGapCore_",       "coordInfo",          "dimToSymbolMapping_",
+      "symbolicDimInfo_"};
   for (const char *name : kByDim)
     if (key == name)
       return {{"enum", getDimLabels()}};
   if (key == "primaryDsInfo_")
     return {{"enum", {"OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX"}}};
+  if (key == "inputSymbolsAndTags_")
+    return {{"pattern", "^-[0-9]+$"}};
   if (key == "coreIdToDsc_" || key == "coreIdToWkSlice_" ||
       key == "coreIdToDscSchedule")
     return {{"pattern", "^[0-9]+$"}};
@@ -169,14 +179,19 @@ static Json generalize(const Json &value, const std::string &key) {
   // Sizes are named after dimensions, with the name of what they are beside.
   bool hasName = value.contains("name_") && !value.contains("nodeType_") &&
                  !value.contains("data_");
-  if (hasName)
+  if (hasName) {
+    Json named = {{"name_", {{"type", "string"}}}};
+    if (value.contains("symbolicDimInfo_"))
+      named["symbolicDimInfo_"] =
+          generalize(value["symbolicDimInfo_"], "symbolicDimInfo_");
     return {{"type", "object"},
-            {"properties", {{"name_", {{"type", "string"}}}}},
+            {"properties", named},
             {"patternProperties",
              {{"^(" + llvm::join(getDimLabels(), "|") + ")_$",
                {{"type", "integer"}, {"minimum", 1}}}}},
             {"required", Json::array({"name_"})},
             {"additionalProperties", false}};
+  }
   bool isFoldData = value.contains("dim_prop_func");
   if (isMap(key) && !isFoldData) {
     // The map holds the slice of each dimension, per core.

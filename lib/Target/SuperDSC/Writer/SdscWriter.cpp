@@ -83,9 +83,17 @@ public:
     if (asBuilt)
       body["coreIdToDscSchedule"] = perCore(
           [](int64_t) { return Json::array({Json::array({-1, 0, 0, 0})}); });
+    if (sdsc.isSized()) {
+      Json &names = body["inputSymbolsAndTags_"];
+      for (const Dim &dim : sdsc.dims)
+        if (dim.symbol)
+          names[std::to_string(dim.symbol->id)] = dim.symbol->name;
+    }
     Json dsc = Json::object();
     dsc[sdsc.opFunc()] = writeDsc();
     body["dscs_"].push_back(std::move(dsc));
+    if (sdsc.isSized())
+      body["datadscs_"] = Json::array();
     Json top = Json::object();
     top[(asBuilt ? std::to_string(sdsc.index) + "_" : "") + sdsc.opFunc()] =
         std::move(body);
@@ -152,6 +160,19 @@ private:
         masks[dim.name] = dim.slices == 1 ? dim.masked : -1;
     }
     dsc["N_"] = std::move(sizes);
+    if (sdsc.isSized()) {
+      // What a core's part is: its share of the largest size and of the step
+      // from one size to the next.
+      Json &info = stage["symbolicDimInfo_"];
+      for (const Dim &dim : sdsc.dims) {
+        if (!dim.symbol)
+          continue;
+        dsc["dimToSymbolMapping_"][dim.name] = Json::array({dim.symbol->id});
+        info[dim.name] = {
+            {"maxSize_", dim.perCore()},
+            {"granularity_", dim.symbol->granularity / dim.slices}};
+      }
+    }
     if (asBuilt) {
       dsc["coordinateMasking_"] = std::move(masks);
       dsc["maskingConstId_"] = sdsc.maskConstant;

@@ -10,6 +10,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "Spyre/Target/SuperDSC/Model/BundleProgram.h"
 #include "Spyre/Target/SuperDSC/Model/Geometry.h"
 #include "Spyre/Target/SuperDSC/Model/SdscRules.h"
@@ -19,6 +20,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -36,7 +38,10 @@ constexpr int64_t kMaxExecutions = 1 << 18;
 class GraphWriter {
 public:
   GraphWriter(func::FuncOp function, const WriteOptions &options)
-      : function(function), options(options) {}
+      : function(function), options(options) {
+    // Where cores begin depends on sizes.
+    this->options.symbolicArguments |= hasSizeSymbols(function);
+  }
 
   FailureOr<BundleProgram> run();
 
@@ -62,11 +67,14 @@ private:
     ManifestBundle entry;
     bool isSymbolic = false;
     int64_t nextSymbol = -1;
+    /// Sizes that are parameters, by their names.
+    std::map<std::string, size_t> numberOf;
   };
 
   LogicalResult collect(Block &block, std::vector<Node> &nodes,
                         int64_t executions);
-  LogicalResult checkSizes();
+  LogicalResult describeSizes();
+  LogicalResult describeSize(SizeSymbolAttr symbol, const std::string &place);
   LogicalResult describeArguments();
   int64_t bufferNumber(Value buffer);
   std::vector<std::vector<const Node *>> cutBundles();
@@ -74,6 +82,7 @@ private:
                    BundleProgram &program);
   void writeSteps(const Node &node, SmallVectorImpl<Iteration> &loops,
                   BundleWriter &writer, std::vector<Step> &steps);
+  void bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step);
   void setAddresses(const OpDescription &description, ArrayRef<Iteration> loops,
                     BundleWriter &writer, Sdsc &sdsc, ManifestFile &file,
                     Step &step);
@@ -164,31 +173,93 @@ LogicalResult GraphWriter::collect(Block &block, std::vector<Node> &nodes,
   return success();
 }
 
-/// Files state one number per size. Written at the largest sizes, a program for
-/// many would be one for these alone.
-LogicalResult GraphWriter::checkSizes() {
+/// The sizes of an argument in a run, or what is used of it in a run. A bundle
+/// does not tell them from each other: arguments have the room and strides of
+/// the largest sizes.
+static SmallVector<AffineExpr> getUsedSizes(func::FuncOp function,
+                                            BlockArgument argument) {
+  auto used = function.getArgAttrOfType<AffineMapAttr>(argument.getArgNumber(),
+                                                       kUsedMapAttrName);
+  return used ? llvm::to_vector(used.getValue().getResults())
+              : getSizes(argument);
+}
+
+/// A dimension that a symbol is, and of which argument: "dimension 0 of
+/// argument 1 ('x')".
+static std::string describePlace(func::FuncOp function, unsigned number,
+                                 unsigned dim) {
+  std::string text = "dimension " + std::to_string(dim) + " of argument " +
+                     std::to_string(number);
+  if (auto name = function.getArgAttrOfType<StringAttr>(
+          number, SpyreGraphDialect::getNameAttrName()))
+    text += " ('" + name.getValue().str() + "')";
+  return text;
+}
+
+/// Whether SuperDSC has what the function's symbols are: sizes that are all
+/// multiples of a step up to the largest, each a dimension of an argument, from
+/// which a launch takes it.
+LogicalResult GraphWriter::describeSizes() {
   SmallVector<SizeSymbolAttr> symbols = getSizeSymbols(function);
-  if (symbols.empty())
-    return success();
-  SizeSymbolAttr symbol = symbols.front();
-  InFlightDiagnostic error = function.emitError()
-                             << "a SuperDSC bundle is for one size, but '"
-                             << symbol.getName() << "' is from "
-                             << symbol.getLeast() << " to " << symbol.getMost();
-  StringRef advice = "; plan a program of each size";
+  llvm::SmallBitVector isBound(symbols.size());
   for (BlockArgument argument : function.getArguments()) {
     unsigned number = argument.getArgNumber();
-    for (auto [dim, size] : llvm::enumerate(getSizes(argument))) {
-      if (!size.isFunctionOfSymbol(0))
+    for (auto [dim, size] : llvm::enumerate(getUsedSizes(function, argument))) {
+      if (isa<AffineConstantExpr>(size))
         continue;
-      error << " in dimension " << dim << " of argument " << number;
-      if (auto name = function.getArgAttrOfType<StringAttr>(
-              number, SpyreGraphDialect::getNameAttrName()))
-        error << " ('" << name.getValue() << "')";
-      return error << advice;
+      auto symbol = dyn_cast<AffineSymbolExpr>(size);
+      if (!symbol) {
+        std::string text;
+        llvm::raw_string_ostream(text) << size;
+        InFlightDiagnostic error =
+            function.emitError()
+            << "SuperDSC cannot express " << text << ", the size of "
+            << describePlace(function, number, dim)
+            << ": a dimension is one symbol; symbols are";
+        for (auto [position, own] : llvm::enumerate(symbols))
+          error << (position ? ", '" : " '") << own.getName() << "' from "
+                << own.getLeast() << " to " << own.getMost() << " (s"
+                << position << ")";
+        return error;
+      }
+      isBound.set(symbol.getPosition());
+      if (failed(describeSize(symbols[symbol.getPosition()],
+                              describePlace(function, number, dim))))
+        return failure();
     }
   }
-  return error << advice;
+  for (auto [position, symbol] : llvm::enumerate(symbols)) {
+    if (!isBound[position])
+      return function.emitError()
+             << "SuperDSC cannot express '" << symbol.getName() << "' from "
+             << symbol.getLeast() << " to " << symbol.getMost()
+             << ", which is the size of no argument";
+    manifest.sizes.push_back(
+        {symbol.getName().str(), symbol.getStep(), symbol.getMost()});
+  }
+  return success();
+}
+
+LogicalResult GraphWriter::describeSize(SizeSymbolAttr symbol,
+                                        const std::string &place) {
+  auto refuse = [&] {
+    InFlightDiagnostic error =
+        function.emitError()
+        << "SuperDSC cannot express '" << symbol.getName() << "' from "
+        << symbol.getLeast() << " to " << symbol.getMost();
+    if (symbol.getStep() != 1)
+      error << " by " << symbol.getStep();
+    error << " in " << place << ": ";
+    return error;
+  };
+  if (symbol.getLeast() != symbol.getStep())
+    return refuse() << "its sizes are the multiples of a step up to the "
+                       "largest; begin at the step, or plan a program of each "
+                       "size";
+  if (!isSizeName(symbol.getName().str()))
+    return refuse() << "names of sizes are letters, digits and '_', and do "
+                       "not end in '_base'";
+  return success();
 }
 
 LogicalResult GraphWriter::describeArguments() {
@@ -210,6 +281,15 @@ LogicalResult GraphWriter::describeArguments() {
     if (auto relative = dyn_cast<LayoutAttr>(host->layout)) {
       tensor.order = relative.getOrder().vec();
       tensor.sparse = relative.getSparse();
+      for (auto [dim, size] : llvm::enumerate(getUsedSizes(function, argument)))
+        if (auto symbol = dyn_cast<AffineSymbolExpr>(size))
+          tensor.sizes[dim] = manifest.sizes[symbol.getPosition()].name;
+    } else if (llvm::any_of(getUsedSizes(function, argument),
+                            llvm::IsaPred<AffineSymbolExpr>)) {
+      return function.emitError()
+             << "SuperDSC cannot express argument " << argument.getArgNumber()
+             << " ('" << host->name
+             << "'), whose size varies, with an explicit layout";
     } else {
       SmallVector<int64_t> deviceSize =
           host->layout.getDeviceSize(tensor.shape);
@@ -260,12 +340,38 @@ std::vector<std::vector<const GraphWriter::Node *>> GraphWriter::cutBundles() {
   return bundles;
 }
 
+/// Binds the symbols of dimensions, whose ids come before those of addresses.
+void GraphWriter::bindSizes(BundleWriter &writer, Sdsc &sdsc, Step &step) {
+  std::map<std::string, int64_t> ids;
+  for (Dim &dim : sdsc.dims) {
+    if (!dim.symbol)
+      continue;
+    const std::string &name = dim.symbol->name;
+    std::vector<SizeParameter> &sizes = writer.loaded.bundle.sizes;
+    auto [number, isUnknown] = writer.numberOf.try_emplace(name, sizes.size());
+    if (isUnknown)
+      sizes.push_back({name, dim.symbol->granularity, dim.size});
+    auto [id, isNew] = ids.try_emplace(name, writer.nextSymbol);
+    dim.symbol->id = id->second;
+    if (!isNew)
+      continue;
+    --writer.nextSymbol;
+    step.symbols.push_back(id->second);
+    Address operand;
+    operand.sizes.push_back({number->second, 1, 1});
+    step.operands.push_back(std::move(operand));
+  }
+}
+
 void GraphWriter::setAddresses(const OpDescription &description,
                                ArrayRef<Iteration> loops, BundleWriter &writer,
                                Sdsc &sdsc, ManifestFile &file, Step &step) {
   ArrayRef<int64_t> segments = writer.entry.arguments;
+  bindSizes(writer, sdsc, step);
   // Equal addresses of one operation are one symbol.
-  std::map<std::tuple<int64_t, int64_t, std::vector<int64_t>>, int64_t> symbols;
+  using Terms = std::vector<std::tuple<size_t, int64_t, int64_t>>;
+  std::map<std::tuple<int64_t, int64_t, std::vector<int64_t>, Terms>, int64_t>
+      symbols;
   for (auto [number, tensor] : llvm::enumerate(sdsc.tensors)) {
     Value buffer = description.buffers[number];
     int64_t base = description.offsets[number];
@@ -295,15 +401,23 @@ void GraphWriter::setAddresses(const OpDescription &description,
     Geometry geometry = *getGeometry(sdsc, tensor);
     for (int64_t core = 0; core < sdsc.numCores(); ++core) {
       int64_t address = base;
-      if (!tensor.inLX)
-        address += geometry.offsetOf(sdsc, core) * ::spyre::kStickBytes;
+      Terms terms;
+      Address own;
+      if (!tensor.inLX) {
+        // Multiples of sizes are not larger than the tensor, which fits.
+        own = *geometry.addressOf(sdsc, core, writer.numberOf);
+        address += own.offset;
+        for (const SizeTerm &term : own.sizes)
+          terms.emplace_back(term.size, term.factor, term.divisor);
+      }
       if (tensor.symbolic) {
-        auto [entry, isNew] = symbols.try_emplace({argument, address, strides},
-                                                  writer.nextSymbol);
+        auto [entry, isNew] = symbols.try_emplace(
+            {argument, address, strides, terms}, writer.nextSymbol);
         if (isNew) {
           --writer.nextSymbol;
           step.symbols.push_back(entry->second);
           Address operand;
+          operand.sizes = own.sizes;
           if (writer.isSymbolic)
             operand.base = argument >= 0 ? Address::Argument : Address::Pool;
           operand.argument = writer.isSymbolic && argument > 0 ? argument : 0;
@@ -402,7 +516,7 @@ FailureOr<BundleProgram> GraphWriter::run() {
   if (!function.getBody().hasOneBlock() || function.getNumResults() != 0)
     return FailureOr<BundleProgram>(
         function.emitError("must be planned: one block and no results"));
-  if (failed(checkSizes()) || failed(describeArguments()) ||
+  if (failed(describeSizes()) || failed(describeArguments()) ||
       failed(collect(function.front(), nodes, /*executions=*/1)))
     return failure();
   std::vector<std::vector<const Node *>> bundles = cutBundles();

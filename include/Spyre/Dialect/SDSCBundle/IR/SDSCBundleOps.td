@@ -18,8 +18,22 @@ class SDSCBundle_Op<string mnemonic, list<Trait> traits = []>
 def SDSCBundle_InputArgType : TypeDef<SDSCBundle_Dialect, "InputArg"> {
   let mnemonic = "input_arg";
   let summary = "an argument that the runtime binds before a launch";
-  let parameters = (ins "::mlir::Type":$valueType);
-  let assemblyFormat = "`<` $valueType `>`";
+  let description = [{
+    An address, or, with `granularity` and `max_value`, a size: a multiple of
+    the one up to the other.
+
+    Constraints:
+    - SDSCBUNDLE-ARG-C1: a size has both, and 0 < `granularity` divides
+      `max_value`.
+  }];
+  let parameters = (ins "::mlir::Type":$valueType,
+                        OptionalParameter<"std::optional<int64_t>">:$granularity,
+                        OptionalParameter<"std::optional<int64_t>">:$maxValue);
+  let assemblyFormat = [{
+    `<` $valueType
+    (`,` `granularity` `=` $granularity^ `,` `max_value` `=` $maxValue)? `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 def SDSCBundle_InputArgExtractOp

@@ -76,6 +76,20 @@ def SDSCBundle_Dialect : Dialect {
     - SDSC-ADDRESS-C5: a core's part of an index tensor is whole sticks or less
       than one.
 
+    Dimensions of many sizes:
+    - SDSC-SYMBOL-C1: each has one symbol, a negative id, which its size's name
+      stands beside; dimensions share a symbol if, and only if, they share the
+      size.
+    - SDSC-SYMBOL-C2: the step between sizes divides the largest, which is in
+      `N_`, and slices divide the step.
+    - SDSC-SYMBOL-C3: it is along no stick, masked nowhere, and as long as in
+      all tensors.
+    - SDSC-SYMBOL-C4: the operation does the same at every size: it is a matrix
+      multiplication, a pointwise operation, a conversion, a copy or a reduction
+      without indices, which reduces such a dimension on one core and without
+      constants.
+    - SDSC-SYMBOL-C5: addresses in device memory are symbols.
+
     Kinds of operations:
     - SDSC-MATMUL-C1: fp16 sticks lie along the reduction in input 1 and along
       the generated dimension in input 2 and the output, 64 elements each.
@@ -99,7 +113,8 @@ def SDSCBundle_Dialect : Dialect {
 
     The bundle:
     - SDSC-BUNDLE-C1: `bundle.mlir` is one function of the allowed operations,
-      with constant loop bounds.
+      with constant loop bounds. Its parameters are the pool, arguments and
+      sizes, in this order.
     - SDSC-BUNDLE-C2: file names are plain names of files in the folder.
     - SDSC-BUNDLE-C3: an execution binds exactly the symbols of its file.
     - SDSC-BUNDLE-C4: a symbol id belongs to one file.
@@ -110,6 +125,9 @@ def SDSCBundle_Dialect : Dialect {
       which a manifest, if there is one, has too.
     - SDSC-BUNDLE-C7: without a manifest, several bundles are folders `bundle_0`
       to `bundle_<n - 1>`, and none is missing.
+    - SDSC-BUNDLE-C8: the symbol of a dimension is bound to the parameter of its
+      size, with the same name, step and largest size; bundles of one program
+      agree on them, and a manifest, if there is one, has them, too.
     - SDSC-MANIFEST-C1: `manifest.json` has the form of
       docs/internals/superdsc.md.
     - SDSC-MANIFEST-C2: the manifest's folders, arguments, buffers and files fit

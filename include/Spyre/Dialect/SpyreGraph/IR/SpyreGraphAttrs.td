@@ -107,6 +107,9 @@ def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
       itself says that it does not vary.
     - SG-SYMBOL-C3: how many elements a norm or a `mean` divides by does not
       vary.
+    - SG-SYMBOL-C4: an argument with a `spyre_graph.used_map` is as large in every
+      run, and used below the results of the map (SG-SYMBOL-C2); it has no
+      `spyre_graph.size_map`.
   }];
   let parameters = (ins StringRefParameter<"name">:$name, "int64_t":$least,
                         "int64_t":$most,

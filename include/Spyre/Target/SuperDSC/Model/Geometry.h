@@ -6,7 +6,9 @@
 
 #include "Spyre/Target/SuperDSC/Model/Model.h"
 
+#include <map>
 #include <optional>
+#include <string>
 
 namespace spyre::superdsc {
 
@@ -41,8 +43,15 @@ struct Geometry {
 
   /// Sticks from the first to behind the last that a core touches.
   int64_t span() const;
-  /// Sticks before the slice of core `core`.
+  /// Sticks before the slice of core `core`; of dimensions with symbols, at
+  /// their largest sizes.
   int64_t offsetOf(const Sdsc &sdsc, int64_t core) const;
+  /// The bytes before the slice of core `core` at each size: a constant, and a
+  /// term for each size, of which `numberOf` says the number by its name.
+  /// Nothing if numbers overflow.
+  std::optional<Address>
+  addressOf(const Sdsc &sdsc, int64_t core,
+            const std::map<std::string, size_t> &numberOf) const;
 };
 std::optional<Geometry> getGeometry(const Sdsc &sdsc, const Tensor &tensor);
 

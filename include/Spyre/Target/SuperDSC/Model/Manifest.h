@@ -12,6 +12,7 @@
 #define SPYRE_TARGET_SUPERDSC_MODEL_MANIFEST_H
 
 #include "Spyre/Device/DataFormat.h"
+#include "Spyre/Target/SuperDSC/Model/Model.h"
 #include "Spyre/Target/SuperDSC/Model/Report.h"
 
 #include <map>
@@ -38,6 +39,9 @@ struct ManifestTensor {
   int64_t packed = 1;
   /// ... or, of an argument, an explicit layout.
   std::vector<int64_t> deviceSize, strideMap;
+  /// Of an argument: the name of the size that a dimension is, where it is one
+  /// of many; `shape` has the largest.
+  std::map<int64_t, std::string> sizes;
 };
 
 /// The tensors of a file.
@@ -65,6 +69,8 @@ std::vector<int64_t> getSegments(const ManifestBundle &bundle);
 
 struct Manifest {
   int64_t poolBytes = 0;
+  /// What a launch binds beside the arguments, in order.
+  std::vector<SizeParameter> sizes;
   std::vector<ManifestTensor> arguments, buffers;
   std::vector<ManifestBundle> bundles;
 };

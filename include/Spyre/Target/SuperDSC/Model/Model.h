@@ -26,15 +26,32 @@ namespace spyre::superdsc {
 /// The form of files where the written specification and the reference differ.
 enum class Flavor { AsBuilt, Spec };
 
+/// What a dimension is at a launch, if it is of many sizes: the multiples of
+/// `granularity` up to Dim::size (spec/symbolic-shapes.md, "Route A").
+struct DimSymbol {
+  /// Negative; the bundle binds it. Dimensions of one size share it.
+  int64_t id = 0;
+  /// The size's name in the whole program (inputSymbolsAndTags_).
+  std::string name;
+  int64_t granularity = 1;
+
+  bool operator==(const DimSymbol &other) const {
+    return id == other.id && name == other.name &&
+           granularity == other.granularity;
+  }
+};
+
 /// One dimension of an operation's iteration space.
 struct Dim {
   std::string name;
-  /// Iterations, padded to whole sticks along a stick.
+  /// Iterations, padded to whole sticks along a stick; the most of them if
+  /// there is a symbol.
   int64_t size = 1;
   /// Slices over cores; divides `size`.
   int64_t slices = 1;
   /// The last `masked` iterations are padding that the operation must not see.
   int64_t masked = 0;
+  std::optional<DimSymbol> symbol = std::nullopt;
 
   int64_t perCore() const { return size / slices; }
 };
@@ -122,14 +139,47 @@ struct Sdsc {
   std::vector<unsigned> inputs, outputs, indices;
 
   int64_t numCores() const;
+  /// Whether some dimension has a symbol.
+  bool isSized() const;
   /// Name with the suffix.
   std::string opFunc() const { return nonstick ? op + "nonstick" : op; }
   /// Slice of dimension `dim` that core `core` works on.
   int64_t sliceOf(int64_t core, unsigned dim) const;
 };
 
-/// The first byte of one operand of an execution: a base plus a constant
-/// plus a multiple of each enclosing loop's counter.
+/// A size that a launch binds: a parameter of bundle.mlir. A multiple of
+/// `granularity` from `granularity` to `maximum`, which is one, too.
+struct SizeParameter {
+  std::string name;
+  int64_t granularity = 1, maximum = 1;
+
+  bool operator==(const SizeParameter &other) const {
+    return name == other.name && granularity == other.granularity &&
+           maximum == other.maximum;
+  }
+};
+
+/// Whether `name` can be that of a size: letters, digits and '_', at most 64,
+/// not with "_base" at the end, which tells parameters of bundle.mlir from
+/// their values.
+bool isSizeName(const std::string &name);
+
+/// factor x (size / divisor), where the divisor divides the size's granularity
+/// and has no factor in common with `factor`.
+struct SizeTerm {
+  /// Index into Bundle::sizes.
+  size_t size = 0;
+  int64_t factor = 1, divisor = 1;
+
+  bool operator==(const SizeTerm &other) const {
+    return size == other.size && factor == other.factor &&
+           divisor == other.divisor;
+  }
+};
+
+/// The value of one operand of an execution, which is the first byte of a
+/// tensor on a core or a size: a base plus a constant plus a multiple of each
+/// enclosing loop's counter plus multiples of sizes.
 struct Address {
   enum Base { None, Pool, Argument };
   Base base = None;
@@ -138,11 +188,19 @@ struct Address {
   int64_t offset = 0;
   /// One per enclosing loop, outermost first.
   std::vector<int64_t> strides;
+  /// At most one per size, in the order of Bundle::sizes.
+  std::vector<SizeTerm> sizes;
 
   bool operator==(const Address &other) const {
     return base == other.base && argument == other.argument &&
-           offset == other.offset && strides == other.strides;
+           offset == other.offset && strides == other.strides &&
+           sizes == other.sizes;
   }
+
+  /// The number of the size that this is, if it is one and nothing else.
+  std::optional<size_t> getSize() const;
+  /// Adds a multiple of a size; false if numbers overflow.
+  bool add(const SizeTerm &term);
 };
 
 /// A step of a bundle: an execution, or a loop around steps.
@@ -168,6 +226,8 @@ struct Bundle {
   /// Parameters in order: the pool first where there is one.
   bool hasPoolParameter = false;
   std::vector<int64_t> arguments;
+  /// The last parameters.
+  std::vector<SizeParameter> sizes;
   /// For one of several bundles: the argument of the whole program that each
   /// segment holds, or kPoolSegment. None if all arguments are parameters,
   /// which then have the numbers of the whole program.

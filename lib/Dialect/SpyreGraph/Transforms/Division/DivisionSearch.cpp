@@ -311,6 +311,20 @@ bool DivisionSearch::canSplit(unsigned dim) const {
   return splitReduction == static_cast<int64_t>(dim) && !varies(extentMap, dim);
 }
 
+/// Whether slices have one size at every size of a loop dimension, where the
+/// target needs that. (At the largest one they have.)
+bool DivisionSearch::canBeEqual(unsigned dim, int64_t numSlices) const {
+  if (target.allowsUnequalSlices() || !varies(extentMap, dim))
+    return true;
+  SmallVector<AffineExpr> steps;
+  for (auto [number, symbol] : llvm::enumerate(getSizeSymbols(op)))
+    steps.push_back(getAffineSymbolExpr(number, op->getContext()) *
+                    symbol.getStep());
+  int64_t step =
+      extentMap.getResult(dim).replaceSymbols(steps).getLargestKnownDivisor();
+  return step % (numSlices * granularity[dim]) == 0;
+}
+
 /// Tries every useful number of slices of loop dimension `dim` and of the
 /// dimensions after it.
 void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
@@ -337,6 +351,8 @@ void DivisionSearch::enumerate(unsigned dim, int64_t coresUsed,
     return;
   for (auto [numSlices, chunk] : getDivisions(extents[dim], granularity[dim],
                                               cores / coresUsed, target)) {
+    if (!canBeEqual(dim, numSlices))
+      continue;
     candidate.splits[dim] = numSlices;
     candidate.chunks[dim] = chunk;
     enumerate(dim + 1, coresUsed * numSlices, candidate);

@@ -130,6 +130,7 @@ private:
   std::optional<unsigned> chooseSplitReduction() const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
+  bool canBeEqual(unsigned dim, int64_t numSlices) const;
   /// Whether both factors of a product and its result have a dimension.
   bool isBatch(unsigned dim) const;
   void addCandidate(DivisionCandidate &candidate,
