@@ -343,12 +343,11 @@ def _phase_weight(weight: Tensor, dims: Sequence[_PhasedDim], groups: int) -> Te
 
 
 def _format_of_result(x: Tensor, weight: Tensor) -> torch.memory_format:
-    """Channels last where PyTorch has it: in two dimensions, if either operand is."""
-    is_last = x.dim() == 4 and torch.channels_last in (
-        suggest_memory_format(x),
-        suggest_memory_format(weight),
-    )
-    return torch.channels_last if is_last else torch.contiguous_format
+    """Channels last if either operand is, in two dimensions and in three."""
+    for last in (torch.channels_last, torch.channels_last_3d):
+        if last in (suggest_memory_format(x), suggest_memory_format(weight)):
+            return last
+    return torch.contiguous_format
 
 
 def convolution(
