@@ -56,6 +56,14 @@ def matmul(op, sticks, dims=None, kernel=None):
     return one(op, dims, labels, tensors, names=["INPUT", "KERNEL", "OUTPUT"])
 
 
+def conv2d(dims, sticks=({"in": 64}, {"out": 64}, {"out": 64})):
+    """Outputs i of windows ki, in an input without a gap."""
+    orders = [["in", "i"], ["in", "out", "ki"], ["out", "i"]]
+    labels = list(zip(orders, sticks, strict=True))
+    tensors = [tensor(order, base=n << 34, label=n) for n, order in enumerate(orders)]
+    return one("conv2d", dims, labels, tensors, names=["INPUT", "KERNEL", "OUTPUT"])
+
+
 def symbolic(ids, bound, second=None):
     """add() with symbols for the output's addresses."""
     dims = {"mb": (8, 2), "out": (128, 1)}
@@ -257,6 +265,19 @@ def cases():
     yield (
         "sdsc_0.json: /0_batchmatmulint4/dscs_/0/batchmatmulint4/primaryDsInfo_/KERNEL: the sticks of input 2 must be 4 of 'in' x 64 of 'out' [SDSC-MATMUL-C3]",
         matmul("batchmatmulint4", [{"in": 128}, {"out": 128}, fp16[2]]),
+    )
+    convolution = {"i": (4, 1), "out": (64, 1), "ki": (3, 1), "in": (64, 1)}
+    yield (
+        "sdsc_0.json: /0_conv2d/dscs_/0/conv2d/labeledDs_: expected mb, i, j of input and output, then out of kernel and output, ki, kj of the kernel, in of both inputs, which 'x' is not [SDSC-CONV-C1]",
+        conv2d(convolution | {"x": (2, 1)}),
+    )
+    yield (
+        "sdsc_0.json: /0_conv2d/dscs_/0/conv2d/primaryDsInfo_/KERNEL: the sticks of input 2 must be 64 of 'out' [SDSC-CONV-C2]",
+        conv2d(convolution, [{"in": 64}, {"in": 64}, {"out": 64}]),
+    )
+    yield (
+        "sdsc_0.json: /0_conv2d/dscs_/0/conv2d/scheduleTree_/0/backGapCore_: windows of 3 along 'i' reach over 6 elements, found 4 [SDSC-CONV-C3]",
+        conv2d(convolution),
     )
     two = {"x": (2, 1), "mb": (8, 1), "out": (64, 1), "in": (128, 1)}
     yield (

@@ -470,3 +470,42 @@ func.func @nine_loops(%x: tensor<2x3x2x6x4x64xf16, #six>, %w: tensor<2x2x3x2x64x
        extents = array<i64: 2, 3, 2, 4, 3, 64, 2, 3, 2>} -> tensor<2x3x2x4x3x64xf16, #six>
   return %1 : tensor<2x3x2x4x3x64xf16, #six>
 }
+
+// -----
+
+#image = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+#rows = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+
+// Windows next to each other are those of conv2d, which reads them in place.
+// CHECK-LABEL: func.func @convolution
+// CHECK-NOT: identity
+// CHECK: spyre_graph.matmul ins(%arg0, %arg1 {{.*}}extents = array<i64: 2, 5, 7, 70, 3, 2, 65>
+func.func @convolution(%x: tensor<2x7x8x65xf16, #image>, %w: tensor<3x2x65x70xf16, #rows>) -> tensor<2x5x7x70xf16, #image> {
+  %0 = tensor.empty() : tensor<2x5x7x70xf16, #image>
+  %1 = spyre_graph.matmul ins(%x, %w : tensor<2x7x8x65xf16, #image>, tensor<3x2x65x70xf16, #rows>)
+      outs(%0 : tensor<2x5x7x70xf16, #image>)
+      {maps = [affine_map<(n, i, j, m, p, q, k) -> (n, i + p, j + q, k)>,
+               affine_map<(n, i, j, m, p, q, k) -> (p, q, k, m)>,
+               affine_map<(n, i, j, m, p, q, k) -> (n, i, j, m)>],
+       extents = array<i64: 2, 5, 7, 70, 3, 2, 65>} -> tensor<2x5x7x70xf16, #image>
+  return %1 : tensor<2x5x7x70xf16, #image>
+}
+
+// -----
+
+#image = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+#rows = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+
+// Windows two apart are copied, and the places and channels are one reduction.
+// CHECK-LABEL: func.func @strided_convolution
+// CHECK: spyre_graph.matmul {{.*}}extents = array<i64: 8, 7, 70, 390>
+func.func @strided_convolution(%x: tensor<2x9x8x65xf16, #image>, %w: tensor<3x2x65x70xf16, #rows>) -> tensor<2x4x7x70xf16, #image> {
+  %0 = tensor.empty() : tensor<2x4x7x70xf16, #image>
+  %1 = spyre_graph.matmul ins(%x, %w : tensor<2x9x8x65xf16, #image>, tensor<3x2x65x70xf16, #rows>)
+      outs(%0 : tensor<2x4x7x70xf16, #image>)
+      {maps = [affine_map<(n, i, j, m, p, q, k) -> (n, i * 2 + p, j + q, k)>,
+               affine_map<(n, i, j, m, p, q, k) -> (p, q, k, m)>,
+               affine_map<(n, i, j, m, p, q, k) -> (n, i, j, m)>],
+       extents = array<i64: 2, 4, 7, 70, 3, 2, 65>} -> tensor<2x4x7x70xf16, #image>
+  return %1 : tensor<2x4x7x70xf16, #image>
+}

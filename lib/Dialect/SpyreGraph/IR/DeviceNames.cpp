@@ -3,6 +3,7 @@
 
 #include "DeviceNames.h"
 
+#include "Spyre/Dialect/SpyreGraph/IR/Convolution.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -38,7 +39,7 @@ static bool isPacked(Value operand) {
 StringRef spyre_graph::detail::getMatmulName(SpyreOpInterface op) {
   switch (getMacFormat(op)) {
   case ::spyre::MacFormat::FP16:
-    return "batchmatmul";
+    return getConvolutionWindows(op).empty() ? "batchmatmul" : "conv2d";
   case ::spyre::MacFormat::FP8:
     return "batchmatmulfp8";
   case ::spyre::MacFormat::Int8:

@@ -17,6 +17,28 @@ std::optional<Scale> spyre::superdsc::getScale(const Tensor &tensor,
   return tensor.scale[found - tensor.order.begin()];
 }
 
+std::optional<unsigned> spyre::superdsc::findDim(const Sdsc &sdsc,
+                                                 const std::string &name) {
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
+    if (sdsc.dims[dim].name == name)
+      return dim;
+  return std::nullopt;
+}
+
+/// The dimension of the places of windows along `dim`, if the tensor is what
+/// conv2d reads them of.
+static std::optional<unsigned> findPlace(const Sdsc &sdsc, const Tensor &tensor,
+                                         unsigned dim) {
+  const std::string &name = sdsc.dims[dim].name;
+  if (sdsc.op != "conv2d" || (name != "i" && name != "j"))
+    return std::nullopt;
+  // The output has no channels of the input.
+  std::optional<unsigned> channels = findDim(sdsc, "in");
+  if (!channels || !variesAlong(tensor, *channels))
+    return std::nullopt;
+  return findDim(sdsc, "k" + name);
+}
+
 bool spyre::superdsc::variesAlong(const Tensor &tensor, unsigned dim) {
   return getScale(tensor, dim) == Scale::Present;
 }
@@ -59,6 +81,9 @@ std::optional<Geometry> spyre::superdsc::getGeometry(const Sdsc &sdsc,
       if (stick.dim == own.dim)
         own.stick = stick.size;
     own.isGathered = tensor.maxSize[position] == 1;
+    own.place = findPlace(sdsc, tensor, own.dim);
+    if (own.place)
+      own.numPlaces = sdsc.dims[*own.place].size;
     own.stride = geometry.sticks;
     if (own.scale == Scale::Present) {
       own.perCore = dim.perCore();
@@ -85,7 +110,7 @@ int64_t Geometry::span() const {
   for (const TensorDim &dim : dims) {
     int64_t own =
         dim.isGathered ? dim.extent : std::min(dim.perCore, dim.extent);
-    last += (llvm::divideCeil(own, dim.stick) - 1) * dim.stride;
+    last += (llvm::divideCeil(own, dim.stick) + dim.numPlaces - 2) * dim.stride;
   }
   return last + 1;
 }

@@ -71,8 +71,10 @@ public:
     case OpKind::TopK:
       checkTopK();
       break;
-    case OpKind::Pooling:
     case OpKind::Convolution:
+      checkConvolution();
+      break;
+    case OpKind::Pooling:
       checkPooling();
       break;
     case OpKind::Conversion:
@@ -112,6 +114,10 @@ private:
   }
   const std::string &nameOf(unsigned dim) const { return sdsc.dims[dim].name; }
 
+  std::optional<unsigned> findDim(const std::string &name) const {
+    return spyre::superdsc::findDim(sdsc, name);
+  }
+
   /// Stick dimensions along which a tensor varies.
   std::vector<unsigned> presentSticks(const Tensor &tensor) const {
     std::vector<unsigned> dims;
@@ -141,6 +147,7 @@ private:
   void checkReduction();
   void checkPointwise();
   void checkTopK();
+  void checkConvolution();
   void checkPooling();
   void checkConversion();
   void checkRestickify();
@@ -569,6 +576,72 @@ void Rules::checkTopK() {
       violate(paths.tensor(sdsc.outputs[0]), "SDSC-TOPK-C1",
               "the dimension '" + nameOf(dim) +
                   "' of the k results is in a stick");
+}
+
+void Rules::checkConvolution() {
+  checkPooling();
+  if (op->name != "conv2d")
+    return;
+  // SDSC-CONV-C1
+  static const std::vector<std::string> kOfFilter = {"out", "ki", "kj", "in"},
+                                        kOthers = {"mb", "i", "j"};
+  const Tensor &image = input(0), &filter = input(1), &out = output();
+  auto next = kOfFilter.begin();
+  bool hasIn = false, hasOut = false;
+  for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim) {
+    const std::string &name = nameOf(dim);
+    bool isOther =
+        std::find(kOthers.begin(), kOthers.end(), name) != kOthers.end();
+    next = isOther ? next : std::find(next, kOfFilter.end(), name);
+    hasIn |= name == "in";
+    hasOut |= name == "out";
+    if (next == kOfFilter.end() || (isOther && hasOut) ||
+        variesAlong(image, dim) != (isOther || name == "in") ||
+        variesAlong(filter, dim) == isOther ||
+        variesAlong(out, dim) != (isOther || name == "out")) {
+      violate(paths.dsc + "/labeledDs_", "SDSC-CONV-C1",
+              "expected mb, i, j of input and output, then out of kernel and "
+              "output, ki, kj of the kernel, in of both inputs, which '" +
+                  name + "' is not");
+      return;
+    }
+    std::optional<unsigned> output =
+        name[0] == 'k' ? findDim(name.substr(1)) : std::optional<unsigned>(dim);
+    if (!output) {
+      violate(paths.dsc + "/N_", "SDSC-CONV-C1",
+              "there are places '" + name + "' in a window, but no outputs '" +
+                  name.substr(1) + "'");
+      return;
+    }
+  }
+  if (!hasIn || !hasOut) {
+    violate(paths.dsc + "/N_", "SDSC-CONV-C1",
+            std::string("the dimension '") + (hasIn ? "out" : "in") +
+                "' is missing");
+    return;
+  }
+  // SDSC-CONV-C2
+  int in = *findDim("in"), columns = *findDim("out");
+  checkSticks(0, {{in, spyre::elemsPerStick(image.format)}}, "SDSC-CONV-C2");
+  checkSticks(1, {{columns, spyre::elemsPerStick(filter.format)}},
+              "SDSC-CONV-C2");
+  checkSticks(2, {{columns, spyre::elemsPerStick(out.format)}}, "SDSC-CONV-C2");
+  // SDSC-CONV-C3
+  std::optional<Geometry> geometry = getGeometry(sdsc, image);
+  if (!geometry)
+    return;
+  for (const TensorDim &own : geometry->dims) {
+    if (!own.place)
+      continue;
+    int64_t outputs = image.inLX ? own.perCore : sdsc.dims[own.dim].size,
+            needed = outputs + own.numPlaces - 1;
+    if (own.extent < needed)
+      violate(paths.allocation(sdsc.inputs[0]) + "/backGapCore_",
+              "SDSC-CONV-C3",
+              "windows of " + std::to_string(own.numPlaces) + " along '" +
+                  nameOf(own.dim) + "' reach over " + std::to_string(needed) +
+                  " elements, found " + std::to_string(own.extent));
+  }
 }
 
 void Rules::checkPooling() {

@@ -293,6 +293,8 @@ private:
       }
       if (own.stick == 1) {
         index = index + getAffineDimExpr(own.dim, context) * own.stride;
+        if (own.place)
+          index = index + getAffineDimExpr(*own.place, context) * own.stride;
         continue;
       }
       if (own.stick != (own.dim == main ? elements : packed))
@@ -395,6 +397,13 @@ static FailureOr<SmallVector<int>> matchLXDims(const Sdsc &sdsc,
                                                MemRefType type, Location loc) {
   auto layout = cast<LayoutAttrInterface>(type.getMemorySpace());
   Geometry geometry = *getGeometry(sdsc, sdsc.tensors[number]);
+  if (llvm::any_of(geometry.dims,
+                   [](const TensorDim &own) { return own.place; })) {
+    emitError(loc) << "Tensor" << number
+                   << " is read by windows and in LX, which the toolchain "
+                      "cannot execute";
+    return failure();
+  }
   SmallVector<const TensorDim *> dims;
   // The stick's, if it is one tile: its place among the others does not matter.
   const TensorDim *tile = nullptr;

@@ -28,18 +28,18 @@ void SuperDSCLegalizer::load() {
 bool SuperDSCLegalizer::run() {
   if (isa<MatmulOp>(operation) && !hasNarrowFactors())
     widenFactors();
-  bool refined = refine();
-  for (unsigned number = 0; number + 1 < op->getNumOperands(); ++number)
+  bool refined = refine(), convolves = isConvolution();
+  for (unsigned number = convolves; number + 1 < op->getNumOperands(); ++number)
     if ((!access(number) && !isIndirect(number)) || hasGapInMatmul(number) ||
         (!isCopy() && isInterleaved(number)) || hasOtherSticksOfTopK(number))
       replaceInput(number);
   if (hasScatteredIndices())
     replaceInput(op.getIndirectAccess()->index);
-  if (isa<MatmulOp>(operation) ||
-      static_cast<int64_t>(extents.size()) > kMaxLoops)
+  if (!convolves && (isa<MatmulOp>(operation) ||
+                     static_cast<int64_t>(extents.size()) > kMaxLoops))
     mergeReductions();
   // Loops are batches, rows, columns and one reduction.
-  if (isa<MatmulOp>(operation) && countReductions() == 1) {
+  if (!convolves && isa<MatmulOp>(operation) && countReductions() == 1) {
     expandFactors();
     mergeBatches();
   }

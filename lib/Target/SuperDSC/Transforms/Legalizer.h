@@ -145,6 +145,10 @@ private:
   /// columns, y along columns and the reduction.
   void expandFactors();
 
+  /// Whether a matmul is what conv2d can say, and its first factor in the form
+  /// of an image.
+  bool isConvolution() const;
+
   /// Several reductions, which come last, become one.
   void mergeReductions();
 

@@ -4,6 +4,7 @@
 #include "Legalizer.h"
 
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Convolution.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 
 using namespace mlir;
@@ -84,6 +85,20 @@ void SuperDSCLegalizer::expandFactors() {
     if (lacks.any())
       replaceInput(number, lacks);
   }
+}
+
+bool SuperDSCLegalizer::isConvolution() const {
+  SmallVector<Window, 2> windows = getConvolutionWindows(op);
+  std::optional<StickAccess> image;
+  if (!windows.empty())
+    image = access(0);
+  if (!image || image->laneDim + 1 != static_cast<int64_t>(extents.size()) ||
+      image->getInnermostStride() > 1)
+    return false;
+  // Places are steps along outputs.
+  for (const Window &window : windows)
+    image->strides[window.place] = 0;
+  return areNested(*image, extents);
 }
 
 void SuperDSCLegalizer::mergeReductions() {

@@ -50,7 +50,7 @@ void SuperDSCLegalizer::replaceInit() {
   // Sticks along the inputs' lane, where there is one.
   int64_t wanted = getLaneOfTable();
   if (isa<MatmulOp>(operation))
-    wanted = extents.size() - 2;
+    wanted = extents.size() - 1 - countReductions();
   for (unsigned number = 0; number < init && wanted < 0; ++number)
     if (auto own = access(number); own && !isIndirect(number))
       wanted = own->laneDim;

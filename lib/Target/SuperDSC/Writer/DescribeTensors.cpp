@@ -57,7 +57,14 @@ FailureOr<SmallVector<TensorStep>>
 Describer::collectSteps(const Operand &operand) {
   const StickAccess &access = operand.access;
   SmallVector<TensorStep> steps;
+  // Places in windows are steps along outputs.
+  llvm::SmallBitVector isPlace(extents.size());
+  if (&operand == &operands[0])
+    for (const Window &window : windows)
+      isPlace.set(window.place);
   for (unsigned loop = 0; loop < extents.size(); ++loop) {
+    if (isPlace.test(loop))
+      continue;
     int dim = dimOfLoop[loop];
     bool isLane = access.laneDim == static_cast<int64_t>(loop);
     bool isInStick = isLane || access.packedDim == static_cast<int64_t>(loop);
@@ -197,7 +204,7 @@ LogicalResult Describer::orderTensor(Operand &operand, Tensor &tensor) {
   for (unsigned dim = 0; dim < dims.size(); ++dim) {
     if (llvm::is_contained(tensor.order, dim))
       continue;
-    bool isReduced = isMatmul && dim + 1 == dims.size();
+    bool isReduced = isMatmul && dim + 1 + windows.size() >= dims.size();
     bool isListed = !isMatmul || (isAdded && !isReduced) || dim == stick;
     if (!isListed)
       continue;

@@ -88,8 +88,8 @@ LogicalResult Describer::readOperands() {
 LogicalResult Describer::settleSticks() {
   int64_t numLoops = extents.size();
   if (isMatmul) {
-    // Loops in default order: ..., m, n, k.
-    int64_t n = numLoops - 2, k = numLoops - 1;
+    // Loops in default order: ..., m, n, places in windows, k.
+    int64_t n = numLoops - 2 - windows.size(), k = numLoops - 1;
     std::pair<Operand *, int64_t> sticks[] = {
         {&operands[0], k}, {&operands[1], n}, {&init(), n}};
     for (auto [operand, loop] : sticks) {
@@ -216,6 +216,29 @@ SmallVector<int64_t> Describer::getGranularity() const {
   return granularity;
 }
 
+std::optional<std::vector<std::string>> Describer::getNames() const {
+  size_t numDims = result.sdsc.dims.size();
+  if (windows.empty())
+    return getDimNames(numDims, isMatmul);
+  if (unitDim >= 0 || stickDim >= 0)
+    return std::nullopt;
+  std::vector<std::string> names(numDims);
+  // A dimension without a window may be the other spatial one.
+  static const char *const kSpatial[] = {"i", "j"}, *const kOthers[] = {"mb",
+                                                                        "j"};
+  for (auto [number, window] : llvm::enumerate(windows)) {
+    names[dimOfLoop[window.output]] = kSpatial[number];
+    names[dimOfLoop[window.place]] = std::string("k") + kSpatial[number];
+  }
+  unsigned numLoops = extents.size(), numOthers = 0;
+  names[dimOfLoop[numLoops - 2 - windows.size()]] = "out";
+  names[dimOfLoop[numLoops - 1]] = "in";
+  for (std::string &name : names)
+    if (name.empty())
+      name = kOthers[numOthers++];
+  return names;
+}
+
 /// Sticks of operands without a lane, padding, names.
 LogicalResult Describer::chooseSticks() {
   std::vector<Dim> &dims = result.sdsc.dims;
@@ -268,8 +291,7 @@ LogicalResult Describer::chooseSticks() {
   commonStick = dimOf(first->access.laneDim);
 
   SmallVector<int64_t> granularity = getGranularity();
-  std::optional<std::vector<std::string>> names =
-      getDimNames(dims.size(), isMatmul);
+  std::optional<std::vector<std::string>> names = getNames();
   if (!names)
     return refuse() << "an operation of " << dims.size() << " dimensions";
   ArrayRef<int64_t> chunks = op.getWorkDivision().getChunks();

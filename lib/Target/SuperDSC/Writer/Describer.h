@@ -9,6 +9,7 @@
 
 #include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
 #include "Spyre/Dialect/SpyreGraph/IR/BundleOps.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Convolution.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -57,7 +58,8 @@ public:
       : op(op), operation(op), extents(op.getLoopExtents()),
         kinds(op.getLoopKinds()), maps(op.getIndexingMaps()),
         indirect(op.getIndirectAccess()),
-        isMatmul(mlir::isa<mlir::spyre_graph::MatmulOp>(operation)) {}
+        isMatmul(mlir::isa<mlir::spyre_graph::MatmulOp>(operation)),
+        windows(mlir::spyre_graph::getConvolutionWindows(op)) {}
 
   mlir::FailureOr<OpDescription> run();
 
@@ -73,6 +75,8 @@ private:
   bool needsUnitDim();
   mlir::SmallVector<int64_t> getGranularity() const;
   mlir::LogicalResult chooseSticks();
+  /// The names of the dimensions, or nothing if there are not enough.
+  std::optional<std::vector<std::string>> getNames() const;
   mlir::LogicalResult chooseSizes();
   mlir::LogicalResult addTensor(Operand &operand, Indirection indirection);
   mlir::LogicalResult orderTensor(Operand &operand, Tensor &tensor);
@@ -123,6 +127,8 @@ private:
   mlir::SmallVector<mlir::AffineMap> maps;
   std::optional<mlir::spyre_graph::IndirectAccess> indirect;
   bool isMatmul;
+  /// Of a matmul that is a conv2d.
+  llvm::SmallVector<mlir::spyre_graph::Window, 2> windows;
   bool changesStick = false;
   std::vector<Operand> operands;
   /// For each label, whether it is of indices.

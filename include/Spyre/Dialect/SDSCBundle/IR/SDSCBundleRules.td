@@ -99,6 +99,14 @@ def SDSCBundle_Dialect : Dialect {
       2.
     - SDSC-MATMUL-C4: there is exactly one reduced and one generated dimension,
       and there are at most two preserved ones and two without reuse.
+    - SDSC-CONV-C1: the dimensions of a conv2d are some of mb, i, j, which input
+      and output have, then out, which kernel and output have, ki, kj, which the
+      kernel has, and in, which the inputs have. in and out are there, i with
+      ki, and j with kj.
+    - SDSC-CONV-C2: sticks of a conv2d lie along in in its input, along out in
+      kernel and output, 64 elements each.
+    - SDSC-CONV-C3: the input of a conv2d reaches as far as its windows: it has
+      i + ki - 1 elements along i, and j + kj - 1 along j.
     - SDSC-REDUCE-C1: a stick reduction reduces the stick dimension.
     - SDSC-REDUCE-C2: a nonstick reduction does not reduce a stick dimension.
     - SDSC-POINTWISE-C1: tensors that vary along a stick have the same stick

@@ -346,6 +346,11 @@ def SpyreGraph_MatmulOp : SpyreGraph_DeviceOp<"matmul"> {
                  basis="inferred">,
        Published<"batchmatmulint8", constants,
                  meaning="the same of int8; int32 results are exact",
+                 basis="inferred">,
+       Published<"conv2d", constants, "Convolution",
+                 meaning="the sum over in and the places ki, kj of input at "
+                         "[mb, i + ki, j + kj, in] x kernel at [ki, kj, in, out], "
+                         "as batchmatmul; i and ki, or j and kj, may be missing",
                  basis="inferred">];
   let deviceOpName = "detail::getMatmulName(*this)";
   let deviceKind = "Matmul";

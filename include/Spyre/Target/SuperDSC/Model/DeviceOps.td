@@ -63,7 +63,7 @@ class Unexecuted<string k, int least, int most, list<string> n,
 def : Unexecuted<"Matmul", 2, 2,
     ["batchmatmulint4"]>;
 def : Unexecuted<"Convolution", 2, 3,
-    ["conv2d", "conv2dfp8", "conv2dint4", "conv2dint8"]>;
+    ["conv2dfp8", "conv2dint4", "conv2dint8"]>;
 def : Unexecuted<"Pooling", 1, 2, ["avgpoolfwd"], [Unread<"nmap">]>;
 def : Unexecuted<"Pooling", 1, 2, ["avgpoolnmapfwd", "maxpoolfwd"]>;
 def : Unexecuted<"Pooling", 2, 3, ["depthwiseconv2dnative"]>;

@@ -31,6 +31,10 @@ struct TensorDim {
   int64_t stride = 0;
   /// Elements of a core's slice.
   int64_t perCore = 1;
+  /// Of conv2d's input, the dimension of the places of the windows along this
+  /// one, and how many there are: an iteration reads at the sum of the two.
+  std::optional<unsigned> place;
+  int64_t numPlaces = 1;
   /// Indices select along it (page size 1): all cores start at the same place.
   bool isGathered = false;
 };
@@ -54,6 +58,9 @@ struct Geometry {
             const std::map<std::string, size_t> &numberOf) const;
 };
 std::optional<Geometry> getGeometry(const Sdsc &sdsc, const Tensor &tensor);
+
+/// The number of the dimension of a name, if there is one.
+std::optional<unsigned> findDim(const Sdsc &sdsc, const std::string &name);
 
 /// Scale of a tensor along a dimension; nothing if it does not have it.
 std::optional<Scale> getScale(const Tensor &tensor, unsigned dim);
