@@ -132,6 +132,22 @@ def test_medians_of_nan():
     check_exact(torch.nanmedian, x)
 
 
+@pytest.mark.parametrize("dtype", [F16, torch.bfloat16])
+def test_medians_without_what_is_infinity_in_place_of_nan(dtype):
+    x = (torch.randperm(66).reshape(6, 11) - 30).to(dtype)
+    x[2, 3], x[2, 5], x[3, 1] = math.nan, math.nan, -math.inf
+    mask = torch.rand(6, 11) < 0.4
+    mask[:, 0] = mask[0] = True
+    assert_same(native(torch.nanmedian, x), torch.nanmedian(x))
+    for dim in (0, 1):
+        assert_same(native(torch.nanmedian, x, dim), torch.nanmedian(x, dim))
+        expected = torch.masked.median(x, dim, mask=mask)
+        assert_same(native(torch.masked.median, x, dim, mask=mask), expected)
+    nothing = torch.full((3, 4), math.nan, dtype=dtype)
+    values, _ = native(torch.nanmedian, nothing, 1)
+    assert values.cpu().isposinf().all()
+
+
 @pytest.mark.parametrize("dtype", [F16, F32, I64, torch.int32])
 @pytest.mark.parametrize(("shape", "dim"), [s for s in SHAPES if 0 not in s[0]])
 def test_mode(shape, dim, dtype):

@@ -178,7 +178,8 @@ def _take(
 
 
 def _is_nan(x: Tensor) -> Tensor:
-    return x != x
+    """Or infinity, which DL16 has in place of NaN."""
+    return x != x if may_be_nan(x.dtype) else x == math.inf
 
 
 def _median_along(
@@ -186,13 +187,15 @@ def _median_along(
 ) -> tuple[Tensor, Tensor]:
     """The lower median along a dimension, and where it is.
 
-    A NaN is the median where there is one, unless NaN are left out.
+    A NaN is the median where there is one, unless NaN are left out. It is infinity in
+    DL16.
     """
     if x.dim() == 0:
         return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
     values, places = torch.sort(x, dim=dim, stable=True)
     size = x.shape[dim]
-    if not may_be_nan(x.dtype):
+    leaves_out = ignores_nan and x.is_floating_point()
+    if not leaves_out and not may_be_nan(x.dtype):
         return _take(values, places, (size - 1) // 2, dim, keepdim)
     count = _is_nan(x).sum(dim, keepdim=True)
     # NaN come last.
