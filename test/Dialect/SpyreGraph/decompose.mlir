@@ -100,6 +100,21 @@ func.func @attention_backward(%g: tensor<1x2x16x64xf16>, %l: tensor<1x2x16xf32>)
 
 // -----
 
+// Gradients of keys and values that two heads share are sums over heads and rows.
+// Sticks lie along the last reduction, so that is the rows.
+// CHECK: #[[HEADS:.*]] = affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 * 2 + d4, d5, d2)>
+// CHECK-LABEL: func.func @grouped_backward
+// CHECK-COUNT-2: spyre_graph.matmul {{.*}}extents = array<i64: 1, 4, 24, 64, 2, 16>, maps = [#[[HEADS]],
+func.func @grouped_backward(%g: tensor<1x8x16x64xf16>, %k: tensor<1x4x24x64xf16>, %l: tensor<1x8x16xf32>)
+    -> (tensor<1x8x16x64xf16>, tensor<1x4x24x64xf16>, tensor<1x4x24x64xf16>) {
+  %0:3 = spyre_graph.attention_backward %g, %g, %k, %k, %g, %l {scale = 0.125 : f64}
+    : tensor<1x8x16x64xf16>, tensor<1x8x16x64xf16>, tensor<1x4x24x64xf16>, tensor<1x4x24x64xf16>, tensor<1x8x16x64xf16>, tensor<1x8x16xf32>
+    -> tensor<1x8x16x64xf16>, tensor<1x4x24x64xf16>, tensor<1x4x24x64xf16>
+  return %0#0, %0#1, %0#2 : tensor<1x8x16x64xf16>, tensor<1x4x24x64xf16>, tensor<1x4x24x64xf16>
+}
+
+// -----
+
 // Scores are fp32 where they take at most a quarter of LX, and masks that bound
 // maxima go down to what fp32 holds.
 // CHECK-LABEL: func.func @small_scores

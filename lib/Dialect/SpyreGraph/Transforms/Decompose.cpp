@@ -396,18 +396,20 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
                   map(5, {d(0), sharedHead(d(1)), d(4), d(3)}),
                   map(5, {d(0), d(1), d(2), d(3)})},
                  {q[0], q[1], q[2], q[3], k[2]}, scale));
-  // Loops: batch, key head, column, width, row (and head within the group).
+  // Loops: batch, key head, column, width (head within the group), row. Sticks
+  // lie along the last: a few heads would leave most of each stick empty.
   auto sumOverRows = [&](Value x, Value y, RankedTensorType type,
                          double factor) {
     SmallVector<int64_t> extents(type.getShape());
-    extents.push_back(q[2]);
     if (group > 1)
       extents.push_back(group);
+    extents.push_back(q[2]);
     unsigned numLoops = extents.size();
-    AffineExpr head = group > 1 ? d(1) * group + d(5) : d(1);
+    AffineExpr head = group > 1 ? d(1) * group + d(4) : d(1);
+    AffineExpr row = d(numLoops - 1);
     return contract(x, y, nullptr, type,
-                    {map(numLoops, {d(0), head, d(4), d(2)}),
-                     map(numLoops, {d(0), head, d(4), d(3)}),
+                    {map(numLoops, {d(0), head, row, d(2)}),
+                     map(numLoops, {d(0), head, row, d(3)}),
                      map(numLoops, {d(0), d(1), d(2), d(3)})},
                     extents, factor);
   };
