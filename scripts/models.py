@@ -16,8 +16,9 @@ Each is
             largest value
   fallback  right, but something ran on the CPU
   break     right, but compiled as more graphs than the CPU's
-  imprecise an error is above that, and below 2^-6 of the largest value or at most
-            twice what is right
+  imprecise an error is above that, and below 2^-6 of the largest value, at most
+            twice what is right, or at most twice that of a CPU that rounds the result
+            of every operator as the device does
   wrong     another value or shape
   error     an error that the CPU does not raise; for superdsc, what it cannot say
   invalid   fails on the CPU, too
