@@ -115,6 +115,19 @@ def test_index_add(shape, dim, dtype):
     check_exact(torch.index_add, x, dim, index.to(torch.int32), source, alpha=3)
 
 
+@pytest.mark.parametrize("dtype", [F16, F32, I64, torch.bool])
+def test_an_index_without_elements_has_any_rank(dtype):
+    x, nowhere = ints(5, dtype=dtype), torch.zeros(2, 0, dtype=I64)
+    source = torch.zeros(2, 0, dtype=dtype)
+    check_exact(torch.scatter, x, 0, nowhere, source)
+    check_exact(torch.scatter, x, 0, nowhere, 1)
+    check_exact(torch.scatter_add, x, 0, nowhere, source)
+    if dtype != torch.bool:
+        check_exact(torch.scatter_reduce, x, 0, nowhere, source, "amax")
+        check_exact(torch.scatter_reduce, x, 0, nowhere, source, "mean")
+    check_exact(torch.scatter_add, x[0], 0, nowhere, source)
+
+
 def test_infinities_stay_in_their_rows():
     x, source = torch.zeros(3, 5, dtype=F16), torch.ones(2, 5, dtype=F16)
     source[0, 1] = math.inf

@@ -231,11 +231,22 @@ static Value lowerIndexPut(ATenCall &c) {
   return indexed.split(c, result);
 }
 
+/// An empty tensor of the rank of another.
+static Value emptyLike(ATenCall &c, Value other, Type element,
+                       TypedAttr number) {
+  SmallVector<int64_t> nothing(rankOf(other), 0);
+  return c.full(RankedTensorType::get(nothing, element), number);
+}
+
 /// What a scatter writes: a tensor, or a number.
-static Operand getSource(ATenCall &c) {
-  if (c.isTensor("src"))
-    return asLine(c, c.tensor("src"));
-  return c.scalar("src");
+static Operand getSource(ATenCall &c, Value self) {
+  if (!c.isTensor("src"))
+    return c.scalar("src");
+  Value source = asLine(c, c.tensor("src"));
+  // An index without elements may have any rank, and so may its source.
+  if (rankOf(source) != rankOf(self) && typeOf(source).getNumElements() == 0)
+    return emptyLike(c, self, elementOf(source), c.imm(0.0));
+  return source;
 }
 
 static Places placesOfScatter(ATenCall &c, Value self) {
@@ -245,28 +256,27 @@ static Places placesOfScatter(ATenCall &c, Value self) {
             "self and index must have one rank");
   if (rankOf(index) == rankOf(self))
     return placesOfElements(c, index, c.dim("dim", rankOf(self)));
-  SmallVector<int64_t> nothing(rankOf(self), 0);
-  index = c.full(RankedTensorType::get(nothing, c.b.getI64Type()), c.immInt(0));
+  index = emptyLike(c, self, c.b.getI64Type(), c.immInt(0));
   return placesOfElements(c, index, 0);
 }
 
 static Value lowerScatter(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
   Places places = placesOfScatter(c, self);
-  return asResult(c, places.write<ScatterOp>(c, getSource(c), self));
+  return asResult(c, places.write<ScatterOp>(c, getSource(c, self), self));
 }
 
 static Value lowerScatterReduce(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
-  return asResult(c, reduceInto(c, self, placesOfScatter(c, self), getSource(c),
-                                getReduction(c, "reduce"),
+  return asResult(c, reduceInto(c, self, placesOfScatter(c, self),
+                                getSource(c, self), getReduction(c, "reduce"),
                                 c.flag("include_self", true)));
 }
 
 static Value lowerScatterAdd(ATenCall &c) {
   Value self = asLine(c, c.tensor("self"));
-  return asResult(c, reduceInto(c, self, placesOfScatter(c, self), getSource(c),
-                                Reduction::Sum,
+  return asResult(c, reduceInto(c, self, placesOfScatter(c, self),
+                                getSource(c, self), Reduction::Sum,
                                 /*includesSelf=*/true));
 }
 

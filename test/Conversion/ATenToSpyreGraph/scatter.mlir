@@ -103,6 +103,16 @@ func.func @unknown_reduction(%x: tensor<3xf16>, %i: tensor<3xi64>, %s: tensor<3x
 
 // -----
 
+// Nothing is written where an index without elements says so; ranks may differ.
+// CHECK-LABEL: @scatter_nothing
+// CHECK: spyre_graph.scatter_add ins({{.*}} : tensor<0xf16>, tensor<0xi64>) outs({{.*}} : tensor<5xf32>)
+func.func @scatter_nothing(%x: tensor<5xf16>, %i: tensor<2x0xi64>, %s: tensor<2x0xf16>) -> tensor<5xf16> {
+  %0 = "aten.scatter_add.default"(%x, %i, %s) {operands = ["self", "index", "src"], dim = 0} : (tensor<5xf16>, tensor<2x0xi64>, tensor<2x0xf16>) -> tensor<5xf16>
+  return %0 : tensor<5xf16>
+}
+
+// -----
+
 // The row of the padding gets no gradient.
 // CHECK-LABEL: @embedding_backward
 // CHECK: %[[SUM:.*]] = spyre_graph.scatter_add ins(%arg0, %arg1 : {{.*}}) outs(%{{.*}} : tensor<9x65xf32>)
