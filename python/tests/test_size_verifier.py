@@ -176,9 +176,47 @@ GROWN_FAULTS = [
 ]
 
 
+#: Sums of pairs of rows in LX, which one loop counts in one operation and two in the
+#: other.
+PAIRS = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#pairs = affine_map<()[s] -> (s * 2, 128)>
+#sums = affine_map<()[s] -> (s, 128)>
+func.func @main(%x: memref<PAIRSx128xf16, #l> {spyre_graph.size_map = #pairs},
+                %y: memref<MOSTx128xf16, #l> {spyre_graph.size_map = #sums})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %z = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [16, 128]>} : memref<PAIRSx128xf16, #l>
+  spyre_graph.exp ins(%x : memref<PAIRSx128xf16, #l>) outs(%z : memref<PAIRSx128xf16, #l>) {maps = [#id, #id], extents = array<i64: PAIRS, 128>, extent_map = #pairs, division = #spyre_graph.division<splits = [32, 1], chunks = [16, 128], chunk_map = affine_map<()[s] -> ((s ceildiv 32) * 2, 128)>>}
+  spyre_graph.sum ins(%z : memref<PAIRSx128xf16, #l>) outs(%y : memref<MOSTx128xf16, #l>) {dims = array<i64: 1>, maps = [affine_map<(i, k, j) -> (i * 2 + k, j)>, affine_map<(i, k, j) -> (i, j)>], extents = array<i64: MOST, 2, 128>, extent_map = affine_map<()[s] -> (s, 2, 128)>, division = #spyre_graph.division<splits = [32, 1, 1], chunks = [8, 2, 128], chunk_map = affine_map<()[s] -> (s ceildiv 32, 2, 128)>>}
+  return
+}
+"""
+
+PAIRS_FAULTS = [
+    (
+        "another core's pairs in LX",
+        r"\(s ceildiv 32, 2, 128\)",
+        "((s + 32) floordiv 32, 2, 128)",
+        (224, 254),
+        lambda s: s in (224, 256),
+        "does not hold in LX",
+    ),
+    (
+        "half a pair in LX",
+        r"\(\(s ceildiv 32\) \* 2, 128\)",
+        "((s * 2 + 31) floordiv 32, 128)",
+        (224, 254),
+        lambda s: 0 < s % 32 <= 16,
+        "does not hold in LX",
+    ),
+]
+
+
 def plan_for(least: int, most: int, text: str = PLAN) -> str:
     return (
         text.replace("LEAST", str(least))
+        .replace("PAIRS", str(2 * most))
         .replace("GROWN", str(most + 1))
         .replace("MOST", str(most))
     )
@@ -195,17 +233,19 @@ def test_plan_without_a_fault(sizes):
     verify(run, plan_for(*sizes))
 
 
+@pytest.mark.parametrize("plan", [GROWN, PAIRS], ids=["grows", "pairs"])
 @pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256)])
-def test_plan_that_grows_without_a_fault(sizes):
-    verify(run, plan_for(*sizes, GROWN))
+def test_other_plans_without_a_fault(sizes, plan):
+    verify(run, plan_for(*sizes, plan))
 
 
 @pytest.mark.parametrize("is_proven", [False, True], ids=["one by one", "proven"])
 @pytest.mark.parametrize(
     ("plan", "pattern", "replacement", "sizes", "is_wrong", "expected"),
     [(PLAN, *fault[1:]) for fault in FAULTS]
-    + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS],
-    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS],
+    + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS]
+    + [(PAIRS, *fault[1:]) for fault in PAIRS_FAULTS],
+    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS + PAIRS_FAULTS],
 )
 def test_fault(plan, pattern, replacement, sizes, is_wrong, expected, is_proven):
     least, most = (200, sizes[1]) if is_proven else sizes

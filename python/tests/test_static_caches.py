@@ -177,3 +177,22 @@ def test_experts():
     parts = compiled_parts()[before:]
     assert all(p.graph.num_sizes for p in parts)
     assert len(parts) <= 3
+
+
+def test_sums_of_what_each_token_has_two_of():
+    """What experts give is added up over pairs of rows, which stay in LX."""
+
+    def step(x):
+        count = len(x)
+        return x.view(2 * count, 128).exp().view(count, 2, 128).sum(1)
+
+    sized = compiled(step, dynamic=True)
+    before = len(compiled_parts())
+    for size in (3, 20, 33, 64, 129, 500):
+        poison()
+        x = torch.randn(size, 256, generator=torch.Generator().manual_seed(size)).half()
+        exact = step(x.double())
+        alone = step(x.to(DEVICE)).cpu().double()
+        found = sized(x.to(DEVICE)).cpu().double()
+        assert rms(found - exact) <= 2 * rms(alone - exact) + 1e-6, size
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]

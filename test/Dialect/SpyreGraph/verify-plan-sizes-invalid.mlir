@@ -112,3 +112,20 @@ func.func @moved(%x: memref<255x128xf16, #l> {spyre_graph.size_map = #rows},
   spyre_graph.neg ins(%b : memref<255x128xf16, #l>) outs(%y : memref<255x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 255, 128>, extent_map = #rows, division = #by_column}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
+// The first s rows of each half are no box.
+func.func @halves(%x: memref<512x64xf16, #l>, %y: memref<256x64xf16, #l> {spyre_graph.size_map = #rows})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [512, 64]>} : memref<512x64xf16, #l>
+  spyre_graph.exp ins(%x : memref<512x64xf16, #l>) outs(%a : memref<512x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 512, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [512, 64]>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses dimension 0 of operand 0, which is in LX and varies, otherwise than by a loop that varies and others that count within its iterations}}
+  spyre_graph.sum ins(%a : memref<512x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {dims = array<i64: 0>, maps = [affine_map<(k, i, j) -> (k * 256 + i, j)>, affine_map<(k, i, j) -> (i, j)>], extents = array<i64: 2, 256, 64>, extent_map = affine_map<()[s] -> (2, s, 64)>, division = #spyre_graph.division<splits = [1, 1, 1], chunks = [2, 256, 64], chunk_map = affine_map<()[s] -> (2, s, 64)>>}
+  return
+}

@@ -393,6 +393,37 @@ private:
     AffineExpr chunk, extent;
   };
 
+  /// How many coordinates one iteration of `loop` has in `coordinate`: `width`
+  /// of width x loop + rest, where the rest counts from 0 to below the width by
+  /// loops that are neither divided nor vary. Nothing if it is no such sum.
+  std::optional<int64_t> getWidth(SpyreOpInterface op, AffineExpr coordinate,
+                                  unsigned loop, WorkDivisionAttr division) {
+    SmallVector<int64_t> extents = op.getLoopExtents();
+    auto at = [&](int64_t iteration) {
+      return simplifyAffineExpr(
+          coordinate.replace(getAffineDimExpr(loop, context),
+                             number(iteration)),
+          extents.size(), 0);
+    };
+    AffineExpr rest = at(0);
+    auto width = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(at(1) - rest, extents.size(), 0));
+    if (!width ||
+        simplifyAffineExpr(coordinate -
+                               getAffineDimExpr(loop, context) * width - rest,
+                           extents.size(), 0) != number(0))
+      return std::nullopt;
+    for (unsigned other = 0; other < extents.size(); ++other)
+      if (rest.isFunctionOfDim(other) &&
+          (varies(op.getLoopExtentMap(), other) ||
+           division.getSplits()[other] != 1))
+        return std::nullopt;
+    if (getRange(rest, extents) !=
+        std::make_pair<int64_t, int64_t>(0, width.getValue() - 1))
+      return std::nullopt;
+    return width.getValue();
+  }
+
   /// Nothing where the coordinate does not vary: the check at the largest sizes
   /// has seen it. Fails where it cannot be told.
   FailureOr<std::optional<Slice>> getSlice(SpyreOpInterface op,
@@ -403,17 +434,20 @@ private:
          ++loop) {
       if (!varies(extentMap, loop) || !coordinate.isFunctionOfDim(loop))
         continue;
-      if (coordinate != getAffineDimExpr(loop, context))
-        return op->emitOpError()
-               << "accesses dimension " << dim << " of operand " << operand
-               << ", which is in LX and varies, by more than one loop";
       WorkDivisionAttr division = op.getAccessDivision(operand);
       AffineMap chunkMap = division.getChunkMap();
       if (!chunkMap)
         return op->emitOpError("has extents that vary, but chunks that do not");
-      return std::optional<Slice>(
-          Slice{division.getSplits()[loop], division.getCoreStrides()[loop],
-                chunkMap.getResult(loop), extentMap.getResult(loop)});
+      std::optional<int64_t> width = getWidth(op, coordinate, loop, division);
+      if (!width)
+        return op->emitOpError()
+               << "accesses dimension " << dim << " of operand " << operand
+               << ", which is in LX and varies, otherwise than by a loop that "
+                  "varies and others that count within its iterations";
+      return std::optional<Slice>(Slice{division.getSplits()[loop],
+                                        division.getCoreStrides()[loop],
+                                        chunkMap.getResult(loop) * *width,
+                                        extentMap.getResult(loop) * *width});
     }
     return std::optional<Slice>();
   }
