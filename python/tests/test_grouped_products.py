@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of groups of rows: ``torch._grouped_mm``, and an operator of ibm-fms."""
+"""Products of groups of rows: ``torch._grouped_mm``, and operators of ibm-fms and
+transformers.
+"""
 
 import pytest
 import torch
 from inputs import values
 from native_calls import native
-from numerics import assert_contraction, device_value
+from numerics import assert_contraction, compiled, device_value, poison
+from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.decompositions import grouped
 
 HALF, BFLOAT = torch.float16, torch.bfloat16
@@ -15,6 +18,8 @@ ENDS = {
     "one": [96],
     "many": [3, 3, 10, 11, 76, 76, 80, 81, 90, 91, 96],
 }
+#: Of fewer rows than groups.
+FEW_ROWS = [0, 0, 1, 1, 1, 3, 3, 4, 4]
 
 
 def grouped_mm(x, y, offsets):
@@ -44,6 +49,18 @@ def test_rows_by_group(name, dtype):
         assert_contraction(
             actual[start:end], rows @ matrix, 64, rows.abs() @ matrix.abs()
         )
+
+
+def test_few_rows():
+    """Each row is multiplied with its own matrix, and no other one is read."""
+    offsets = torch.tensor(FEW_ROWS, dtype=torch.int32)
+    x, y = values((4, 64), HALF), values((len(FEW_ROWS), 64, 72), HALF, 1)
+    own = y[[2, 5, 5, 7]]
+    y[[0, 1, 3, 4, 6, 8]] = torch.inf
+    actual = native(grouped_mm, x, y, offsets)
+    a, b = device_value(x), device_value(own)
+    exact, sums = torch.bmm(a[:, None], b), torch.bmm(a[:, None].abs(), b.abs())
+    assert_contraction(actual, exact[:, 0], 64, sums[:, 0])
 
 
 @pytest.mark.parametrize("name", ENDS)
@@ -128,3 +145,45 @@ def test_products_of_experts_compiled():
     eager = native(_moe_mm, x, matrices, experts, 2)
     compiled = torch.compile(_moe_mm, backend="spyre", fullgraph=True)
     assert torch.equal(native(compiled, x, matrices, experts, 2), eager)
+
+
+def _define_fallback():
+    """``transformers::grouped_mm_fallback``, unless the library has defined it."""
+    if hasattr(torch.ops.transformers, "grouped_mm_fallback"):
+        return
+    name = "transformers::grouped_mm_fallback"
+
+    @torch.library.custom_op(name, mutates_args=(), device_types="cpu")
+    def fallback(
+        input: torch.Tensor, weight: torch.Tensor, offs: torch.Tensor
+    ) -> torch.Tensor:
+        raise AssertionError("this test runs it on the device")
+
+    @fallback.register_fake
+    def _(input, weight, offs):
+        return input.new_empty(input.shape[0], weight.shape[2])
+
+
+def test_fallback_of_transformers():
+    """One program for all numbers of rows; rows of no group are zero."""
+    _define_fallback()
+    step = compiled(torch.ops.transformers.grouped_mm_fallback, dynamic=True)
+    before = len(compiled_parts())
+    matrices = values((5, 64, 72), HALF, 1)
+    for size in (3, 20, 64, 129, 500):
+        poison()
+        x = values((size, 64), HALF)
+        ends = torch.tensor([0, 1, 1, size // 2, size - 1], dtype=torch.int32)
+        device = [t.to("spyre") for t in (x, matrices, ends)]
+        torch._dynamo.mark_static(device[0], 1)
+        torch._dynamo.mark_static(device[1])
+        torch._dynamo.mark_static(device[2])
+        actual = step(*device).cpu()
+        a, b = device_value(x), device_value(matrices)
+        groups = torch.bucketize(torch.arange(size - 1), ends, right=True)
+        own = b[groups]
+        exact = torch.bmm(a[:-1, None], own)[:, 0]
+        sums = torch.bmm(a[:-1, None].abs(), own.abs())[:, 0]
+        assert_contraction(actual[:-1], exact, 64, sums)
+        assert (actual[-1] == 0).all()
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]

@@ -2,10 +2,10 @@
 """Products of groups of rows with matrices of their own.
 
 The groups of ``aten._grouped_mm`` follow each other, and offsets, which are values, say
-where they end; ``moe::moe_mm`` of ibm-fms names the group of each row. Few groups are
-as many products of all rows, of which each row keeps one. Of many groups, blocks of
-rows that belong to one group are multiplied: there is room for the last block of every
-group.
+where they end; ``moe::moe_mm`` of ibm-fms names the group of each row. Few rows are
+multiplied with the matrix of each. Few groups are as many products of all rows, of
+which each row keeps one. Of many groups, blocks of rows that belong to one group are
+multiplied: there is room for the last block of every group.
 """
 
 from __future__ import annotations
@@ -63,11 +63,22 @@ def _by_blocks(x: Tensor, matrices: Tensor, offsets: Tensor, groups: Tensor) -> 
     return products.view(-1, matrices.shape[2]).index_select(0, place)
 
 
-def _rows_by_group(x: Tensor, matrices: Tensor, offsets: Tensor) -> Tensor:
-    groups = _group_of_each(offsets, x.shape[0])
+def _in_any_order(x: Tensor, matrices: Tensor, groups: Tensor) -> Tensor | None:
+    """The products of few rows or few groups, whatever the order of the rows."""
+    count: Any = x.shape[0]
+    if isinstance(count, int) and count <= matrices.shape[0]:
+        return torch.bmm(x[:, None], matrices.index_select(0, groups))[:, 0]
     if matrices.shape[0] <= _FEW:
         return _few_groups(x, matrices, groups)
-    return _by_blocks(x, matrices, offsets, groups)
+    return None
+
+
+def _rows_by_group(x: Tensor, matrices: Tensor, offsets: Tensor) -> Tensor:
+    groups = _group_of_each(offsets, x.shape[0])
+    products = _in_any_order(x, matrices, groups)
+    if products is None:
+        products = _by_blocks(x, matrices, offsets, groups)
+    return products
 
 
 def _sums_by_group(x: Tensor, y: Tensor, offsets: Tensor) -> Tensor:
@@ -125,9 +136,8 @@ def moe_mm(
     count, depth = x.shape
     rows = x[:, None, :].expand(count, topk, depth).reshape(-1, depth)
     weights, groups = matrices.transpose(1, 2), experts.reshape(-1)
-    if matrices.shape[0] <= _FEW:
-        products = _few_groups(rows, weights, groups)
-    else:
+    products = _in_any_order(rows, weights, groups)
+    if products is None:
         numbers = torch.arange(matrices.shape[0], device=x.device)
         offsets = (groups[:, None] == numbers).sum(0).cumsum(0)
         ordered, order = torch.sort(groups, stable=True)
@@ -136,6 +146,22 @@ def moe_mm(
     return products.view(*experts.shape, -1).to(x.dtype)
 
 
+def grouped_mm_fallback(input: Tensor, weight: Tensor, offs: Tensor) -> Tensor:
+    """``transformers::grouped_mm_fallback``, which compiled models call for
+    ``aten._grouped_mm``: rows behind the last offset are zero.
+    """
+    if weight.shape[0] > _FEW and not isinstance(input.shape[0], int):
+        return NotImplemented  # The number of blocks is a quotient.
+    result = grouped_mm(input, weight, offs)
+    if result is NotImplemented:
+        return NotImplemented
+    rows = torch.arange(input.shape[0], device=input.device)
+    return torch.where((rows < offs[-1])[:, None], result, 0.0)
+
+
 #: Operators of other libraries, which are there if the library is.
-FOREIGN: dict[str, Callable] = {"moe::moe_mm": moe_mm}
+FOREIGN: dict[str, Callable] = {
+    "moe::moe_mm": moe_mm,
+    "transformers::grouped_mm_fallback": grouped_mm_fallback,
+}
 DECOMPOSITIONS: dict[Any, Callable] = {aten._grouped_mm.default: grouped_mm}
