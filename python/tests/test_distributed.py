@@ -44,7 +44,7 @@ def run(check, size):
         assert rank.returncode == 0, f"rank {number}:\n{output[-3000:]}"
 
 
-@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("size", [2, 8])
 def test_collectives(size):
     run("collectives", size)
 

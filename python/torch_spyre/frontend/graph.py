@@ -17,6 +17,7 @@ from torch_spyre.frontend.importer import TensorSpec, has_row, is_view
 from torch_spyre.frontend.parts import (
     CompiledStep,
     EagerStep,
+    card_of,
     compiling,
     is_device_tensor,
     is_number,
@@ -166,6 +167,7 @@ class CompiledFunction:
                 steps.append(make_step(list(current)))
                 current.clear()
 
+        card: int | None = None
         sizes = [n for n in self.nodes if self._is_size(n, metas)]
         if sizes:
             steps.append(make_sizes({n: metas[n] for n in sizes}))
@@ -173,6 +175,9 @@ class CompiledFunction:
             if node.op in ("placeholder", "output") or node in sizes:
                 continue
             if node in candidates:
+                if (own := card_of(metas[node])) != card:
+                    flush()
+                    card = own
                 current[node] = None
             else:
                 # What depends on nothing in the part it stands in comes before that.
@@ -224,6 +229,11 @@ class CompiledFunction:
                 is_candidate = is_device_tensor(metas[node]) and all(
                     not isinstance(metas[i], torch.Tensor)
                     or host_numbers.may_meet_device(metas[i])
+                    for i in node.all_input_nodes
+                )
+                # A program runs on one card.
+                is_candidate &= all(
+                    card_of(metas[i]) in (None, card_of(metas[node]))
                     for i in node.all_input_nodes
                 )
                 if is_candidate and not has_row(node.target):

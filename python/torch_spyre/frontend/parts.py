@@ -399,6 +399,14 @@ def is_device_tensor(meta: Any) -> bool:
     return any(host_numbers.is_spyre(m) for m in _tensors(meta))
 
 
+def card_of(meta: Any) -> int | None:
+    """The card that a node's fake value is on; None for values of the host."""
+    for tensor in _tensors(meta):
+        if host_numbers.is_spyre(tensor):
+            return tensor.device.index
+    return None
+
+
 def is_number(meta: Any) -> bool:
     """Whether a node's value is a number of the host."""
     symbolic = (torch.SymInt, torch.SymFloat, torch.SymBool)
