@@ -132,6 +132,22 @@ static constexpr ParameterInfo kParameters[] = {
      "RaPiD, DOI 10.1109/ISCA52012.2021.00021"},
     {"ringHopCycles", &S::ringHopCycles, "cycles per hop", guessed,
      "one register stage per stop of the ring"},
+    {"cardLinkBytesPerSecond", &S::cardLinkBytesPerSecond,
+     "bytes per second and direction of a card's link to the others of its "
+     "machine",
+     guessed,
+     "half of PCIe 5.0 x16, as in the fastest published copies between host "
+     "and "
+     "card: 12.6 MB in 386 us"},
+    {"cardLinkSeconds", &S::cardLinkSeconds,
+     "seconds of a message between cards, before bytes flow", guessed,
+     "about launchSeconds: a card starts on it as on a program"},
+    {"machineLinkBytesPerSecond", &S::machineLinkBytesPerSecond,
+     "bytes per second and direction of a machine, which its cards share",
+     guessed, "a network port of 100 Gbit/s"},
+    {"machineLinkSeconds", &S::machineLinkSeconds,
+     "seconds of a message between machines, before bytes flow", guessed,
+     "twice cardLinkSeconds: it passes a link of cards on both sides"},
     {"launchSeconds", &S::launchSeconds, "seconds per program", guessed,
      "the one-core softmax measurements of the LX planning page leave about as "
      "much; the card's profiler does not count it"},

@@ -109,3 +109,19 @@ def test_a_compiled_function_on_many_cards():
     else:
         raise AssertionError("added tensors of two cards")
     """)
+
+
+def test_what_a_copy_between_cards_takes():
+    run("""
+    import torch_spyre
+    numbers = torch_spyre._C.device_spec()
+    x = values(640, 64).to(cards[2])
+    with torch.spyre.profiler.profile() as prof:
+        y = x.to(cards[5])
+    (copy,) = prof.transfers
+    assert copy.kind == "card to card" and copy.bytes == 640 * 128
+    expected = numbers["cardLinkSeconds"]
+    expected += copy.bytes / numbers["cardLinkBytesPerSecond"]
+    assert abs(copy.predicted_seconds / expected - 1) < 1e-6, (copy, expected)
+    assert torch.equal(y.cpu(), x.cpu())
+    """)

@@ -134,6 +134,11 @@ TEST(DeviceSpec, RejectsBadJson) {
   expectError(R"({"launchSeconds": -1})", "finite and positive");
   expectError(R"({"lxReservedFraction": 1})", "below 1");
   expectError(R"({"effectiveMemoryBytesPerSecond": 0})", "finite and positive");
+  for (std::string name :
+       {"cardLinkBytesPerSecond", "machineLinkBytesPerSecond"})
+    expectError("{\"" + name + "\": 0}", name + " must be finite and positive");
+  EXPECT_NO_THROW(DeviceSpec::fromJson(
+      R"({"cardLinkSeconds": 0, "machineLinkSeconds": 0})"));
   expectError(R"({"partialProductEfficiency": 1.5})", "at most 1");
   expectError(R"({"programSegment": 8})", "below numSegments");
   EXPECT_NO_THROW(DeviceSpec::fromJson(R"({"launchSeconds": 0})"));

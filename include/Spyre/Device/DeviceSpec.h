@@ -127,6 +127,13 @@ struct DeviceSpec {
   int64_t ringBytesPerCycle = 128; ///< per direction and link
   double ringHopCycles = 1;        ///< until a tile reaches the next core
 
+  // Between cards.
+  double cardLinkBytesPerSecond = 33e9; ///< of a card, in each direction
+  double cardLinkSeconds = 5e-6; ///< of a message between cards, before bytes
+  double machineLinkBytesPerSecond =
+      12.5e9;                        ///< of a machine, in each direction
+  double machineLinkSeconds = 10e-6; ///< likewise, between machines
+
   // Fixed costs.
   double launchSeconds = 4.2e-6; ///< of a program
   double transferSetupSeconds =

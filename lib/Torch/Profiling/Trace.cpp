@@ -126,6 +126,8 @@ static double predictSeconds(TransferKind kind, int64_t bytes) {
     return 2 * count / spec.effectiveMemoryBytesPerSecond;
   case TransferKind::Fill:
     return count / spec.effectiveMemoryBytesPerSecond;
+  case TransferKind::CardToCard:
+    return spec.cardLinkSeconds + count / spec.cardLinkBytesPerSecond;
   default:
     return count / spec.hostLinkBytesPerSecond();
   }

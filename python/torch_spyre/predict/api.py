@@ -8,8 +8,9 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from torch import nn
 
 from torch_spyre import _C
 from torch_spyre.predict import models, parts, report, simulate
+from torch_spyre.predict.cards import CARD_LINKS, AllReduce, Cards
 from torch_spyre.predict.trace import trace
 
 Progress = Callable[[str], None]
@@ -55,27 +57,31 @@ class _Programs:
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
-        self._traced: dict[tuple[int, int, int], Any] = {}
+        self._traced: dict[tuple[int, int, int, int], Any] = {}
 
     def step(
         self,
         model: models.Model,
         shape: tuple[int, int, int],
         device: dict[str, Any],
+        cards: Cards,
     ) -> dict[str, Any]:
         batch, query, context = shape
-        if shape not in self._traced:
+        key = (*shape, cards.num_per_copy)
+        if key not in self._traced:
             self.progress(f"tracing {query} of {context} tokens, batch {batch}")
-            self._traced[shape] = trace(model, batch, query, context)
+            self._traced[key] = trace(model, *key)
         compiled = parts.compile_step(
-            self._traced[shape],
+            self._traced[key],
             _options(device),
             lambda layer: self.progress(f"compiling {layer}"),
         )
         graphs = {id(call.graph): call.graph for call in compiled.calls}
-        self.progress(f"predicting {len(graphs)} programs")
+        self.progress(f"predicting {_num_programs(graphs.values())} programs")
 
         def predict_one(graph: Any) -> dict[str, Any]:
+            if isinstance(graph, AllReduce):
+                return graph.predict(cards, {**_C.device_spec(), **device})
             count = len(graph.inputs) + len(graph.outputs)
             return simulate.simulate(graph.print_ktir(), count, device)
 
@@ -90,6 +96,7 @@ def _phase(
     compiled: parts.StepPrograms, reports: dict[int, dict[str, Any]]
 ) -> dict[str, Any]:
     layers: dict[str, list[int]] = {}
+    graphs = {id(call.graph): call.graph for call in compiled.calls}
     for call in compiled.calls:
         layers.setdefault(call.layer, []).append(id(call.graph))
     equal: dict[tuple[int, ...], list[str]] = {}
@@ -108,7 +115,7 @@ def _phase(
                 "name": _range_of(names),
                 "layers": names,
                 "count": len(names),
-                "programs": len(own),
+                "programs": _num_programs(graphs[k] for k in own),
                 **total,
                 "kernels": kernels,
             }
@@ -118,14 +125,20 @@ def _phase(
     )
     return {
         **total,
-        "num_programs": len(compiled.calls),
-        "num_distinct_programs": len(reports),
+        "communication_seconds": total["seconds_by_bottleneck"].get(CARD_LINKS, 0.0),
+        "num_programs": _num_programs(call.graph for call in compiled.calls),
+        "num_distinct_programs": _num_programs(graphs.values()),
         "depends_on_data": sorted(
             {place for r in reports.values() for place in r["depends_on_data"]}
         ),
         "on_host": dict(Counter(op for _, op in compiled.on_host)),
         "parts": rows,
     }
+
+
+def _num_programs(graphs: Iterable[Any]) -> int:
+    """How many are no sums over cards."""
+    return sum(not isinstance(graph, AllReduce) for graph in graphs)
 
 
 def _keys(calls: Sequence[parts.Call]) -> list[int]:
@@ -159,6 +172,9 @@ def predict(
     prompt: int = 512,
     context: int = 0,
     phases: Sequence[str] = ("prefill", "decode"),
+    cards: int = 1,
+    machines: int = 1,
+    tensor_parallel: int | None = None,
     device: dict[str, Any] | None = None,
     progress: Progress = _silent,
 ) -> dict[str, Any]:
@@ -166,12 +182,14 @@ def predict(
 
     ``model`` is what ``spyre-predict --model`` takes, or a module. ``context`` counts
     the new token; by default it is the prompt and one more. ``device`` has device
-    numbers that differ. Raises ValueError for what cannot be asked.
+    numbers that differ.
+
+    There are ``cards`` in each of ``machines``. ``tensor_parallel`` of them share a
+    copy of the model, by default those of a machine; the copies share the batch.
+    Raises ValueError for what cannot be asked.
     """
-    programs = _Programs(progress)
-    return _predict(
-        programs, _as_model(model), batch, prompt, context, phases, device or {}
-    )
+    asked = _Asked(batch, prompt, context, phases, cards, machines, tensor_parallel)
+    return _predict(_Programs(progress), _as_model(model), asked, device or {})
 
 
 def _as_model(model: str | nn.Module | models.Model) -> models.Model:
@@ -180,39 +198,61 @@ def _as_model(model: str | nn.Module | models.Model) -> models.Model:
     return models.from_module(model) if isinstance(model, nn.Module) else model
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What :func:`predict` is asked."""
+
+    batch: int
+    prompt: int
+    context: int
+    phases: Sequence[str]
+    cards: int
+    machines: int
+    tensor_parallel: int | None
+
+
 def _predict(
-    programs: _Programs,
-    model: models.Model,
-    batch: int,
-    prompt: int,
-    context: int,
-    phases: Sequence[str],
-    device: dict[str, Any],
+    programs: _Programs, model: models.Model, asked: _Asked, device: dict[str, Any]
 ) -> dict[str, Any]:
-    context = context or prompt + 1
+    batch, prompt = asked.batch, asked.prompt
+    context = asked.context or prompt + 1
     for name, value in (("batch", batch), ("prompt", prompt), ("context", context)):
         if value < 1:
             raise ValueError(f"{name}: {value} is not positive")
     device = device_numbers(device)
+    cards = Cards.of(
+        asked.cards,
+        asked.machines,
+        asked.tensor_parallel,
+        {**_C.device_spec(), **device},
+    )
     result: dict[str, Any] = {
         "model": model.name,
         "batch": batch,
         "prompt": prompt,
         "context": context,
+        "cards": cards.num_per_machine,
+        "machines": cards.num_machines,
+        "tensor_parallel": cards.num_per_copy,
+        "copies": cards.num_copies,
         "device": device,
         "phases": {},
     }
     if model.is_fixed:
-        result["phases"]["program"] = programs.step(model, (1, 1, 1), device)
+        if cards != Cards():
+            raise ValueError(f"{model.name}: its inputs are fixed, for one card")
+        result["phases"]["program"] = programs.step(model, (1, 1, 1), device, cards)
         return result
-    if "prefill" in phases:
-        phase = programs.step(model, (batch, prompt, prompt), device)
+    own_batch = cards.batch_of_copy(batch)
+    if "prefill" in asked.phases:
+        phase = programs.step(model, (own_batch, prompt, prompt), device, cards)
         result["phases"]["prefill"] = phase
         result["time_to_first_token_seconds"] = phase["predicted_seconds"]
-    if "decode" in phases and model.can_decode:
-        phase = programs.step(model, (batch, 1, context), device)
+    if "decode" in asked.phases and model.can_decode:
+        phase = programs.step(model, (own_batch, 1, context), device, cards)
         result["phases"]["decode"] = phase
         result["time_per_token_seconds"] = phase["predicted_seconds"]
+        result["tokens_per_second"] = batch / phase["predicted_seconds"]
     return result
 
 
@@ -224,19 +264,24 @@ def what_if(
     prompt: int = 512,
     context: int = 0,
     phases: Sequence[str] = ("prefill", "decode"),
+    cards: int = 1,
+    machines: int = 1,
+    tensor_parallel: int | None = None,
     device: dict[str, Any] | None = None,
     progress: Progress = _silent,
 ) -> list[dict[str, Any]]:
     """A prediction as is, and one for each combination of changed device numbers.
 
-    One that the device cannot run has ``error`` in place of phases.
+    Other arguments are those of :func:`predict`. One that the device cannot run has
+    ``error`` in place of phases.
     """
     _check(changes)
     loaded = _as_model(model)
     programs = _Programs(progress)
+    asked = _Asked(batch, prompt, context, phases, cards, machines, tensor_parallel)
 
     def run(numbers: dict[str, Any]) -> dict[str, Any]:
-        return _predict(programs, loaded, batch, prompt, context, phases, numbers)
+        return _predict(programs, loaded, asked, numbers)
 
     return _combinations(run, changes, device or {}, progress)
 

@@ -31,6 +31,7 @@ end in k, M, G, T (powers of 1000) or Ki, Mi, Gi (powers of 1024).
 examples:
   spyre-predict --model granite-3.3-8b --batch 4 --prompt 512 --context 4096
   spyre-predict --model config.json --phase decode --what-if cores=8,16,32 --json -
+  spyre-predict --model granite-3.3-8b --batch 8 --cards 8 --machines 2
 """
 
 _FACTORS = {
@@ -109,6 +110,22 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--cores", type=_parse_count, help="cores; work is planned for so many"
     )
+    parser.add_argument(
+        "--cards",
+        type=_parse_count,
+        default=1,
+        help="cards of each machine (default: 1)",
+    )
+    parser.add_argument(
+        "--machines", type=_parse_count, default=1, help="machines (default: 1)"
+    )
+    parser.add_argument(
+        "--tensor-parallel",
+        type=_parse_count,
+        metavar="CARDS",
+        help="cards that divide the heads and the MLPs of a copy of the model "
+        "(default: those of a machine); the copies divide the batch",
+    )
     parser.add_argument("--device", metavar="FILE", help="JSON of other device numbers")
     parser.add_argument(
         "--what-if",
@@ -150,6 +167,16 @@ def _format_table(results: list[dict[str, Any]]) -> str:
     return report.table(rows)
 
 
+def _format_cards(result: dict[str, Any]) -> str:
+    text = (
+        f"{result['copies']} x the model, each on {result['tensor_parallel']} of "
+        f"{result['machines']} x {result['cards']} cards"
+    )
+    if "tokens_per_second" in result:
+        text += f": {result['tokens_per_second']:.1f} tokens per second in all"
+    return text
+
+
 def _run(options: argparse.Namespace) -> dict[str, Any]:
     started = time.perf_counter()
 
@@ -165,6 +192,8 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     changes = dict(options.what_if)
     with PeakMemory() as memory:
         if options.model.endswith(".mlir"):
+            if options.cards * options.machines > 1:
+                raise ValueError(f"{options.model}: a program is for one card")
             results = api.what_if_mlir(options.model, changes, device=device)
         else:
             results = api.what_if(
@@ -174,6 +203,9 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
                 prompt=options.prompt,
                 context=options.context or 0,
                 phases=phases,
+                cards=options.cards,
+                machines=options.machines,
+                tensor_parallel=options.tensor_parallel,
                 device=device,
                 progress=progress,
             )
@@ -188,6 +220,8 @@ def _run(options: argparse.Namespace) -> dict[str, Any]:
     if options.json != "-":
         for name, phase in result["phases"].items():
             print(report.format_phase(name, phase, options.per_kernel))
+        if options.cards * options.machines > 1:
+            print(_format_cards(result))
         if changes:
             print(_format_table(results))
     return result

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ from torch_spyre.frontend.importer import (
     is_view,
 )
 from torch_spyre.frontend.parts import CompiledPart, CompiledStep, EagerStep, compiling
+from torch_spyre.predict.cards import AllReduce, all_reduce_of, waits_for_sum
 from torch_spyre.predict.trace import TracedStep
 
 WHOLE = "model"
@@ -33,10 +35,10 @@ BEFORE, BETWEEN, AFTER = "before layers", "between layers", "after layers"
 
 @dataclass
 class Call:
-    """A program as one layer calls it."""
+    """A program as one layer calls it, or a sum over cards."""
 
     layer: str
-    graph: Any  # _C.CompiledGraph
+    graph: Any  # _C.CompiledGraph or AllReduce
 
 
 @dataclass
@@ -110,6 +112,7 @@ class _Compiler:
         self.metas = {n: n.meta.get("val") for n in self.function.nodes}
         self.bound: dict[Node, Any] = {}
         self.result = StepPrograms()
+        self.sums: dict[AllReduce, AllReduce] = {}
 
     def run(self, progress: Callable[[str], None]) -> StepPrograms:
         """Compiles everything."""
@@ -147,6 +150,17 @@ class _Compiler:
                 layer = at
             if node in candidates:
                 current.append(node)
+                continue
+            if (total := all_reduce_of(node)) is not None:
+                flush()
+                # Equal ones are one object, as equal programs are.
+                self.result.calls.append(
+                    Call(layer, self.sums.setdefault(total, total))
+                )
+                self._eager(node, layer, True)
+                continue
+            if waits_for_sum(node):
+                self._eager(node, layer, True)
                 continue
             is_host = host_numbers.runs_on_host(node, self.metas)
             if not is_host or not set(current).isdisjoint(node.all_input_nodes):
@@ -225,11 +239,14 @@ class _Compiler:
 def _order(traced: TracedStep) -> list[Node]:
     """The nodes, updates of inputs where the layer ends that computes them.
 
-    Functionalisation has all updates at the end.
+    Functionalisation has all updates at the end. A sum over cards ends a program, so
+    updates go before those that need not come before them.
     """
     nodes = list(traced.gm.graph.nodes)
     layer_of = traced.layer_of
-    late: dict[str, list[Node]] = {}
+    num_sums = list(accumulate(all_reduce_of(node) is not None for node in nodes))
+    sums_before = dict(zip(nodes, num_sums, strict=True))
+    late: dict[tuple[str, int], list[Node]] = {}
     for node in nodes:
         if node.target is not torch.ops.aten.copy_.default:
             continue
@@ -238,17 +255,22 @@ def _order(traced: TracedStep) -> list[Node]:
         others = [user for user in target.users if user is not node]
         if layer and all(layer_of.get(user) == layer for user in others):
             layer_of[node] = layer
-            late.setdefault(layer, []).append(node)
+            at = max(sums_before[n] for n in (value, *others))
+            late.setdefault((layer, at), []).append(node)
     moved = {node for group in late.values() for node in group}
-    last = {layer_of[n]: n for n in nodes if n in layer_of and n not in moved}
+    last = {
+        (layer_of[n], sums_before[n]): n
+        for n in nodes
+        if n in layer_of and n not in moved
+    }
     result = []
     for node in nodes:
         if node in moved:
             continue
         result.append(node)
-        layer = layer_of.get(node)
-        if layer and last[layer] is node:
-            result += late.get(layer, [])
+        key = (layer_of.get(node, ""), sums_before[node])
+        if last.get(key) is node:
+            result += late.get(key, [])
     return result
 
 

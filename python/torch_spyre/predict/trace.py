@@ -16,6 +16,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.device.patches import linear_weights
 from torch_spyre.frontend.importer import is_view
+from torch_spyre.predict.cards import shard, summing
 from torch_spyre.predict.models import Model, ModelError
 
 
@@ -114,14 +115,25 @@ def _layers(module: nn.Module) -> list[str]:
     return found
 
 
-def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
-    """The step that takes ``query`` tokens per sequence and ends at ``context``."""
+def trace(
+    model: Model, batch: int, query: int, context: int, num_cards: int = 1
+) -> TracedStep:
+    """The step that takes ``query`` tokens per sequence and ends at ``context``.
+
+    Of several cards that share the model, it is the step of each.
+    """
+    own = shard(model, num_cards)
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     named = [*model.module.named_parameters(), *model.module.named_buffers()]
     with mode:
         # Stand for the module's, each once: tied ones stay tied.
-        state = {name: torch.empty_like(value, device="spyre") for name, value in named}
-        inputs, call = _call(model, batch, query, context)
+        state = {
+            name: torch.empty_like(value, device="spyre")
+            if name not in own.sizes
+            else torch.empty(own.sizes[name], dtype=value.dtype, device="spyre")
+            for name, value in named
+        }
+        inputs, call = _call(model, batch, query, context, num_cards)
 
     def step(state: dict[str, torch.Tensor], inputs: list[torch.Tensor]) -> Any:
         from torch.nn.utils.stateless import _reparametrize_module
@@ -133,12 +145,19 @@ def trace(model: Model, batch: int, query: int, context: int) -> TracedStep:
     training = [m for m in model.module.modules() if m.training]
     model.module.eval()
     try:
-        with mode, torch.no_grad():
+        with mode, torch.no_grad(), summing(model.module, own.summed):
             gm = make_fx(
                 torch.func.functionalize(step, remove="mutations"),
                 decomposition_table=decompositions(),
                 _allow_non_fake_inputs=True,
             )(state, inputs)
+    except RuntimeError as error:
+        if num_cards == 1:
+            raise
+        raise ModelError(
+            f"{model.name}: what one of {num_cards} cards computes of it cannot be "
+            f"traced: {error}"
+        ) from error
     finally:
         labels.remove()
         for module in training:
@@ -173,7 +192,7 @@ def _find_linear_weights(
 
 
 def _call(
-    model: Model, batch: int, query: int, context: int
+    model: Model, batch: int, query: int, context: int, num_cards: int
 ) -> tuple[list[torch.Tensor], Callable[..., Any]]:
     """Inputs of a step and the function of them."""
     if model.inputs is not None:
@@ -190,16 +209,17 @@ def _call(
                 "transformers or a function of its inputs"
             )
         return [ids], model.module
-    return _call_with_cache(model, ids, context)
+    return _call_with_cache(model, ids, context, num_cards)
 
 
 def _call_with_cache(
-    model: Model, ids: torch.Tensor, context: int
+    model: Model, ids: torch.Tensor, context: int, num_cards: int
 ) -> tuple[list[torch.Tensor], Callable[..., Any]]:
     from transformers import StaticCache
 
     config = model.config
     heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
+    heads //= num_cards
     size = getattr(config, "head_dim", None)
     size = size or config.hidden_size // config.num_attention_heads
     dtype = next(model.module.parameters()).dtype
