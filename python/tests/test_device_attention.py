@@ -197,3 +197,16 @@ def test_large_scores(causal, compiles):
         error = (actual.cpu().double() - expected).abs().max()
         # A weight is off by two roundings of DL16, and by those of what it weighs.
         assert error <= 2.0**-8 * expected.abs().max()
+
+
+def test_gradients_of_rows_that_see_one_key():
+    """A weight of 1 does not change, whatever the gradient of what it selects."""
+    torch.manual_seed(0)
+    rows = 40 * torch.eye(33, 64, dtype=torch.float16).expand(1, 4, 33, 64)
+    v, start = (torch.randn(1, 4, 33, 64).half() for _ in range(2))
+    q, k, v = (t.to("spyre").requires_grad_() for t in (rows, rows, v))
+    start = start.to("spyre")
+    F.scaled_dot_product_attention(q, k, v).backward(start)
+    assert torch.equal(v.grad.cpu(), start.cpu())
+    assert q.grad.abs().max() < 2.0**-10
+    assert k.grad.abs().max() < 2.0**-10

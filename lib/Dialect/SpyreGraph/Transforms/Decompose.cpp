@@ -376,8 +376,10 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
   auto sharedHead = [&](AffineExpr head) {
     return k[1] == 1 ? zero() : head.floorDiv(group);
   };
-  // Gradient of the weights: gradient . value transposed.
-  Value gradWeights = contract(gradient, value, nullptr, scoresType,
+  // Gradient of the weights: gradient . value transposed. Its weighted mean
+  // comes off it, which is most of it where one weight is near 1: it is rounded
+  // after that.
+  Value gradWeights = contract(gradient, value, nullptr, typeOf(masked),
                                {map(5, {d(0), d(1), d(2), d(4)}),
                                 map(5, {d(0), sharedHead(d(1)), d(3), d(4)}),
                                 map(5, {d(0), d(1), d(2), d(3)})},
