@@ -63,15 +63,11 @@ Core::~Core() {
 }
 
 void Core::releaseAll() {
-  auto isConstant = [&](int slot) {
-    return std::any_of(
-        function.tensors.begin(), function.tensors.end(),
-        [&](const ConstantTensor &constant) { return constant.slot == slot; });
-  };
   // Few tensors are left at the end of a run.
   for (int slot = 0; slot < static_cast<int>(tensors.size()); ++slot) {
     const TensorVal &tensor = tensors[slot];
-    if ((tensor.buffer || tensor.deferredTile >= 0) && !isConstant(slot))
+    if ((tensor.buffer || tensor.deferredTile >= 0) &&
+        !function.isConstant(slot))
       releaseTensor(slot);
   }
   for (Buffer *buffer : registers)

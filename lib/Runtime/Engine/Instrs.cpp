@@ -143,21 +143,6 @@ static int64_t combineScalars(IntBinaryOp op, Elem elem, int64_t x, int64_t y) {
   return 0;
 }
 
-static bool isDivision(IntBinaryOp op) {
-  switch (op) {
-  case IntBinaryOp::DivS:
-  case IntBinaryOp::DivU:
-  case IntBinaryOp::FloorDivS:
-  case IntBinaryOp::CeilDivS:
-  case IntBinaryOp::CeilDivU:
-  case IntBinaryOp::RemS:
-  case IntBinaryOp::RemU:
-    return true;
-  default:
-    return false;
-  }
-}
-
 void ScalarInt::run(Core &core) const {
   Scalar *s = core.scalars.data();
   switch (op) {

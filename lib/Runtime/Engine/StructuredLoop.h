@@ -25,6 +25,9 @@ namespace spyre::runtime {
 struct MapResult {
   int64_t constant = 0;
   std::vector<std::pair<int, int64_t>> terms; ///< (loop, coefficient)
+  bool operator==(const MapResult &other) const {
+    return constant == other.constant && terms == other.terms;
+  }
 };
 
 struct LoopOperand {

@@ -51,10 +51,7 @@ private:
         readInStep(size.slot);
   }
   bool isConstantTile(int slot) const {
-    const std::vector<ConstantTensor> &tensors = result.function->tensors;
-    return std::any_of(
-        tensors.begin(), tensors.end(),
-        [&](const ConstantTensor &constant) { return constant.slot == slot; });
+    return result.function->isConstant(slot);
   }
   bool canStack(const StructuredLoop &loop) const;
 
@@ -211,14 +208,6 @@ static bool isPermutation(const std::vector<MapResult> &map, int numLoops) {
          map.size() == static_cast<size_t>(numLoops);
 }
 
-static bool sameMaps(const std::vector<MapResult> &a,
-                     const std::vector<MapResult> &b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const MapResult &x, const MapResult &y) {
-                      return x.constant == y.constant && x.terms == y.terms;
-                    });
-}
-
 void TileBlockFinder::findLoop() {
   const StructuredLoop *loop = nullptr;
   std::vector<int> loaded, stored; // slots, per access; -1: the other
@@ -249,12 +238,11 @@ void TileBlockFinder::findLoop() {
     return true;
   };
   for (const LoopOperand &in : loop->inputs)
-    if (!add(loaded, in.use.slot, !sameMaps(in.map, loop->outputs[0].map)))
+    if (!add(loaded, in.use.slot, in.map != loop->outputs[0].map))
       return;
   for (size_t r = 0; r < loop->outputs.size(); ++r)
-    if (!sameMaps(loop->outputs[r].map, loop->outputs[0].map) ||
-        loop->readsOutput[r] || !loop->coversOutput[r] ||
-        !add(stored, loop->results[r], false))
+    if (loop->outputs[r].map != loop->outputs[0].map || loop->readsOutput[r] ||
+        !loop->coversOutput[r] || !add(stored, loop->results[r], false))
       return;
   if (std::find(isUsed.begin(), isUsed.end(), false) == isUsed.end())
     result.loop = loop;

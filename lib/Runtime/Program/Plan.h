@@ -12,6 +12,7 @@
 #include "Elements.h"
 #include "Spyre/Runtime/Program/Program.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -85,6 +86,12 @@ struct Function {
   std::vector<int> argSlots; ///< scalar slots of the arguments
   std::vector<ConstantScalar> scalars;
   std::vector<ConstantTensor> tensors;
+  /// Whether the tensor in a slot is one of them.
+  bool isConstant(int slot) const {
+    return std::any_of(
+        tensors.begin(), tensors.end(),
+        [&](const ConstantTensor &constant) { return constant.slot == slot; });
+  }
   Block body;
   int64_t numOperations = 0; ///< those in bodies included
   bool hasCalls = false;

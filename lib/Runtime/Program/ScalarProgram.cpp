@@ -81,18 +81,7 @@ static bool canFail(const ScalarOp &op) {
   case ScalarOp::Extract:
     return true;
   case ScalarOp::IntBinary:
-    switch (IntBinaryOp(op.op)) {
-    case IntBinaryOp::DivS:
-    case IntBinaryOp::DivU:
-    case IntBinaryOp::FloorDivS:
-    case IntBinaryOp::CeilDivS:
-    case IntBinaryOp::CeilDivU:
-    case IntBinaryOp::RemS:
-    case IntBinaryOp::RemU:
-      return true;
-    default:
-      return op.noWrap;
-    }
+    return op.noWrap || isDivision(IntBinaryOp(op.op));
   default:
     return op.noWrap;
   }

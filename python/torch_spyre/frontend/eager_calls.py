@@ -63,9 +63,6 @@ def _is_written(argument: Any) -> bool:
     return argument.alias_info is not None and argument.alias_info.is_write
 
 
-#: Results have sizes, strides and dtype of the first argument.
-
-
 _FACTORY = ["dtype", "layout", "device", "pin_memory"]
 
 

@@ -171,6 +171,22 @@ enum class IntBinaryOp : uint8_t {
   MaxU
 };
 
+/// Whether a second operand of 0 is an error.
+inline bool isDivision(IntBinaryOp op) {
+  switch (op) {
+  case IntBinaryOp::DivS:
+  case IntBinaryOp::DivU:
+  case IntBinaryOp::FloorDivS:
+  case IntBinaryOp::CeilDivS:
+  case IntBinaryOp::CeilDivU:
+  case IntBinaryOp::RemS:
+  case IntBinaryOp::RemU:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// Conditions that an integer kernel met, or-ed over all elements. Results are:
 /// Overflow (the exact signed result does not fit the width): wrapped;
 /// DivideByZero: 0; BadShift (amount >= width): see IntBinaryOp; OutOfRange (a

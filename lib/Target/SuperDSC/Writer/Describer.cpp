@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 #include <numeric>
 
@@ -363,10 +364,8 @@ LogicalResult Describer::chooseSizes() {
       continue;
     auto position = dyn_cast<AffineSymbolExpr>(extent);
     if (!position) {
-      std::string text;
-      llvm::raw_string_ostream(text) << extent;
-      return refuse() << "an extent of " << text << ", in loop " << loop
-                      << ": a dimension is one symbol";
+      return refuse() << "an extent of " << llvm::to_string(extent)
+                      << ", in loop " << loop << ": a dimension is one symbol";
     }
     SizeSymbolAttr symbol = symbols[position.getPosition()];
     auto refuseSize = [&, loop = loop] {

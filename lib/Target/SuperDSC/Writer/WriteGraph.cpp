@@ -22,6 +22,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallBitVector.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/ScopedPrinter.h"
 
 #include <algorithm>
 #include <set>
@@ -209,12 +210,10 @@ LogicalResult GraphWriter::describeSizes() {
         continue;
       auto symbol = dyn_cast<AffineSymbolExpr>(size);
       if (!symbol) {
-        std::string text;
-        llvm::raw_string_ostream(text) << size;
         InFlightDiagnostic error =
             function.emitError()
-            << "SuperDSC cannot express " << text << ", the size of "
-            << describePlace(function, number, dim)
+            << "SuperDSC cannot express " << llvm::to_string(size)
+            << ", the size of " << describePlace(function, number, dim)
             << ": a dimension is one symbol; symbols are";
         for (auto [position, own] : llvm::enumerate(symbols))
           error << (position ? ", '" : " '") << own.getName() << "' from "
