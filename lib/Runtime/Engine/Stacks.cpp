@@ -373,6 +373,35 @@ static void storeRun(Elem elem, bool ieee, const void *src, ptrdiff_t from,
                      &from, &n, 1);
 }
 
+bool KernelStacks::canRunOnCodes(const Core &core) const {
+  const std::vector<bool> &isOne = tiles.isOne;
+  auto numInputs = static_cast<ptrdiff_t>(tiles.loop->inputs.size());
+  return tiles.isChain && !core.ieee && !core.shadow &&
+         std::find(isOne.begin(), isOne.begin() + numInputs, false) !=
+             isOne.begin() + numInputs;
+}
+
+/// A chain of DL16 reads codes and writes codes.
+void KernelStacks::runOnCodes(Core &core, ScalarFrame &frame,
+                              uint8_t *const *places, int64_t count) const {
+  const ScalarProgram &body = tiles.loop->body;
+  size_t numInputs = tiles.loop->inputs.size();
+  for (size_t k = 0; k < numInputs; ++k) {
+    int reg = body.inputs[k];
+    frame.ptr[reg] = places[k];
+    frame.step[reg] = tiles.isOne[k] ? 0 : 1;
+    if (!tiles.isOne[k])
+      continue;
+    frame.ptr[reg] = scratchBuffer(core, body.numScratch + static_cast<int>(k));
+    loadRun(Elem::F16, core.ieee, places[k], frame.ptr[reg], 1);
+  }
+  ChainStep steps[kMaxChain];
+  const ScalarOp &op = body.ops.front();
+  makeChain(&op, frame, steps);
+  kernels().chainOfCodes(frame.ptr[op.a], frame.step[op.a], steps, op.chain,
+                         places[numInputs], static_cast<size_t>(count));
+}
+
 void KernelStacks::runDense(Core &core, const Stack &stack) const {
   const StructuredLoop &loop = *tiles.loop;
   const ScalarProgram &body = loop.body;
@@ -385,6 +414,8 @@ void KernelStacks::runDense(Core &core, const Stack &stack) const {
       stack.accesses[tiles.operands[numInputs]].tile.numElements * stack.count;
   ScalarFrame frame;
   enterProgram(core, body, frame);
+  if (canRunOnCodes(core))
+    return runOnCodes(core, frame, places, count);
   for (int64_t start = 0; start < count; start += kBlock) {
     auto n = static_cast<size_t>(std::min(count - start, kBlock));
     for (int k = 0; k < numInputs; ++k) {

@@ -80,6 +80,9 @@ private:
   bool place(const Core &core, const Scalar *args);
   bool isOrdered() const;
   void runDense(Core &core, const Stack &stack) const;
+  bool canRunOnCodes(const Core &core) const;
+  void runOnCodes(Core &core, ScalarFrame &frame, uint8_t *const *places,
+                  int64_t count) const;
 
   const TileBlock &tiles;
   std::vector<int64_t> key, sought; ///< what stacks depend on

@@ -208,6 +208,18 @@ static bool isPermutation(const std::vector<MapResult> &map, int numLoops) {
          map.size() == static_cast<size_t>(numLoops);
 }
 
+static bool isChain(const StructuredLoop &loop) {
+  const std::vector<ScalarOp> &ops = loop.body.ops;
+  auto isHalf = [](const LoopOperand &operand) {
+    return operand.elem == Elem::F16;
+  };
+  return !ops.empty() && ops[0].chain == ops.size() &&
+         ops[0].elem == Elem::F16 && loop.outputs.size() == 1 &&
+         loop.body.yields[0] == ops.back().dst &&
+         std::all_of(loop.inputs.begin(), loop.inputs.end(), isHalf) &&
+         isHalf(loop.outputs[0]);
+}
+
 void TileBlockFinder::findLoop() {
   const StructuredLoop *loop = nullptr;
   std::vector<int> loaded, stored; // slots, per access; -1: the other
@@ -244,8 +256,10 @@ void TileBlockFinder::findLoop() {
     if (loop->outputs[r].map != loop->outputs[0].map || loop->readsOutput[r] ||
         !loop->coversOutput[r] || !add(stored, loop->results[r], false))
       return;
-  if (std::find(isUsed.begin(), isUsed.end(), false) == isUsed.end())
-    result.loop = loop;
+  if (std::find(isUsed.begin(), isUsed.end(), false) != isUsed.end())
+    return;
+  result.loop = loop;
+  result.isChain = isChain(*loop);
 }
 
 bool TileBlock::isStep(const Instr &instr) const {

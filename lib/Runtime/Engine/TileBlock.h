@@ -46,6 +46,9 @@ public:
   std::vector<size_t> operands;
   /// Per operand: whether its tile has one element, for all points.
   std::vector<bool> isOne;
+  /// Whether its body is one chain of fp16 (KernelTable::chain), from operands
+  /// to the only result.
+  bool isChain = false;
 };
 
 } // namespace spyre::runtime

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Chain.h"
+#include "Codes.h"
 #include "Kernels.h"
 #include "Rounders.h"
 #include "VectorMath.h"
@@ -139,6 +140,68 @@ void chain(const float *x, size_t step, const ChainStep *steps,
       storeTail(result + i, value, rest);
     }
   });
+}
+
+/// An operand of chainOfCodes().
+static SPYRE_INLINE void readCodes(const void *x, size_t step, VF uniform,
+                                   size_t i, VF (&value)[kGroup]) {
+  if (step)
+    return decodeGroup<FormatDL16, VH>(static_cast<const uint16_t *>(x) + i,
+                                       value);
+  for (VF &v : value)
+    v = uniform;
+}
+
+void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
+                  unsigned numSteps, void *result, size_t n) {
+  constexpr int count = kGroup * kLanes;
+  VF first = step ? VF{} : splat(*static_cast<const float *>(x));
+  VF uniform[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = steps[s].step ? VF{} : splat(*steps[s].x);
+  GroupRounder<FormatDL16> groups;
+  auto runGroup = [&](const void *x, const ChainStep *steps, size_t i,
+                      uint16_t *out) SPYRE_INLINE_LAMBDA {
+    VF value[kGroup];
+    groups.run<kGroup>([&](auto round) SPYRE_INLINE_LAMBDA {
+      readCodes(x, step, first, i, value);
+      for (unsigned s = 0; s < numSteps; ++s) {
+        VF other[kGroup];
+        readCodes(steps[s].x, steps[s].step, uniform[s], i, other);
+        apply(steps[s], value, [&](int g) { return other[g]; });
+        // The last rounding is that of the code.
+        if (s + 1 < numSteps)
+          round(value);
+      }
+    });
+    encodeGroup<FormatDL16, VH>(value, out);
+  };
+  auto *out = static_cast<uint16_t *>(result);
+  size_t i = 0;
+  for (; i + count <= n; i += count) {
+    if (step)
+      fetchAhead<2 * count, false>(static_cast<const uint16_t *>(x) + i);
+    fetchAhead<2 * count, true>(out + i);
+    runGroup(x, steps, i, out + i);
+  }
+  if (i == n)
+    return;
+  // What is left, with zeros behind it.
+  uint16_t codes[kMaxChain + 2][count] = {};
+  size_t bytes = (n - i) * sizeof(uint16_t);
+  auto copy = [&](unsigned number, const void *from) {
+    __builtin_memcpy(codes[number], static_cast<const uint16_t *>(from) + i,
+                     bytes);
+    return codes[number];
+  };
+  ChainStep rest[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s) {
+    rest[s] = steps[s];
+    if (steps[s].step)
+      rest[s].x = reinterpret_cast<const float *>(copy(s, steps[s].x));
+  }
+  runGroup(step ? copy(kMaxChain, x) : x, rest, 0, codes[kMaxChain + 1]);
+  __builtin_memcpy(out + i, codes[kMaxChain + 1], bytes);
 }
 
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,

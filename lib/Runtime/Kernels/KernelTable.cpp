@@ -13,6 +13,7 @@ const KernelTable *table() {
                                          unary,
                                          binary,
                                          chain,
+                                         chainOfCodes,
                                          fusedMultiplyAdd,
                                          roundFloat,
                                          compareFloat,

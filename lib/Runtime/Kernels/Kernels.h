@@ -23,6 +23,8 @@ void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
 void chain(const float *x, size_t step, const ChainStep *steps,
            unsigned numSteps, float *result, size_t n, Rounding rounding,
            ReadAhead *ahead);
+void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
+                  unsigned numSteps, void *result, size_t n);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
                       size_t stepB, const float *c, size_t stepC, float *result,
                       size_t n, Rounding rounding);

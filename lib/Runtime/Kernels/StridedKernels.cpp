@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Codes.h"
 #include "Kernels.h"
-#include "Rounders.h"
 #include "Transpose.h"
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
@@ -16,17 +16,6 @@ namespace spyre::runtime::SPYRE_KERNEL_ISA {
 //===----------------------------------------------------------------------===//
 // Conversion of contiguous runs
 //===----------------------------------------------------------------------===//
-
-/// Fetches what comes 8 KiB behind `Bytes` bytes. The hardware's prefetcher
-/// stops at pages; what follows is often the next row, or the next tile.
-template <int Bytes, bool IsWrite>
-static SPYRE_INLINE void fetchAhead(const void *p) {
-  constexpr int line = 64;
-  static_assert(Bytes < line || Bytes % line == 0);
-  unroll<(Bytes + line - 1) / line>([&](auto i) SPYRE_INLINE_LAMBDA {
-    __builtin_prefetch(static_cast<const char *>(p) + i * line + 8192, IsWrite);
-  });
-}
 
 namespace {
 template <class T>
@@ -46,31 +35,14 @@ struct Decode {
   static SPYRE_INLINE VF decode(VCode codes) {
     return Format::decode(__builtin_convertvector(codes, VU));
   }
-  static SPYRE_INLINE void decodeGroup(const Code *src, float *dst) {
-    VCode codes[kGroup];
-    for (int g = 0; g < kGroup; ++g)
-      codes[g] = load<VCode>(src + g * kLanes);
-    if constexpr (std::is_same_v<Format, FormatDL16>) {
-      VCode largest = {};
-      for (VCode code : codes) {
-        VCode magnitude = code & 0x7fff;
-        largest = largest > magnitude ? largest : magnitude;
-      }
-      if (!mayHold(largest == (VCode{} + 0x7fff))) {
-        for (int g = 0; g < kGroup; ++g)
-          store(dst + g * kLanes,
-                Format::decodeNumber(__builtin_convertvector(codes[g], VU)));
-        return;
-      }
-    }
-    for (int g = 0; g < kGroup; ++g)
-      store(dst + g * kLanes, decode(codes[g]));
-  }
   static SPYRE_INLINE void run(const Code *src, float *dst, size_t n) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       fetchAhead<kGroup * kLanes * sizeof(Code), false>(src + i);
-      decodeGroup(src + i, dst + i);
+      VF values[kGroup];
+      decodeGroup<Format, VCode>(src + i, values);
+      for (int g = 0; g < kGroup; ++g)
+        store(dst + i + g * kLanes, values[g]);
     }
     for (; i + kLanes <= n; i += kLanes)
       store(dst + i, decode(load<VCode>(src + i)));
@@ -89,32 +61,14 @@ struct Encode {
   static SPYRE_INLINE VCode encode(VF values) {
     return __builtin_convertvector(Format::encode(values), VCode);
   }
-  static SPYRE_INLINE void encodeGroup(const float *src, Code *dst) {
-    if constexpr (std::is_same_v<Format, FormatDL16>) {
-      VU values[kGroup];
-      for (int g = 0; g < kGroup; ++g)
-        values[g] = load<VU>(src + g * kLanes);
-      VW top[kGroup / 2], largest = {};
-      for (int g = 0; g < kGroup / 2; ++g) {
-        top[g] = highHalves(values[2 * g], values[2 * g + 1]);
-        VW magnitude = top[g] & uint16_t(0x7fff);
-        largest = magnitude > largest ? magnitude : largest;
-      }
-      if (!mayHold(largest >= VW{} + Format::kNotInHalves)) {
-        for (int g = 0; g < kGroup / 2; ++g)
-          store(dst + 2 * g * kLanes,
-                Format::encodePair(values[2 * g], values[2 * g + 1], top[g]));
-        return;
-      }
-    }
-    for (int g = 0; g < kGroup; ++g)
-      store(dst + g * kLanes, encode(load<VF>(src + g * kLanes)));
-  }
   static SPYRE_INLINE void run(const float *src, Code *dst, size_t n) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
       fetchAhead<kGroup * kLanes * sizeof(Code), true>(dst + i);
-      encodeGroup(src + i, dst + i);
+      VF values[kGroup];
+      for (int g = 0; g < kGroup; ++g)
+        values[g] = load<VF>(src + i + g * kLanes);
+      encodeGroup<Format, VCode>(values, dst + i);
     }
     for (; i + kLanes <= n; i += kLanes)
       store(dst + i, encode(load<VF>(src + i)));

@@ -340,6 +340,68 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
   }
 }
 
+// From codes to codes, a chain is what loads, the chain and a store are.
+TEST_P(FloatKernels, ChainsOfCodes) {
+  std::mt19937 generator(7);
+  for (size_t n : {1u, 15u, 63u, 64u, 65u, 257u, 2048u, 65536u})
+    for (bool isCommon : {false, true}) {
+      // Every code, or codes around that of one, which take the short way.
+      std::vector<uint16_t> codes[3];
+      for (std::vector<uint16_t> &own : codes)
+        for (size_t i = 0; i < n; ++i)
+          own.push_back(uint16_t(isCommon ? 0x3e00 + generator() % 0x800 |
+                                                generator() % 2 << 15
+                                          : generator()));
+      if (n == 65536 && !isCommon)
+        for (size_t i = 0; i < n; ++i)
+          codes[0][i] = uint16_t(i);
+      std::vector<float> values[3];
+      for (size_t v = 0; v < 3; ++v) {
+        values[v].resize(n);
+        k.loadFloatRun(ElementFormat::DL16, codes[v].data(), values[v].data(),
+                       n);
+      }
+      float one = 0.75f;
+      for (unsigned numSteps : {1, 2, 3})
+        for (BinaryOp op : {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul})
+          for (bool isReversed : {false, true})
+            for (size_t step : {0, 1})
+              for (size_t first : {0, 1}) {
+                if (first + step == 0)
+                  continue;
+                auto chainOf = [&](const float *y, const float *z) {
+                  return std::vector<ChainStep>{
+                      {op, isReversed, step ? y : &one, step},
+                      {BinaryOp::Mul, false, z, 1},
+                      {BinaryOp::Sub, true, &one, 0}};
+                };
+                std::vector<float> result(n);
+                std::vector<ChainStep> steps =
+                    chainOf(values[1].data(), values[2].data());
+                k.chain(first ? values[0].data() : &one, first, steps.data(),
+                        numSteps, result.data(), n, Rounding::DL16, nullptr);
+                std::vector<uint16_t> expected(n), actual = codes[1];
+                k.storeFloatRun(ElementFormat::DL16, result.data(),
+                                expected.data(), n);
+                // In place of an operand.
+                actual.push_back(0x1234);
+                auto asFloats = [](const std::vector<uint16_t> &own) {
+                  return reinterpret_cast<const float *>(own.data());
+                };
+                steps = chainOf(asFloats(actual), asFloats(codes[2]));
+                const void *x = &one;
+                if (first)
+                  x = codes[0].data();
+                k.chainOfCodes(x, first, steps.data(), numSteps, actual.data(),
+                               n);
+                EXPECT_EQ(actual.back(), 0x1234);
+                actual.pop_back();
+                ASSERT_EQ(actual, expected)
+                    << n << " " << numSteps << " " << int(op);
+              }
+    }
+}
+
 // Groups of vectors take a short way that knows no zero, then one that does,
 // and the exact one: a single value decides, wherever it stands.
 TEST_P(FloatKernels, OneRareValueAmongCommonOnes) {

@@ -250,6 +250,11 @@ struct KernelTable {
   void (*chain)(const float *x, size_t step, const ChainStep *steps,
                 unsigned numSteps, float *result, size_t n, Rounding rounding,
                 ReadAhead *ahead);
+  /// The same from DL16 codes to codes: x, the result and what steps read are
+  /// arrays of uint16_t, but for operands with step 0, which are one float.
+  /// What is read may be where the result is written, but not beside it.
+  void (*chainOfCodes)(const void *x, size_t step, const ChainStep *steps,
+                       unsigned numSteps, void *result, size_t n);
   /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
   void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
               const float *c, size_t stepC, float *result, size_t n,
