@@ -35,7 +35,7 @@ def check_gradients(function, *tensors, bits=18):
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize(
     ("mode", "count"),
-    [("bilinear", 2), ("nearest", 2), ("bilinear", 3), ("nearest", 3)],
+    [("bilinear", 2), ("nearest", 2), ("bicubic", 2), ("bilinear", 3), ("nearest", 3)],
 )
 def test_grid_sample(mode, count, padding, align_corners):
     x = torch.randn(2, 3, *[5, 6, 4][:count])

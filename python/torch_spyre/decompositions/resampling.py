@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples between the elements of an input, and their gradients.
 
-A grid sampler gathers the corners around each point, and its backward pass scatters
+A grid sampler gathers the elements around each point, and its backward pass scatters
 to them. The backward pass of an upsampling, or of a replicating padding, is a product
 with a matrix per dimension, which holds how much of each input is in each output.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,8 +16,7 @@ from torch import Tensor
 
 aten = torch.ops.aten
 
-#: The other mode, bicubic, is left to PyTorch.
-BILINEAR, NEAREST = 0, 1
+BILINEAR, NEAREST, BICUBIC = 0, 1, 2
 ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 
@@ -51,12 +49,11 @@ def _clip(x: Tensor, size: int) -> tuple[Tensor, Tensor]:
     return x.clamp(0.0, float(size - 1)), ((x > 0) & (x < size - 1)).float()
 
 
-def _source_coordinate(
-    x: Tensor, size: int, padding: int, align_corners: bool
+def _bounded(
+    at: Tensor, size: int, padding: int, align_corners: bool
 ) -> tuple[Tensor, Tensor]:
-    """The coordinate of a point of a grid along one dimension, and its slope."""
-    at, factor = _unnormalize(x, size, align_corners)
-    slope = torch.full_like(at, factor)
+    """Where a coordinate along one dimension is with padding, and its slope there."""
+    slope = torch.ones_like(at)
     if padding == REFLECTION:
         ends = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
         at, sign = _reflect(at, *ends)
@@ -71,12 +68,14 @@ class _Grid:
     """Where the points of a grid lie in an input ``[N, C, *size]``.
 
     Coordinates and slopes are ``[N, P]``, one of each per spatial dimension; those of
-    a grid come last dimension first.
+    a grid come last dimension first. Padding bounds the points, but in mode bicubic
+    each of the elements around them.
     """
 
     def __init__(
-        self, x: Tensor, grid: Tensor, padding: int, align_corners: bool
+        self, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
     ) -> None:
+        self.mode, self.padding, self.align_corners = mode, padding, align_corners
         self.size = x.shape[2:]
         self.batch, self.channels = x.shape[:2]
         self.out = grid.shape[1:-1]
@@ -84,41 +83,18 @@ class _Grid:
         self.at, self.slope = [], []
         for dim, size in enumerate(self.size):
             own = points[:, :, len(self.size) - 1 - dim]
-            at, slope = _source_coordinate(own, size, padding, align_corners)
+            at, factor = _unnormalize(own, size, align_corners)
+            slope = torch.full_like(at, factor)
+            if mode != BICUBIC:
+                at, bounded = _bounded(at, size, padding, align_corners)
+                slope = slope * bounded
             self.at.append(at)
             self.slope.append(slope)
 
-    def place(self, corner: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
-        """The row-major number of the element at whole coordinates ``[N, P]``, and
-        whether there is one.
-        """
-        index: Any = 0
-        inside: Any = None
-        for at, size in zip(corner, self.size, strict=True):
-            own = (at >= 0) & (at <= size - 1)
-            inside = own if inside is None else inside & own
-            # NaN has no integer; it is outside.
-            whole = torch.where(own, at, 0.0).to(torch.int64)
-            index = index * size + whole
-        return index, inside
-
     def spread(self, values: Tensor) -> Tensor:
-        """``[N, P]`` for all channels."""
-        shape = (self.batch, self.channels, values.shape[1])
-        return values[:, None, :].expand(shape)
-
-    def corners(self) -> list[tuple[tuple[int, ...], list[Tensor], list[Tensor]]]:
-        """Per corner around the points: its sides, coordinates and weights."""
-        low = [at.floor() for at in self.at]
-        found = []
-        for sides in itertools.product((0, 1), repeat=len(self.size)):
-            corner = [start + side for start, side in zip(low, sides, strict=True)]
-            weights = [
-                (at - start) if side else (start + 1.0 - at)
-                for at, start, side in zip(self.at, low, sides, strict=True)
-            ]
-            found.append((sides, corner, weights))
-        return found
+        """``[N, T, P]`` for all channels, one after the other."""
+        flat = values.reshape(self.batch, 1, -1)
+        return flat.expand(self.batch, self.channels, flat.shape[2])
 
 
 def _product(factors: Sequence[Tensor]) -> Tensor:
@@ -128,9 +104,13 @@ def _product(factors: Sequence[Tensor]) -> Tensor:
     return result
 
 
+#: Of the cubic polynomials that weigh elements.
+_CUBIC = -0.75
+
+
 def _cubic(t: Tensor) -> list[Tensor]:
     """The weights of the four elements around a point ``t`` behind the second."""
-    a = -0.75
+    a = _CUBIC
 
     def near(d: Tensor) -> Tensor:
         return ((a + 2) * d - (a + 3)) * d * d + 1.0
@@ -141,40 +121,103 @@ def _cubic(t: Tensor) -> list[Tensor]:
     return [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)]
 
 
-#: A tap of a point: coordinates, weights and their slopes per dimension.
-Tap = tuple[list[Tensor], list[Tensor], "list[Tensor] | None"]
+def _cubic_slopes(t: Tensor) -> list[Tensor]:
+    """By how much these weights grow with ``t``."""
+    a = _CUBIC
+
+    def near(d: Tensor) -> Tensor:
+        return (3 * (a + 2) * d - 2 * (a + 3)) * d
+
+    def far(d: Tensor) -> Tensor:
+        return (3 * a * d - 10 * a) * d + 8 * a
+
+    return [far(t + 1.0), near(t), -near(1.0 - t), -far(2.0 - t)]
 
 
-def _taps(grid: _Grid, mode: int) -> list[Tap]:
-    """The elements that each point is made of."""
-    if mode == NEAREST:
-        nearest = [at.round() for at in grid.at]
-        return [(nearest, [torch.ones_like(at) for at in nearest], None)]
-    one = torch.ones_like(grid.at[0])
-    return [
-        (corner, weights, [one if side else -one for side in sides])
-        for sides, corner, weights in grid.corners()
-    ]
+class _Taps:
+    """The elements that each point of a grid is made of, T of them.
+
+    ``index`` ``[N, T, P]`` is the row-major number of the element, and ``inside``
+    whether there is one. ``weights`` and their ``slopes`` are one tensor per dimension,
+    ``[N, T1, ..., P]`` with T1 = 1 but along the own dimension. All elements are
+    together in a few operations: a graph of some for each would be large.
+    """
+
+    def __init__(self, grid: _Grid) -> None:
+        self.grid = grid
+        self.weights, self.slopes = [], []
+        index: Any = 0
+        inside: Any = None
+        for dim, size in enumerate(grid.size):
+            taps, weights, slopes = (
+                self._along(torch.stack(found, 1), dim)
+                for found in zip(*_taps_along(grid, dim), strict=True)
+            )
+            own = (taps >= 0) & (taps <= size - 1)
+            inside = own if inside is None else inside & own
+            # NaN has no integer; it is outside.
+            whole = torch.where(own, taps, 0.0).to(torch.int64)
+            index = index * size + whole
+            self.weights.append(weights)
+            self.slopes.append(slopes)
+        self.index, self.inside = self._joined(index), self._joined(inside)
+
+    def _along(self, values: Tensor, dim: int) -> Tensor:
+        """``[N, T, P]`` of one dimension, to be broadcast with those of others."""
+        shape = [1] * len(self.grid.size)
+        shape[dim] = values.shape[1]
+        return values.reshape(values.shape[0], *shape, values.shape[2])
+
+    def _joined(self, values: Tensor) -> Tensor:
+        return values.reshape(values.shape[0], -1, values.shape[-1])
+
+    def weight(self) -> Tensor:
+        """``[N, T, P]``, zero where there is no element."""
+        weight = self._joined(_product(self.weights))
+        return torch.where(self.inside, weight, 0.0)
+
+    def slope(self, dim: int) -> Tensor:
+        """How fast the weight grows along a dimension."""
+        others = [*self.weights[:dim], *self.weights[dim + 1 :]]
+        return self._joined(_product([self.slopes[dim], *others]))
+
+    def values(self, x: Tensor) -> Tensor:
+        """``[N, C, T, P]`` of the input, zero where there is no element."""
+        grid = self.grid
+        flat = x.float().reshape(grid.batch, grid.channels, -1)
+        values = flat.gather(2, grid.spread(self.index))
+        values = torch.where(grid.spread(self.inside), values, 0.0)
+        return values.reshape(grid.batch, grid.channels, *self.index.shape[1:])
 
 
-def _gather(grid: _Grid, flat: Tensor, corner: Sequence[Tensor]) -> Tensor:
-    index, inside = grid.place(corner)
-    values = flat.gather(2, grid.spread(index))
-    return torch.where(grid.spread(inside), values, 0.0)
+def _taps_along(grid: _Grid, dim: int) -> list[tuple[Tensor, Tensor, Tensor]]:
+    """Coordinates, weights and their slopes of the elements around each point."""
+    at = grid.at[dim]
+    one = torch.ones_like(at)
+    if grid.mode == NEAREST:
+        return [(at.round(), one, torch.zeros_like(at))]
+    low = at.floor()
+    if grid.mode == BILINEAR:
+        return [(low, low + 1.0 - at, -one), (low + 1.0, at - low, one)]
+    found = []
+    weights = zip(_cubic(at - low), _cubic_slopes(at - low), strict=True)
+    for side, (weight, slope) in enumerate(weights):
+        tap, _ = _bounded(
+            low + (side - 1.0), grid.size[dim], grid.padding, grid.align_corners
+        )
+        found.append((tap, weight, slope))
+    return found
 
 
 def grid_sampler(
     x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool
 ) -> Tensor:
     """``aten.grid_sampler_2d`` and ``aten.grid_sampler_3d``."""
-    if mode not in (BILINEAR, NEAREST) or x.numel() == 0 or grid.numel() == 0:
+    if x.numel() == 0 or grid.numel() == 0:
         return NotImplemented
-    points = _Grid(x, grid, padding, align_corners)
-    flat = x.float().reshape(*x.shape[:2], -1)
-    total: Any = None
-    for corner, weights, _ in _taps(points, mode):
-        part = _gather(points, flat, corner) * points.spread(_product(weights))
-        total = part if total is None else total + part
+    points = _Grid(x, grid, mode, padding, align_corners)
+    taps = _Taps(points)
+    total = (taps.values(x) * taps.weight()[:, None]).sum(2)
     return total.to(x.dtype).reshape(*x.shape[:2], *points.out)
 
 
@@ -188,28 +231,26 @@ def grid_sampler_backward(
     wanted: Sequence[bool],
 ) -> tuple[Tensor | None, Tensor]:
     """``aten.grid_sampler_2d_backward`` and ``aten.grid_sampler_3d_backward``."""
-    if mode not in (BILINEAR, NEAREST) or x.numel() == 0 or grid.numel() == 0:
+    if x.numel() == 0 or grid.numel() == 0:
         return NotImplemented
-    points = _Grid(x, grid, padding, align_corners)
-    flat = x.float().reshape(*x.shape[:2], -1)
-    own = gradient.float().reshape(*x.shape[:2], -1)
-    of_input = torch.zeros_like(flat)
-    of_grid: list[Any] = [torch.zeros_like(at) for at in points.at]
-    for corner, weights, slopes in _taps(points, mode):
-        index, inside = points.place(corner)
-        if wanted[0]:
-            part = own * points.spread(torch.where(inside, _product(weights), 0.0))
-            of_input = of_input.scatter_add(2, points.spread(index), part)
-        if slopes is None:
-            continue
-        values = (_gather(points, flat, corner) * own).sum(1)
-        for dim, slope in enumerate(slopes):
-            others = [slope, *weights[:dim], *weights[dim + 1 :]]
-            of_grid[dim] = of_grid[dim] + values * _product(others)
-    for dim, slope in enumerate(points.slope):
-        of_grid[dim] = of_grid[dim] * slope
+    points = _Grid(x, grid, mode, padding, align_corners)
+    taps = _Taps(points)
+    own = gradient.float().reshape(*x.shape[:2], 1, -1)
+    of_input = None
+    if wanted[0]:
+        parts = (own * taps.weight()[:, None]).reshape(*x.shape[:2], -1)
+        zeros = torch.zeros_like(x, dtype=torch.float32).reshape(*x.shape[:2], -1)
+        sums = zeros.scatter_add(2, points.spread(taps.index), parts)
+        of_input = sums.reshape(x.shape).to(x.dtype)
+    if mode == NEAREST:
+        return of_input, torch.zeros_like(grid)
+    products = (taps.values(x) * own).sum(1)
+    of_grid = [
+        (products * taps.slope(dim)).sum(1) * slope
+        for dim, slope in enumerate(points.slope)
+    ]
     stacked = torch.stack(of_grid[::-1], -1).reshape(grid.shape).to(grid.dtype)
-    return of_input.reshape(x.shape).to(x.dtype) if wanted[0] else None, stacked
+    return of_input, stacked
 
 
 # --- gradients of resampling -----------------------------------------------------
