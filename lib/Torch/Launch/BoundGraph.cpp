@@ -320,7 +320,7 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
   if (graph.poolBytes != 0)
     arguments.push_back(static_cast<int64_t>(pool.address()));
   // The card's mutex guards the predictions, too.
-  std::optional<Prediction> prediction = predictions.find(sizes);
+  std::optional<runtime::Prediction> prediction = predictions.find(sizes);
   runtime::RunOptions options;
   // A trace has the kernels of just these sizes.
   options.report = !prediction || (launch && !sizes.empty());
@@ -329,9 +329,10 @@ void BoundGraph::execute(Card &card, std::vector<int64_t> arguments,
   measure(sizes, result.wallSeconds);
   std::shared_ptr<const runtime::RunReport> report;
   if (options.report) {
-    prediction = {result.predictedSeconds,
-                  static_cast<double>(result.deviceBytesRead +
-                                      result.deviceBytesWritten)};
+    prediction =
+        runtime::Prediction{result.predictedSeconds,
+                            static_cast<double>(result.deviceBytesRead +
+                                                result.deviceBytesWritten)};
     predictions.add(sizes, *prediction);
     report = std::make_shared<const runtime::RunReport>(std::move(result));
     std::lock_guard<std::mutex> lock(mutex);

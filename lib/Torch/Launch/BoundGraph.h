@@ -7,9 +7,9 @@
 
 #include "../Profiling/Trace.h"
 #include "../Storage/Storage.h"
-#include "SizedPredictions.h"
 
 #include "Spyre/Compiler/Compiler.h"
+#include "Spyre/Runtime/Launch/SizedPredictions.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -104,7 +104,7 @@ private:
   mutable std::condition_variable finished;
   int numQueued = 0;
   std::shared_ptr<const runtime::RunReport> firstReport;
-  SizedPredictions predictions;
+  runtime::SizedPredictions predictions;
   /// Of the host, for a run; guarded by the card's mutex where it is written.
   std::atomic<double> runSeconds = std::numeric_limits<double>::infinity();
   /// Of a program for many sizes: the largest sizes at which a run was short.

@@ -6,16 +6,15 @@
 // sizes that were predicted is interpolated.
 //
 //===----------------------------------------------------------------------===//
-
-#ifndef SPYRE_LIB_TORCH_LAUNCH_SIZEDPREDICTIONS_H
-#define SPYRE_LIB_TORCH_LAUNCH_SIZEDPREDICTIONS_H
+#ifndef SPYRE_RUNTIME_LAUNCH_SIZEDPREDICTIONS_H
+#define SPYRE_RUNTIME_LAUNCH_SIZEDPREDICTIONS_H
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <vector>
 
-namespace spyre::pytorch {
+namespace spyre::runtime {
 
 /// What a run takes.
 struct Prediction {
@@ -29,15 +28,16 @@ public:
   void add(const std::vector<int64_t> &sizes, Prediction prediction) {
     known[sizes] = prediction;
   }
-  /// The prediction for these sizes, or a line through two that differ from
-  /// them in one size only and are not further apart than a factor of 2.
-  /// Nothing if the timing engine has to be asked.
+  /// The prediction for these sizes, or that of the straight line through two
+  /// others: on both sides of them, or both smaller, with no size more than
+  /// twice the same one of another. Nothing if the timing engine has to be
+  /// asked.
   std::optional<Prediction> find(const std::vector<int64_t> &sizes) const;
 
 private:
   std::map<std::vector<int64_t>, Prediction> known;
 };
 
-} // namespace spyre::pytorch
+} // namespace spyre::runtime
 
-#endif // SPYRE_LIB_TORCH_LAUNCH_SIZEDPREDICTIONS_H
+#endif // SPYRE_RUNTIME_LAUNCH_SIZEDPREDICTIONS_H
