@@ -488,12 +488,26 @@ def test_softmax_in_every_mode(tmp_path):
     check_bits(softmax_program(100, 200, 25), [x, "zeros"], "out", 1, tmp_path)
 
 
-def test_matmul_in_every_mode(tmp_path):
+#: Rows, columns, depth and grid. Of few rows, the right factor is read piece by piece,
+#: unless a check is full or cores share it.
+PRODUCTS = {
+    "many rows": (70, 200, 130, (3, 2)),
+    "one row": (1, 200, 1100, (1, 2)),
+    "eight rows": (8, 200, 1100, (1, 2)),
+    "nine rows": (9, 200, 1100, (1, 2)),
+    "shared": (8, 200, 1100, (4, 2)),
+    "shared by some": (3, 600, 300, (3, 5)),
+}
+
+
+@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
+def test_matmul_in_every_mode(product, tmp_path):
     """Inputs and the result are rounded."""
+    rows, columns, depth, _ = product
     rng = np.random.default_rng(31)
-    a, b = half(rng, 70, 130), half(rng, 130, 200)
+    a, b = half(rng, rows, depth), half(rng, depth, columns)
     scale = np.abs(a).astype(np.float32) @ np.abs(b).astype(np.float32)
-    program = matmul_program(70, 200, 130, (3, 2))
+    program = matmul_program(*product)
     check_bits(program, [a, b, "zeros"], "c", scale, tmp_path)
 
 

@@ -174,11 +174,17 @@ public:
   /// tile then reads it piece by piece, so that pieces stay in the first-level
   /// cache.
   bool isDeferred = false;
+  /// Whether that loop has several inputs and reductions, as a matrix product:
+  /// a tile that cores of a gang share is then read at once.
+  bool isFactor = false;
   void run(Core &core) const override;
   void walk(Core &core) const override;
   void runGang(Core *const *cores, int numCores) const override;
   /// Reads a prepared tile, or a stack of them (Core::numStacked).
   void move(Core &core, const TileVal &tile) const;
+
+private:
+  void run(Core &core, bool mayDefer) const;
 };
 
 class StoreInstr : public Instr {

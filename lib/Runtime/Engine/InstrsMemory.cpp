@@ -254,7 +254,9 @@ static void setShape(TensorVal &tensor, const TileVal &tile) {
   tensor.numElements = tile.numElements;
 }
 
-void LoadInstr::run(Core &core) const {
+void LoadInstr::run(Core &core) const { run(core, isDeferred); }
+
+void LoadInstr::run(Core &core, bool mayDefer) const {
   TileVal &t = core.tiles[tile];
   if (!t.plan->partitionSlots.empty()) {
     TensorVal &result = core.tensors[dst];
@@ -270,7 +272,7 @@ void LoadInstr::run(Core &core) const {
     core.noteSpan(location, t);
   if (core.shadow)
     core.shadow->access(core, location, t, false);
-  if (isDeferred && t.numElements >= kDeferredElements && !core.shadow) {
+  if (mayDefer && t.numElements >= kDeferredElements && !core.shadow) {
     core.releaseTensor(dst);
     TensorVal &result = core.tensors[dst];
     setShape(result, t);
@@ -300,12 +302,16 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
       run(core);
       continue;
     }
+    auto isSame = [&](int j) { return t.readsSame(cores[j]->tiles[tile]); };
     int same = -1;
     for (int j = i - 1; j >= 0 && same < 0; --j)
-      if (cores[j]->tensors[dst].buffer && t.readsSame(cores[j]->tiles[tile]))
+      if (cores[j]->tensors[dst].buffer && isSame(j))
         same = j;
     if (same < 0) {
-      run(core);
+      bool isShared = false;
+      for (int j = i + 1; j < numCores && isFactor && !isShared; ++j)
+        isShared = isSame(j);
+      run(core, isDeferred && !isShared);
       continue;
     }
     core.moveTensor(dst, {dst, false}, *cores[same]);

@@ -231,6 +231,10 @@ void StructuredLoop::run(Core &core) const {
 // Reading tiles piece by piece
 //===----------------------------------------------------------------------===//
 
+/// A factor whose elements take part in more products than this is read again
+/// and again, so that all of it should be there.
+static constexpr int64_t kFewProducts = 8;
+
 int StructuredLoop::dimOf(const LoopOperand &operand, int loop) const {
   int found = -1;
   for (int d = 0; d < static_cast<int>(operand.map.size()); ++d)
@@ -258,13 +262,26 @@ void StructuredLoop::loadDeferred(Core &core,
   }
 }
 
-/// A parallel loop along which every deferred input can be read in pieces, or
-/// -1. Deferred inputs that do not depend on the loop are read now.
+/// A loop along which every deferred input can be read in pieces, or -1: a
+/// parallel one, or the only reduction of a matrix product, which adds the
+/// pieces in the same order. Deferred inputs that do not depend on the loop are
+/// read now.
 int StructuredLoop::chooseStrip(Core &core) const {
-  if (hasIndex || (strategy != Parallel && strategy != Reduction))
+  if (hasIndex || (strategy != Parallel && strategy != Reduction &&
+                   strategy != Contraction))
     return -1;
+  if (strategy == Contraction) {
+    int64_t products = 1;
+    for (auto [k, dim] : extentSource)
+      products *= core.tensors[operandOf(k).use.slot].sizes[dim];
+    for (const LoopOperand &in : inputs)
+      if (products > kFewProducts * core.tensors[in.use.slot].numElements)
+        loadDeferred(core, in);
+  }
+  bool hasOneReduction =
+      std::count(isReduction.begin(), isReduction.end(), true) == 1;
   for (int loop = 0; loop < numLoops; ++loop) {
-    if (isReduction[loop])
+    if (isReduction[loop] && (strategy != Contraction || !hasOneReduction))
       continue;
     bool fits = true, helps = false;
     for (const LoopOperand &in : inputs) {
@@ -289,8 +306,9 @@ int StructuredLoop::chooseStrip(Core &core) const {
 }
 
 void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {
-  // Bytes of all pieces together: a little more than the first-level cache.
-  constexpr int64_t kStripBytes = 64 << 10;
+  // Bytes of all pieces together: a little more than the first-level cache. A
+  // factor stays in it, beside what is fetched ahead.
+  const int64_t stripBytes = strategy == Contraction ? 16 << 10 : 64 << 10;
   int64_t extent = whole.loops[strip].extent;
   int64_t bytesPerStep = 0;
   struct Piece {
@@ -310,7 +328,7 @@ void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {
   }
   int64_t length = std::min(
       extent,
-      std::max<int64_t>(kStripBytes / std::max<int64_t>(bytesPerStep, 1), 1));
+      std::max<int64_t>(stripBytes / std::max<int64_t>(bytesPerStep, 1), 1));
   for (int i = 0; i < numPieces; ++i) {
     const TensorVal &t = core.tensors[inputs[pieces[i].operand].use.slot];
     pieces[i].buffer = core.pool->get(size_t(t.numElements / extent * length) *

@@ -103,8 +103,7 @@ static bool canDefer(ktdp::LoadOp load) {
     return false;
   OpOperand &use = *load.getResult().use_begin();
   auto user = dyn_cast<linalg::LinalgOp>(use.getOwner());
-  if (!user || user->getBlock() != load->getBlock() || !user.isDpsInput(&use) ||
-      (user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1))
+  if (!user || user->getBlock() != load->getBlock() || !user.isDpsInput(&use))
     return false;
   for (Operation *op = load->getNextNode(); op != user; op = op->getNextNode())
     if (isa<ktdp::StoreOp>(op) || op->getNumRegions() != 0)
@@ -359,6 +358,11 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   if (!p.partitionSlots.empty())
     return success();
   instr.isDeferred = canDefer(load);
+  if (instr.isDeferred) {
+    auto user = cast<linalg::LinalgOp>(*load.getResult().user_begin());
+    instr.isFactor =
+        user.getNumReductionLoops() > 0 && user.getNumDpsInputs() > 1;
+  }
   p.denseInnermost = p.denseVar >= 0 && p.denseVar + 1 != p.rank &&
                      load.getTile().hasOneUse() &&
                      llvm::all_of(load.getResult().getUses(), isLoopInput);
