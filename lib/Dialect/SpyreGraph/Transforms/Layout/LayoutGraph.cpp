@@ -83,10 +83,10 @@ LogicalResult LayoutGraph::addOp(SpyreOpInterface op) {
   if (!updates)
     choices = getChoices(info);
   else if (init.getDefiningOp<tensor::EmptyOp>())
-    addChoicesOfUpdate(info, getLayout(init.getType()), -1, choices);
+    addChoicesOfUpdate(info, getLayout(init.getType()), choices);
   else
-    for (auto [number, choice] : llvm::enumerate(nodes[getNode(init)].choices))
-      addChoicesOfUpdate(info, choice.layout, number, choices);
+    for (LayoutAttrInterface layout : getLayouts(init))
+      addChoicesOfUpdate(info, layout, choices);
   if (failed(obeyHint(info, choices)))
     return failure();
 
@@ -212,11 +212,11 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
 }
 
 void LayoutGraph::addChoicesOfUpdate(const OpInfo &info,
-                                     LayoutAttrInterface layout, int initChoice,
+                                     LayoutAttrInterface layout,
                                      SmallVectorImpl<LayoutChoice> &choices) {
   LayoutChoice choice;
   choice.layout = layout;
-  choice.initChoice = initChoice;
+  choice.updated = layout;
   choice.bindsInputs = !isCopy(info.op);
   // An op that updates rows by indices needs a layout in which rows are whole
   // sticks.
@@ -478,8 +478,7 @@ LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
   auto type = cast<ShapedType>(value.getType());
   int64_t setup = getBytes(spec.transferSetupSeconds);
   bool isInit = operand == info.getInitNumber();
-  if (isInit && choice.initChoice >= 0 &&
-      choice.initChoice != static_cast<int>(usedChoice)) {
+  if (isInit && choice.updated != layout) {
     way.price = Problem::kImpossible;
     return way;
   }

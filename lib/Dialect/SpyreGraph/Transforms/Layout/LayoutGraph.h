@@ -38,8 +38,8 @@ struct LayoutChoice {
   /// Whether inputs must have this stick. Copies, and operations that move
   /// elements within sticks, can read any.
   bool bindsInputs = true;
-  /// If the op updates a tensor: the choice of the op that created that tensor.
-  int initChoice = -1;
+  /// If the op updates what another op made: the layout of that.
+  LayoutAttrInterface updated = nullptr;
 };
 
 class LayoutGraph {
@@ -97,7 +97,6 @@ private:
   /// that updates a tensor in `layout`.
   SmallVector<LayoutChoice, 4> getChoices(const OpInfo &info);
   void addChoicesOfUpdate(const OpInfo &info, LayoutAttrInterface layout,
-                          int initChoice,
                           SmallVectorImpl<LayoutChoice> &choices);
   SmallVector<LayoutAttrInterface, 4> getLayouts(Value value);
   bool canExchange(const OpInfo &info) const;
