@@ -362,11 +362,11 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
   Location location = impl->location(loc);
   const Impl::Root &source = impl->roots[from.root];
   Value updated;
+  bool isWhole = to.offset == SizeExpr(0) &&
+                 countElements(to.sizes) == countElements(home.sizes) &&
+                 ::spyre::isDense(to.sizes, to.strides, impl->ranges);
   // A value that was made by updating all of the argument is in place already.
-  if (from.root != to.root && from.offset == SizeExpr(0) &&
-      to.offset == SizeExpr(0) &&
-      countElements(to.sizes) == countElements(home.sizes) &&
-      ::spyre::isDense(to.sizes, to.strides, impl->ranges) &&
+  if (isWhole && from.root != to.root && from.offset == SizeExpr(0) &&
       sameElements(from.sizes, from.strides, to.sizes, to.strides) &&
       source.value.getType() == home.value.getType() &&
       sameElements(source.sizes, source.strides, home.sizes, home.strides) &&
@@ -374,13 +374,21 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
     updated = source.value;
   } else {
     Builder &b = impl->builder;
-    AffineMap map =
-        ::spyre::getViewMap(&impl->context, to.sizes, to.strides, to.offset,
-                            home.sizes, home.strides, impl->ranges);
-    SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(to.sizes.size()), map};
-    AffineMap sizeMap = impl->getSizeMap(to.sizes);
+    // All of the argument is walked as it lies, whatever the view's shape: the
+    // cores can then divide it at whole sticks.
+    bool goesByHome = isWhole && impl->ranges.empty();
+    const SizeList &sizes = goesByHome ? home.sizes : to.sizes;
+    SmallVector<AffineMap> maps(2, b.getMultiDimIdentityMap(sizes.size()));
+    if (goesByHome)
+      maps[0] = ::spyre::getViewMap(&impl->context, home.sizes, home.strides, 0,
+                                    to.sizes, to.strides);
+    else
+      maps[1] =
+          ::spyre::getViewMap(&impl->context, to.sizes, to.strides, to.offset,
+                              home.sizes, home.strides, impl->ranges);
+    AffineMap sizeMap = impl->getSizeMap(sizes);
     auto copy = IdentityOp::create(impl->builder, location, from.value,
-                                   home.value, maps, impl->atMost(to.sizes));
+                                   home.value, maps, impl->atMost(sizes));
     if (sizeMap)
       copy.setExtentMapAttr(AffineMapAttr::get(sizeMap));
     updated = copy.getResult();

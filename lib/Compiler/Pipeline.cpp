@@ -109,6 +109,7 @@ void spyre::buildSpyrePipeline(OpPassManager &manager,
     passes.addToFunctions(createSpyreNumberOperations());
   passes.takeDecisions("layouts");
   passes.addToFunctions(createSpyrePropagateLayouts());
+  passes.addToFunctions(createSpyreUpdateInPlace());
   passes.addToFunctions(createSpyreLegalizeForTarget());
   passes.addToFunctions(createSpyreResolveHints());
   if (hasDecisions)

@@ -363,3 +363,60 @@ func.func @moves_to_memory(%x: memref<64x128xf16, #l>, %y: memref<64x128xf16, #l
   spyre_graph.reshard ins(%a : memref<64x128xf16, #l>) outs(%y : memref<64x128xf16, #l>) {source_division = #rows, maps = [#id, #id], extents = array<i64: 64, 128>, division = #blocks}
   return
 }
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>
+
+func.func @updates(%x: memref<4x64xf16, #l>, %long: memref<8x64xf16, #l>) {
+  spyre_graph.neg ins(%x : memref<4x64xf16, #l>) outs(%x : memref<4x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 64>, division = #d}
+  spyre_graph.neg ins(%long : memref<8x64xf16, #l>) outs(%long : memref<8x64xf16, #l>) {maps = [#id, affine_map<(i, j) -> (i + 4, j)>], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [2, 1], chunks = [2, 64]>
+
+// SG-PLAN-C14
+func.func @next_row(%x: memref<5x64xf16, #l>) {
+  // expected-error @+1 {{reads elements of operand 0 that it may have overwritten}}
+  spyre_graph.neg ins(%x : memref<5x64xf16, #l>) outs(%x : memref<5x64xf16, #l>) {maps = [affine_map<(i, j) -> (i + 1, j)>, #id], extents = array<i64: 4, 64>, division = #d}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#d = #spyre_graph.division<splits = [2, 1], chunks = [64, 64]>
+
+func.func @other_tile(%x: memref<128x64xf16, #l>) {
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  scf.for %i = %c0 to %c128 step %c64 {
+    %first = memref.subview %x[0, 0] [64, 64] [1, 1] : memref<128x64xf16, #l> to memref<64x64xf16, strided<[64, 1]>, #l>
+    %tile = memref.subview %x[%i, 0] [64, 64] [1, 1] : memref<128x64xf16, #l> to memref<64x64xf16, strided<[64, 1], offset: ?>, #l>
+    // SG-PLAN-C14
+    // expected-error @+1 {{reads elements of operand 1 that it may have overwritten}}
+    spyre_graph.add ins(%tile, %first : memref<64x64xf16, strided<[64, 1], offset: ?>, #l>, memref<64x64xf16, strided<[64, 1]>, #l>) outs(%tile : memref<64x64xf16, strided<[64, 1], offset: ?>, #l>) {maps = [#id, #id, #id], extents = array<i64: 64, 64>, division = #spyre_graph.division<splits = [2, 1], chunks = [32, 64]>}
+  }
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(m, n, k) -> (m, n)>
+
+// SG-PLAN-C14
+func.func @product(%x: memref<64x64xf16, #l>) {
+  // expected-error @+1 {{reads elements of operand 0 that it may have overwritten}}
+  spyre_graph.matmul ins(%x, %x : memref<64x64xf16, #l>, memref<64x64xf16, #l>) outs(%x : memref<64x64xf16, #l>) {maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, #id], extents = array<i64: 64, 64, 64>, division = #spyre_graph.division<splits = [2, 1, 1], chunks = [32, 64, 64]>}
+  return
+}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Longer than 600 lines: the pages of the passes are made of it.
 #ifndef SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
 #define SPYRE_DIALECT_SPYREGRAPH_TRANSFORMS_PASSES_TD
 
@@ -152,6 +153,33 @@ def SpyrePropagateLayouts
               "Device bytes written by inserted copies">,
     Statistic<"numProven", "proven", "Functions without cheaper layouts">,
   ];
+}
+
+def SpyreUpdateInPlace : Pass<"spyre-update-in-place", "::mlir::func::FuncOp"> {
+  let summary = "let operations write their results into what these update";
+  let description = [{
+    A graph updates an argument by copying a computed value into it. This pass
+    removes the copy: the operation that computes the value writes it straight
+    into the argument, or into the part that the copy would write. Otherwise
+    `x += 1` would need room for another tensor as large as `x`, and move each
+    byte once more.
+
+    An elementwise operation takes over the loops of the copy, and with them its
+    views: a transposed or flattened part of the argument is written where it
+    lies. Any other operation must compute all of the argument in the argument's
+    layout. An operation may read the argument only at the very place that an
+    iteration writes, or not at all. One that reads other places, or older
+    contents, keeps its copy. One that stands before other readers of the old
+    contents moves behind them. Bufferization then checks once more that nothing
+    reads what has been overwritten.
+
+    A result that has other users keeps its copy too, as long as the LX of all
+    cores could hold it: these users would have to read it from device memory.
+  }];
+  let statistics = [
+    Statistic<"numInPlace", "in-place", "Copies into arguments removed">,
+  ];
+  let dependentDialects = ["::mlir::spyre_graph::SpyreGraphDialect"];
 }
 
 def SpyreResolveHints : Pass<"spyre-resolve-hints", "::mlir::func::FuncOp"> {
@@ -500,6 +528,9 @@ def SpyreVerifyPlan : Pass<"spyre-verify-plan", "::mlir::func::FuncOp"> {
       the loops once and are not larger than the plan says (C2), no operation
       accesses an element outside what a buffer then has (C4) or holds in LX
       (C7), and none that has not been written (C8).
+    - SG-PLAN-C14: an operation that reads the buffer that it writes reads, in
+      each iteration, only the element that this iteration writes, or what no
+      iteration writes.
   }];
   let options = [
     Option<"cores", "cores", "int64_t", "-1",

@@ -56,9 +56,12 @@ struct DeviceOpModel : bufferization::DstBufferizableOpInterfaceExternalModel<
     if (op.getCombiner() != Combiner::None || op.getIndirectAccess())
       return false;
     SmallVector<AffineMap> maps = op.getIndexingMaps();
+    // Each iteration writes an element of its own.
+    for (auto [dim, extent] : llvm::enumerate(op.getLoopExtents()))
+      if (extent > 1 && !maps.back().isFunctionOfDim(dim))
+        return false;
     return llvm::all_of(operands, [&](OpOperand *operand) {
-      return maps[operand->getOperandNumber()] == maps.back() &&
-             maps.back().isPermutation();
+      return maps[operand->getOperandNumber()] == maps.back();
     });
   }
 

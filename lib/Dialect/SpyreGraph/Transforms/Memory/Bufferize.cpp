@@ -43,6 +43,7 @@ public:
     if (!target || failed(checkLayouts()))
       return signalPassFailure();
     copies = copiedBytes = 0;
+    carried.clear();
     separateEmptyTensors();
     getOperation().walk([&](func::FuncOp func) {
       delayUpdates(func);
@@ -105,6 +106,9 @@ private:
       return;
     Operation *terminator = func.getBody().back().getTerminator();
     OpBuilder builder(updates.front());
+    llvm::erase_if(updates, [&](auto update) {
+      return returnIfCarried(func, terminator, update);
+    });
     for (bufferization::MaterializeInDestinationOp update : updates) {
       if (isa<BlockArgument>(update.getSource())) {
         builder.setInsertionPoint(updates.front());
@@ -130,6 +134,72 @@ private:
             operand.set(update.getResult());
   }
 
+  /// Whether `value` is what a loop over tiles has made of `destination`.
+  static bool isCarriedFrom(Value value, Value destination) {
+    bool isCarried = false;
+    while (value != destination) {
+      Operation *definition = value.getDefiningOp();
+      if (auto loop = dyn_cast_or_null<scf::ForOp>(definition)) {
+        value = loop.getTiedLoopInit(cast<OpResult>(value))->get();
+        isCarried = true;
+      } else if (auto insertion =
+                     dyn_cast_or_null<tensor::InsertSliceOp>(definition)) {
+        value = insertion.getDest();
+      } else if (auto op = dyn_cast_or_null<SpyreOpInterface>(definition)) {
+        value = op.getSpyreInit();
+      } else {
+        return false;
+      }
+    }
+    return isCarried;
+  }
+
+  /// Lets the function return the new contents of an argument that a loop
+  /// updates, in place of the update. Upstream's analysis does not know yet
+  /// that such a loop yields the argument when it refuses updates that would
+  /// read what they write.
+  bool returnIfCarried(func::FuncOp func, Operation *terminator,
+                       bufferization::MaterializeInDestinationOp update) {
+    Value source = update.getSource();
+    auto argument = dyn_cast<BlockArgument>(update.getDest());
+    bool isLast =
+        llvm::all_of(update.getResult().getUsers(), [](Operation *op) {
+          return !isa<bufferization::MaterializeInDestinationOp>(op);
+        });
+    if (!argument || !isLast || !isCarriedFrom(source, argument))
+      return false;
+    update.getResult().replaceAllUsesWith(source);
+    update.erase();
+    terminator->insertOperands(terminator->getNumOperands(), source);
+    (void)func.insertResult(func.getNumResults(), source.getType(), {});
+    carried[func].push_back(argument.getArgNumber());
+    return true;
+  }
+
+  /// Drops what the function returns only because a loop updates an argument.
+  /// Where the update was not made in place, copies it into the argument.
+  LogicalResult storeCarriedUpdates(func::FuncOp func) {
+    ArrayRef<unsigned> numbers = carried[func];
+    Operation *terminator = func.getBody().back().getTerminator();
+    unsigned first = terminator->getNumOperands() - numbers.size();
+    OpBuilder builder(terminator);
+    for (auto [position, number] : llvm::enumerate(numbers)) {
+      Value updated = terminator->getOperand(first + position);
+      Value argument = func.getArgument(number);
+      if (updated == argument)
+        continue;
+      if (isa<BlockArgument>(updated))
+        return func.emitError() << "argument " << number
+                                << " is updated in place of another one";
+      createDividedCopy(builder, terminator->getLoc(), updated, argument);
+    }
+    for (size_t count = numbers.size(); count > 0; --count)
+      if (failed(func.eraseResult(func.getNumResults() - 1)))
+        return failure();
+    terminator->eraseOperands(first, numbers.size());
+    return success();
+  }
+
   /// Makes arguments read-only, except those that the program updates: the
   /// contents of inputs must not change.
   void protectInputs(func::FuncOp func) {
@@ -137,6 +207,8 @@ private:
     func.walk([&](bufferization::MaterializeInDestinationOp op) {
       updated.insert(op.getDest());
     });
+    for (unsigned number : carried[func])
+      updated.insert(func.getArgument(number));
     changeArgAttrs(func, [&](BlockArgument argument, NamedAttrList &list) {
       if (isa<TensorType>(argument.getType()) && !updated.contains(argument))
         list.set(bufferization::BufferizationDialect::kWritableAttrName,
@@ -238,7 +310,8 @@ private:
     Operation *terminator = func.getBody().back().getTerminator();
     llvm::SmallPtrSet<Operation *, 8> owned;
     OpBuilder builder(terminator);
-    for (OpOperand &operand : terminator->getOpOperands()) {
+    for (OpOperand &operand :
+         terminator->getOpOperands().drop_back(carried[func].size())) {
       auto type = dyn_cast<MemRefType>(operand.get().getType());
       if (!type)
         continue;
@@ -253,6 +326,9 @@ private:
 
   LogicalResult turnResultsIntoParameters() {
     for (func::FuncOp func : getOperation().getOps<func::FuncOp>()) {
+      giveResultsOwnBuffers(func);
+      if (!func.isExternal() && failed(storeCarriedUpdates(func)))
+        return failure();
       unsigned number = 0;
       for (unsigned result = 0; result < func.getNumResults(); ++result) {
         if (!isa<MemRefType>(func.getResultTypes()[result]))
@@ -264,7 +340,6 @@ private:
               StringAttr::get(&getContext(), "out" + Twine(number)));
         ++number;
       }
-      giveResultsOwnBuffers(func);
     }
     bufferization::BufferResultsToOutParamsOpts options;
     options.hoistStaticAllocs = true;
@@ -307,6 +382,8 @@ private:
   int64_t numCores = 0;
   const Target *target = nullptr;
   int64_t copies = 0, copiedBytes = 0;
+  /// Per function the arguments whose new contents its last results are.
+  DenseMap<Operation *, SmallVector<unsigned>> carried;
 };
 
 } // namespace

@@ -75,6 +75,11 @@ private:
       maps.push_back(simplifyWithRanges(
           map.replaceDimsAndSymbols(shifted, {}, extents.size(), 0), extents));
     auto part = cast<SpyreOpInterface>(b.clone(*op));
+    // What it updates in place, it finds where the parts before have left it.
+    for (unsigned operand = 0; operand < getInitNumber(); ++operand)
+      if (op->getOperand(operand) == op.getSpyreInit() &&
+          loops.maps[operand] == loops.maps.back())
+        part->setOperand(operand, init);
     part->setOperand(getInitNumber(), init);
     part.setLoopStructure(maps, extents);
     return part;

@@ -324,10 +324,13 @@ private:
       if (op.isDpsInit(&operand)) {
         bool isNew = value.getDefiningOp<tensor::EmptyOp>();
         bool isUpdate = mayUpdate && value.getDefiningOp<SpyreOpInterface>();
-        if (!(isNew || isUpdate) || dim < 0) {
+        bool isArgument = isa<BlockArgument>(value);
+        if (!(isNew || isUpdate || isArgument) || dim < 0) {
           fail(op, "updates a tensor");
           return false;
         }
+        if (isArgument && !assignReaders(op, value, dim))
+          return false;
         refine(op, value, dim);
         if (!assignUsers(op->getResult(0), dim))
           return false;
@@ -386,6 +389,31 @@ private:
         return false;
       }
       if (!assign(user, loop))
+        return false;
+    }
+    return true;
+  }
+
+  /// Cuts what reads a tensor that `update` overwrites: each tile must be read
+  /// for the last time before it is written.
+  bool assignReaders(SpyreOpInterface update, Value updated, int64_t dim) {
+    for (OpOperand &use : updated.getUses()) {
+      auto reader = dyn_cast<SpyreOpInterface>(use.getOwner());
+      if (!reader || !group.contains(reader))
+        continue;
+      if (reader.isDpsInit(&use)) {
+        if (reader == update)
+          continue;
+        fail(reader, "updates a tensor that another one updates");
+        return false;
+      }
+      int64_t loop = getLoopOf(use, dim);
+      if (loop < 0 || (reader != update && !reader->isBeforeInBlock(update))) {
+        fail(reader, "needs other tiles of a tensor than those that are not "
+                     "overwritten yet");
+        return false;
+      }
+      if (!assign(reader, loop))
         return false;
     }
     return true;

@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -446,7 +445,20 @@ private:
   /// The tile that the operation reads.
   Value getTile(OpOperand &operand) {
     Value tile = tiles.lookup(operand.get());
-    return tile ? tile : slice(operand, operand.get());
+    return tile ? tile : slice(operand, getCurrent(operand));
+  }
+
+  /// What holds the elements that an operand reads: if an operation under the
+  /// loops updates the tensor, the value that they carry for it. Tiles that are
+  /// still to be read have their old contents there.
+  Value getCurrent(OpOperand &operand) const {
+    if (isa<BlockArgument>(operand.get()))
+      for (auto [op, number] : escaping)
+        if (OpOperand &init = getInit(op);
+            init.get() == operand.get() &&
+            getTiledDims(init, levels) == getTiledDims(operand, levels))
+          return results[number];
+    return operand.get();
   }
 
   void buildTile(SpyreOpInterface op) {
@@ -458,19 +470,23 @@ private:
     OpOperand &init = getInit(op);
     // A value used inside the loops gets a buffer of one tile. If it is also
     // used outside, insert() copies the tile.
-    IRMapping mapping;
-    for (OpOperand &operand : op->getOpOperands()) {
-      Value value;
-      if (&operand == &init)
-        value = escapes && !isUsedInside
-                    ? slice(init, results[known->second])
-                    : tensor::EmptyOp::create(b, op.getLoc(), getTileType(init),
-                                              ValueRange());
-      else
-        value = getTile(operand);
-      mapping.map(operand.get(), value);
+    SmallVector<AffineMap> maps = op.getIndexingMaps();
+    SmallVector<Value> operands;
+    for (OpOperand &operand : op->getOpOperands().drop_back()) {
+      // A tile that is updated in place is one value.
+      bool isInPlace = operand.get() == init.get() && escapes &&
+                       !isUsedInside &&
+                       maps[operand.getOperandNumber()] == maps.back();
+      operands.push_back(isInPlace ? Value() : getTile(operand));
     }
-    Value tile = createLike(op, mapping, init);
+    Value target = escapes && !isUsedInside
+                       ? slice(init, results[known->second])
+                       : tensor::EmptyOp::create(
+                             b, op.getLoc(), getTileType(init), ValueRange());
+    operands.push_back(target);
+    for (Value &operand : operands)
+      operand = operand ? operand : target;
+    Value tile = createLike(op, operands);
     tiles[op->getResult(0)] = tile;
     if (!escapes)
       return;
@@ -491,13 +507,9 @@ private:
   }
 
   /// Creates the operation on one tile: with the same maps and shorter loops.
-  Value createLike(SpyreOpInterface op, IRMapping &mapping, OpOperand &init) {
-    SmallVector<Value> operands =
-        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
-          return mapping.lookup(operand);
-        });
+  Value createLike(SpyreOpInterface op, ValueRange operands) {
     SpyreOpInterface tile =
-        mlir::clone(b, op, mapping.lookup(init.get()).getType(), operands);
+        mlir::clone(b, op, operands.back().getType(), operands);
     tile.setLoopStructure(op.getIndexingMaps(), getExtents(op));
     return tile->getResult(0);
   }
@@ -513,7 +525,7 @@ private:
       Operation *init =
           cast<SpyreOpInterface>(op).getSpyreInit().getDefiningOp();
       op->erase();
-      if (init->use_empty())
+      if (init && init->use_empty())
         init->erase();
     }
   }

@@ -1,10 +1,8 @@
 //===- VerifyPlan.cpp - Independent check of planned functions --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
-//
 // Shares no code with the planners on purpose: slices are computed here core by
 // core, lifetimes by a sweep over the operations.
-//
 //===----------------------------------------------------------------------===//
 
 #include "LiveIntervals.h"
@@ -15,6 +13,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
 #include "Spyre/Dialect/SpyreGraph/Transforms/Passes.h"
 #include "VerifySizes.h"
+#include "VerifyUpdates.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -81,7 +80,8 @@ private:
         (isDivided && haveLayouts &&
          failed(verifyWrittenSticks(spyreOp, result && isInLX(result)))) ||
         (isDivided && onBuffers &&
-         (failed(verifySlices(spyreOp)) || failed(verifySpans(spyreOp)))) ||
+         (failed(verifySlices(spyreOp)) || failed(verifySpans(spyreOp)) ||
+          failed(verifyUpdate(spyreOp)))) ||
         (haveLayouts && failed(verifySticks(spyreOp))) ||
         (onBuffers && failed(verifyContents(spyreOp))));
   }
