@@ -45,13 +45,13 @@ public:
     state->set_offset(offset + (count + 3) / 4);
   }
 
-  /// Calls function(i, lanes, i mod 4) for every element.
+  /// Calls function(i, lanes, i mod 4) for the elements from `first` on.
   template <typename Function>
-  void forEach(int64_t count, Function function) const {
-    for (int64_t base = 0; base < count; base += 4) {
-      PhiloxBlock lanes = philox4x32(offset + base / 4, seed);
-      for (int64_t lane = 0; lane < std::min<int64_t>(4, count - base); ++lane)
-        function(base + lane, lanes, lane);
+  void forEach(int64_t first, int64_t count, Function function) const {
+    for (int64_t i = first; i < first + count;) {
+      PhiloxBlock lanes = philox4x32(offset + i / 4, seed);
+      for (int64_t lane = i % 4; lane < 4 && i < first + count; ++lane, ++i)
+        function(i, lanes, lane);
     }
   }
 
@@ -78,15 +78,16 @@ at::Tensor &generate(at::Tensor &self, const OptionalGenerator &generator,
                      Function function) {
   hostDtype(self.scalar_type());
   Draw draw(generator, self.device().index(), self.numel());
-  at::Tensor values = at::empty(self.sizes(), at::kDouble);
-  double *next = values.mutable_data_ptr<double>();
-  draw.forEach(self.numel(),
-               [&](int64_t i, const PhiloxBlock &lanes, int64_t lane) {
-                 next[i] = function(lanes, lane);
-               });
-  copyTensor(c10::isFloatingType(self.scalar_type()) ? values.to(at::kFloat)
-                                                     : values,
-             self);
+  bool isFloating = c10::isFloatingType(self.scalar_type());
+  storeMade(self, [&](c10::IntArrayRef sizes, int64_t first) {
+    at::Tensor values = at::empty(sizes, at::kDouble);
+    double *next = values.mutable_data_ptr<double>();
+    draw.forEach(first, values.numel(),
+                 [&](int64_t, const PhiloxBlock &lanes, int64_t lane) {
+                   *next++ = function(lanes, lane);
+                 });
+    return isFloating ? values.to(at::kFloat) : values;
+  });
   return self;
 }
 
@@ -253,7 +254,7 @@ at::Tensor &randpermOut(int64_t n, OptionalGenerator generator,
     out.resize_({n});
   Draw draw(generator, out.device().index(), n);
   std::vector<uint32_t> numbers(n);
-  draw.forEach(n, [&](int64_t i, const PhiloxBlock &lanes, int64_t lane) {
+  draw.forEach(0, n, [&](int64_t i, const PhiloxBlock &lanes, int64_t lane) {
     numbers[i] = lanes[lane];
   });
   at::Tensor order = at::empty({n}, at::kLong);

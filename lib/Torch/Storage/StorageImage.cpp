@@ -138,7 +138,7 @@ ElementMap::ElementMap(const StorageFormat &format)
   for (size_t h = 0; h < format.sizes.size(); ++h) {
     if (format.sizes[h] <= 1)
       continue;
-    Dim dim{format.strides[h], {}};
+    Dim dim{format.strides[h], format.sizes[h], {}};
     for (size_t d = 0; d < resolved.size(); ++d) {
       if (resolved[d].hostDim != static_cast<int64_t>(h))
         continue;
@@ -155,21 +155,32 @@ ElementMap::ElementMap(const StorageFormat &format)
   }
   std::sort(dims.begin(), dims.end(),
             [](const Dim &a, const Dim &b) { return a.stride > b.stride; });
+  if (dims.empty() || dims.back().stride != 1)
+    return;
+  for (const Term &term : dims.back().terms)
+    if (term.step == 1 && term.scale == elementSize) {
+      isDense = true;
+      stickElements = term.modulus;
+    }
 }
 
-uint64_t ElementMap::byteOffset(int64_t hostElement) const {
-  uint64_t result = 0;
+ElementMap::Place ElementMap::find(int64_t hostElement) const {
+  Place place{0, 1};
+  int64_t index = 0;
   for (const Dim &dim : dims) {
-    int64_t index = hostElement / dim.stride;
+    index = hostElement / dim.stride;
     hostElement -= index * dim.stride;
     for (const Term &term : dim.terms) {
       int64_t coordinate = term.step == 1 ? index : index / term.step;
       if (term.modulus != INT64_MAX)
         coordinate %= term.modulus;
-      result += coordinate * term.scale;
+      place.byteOffset += coordinate * term.scale;
     }
   }
-  return result;
+  if (isDense)
+    place.numElements = std::min(dims.back().extent - index,
+                                 stickElements - index % stickElements);
+  return place;
 }
 
 std::vector<uint8_t> readHostImage(SpyreStorageImpl &storage) {

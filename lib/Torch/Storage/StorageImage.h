@@ -17,7 +17,20 @@ public:
 
   uint64_t elementSizeInBytes() const { return elementSize; }
   /// Byte offset into the device block of a host element of the storage.
-  uint64_t byteOffset(int64_t hostElement) const;
+  uint64_t byteOffset(int64_t hostElement) const {
+    return find(hostElement).byteOffset;
+  }
+
+  struct Place {
+    uint64_t byteOffset;
+    /// Host elements from this one on, it included, that follow each other on
+    /// the device.
+    int64_t numElements;
+  };
+  Place find(int64_t hostElement) const;
+
+  /// Whether elements that follow each other on the host are in one stick.
+  bool hasRuns() const { return isDense; }
 
 private:
   struct Term {
@@ -25,11 +38,13 @@ private:
     uint64_t scale;        ///< bytes per step of the coordinate
   };
   struct Dim {
-    int64_t stride;
+    int64_t stride, extent;
     std::vector<Term> terms;
   };
   std::vector<Dim> dims; ///< decreasing stride
   uint64_t elementSize;
+  bool isDense = false; ///< the last one has sticks along it
+  int64_t stickElements = 1;
 };
 
 /// The host image of a storage: nbytes() bytes as the CPU would hold them.

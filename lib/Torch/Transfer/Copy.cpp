@@ -127,9 +127,7 @@ void copyTensor(const at::Tensor &source, const at::Tensor &destination,
                  storage.format->dtype, destination.mutable_data_ptr());
     return;
   }
-  destination.copy_(destination.scalar_type() == source.scalar_type()
-                        ? toHost(expanded)
-                        : widen(expanded));
+  copyToHost(expanded, destination);
 }
 
 void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {

@@ -7,11 +7,15 @@
 #include "Spyre/Device/HostTransfer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/MemoryOverlap.h>
 
 #include <algorithm>
 #include <cstring>
 
 namespace spyre::pytorch {
+
+static_assert(kPieceElements * 4 < kLargeElements,
+              "a piece is read without an image of the storage");
 
 namespace {
 
@@ -75,43 +79,84 @@ void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage) {
               " bytes of a storage that has ", storage.nbytes(), " bytes");
 }
 
+/// Calls function(byte offset, count) for the elements of a tensor, row-major,
+/// in runs that follow each other on the device.
+template <typename Function>
+static void forEachRun(const at::Tensor &tensor, const ElementMap &map,
+                       Function function) {
+  bool hasRows = tensor.dim() > 0 && tensor.stride(-1) == 1 && map.hasRuns();
+  if (!hasRows) {
+    forEachElement(tensor, [&](int64_t element) {
+      function(map.byteOffset(element), int64_t(1));
+    });
+    return;
+  }
+  int64_t size = tensor.size(-1);
+  forEachElement(tensor.narrow(-1, 0, std::min<int64_t>(size, 1)),
+                 [&](int64_t element) {
+                   for (int64_t i = 0; i < size;) {
+                     ElementMap::Place place = map.find(element + i);
+                     int64_t count = std::min(place.numElements, size - i);
+                     function(place.byteOffset, count);
+                     i += count;
+                   }
+                 });
+}
+
+/// Calls function(width) with the bytes of an element as a constant.
+template <typename Function>
+static void withWidth(uint64_t size, Function function) {
+  switch (size) {
+  case 1:
+    return function(std::integral_constant<size_t, 1>());
+  case 2:
+    return function(std::integral_constant<size_t, 2>());
+  default:
+    return function(std::integral_constant<size_t, 4>());
+  }
+}
+
 std::vector<uint8_t> gather(const at::Tensor &tensor,
                             const SpyreStorageImpl &storage) {
   ElementMap map(*storage.format);
-  uint64_t size = map.elementSizeInBytes();
-  std::vector<uint8_t> packed(tensor.numel() * size);
+  std::vector<uint8_t> packed(tensor.numel() * map.elementSizeInBytes());
   const uint8_t *bytes = storage.deviceBytes();
   uint8_t *next = packed.data();
-  auto run = [&](auto width) {
-    forEachElement(tensor, [&](int64_t element) {
-      std::memcpy(next, bytes + map.byteOffset(element), width);
-      next += width;
+  withWidth(map.elementSizeInBytes(), [&](auto width) {
+    forEachRun(tensor, map, [&](uint64_t offset, int64_t count) {
+      if (count == 1)
+        std::memcpy(next, bytes + offset, width);
+      else
+        std::memcpy(next, bytes + offset, count * width);
+      next += count * width;
     });
-  };
-  switch (size) {
-  case 1:
-    run(std::integral_constant<size_t, 1>());
-    break;
-  case 2:
-    run(std::integral_constant<size_t, 2>());
-    break;
-  default:
-    run(std::integral_constant<size_t, 4>());
-    break;
-  }
+  });
   return packed;
 }
 
 void scatter(const std::vector<uint8_t> &packed, const at::Tensor &tensor,
              const SpyreStorageImpl &storage) {
   ElementMap map(*storage.format);
-  uint64_t size = map.elementSizeInBytes();
   uint8_t *bytes = storage.deviceBytes();
   const uint8_t *next = packed.data();
-  forEachElement(tensor, [&](int64_t element) {
-    std::memcpy(bytes + map.byteOffset(element), next, size);
-    next += size;
+  withWidth(map.elementSizeInBytes(), [&](auto width) {
+    forEachRun(tensor, map, [&](uint64_t offset, int64_t count) {
+      if (count == 1)
+        std::memcpy(bytes + offset, next, width);
+      else
+        std::memcpy(bytes + offset, next, count * width);
+      next += count * width;
+    });
   });
+}
+
+/// Whether a large tensor is moved piece by piece as fast as at once: elements
+/// that follow each other do so on the device, too.
+static bool goesInPieces(const at::Tensor &tensor) {
+  if (tensor.numel() < kLargeElements || !isNative(tensor))
+    return false;
+  return tensor.stride(-1) == 1 &&
+         ElementMap(*storageOf(tensor).format).hasRuns();
 }
 
 /// Bytes of a tensor's elements on the device.
@@ -127,15 +172,9 @@ TransferScope traceTransfer(TransferKind kind, const at::Tensor &onDevice) {
   return {kind, storageOf(onDevice).deviceIndex(), deviceBytesOf(onDevice)};
 }
 
-at::Tensor toHost(const at::Tensor &source) {
-  if (source.device().is_cpu())
-    return source;
+/// The values of a native or raw tensor that has elements.
+static at::Tensor readValues(const at::Tensor &source) {
   SpyreStorageImpl &storage = storageOf(source);
-  if (source.numel() == 0)
-    return at::empty_strided(source.sizes(), source.strides(),
-                             source.options().device(c10::kCPU));
-  checkBacked(source, storage);
-  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
   if (isNative(source) &&
       source.numel() < storage.format->numElements() / kImageRatio) {
     std::vector<uint8_t> packed = gather(source, storage);
@@ -152,16 +191,27 @@ at::Tensor toHost(const at::Tensor &source) {
                   source.storage_offset(), source.scalar_type());
 }
 
-at::Tensor widen(const at::Tensor &source) {
+at::Tensor toHost(const at::Tensor &source) {
   if (source.device().is_cpu())
     return source;
-  SpyreStorageImpl &storage = storageOf(source);
-  if (source.numel() == 0 || !isNative(source) ||
-      storage.format->layout.format != DataFormat::SEN169_FP16 ||
-      source.scalar_type() == c10::kBool)
-    return toHost(source);
-  checkBacked(source, storage);
+  if (source.numel() == 0)
+    return at::empty_strided(source.sizes(), source.strides(),
+                             source.options().device(c10::kCPU));
+  checkBacked(source, storageOf(source));
   TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+  return readValues(source);
+}
+
+/// Whether a host dtype cannot hold all that the device holds for it.
+static bool isNarrow(const at::Tensor &source) {
+  return isNative(source) &&
+         storageOf(source).format->layout.format == DataFormat::SEN169_FP16 &&
+         source.scalar_type() != c10::kBool;
+}
+
+/// The values of a tensor of which isNarrow() holds, in fp32.
+static at::Tensor readWide(const at::Tensor &source) {
+  const SpyreStorageImpl &storage = storageOf(source);
   bool few = source.numel() < storage.format->numElements() / kImageRatio;
   std::vector<uint8_t> codes =
       few ? gather(source, storage) : readCodes(storage);
@@ -173,6 +223,29 @@ at::Tensor widen(const at::Tensor &source) {
   return few ? result.view(source.sizes())
              : result.as_strided(source.sizes(), source.strides(),
                                  source.storage_offset());
+}
+
+at::Tensor widen(const at::Tensor &source) {
+  if (source.device().is_cpu() || source.numel() == 0 || !isNarrow(source))
+    return toHost(source);
+  checkBacked(source, storageOf(source));
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+  return readWide(source);
+}
+
+void copyToHost(const at::Tensor &source, const at::Tensor &destination) {
+  bool isSame = destination.scalar_type() == source.scalar_type();
+  if (!goesInPieces(source)) {
+    destination.copy_(isSame ? toHost(source) : widen(source));
+    return;
+  }
+  checkBacked(source, storageOf(source));
+  TransferScope scope = traceTransfer(TransferKind::DeviceToHost, source);
+  bool isWide = !isSame && isNarrow(source);
+  forEachPiece(source, destination,
+               [&](const at::Tensor &from, const at::Tensor &to, int64_t) {
+                 to.copy_(isWide ? readWide(from) : readValues(from));
+               });
 }
 
 /// Stores values of another dtype in an fp16 or bf16 tensor with a single
@@ -196,16 +269,11 @@ static void storeRounded(const at::Tensor &values,
     scatter(codes, destination, storage);
 }
 
-static void storeFromHost(const at::Tensor &source,
-                          const at::Tensor &destination) {
+/// Stores values in a tensor that has elements, without a trace of it.
+static void storeValues(const at::Tensor &source,
+                        const at::Tensor &destination) {
   SpyreStorageImpl &storage = storageOf(destination);
   int64_t count = destination.numel();
-  if (count == 0)
-    return;
-  checkBacked(destination, storage);
-  TransferScope scope = traceTransfer(TransferKind::HostToDevice, destination);
-  if (isWholeHome(destination))
-    storage.beginOverwrite();
   c10::ScalarType dtype = destination.scalar_type();
   if (!isNative(destination)) {
     if (storage.failure() && destination.is_contiguous() &&
@@ -277,6 +345,65 @@ static void storeFromHost(const at::Tensor &source,
   convertToDevice(values.const_data_ptr(), format.dtype, {count}, {1}, layout,
                   packed.data());
   scatter(packed, destination, storage);
+}
+
+/// What comes before a tensor's elements are stored.
+static void beginStore(const at::Tensor &destination) {
+  SpyreStorageImpl &storage = storageOf(destination);
+  checkBacked(destination, storage);
+  if (isWholeHome(destination))
+    storage.beginOverwrite();
+}
+
+/// What is not an element of a whole storage that is stored piece by piece.
+static void clearPadding(const at::Tensor &destination) {
+  const SpyreStorageImpl &storage = storageOf(destination);
+  if (isWholeHome(destination) &&
+      storage.format->layout.sizeInBytes() !=
+          destination.numel() * storageBytes(storage.format->layout.format))
+    std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+}
+
+static void storeFromHost(const at::Tensor &source,
+                          const at::Tensor &destination) {
+  if (destination.numel() == 0)
+    return;
+  TransferScope scope = traceTransfer(TransferKind::HostToDevice, destination);
+  beginStore(destination);
+  bool isImage = isWholeHome(destination) &&
+                 source.scalar_type() == destination.scalar_type() &&
+                 source.sizes() == destination.sizes() &&
+                 source.strides() == destination.strides();
+  // A transposition is slow piece by piece.
+  bool hasRows = source.dim() > 0 && source.stride(-1) <= 1;
+  if (isImage || !hasRows || !goesInPieces(destination)) {
+    storeValues(source, destination);
+    return;
+  }
+  clearPadding(destination);
+  forEachPiece(source.expand(destination.sizes()), destination,
+               [](const at::Tensor &from, const at::Tensor &to, int64_t) {
+                 storeValues(from, to);
+               });
+}
+
+void storeMade(const at::Tensor &destination,
+               const std::function<at::Tensor(c10::IntArrayRef sizes,
+                                              int64_t first)> &make) {
+  at::assert_no_internal_overlap(destination);
+  if (destination.numel() == 0)
+    return;
+  TransferScope scope = traceTransfer(TransferKind::HostToDevice, destination);
+  beginStore(destination);
+  if (!isNative(destination) || destination.numel() < kLargeElements) {
+    storeValues(make(destination.sizes(), 0), destination);
+    return;
+  }
+  clearPadding(destination);
+  forEachPiece(destination, destination,
+               [&](const at::Tensor &to, const at::Tensor &, int64_t first) {
+                 storeValues(make(to.sizes(), first), to);
+               });
 }
 
 void fromHost(const at::Tensor &source, const at::Tensor &destination) {
