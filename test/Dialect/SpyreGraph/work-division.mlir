@@ -327,3 +327,19 @@ func.func @batched(%x: tensor<32x512x512xf16, #l3>, %w: tensor<32x512x128xf16, #
   %r = spyre_graph.matmul ins(%x, %w : tensor<32x512x512xf16, #l3>, tensor<32x512x128xf16, #l3>) outs(%e : tensor<32x512x128xf16, #l3>) -> tensor<32x512x128xf16, #l3>
   return %r : tensor<32x512x128xf16, #l3>
 }
+
+// -----
+
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+
+// Alone, two slices of K cost 3 % less than four: either waits for the first
+// operand. What a neighbour left in LX is multiplied faster in four: a core has
+// 64 rows of it then, with all columns, which need not be moved to two cores.
+// CHECK-LABEL: func.func @few_columns
+// CHECK: spyre_graph.matmul
+// CHECK-SAME: division = #spyre_graph.division<splits = [1, 1, 8, 1, 4], chunks = [1, 1, 64, 128, 1024], order = [4, 0, 1, 2, 3]>
+func.func @few_columns(%p: tensor<1x1x512x4096xf16, #l4>, %v: tensor<1x1x4096x128xf16, #l4>) -> tensor<1x1x512x128xf16, #l4> {
+  %e = tensor.empty() : tensor<1x1x512x128xf16, #l4>
+  %r = spyre_graph.matmul ins(%p, %v : tensor<1x1x512x4096xf16, #l4>, tensor<1x1x4096x128xf16, #l4>) outs(%e : tensor<1x1x512x128xf16, #l4>) -> tensor<1x1x512x128xf16, #l4>
+  return %r : tensor<1x1x512x128xf16, #l4>
+}

@@ -155,18 +155,72 @@ void DivisionSearch::searchAll() {
   });
 }
 
-/// The cheapest candidate that splits a reduction, if that pays for one more
-/// transfer, which neighbours need that do not work in such slices; and, unless
-/// it is a product, even if its operands are in LX.
+/// Prices of a product that differ by less than this fraction are equal: it is
+/// about the median error of the timing engine for matmuls.
+static constexpr double kEqualPrices = 0.05;
+
+/// Time of a candidate among neighbours that leave in LX what they compute: all
+/// operands; of a product the first one and the result, since the second one is
+/// mostly a weight. Where several cores read a part of the first one, it moves
+/// over the ring.
+double DivisionSearch::getSecondsAmongNeighbours(unsigned number) const {
+  if (!result.isDrained)
+    return result.getSeconds(number, 0, 0);
+  double loadSeconds = 0, moveSeconds = 0;
+  for (unsigned operand = 1; operand + 1 < result.numOperands; ++operand)
+    loadSeconds += result.get(number, operand).seconds;
+  int slicing = result.get(number, 0).slicing;
+  if (slicing == SlicingNumbers::kNone)
+    loadSeconds += result.get(number, 0).seconds;
+  else if (int64_t copies = numbers.getCopies(slicing); copies > 1)
+    moveSeconds = ::spyre::ringShuffleSeconds(
+        result.operandBytes[0] * static_cast<double>(copies), cores, spec);
+  return result.getSeconds(number, loadSeconds, 0) + moveSeconds;
+}
+
+/// The dimension of the split reduction, or -1, and the number of its slices.
+std::pair<int64_t, int64_t>
+DivisionSearch::getReductionSlices(unsigned number) const {
+  ArrayRef<int64_t> splits = result.candidates[number].splits;
+  int64_t dim = getSplitReduction(kinds, splits);
+  return {dim, dim < 0 ? 1 : splits[dim]};
+}
+
+/// The cheapest candidate among neighbours of those that split the reduction in
+/// a way that costs about as much as `alone`, or less, with all operands in
+/// device memory. A product may wait for device memory however it is divided,
+/// and what neighbours leave in LX then decides.
+unsigned DivisionSearch::chooseAmongEqualSplits(unsigned alone) const {
+  double mostSeconds = result.getSecondsAlone(alone);
+  if (result.isDrained)
+    mostSeconds *= 1 + kEqualPrices;
+  SmallVector<std::pair<int64_t, int64_t>> equal{getReductionSlices(alone)};
+  for (unsigned number = 0; number < result.candidates.size(); ++number) {
+    auto slices = getReductionSlices(number);
+    if (slices.first >= 0 && result.getSecondsAlone(number) <= mostSeconds &&
+        !llvm::is_contained(equal, slices))
+      equal.push_back(slices);
+  }
+  unsigned best = alone;
+  for (unsigned number = 0; number < result.candidates.size(); ++number)
+    if (llvm::is_contained(equal, getReductionSlices(number)) &&
+        getSecondsAmongNeighbours(number) < getSecondsAmongNeighbours(best))
+      best = number;
+  return best;
+}
+
+/// A candidate that splits a reduction, if that pays for one more transfer,
+/// which neighbours need that do not work in such slices; and if it pays among
+/// neighbours, too: what they leave in LX takes no time that would hide a split
+/// which is slower to compute.
 std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
-  auto getCheapest = [&](bool isSplit, bool isInLX) {
+  auto getCheapest = [&](bool isSplit,
+                         llvm::function_ref<double(unsigned)> getPrice) {
     std::optional<unsigned> best;
     double least = std::numeric_limits<double>::infinity();
     for (unsigned number = 0; number < result.candidates.size(); ++number) {
-      double seconds = isInLX ? result.getSeconds(number, 0, 0)
-                              : result.getSecondsAlone(number);
-      if ((getSplitReduction(kinds, result.candidates[number].splits) >= 0) ==
-              isSplit &&
+      double seconds = getPrice(number);
+      if ((getReductionSlices(number).first >= 0) == isSplit &&
           seconds < least) {
         best = number;
         least = seconds;
@@ -174,15 +228,25 @@ std::optional<unsigned> DivisionSearch::chooseSplitReduction() const {
     }
     return std::make_pair(best, least);
   };
-  auto [split, splitSeconds] = getCheapest(/*isSplit=*/true, /*isInLX=*/false);
-  auto [whole, wholeSeconds] = getCheapest(/*isSplit=*/false, /*isInLX=*/false);
+  auto getAlone = [&](unsigned number) {
+    return result.getSecondsAlone(number);
+  };
+  auto getAmongNeighbours = [&](unsigned number) {
+    return getSecondsAmongNeighbours(number);
+  };
+  auto [split, splitSeconds] = getCheapest(/*isSplit=*/true, getAlone);
+  auto [whole, wholeSeconds] = getCheapest(/*isSplit=*/false, getAlone);
   if (!split || !whole)
     return split;
-  bool pays = splitSeconds + spec.transferSetupSeconds < wholeSeconds &&
-              (result.isDrained ||
-               result.getSeconds(*split, 0, 0) <
-                   getCheapest(/*isSplit=*/false, /*isInLX=*/true).second);
-  return pays ? split : std::nullopt;
+  if (splitSeconds + spec.transferSetupSeconds >= wholeSeconds)
+    return std::nullopt;
+  unsigned best = chooseAmongEqualSplits(*split);
+  double mostSeconds =
+      getCheapest(/*isSplit=*/false, getAmongNeighbours).second;
+  if (result.isDrained)
+    mostSeconds *= 1 + kEqualPrices;
+  return getSecondsAmongNeighbours(best) < mostSeconds ? std::optional(best)
+                                                       : std::nullopt;
 }
 
 bool spyre_graph::splitsReduction(SpyreOpInterface op, int64_t cores,

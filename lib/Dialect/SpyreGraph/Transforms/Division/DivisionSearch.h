@@ -128,6 +128,9 @@ private:
   void search();
   void searchReductions();
   std::optional<unsigned> chooseSplitReduction() const;
+  unsigned chooseAmongEqualSplits(unsigned alone) const;
+  double getSecondsAmongNeighbours(unsigned number) const;
+  std::pair<int64_t, int64_t> getReductionSlices(unsigned number) const;
   void enumerate(unsigned dim, int64_t coresUsed, DivisionCandidate &candidate);
   bool canSplit(unsigned dim) const;
   bool canBeEqual(unsigned dim, int64_t numSlices) const;
