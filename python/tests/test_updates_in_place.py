@@ -166,6 +166,7 @@ WITHOUT_ROOM = {
     "exponential of the transposed": lambda t, u: t.t().exp_(),
     "all in one row": lambda t, u: t.view(-1).neg_(),
     "a chain": lambda t, u: t.mul_(2).add_(u).clamp_(-3, 3),
+    "a part of a result": lambda t, u: t.mul_(2).add_(u)[1:].sub_(4),
     "mix": lambda t, u: t.lerp_(u, 0.5),
     "read before": lambda t, u: u.copy_(t.mul(2)) + t.add_(1)[0],
     "fill": lambda t, u: t.fill_(3),

@@ -95,6 +95,31 @@ func.func @read_again_large(%x: tensor<8192x8192xf16, #l>) -> tensor<8192xf16> {
   return %r : tensor<8192xf16>
 }
 
+// A part of a large result is updated before it is stored: all of it in the
+// argument.
+// CHECK-LABEL: func.func @update_of_a_result(
+// CHECK: %[[E:.+]] = spyre_graph.exp ins(%arg0 {{.*}} outs(%arg0
+// CHECK: %[[N:.+]] = spyre_graph.neg ins(%[[E]] {{.*}} outs(%[[E]]
+// CHECK-NOT: identity
+// CHECK: materialize_in_destination %[[N]] in %arg0
+// PLAN-LABEL: func.func @update_of_a_result(
+// PLAN-NOT: memref.alloc
+// PLAN: spyre_graph.exp ins(%arg0 {{.*}} outs(%arg0
+// PLAN: spyre_graph.neg ins(%arg0 {{.*}} outs(%arg0
+// PLAN-NEXT: return
+#rest = affine_map<(i, j) -> (i + 1, j)>
+func.func @update_of_a_result(%x: tensor<8192x8192xf16, #l>) {
+  %e = tensor.empty() : tensor<8192x8192xf16>
+  %s = spyre_graph.exp ins(%x : tensor<8192x8192xf16, #l>) outs(%e : tensor<8192x8192xf16>) -> tensor<8192x8192xf16>
+  %v = spyre_graph.view %s, #rest : tensor<8192x8192xf16> -> tensor<8191x8192xf16>
+  %f = tensor.empty() : tensor<8191x8192xf16>
+  %n = spyre_graph.neg ins(%v : tensor<8191x8192xf16>) outs(%f : tensor<8191x8192xf16>) -> tensor<8191x8192xf16>
+  %p = spyre_graph.identity ins(%n : tensor<8191x8192xf16>) outs(%s : tensor<8192x8192xf16>) {maps = [#same, #rest], extents = array<i64: 8191, 8192>} -> tensor<8192x8192xf16>
+  %u = spyre_graph.identity ins(%p : tensor<8192x8192xf16>) outs(%x : tensor<8192x8192xf16, #l>) {maps = [#same, #same], extents = array<i64: 8192, 8192>} -> tensor<8192x8192xf16, #l>
+  %m = bufferization.materialize_in_destination %u in %x : (tensor<8192x8192xf16, #l>, tensor<8192x8192xf16, #l>) -> tensor<8192x8192xf16, #l>
+  return
+}
+
 // Any operation may write straight into the argument that it does not read.
 // CHECK-LABEL: func.func @product(
 // CHECK: spyre_graph.matmul ins(%arg1, %arg2 {{.*}} outs(%arg0

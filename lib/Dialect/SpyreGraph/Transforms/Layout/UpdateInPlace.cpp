@@ -53,7 +53,8 @@ public:
     op.setLoopStructure(maps, extents);
     op.setLoopExtentMap(extentMap);
     result.setType(cast<RankedTensorType>(stored.getType()));
-    copy.getResult().replaceAllUsesWith(result);
+    copy.getResult().replaceAllUsesWith(isUpdated ? copy->getOperand(0)
+                                                  : result);
     copy->erase();
     if (empty->use_empty())
       empty->erase();
@@ -68,13 +69,18 @@ public:
   }
 
 private:
-  /// Finds the operation and the argument.
+  /// Finds the operation and the argument. What others have updated since is
+  /// still in the result of the first.
   bool find() {
     argument = getUpdatedArgument(stored);
     op = copy->getOperand(0).getDefiningOp<SpyreOpInterface>();
+    while (op && op->getNumResults() == 1 &&
+           !op.getSpyreInit().getDefiningOp<tensor::EmptyOp>()) {
+      isUpdated = true;
+      op = op.getSpyreInit().getDefiningOp<SpyreOpInterface>();
+    }
     return argument && op && op->getBlock() == copy->getBlock() &&
            op->getNumResults() == 1 &&
-           op.getSpyreInit().getDefiningOp<tensor::EmptyOp>() &&
            isa_and_nonnull<LayoutAttr>(getLayout(stored.getType()));
   }
 
@@ -99,7 +105,7 @@ private:
       maps = std::move(opMaps);
       return true;
     }
-    return takeLoopsOfCopy(copyMaps, opMaps);
+    return !isUpdated && takeLoopsOfCopy(copyMaps, opMaps);
   }
 
   /// Lets the operation compute each element where the copy would store it: in
@@ -195,8 +201,8 @@ private:
       });
     if (isDefined && !isRead)
       return true;
-    if (!op->getResult(0).hasOneUse())
-      return isDefined;
+    if (isUpdated || !op->getResult(0).hasOneUse())
+      return isDefined && !isRead;
     op->moveBefore(copy);
     return true;
   }
@@ -205,7 +211,8 @@ private:
   Value stored; ///< what the copy updates
   int64_t capacity;
   BlockArgument argument;
-  SpyreOpInterface op; ///< computes what is stored
+  SpyreOpInterface op;    ///< computes what is stored
+  bool isUpdated = false; ///< by others, before it is stored
   /// How `op` is to run.
   SmallVector<AffineMap> maps;
   SmallVector<int64_t> extents;
@@ -226,7 +233,8 @@ public:
           !copy.getSpyreInit().getDefiningOp<tensor::EmptyOp>())
         copies.push_back(copy);
     });
-    for (IdentityOp copy : copies)
+    // Once a result is in an argument, what updates it may be so, too.
+    for (IdentityOp copy : llvm::reverse(copies))
       numInPlace += StoredResult(copy, capacity).fold();
   }
 };
