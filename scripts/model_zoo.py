@@ -263,6 +263,7 @@ TRAINED = frozenset(
         *("mixtral", "gpt_oss", "mamba", "bert", "roberta", "distilbert", "electra"),
         *("modernbert", "t5", "bart", "vit", "convnext", "resnet", "swin", "wav2vec2"),
         *("clip", "timm/vit_tiny_patch16_224"),
+        *("qwen2", "mistral", "gemma", "gpt_neox", "stablelm", "starcoder2", "olmo2"),
     ]
 )
 
