@@ -133,6 +133,6 @@ def test_a_benchmark_that_does_not_run_fails(monkeypatch, tmp_path, capsys, text
 def test_every_benchmark_is_listed():
     helpers = {"ratios", "merged", "robust_fit"}
     # Reports, fits and tests of endurance: they take longer or have no limits.
-    others = {"fit", "stacks", "soak"}
+    others = {"cards", "fit", "large", "stacks", "soak"}
     files = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert set(bench.COMMANDS) == files - helpers - others
