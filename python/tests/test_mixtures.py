@@ -8,7 +8,14 @@ import torch
 from numerics import compiled, poison
 from torch_spyre.compile_backend import compiled_parts
 
-transformers = pytest.importorskip("transformers")
+try:
+    import transformers
+except ImportError:
+    transformers = None
+
+pytestmark = pytest.mark.skipif(
+    transformers is None, reason="transformers is not installed"
+)
 
 DEVICE = "spyre"
 SIZES = {
