@@ -4,8 +4,8 @@
     python benchmarks/large.py [--list] [PATTERN ...]
 
 Each case is a process of its own and checks what it computes. One after the other they
-need about 9 GB of host memory and, on two busy cores, ten minutes; a line says what runs
-and what it has taken so far. ``docs/reference/large.md`` has the table of a run.
+need about 9 GB of host memory and, on two busy cores, ten minutes; a line says what
+runs and what it has taken so far. ``docs/reference/large.md`` has the table of a run.
 """
 
 from __future__ import annotations
