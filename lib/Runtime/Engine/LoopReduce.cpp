@@ -110,8 +110,7 @@ static bool sumChainRows(Core &core, const StructuredLoop &instr,
                          const ScalarFrame &frame, BlockShape shape,
                          float *acc) {
   const ScalarProgram &body = instr.body;
-  if (body.ops.empty() || body.ops[0].chain != body.ops.size() ||
-      body.yields[0] != body.ops.back().dst)
+  if (!body.isChain())
     return false;
   const ScalarOp &op = body.ops[0];
   if (!frame.step[op.a] && !frame.step[op.b])

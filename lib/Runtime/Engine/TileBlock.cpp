@@ -208,14 +208,12 @@ static bool isPermutation(const std::vector<MapResult> &map, int numLoops) {
          map.size() == static_cast<size_t>(numLoops);
 }
 
-static bool isChain(const StructuredLoop &loop) {
-  const std::vector<ScalarOp> &ops = loop.body.ops;
+static bool isChainOfHalves(const StructuredLoop &loop) {
   auto isHalf = [](const LoopOperand &operand) {
     return operand.elem == Elem::F16;
   };
-  return !ops.empty() && ops[0].chain == ops.size() &&
-         ops[0].elem == Elem::F16 && loop.outputs.size() == 1 &&
-         loop.body.yields[0] == ops.back().dst &&
+  return loop.body.isChain() && loop.body.ops[0].elem == Elem::F16 &&
+         loop.outputs.size() == 1 &&
          std::all_of(loop.inputs.begin(), loop.inputs.end(), isHalf) &&
          isHalf(loop.outputs[0]);
 }
@@ -259,7 +257,7 @@ void TileBlockFinder::findLoop() {
   if (std::find(isUsed.begin(), isUsed.end(), false) != isUsed.end())
     return;
   result.loop = loop;
-  result.isChain = isChain(*loop);
+  result.isChain = isChainOfHalves(*loop);
 }
 
 bool TileBlock::isStep(const Instr &instr) const {

@@ -75,6 +75,11 @@ bool ScalarProgram::extracts() const {
   });
 }
 
+bool ScalarProgram::isChain() const {
+  return !ops.empty() && ops[0].chain == ops.size() &&
+         yields[0] == ops.back().dst;
+}
+
 static bool canFail(const ScalarOp &op) {
   switch (op.kind) {
   case ScalarOp::IntPower:

@@ -83,6 +83,9 @@ struct ScalarProgram {
 
   /// Whether it reads tensors that are not among the inputs.
   bool extracts() const;
+  /// Whether the body is one chain (KernelTable::chain), which makes the first
+  /// yield.
+  bool isChain() const;
   /// Whether there are values for which it has no result.
   bool canFail() const;
   /// Whether a run needs no scratch buffers, so that a block may have any

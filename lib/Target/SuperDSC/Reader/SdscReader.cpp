@@ -13,6 +13,7 @@
 #include "NodeReader.h"
 #include "Spyre/Device/DeviceSpec.h"
 #include "Spyre/Target/SuperDSC/Model/DeviceOps.h"
+#include "Spyre/Target/SuperDSC/Model/Geometry.h"
 #include "Spyre/Target/SuperDSC/Writer/SdscWriter.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -44,9 +45,8 @@ private:
   }
   std::optional<unsigned> dimensionNamed(const std::string &name,
                                          const std::string &path) {
-    for (unsigned dim = 0; dim < sdsc.dims.size(); ++dim)
-      if (sdsc.dims[dim].name == name)
-        return dim;
+    if (std::optional<unsigned> dim = findDim(sdsc, name))
+      return dim;
     // SDSC-DIM-C1
     violate(path, "SDSC-DIM-C1", "'" + name + "' is not a dimension of N_");
     return std::nullopt;
