@@ -285,21 +285,6 @@ def prepare() -> None:
     """What has to be done before the libraries are imported."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    import torch
-
-    # PyPI's torchvision, which timm imports, holds kernels for CUDA and cannot load
-    # them beside torch for the CPU. It then looks for two operators that do not exist.
-    try:
-        import torchvision  # noqa: F401
-    except RuntimeError:
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float limit) -> Tensor")
-        _KEPT.append(library)
-
-
-#: A library's operators exist as long as it does.
-_KEPT: list[Any] = []
 
 
 # --- transformers ----------------------------------------------------------------

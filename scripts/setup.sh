@@ -184,6 +184,8 @@ case "${1:-}" in
   all) environment; build all; install_package ;;
   docs) environment; group_packages docs; build docs; site ;;
   wheel) environment; group_packages wheel ;;
-  models) environment; group_packages models; build products; install_package ;;
+  models)
+    environment; group_packages models; .venv/bin/python scripts/mend_torchvision.py
+    build products; install_package ;;
   *) sed -n 's/^# \?//; 3,16p' "$0" >&2; exit 2 ;;
 esac
