@@ -46,6 +46,7 @@ NUMBERS = (
     Number("partialProductEfficiency", 0.1, 1),
     Number("sfuTranscendentalWeight", 0.25, 64),
     Number("sfuAccumulationWeight", 0.25, 256),
+    Number("overlappedRunBytes", 256, 1e6),
     Number("kernelRepeatSeconds", 1e-7, 1e-4),
 )
 

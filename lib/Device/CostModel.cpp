@@ -111,6 +111,12 @@ double spyre::deviceMemorySeconds(double readBytes, double writtenBytes,
              spec.memoryTurnaroundSecondsPerByte;
 }
 
+double spyre::getExposedShare(double runBytes, const DeviceSpec &spec) {
+  return runBytes > spec.overlappedRunBytes
+             ? 1 - spec.overlappedRunBytes / runBytes
+             : 0;
+}
+
 double spyre::sfuSeconds(double elements, const DeviceSpec &spec) {
   return elements / spec.sfuElementsPerSecondPerCore();
 }
@@ -177,11 +183,13 @@ OpCost spyre::estimateOp(const OpWork &work, const DeviceSpec &spec) {
       {cost.deviceMemorySeconds - cost.drainSeconds, Bottleneck::DeviceMemory,
        "effectiveMemoryBytesPerSecond"},
       {cost.ptSeconds, Bottleneck::PT, "ptMacsPerSecondPerCore"},
-      {cost.sfuSeconds, Bottleneck::SFU, "numSFULanes"},
+      {cost.sfuSeconds - work.exposedSfuSeconds, Bottleneck::SFU,
+       "numSFULanes"},
       {cost.lxSeconds, Bottleneck::LX, "lxBytesPerSecondPerCore"},
       {cost.ringSeconds, Bottleneck::Ring, "clockHertz"},
   };
   const Part added[] = {
+      {work.exposedSfuSeconds, Bottleneck::SFU, "numSFULanes"},
       {cost.drainSeconds, Bottleneck::DeviceMemory,
        "effectiveMemoryBytesPerSecond"},
       {cost.latencySeconds, Bottleneck::Latency, "transferSetupSeconds"},

@@ -115,6 +115,10 @@ static constexpr ParameterInfo kParameters[] = {
     {"memoryRunOverheadBytes", &S::memoryRunOverheadBytes,
      "bytes lost per run of contiguous sticks", fitted,
      "benchmarks/fit.py: products whose batch is divided"},
+    {"overlappedRunBytes", &S::overlappedRunBytes,
+     "bytes of a run of contiguous sticks that a core loads while its vector "
+     "unit works",
+     fitted, "benchmarks/fit.py: reductions of many and of few rows per core"},
     {"maxSpanBytes", &S::maxSpanBytes,
      "bytes of contiguous device memory per core and tensor", published,
      "work-division page"},

@@ -222,6 +222,27 @@ TEST(CostModel, ResourcesOverlapAndSumsDoNot) {
   EXPECT_STREQ(toString(cost.bottleneck), "sfu");
 }
 
+TEST(CostModel, LongRunsExposeTheVectorUnit) {
+  DeviceSpec spec = roundSpec();
+  spec.overlappedRunBytes = 8192;
+  EXPECT_EQ(getExposedShare(0, spec), 0);
+  EXPECT_EQ(getExposedShare(8192, spec), 0);
+  EXPECT_DOUBLE_EQ(getExposedShare(4 * 8192, spec), 0.75);
+  // 10 us of reading; 4 us of the vector unit, of which one cannot overlap.
+  OpWork work;
+  work.numCores = 4;
+  work.deviceAccesses.push_back({1e6});
+  work.sfuElementsPerCore = 4 * 8e3;
+  EXPECT_NEAR(estimateOp(work, spec).seconds, 10e-6, 1e-15);
+  work.exposedSfuSeconds = 1e-6;
+  EXPECT_NEAR(estimateOp(work, spec).seconds, 11e-6, 1e-15);
+  // 16 us of the vector unit: what it does beside the loads decides.
+  work.sfuElementsPerCore = 16 * 8e3;
+  EXPECT_NEAR(estimateOp(work, spec).seconds, 16e-6, 1e-15);
+  work.exposedSfuSeconds = 16e-6;
+  EXPECT_NEAR(estimateOp(work, spec).seconds, 26e-6, 1e-15);
+}
+
 TEST(CostModel, UsesTheSpecGiven) {
   DeviceSpec slow;
   slow.ptMacsPerSecondPerCore /= 2;

@@ -21,6 +21,7 @@ DeviceSpec simpleSpec() {
   spec.coreMemoryBytesPerSecond = 128e9;
   spec.memoryTurnaroundSecondsPerByte = 0;
   spec.memoryRunOverheadBytes = 0;
+  spec.overlappedRunBytes = 1e12;
   spec.numBroadcastCores = 8;
   spec.kernelRepeatSeconds = 0;
   spec.sfuAccumulationWeight = 1;
@@ -118,6 +119,43 @@ TEST_F(Timing, OverlapsWhatDependencesAllow) {
   EXPECT_NEAR(report.predictedSeconds, 16 * 128 * ns, 1e-12);
   EXPECT_EQ(report.bottleneck, "device memory");
   EXPECT_TRUE(report.kernels[0].isMemoryBound);
+}
+
+TEST_F(Timing, LongRunsWaitForPasses) {
+  // Eight tiles of 16 KiB are one run. If none of it is loaded early, a load
+  // begins when the pass before ends, together with the store of its result.
+  DeviceSpec spec = simpleSpec();
+  auto secondsOf = [&](double overlappedRunBytes, bool overlap = true) {
+    spec.overlappedRunBytes = overlappedRunBytes;
+    return simulate(streaming(1, 8, 0, kExp), overlap, spec).predictedSeconds;
+  };
+  double exposed = (128 + 256 + 7 * (256 + 256) + 128) * ns;
+  EXPECT_NEAR(secondsOf(1), exposed, ns);
+  double overlapped = (128 + 8 * 256 + 128) * ns;
+  EXPECT_NEAR(secondsOf(8 * 16384), overlapped, 1e-12);
+  // Of half of the run, and of half of a tile.
+  EXPECT_GT(secondsOf(4 * 16384), overlapped + 2 * 128 * ns);
+  EXPECT_LT(secondsOf(4 * 16384), exposed - 2 * 128 * ns);
+  EXPECT_LT(secondsOf(8192), exposed - 100 * ns);
+  EXPECT_GT(secondsOf(8192), secondsOf(16384));
+  // The wait is the vector unit's, whose share of the time it does not change.
+  spec.overlappedRunBytes = 1;
+  spec.effectiveMemoryBytesPerSecond = spec.coreMemoryBytesPerSecond = 256e9;
+  TimingReport report = simulate(streaming(1, 8, 0, kExp), true, spec);
+  EXPECT_EQ(report.bottleneck, "sfu");
+  EXPECT_NEAR(report.utilisation[int(TimedUnit::SFU)],
+              8 * 256 * ns / report.predictedSeconds, 1e-9);
+  spec = simpleSpec();
+  spec.overlappedRunBytes = 1;
+  report = simulate(streaming(1, 8, 0, kExp), true, spec);
+  EXPECT_NEAR(report.kernels[0].costModelSeconds, (8 * 256 + 16 * 128) * ns,
+              ns);
+  // One step after another waits anyway.
+  EXPECT_NEAR(secondsOf(1, false), 8 * (128 + 256 + 128) * ns, 1e-12);
+  // Tiles of different cores are different runs.
+  spec.overlappedRunBytes = 2 * 16384;
+  EXPECT_NEAR(simulate(streaming(4, 2, 2, kExp), true, spec).predictedSeconds,
+              simulate(streaming(4, 2, 2, kExp)).predictedSeconds, 1e-12);
 }
 
 TEST_F(Timing, BuffersAreTwo) {

@@ -38,6 +38,8 @@ struct OpWork {
   double ptRowsPerCore = 0;
   /// Element operations of the vector unit, times DeviceSpec::getWeight().
   double sfuElementsPerCore = 0;
+  /// Part of their time in which nothing is loaded; see getExposedShare().
+  double exposedSfuSeconds = 0;
   std::vector<DeviceAccess> deviceAccesses;
   /// Bytes of passes over tiles in LX, in the busier direction.
   double lxBytesPerCore = 0;
@@ -125,6 +127,11 @@ int64_t takeTileExtent(int64_t extent, int64_t granularity, int64_t &room);
 /// bytes flow while something is written.
 double deviceMemorySeconds(double readBytes, double writtenBytes,
                            const DeviceSpec &spec, double transfersPerRead = 1);
+
+/// The share of a vector pass during which the core cannot load what is next.
+/// It reads its operand in runs of `runBytes` contiguous bytes and loads the
+/// first DeviceSpec::overlappedRunBytes of each while it works.
+double getExposedShare(double runBytes, const DeviceSpec &spec);
 
 /// Time of the vector unit for weighted elements.
 double sfuSeconds(double elements, const DeviceSpec &spec);

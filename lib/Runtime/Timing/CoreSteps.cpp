@@ -53,10 +53,40 @@ int CoreSteps::add(const Instr *instr, Unit unit, const char *name,
   // What only hands a tile on leaves it where it is.
   step.isAccumulated = unit == Unit::PT;
   if (unit == Unit::None)
-    for (int n = step.needsBegin; n < step.needsEnd; ++n)
+    for (int n = step.needsBegin; n < step.needsEnd; ++n) {
       step.isAccumulated |= list[needs[n]].isAccumulated;
+      step.exposedShare =
+          std::max(step.exposedShare, list[needs[n]].exposedShare);
+    }
   list.push_back(step);
   return index;
+}
+
+double CoreSteps::getExposedShare(const Instr *instr, int64_t first,
+                                  const Sticks &sticks) {
+  if (hasProduct || sticks.firstRun == 0)
+    return 0;
+  std::unordered_map<int64_t, uint64_t> &lengths = runLengths[instr];
+  uint64_t length = sticks.firstRun;
+  if (auto begun = lengths.find(first); begun != lengths.end()) {
+    length += begun->second;
+    lengths.erase(begun);
+  }
+  lengths[first + static_cast<int64_t>(sticks.firstRun)] = length;
+  double beyond = double(length) -
+                  double(spec->overlappedRunBytes) / double(spec->stickBytes);
+  return std::clamp(beyond / double(sticks.firstRun), 0.0, 1.0);
+}
+
+void CoreSteps::addWait(const Instr *instr, double seconds) {
+  Step step;
+  step.unit = Unit::Load;
+  step.location = instr->location;
+  step.name = "wait";
+  step.seconds = seconds;
+  step.isWait = true;
+  step.needsBegin = step.needsEnd = static_cast<int>(needs.size());
+  list.push_back(step);
 }
 
 void CoreSteps::noteWrite(bool isLX, int64_t low, int64_t high, int step) {

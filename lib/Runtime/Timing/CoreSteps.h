@@ -55,6 +55,11 @@ struct Step {
   /// (-1: what lies in its LX anyway).
   int peer = -1, message = -1;
   bool isPart = false; ///< Ring: of the peer's tile, for this core alone
+  /// Load: share of the tile beyond what is loaded ahead: the next load waits
+  /// for as long as that share of the pass takes that uses the tile.
+  double exposedShare = 0;
+  /// Load: nothing is loaded; the unit waits for a pass.
+  bool isWait = false;
   /// Whether the tile lies in the accumulators of the matrix unit.
   bool isAccumulated = false;
   /// Produced tile: message number for others, or -1.
@@ -130,6 +135,13 @@ public:
     return goesOn ? 0 : sticks.dataRuns;
   }
 
+  /// The share of a tile that lies beyond the first overlappedRunBytes of its
+  /// run of contiguous sticks, which tiles before it may have begun.
+  double getExposedShare(const Instr *instr, int64_t first,
+                         const Sticks &sticks);
+  /// The unit that loads waits for `seconds`.
+  void addWait(const Instr *instr, double seconds);
+
   /// Steps that last wrote into [low, high) of LX or device memory.
   void noteWrite(bool isLX, int64_t low, int64_t high, int step);
   /// Adds them as needs of the next step; returns one of them, or -1.
@@ -148,6 +160,9 @@ private:
   std::vector<int> pending;
   std::unordered_map<const Instr *, std::pair<int, int>> history;
   std::unordered_map<const Instr *, int64_t> nextStick;
+  /// How long the runs are that end before a stick.
+  std::unordered_map<const Instr *, std::unordered_map<int64_t, uint64_t>>
+      runLengths;
 };
 
 /// Forgets the data of a slot that takes a new value, which `step` makes (-1:

@@ -181,11 +181,14 @@ void StructuredLoop::walk(Core &core) const {
   Work work = measure(core);
   uint64_t bytesRead = 0, bytesWritten = 0;
   bool readsBuffer = false, drains = false;
+  double exposedShare = 0;
   for (const LoopOperand &in : inputs) {
     const TensorVal &t = core.tensors[in.use.slot];
     steps.addNeed(t.step);
     readsBuffer |= t.isBuffer || t.isUniform;
     drains |= steps.isAccumulated(t.step);
+    if (t.step >= 0)
+      exposedShare = std::max(exposedShare, steps.list[t.step].exposedShare);
     // Constants and splats are made on the way.
     if (t.step >= 0 || !t.isUniform)
       bytesRead += uint64_t(t.numElements) * deviceSize(in.elem);
@@ -220,6 +223,8 @@ void StructuredLoop::walk(Core &core) const {
   if (unit == Unit::SFU && drains)
     steps.lastDrain = step;
   s.tileBytes = bytesWritten;
+  if (unit == Unit::SFU && exposedShare > 0)
+    steps.addWait(this, exposedShare * s.seconds);
   WorkTotals &totals = steps.totals;
   totals.ptMacs += uint64_t(work.macs);
   totals.ptFP16Macs += double(work.macs) / spec.getMacRate(work.format);

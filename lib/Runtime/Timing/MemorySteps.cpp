@@ -115,6 +115,9 @@ static int readTile(Core &core, const Instr *instr, const TileVal &t) {
            ? 0
            : steps.countRuns(instr, low / steps.spec->stickBytes, sticks)) +
       (indexInLX ? 0 : sticks.indexRuns);
+  if (!t.view.isLX)
+    s.exposedShare =
+        steps.getExposedShare(instr, low / steps.spec->stickBytes, sticks);
   s.key = t.identityKey();
   s.argument = argumentOf(steps, t.view.isLX ? 0 : low);
   s.tileBytes = t.view.isLX ? 0 : tileBytes;

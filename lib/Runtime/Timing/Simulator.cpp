@@ -188,6 +188,9 @@ void Simulator::issue(int core, int s) {
   case Unit::None:
     return finish(core, s, t.start);
   case Unit::Load:
+    if (step.isWait)
+      return finish(core, s, t.start + (overlap ? step.seconds : 0));
+    [[fallthrough]];
   case Unit::Store:
     events.push({t.start + step.seconds, core, s, Event::Flow});
     return;

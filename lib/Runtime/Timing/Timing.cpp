@@ -169,6 +169,11 @@ void TimingRun::findCriticalPath(const std::vector<CoreSteps> &coreSteps,
                                   : SFUShare] += seconds;
       break;
     case Unit::Load:
+      if (s.isWait) {
+        shares[SFUShare] += seconds;
+        break;
+      }
+      [[fallthrough]];
     case Unit::Store:
       shares[Latency] += t.flow - t.start;
       shares[MemoryShare] += t.end - t.flow;
@@ -274,7 +279,10 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
       work.ptRowsPerCore = double(t.ptRows);
     work.numExposedTransfers =
         std::max<int64_t>(work.numExposedTransfers, t.numStreams);
+    double exposedSeconds = 0;
     for (const Step &step : steps.list) {
+      if (step.isWait)
+        exposedSeconds += step.seconds;
       double bytes = double(step.bytes) +
                      double(step.numRuns) * spec.memoryRunOverheadBytes;
       if (step.unit == Unit::Store)
@@ -295,6 +303,7 @@ static OpWork sumWork(const std::vector<CoreSteps> &coreSteps,
       load.most = std::max(load.most, ++load.count);
       load.bytes = std::max(load.bytes, bytes);
     }
+    work.exposedSfuSeconds = std::max(work.exposedSfuSeconds, exposedSeconds);
   }
   for (const auto &[key, load] : loads) {
     int64_t served = spec.numBroadcastCores;
@@ -329,7 +338,7 @@ void TimingRun::addUtilisation(const std::vector<CoreSteps> &coreSteps,
     for (size_t s = 0; s < coreSteps[c].list.size(); ++s) {
       const StepTime &t = times.steps[c][s];
       Unit unit = coreSteps[c].list[s].unit;
-      if (unit != Unit::None)
+      if (unit != Unit::None && !coreSteps[c].list[s].isWait)
         busy[int(unit)] += (t.end - t.start) / double(kernel.numCores);
     }
   // The ring counts as busy as its busiest link.

@@ -33,9 +33,9 @@ func.func @constant(%x: tensor<100x130xf16, #columns>) -> tensor<100x130xf16> {
 // CHECK: spyre_graph.sum
 // CHECK: spyre_graph.restickify
 // CHECK: spyre_graph.add
-func.func @sparse_and_dense(%x: tensor<256x192xf16, #rows>, %v: tensor<256xf16, #l1>) -> tensor<256xf16> {
+func.func @sparse_and_dense(%x: tensor<256x640xf16, #rows>, %v: tensor<256xf16, #l1>) -> tensor<256xf16> {
   %e = tensor.empty() : tensor<256xf16>
-  %s = spyre_graph.sum ins(%x : tensor<256x192xf16, #rows>) outs(%e : tensor<256xf16>) {dims = array<i64: 1>} -> tensor<256xf16>
+  %s = spyre_graph.sum ins(%x : tensor<256x640xf16, #rows>) outs(%e : tensor<256xf16>) {dims = array<i64: 1>} -> tensor<256xf16>
   %r = spyre_graph.add ins(%s, %v : tensor<256xf16>, tensor<256xf16, #l1>) outs(%e : tensor<256xf16>) -> tensor<256xf16>
   return %r : tensor<256xf16>
 }

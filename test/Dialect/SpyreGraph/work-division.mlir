@@ -9,9 +9,10 @@
 
 #l2 = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
 
-// Rows go to all cores; the reduced dimension is never split.
+// Rows go to the cores, the reduced dimension is not split. What 29 cores read
+// lies in longer runs than with 32.
 // CHECK-LABEL: func.func @reduce
-// CHECK: division = #spyre_graph.division<splits = [32, 1], chunks = [16, 1024]>
+// CHECK: division = #spyre_graph.division<splits = [29, 1], chunks = [18, 1024]>
 // ONE-LABEL: func.func @reduce
 // ONE: division = #spyre_graph.division<splits = [1, 1], chunks = [512, 1024]>
 func.func @reduce(%a: tensor<512x1024xf16, #l2>) -> tensor<512xf16, #spyre_graph.layout<order = [0], sparse, SEN169_FP16>> {
@@ -225,7 +226,7 @@ func.func @shared_weight(%x: tensor<3x63x513xf16, #spyre_graph.layout<order = [0
 
 // A core alone would sum more slowly than memory delivers.
 // CHECK-LABEL: func.func @sum_of_columns
-// CHECK: division = #spyre_graph.division<splits = [10, 3], chunks = [52, 384]>
+// CHECK: division = #spyre_graph.division<splits = [8, 4], chunks = [64, 256]>
 func.func @sum_of_columns(%a: tensor<512x1000xf16, #l2>) -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>> {
   %e = tensor.empty() : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>
   %r = spyre_graph.sum ins(%a : tensor<512x1000xf16, #l2>) outs(%e : tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>) {dims = array<i64: 0>} -> tensor<1000xf16, #spyre_graph.layout<order = [0], SEN169_FP16>>

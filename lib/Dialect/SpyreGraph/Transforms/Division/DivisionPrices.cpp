@@ -49,24 +49,21 @@ double DivisionSearch::getNumLoads(unsigned operand,
   return elements > 0 ? std::max(iterations / elements, 1.0) : 1;
 }
 
-/// What the transfer of an operand takes over that of its bytes in one
-/// piece: each run of sticks that follow each other costs
-/// `memoryRunOverheadBytes` more. A core's slice is walked in one piece,
-/// because tiles that are next to each other make one run, but for the batches
-/// of a product, which are computed one by one. What is accessed otherwise
-/// counts as one run.
-double DivisionSearch::getRunFactor(unsigned operand,
-                                    const DivisionCandidate &candidate) const {
+/// Bytes of the sticks that follow each other in a core's part of an operand,
+/// if they can be told. A core's slice is walked in one piece, because tiles
+/// that are next to each other make one run, but for the batches of a product,
+/// which are computed one by one.
+std::optional<double>
+DivisionSearch::getRunBytes(unsigned operand,
+                            const DivisionCandidate &candidate) const {
   const std::optional<StickAccess> &access = stickAccesses[operand];
   if (!access)
-    return 1;
+    return std::nullopt;
   SmallVector<int64_t, 6> counts(extents.size(), 1);
   for (unsigned dim : operandDims[operand])
     if (!result.isBatchedProduct || !isBatch(dim))
       counts[dim] = candidate.chunks[dim];
-  return 1 + spec.memoryRunOverheadBytes /
-                 static_cast<double>(access->getRunLength(counts) *
-                                     spec.stickBytes);
+  return static_cast<double>(access->getRunLength(counts) * spec.stickBytes);
 }
 
 void DivisionSearch::addCandidate(DivisionCandidate &candidate,
@@ -78,6 +75,7 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
     candidate.largestSlice *= candidate.chunks[dim];
   }
   countPieces(candidate);
+  candidate.exposedShare = 0;
   candidate.partialSumSeconds = getPartialSumSeconds(candidate);
   double transferred = 0, read = 0;
   for (unsigned operand = 0; operand < result.numOperands; ++operand) {
@@ -95,9 +93,15 @@ void DivisionSearch::addCandidate(DivisionCandidate &candidate,
         sharingCores = static_cast<double>(numbers.getCopies(slicing));
       numLoads = getNumLoads(operand, candidate, slicing);
     }
-    // What device memory delivers in all, or what one core can take.
-    double bytes =
-        getLoadedBytes(operand, candidate) * getRunFactor(operand, candidate);
+    // What device memory delivers in all, or what one core can take. Each run
+    // of sticks costs more than its bytes.
+    double bytes = getLoadedBytes(operand, candidate);
+    if (std::optional<double> runBytes = getRunBytes(operand, candidate)) {
+      bytes *= 1 + spec.memoryRunOverheadBytes / *runBytes;
+      if (isStreamed[operand])
+        candidate.exposedShare = std::max(
+            candidate.exposedShare, ::spyre::getExposedShare(*runBytes, spec));
+    }
     double seconds = std::max(
         bytes * ::spyre::numSharedReads(sharingCores, spec) /
             spec.effectiveMemoryBytesPerSecond,

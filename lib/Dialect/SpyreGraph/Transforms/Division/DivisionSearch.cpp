@@ -54,10 +54,13 @@ double Divisions::getSeconds(unsigned number, double loadSeconds,
         ::spyre::kLeastSavingOfPieces *
             (std::max(candidate.computeSeconds, memorySeconds) + setups);
   double drainSeconds = isDrained ? memorySeconds - loadSeconds : 0;
-  return ::spyre::overlapSeconds(candidate.computeSeconds,
+  const double exposedSeconds =
+      loadSeconds > 0 ? candidate.exposedShare * candidate.computeSeconds : 0;
+  return ::spyre::overlapSeconds(candidate.computeSeconds - exposedSeconds,
                                  memorySeconds - drainSeconds, setups,
                                  candidate.numPieces) +
-         drainSeconds + candidate.partialSumSeconds - std::max(hidden, 0.0);
+         exposedSeconds + drainSeconds + candidate.partialSumSeconds -
+         std::max(hidden, 0.0);
 }
 
 double Divisions::getSecondsAlone(unsigned candidate) const {
@@ -320,6 +323,11 @@ void DivisionSearch::describeOperand(OpOperand &operand) {
           ? getStickAccess(maps[number], layout, type.getShape(), extents)
           : std::nullopt);
   operandDims.push_back(std::move(dims));
+  // What several operations read may be copied to LX once for all of them.
+  isStreamed.push_back(
+      op.getUnit() == Unit::SFU && number + 1 < op->getNumOperands() &&
+      (operand.get().hasOneUse() ||
+       bytes > static_cast<double>(cores * spec.usableLXBytes())));
 }
 
 bool DivisionSearch::isBatch(unsigned dim) const {

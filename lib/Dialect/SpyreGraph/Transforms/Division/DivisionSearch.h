@@ -52,6 +52,8 @@ struct DivisionCandidate {
   double transfersPerRead = 1;
   /// Time to combine the partial results of a split reduction.
   double partialSumSeconds = 0;
+  /// Share of computeSeconds in which nothing is loaded.
+  double exposedShare = 0;
   /// Iterations of the core that has the most.
   double largestSlice = 0;
 };
@@ -141,8 +143,8 @@ private:
   double getLoadedBytes(unsigned operand, const DivisionCandidate &candidate);
   double getNumLoads(unsigned operand, const DivisionCandidate &candidate,
                      int slicing) const;
-  double getRunFactor(unsigned operand,
-                      const DivisionCandidate &candidate) const;
+  std::optional<double> getRunBytes(unsigned operand,
+                                    const DivisionCandidate &candidate) const;
   void countPieces(DivisionCandidate &candidate);
   double getPartialSumSeconds(const DivisionCandidate &candidate) const;
   void priceAccumulators(DivisionCandidate &candidate, OperandCost &x,
@@ -170,6 +172,8 @@ private:
   SmallVector<std::optional<StickAccess>, 4> stickAccesses;
   /// Per operand, whether slices may share sticks that they read.
   SmallVector<bool, 4> readsAcrossSticks;
+  /// Per operand, whether the vector unit works on it while it is loaded.
+  SmallVector<bool, 4> isStreamed;
   /// The reduction dimension to split, or -1.
   int64_t splitReduction = -1;
   Divisions result;

@@ -265,8 +265,13 @@ private:
         best = std::move(tiling);
     };
     for (TileLevel &level : levels)
-      if (std::optional<Tiling> tiling = fit(group, {level}))
-        consider(std::move(*tiling));
+      if (std::optional<Tiling> tiling = fit(group, {level})) {
+        consider(*tiling);
+        // Smaller tiles than LX asks for, as long as they save more.
+        while (best && best->levels.back().tile == tiling->levels.back().tile &&
+               (tiling = halve(group, std::move(*tiling))))
+          consider(*tiling);
+      }
     // If one level is not enough, two: the outer dimension is cut as far as
     // possible.
     for (TileLevel &outer : levels) {
@@ -344,6 +349,22 @@ private:
     if (!equal || (unequal && 2 * countOf(*unequal) <= countOf(*equal)))
       return unequal;
     return equal;
+  }
+
+  /// The same level in at least twice as many equal tiles, if they keep all
+  /// cores busy. Sums that go on from tile to tile stay as they are.
+  std::optional<Tiling> halve(const OpGroup &group, Tiling tiling) const {
+    TileLevel &level = tiling.levels.back();
+    if (!level.reduced.empty())
+      return std::nullopt;
+    for (int64_t extent : getEqualTileExtents(level))
+      if (2 * extent <= level.tile) {
+        level.tile = extent;
+        if (!costs.keepsCoresBusy(group, tiling.levels))
+          return std::nullopt;
+        return tiling;
+      }
+    return std::nullopt;
   }
 
   std::optional<Tiling> fitEqual(const OpGroup &group,

@@ -4,6 +4,8 @@
 
 #include "TilingCosts.h"
 #include "Spyre/Dialect/SpyreGraph/Analysis/LaneAccess.h"
+#include "Spyre/Dialect/SpyreGraph/Analysis/StickAccess.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -208,12 +210,47 @@ double TilingCosts::getLiveBytesPerCore(const OpGroup &group,
   return greatest / cores;
 }
 
+/// Time in which the vector units compute all of an operation.
+double TilingCosts::getSfuSeconds(SpyreOpInterface op) const {
+  auto [known, isNew] = sfuSeconds.try_emplace(op, 0);
+  if (isNew && op.getUnit() == Unit::SFU) {
+    double iterations = 1;
+    for (int64_t extent : op.getLoopExtents())
+      iterations *= static_cast<double>(extent);
+    known->second = ::spyre::sfuSeconds(iterations * getElementCost(op, spec) /
+                                            static_cast<double>(cores),
+                                        spec);
+  }
+  return known->second;
+}
+
+/// Share of that time in which no core loads more of an operand in device
+/// memory, if the loops have these extents and the cores divide its runs.
+double TilingCosts::getExposedShare(OpOperand &operand,
+                                    ArrayRef<int64_t> extents) const {
+  auto op = cast<SpyreOpInterface>(operand.getOwner());
+  ShapedType type = typeOf(operand.get());
+  LayoutAttrInterface layout = getLayout(type);
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  if (!layout || (indirect && indirect->operand == operand.getOperandNumber()))
+    return 0;
+  std::optional<StickAccess> access =
+      getStickAccess(op.getIndexingMaps()[operand.getOperandNumber()], layout,
+                     type.getShape(), op.getLoopExtents());
+  if (!access)
+    return 0;
+  return ::spyre::getExposedShare(
+      static_cast<double>(access->getRunLength(extents) * spec.stickBytes) /
+          static_cast<double>(cores),
+      spec);
+}
+
 void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
   ArrayRef<TileLevel> levels = tiling.levels;
   double numTiles = 1;
   for (const TileLevel &level : levels)
     numTiles *= level.getNumTiles();
-  double saved = 0, waits = 0, accumulated = 0;
+  double saved = 0, waits = 0, accumulated = 0, overlapped = 0;
   llvm::SmallPtrSet<Operation *, 8> written;
   for (Operation *op : group) {
     if (!isTiled(op, levels))
@@ -241,13 +278,23 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
       isUsedOutside = false;
     if (isUsedOutside)
       saved -= whole * (1 + readsOutside);
+    bool isVector = getSfuSeconds(spyreOp) > 0;
+    SmallVector<int64_t> extents = spyreOp.getLoopExtents();
+    SmallVector<int64_t> tileExtents = getTileExtents(spyreOp, levels);
+    double exposed = 0, exposedInTiles = 0;
     for (OpOperand &operand : op->getOpOperands()) {
-      auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
-      if (spyreOp.isDpsInit(&operand) ||
-          (producer && group.contains(producer) && isTiled(producer, levels)))
+      if (spyreOp.isDpsInit(&operand))
         continue;
-      double bytes = getWholeBytes(operand.get());
+      auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
       bool wasInLX = producer && !isInDeviceMemory(producer);
+      if (isVector && !wasInLX)
+        exposed = std::max(exposed, getExposedShare(operand, extents));
+      if (producer && group.contains(producer) && isTiled(producer, levels))
+        continue;
+      if (isVector)
+        exposedInTiles =
+            std::max(exposedInTiles, getExposedShare(operand, tileExtents));
+      double bytes = getWholeBytes(operand.get());
       if (!wasInLX)
         saved += bytes;
       else if (written.insert(producer).second)
@@ -258,9 +305,11 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
                                              getTileShape(operand, levels)));
       waits += numTiles - 1;
     }
+    overlapped += (exposed - exposedInTiles) * getSfuSeconds(spyreOp) -
+                  (numTiles - 1) * spec.kernelRepeatSeconds;
   }
   tiling.savedBytes = saved;
   tiling.savedSeconds = saved / spec.effectiveMemoryBytesPerSecond -
-                        waits * spec.transferSetupSeconds -
+                        waits * spec.transferSetupSeconds + overlapped -
                         ::spyre::lxSeconds(accumulated / cores, spec);
 }

@@ -56,7 +56,9 @@ public:
   /// memory are written once and read by each user, and all others stay in LX.
   /// With tiling: values between operations of the group stay in LX, all others
   /// move, operands that are not cut are read once per tile, and each tile
-  /// waits for the setup of its transfers.
+  /// waits for the setup of its transfers and of its kernels. Tiles have
+  /// shorter runs of contiguous sticks, with which the vector unit works while
+  /// the next one is loaded.
   void evaluate(const OpGroup &group, Tiling &tiling) const;
 
 private:
@@ -64,12 +66,16 @@ private:
   double getLiveBytesPerCore(const OpGroup &group,
                              ArrayRef<TileLevel> levels) const;
   int64_t getParallelism(SpyreOpInterface op, ArrayRef<int64_t> extents) const;
+  double getSfuSeconds(SpyreOpInterface op) const;
+  double getExposedShare(OpOperand &operand, ArrayRef<int64_t> extents) const;
 
   int64_t cores;
   double lxBytes;
   /// Granularity of slices per loop, cached because an operation is in many of
   /// the groups that are tried.
   mutable DenseMap<Operation *, SmallVector<int64_t>> granularities;
+  /// What getSfuSeconds() has found.
+  mutable DenseMap<Operation *, double> sfuSeconds;
   const ::spyre::DeviceSpec &spec;
 };
 
