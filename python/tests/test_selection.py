@@ -7,6 +7,7 @@ import pytest
 import torch
 from aten_rows import F16, F32, I64
 from native_calls import assert_same, check_exact, native
+from torch_spyre.errors import Unsupported
 
 SHAPES = [(), (0,), (1,), (7,), (65,), (3, 5), (2, 0, 3), (2, 3, 4), (5000,)]
 
@@ -121,6 +122,16 @@ def test_repeat_interleave(dtype):
     check_exact(torch.repeat_interleave, repeats[:0])
     with pytest.raises(RuntimeError, match="negative"):
         native(torch.repeat_interleave, torch.tensor([1, -1]))
+
+
+def test_more_numbers_than_the_device_counts():
+    many = torch.tensor([2**31 - 1] * 40)
+    with pytest.raises(RuntimeError, match="makes 85899345880 numbers, more than"):
+        native(torch.repeat_interleave, many)
+    # An operator of ours that is refused has no kernel on the CPU.
+    own = torch.ops.spyre.repeat_numbers
+    with pytest.raises(Unsupported, match=r"repeat_numbers \(.*: there is no program"):
+        own(many.to("spyre"), 85899345880)
 
 
 @pytest.mark.parametrize("dtype", [F16, F32, I64, torch.bool, torch.uint8])

@@ -147,19 +147,17 @@ std::optional<c10::ScalarType> findFloat8(const torch::jit::Stack &arguments,
   return found;
 }
 
-/// Throws torch_spyre.errors.Unsupported for an operator that neither the card
-/// nor the CPU computes with 8-bit floats.
-[[noreturn]] void refuseFloat8(const c10::OperatorHandle &op,
-                               c10::ScalarType dtype) {
+/// Throws torch_spyre.errors.Unsupported for an operator (`of` something) that
+/// neither the card nor the CPU computes.
+[[noreturn]] void refuse(const c10::OperatorHandle &op, const std::string &of,
+                         const char *reason) {
   pybind11::gil_scoped_acquire gil;
   const auto &[file, line] =
       sourceLine.first.empty() ? callerLine() : sourceLine;
-  std::string message = c10::toString(op.operator_name()) + " of torch." +
-                        std::string(c10::getDtypeNames(dtype).first);
+  std::string message = c10::toString(op.operator_name()) + of;
   if (!file.empty())
     message += " (" + file + ":" + std::to_string(line) + ")";
-  message += ": 8-bit floats are moved, converted and multiplied by "
-             "torch._scaled_mm only; convert with .to(torch.float16)";
+  message += std::string(": ") + reason;
   py::object type =
       py::module_::import("torch_spyre.errors").attr("Unsupported");
   py::object error = type(message);
@@ -182,9 +180,15 @@ void runOnCPU(const c10::OperatorHandle &op, torch::jit::Stack *stack) {
   try {
     at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
   } catch (const c10::NotImplementedError &) {
-    if (!float8)
-      throw;
-    refuseFloat8(op, *float8);
+    if (float8)
+      refuse(op, " of torch." + std::string(c10::getDtypeNames(*float8).first),
+             "8-bit floats are moved, converted and multiplied by "
+             "torch._scaled_mm only; convert with .to(torch.float16)");
+    if (op.operator_name().getNamespace() == "spyre")
+      refuse(op, "",
+             "there is no program for these arguments, and no kernel of the "
+             "CPU; TORCH_LOGS=spyre.execution says why");
+    throw;
   }
   // Wrong calls have no result and count as nothing.
   recordFallback(c10::toString(op.operator_name()));

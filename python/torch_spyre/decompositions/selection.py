@@ -210,7 +210,14 @@ def repeat_interleave(repeats: Tensor, output_size: int | None = None) -> Tensor
     if output_size is None:
         if repeats.amin().item() < 0:
             raise RuntimeError("repeats can not be negative")
-        output_size = int(repeats.sum().item())
+        # Sums of the device have 32 bits.
+        high, low = ((repeats // 2**16).sum(), (repeats % 2**16).sum())
+        output_size = int(high.item()) * 2**16 + int(low.item())
+    if output_size >= 2**31:
+        raise RuntimeError(
+            f"repeat_interleave makes {output_size} numbers, more than the spyre "
+            "device counts with 32 bits"
+        )
     return torch.ops.spyre.repeat_numbers(repeats, output_size)
 
 
