@@ -11,14 +11,19 @@
 
 namespace spyre::runtime::SPYRE_KERNEL_ISA {
 
-/// Fetches what comes 8 KiB behind `Bytes` bytes. The hardware's prefetcher
-/// stops at pages; what follows is often the next row, or the next tile.
+/// How far ahead codes are fetched.
+constexpr ptrdiff_t kAheadBytes = 8192;
+
+/// Fetches what comes `ahead` bytes behind `Bytes` bytes. The hardware's
+/// prefetcher stops at pages; what follows is often the next row, or the next
+/// tile.
 template <int Bytes, bool IsWrite>
-SPYRE_INLINE void fetchAhead(const void *p) {
+SPYRE_INLINE void fetchAhead(const void *p, ptrdiff_t ahead = kAheadBytes) {
   constexpr int line = 64;
   static_assert(Bytes < line || Bytes % line == 0);
   unroll<(Bytes + line - 1) / line>([&](auto i) SPYRE_INLINE_LAMBDA {
-    __builtin_prefetch(static_cast<const char *>(p) + i * line + 8192, IsWrite);
+    __builtin_prefetch(static_cast<const char *>(p) + i * line + ahead,
+                       IsWrite);
   });
 }
 

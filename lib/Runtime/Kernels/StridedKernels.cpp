@@ -22,7 +22,7 @@ template <class T>
 struct Copy {
   using Source = T;
   using Target = T;
-  static SPYRE_INLINE void run(const T *src, T *dst, size_t n) {
+  static SPYRE_INLINE void run(const T *src, T *dst, size_t n, ptrdiff_t = 0) {
     for (size_t i = 0; i < n; ++i)
       dst[i] = src[i];
   }
@@ -35,10 +35,11 @@ struct Decode {
   static SPYRE_INLINE VF decode(VCode codes) {
     return Format::decode(__builtin_convertvector(codes, VU));
   }
-  static SPYRE_INLINE void run(const Code *src, float *dst, size_t n) {
+  static SPYRE_INLINE void run(const Code *src, float *dst, size_t n,
+                               ptrdiff_t ahead = kAheadBytes) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      fetchAhead<kGroup * kLanes * sizeof(Code), false>(src + i);
+      fetchAhead<kGroup * kLanes * sizeof(Code), false>(src + i, ahead);
       VF values[kGroup];
       decodeGroup<Format, VCode>(src + i, values);
       for (int g = 0; g < kGroup; ++g)
@@ -61,10 +62,11 @@ struct Encode {
   static SPYRE_INLINE VCode encode(VF values) {
     return __builtin_convertvector(Format::encode(values), VCode);
   }
-  static SPYRE_INLINE void run(const float *src, Code *dst, size_t n) {
+  static SPYRE_INLINE void run(const float *src, Code *dst, size_t n,
+                               ptrdiff_t ahead = kAheadBytes) {
     size_t i = 0;
     for (; i + kGroup * kLanes <= n; i += kGroup * kLanes) {
-      fetchAhead<kGroup * kLanes * sizeof(Code), true>(dst + i);
+      fetchAhead<kGroup * kLanes * sizeof(Code), true>(dst + i, ahead);
       VF values[kGroup];
       for (int g = 0; g < kGroup; ++g)
         values[g] = load<VF>(src + i + g * kLanes);
@@ -84,7 +86,7 @@ template <class S, class T>
 struct Resize {
   using Source = S;
   using Target = T;
-  static SPYRE_INLINE void run(const S *src, T *dst, size_t n) {
+  static SPYRE_INLINE void run(const S *src, T *dst, size_t n, ptrdiff_t = 0) {
     for (size_t i = 0; i < n; ++i)
       dst[i] = T(src[i]);
   }
@@ -94,7 +96,8 @@ template <class T>
 struct LoadBool {
   using Source = uint8_t;
   using Target = T;
-  static SPYRE_INLINE void run(const uint8_t *src, T *dst, size_t n) {
+  static SPYRE_INLINE void run(const uint8_t *src, T *dst, size_t n,
+                               ptrdiff_t = 0) {
     for (size_t i = 0; i < n; ++i)
       dst[i] = src[i] != 0;
   }
@@ -103,7 +106,8 @@ template <class S>
 struct StoreBool {
   using Source = S;
   using Target = uint8_t;
-  static SPYRE_INLINE void run(const S *src, uint8_t *dst, size_t n) {
+  static SPYRE_INLINE void run(const S *src, uint8_t *dst, size_t n,
+                               ptrdiff_t = 0) {
     for (size_t i = 0; i < n; ++i)
       dst[i] = uint8_t(src[i] & 1);
   }
@@ -228,13 +232,31 @@ static SPYRE_INLINE void moveRun(typename Convert::Target *dst,
   }
 }
 
+/// How far ahead to fetch codes of rows of `columns`, `stride` elements apart:
+/// as many rows as kAheadBytes hold. Behind the last row there often is the
+/// next tile's first.
+template <class Code>
+static SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride,
+                                      size_t columns) {
+  size_t rowBytes = columns * sizeof(Code);
+  if (rows == 1 || rowBytes >= size_t(kAheadBytes))
+    return kAheadBytes;
+  return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
+         ptrdiff_t(sizeof(Code));
+}
+
 template <class Convert>
 static __attribute__((noinline)) void
 moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,
         Dimension outer, Dimension inner) {
+  using S = typename Convert::Source;
+  using T = typename Convert::Target;
   if (inner.dst == 1 && inner.src == 1) {
+    ptrdiff_t ahead = sizeof(S) < sizeof(T)
+                          ? aheadOf<S>(outer.size, outer.src, inner.size)
+                          : aheadOf<T>(outer.size, outer.dst, inner.size);
     for (size_t o = 0; o < outer.size; ++o, dst += outer.dst, src += outer.src)
-      Convert::run(src, dst, inner.size);
+      Convert::run(src, dst, inner.size, ahead);
     return;
   }
   if (inner.dst == 1 && outer.src == 1 && outer.size > 1)
