@@ -67,6 +67,54 @@ func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
         lambda x: x.sum(0),
         (1, 2, 63, 64, 65, 300),
     ),
+    "mean": (
+        """
+func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    -> (tensor<100xf16> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %0 = tensor.empty() : tensor<100xf16>
+  %y = spyre_graph.mean ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf16>)
+      {dims = array<i64: 0>} -> tensor<100xf16>
+  return %y : tensor<100xf16>
+}
+""",
+        {"x": ("s", 100)},
+        lambda x: x.mean(0),
+        (1, 2, 3, 63, 64, 65, 127, 299, 300),
+    ),
+    "sum of squares by a count": (
+        """
+func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    -> (tensor<100xf32> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 300>]} {
+  %0 = tensor.empty() : tensor<100xf32>
+  %y = spyre_graph.sum_squares ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf32>)
+      {dims = array<i64: 0>, scale = 3.0, correction = 1.5} -> tensor<100xf32>
+  return %y : tensor<100xf32>
+}
+""",
+        {"x": ("s", 100)},
+        lambda x: 3 * (x * x).sum(0) / (len(x) - 1.5),
+        (2, 3, 63, 64, 65, 127, 299, 300),
+    ),
+    "rms norm along it": (
+        """
+func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (48, s)>})
+    -> (tensor<48x300xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (48, s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %y, %rstd = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+      : tensor<48x300xf16, #rows> -> tensor<48x300xf16>, tensor<48x1xf32>
+  return %y : tensor<48x300xf16>
+}
+""",
+        {"x": (48, "s")},
+        lambda x: x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5),
+        (1, 2, 63, 64, 65, 127, 299, 300),
+    ),
     "transpose": (
         """
 func.func @main(%x: tensor<100x300xf16, #rows> {spyre_graph.name = "x",

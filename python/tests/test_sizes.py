@@ -133,6 +133,17 @@ FUNCTIONS = {
     "log_softmax": (lambda x: torch.log_softmax(x, 1), (1,)),
     "layer_norm": (lambda x: F.layer_norm(x, (70,)), (0,)),
     "mean of what does not vary": (lambda x: x.mean(1), (0,)),
+    "mean along it": (lambda x: x.mean(0), (0,)),
+    "mean along sticks": (lambda x: x.mean(1, keepdim=True), (1,)),
+    "means along two": (lambda x: x.mean(0)[:2] + x.mean(1)[:2], (0, 1)),
+    "variance along it": (lambda x: x.var(0), (0,)),
+    "variance without a correction": (lambda x: x.var(1, correction=0), (1,)),
+    "no degrees of freedom": (lambda x: x.var(0, correction=3), (0,)),
+    "part of a degree of freedom": (lambda x: x.std(0, correction=0.5), (0,)),
+    "deviation and mean": (lambda x: torch.cat(torch.std_mean(x, 0)), (0,)),
+    "rms_norm along it": (lambda x: F.rms_norm(x, x.shape[1:]), (1,)),
+    "rows less their mean": (lambda x: x - x.mean(0, keepdim=True), (0,)),
+    "instance_norm": (lambda x: F.instance_norm(x[None]), (1,)),
     "argmax of all": (torch.argmax, (0,)),
     "argmax of all, by columns": (torch.argmax, (1,)),
     "argmax along it": (lambda x: torch.argmax(x, 1), (1,)),
@@ -210,6 +221,19 @@ def test_as_a_program_of_one_size(function, dims):
 
 #: Sums that a program of one size may split between cores, in another order.
 SUMS = {
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), (0,)),
+    "mean of all": (lambda x: x.mean(), (0,)),
+    "mean of all, by columns": (lambda x: x.mean(), (1,)),
+    "mean of a square": (lambda x: x.mean(), (0, 1)),
+    "variance of all": (lambda x: x.var(), (0,)),
+    "mean square": (lambda x: F.mse_loss(x, x * 2), (0,)),
+    "mean distance": (lambda x: F.l1_loss(x, x * 2), (0,)),
+    "cross entropy": (
+        lambda x: F.cross_entropy(
+            x, torch.arange(x.shape[0], device=x.device).clamp(max=3)
+        ),
+        (0,),
+    ),
     "fp32": (lambda x: x.float().sum(), (0, 1)),
     "attention": (
         lambda x: F.scaled_dot_product_attention(x[None, None], x[None], x[None]),
@@ -451,8 +475,10 @@ def test_export():
 
 #: What computes with sizes in a way that no one program says, and why not.
 REFUSED = {
-    "mean along it": (lambda x: x.mean(0), "divides by the extent of loop dimension"),
-    "variance": (lambda x: x.var(1), "not for sizes that vary"),
+    "layer_norm along it": (
+        lambda x: F.layer_norm(x, x.shape),
+        "'normalized_shape' is not a list of integers",
+    ),
     "half a size as a summand": (lambda x: x + x.shape[0] / 2, "a size of"),
     "every second row": (lambda x: x[::2] * 2, "a size of"),
     "half of the rows": (lambda x: x[: x.shape[0] // 2] * 2, "a size of"),

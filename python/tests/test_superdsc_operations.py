@@ -346,9 +346,9 @@ OPS = [
     Op("tri", lambda x: np.triu(x, 2), constants={"diagonal": 2, "upper": 1}),
     Op(
         "sumsquares sumsquaresnonstick",
-        lambda x, axis: (x * x).sum(axis) / 8,
+        lambda x, axis: (x * x).sum(axis) / (2 * (x.shape[axis] - 1)),
         kind="reduction",
-        constants={"scale": 0.125},
+        constants={"scale": 0.5, "correction": 1.0},
     ),
     Op(
         "sumproducts sumproductsnonstick",

@@ -122,6 +122,27 @@ static void addArg(ATenTable &table, StringRef name) {
 // Variance
 //===----------------------------------------------------------------------===//
 
+/// What divides by `count` less `correction`.
+static double getScale(int64_t count, double correction) {
+  double degrees = static_cast<double>(count) - correction;
+  return degrees > 0 ? 1.0 / degrees : std::numeric_limits<double>::infinity();
+}
+
+/// The sum of squares over `dims` by their number less `correction`.
+static Value sumSquares(ATenCall &c, ValueRange ins, ArrayRef<int64_t> dims,
+                        RankedTensorType type, double correction) {
+  // The kernel counts what varies, in each run.
+  bool counts =
+      llvm::any_of(dims, [&](int64_t dim) { return varies(ins.front(), dim); });
+  double scale =
+      counts ? 1.0 : getScale(countOf(ins.front(), dims), correction);
+  SmallVector<NamedAttribute> attributes{
+      dimsAttr(c, dims), c.attr("scale", c.b.getF64FloatAttr(scale))};
+  if (counts)
+    attributes.push_back(c.attr("correction", c.b.getF64FloatAttr(correction)));
+  return c.device<SumSquaresOp>(ins, type, attributes);
+}
+
 /// Variance in f32 of type `type`'s shape, and the mean it is about.
 static std::pair<Value, Value> lowerVariance(ATenCall &c,
                                              ArrayRef<int64_t> shape) {
@@ -132,18 +153,13 @@ static std::pair<Value, Value> lowerVariance(ATenCall &c,
   Type f32 = c.b.getF32Type();
   Value mean = reduce<MeanOp>(
       c, self, dims, RankedTensorType::get(keptShape(self, dims), f32));
-  double degrees = countOf(self, dims) - c.number("correction", 1.0);
-  double scale =
-      degrees > 0 ? 1.0 / degrees : std::numeric_limits<double>::infinity();
+  double correction = c.number("correction", 1.0);
   auto type = RankedTensorType::get(shape, f32);
   if (rankOf(self) == 0) {
     // One element: 0 without correction, else 0 x infinity.
-    return {c.full(type, c.imm(0.0 * scale)), mean};
+    return {c.full(type, c.imm(0.0 * getScale(1, correction))), mean};
   }
-  Value variance = c.device<SumSquaresOp>(
-      {self, mean}, type,
-      {dimsAttr(c, dims), c.attr("scale", c.b.getF64FloatAttr(scale))});
-  return {variance, mean};
+  return {sumSquares(c, {self, mean}, dims, type, correction), mean};
 }
 
 /// A mean with its dimensions kept, in the shape PyTorch wants.
@@ -221,17 +237,15 @@ static Value lowerMseLoss(ATenCall &c) {
   };
   if (reduction == 0 || rankOf(self) == 0)
     return difference();
-  double count = typeOf(self).getNumElements();
   SmallVector<int64_t> all =
       llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self)));
+  if (reduction == 1)
+    return sumSquares(c, {self, target}, all, c.type(), 0.0);
   return c.device<SumSquaresOp>(
       {self, target}, c.type(),
-      {dimsAttr(c, all),
-       c.attr("scale",
-              c.b.getF64FloatAttr(reduction == 1 ? 1.0 / count : 1.0))});
+      {dimsAttr(c, all), c.attr("scale", c.b.getF64FloatAttr(1.0))});
 }
 
-/// Rows that compute with how many elements they reduce.
 static void addStatistics(ATenTable &table) {
   table.add({"aten.var.correction"}, "self dim correction keepdim", lowerVar);
   table.add({"aten.std.correction"}, "self dim correction keepdim", lowerStd);
@@ -239,12 +253,11 @@ static void addStatistics(ATenTable &table) {
                 [](ATenCall &c) { return lowerVarMean(c, false); });
   table.addMany({"aten.std_mean.correction"}, "self dim correction keepdim",
                 [](ATenCall &c) { return lowerVarMean(c, true); });
-  table.add({"aten.mse_loss.default"}, "self target reduction", lowerMseLoss);
 }
 
 void aten::addReductionRows(ATenTable &table) {
-  addStatistics(table);
   ATenTable::ForAnySize rows(table);
+  addStatistics(table);
   addReduction<SumOp>(table, {"aten.sum.default"}, {"aten.sum.dim_IntList"});
   addReduction<MeanOp>(table, {"aten.mean.default"}, {"aten.mean.dim"});
   addReduction<ProdOp>(table, {"aten.prod.default"}, {"aten.prod.dim_int"});

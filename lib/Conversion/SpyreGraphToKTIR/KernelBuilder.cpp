@@ -250,6 +250,16 @@ void KernelBuilder::emitSlices() {
   }
 }
 
+Value KernelBuilder::buildCount(OpBuilder &b) const {
+  OpFoldResult count = b.getIndexAttr(1);
+  for (const Loop &loop : loops)
+    if (loop.isReduction)
+      count = multiply(b, loc, count, loop.extentNow);
+  ScalarBuilder scalars(b, loc);
+  return scalars.asFloat(arith::IndexCastOp::create(
+      b, loc, b.getI64Type(), getValueOrCreateConstantIndexOp(b, loc, count)));
+}
+
 void KernelBuilder::skipEmptySlices() {
   // Partners wait for each other, whatever they have.
   if (numPartners > 1)

@@ -132,6 +132,9 @@ private:
                ArrayRef<std::pair<Value, SmallVector<unsigned>>> outs,
                function_ref<SmallVector<Value>(OpBuilder &, ValueRange)> body);
 
+  /// How many elements are reduced in this run, as f32.
+  Value buildCount(OpBuilder &b) const;
+
   LogicalResult buildPointwise();
   LogicalResult buildReduction();
   LogicalResult buildScan();

@@ -247,7 +247,14 @@ LogicalResult KernelBuilder::buildReduction() {
           epilogueIns.push_back(
               toComputeType(b, loc, arguments[1 + operand - firstEpilogue],
                             getElementType(operand)));
-        Value result = op.buildEpilogue(b, loc, arguments.front(), epilogueIns);
+        auto count = [&] { return buildCount(b); };
+        function_ref<Value()> countNow;
+        if (llvm::any_of(loops, [](const Loop &loop) {
+              return loop.isReduction && isa<Value>(loop.extentNow);
+            }))
+          countNow = count;
+        Value result =
+            op.buildEpilogue(b, loc, arguments.front(), epilogueIns, countNow);
         return {toDeviceType(b, loc, result, resultType)};
       });
   if (failed(store(results.front(), getInit())))

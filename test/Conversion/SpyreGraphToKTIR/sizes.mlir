@@ -69,3 +69,36 @@ func.func @main(%x: memref<256x128xf16, #l> {spyre_graph.name = "x", spyre_graph
   spyre_graph.neg ins(%b : memref<256x128xf16, #l>) outs(%y : memref<256x128xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 128>, extent_map = #rows, division = #by_column}
   return
 }
+
+// -----
+
+// A mean divides by what is reduced in this run, and a variance by one less.
+// CHECK-LABEL: func.func private @k0_mean
+// CHECK-SAME: %[[ROWS:[^:]*]]: index) attributes
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+// CHECK: %[[ALL:.*]] = arith.muli %[[ROWS]], %{{.*}} : index
+// CHECK: %[[WIDE:.*]] = arith.index_cast %[[ALL]] : index to i64
+// CHECK: %[[COUNT:.*]] = arith.sitofp %[[WIDE]] : i64 to f32
+// CHECK: %[[SCALE:.*]] = arith.divf %{{.*}}, %[[COUNT]]
+// CHECK: arith.mulf %{{.*}}, %[[SCALE]]
+// CHECK-LABEL: func.func private @k1_sum_squares
+// CHECK-SAME: %[[ROWS:[^:]*]]: index) attributes
+// CHECK: %[[COUNT:.*]] = arith.sitofp
+// CHECK: %[[LESS:.*]] = arith.subf %[[COUNT]]
+// CHECK: %[[DEGREES:.*]] = arith.maximumf %[[LESS]]
+// CHECK: arith.divf %{{.*}}, %[[DEGREES]]
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#none = #spyre_graph.layout<order = [0], IEEE_FP32>
+#id = affine_map<(i, j) -> (i, j)>
+#all = affine_map<(i, j) -> (0)>
+#rows = affine_map<()[s] -> (s, 128)>
+#d = #spyre_graph.division<splits = [1, 1], chunks = [256, 128], chunk_map = #rows>
+func.func @main(%x: memref<256x128xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = #rows},
+                %y: memref<1xf32, #none> {spyre_graph.name = "y"}, %z: memref<1xf32, #none> {spyre_graph.name = "z"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
+  spyre_graph.mean ins(%x : memref<256x128xf16, #l>) outs(%y : memref<1xf32, #none>) {dims = array<i64: 0, 1>, maps = [#id, #all], extents = array<i64: 256, 128>, extent_map = #rows, division = #d}
+  spyre_graph.sum_squares ins(%x : memref<256x128xf16, #l>) outs(%z : memref<1xf32, #none>) {dims = array<i64: 0, 1>, scale = 1.0, correction = 1.0, maps = [#id, #all], extents = array<i64: 256, 128>, extent_map = #rows, division = #d}
+  return
+}

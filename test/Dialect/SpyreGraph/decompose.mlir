@@ -51,6 +51,19 @@ func.func @rms_norm(%x: tensor<4x100xf16>) -> tensor<4x100xf16> {
 
 // -----
 
+// Where the sizes vary the kernel counts.
+// CHECK-LABEL: func.func @rms_norm_of_any_size
+// CHECK: spyre_graph.sum_squares ins(%{{.*}} : tensor<4x100xf16>) {{.*}}correction = 0.000000e+00 : f64, dims = array<i64: 1>, extent_map = #{{.*}}, scale = 1.000000e+00 : f64
+func.func @rms_norm_of_any_size(%x: tensor<4x100xf16> {spyre_graph.size_map = affine_map<()[s] -> (4, s)>})
+    -> (tensor<4x100xf16> {spyre_graph.size_map = affine_map<()[s] -> (4, s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 100>]} {
+  %0, %1 = spyre_graph.rms_norm %x {num_dims = 1 : i64, eps = 1.0e-5 : f64}
+    : tensor<4x100xf16> -> tensor<4x100xf16>, tensor<4x1xf32>
+  return %0 : tensor<4x100xf16>
+}
+
+// -----
+
 // Grouped queries read key and value heads through the maps; the causal bias
 // is made once and added where the product is rounded.
 // CHECK: #[[$KEY:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 floordiv 4, d3, d4)>

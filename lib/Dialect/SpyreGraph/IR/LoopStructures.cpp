@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //===----------------------------------------------------------------------===//
 
+#include "Spyre/Dialect/SpyreGraph/IR/ScalarBuilder.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
 #include "mlir/IR/Builders.h"
 
@@ -159,10 +160,25 @@ spyre_graph::detail::getDefaultLoopKinds(SpyreOpInterface op) {
   return kinds;
 }
 
-double spyre_graph::detail::getMeanScale(SpyreOpInterface op) {
+double spyre_graph::detail::getMeanScale(SpyreOpInterface op,
+                                         double correction) {
   double count = 1;
   for (auto [extent, kind] : llvm::zip(op.getLoopExtents(), op.getLoopKinds()))
     if (kind == utils::IteratorType::reduction)
       count *= extent;
-  return 1.0 / count;
+  // No elements without a correction: 1 / 0.
+  return 1.0 / std::max(count - correction, 0.0);
+}
+
+Value spyre_graph::detail::buildMeanScale(ScalarBuilder &b, SpyreOpInterface op,
+                                          double correction,
+                                          function_ref<Value()> count) {
+  if (!count)
+    return b.constantF32(getMeanScale(op, correction));
+  Value degrees = count();
+  // There is an element at every size (SG-SYMBOL-C2).
+  if (correction != 0)
+    degrees = b.maximum(b.sub(degrees, b.constantF32(correction)),
+                        b.constantF32(0.0));
+  return b.reciprocal(degrees);
 }

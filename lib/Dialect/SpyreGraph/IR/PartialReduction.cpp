@@ -36,8 +36,14 @@ static double getFinalScale(SpyreOpInterface op) {
   Operation *operation = op;
   return llvm::TypeSwitch<Operation *, double>(operation)
       .Case([](MatmulOp own) { return own.getAlpha().convertToDouble(); })
-      .Case<SumSquaresOp, SumProductsOp>(
-          [](auto own) { return own.getScale().convertToDouble(); })
+      .Case([](SumProductsOp own) { return own.getScale().convertToDouble(); })
+      .Case([&](SumSquaresOp own) {
+        double scale = own.getScale().convertToDouble();
+        if (own.getCorrection())
+          scale *= spyre_graph::detail::getMeanScale(
+              op, own.getCorrection()->convertToDouble());
+        return scale;
+      })
       .Case([&](MeanOp) { return spyre_graph::detail::getMeanScale(op); })
       .Default([](Operation *) { return 1.0; });
 }
@@ -184,7 +190,8 @@ Value PartialReduction::createPartOf(OpBuilder &b, StringRef name,
     if (attribute.getName() != "alpha" && attribute.getName() != "beta" &&
         attribute.getName() != "num_scales" &&
         attribute.getName() != "has_bias" && attribute.getName() != "scale" &&
-        attribute.getName() != "maps" && attribute.getName() != "extents")
+        attribute.getName() != "correction" && attribute.getName() != "maps" &&
+        attribute.getName() != "extents")
       attributes.push_back(attribute);
   if (isa<SumSquaresOp, SumProductsOp>(operation))
     attributes.push_back(b.getNamedAttr("scale", b.getF64FloatAttr(1.0)));

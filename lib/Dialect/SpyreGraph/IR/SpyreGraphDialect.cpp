@@ -126,7 +126,7 @@ SpyreGraphDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
       return op->emitOpError() << attribute.getName().getValue()
                                << " of argument " << argIndex << " ";
     };
-    // SG-SYMBOL-C4
+    // SG-SYMBOL-C3
     if (isUsedMap && function &&
         function.getArgAttr(argIndex, getSizeMapAttrName()))
       return emitError() << "cannot stand beside " << getSizeMapAttrName()

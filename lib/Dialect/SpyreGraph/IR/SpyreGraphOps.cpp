@@ -275,12 +275,6 @@ LogicalResult spyre_graph::detail::verifySpyreOp(Operation *operation) {
       failed(verifySizeMap(extentMap, extents, getSizeSymbols(operation),
                            [&] { return op->emitOpError("extent_map "); })))
     return failure();
-  // SG-SYMBOL-C3
-  if (extentMap && isa<MeanOp>(operation))
-    for (auto [dim, kind] : llvm::enumerate(op.getLoopKinds()))
-      if (kind == utils::IteratorType::reduction && varies(extentMap, dim))
-        return op->emitOpError() << "divides by the extent of loop dimension "
-                                 << dim << ", which varies";
   WorkDivisionAttr division = op.getWorkDivision();
   return division ? verifyDivision(op, division) : success();
 }
@@ -391,12 +385,6 @@ static LogicalResult verifyNorm(Operation *op, Value input, Value result,
   if (tensorType(result).getShape() != type.getShape())
     return op->emitOpError() << "result shape must be the input's, but found "
                              << result.getType() << " for " << type;
-  // SG-SYMBOL-C3
-  if (!llvm::all_of(ArrayRef(getSizes(input)).take_back(numDims),
-                    llvm::IsaPred<AffineConstantExpr>))
-    return op->emitOpError()
-           << "normalizes dimensions whose sizes vary, among the last "
-           << numDims << " of " << type;
   for (Value value : affine)
     if (value &&
         tensorType(value).getShape() != type.getShape().take_back(numDims))

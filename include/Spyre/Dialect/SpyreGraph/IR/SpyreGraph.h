@@ -166,8 +166,12 @@ LogicalResult verifyReshard(SpyreOpInterface op, WorkDivisionAttr source);
 SmallVector<Value> getLogicalOperands(ScalarBuilder &b,
                                       std::optional<ArrayAttr> immediates,
                                       ValueRange ins, Value init);
-/// One over the number of iterations that a mean combines.
-double getMeanScale(SpyreOpInterface op);
+/// One over the number of iterations that a mean combines, less `correction`;
+/// infinity if there are no more than that.
+double getMeanScale(SpyreOpInterface op, double correction = 0);
+/// The same as an f32; `count` as for buildEpilogue.
+Value buildMeanScale(ScalarBuilder &b, SpyreOpInterface op, double correction,
+                     function_ref<Value()> count);
 
 void getDeviceOpEffects(
     DestinationStyleOpInterface op,

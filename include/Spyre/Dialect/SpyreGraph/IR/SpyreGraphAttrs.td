@@ -105,9 +105,7 @@ def SpyreGraph_SizeSymbolAttr : SpyreGraph_Attr<"SizeSymbol", "symbol"> {
       one result per number; the largest value of each is the number that it
       stands beside, and the least is at least 1. A result that is that number
       itself says that it does not vary.
-    - SG-SYMBOL-C3: how many elements a norm or a `mean` divides by does not
-      vary.
-    - SG-SYMBOL-C4: an argument with a `spyre_graph.used_map` is as large in every
+    - SG-SYMBOL-C3: an argument with a `spyre_graph.used_map` is as large in every
       run, and used below the results of the map (SG-SYMBOL-C2); it has no
       `spyre_graph.size_map`.
   }];

@@ -118,10 +118,13 @@ def SpyreGraph_SpyreOpInterface : OpInterface<"SpyreOpInterface", [
         matmul).}],
       "unsigned", "getNumEpilogueInputs", (ins)>,
     InterfaceMethod<[{
-        Result element from the accumulated value and the epilogue inputs.}],
+        Result element from the accumulated value and the epilogue inputs.
+        `count` gives the number of elements reduced in this run, as f32; it is
+        null where that does not vary.}],
       "::mlir::Value", "buildEpilogue",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc,
-           "::mlir::Value":$accumulated, "::mlir::ValueRange":$ins)>,
+           "::mlir::Value":$accumulated, "::mlir::ValueRange":$ins,
+           "::llvm::function_ref<::mlir::Value()>":$count)>,
     InterfaceMethod<[{
         The number that a reduction over no iterations gives; nothing where
         that is no number, or is an error.}],

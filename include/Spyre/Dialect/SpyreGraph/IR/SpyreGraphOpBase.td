@@ -195,9 +195,10 @@ class SpyreGraph_DeviceOp<string mnemonic, list<Trait> traits = []>
     }
     ::mlir::Value $cppClass::buildEpilogue(
         ::mlir::OpBuilder &builder, ::mlir::Location loc, ::mlir::Value accumulated,
-        ::mlir::ValueRange ins) {
+        ::mlir::ValueRange ins, ::llvm::function_ref<::mlir::Value()> count) {
       ::mlir::spyre_graph::ScalarBuilder b(builder, loc);
       (void)b;
+      (void)count;
       }] # epilogue # [{
     }
     void $cppClass::getEffects(

@@ -154,21 +154,30 @@ def SpyreGraph_MeanOp : SpyreGraph_Reduction<"mean",
   let isLXEligibleInReference = true;
   let epilogue = [{
     (void)ins;
-    return b.mul(accumulated, b.constantF32(detail::getMeanScale(*this)));
+    return b.mul(accumulated, detail::buildMeanScale(b, *this, 0.0, count));
   }];
 }
 /// Sum of squared distances from a mean, times `scale`: var without rounding
-/// the squares. Inputs: x, mean (broadcast).
+/// the squares. With a `correction` the sum is also divided by the number of
+/// elements less the correction, or, if that is not positive, times infinity.
+/// Inputs: x, mean (broadcast).
 def SpyreGraph_SumSquaresOp
     : SpyreGraph_Reduction<"sum_squares",
-        [Extension<"sumsquares", [Float<"scale">]>], "Combiner::Add", [{
+        [Extension<"sumsquares", [Float<"scale">,
+                                  Float<"correction", "correction", true>]>],
+        "Combiner::Add", [{
     ::mlir::Value d = ins.size() == 2 ? b.sub(ins[0], ins[1]) : ins[0];
     return b.mul(d, d);
-  }], (ins F64Attr:$scale)> {
+  }], (ins F64Attr:$scale, OptionalAttr<F64Attr>:$correction)> {
   let minOperands = 1; let maxOperands = 2; let summary = "scale x the sum of (x - mean) squared; mean is optional";
   let epilogue = [{
     (void)ins;
-    return b.mul(accumulated, b.constantF32(getScale().convertToDouble()));
+    double scale = getScale().convertToDouble();
+    if (!getCorrection())
+      return b.mul(accumulated, b.constantF32(scale));
+    return b.mul(b.scale(accumulated, scale),
+                 detail::buildMeanScale(
+                     b, *this, getCorrection()->convertToDouble(), count));
   }];
 }
 /// A contraction without a second output dimension, which the systolic array

@@ -16,7 +16,7 @@ namespace mlir::spyre_graph {
 
 /// Name of the argument attribute that says, in the function's symbols, below
 /// which coordinates it is used. Without it, and without
-/// `spyre_graph.size_map`, all of it is. (SG-SYMBOL-C4)
+/// `spyre_graph.size_map`, all of it is. (SG-SYMBOL-C3)
 inline constexpr llvm::StringLiteral kUsedMapAttrName = "spyre_graph.used_map";
 
 } // namespace mlir::spyre_graph
