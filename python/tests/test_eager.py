@@ -421,6 +421,57 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
             assert_exact(result, operation(number).cpu(), f"{name} {number}")
 
 
+def test_whole_numbers_are_arguments_too(monkeypatch):
+    """Of floating tensors, where they are what floating numbers are."""
+    host = torch.arange(-35, 35, dtype=torch.float16).expand(4, 70).contiguous()
+
+    def set_column(x, number):
+        x = x.clone()
+        x[:, 3] = number
+        return x
+
+    operations = {
+        "add": lambda x, n: x + n,
+        "rsub": lambda x, n: n - x,
+        "div": lambda x, n: x / n,
+        "remainder": lambda x, n: x % n,
+        "equal": lambda x, n: x == n,
+        "less": lambda x, n: x < n,
+        "fill": lambda x, n: x.clone().fill_(n),
+        "a row": lambda x, n: x.clone()[1].fill_(n),
+        "set": set_column,
+        "masked_fill": lambda x, n: x.masked_fill(x > 3, n),
+        "clamp": lambda x, n: x.clamp(min=n),
+        "full": lambda x, n: torch.full((4, 70), float(n), device=x.device),
+    }
+    kinds = []
+    compile_ = eager._compile
+
+    def record(call, arguments, shifts, generic):
+        kinds.append(generic)
+        return compile_(call, arguments, shifts, generic)
+
+    monkeypatch.setattr(eager, "_compile", record)
+    for name, operation in operations.items():
+        _C._forget_eager_programs()
+        x = host.to("spyre")
+        operation(x, 2)
+        kinds.clear()
+        general = {n: operation(x, n).cpu() for n in (3, -7, 30, 1)}
+        assert kinds == [True], name
+        for number, result in general.items():
+            _C._forget_eager_programs()
+            assert_exact(result, operation(x, number).cpu(), f"{name} {number}")
+            assert result.dtype == operation(host, number).dtype
+
+
+def test_whole_numbers_of_integers_stay_exact():
+    x = torch.arange(70).to("spyre")
+    for number in (3, 2**24 + 1, 2**30 + 1, -5):
+        assert_exact((x + number).cpu(), torch.arange(70) + number)
+        assert_exact((x == number).cpu(), torch.arange(70) == number)
+
+
 @pytest.mark.parametrize("foreach", [False, True])
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
 def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):

@@ -23,6 +23,11 @@ static Value lowerFull(ATenCall &c, double value) {
 static void addFull(ATenTable &table, ArrayRef<StringRef> names,
                     StringRef parameters, StringRef value, double fixed = 0) {
   table.add(names, parameters, [value, fixed](ATenCall &c) {
+    if (!value.empty() && c.isTensor(value)) {
+      c.require(isa<FloatType>(c.type().getElementType()),
+                "a number of integers or booleans must be known");
+      return c.copy(c.tensor(value), c.type());
+    }
     return lowerFull(c, value.empty() ? fixed : c.number(value));
   });
 }

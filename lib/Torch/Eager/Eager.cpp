@@ -10,6 +10,7 @@
 #include "Spyre/Conversion/ATenToSpyreGraph/Arguments.h"
 
 #include <ATen/MemoryOverlap.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <c10/util/irange.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>
@@ -162,11 +163,61 @@ py::object toPython(const c10::IValue &value, const c10::TypePtr &type) {
   return list;
 }
 
+/// The whole number that an argument is where the operator takes it as it takes
+/// a floating one: of floating x, `x + 3` is `x + 3.0`.
+std::optional<double> wholeNumber(const c10::OperatorHandle &op,
+                                  c10::ArrayRef<c10::IValue> arguments,
+                                  size_t i) {
+  const c10::IValue &value = arguments[i];
+  if (i == 0 || !arguments[0].isTensor() ||
+      !(value.isInt() || value.isTensor()))
+    return std::nullopt;
+  const at::Tensor &first = arguments[0].toTensor();
+  if (!first.defined() || first.device().type() != kSpyre ||
+      !first.is_floating_point())
+    return std::nullopt;
+  int64_t number = 0;
+  if (value.isInt()) {
+    const c10::Argument &parameter = op.schema().arguments()[i];
+    c10::TypePtr type = parameter.real_type();
+    if (auto optional = type->cast<c10::OptionalType>())
+      type = optional->getElementType();
+    const std::string &name = parameter.name();
+    if (type->kind() != c10::TypeKind::NumberType ||
+        (name != "other" && name != "value" && name != "min" && name != "max"))
+      return std::nullopt;
+    number = value.toInt();
+  } else {
+    const at::Tensor &tensor = value.toTensor();
+    if (!tensor.defined() || !tensor.is_cpu() || tensor.dim() != 0 ||
+        !tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
+        tensor.scalar_type() != c10::kLong)
+      return std::nullopt;
+    number = tensor.item<int64_t>();
+  }
+  // Exact in fp32.
+  constexpr int64_t kMost = 1 << 24;
+  if (number < -kMost || number > kMost)
+    return std::nullopt;
+  return static_cast<double>(number);
+}
+
 py::list toPython(const c10::OperatorHandle &op,
                   c10::ArrayRef<c10::IValue> arguments) {
   py::list list;
-  for (size_t i : c10::irange(arguments.size()))
-    list.append(toPython(arguments[i], op.schema().arguments()[i].real_type()));
+  for (size_t i : c10::irange(arguments.size())) {
+    c10::IValue value = arguments[i];
+    if (std::optional<double> number = wholeNumber(op, arguments, i)) {
+      if (value.isTensor()) {
+        at::Tensor wrapped = at::scalar_tensor(*number, c10::kDouble);
+        wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+        value = std::move(wrapped);
+      } else {
+        value = *number;
+      }
+    }
+    list.append(toPython(value, op.schema().arguments()[i].real_type()));
+  }
   return list;
 }
 
@@ -290,9 +341,11 @@ std::optional<Call> takeApart(const c10::OperatorHandle &op,
   Call call(leavesOutSizes);
   const c10::FunctionSchema *schema = &op.schema();
   call.key.append(reinterpret_cast<const char *>(&schema), sizeof(schema));
-  for (const c10::IValue &argument : arguments)
-    if (!call.add(argument))
+  for (size_t i : c10::irange(arguments.size())) {
+    std::optional<double> number = wholeNumber(op, arguments, i);
+    if (!call.add(number ? c10::IValue(*number) : arguments[i]))
       return std::nullopt;
+  }
   return call;
 }
 

@@ -51,7 +51,8 @@ public:
   std::vector<at::Tensor> tensors;
   /// How far each tensor is moved for the program. Valid after close().
   std::vector<ViewShift> shifts;
-  /// The floating-point arguments in order, including those in lists.
+  /// The floating-point arguments in order, including those in lists, and whole
+  /// numbers that operators take as such.
   std::vector<double> numbers;
   /// What was left out: per tensor its sizes, strides and offset, and where it
   /// is the first one on its storage, the sizes and strides of the home.
