@@ -383,6 +383,19 @@ def test_threads():
 NUMBERS = [0.3, -1.7, 2.0, 1.0, float("inf"), 1e-9]
 
 
+def record_compilations(monkeypatch):
+    """A list that grows by one per program: whether it takes numbers as arguments."""
+    kinds = []
+    compile_ = eager._compile
+
+    def record(call, arguments, shifts, generic):
+        kinds.append(generic)
+        return compile_(call, arguments, shifts, generic)
+
+    monkeypatch.setattr(eager, "_compile", record)
+    return kinds
+
+
 def test_numbers_are_arguments_of_the_second_program(monkeypatch):
     """The program for any number gives the bits of the program for that number."""
     x, y = (torch.randn(40, 70, dtype=torch.float16).to("spyre") for _ in "xy")
@@ -402,14 +415,7 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
         "in place": lambda s: x.clone().div_(s),
         "tensor": lambda s: x * torch.tensor(s),
     }
-    kinds = []
-    compile_ = eager._compile
-
-    def record(call, arguments, shifts, generic):
-        kinds.append(generic)
-        return compile_(call, arguments, shifts, generic)
-
-    monkeypatch.setattr(eager, "_compile", record)
+    kinds = record_compilations(monkeypatch)
     for name, operation in operations.items():
         _C._forget_eager_programs()
         operation(0.5)
@@ -444,14 +450,7 @@ def test_whole_numbers_are_arguments_too(monkeypatch):
         "clamp": lambda x, n: x.clamp(min=n),
         "full": lambda x, n: torch.full((4, 70), float(n), device=x.device),
     }
-    kinds = []
-    compile_ = eager._compile
-
-    def record(call, arguments, shifts, generic):
-        kinds.append(generic)
-        return compile_(call, arguments, shifts, generic)
-
-    monkeypatch.setattr(eager, "_compile", record)
+    kinds = record_compilations(monkeypatch)
     for name, operation in operations.items():
         _C._forget_eager_programs()
         x = host.to("spyre")
@@ -475,21 +474,15 @@ def test_whole_numbers_of_integers_stay_exact():
 @pytest.mark.parametrize("foreach", [False, True])
 @pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW])
 def test_optimizer_compiles_no_third_step(kind, foreach, monkeypatch):
-    numbers = []
-    compile_ = eager._compile
-
-    def record(call, arguments, shifts, generic):
-        numbers[-1] += 1
-        return compile_(call, arguments, shifts, generic)
-
-    monkeypatch.setattr(eager, "_compile", record)
+    numbers, kinds = [], record_compilations(monkeypatch)
     parameter = torch.nn.Parameter(torch.ones(7, 65, dtype=torch.float16).to("spyre"))
     optimizer = kind([parameter], lr=1e-2, foreach=foreach)
     for step in range(5):
-        numbers.append(0)
+        kinds.clear()
         gradient = torch.full((7, 65), 0.5 + step, dtype=torch.float16)
         parameter.grad = gradient.to("spyre")
         optimizer.step()
+        numbers.append(len(kinds))
     assert numbers[2:] == [0, 0, 0]
     assert torch_spyre.fallback_report() == {}
 

@@ -9,6 +9,19 @@ pytestmark = needs_tools
 
 LAYOUT = "#rows = #spyre_graph.layout<order = [0, 1], SEN169_FP16>\n"
 
+#: A reduction over the dimension that varies.
+REDUCTION = """
+func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
+    -> (tensor<100xf16> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
+  %0 = tensor.empty() : tensor<100xf16>
+  %y = spyre_graph.OP ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf16>)
+      {dims = array<i64: 0>} -> tensor<100xf16>
+  return %y : tensor<100xf16>
+}
+"""
+
 #: Per program: its text, its arrays with s as the size that varies, what it computes,
 #: and some of the sizes that it is for.
 PROGRAMS = {
@@ -52,33 +65,13 @@ func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
         (1, 2, 63, 64, 65, 127, 128, 129, 300),
     ),
     "sum": (
-        """
-func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
-      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
-    -> (tensor<100xf16> {spyre_graph.name = "out0"})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
-  %0 = tensor.empty() : tensor<100xf16>
-  %y = spyre_graph.sum ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf16>)
-      {dims = array<i64: 0>} -> tensor<100xf16>
-  return %y : tensor<100xf16>
-}
-""",
+        REDUCTION.replace("OP", "sum"),
         {"x": ("s", 100)},
         lambda x: x.sum(0),
         (1, 2, 63, 64, 65, 300),
     ),
     "mean": (
-        """
-func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
-      spyre_graph.size_map = affine_map<()[s] -> (s, 100)>})
-    -> (tensor<100xf16> {spyre_graph.name = "out0"})
-    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 300>]} {
-  %0 = tensor.empty() : tensor<100xf16>
-  %y = spyre_graph.mean ins(%x : tensor<300x100xf16, #rows>) outs(%0 : tensor<100xf16>)
-      {dims = array<i64: 0>} -> tensor<100xf16>
-  return %y : tensor<100xf16>
-}
-""",
+        REDUCTION.replace("OP", "mean"),
         {"x": ("s", 100)},
         lambda x: x.mean(0),
         (1, 2, 3, 63, 64, 65, 127, 299, 300),

@@ -278,7 +278,7 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
       isUsedOutside = false;
     if (isUsedOutside)
       saved -= whole * (1 + readsOutside);
-    bool isVector = getSfuSeconds(spyreOp) > 0;
+    const double vectorSeconds = getSfuSeconds(spyreOp);
     SmallVector<int64_t> extents = spyreOp.getLoopExtents();
     SmallVector<int64_t> tileExtents = getTileExtents(spyreOp, levels);
     double exposed = 0, exposedInTiles = 0;
@@ -287,11 +287,11 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
         continue;
       auto producer = operand.get().getDefiningOp<SpyreOpInterface>();
       bool wasInLX = producer && !isInDeviceMemory(producer);
-      if (isVector && !wasInLX)
+      if (vectorSeconds > 0 && !wasInLX)
         exposed = std::max(exposed, getExposedShare(operand, extents));
       if (producer && group.contains(producer) && isTiled(producer, levels))
         continue;
-      if (isVector)
+      if (vectorSeconds > 0)
         exposedInTiles =
             std::max(exposedInTiles, getExposedShare(operand, tileExtents));
       double bytes = getWholeBytes(operand.get());
@@ -305,7 +305,7 @@ void TilingCosts::evaluate(const OpGroup &group, Tiling &tiling) const {
                                              getTileShape(operand, levels)));
       waits += numTiles - 1;
     }
-    overlapped += (exposed - exposedInTiles) * getSfuSeconds(spyreOp) -
+    overlapped += (exposed - exposedInTiles) * vectorSeconds -
                   (numTiles - 1) * spec.kernelRepeatSeconds;
   }
   tiling.savedBytes = saved;
