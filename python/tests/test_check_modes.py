@@ -6,7 +6,7 @@ import pytest
 from commands import needs_tools
 from contract_programs import matmul_program, softmax_program
 from f16_values import half
-from ktir_runs import FULL, fails, results
+from ktir_runs import FULL, fails, however_run, results
 from ktir_text import function, line_of, load, store
 
 pytestmark = needs_tools
@@ -493,6 +493,10 @@ def test_softmax_in_every_mode(tmp_path):
 PRODUCTS = {
     "many rows": (70, 200, 130, (3, 2)),
     "one row": (1, 200, 1100, (1, 2)),
+    "two rows": (2, 200, 1100, (1, 2)),
+    "three rows": (3, 96, 1100, (1, 1)),
+    "four rows": (4, 200, 1100, (1, 1)),
+    "last column alone": (1, 65, 1100, (1, 1)),
     "eight rows": (8, 200, 1100, (1, 2)),
     "nine rows": (9, 200, 1100, (1, 2)),
     "shared": (8, 200, 1100, (4, 2)),
@@ -509,6 +513,19 @@ def test_matmul_in_every_mode(product, tmp_path):
     scale = np.abs(a).astype(np.float32) @ np.abs(b).astype(np.float32)
     program = matmul_program(*product)
     check_bits(program, [a, b, "zeros"], "c", scale, tmp_path)
+
+
+def test_an_infinite_factor(tmp_path):
+    """One column is infinite; codes of infinities take another way."""
+    program = matmul_program(1, 200, 1100, (1, 2))
+    rng = np.random.default_rng(32)
+    a, b = half(rng, 1, 1100), half(rng, 1100, 200)
+    a[0, 700], b[700, 150] = 1, -np.inf
+    found = however_run(program, [a, b, "zeros"], "c", tmp_path, "dl16")
+    assert np.array_equal(np.isinf(found[0]), np.arange(200) == 150)
+    b[700, 150] = 0
+    finite = however_run(program, [a, b, "zeros"], "c", tmp_path, "dl16")
+    assert np.array_equal(np.delete(found, 150, 1), np.delete(finite, 150, 1))
 
 
 # --- who waits for whom ---

@@ -120,6 +120,18 @@ public:
   /// Whether `dim` can be read in pieces: it is the outermost in host memory
   /// and moves linearly in device memory.
   bool isStrip(int dim) const;
+  /// Elements that lie at constant distances in device memory: `length`
+  /// positions from `start` on of tile dimension `dim`, all of the others.
+  struct StridedPart {
+    int dim; ///< -1: the part is the whole tile
+    int64_t start, length;
+    const uint8_t *first;
+    int64_t strides[kMaxRank]; ///< in elements, per tile dimension
+  };
+  /// The parts of the tile, each along the same dimension. Empty if the tile is
+  /// more than that: reads past an allocation, lists of points, several groups
+  /// of variables. Only after prepare().
+  std::vector<StridedPart> stridedParts() const;
   /// Copies from the host tile to device memory.
   void store(const void *tile, bool ieee) const;
   /// Appends [first, last] stick intervals of all accesses (data and, for

@@ -180,6 +180,35 @@ bool TileVal::isStrip(int dim) const {
   return false;
 }
 
+std::vector<TileVal::StridedPart> TileVal::stridedParts() const {
+  if (isPartlyOutside || plan->isEnumerated || plan->groups.size() > 1 ||
+      numElements == 0)
+    return {};
+  StridedPart part{};
+  part.dim = -1;
+  for (const Loop &loop : linearLoops) {
+    if (loop.dim == kMaxRank)
+      return {};
+    part.strides[loop.dim] = loop.memoryStride;
+  }
+  if (primary >= 0 && plan->groups[primary].vars.size() > 1)
+    return {};
+  if (primary >= 0 && !plan->groups[primary].vars.empty())
+    part.dim = plan->groups[primary].vars[0];
+  int64_t size = deviceSize(view.elem);
+  std::vector<StridedPart> parts;
+  forEachBlock([&](int64_t memory, int64_t, const Run *run) {
+    part.first = view.base + memory * size;
+    if (part.dim >= 0) {
+      part.start = run->start;
+      part.length = run->length;
+      part.strides[part.dim] = run->stride;
+    }
+    parts.push_back(part);
+  });
+  return parts;
+}
+
 void TileVal::load(void *tile, bool ieee, int dim, int64_t start,
                    int64_t length) const {
   if (numElements == 0)

@@ -209,10 +209,10 @@ void StructuredLoop::run(Core &core) const {
   }
   if (nest.points == 0)
     return;
-  if (strip >= 0)
-    runStrips(core, nest, strip);
-  else
+  if (strip < 0)
     runNest(core, nest);
+  else if (!runOnCodes(core, nest))
+    runStrips(core, nest, strip);
   if (strategy != Reduction && strategy != Contraction)
     return;
   if (isWatched && hasNaN(core.tensors[results[0]].f(),
@@ -303,6 +303,66 @@ int StructuredLoop::chooseStrip(Core &core) const {
     return loop;
   }
   return -1;
+}
+
+/// Runs a matrix product with one deferred factor of DL16, whose columns are
+/// dense in device memory, without a decoded copy of that. Returns false,
+/// having done nothing, if it is another one.
+bool StructuredLoop::runOnCodes(Core &core, const Nest &whole) const {
+  if (strategy != Contraction || core.ieee)
+    return false;
+  int factor = -1;
+  for (int k = 0; k < whole.numInputs; ++k) {
+    if (core.tensors[inputs[k].use.slot].deferredTile < 0)
+      continue;
+    if (factor >= 0)
+      return false;
+    factor = k;
+  }
+  int other = 1 - factor, result = whole.numInputs;
+  if (whole.elem[factor] != Elem::F16 || !isFloat(whole.elem[other]))
+    return false;
+  // Which loop each dimension of the factor belongs to, and the columns.
+  int loopOf[kMaxRank], columns = -1;
+  const TensorVal &tensor = core.tensors[inputs[factor].use.slot];
+  std::fill(loopOf, loopOf + tensor.rank, -1);
+  for (int l = 0; l < whole.numLoops; ++l) {
+    int dim = dimOf(inputs[factor], l);
+    if (dim == -2)
+      return false;
+    if (dim == -1)
+      continue;
+    loopOf[dim] = l;
+    const Loop &loop = whole.loops[l];
+    if (loop.extent > 1 && !loop.isReduction && loop.stride[other] == 0 &&
+        loop.stride[result] == 1)
+      columns = dim;
+  }
+  if (columns < 0 || std::count(loopOf, loopOf + tensor.rank, -1) > 0)
+    return false;
+  std::vector<TileVal::StridedPart> parts =
+      core.tiles[tensor.deferredTile].stridedParts();
+  auto hasColumns = [&](const TileVal::StridedPart &part) {
+    return part.strides[columns] == 1 &&
+           (part.dim != columns || part.length > 1);
+  };
+  if (parts.empty() || !std::all_of(parts.begin(), parts.end(), hasColumns))
+    return false;
+  for (const TileVal::StridedPart &part : parts) {
+    Nest nest = whole;
+    if (part.dim >= 0) {
+      Loop &loop = nest.loops[loopOf[part.dim]];
+      loop.extent = part.length;
+      for (int k : {other, result})
+        nest.base[k] = nest.at(k, part.start * loop.stride[k]);
+    }
+    for (int d = 0; d < tensor.rank; ++d)
+      nest.loops[loopOf[d]].stride[factor] = part.strides[d];
+    nest.base[factor] = const_cast<uint8_t *>(part.first);
+    nest.codes = factor;
+    runContraction(core, nest);
+  }
+  return true;
 }
 
 void StructuredLoop::runStrips(Core &core, const Nest &whole, int strip) const {

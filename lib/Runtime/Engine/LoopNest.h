@@ -16,6 +16,9 @@ struct StructuredLoop::Nest {
   int numInputs = 0, numOperands = 0;
   uint8_t *base[kMaxOperands]; ///< address of the first point
   Elem elem[kMaxOperands];
+  /// Of a matrix product: the input whose base are codes of DL16 in device
+  /// memory, or -1.
+  int codes = -1;
   int64_t points = 1;
 
   uint8_t *at(int operand, int64_t offset) const {

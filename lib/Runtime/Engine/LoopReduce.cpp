@@ -4,6 +4,7 @@
 #include "LoopBlocks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <type_traits>
 #include <vector>
 
@@ -318,6 +319,15 @@ void StructuredLoop::runContraction(Core &, Nest &nest) const {
   Odometer<Loop> odometer(nest.loops, nest.numLoops, nest.numOperands);
   do {
     uint8_t *sums = nest.at(c, odometer.offset[c]);
+    if (nest.codes >= 0) {
+      assert(nest.codes == right);
+      table.gemmOfCodes(
+          m.extent, n.extent, k.extent, factors[left].at(odometer.offset[left]),
+          m.stride[left], k.stride[left],
+          nest.base[right] + odometer.offset[right] * int64_t(sizeof(uint16_t)),
+          k.stride[right], reinterpret_cast<float *>(sums), m.stride[c]);
+      continue;
+    }
     for (int64_t start = 0; start < k.extent; start += depth) {
       int64_t count = std::min(depth, k.extent - start);
       std::fill(part.begin(), part.end(), 0.0f);

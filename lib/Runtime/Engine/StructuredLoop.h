@@ -103,6 +103,7 @@ private:
   void runNest(Core &core, Nest &nest) const;
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
+  bool runOnCodes(Core &core, const Nest &whole) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
   /// -1 if the operand does not depend on the loop, -2 if it does in another

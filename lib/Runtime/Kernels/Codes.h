@@ -27,6 +27,18 @@ SPYRE_INLINE void fetchAhead(const void *p, ptrdiff_t ahead = kAheadBytes) {
   });
 }
 
+/// How far ahead to fetch codes of rows of `columns`, `stride` elements apart:
+/// as many rows as kAheadBytes hold. Behind the last row there often is the
+/// next tile's first.
+template <class Code>
+SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride, size_t columns) {
+  size_t rowBytes = columns * sizeof(Code);
+  if (rows == 1 || rowBytes >= size_t(kAheadBytes))
+    return kAheadBytes;
+  return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
+         ptrdiff_t(sizeof(Code));
+}
+
 /// The values of as many codes as kGroup vectors hold. VCode is a vector of
 /// codes with as many lanes as VF.
 template <class Format, class VCode, class Code>

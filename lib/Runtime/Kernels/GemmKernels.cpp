@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Codes.h"
 #include "Kernels.h"
 #include "Transpose.h"
 
@@ -210,6 +211,167 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
             __builtin_memcpy(target + ptrdiff_t(r) * rowStrideC,
                              edge + r * kLanes, columns * sizeof(float));
       }
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// B as DL16 codes
+//===----------------------------------------------------------------------===//
+
+// Rows of A up to which codes are decoded in registers, once per row of C. For
+// more of them it is cheaper to decode a piece of B once.
+constexpr size_t kMaxRowsOfCodes = 4;
+
+/// Registers of a panel of codes; their number is even.
+static constexpr int codeVectors(size_t m) {
+#if defined(__AVX512F__) || defined(__aarch64__)
+  return m > 2 ? 4 : 8;
+#else
+  return m > 2 ? 2 : m > 1 ? 4 : 8;
+#endif
+}
+
+// The halves of floats are interleaved within 16 bytes. So the floats of 2 *
+// kLanes codes are, in the first register, those of the first four of every
+// eight codes, in the second one the others.
+static constexpr int codeOfLane(int lane) { return lane / 4 * 8 + lane % 4; }
+static constexpr int laneOfCode(int code) {
+  return code / 8 * 4 + code % 4 + (code % 8 < 4 ? 0 : kLanes);
+}
+
+template <int Start, int... I>
+static SPYRE_INLINE VF interleave(VW low, VW high,
+                                  std::integer_sequence<int, I...>) {
+  return bitsAs<VF>(__builtin_shufflevector(
+      low, high, (Start + codeOfLane(I / 2) + I % 2 * 2 * kLanes)...));
+}
+template <int Start, int... I>
+static SPYRE_INLINE VF takeLanes(VF first, VF second,
+                                 std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(first, second, (Start + codeOfLane(I))...);
+}
+template <int Start, int... I>
+static SPYRE_INLINE VF putLanes(VF first, VF second,
+                                std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(first, second, laneOfCode(Start + I)...);
+}
+
+using AllLanes = std::make_integer_sequence<int, kLanes>;
+using AllHalves = std::make_integer_sequence<int, 2 * kLanes>;
+
+namespace {
+struct CodeArguments {
+  size_t k;
+  const float *a;
+  ptrdiff_t rowStrideA, colStrideA;
+  const uint16_t *b;
+  ptrdiff_t rowStrideB;
+  float *c;
+  ptrdiff_t rowStrideC;
+};
+
+} // namespace
+
+/// C += A * B for Rows rows and Vectors registers of columns. Returns false,
+/// with C as it was, if there is a code of an infinity.
+template <int Rows, int Vectors>
+static __attribute__((noinline)) bool microOfCodes(const CodeArguments &args) {
+  VF acc[Rows][Vectors];
+  unroll<Rows>([&](auto i) SPYRE_INLINE_LAMBDA {
+    unroll<Vectors / 2>([&](auto v) SPYRE_INLINE_LAMBDA {
+      const float *c = args.c + i * args.rowStrideC + 2 * v * kLanes;
+      VF first = load<VF>(c), second = load<VF>(c + kLanes);
+      acc[i][2 * v] = takeLanes<0>(first, second, AllLanes());
+      acc[i][2 * v + 1] = takeLanes<4>(first, second, AllLanes());
+    });
+  });
+  const float *a = args.a;
+  const uint16_t *b = args.b;
+  ptrdiff_t rowStrideA = args.rowStrideA;
+  ptrdiff_t colStrideA = args.colStrideA;
+  ptrdiff_t rowStrideB = args.rowStrideB;
+  ptrdiff_t ahead = aheadOf<uint16_t>(args.k, rowStrideB, Vectors * kLanes);
+  typedef int16_t VSigned __attribute__((vector_size(kVectorBytes)));
+  VW infinities = {};
+  for (size_t k = args.k; k > 0; --k) {
+    fetchAhead<Vectors * kLanes * 2, false>(b, ahead);
+    VF row[Vectors];
+    unroll<Vectors / 2>([&](auto v) SPYRE_INLINE_LAMBDA {
+      VW code = load<VW>(b + 2 * v * kLanes);
+      // FormatDL16::decodeNumber in halves.
+      VW isNumber = bitsAs<VW>((code & uint16_t(0x7fff)) != VW{});
+      VW high = (bitsAs<VW>(bitsAs<VSigned>(code) >> 2) & uint16_t(0x9fff)) +
+                (isNumber & uint16_t(FormatDL16::kZero >> 16));
+      VW low = code << 14;
+      // The highest bit changes if all others are set.
+      infinities |= (code + uint16_t(1)) ^ code;
+      row[2 * v] = interleave<0>(low, high, AllHalves());
+      row[2 * v + 1] = interleave<4>(low, high, AllHalves());
+    });
+    unroll<Rows>([&](auto i) SPYRE_INLINE_LAMBDA {
+      VF value = splat(a[i * rowStrideA]);
+      unroll<Vectors>([&](auto v) SPYRE_INLINE_LAMBDA {
+        acc[i][v] = mulAdd(value, row[v], acc[i][v]);
+      });
+    });
+    a += colStrideA;
+    b += rowStrideB;
+  }
+  for (int lane = 0; lane < 2 * kLanes; ++lane)
+    if (infinities[lane] & 0x8000)
+      return false;
+  unroll<Rows>([&](auto i) SPYRE_INLINE_LAMBDA {
+    unroll<Vectors / 2>([&](auto v) SPYRE_INLINE_LAMBDA {
+      float *c = args.c + i * args.rowStrideC + 2 * v * kLanes;
+      VF first = acc[i][2 * v], second = acc[i][2 * v + 1];
+      store(c, putLanes<0>(first, second, AllLanes()));
+      store(c + kLanes, putLanes<kLanes>(first, second, AllLanes()));
+    });
+  });
+  return true;
+}
+
+/// As many of the columns as registers hold, at most codeVectors(Rows) of them.
+/// Returns how many that were: none if there are too few, or infinities.
+template <int Rows, int Vectors = codeVectors(Rows)>
+static size_t sumCodes(const CodeArguments &args, size_t columns) {
+  if constexpr (Vectors < 2)
+    return 0;
+  else if (columns < size_t(Vectors * kLanes))
+    return sumCodes<Rows, Vectors / 2>(args, columns);
+  else
+    return microOfCodes<Rows, Vectors>(args) ? size_t(Vectors * kLanes) : 0;
+}
+
+void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
+                 ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
+                 ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC) {
+  if (m == 0 || k == 0)
+    return;
+  const auto *codes = static_cast<const uint16_t *>(b);
+  const size_t fullWidth = size_t(panelVectors(m)) * kLanes;
+  for (size_t j = 0, columns; j < n; j += columns) {
+    CodeArguments args = {k,         a,          rowStrideA, colStrideA,
+                          codes + j, rowStrideB, c + j,      rowStrideC};
+    columns = m == 1                 ? sumCodes<1>(args, n - j)
+              : m == 2               ? sumCodes<2>(args, n - j)
+              : m == 3               ? sumCodes<3>(args, n - j)
+              : m == kMaxRowsOfCodes ? sumCodes<4>(args, n - j)
+                                     : 0;
+    if (columns > 0)
+      continue;
+    columns = n - j < fullWidth ? n - j : fullWidth;
+    alignas(64) float piece[kPanelFloats];
+    size_t maxDepth = kPanelFloats / columns;
+    for (size_t p = 0; p < k; p += maxDepth) {
+      size_t depth = k - p < maxDepth ? k - p : maxDepth;
+      for (size_t row = 0; row < depth; ++row)
+        loadFloatRun(ElementFormat::DL16,
+                     args.b + ptrdiff_t(p + row) * rowStrideB,
+                     piece + row * columns, columns);
+      gemm(m, columns, depth, a + ptrdiff_t(p) * colStrideA, rowStrideA,
+           colStrideA, piece, ptrdiff_t(columns), 1, args.c, rowStrideC);
     }
   }
 }

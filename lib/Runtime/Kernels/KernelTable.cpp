@@ -33,6 +33,7 @@ const KernelTable *table() {
                                          accumulateRows,
                                          sumChain,
                                          gemm,
+                                         gemmOfCodes,
                                          copyFloat,
                                          copyInt32,
                                          copyInt64,

@@ -232,19 +232,6 @@ static SPYRE_INLINE void moveRun(typename Convert::Target *dst,
   }
 }
 
-/// How far ahead to fetch codes of rows of `columns`, `stride` elements apart:
-/// as many rows as kAheadBytes hold. Behind the last row there often is the
-/// next tile's first.
-template <class Code>
-static SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride,
-                                      size_t columns) {
-  size_t rowBytes = columns * sizeof(Code);
-  if (rows == 1 || rowBytes >= size_t(kAheadBytes))
-    return kAheadBytes;
-  return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
-         ptrdiff_t(sizeof(Code));
-}
-
 template <class Convert>
 static __attribute__((noinline)) void
 moveTwo(typename Convert::Target *dst, const typename Convert::Source *src,

@@ -332,6 +332,10 @@ struct KernelTable {
                ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const float *b,
                ptrdiff_t rowStrideB, ptrdiff_t colStrideB, float *c,
                ptrdiff_t rowStrideC);
+  /// The same, to the bit, for a B of DL16 codes of unit column stride.
+  void (*gemmOfCodes)(size_t m, size_t n, size_t k, const float *a,
+                      ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
+                      ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC);
 
   //===--- strided copies and device memory -------------------------------===//
   // Strides are in elements of their own side and may be 0 (source only) or
