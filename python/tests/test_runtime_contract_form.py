@@ -63,11 +63,10 @@ def test_threads_change_no_bit(threads, tmp_path):
     assert np.array_equal(one, many)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(64, 128), (70, 33), (1, 100)])
-def test_transposed_by_an_access_tile(rows, columns, tmp_path):
+def transposition(rows, columns):
     x, y = Array(rows, columns), Array(columns, rows)
     t = f"tensor<{columns}x{rows}xf16>"
-    program = f"""module {{
+    return f"""module {{
   func.func @transpose({x.argument("x")}, {y.argument("y")}) {{
     %c0 = arith.constant 0 : index
     {x.view("v_x", "x")}
@@ -80,6 +79,18 @@ def test_transposed_by_an_access_tile(rows, columns, tmp_path):
   }}
 }}
 """
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(64, 128), (70, 33), (1, 100)])
+def test_transposed_by_an_access_tile(rows, columns, tmp_path):
     data = half(np.random.default_rng(4), rows, columns)
-    found = results(program, [data, "zeros"], tmp_path)["y"]
+    found = results(transposition(rows, columns), [data, "zeros"], tmp_path)["y"]
     check_close(found, round_dl16(data.T), 0)
+
+
+def test_what_is_only_moved_keeps_its_code(tmp_path):
+    """Every code of IEEE half, with NaNs that a conversion would change."""
+    data = np.arange(65536, dtype=np.uint16).view(np.float16).reshape(128, 512)
+    values, flags = [data, "zeros"], ["--numerics", "ieee"]
+    found = results(transposition(128, 512), values, tmp_path, *flags)["y"]
+    assert np.array_equal(found.view(np.uint16), data.T.view(np.uint16))

@@ -472,7 +472,7 @@ TileVal::moveDistributed(const std::vector<const ViewVal *> &partitions,
     step *= sizes[t];
   }
   const KernelTable &table = kernels();
-  Elem elem = partitions.front()->elem;
+  Elem elem = plan->movedElem(partitions.front()->elem);
   ElementFormat format = elementFormat(elem, ieee);
   int64_t memorySize = deviceSize(elem), size = hostSize(elem);
   if (!isStore)

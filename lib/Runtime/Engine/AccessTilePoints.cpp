@@ -305,7 +305,7 @@ TileVal::moveEnumerated(const std::vector<const ViewVal *> &partitions,
   states.resize(1);
   states[0].indexBytes.clear();
   const KernelTable &table = kernels();
-  Elem elem = partitions.front()->elem;
+  Elem elem = plan->movedElem(partitions.front()->elem);
   ElementFormat format = elementFormat(elem, ieee);
   int64_t memorySize = deviceSize(elem), size = hostSize(elem);
   if (!isStore)

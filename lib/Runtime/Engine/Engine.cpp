@@ -181,8 +181,11 @@ void RunState::call(const Function &callee, const Scalar *args) {
     core.execute(0, args);
   } else {
     // Cores that share operands run as a gang on one thread: a tile that one
-    // core has loaded need not be converted again for the others.
-    int64_t gang = callee.hasContraction && !shadow ? kGangSize : 1;
+    // core has loaded need not be converted again for the others. No thread is
+    // without a gang.
+    int64_t gang = callee.hasContraction && !shadow
+                       ? std::min((numCores + threads - 1) / threads, kGangSize)
+                       : 1;
     KernelStacks *stacks = stacksOf(callee);
     bool isStacked = stacks && stacks->prepare(core(0, callee), args);
     int64_t numTasks =

@@ -217,8 +217,10 @@ void SubViewInstr::run(Core &core) const {
 void AccessTileInstr::run(Core &core) const {
   TileVal &tile = core.tiles[dst];
   tile.plan = &plan;
-  if (plan.partitionSlots.empty())
+  if (plan.partitionSlots.empty()) {
     tile.view = core.views[plan.viewSlot];
+    tile.view.elem = plan.movedElem(tile.view.elem);
+  }
   tile.indexViews.clear();
   for (int slot : plan.indexViewSlots)
     tile.indexViews.push_back(&core.views[slot]);

@@ -384,5 +384,11 @@ LogicalResult FunctionLoader::loadStore(Operation *op) {
   instr.tile = tileSlot(store.getTile());
   instr.elem = *elemOf(base);
   function.accessesMemory = true;
+  auto load = store.getData().getDefiningOp<ktdp::LoadOp>();
+  if (load && load->hasOneUse() && load.getTile().hasOneUse() &&
+      store.getTile().hasOneUse() && isFloat(instr.elem) &&
+      deviceSize(instr.elem) == 2)
+    for (Value tile : {load.getTile(), store.getTile()})
+      accessTiles.lookup(tile)->plan.movesCodes = true;
   return success();
 }

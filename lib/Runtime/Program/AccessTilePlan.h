@@ -9,6 +9,7 @@
 #ifndef SPYRE_LIB_RUNTIME_PROGRAM_ACCESSTILEPLAN_H
 #define SPYRE_LIB_RUNTIME_PROGRAM_ACCESSTILEPLAN_H
 
+#include "Elements.h"
 #include "PointSet.h"
 
 #include <cstdint>
@@ -77,6 +78,10 @@ struct AccessTilePlan {
   int denseVar = -1;
   /// That variable becomes the innermost of loaded tiles in host memory.
   bool denseInnermost = false;
+  /// All that happens to the elements, floats of 16 bits, is that one load
+  /// reads them and one store writes them somewhere else: their codes move as
+  /// integers.
+  bool movesCodes = false;
   /// Base dims whose constant part is a form without variables.
   std::vector<int> constantForms; ///< per base dim, -1 for indirect
 
@@ -94,6 +99,9 @@ struct AccessTilePlan {
   /// Forms whose value without variables depends on captured values.
   std::vector<int> changingForms;
   bool hasConstantBox = false; ///< no bound is one of them
+
+  /// What the elements of a view are for loads and stores.
+  Elem movedElem(Elem elem) const { return movesCodes ? Elem::I16 : elem; }
 
   int addForm(LinearForm form);
   /// Fills everything from `groups` on. Call once when dims are complete.
