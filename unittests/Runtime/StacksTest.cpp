@@ -28,6 +28,7 @@ std::string kernelOf(int cores, int trips, const std::string &body,
   std::string text = R"(
 #all = affine_set<(i) : (i >= 0, -i + LAST >= 0)>
 #tile = affine_set<(i) : (i >= 0, -i + 15 >= 0)>
+#tiles = affine_set<(i) : (i >= 0, -i + 31 >= 0)>
 #one = affine_set<(i) : (i >= 0, -i >= 0)>
 #id = affine_map<(i) -> (i)>
 #first = affine_map<(i) -> (0)>
@@ -235,6 +236,38 @@ TEST_F(Stacks, ThroughTheLXOfEachCore) {
 )"));
   Places places{makeFilled(96), makeFilled(96), allocate(96)};
   expectSame(*program, places, places.z, 96, 1);
+}
+
+TEST_F(Stacks, FromOnePlaceInTheLXOfEachCoreToAnother) {
+  auto program = load(kernelOf(6, 1, R"(
+    %lv = ktdp.construct_memory_view %c0, sizes: [32], strides: [1] {coordinate_set = #tiles, memory_space = #ktdp.memory_space<ct_local>} : memref<32xf32>
+    %lt = ktdp.construct_access_tile %lv[%c0] {access_tile_set = #tile, access_tile_order = #id} : memref<32xf32> -> !ktdp.access_tile<16xindex>
+    %mt = ktdp.construct_access_tile %lv[%c16] {access_tile_set = #tile, access_tile_order = #id} : memref<32xf32> -> !ktdp.access_tile<16xindex>
+    ktdp.store %a, %lt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+    %c = ktdp.load %lt : !ktdp.access_tile<16xindex> -> tensor<16xf32>
+    %t = arith.mulf %c, %b : tensor<16xf32>
+    ktdp.store %t, %mt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+    %d = ktdp.load %mt : !ktdp.access_tile<16xindex> -> tensor<16xf32>
+    ktdp.store %d, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+)"));
+  Places places{makeFilled(96), makeFilled(96), allocate(96)};
+  expectSame(*program, places, places.z, 96, 1);
+}
+
+TEST_F(Stacks, NoneWithTheLXOfAnotherCore) {
+  // Each core writes its own LX and reads that of the second one.
+  auto program = load(kernelOf(6, 1, R"(
+    %lv = ktdp.construct_memory_view %c0, sizes: [16], strides: [1] {coordinate_set = #tile, memory_space = #ktdp.memory_space<ct_local>} : memref<16xf32>
+    %mv = ktdp.construct_memory_view %c0, sizes: [16], strides: [1] {coordinate_set = #tile, memory_space = #ktdp.memory_space<ct_local, ct_id = 1>} : memref<16xf32>
+    %lt = ktdp.construct_access_tile %lv[%c0] {access_tile_set = #tile, access_tile_order = #id} : memref<16xf32> -> !ktdp.access_tile<16xindex>
+    %mt = ktdp.construct_access_tile %mv[%c0] {access_tile_set = #tile, access_tile_order = #id} : memref<16xf32> -> !ktdp.access_tile<16xindex>
+    ktdp.store %a, %lt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+    %c = ktdp.load %mt : !ktdp.access_tile<16xindex> -> tensor<16xf32>
+    ktdp.store %c, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+)"));
+  Places places{makeFilled(96), makeFilled(96), allocate(96)};
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(run(*program, places), 0);
 }
 
 TEST_F(Stacks, StayWhereTheyAreInAnLX) {

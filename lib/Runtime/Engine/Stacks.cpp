@@ -43,7 +43,8 @@ private:
   bool isDense() const;
   bool extendStack(Stack &stack);
   void addStack();
-  void noteExtents();
+  /// False if a tile is in the LX of another core.
+  bool noteExtents();
   /// Whether no two iterations of the core at hand store in one place.
   bool storesApart();
 
@@ -131,7 +132,8 @@ bool KernelStacks::Finder::addIteration() {
     return largest == 0;
   if (largest > (isDense() ? kDenseElements : kStackElements))
     return false;
-  noteExtents();
+  if (!noteExtents())
+    return false;
   if (result.stacks.empty() || !extendStack(result.stacks.back()))
     addStack();
   return result.stacks.size() <= kMaxStacks;
@@ -151,11 +153,21 @@ bool KernelStacks::Finder::isDense() const {
   return true;
 }
 
-void KernelStacks::Finder::noteExtents() {
+bool KernelStacks::Finder::noteExtents() {
+  const DeviceMemory &memory = *core.memory;
   for (size_t k = 0; k < now.size(); ++k) {
     Extent &extent = result.extents[k];
     const TileVal &tile = *now[k];
     auto [first, end] = bytesOf(tile);
+    if (tile.view.isLX) {
+      // Each core has its own: what they access is compared as if it were that
+      // of the first.
+      ptrdiff_t toFirst = memory.lx(0) - memory.lx(core.coreId);
+      first += toFirst;
+      end += toFirst;
+      if (first < memory.lx(0) || end > memory.lx(0) + memory.lxSizeInBytes())
+        return false;
+    }
     if (!extent.first) {
       extent.first = first;
       extent.end = end;
@@ -182,6 +194,7 @@ void KernelStacks::Finder::noteExtents() {
       if (!bytes || *bytes != other.anchor - store.anchor)
         result.isAlike[s * now.size() + k] = false;
     }
+  return true;
 }
 
 bool KernelStacks::Finder::storesApart() {

@@ -67,7 +67,8 @@ private:
     bool isChecked = false;
     int64_t size = 0; ///< bytes of an element in memory
     /// Host addresses: where the argument points (null without one), of the
-    /// view's first element, of the first byte and behind the last.
+    /// view's first element, of the first byte and behind the last. Those in a
+    /// core's LX are given as if it were that of the first core.
     uint8_t *anchor = nullptr, *origin = nullptr;
     uint8_t *first = nullptr, *end = nullptr;
   };
