@@ -219,9 +219,12 @@ void gemm(size_t m, size_t n, size_t k, const float *a, ptrdiff_t rowStrideA,
 // B as DL16 codes
 //===----------------------------------------------------------------------===//
 
-// Rows of A up to which codes are decoded in registers, once per row of C. For
-// more of them it is cheaper to decode a piece of B once.
+// Codes are decoded in registers, for so many rows of A at once.
 constexpr size_t kMaxRowsOfCodes = 4;
+
+// Columns that are decoded to memory, where there are too few for registers, or
+// infinities.
+constexpr size_t kPieceColumns = 64;
 
 /// Registers of a panel of codes; their number is even.
 static constexpr int codeVectors(size_t m) {
@@ -344,34 +347,56 @@ static size_t sumCodes(const CodeArguments &args, size_t columns) {
     return microOfCodes<Rows, Vectors>(args) ? size_t(Vectors * kLanes) : 0;
 }
 
+/// The same for one to kMaxRowsOfCodes rows.
+static size_t sumCodes(size_t rows, const CodeArguments &args, size_t columns) {
+  switch (rows) {
+  case 1:
+    return sumCodes<1>(args, columns);
+  case 2:
+    return sumCodes<2>(args, columns);
+  case 3:
+    return sumCodes<3>(args, columns);
+  default:
+    return sumCodes<kMaxRowsOfCodes>(args, columns);
+  }
+}
+
+/// Any rows and columns by way of decoded pieces of B.
+static void gemmOfPieces(size_t m, const CodeArguments &args, size_t columns) {
+  alignas(64) float piece[kPanelFloats];
+  size_t maxDepth = kPanelFloats / columns;
+  for (size_t p = 0; p < args.k; p += maxDepth) {
+    size_t depth = args.k - p < maxDepth ? args.k - p : maxDepth;
+    for (size_t row = 0; row < depth; ++row)
+      loadFloatRun(ElementFormat::DL16,
+                   args.b + ptrdiff_t(p + row) * args.rowStrideB,
+                   piece + row * columns, columns);
+    gemm(m, columns, depth, args.a + ptrdiff_t(p) * args.colStrideA,
+         args.rowStrideA, args.colStrideA, piece, ptrdiff_t(columns), 1, args.c,
+         args.rowStrideC);
+  }
+}
+
 void gemmOfCodes(size_t m, size_t n, size_t k, const float *a,
                  ptrdiff_t rowStrideA, ptrdiff_t colStrideA, const void *b,
                  ptrdiff_t rowStrideB, float *c, ptrdiff_t rowStrideC) {
-  if (m == 0 || k == 0)
-    return;
   const auto *codes = static_cast<const uint16_t *>(b);
-  const size_t fullWidth = size_t(panelVectors(m)) * kLanes;
-  for (size_t j = 0, columns; j < n; j += columns) {
-    CodeArguments args = {k,         a,          rowStrideA, colStrideA,
-                          codes + j, rowStrideB, c + j,      rowStrideC};
-    columns = m == 1                 ? sumCodes<1>(args, n - j)
-              : m == 2               ? sumCodes<2>(args, n - j)
-              : m == 3               ? sumCodes<3>(args, n - j)
-              : m == kMaxRowsOfCodes ? sumCodes<4>(args, n - j)
-                                     : 0;
-    if (columns > 0)
-      continue;
-    columns = n - j < fullWidth ? n - j : fullWidth;
-    alignas(64) float piece[kPanelFloats];
-    size_t maxDepth = kPanelFloats / columns;
-    for (size_t p = 0; p < k; p += maxDepth) {
-      size_t depth = k - p < maxDepth ? k - p : maxDepth;
-      for (size_t row = 0; row < depth; ++row)
-        loadFloatRun(ElementFormat::DL16,
-                     args.b + ptrdiff_t(p + row) * rowStrideB,
-                     piece + row * columns, columns);
-      gemm(m, columns, depth, a + ptrdiff_t(p) * colStrideA, rowStrideA,
-           colStrideA, piece, ptrdiff_t(columns), 1, args.c, rowStrideC);
+  for (size_t i = 0; i < m && k > 0; i += kMaxRowsOfCodes) {
+    size_t rows = m - i < kMaxRowsOfCodes ? m - i : kMaxRowsOfCodes;
+    for (size_t j = 0, columns; j < n; j += columns) {
+      CodeArguments args = {k,
+                            a + ptrdiff_t(i) * rowStrideA,
+                            rowStrideA,
+                            colStrideA,
+                            codes + j,
+                            rowStrideB,
+                            c + ptrdiff_t(i) * rowStrideC + j,
+                            rowStrideC};
+      columns = sumCodes(rows, args, n - j);
+      if (columns > 0)
+        continue;
+      columns = n - j < kPieceColumns ? n - j : kPieceColumns;
+      gemmOfPieces(rows, args, columns);
     }
   }
 }

@@ -44,6 +44,19 @@ void benchGemm(const KernelTable &k, size_t m, size_t n, size_t depth,
               2e-9 * double(m * n * depth) / seconds);
 }
 
+/// Columns of one stick, as in device memory.
+void benchGemmOfCodes(const KernelTable &k, size_t m, size_t depth) {
+  constexpr size_t n = 64;
+  std::vector<uint16_t> b(depth * n, 0x3e00);
+  std::vector<float> a(m * depth, 1.0f), c(m * n, 0.0f);
+  double seconds = bestSeconds([&] {
+    k.gemmOfCodes(m, n, depth, a.data(), ptrdiff_t(depth), 1, b.data(),
+                  ptrdiff_t(n), c.data(), ptrdiff_t(n));
+  });
+  std::printf("  gemm of codes %zux%zux%zu %8.1f GB/s of codes\n", m, n, depth,
+              2e-9 * double(n * depth) / seconds);
+}
+
 } // namespace
 
 int main() {
@@ -59,6 +72,9 @@ int main() {
         benchGemm(k, m, n, depth, false, transposeB);
     benchGemm(k, 64, 64, 512, true, false);
     benchGemm(k, 256, 1, 512, false, false);
+    for (size_t m : {1, 2, 4, 8})
+      for (size_t depth : {512, 65536})
+        benchGemmOfCodes(k, m, depth);
 
     const size_t n = 4096;
     std::vector<float> x(n), y(n), z(n);
