@@ -247,3 +247,100 @@ TEST(FuseLoops, TakesElementwiseLoopsIn) {
   // The passes that the device makes are still there.
   EXPECT_EQ(at(2).body.ops.size(), 1u);
 }
+
+//===----------------------------------------------------------------------===//
+// Codes in device memory
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A sum %s of the rows of y and the elements %a of x, [128, 80], give %r.
+class Codes : public testing::Test {
+protected:
+  static constexpr int kRows = 128, kColumns = 80, kSpace = 40000;
+
+  /// What is in memory afterwards; the result begins at element `place`, where
+  /// x begins at 64.
+  static std::vector<uint16_t> run(const std::string &body,
+                                   const std::string &strides, int place,
+                                   CheckLevel check) {
+    std::string text =
+        R"(
+#set = affine_set<(r, c) : (r >= 0, -r + 127 >= 0, c >= 0, -c + 79 >= 0)>
+#id = affine_map<(r, c) -> (r, c)>
+#row = affine_map<(r, c) -> (r)>
+func.func @f(%x: index, %y: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %xv = ktdp.construct_memory_view %x, sizes: [128, 80], strides: [80, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<128x80xf16>
+  %yv = ktdp.construct_memory_view %y, sizes: [128, 80], strides: [80, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<128x80xf16>
+  %zv = ktdp.construct_memory_view %z, sizes: [128, 80], strides: [)" +
+        strides +
+        R"(] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<128x80xf16>
+  %xt = ktdp.construct_access_tile %xv[%c0, %c0] {access_tile_set = #set, access_tile_order = #id} : memref<128x80xf16> -> !ktdp.access_tile<128x80xindex>
+  %yt = ktdp.construct_access_tile %yv[%c0, %c0] {access_tile_set = #set, access_tile_order = #id} : memref<128x80xf16> -> !ktdp.access_tile<128x80xindex>
+  %zt = ktdp.construct_access_tile %zv[%c0, %c0] {access_tile_set = #set, access_tile_order = #id} : memref<128x80xf16> -> !ktdp.access_tile<128x80xindex>
+  %a = ktdp.load %xt : !ktdp.access_tile<128x80xindex> -> tensor<128x80xf16>
+  %b = ktdp.load %yt : !ktdp.access_tile<128x80xindex> -> tensor<128x80xf16>
+  %zero = arith.constant 0.0 : f16
+  %se = tensor.empty() : tensor<128xf16>
+  %sf = linalg.fill ins(%zero : f16) outs(%se : tensor<128xf16>) -> tensor<128xf16>
+  %s = linalg.reduce { arith.addf } ins(%b : tensor<128x80xf16>) outs(%sf : tensor<128xf16>) dimensions = [1]
+  %e = tensor.empty() : tensor<128x80xf16>
+  %r = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%a, %s : tensor<128x80xf16>, tensor<128xf16>) outs(%e : tensor<128x80xf16>) {
+  ^bb0(%p: f16, %q: f16, %o: f16):
+    )" + body +
+        R"(
+    linalg.yield %v : f16
+  } -> tensor<128x80xf16>
+  ktdp.store %r, %zt : tensor<128x80xf16>, !ktdp.access_tile<128x80xindex>
+  return
+}
+)";
+    auto program = loadProgramBytes(text, {}, "codes.mlir");
+    DeviceMemory memory;
+    uint64_t base = memory.allocate(kSpace * 2);
+    auto *codes = reinterpret_cast<uint16_t *>(memory.at(base));
+    // Around one, but for zeros and one infinity.
+    for (int i = 0; i < kSpace; ++i)
+      codes[i] = uint16_t(i % 97 == 5 ? 0 : 0x3c00 + i * 37 % 0x500);
+    codes[64 + 1234] = 0xffff;
+    int y = 64 + kRows * kColumns + 100;
+    int64_t start = int64_t(base / 2);
+    RunOptions options;
+    options.check = check;
+    program->run(memory, {start + 64, start + y, start + place}, options);
+    return std::vector<uint16_t>(codes, codes + kSpace);
+  }
+};
+} // namespace
+
+// Whether values are held as floats or as codes on the way makes no difference:
+// --check=full keeps every tile.
+TEST_F(Codes, StoresAsLoopsCompute) {
+  const char *bodies[] = {
+      "%v = arith.divf %p, %q : f16",
+      "%t = arith.subf %p, %q : f16\n%v = arith.mulf %t, %p : f16",
+      "%t = arith.mulf %q, %q : f16\n%v = arith.addf %p, %t : f16",
+      "%t = arith.subf %p, %q : f16\n%v = math.exp %t : f16",
+      "%v = arith.mulf %q, %q : f16",
+      R"(%t = arith.addf %p, %p : f16
+    %u = arith.mulf %t, %t : f16
+    %v = arith.addf %u, %q : f16)"};
+  struct Place {
+    const char *strides;
+    int begin;
+  };
+  // Behind x and y; transposed, and with gaps; where x is, and near it; several
+  // values in one place.
+  const Place places[] = {
+      {"80, 1", 22000}, {"1, 128", 22000}, {"90, 1", 22000}, {"160, 2", 19000},
+      {"80, 1", 64},    {"80, 1", 144},    {"80, 1", 0},     {"1, 128", 64},
+      {"0, 1", 22000},  {"1, 1", 22000},   {"2, 3", 22000}};
+  for (const char *body : bodies)
+    for (const Place &place : places) {
+      std::vector<uint16_t> expected =
+          run(body, place.strides, place.begin, CheckLevel::Full);
+      for (CheckLevel check : {CheckLevel::None, CheckLevel::Bounds})
+        ASSERT_EQ(run(body, place.strides, place.begin, check), expected)
+            << body << ", strides " << place.strides << " from " << place.begin;
+    }
+}

@@ -132,6 +132,11 @@ public:
   /// more than that: reads past an allocation, lists of points, several groups
   /// of variables. Only after prepare().
   std::vector<StridedPart> stridedParts() const;
+  /// The only part, if there is one.
+  std::optional<StridedPart> onlyPart() const;
+  /// Whether no two points of that part share an element. May return false if
+  /// none do.
+  bool isApart(const StridedPart &part) const;
   /// Copies from the host tile to device memory.
   void store(const void *tile, bool ieee) const;
   /// Appends [first, last] stick intervals of all accesses (data and, for

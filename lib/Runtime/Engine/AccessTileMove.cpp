@@ -6,6 +6,7 @@
 #include "Spyre/Device/DataFormat.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace spyre::runtime;
 
@@ -207,6 +208,29 @@ std::vector<TileVal::StridedPart> TileVal::stridedParts() const {
     parts.push_back(part);
   });
   return parts;
+}
+
+std::optional<TileVal::StridedPart> TileVal::onlyPart() const {
+  std::vector<StridedPart> parts = stridedParts();
+  if (parts.size() != 1)
+    return std::nullopt;
+  return parts[0];
+}
+
+bool TileVal::isApart(const StridedPart &part) const {
+  std::pair<int64_t, int64_t> dims[kMaxRank]; // distance, size
+  int count = 0;
+  for (int d = 0; d < plan->rank; ++d)
+    if (sizes[d] > 1)
+      dims[count++] = {std::abs(part.strides[d]), sizes[d]};
+  std::sort(dims, dims + count);
+  int64_t reach = 0; // of the dimensions before
+  for (int d = 0; d < count; ++d) {
+    if (dims[d].first <= reach)
+      return false;
+    reach += dims[d].first * (dims[d].second - 1);
+  }
+  return true;
 }
 
 void TileVal::load(void *tile, bool ieee, int dim, int64_t start,

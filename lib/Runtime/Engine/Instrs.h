@@ -187,8 +187,12 @@ private:
   void run(Core &core, bool mayDefer) const;
 };
 
+class StructuredLoop;
+
 class StoreInstr : public Instr {
 public:
+  /// The loop that makes the data and runs here (LoopFusion.cpp), or null.
+  std::shared_ptr<const StructuredLoop> maker;
   TensorUse data;
   int tile = 0;
   Elem elem = Elem::F16;

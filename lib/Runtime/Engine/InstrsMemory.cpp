@@ -3,6 +3,7 @@
 
 #include "Instrs.h"
 #include "MemoryCheck.h"
+#include "StructuredLoop.h"
 
 #include <algorithm>
 
@@ -334,11 +335,17 @@ void StoreInstr::checkSizes(const Core &core) const {
 
 void StoreInstr::run(Core &core) const {
   TileVal &t = core.tiles[tile];
-  core.materialize(data.slot, elem);
   const TensorVal &value = core.tensors[data.slot];
   checkSizes(core);
-  if (!t.plan->partitionSlots.empty())
+  bool isMade = !maker;
+  if (!isMade && (core.shadow || !t.plan->partitionSlots.empty())) {
+    maker->run(core);
+    isMade = true;
+  }
+  if (!t.plan->partitionSlots.empty()) {
+    core.materialize(data.slot, elem);
     return moveDistributed(core, location, t, value.data, true);
+  }
   std::string error = t.prepare(core.zeroOutside);
   if (!error.empty())
     core.fail(location, error);
@@ -346,6 +353,12 @@ void StoreInstr::run(Core &core) const {
     core.noteSpan(location, t);
   if (core.shadow)
     core.shadow->access(core, location, t, true);
+  if (!isMade) {
+    if (maker->runInto(core, t))
+      return;
+    maker->run(core);
+  }
+  core.materialize(data.slot, elem);
   t.store(value.data, core.ieee);
 }
 

@@ -49,9 +49,11 @@ private:
   const void *last[StructuredLoop::kMaxOperands] = {};
 };
 
-/// Writes a register to the block's place in an output.
+/// Writes a register to the block's place in an output, which is DL16 codes if
+/// `isCodes`.
 void writeOutput(ScalarFrame &frame, int reg, Elem elem, uint8_t *address,
-                 BlockShape shape, int64_t rowStride, int64_t columnStride);
+                 BlockShape shape, int64_t rowStride, int64_t columnStride,
+                 bool isCodes = false);
 
 } // namespace spyre::runtime
 

@@ -217,12 +217,42 @@ static bool inputsLast(const std::vector<std::unique_ptr<Instr>> &instrs,
   return true;
 }
 
+/// Lets a store run the loop that makes its data.
+static void moveIntoStore(const std::vector<std::unique_ptr<Instr>> &instrs,
+                          std::vector<std::pair<int, size_t>> &makers,
+                          StoreInstr &store, size_t at) {
+  auto maker = std::find_if(makers.begin(), makers.end(), [&](const auto &m) {
+    return m.first == store.data.slot;
+  });
+  if (maker == makers.end())
+    return;
+  auto &a = static_cast<StructuredLoop &>(*instrs[maker->second]);
+  const StructuredLoop &source = a.fused ? *a.fused : a;
+  if (source.body.canFail() || !inputsLast(instrs, source, maker->second, at))
+    return;
+  store.maker = a.fused ? a.fused : std::make_shared<StructuredLoop>(a);
+  a.isFusedAway = true;
+  a.fused.reset();
+  store.frees.insert(store.frees.end(), a.frees.begin(), a.frees.end());
+  a.frees.clear();
+  makers.erase(maker);
+}
+
 void spyre::runtime::fuseLoops(Block &block) {
   std::vector<std::unique_ptr<Instr>> &instrs = block.instrs;
   std::vector<std::pair<int, size_t>> makers; // tensor slot, position
   for (std::unique_ptr<Instr> &instr : instrs)
     instr->frees = instr->releases;
+  // What is elementwise alone runs as stacks, where stores are apart.
+  bool movesIntoStores = std::any_of(
+      instrs.begin(), instrs.end(), [](const std::unique_ptr<Instr> &instr) {
+        auto *loop = dynamic_cast<StructuredLoop *>(instr.get());
+        return loop && loop->strategy != StructuredLoop::Parallel;
+      });
   for (size_t at = 0; at < instrs.size(); ++at) {
+    if (auto *store = dynamic_cast<StoreInstr *>(instrs[at].get());
+        store && movesIntoStores)
+      moveIntoStore(instrs, makers, *store, at);
     auto *b = dynamic_cast<StructuredLoop *>(instrs[at].get());
     if (!b)
       continue;

@@ -134,10 +134,15 @@ void StructuredLoop::prepareOutputs(Core &core, Nest &nest) const {
     core.tensors[results[r]].setShape(shape);
     core.allocateTensor(results[r], out.elem, shape.numElements);
   }
+}
 
-  // Compute addresses, which is possible once all buffers are allocated.
+/// Computes the addresses of operands that are in host memory, once all buffers
+/// are allocated.
+void StructuredLoop::setAddresses(Core &core, Nest &nest) const {
   for (int k = 0; k < nest.numOperands; ++k) {
     bool isInput = k < nest.numInputs;
+    if (k == nest.codes)
+      continue;
     const LoopOperand &o = operandOf(k);
     if (isInput && core.tensors[o.use.slot].deferredTile >= 0) {
       nest.base[k] = nullptr; // each strip has its own
@@ -172,6 +177,27 @@ void StructuredLoop::runNest(Core &core, Nest &nest) const {
   }
 }
 
+bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
+  if (outputs[0].elem != Elem::F16 || core.ieee || core.shadow ||
+      core.numStacked > 1)
+    return false;
+  std::optional<TileVal::StridedPart> part = tile.onlyPart();
+  if (!part || !tile.isApart(*part))
+    return false;
+  for (const LoopOperand &in : inputs)
+    loadDeferred(core, in); // might lie where the first results are written
+  Nest nest;
+  makeNest(core, nest);
+  nest.codes = nest.numInputs;
+  nest.base[nest.codes] = const_cast<uint8_t *>(part->first);
+  for (size_t d = 0; d < outputs[0].map.size(); ++d)
+    nest.loops[outputs[0].map[d].terms[0].first].stride[nest.codes] =
+        part->strides[d];
+  setAddresses(core, nest);
+  runParallel(core, nest);
+  return true;
+}
+
 void StructuredLoop::run(Core &core) const {
   if (fused)
     return fused->run(core);
@@ -195,6 +221,7 @@ void StructuredLoop::run(Core &core) const {
   }
   makeNest(core, nest);
   prepareOutputs(core, nest);
+  setAddresses(core, nest);
   // If no operand has a NaN, check that the reduction does not compute one.
   bool isWatched = core.shadow && isFloat(outputs[0].elem) &&
                    (strategy == Reduction || strategy == Contraction);
@@ -209,7 +236,7 @@ void StructuredLoop::run(Core &core) const {
   }
   if (nest.points == 0)
     return;
-  if (strip < 0)
+  if (strip < 0 || takeCodes(core, nest))
     runNest(core, nest);
   else if (!runOnCodes(core, nest))
     runStrips(core, nest, strip);

@@ -16,13 +16,13 @@ struct StructuredLoop::Nest {
   int numInputs = 0, numOperands = 0;
   uint8_t *base[kMaxOperands]; ///< address of the first point
   Elem elem[kMaxOperands];
-  /// Of a matrix product: the input whose base are codes of DL16 in device
-  /// memory, or -1.
-  int codes = -1;
+  int codes = -1; ///< the operand that is DL16 codes in device memory
   int64_t points = 1;
 
   uint8_t *at(int operand, int64_t offset) const {
-    return base[operand] + offset * int64_t(hostSize(elem[operand]));
+    return base[operand] + offset * int64_t(operand == codes
+                                                ? sizeof(uint16_t)
+                                                : hostSize(elem[operand]));
   }
   void erase(int loop) {
     for (int i = loop; i + 1 < numLoops; ++i)

@@ -47,13 +47,18 @@ void spyre::runtime::bindInput(Core &core, ScalarFrame &frame, int reg,
 
 void spyre::runtime::writeOutput(ScalarFrame &frame, int reg, Elem elem,
                                  uint8_t *address, BlockShape shape,
-                                 int64_t rowStride, int64_t columnStride) {
+                                 int64_t rowStride, int64_t columnStride,
+                                 bool isCodes) {
   if (frame.ptr[reg] == address)
     return;
   size_t sizes[2] = {size_t(shape.rows), size_t(shape.columns)};
   ptrdiff_t to[2] = {rowStride, columnStride};
   ptrdiff_t step = frame.step[reg];
   ptrdiff_t from[2] = {step * ptrdiff_t(shape.columns), step};
+  if (isCodes)
+    return kernels().storeFloat(ElementFormat::DL16, address, to,
+                                static_cast<const float *>(frame.ptr[reg]),
+                                from, sizes, 2);
   copyBox(elem, address, to, frame.ptr[reg], from, sizes, 2);
 }
 
@@ -118,8 +123,10 @@ StructuredLoop::BlockwiseRun::BlockwiseRun(const StructuredLoop &instr,
   enterProgram(core, body, frame);
   for (int y = 0; y < numYields; ++y) {
     int reg = body.yields[y];
-    isDirect[y] = body.scratch[reg] >= 0 &&
-                  std::count(body.yields.begin(), body.yields.end(), reg) == 1;
+    isDirect[y] =
+        body.scratch[reg] >= 0 &&
+        std::count(body.yields.begin(), body.yields.end(), reg) == 1 &&
+        (nest.codes != out0 + y || body.endsChain(reg));
   }
   readsAnyOutput = std::find(instr.readsOutput.begin(), instr.readsOutput.end(),
                              true) != instr.readsOutput.end();
@@ -184,8 +191,11 @@ void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
   }
   for (int y = 0; y < numYields; ++y)
     if (isDirect[y] &&
-        isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y]))
+        isDense(shape, rows.stride[out0 + y], columns.stride[out0 + y])) {
       frame.ptr[body.yields[y]] = address(out0 + y, row, column);
+      if (nest.codes == out0 + y)
+        frame.codes = body.yields[y];
+    }
 }
 
 void StructuredLoop::BlockwiseRun::setIndices(int64_t row, int64_t column,
@@ -221,9 +231,10 @@ void StructuredLoop::BlockwiseRun::writeOutputs(int64_t row, int64_t column,
       frame.ptr[reg] = &value;
     }
     writeOutput(frame, reg, nest.elem[k], address(k, row, column), shape,
-                rows.stride[k], columns.stride[k]);
+                rows.stride[k], columns.stride[k], nest.codes == k);
     frame.ptr[reg] = isDirect[y] ? scratchBuffer(core, body.scratch[reg]) : own;
   }
+  frame.codes = -1;
 }
 
 /// Makes the loop along which operand `k` is dense the innermost one, and puts

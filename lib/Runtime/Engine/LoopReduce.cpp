@@ -130,8 +130,59 @@ static bool sumChainRows(Core &core, const StructuredLoop &instr,
   return true;
 }
 
-void StructuredLoop::runReduction(Core &core, Nest &nest) const {
+bool StructuredLoop::takeCodes(Core &core, Nest &nest) const {
+  const LoopOperand &in = inputs[0];
+  if (strategy != Reduction || inputs.size() != 1 || !body.yieldsInput() ||
+      in.elem != Elem::F16 || core.ieee || core.numStacked > 1)
+    return false;
+  const TileVal &tile = core.tiles[core.tensors[in.use.slot].deferredTile];
+  std::optional<TileVal::StridedPart> part = tile.onlyPart();
+  if (!part)
+    return false;
+  Nest host = nest, codes = nest;
+  for (int l = 0; l < numLoops; ++l) {
+    int dim = dimOf(in, l);
+    if (dim < 0)
+      return false;
+    codes.loops[l].stride[0] = part->strides[dim];
+  }
+  // Values are added in the order of the host tile.
+  simplify(host);
+  simplify(codes);
+  auto isSame = [](const Loop &a, const Loop &b) {
+    return a.extent == b.extent && a.original == b.original &&
+           (a.stride[0] == 1) == (b.stride[0] == 1);
+  };
+  if (!std::equal(host.loops, host.loops + host.numLoops, codes.loops,
+                  codes.loops + codes.numLoops, isSame))
+    return false;
+  // Rows in memory are rows of the reduction.
+  for (int l = codes.numLoops - 1; l >= 0; --l)
+    if (codes.loops[l].stride[0] == 1) {
+      if (!codes.loops[l].isReduction)
+        return false;
+      codes.base[0] = const_cast<uint8_t *>(part->first);
+      codes.codes = 0;
+      nest = codes;
+      return true;
+    }
+  return false;
+}
+
+void StructuredLoop::reduceInput(const Nest &nest, int64_t offset,
+                                 const Loop &rows, const Loop &columns,
+                                 bool rowWise, float *acc) const {
   const KernelTable &k = kernels();
+  const uint8_t *x = nest.at(0, offset);
+  if (nest.codes == 0)
+    return k.reduceCodeRows(combiner, x, rows.extent, columns.extent,
+                            rows.stride[0], acc);
+  (rowWise ? k.reduceRows : k.accumulateRows)(
+      combiner, reinterpret_cast<const float *>(x), rows.extent, columns.extent,
+      rows.stride[0], acc);
+}
+
+void StructuredLoop::runReduction(Core &core, Nest &nest) const {
   simplify(nest);
   int out = nest.numInputs;
   auto firstOf = [&](auto &&predicate) {
@@ -170,8 +221,7 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
   }
 
   // If the body yields its input, the input is reduced directly.
-  bool isPlain = body.ops.empty() && body.yields[0] == body.inputs[0] &&
-                 isFloat(nest.elem[0]);
+  bool isPlain = body.yieldsInput() && isFloat(nest.elem[0]);
   bool isSumOfRows = rowWise && isFloat(nest.elem[out]) &&
                      combiner == ReduceOp::Sum && !core.shadow;
   ScalarFrame frame;
@@ -182,14 +232,8 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     uint8_t *acc = nest.at(out, odometer.offset[out]);
     size_t accSize = hostSize(nest.elem[out]);
     if (isPlain && columns.stride[0] == 1) {
-      const float *x =
-          reinterpret_cast<const float *>(nest.at(0, odometer.offset[0]));
-      if (rowWise)
-        k.reduceRows(combiner, x, rows.extent, columns.extent, rows.stride[0],
-                     reinterpret_cast<float *>(acc));
-      else
-        k.accumulateRows(combiner, x, rows.extent, columns.extent,
-                         rows.stride[0], reinterpret_cast<float *>(acc));
+      reduceInput(nest, odometer.offset[0], rows, columns, rowWise,
+                  reinterpret_cast<float *>(acc));
       continue;
     }
     int64_t blockColumns = std::min(columns.extent, kBlock);

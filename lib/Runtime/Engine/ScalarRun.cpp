@@ -181,6 +181,10 @@ static void runChain(Core &core, const ScalarOp *op, ScalarFrame &frame,
   makeChain(op, frame, steps);
   int last = op[op->chain - 1].dst;
   frame.step[last] = 1;
+  if (frame.codes == last)
+    return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
+                                  frame.step[op->a], steps, op->chain,
+                                  frame.ptr[last], n, &core.readAhead);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], steps, op->chain,
                   static_cast<float *>(frame.ptr[last]), n,
@@ -410,7 +414,7 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
       if (keepUniform)
         continue;
       step.count = 1;
-    } else if (op.chain > 1 && !core.shadow) {
+    } else if ((op.chain > 1 || frame.codes == op.dst) && !core.shadow) {
       runChain(core, &op, frame, n);
       at += op.chain - 1;
       continue;

@@ -25,6 +25,8 @@ struct ScalarFrame {
   int64_t indexBase[kMaxRank * 2];
   int64_t indexDivisor[kMaxRank * 2];
   int64_t indexExtent[kMaxRank * 2];
+  /// The result of a chain that is written as DL16 codes, or -1.
+  int codes = -1;
 };
 
 /// Points temporaries at scratch buffers and fills constants.

@@ -71,6 +71,9 @@ public:
 
   void run(Core &core) const override;
   void walk(Core &core) const override;
+  /// Writes the result to a prepared tile of device memory as it is computed,
+  /// if that is possible; the loop must be one that fuseLoops() may move.
+  bool runInto(Core &core, const TileVal &tile) const;
 
 private:
   struct Loop {
@@ -100,10 +103,14 @@ private:
   void makeNest(Core &core, Nest &nest) const;
   void addStackLoop(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;
+  void setAddresses(Core &core, Nest &nest) const;
   void runNest(Core &core, Nest &nest) const;
   int chooseStrip(Core &core) const;
   void runStrips(Core &core, const Nest &whole, int strip) const;
   bool runOnCodes(Core &core, const Nest &whole) const;
+  /// Makes a reduction read the codes of its deferred input where they are, if
+  /// that gives the same bits.
+  bool takeCodes(Core &core, Nest &nest) const;
   void loadDeferred(Core &core, const LoopOperand &operand) const;
   /// The dimension of the operand whose coordinate is the index of loop `loop`.
   /// -1 if the operand does not depend on the loop, -2 if it does in another
@@ -112,6 +119,9 @@ private:
   class BlockwiseRun;
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
+  /// Reduces rows or columns of the only input itself, which are dense.
+  void reduceInput(const Nest &nest, int64_t offset, const Loop &rows,
+                   const Loop &columns, bool rowWise, float *acc) const;
   void runContraction(Core &core, Nest &nest) const;
   void runArgReduction(Core &core, Nest &nest) const;
   void runGeneral(Core &core, Nest &nest) const;

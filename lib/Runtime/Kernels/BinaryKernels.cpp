@@ -142,12 +142,46 @@ void chain(const float *x, size_t step, const ChainStep *steps,
   });
 }
 
+void chainToCodes(const float *x, size_t step, const ChainStep *steps,
+                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead) {
+  VF uniform[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = splat(*steps[s].x);
+  Operand first(x, step, n);
+  GroupRounder<FormatDL16> groups;
+  Prefetcher prefetcher(ahead);
+  auto *out = static_cast<uint16_t *>(result);
+  constexpr int count = 2 * kGroup * kLanes;
+  size_t i = 0;
+  for (; i + count <= n; i += count) {
+    prefetcher.fetch<(count + 63) / 64>();
+    fetchAhead<2 * count, true>(out + i);
+    VF value[2 * kGroup];
+    // The last rounding is that of the code.
+    runChainGroup<false>(first, steps, numSteps, uniform, i, groups, value);
+    unroll<2>([&](auto half) SPYRE_INLINE_LAMBDA {
+      VF part[kGroup];
+      for (int g = 0; g < kGroup; ++g)
+        part[g] = value[half * kGroup + g];
+      encodeGroup<FormatDL16, VH>(part, out + i + half * kGroup * kLanes);
+    });
+  }
+  for (; i < n; i += kLanes) {
+    size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+    VH codes = __builtin_convertvector(
+        FormatDL16::encode(
+            chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16())),
+        VH);
+    __builtin_memcpy(out + i, &codes, rest * sizeof(uint16_t));
+  }
+}
+
 /// An operand of chainOfCodes().
 static SPYRE_INLINE void readCodes(const void *x, size_t step, VF uniform,
                                    size_t i, VF (&value)[kGroup]) {
   if (step)
-    return decodeGroup<FormatDL16, VH>(static_cast<const uint16_t *>(x) + i,
-                                       value);
+    return decodeGroup<FormatDL16, VH, LaneOrder::Packed>(
+        static_cast<const uint16_t *>(x) + i, value);
   for (VF &v : value)
     v = uniform;
 }
@@ -174,7 +208,7 @@ void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
           round(value);
       }
     });
-    encodeGroup<FormatDL16, VH>(value, out);
+    encodeGroup<FormatDL16, VH, LaneOrder::Packed>(value, out);
   };
   auto *out = static_cast<uint16_t *>(result);
   size_t i = 0;

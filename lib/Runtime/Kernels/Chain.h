@@ -51,6 +51,11 @@ SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {
     return forEach([](VF a, VF b) { return a * b; });
   if (step.op == BinaryOp::Add)
     return forEach([](VF a, VF b) { return a + b; });
+  if (step.op == BinaryOp::Div) {
+    if (step.isReversed)
+      return forEach([](VF a, VF b) { return b / a; });
+    return forEach([](VF a, VF b) { return a / b; });
+  }
   if (step.isReversed)
     return forEach([](VF a, VF b) { return b - a; });
   return forEach([](VF a, VF b) { return a - b; });
@@ -68,8 +73,9 @@ SPYRE_INLINE void applyStep(const ChainStep *steps, unsigned s,
     apply(steps[s], value, [&](int) { return uniform[s]; });
 }
 
-/// The chain's values at points i, i + kLanes, ...
-template <class Format, int N>
+/// The chain's values at points i, i + kLanes, ... The last step is rounded if
+/// `RoundsLast`.
+template <bool RoundsLast = true, class Format, int N>
 SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
                                 unsigned numSteps, const VF *uniform, size_t i,
                                 GroupRounder<Format> &rounder, VF (&value)[N]) {
@@ -77,7 +83,8 @@ SPYRE_INLINE void runChainGroup(const Operand &first, const ChainStep *steps,
     unroll<N>([&](auto g) { value[g] = first.at(i + g * kLanes); });
     for (unsigned s = 0; s < numSteps; ++s) {
       applyStep(steps, s, uniform, i, value);
-      round(value);
+      if (RoundsLast || s + 1 < numSteps)
+        round(value);
     }
   });
 }

@@ -33,50 +33,73 @@ SPYRE_INLINE void fetchAhead(const void *p, ptrdiff_t ahead = kAheadBytes) {
 template <class Code>
 SPYRE_INLINE ptrdiff_t aheadOf(size_t rows, ptrdiff_t stride, size_t columns) {
   size_t rowBytes = columns * sizeof(Code);
-  if (rows == 1 || rowBytes >= size_t(kAheadBytes))
+  if (rows == 1 || rowBytes == 0 || rowBytes >= size_t(kAheadBytes))
     return kAheadBytes;
   return ptrdiff_t(size_t(kAheadBytes) / rowBytes) * stride *
          ptrdiff_t(sizeof(Code));
 }
 
+/// The order of lanes in a group: that of memory, or one that takes fewer
+/// instructions, the same for all vectors of kGroup * kLanes values or codes.
+enum class LaneOrder { Memory, Packed };
+
 /// The values of as many codes as kGroup vectors hold. VCode is a vector of
 /// codes with as many lanes as VF.
-template <class Format, class VCode, class Code>
+template <class Format, class VCode, LaneOrder Order = LaneOrder::Memory,
+          class Code>
 SPYRE_INLINE void decodeGroup(const Code *src, VF (&values)[kGroup]) {
-  VCode codes[kGroup];
-  for (int g = 0; g < kGroup; ++g)
-    codes[g] = load<VCode>(src + g * kLanes);
   if constexpr (std::is_same_v<Format, FormatDL16>) {
-    VCode largest = {};
-    for (VCode code : codes) {
-      VCode magnitude = code & 0x7fff;
-      largest = largest > magnitude ? largest : magnitude;
+    VW codes[kGroup / 2], largest = {};
+    for (int g = 0; g < kGroup / 2; ++g) {
+      codes[g] = load<VW>(src + 2 * g * kLanes);
+      if constexpr (Order == LaneOrder::Memory)
+        codes[g] = toPackedOrder(codes[g]);
+      VW doubled = codes[g] + codes[g];
+      largest = doubled > largest ? doubled : largest;
     }
-    if (!mayHold(largest == (VCode{} + 0x7fff))) {
-      for (int g = 0; g < kGroup; ++g)
-        values[g] = Format::decodeNumber(__builtin_convertvector(codes[g], VU));
+    if (!mayHold(largest == VW{} + uint16_t(0xfffe))) {
+      for (int g = 0; g < kGroup / 2; ++g)
+        Format::decodePair(codes[g], values[2 * g], values[2 * g + 1]);
+      return;
+    }
+    if constexpr (Order == LaneOrder::Packed) {
+      for (int g = 0; g < kGroup / 2; ++g) {
+        unpackHalves(codes[g], VW{}, values[2 * g], values[2 * g + 1]);
+        for (int i = 2 * g; i < 2 * g + 2; ++i)
+          values[i] = Format::decode(bitsAs<VU>(values[i]));
+      }
       return;
     }
   }
   for (int g = 0; g < kGroup; ++g)
-    values[g] = Format::decode(__builtin_convertvector(codes[g], VU));
+    values[g] = Format::decode(
+        __builtin_convertvector(load<VCode>(src + g * kLanes), VU));
 }
 
 /// The codes of kGroup vectors of any floats, rounded.
-template <class Format, class VCode, class Code>
+template <class Format, class VCode, LaneOrder Order = LaneOrder::Memory,
+          class Code>
 SPYRE_INLINE void encodeGroup(const VF (&values)[kGroup], Code *dst) {
   if constexpr (std::is_same_v<Format, FormatDL16>) {
-    VW top[kGroup / 2], largest = {};
+    auto put = [&](int g, VW codes) SPYRE_INLINE_LAMBDA {
+      if constexpr (Order == LaneOrder::Memory)
+        codes = fromPackedOrder(codes);
+      store(dst + 2 * g * kLanes, codes);
+    };
+    VW codes[kGroup / 2], any = {};
     for (int g = 0; g < kGroup / 2; ++g) {
-      top[g] = highHalves(values[2 * g], values[2 * g + 1]);
-      VW magnitude = top[g] & uint16_t(0x7fff);
-      largest = magnitude > largest ? magnitude : largest;
+      codes[g] = Format::encodeMagnitudes(values[2 * g], values[2 * g + 1]);
+      any |= codes[g];
     }
-    if (!mayHold(largest >= VW{} + Format::kNotInHalves)) {
+    if (!mayHold(bitsAs<VS>(any) < int16_t(0))) {
       for (int g = 0; g < kGroup / 2; ++g)
-        store(dst + 2 * g * kLanes,
-              Format::encodePair(bitsAs<VU>(values[2 * g]),
-                                 bitsAs<VU>(values[2 * g + 1]), top[g]));
+        put(g, codes[g] | packSigns(values[2 * g], values[2 * g + 1]));
+      return;
+    }
+    if constexpr (Order == LaneOrder::Packed) {
+      for (int g = 0; g < kGroup / 2; ++g)
+        put(g, packUnsigned(bitsAs<VI>(Format::encode(values[2 * g])),
+                            bitsAs<VI>(Format::encode(values[2 * g + 1]))));
       return;
     }
   }

@@ -23,6 +23,8 @@ void binary(BinaryOp op, const float *a, size_t stepA, const float *b,
 void chain(const float *x, size_t step, const ChainStep *steps,
            unsigned numSteps, float *result, size_t n, Rounding rounding,
            ReadAhead *ahead);
+void chainToCodes(const float *x, size_t step, const ChainStep *steps,
+                  unsigned numSteps, void *result, size_t n, ReadAhead *ahead);
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
@@ -64,6 +66,8 @@ IntStatus floatToInt(const float *x, void *result, unsigned widthResult,
 
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc);
+void reduceCodeRows(ReduceOp op, const void *codes, size_t rows, size_t n,
+                    ptrdiff_t rowStride, float *acc);
 void sumChain(const float *x, size_t step, const ChainStep *steps,
               unsigned numSteps, size_t n, Rounding rounding, float *acc,
               ReadAhead *ahead);

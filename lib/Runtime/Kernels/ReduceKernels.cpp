@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Chain.h"
+#include "Codes.h"
 #include "Kernels.h"
 #include "Vector.h"
 
@@ -97,14 +98,29 @@ struct Chain {
 
 /// Combines the partial results of a row.
 template <class Op>
-static SPYRE_INLINE float foldPartials(const Chain<Op> (&partial)[kRegisters]) {
-  float lanes[kPartials];
-  unroll<kRegisters>(
-      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
+static SPYRE_INLINE float foldLanes(float (&lanes)[kPartials]) {
   for (int half = kPartials / 2; half > 0; half /= 2)
     for (int i = 0; i < half; ++i)
       lanes[i] = Op::combine(lanes[i], lanes[i + half]);
   return lanes[0];
+}
+template <class Op>
+static SPYRE_INLINE float foldPartials(const Chain<Op> (&partial)[kRegisters]) {
+  float lanes[kPartials];
+  unroll<kRegisters>(
+      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
+  return foldLanes<Op>(lanes);
+}
+
+/// Values of pairs of vectors in packed order to the order of memory.
+static SPYRE_INLINE void fromPackedOrder(const float (&lanes)[kPartials],
+                                         float (&ordered)[kPartials]) {
+  for (int i = 0; i < kPartials; i += 4) {
+    int pair = i / (2 * kLanes), second = i / kLanes % 2;
+    int block = i % kLanes / 4;
+    __builtin_memcpy(ordered + pair * 2 * kLanes + block * 8 + second * 4,
+                     lanes + i, 4 * sizeof(float));
+  }
 }
 
 template <class Op>
@@ -132,6 +148,55 @@ rowsOf(const float *x, size_t rows, size_t n, ptrdiff_t rowStride, float *acc) {
   for (size_t r = 0; r < rows; ++r)
     acc[r] =
         Op::combine(acc[r], reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n));
+}
+
+/// The same of DL16 codes, which are decoded in registers.
+template <class Op>
+static SPYRE_INLINE float reduceCodeRow(const uint16_t *x, size_t n,
+                                        ptrdiff_t ahead) {
+  // In packed order until they are folded.
+  Chain<Op> partial[kRegisters];
+  unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
+  constexpr size_t count = kGroup * kLanes;
+  static_assert(count % kPartials == 0 || kPartials % count == 0);
+  constexpr int groups = count < kPartials ? kPartials / count : 1;
+  size_t j = 0;
+  for (; j + groups * count <= n; j += groups * count)
+    unroll<groups>([&](auto part) SPYRE_INLINE_LAMBDA {
+      fetchAhead<count * sizeof(uint16_t), false>(x + j + part * count, ahead);
+      VF value[kGroup];
+      decodeGroup<FormatDL16, VH, LaneOrder::Packed>(x + j + part * count,
+                                                     value);
+      unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
+        partial[(part * kGroup + g) % kRegisters].add(value[g]);
+      });
+    });
+  float lanes[kPartials];
+  unroll<kRegisters>(
+      [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
+  float ordered[kPartials];
+  fromPackedOrder(lanes, ordered);
+  for (; j < n; j += kLanes) {
+    // What is left goes to the same partial results, one vector at a time.
+    size_t rest = n - j < size_t(kLanes) ? n - j : size_t(kLanes);
+    uint16_t codes[kLanes] = {};
+    __builtin_memcpy(codes, x + j, rest * sizeof(uint16_t));
+    VF value = FormatDL16::decode(__builtin_convertvector(load<VH>(codes), VU));
+    float *into = ordered + j % kPartials;
+    for (size_t i = 0; i < rest; ++i)
+      into[i] = Op::combine(into[i], value[i]);
+  }
+  return foldLanes<Op>(ordered);
+}
+
+template <class Op>
+static __attribute__((noinline)) void codeRowsOf(const uint16_t *x, size_t rows,
+                                                 size_t n, ptrdiff_t rowStride,
+                                                 float *acc) {
+  ptrdiff_t ahead = aheadOf<uint16_t>(rows, rowStride, n);
+  for (size_t r = 0; r < rows; ++r)
+    acc[r] = Op::combine(
+        acc[r], reduceCodeRow<Op>(x + ptrdiff_t(r) * rowStride, n, ahead));
 }
 
 template <class Op>
@@ -231,6 +296,12 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,
                 ptrdiff_t rowStride, float *acc) {
   SPYRE_REDUCE(rowsOf)
+}
+
+void reduceCodeRows(ReduceOp op, const void *codes, size_t rows, size_t n,
+                    ptrdiff_t rowStride, float *acc) {
+  auto *x = static_cast<const uint16_t *>(codes);
+  SPYRE_REDUCE(codeRowsOf)
 }
 
 void accumulateRows(ReduceOp op, const float *x, size_t rows, size_t n,

@@ -65,21 +65,25 @@ struct FormatDL16 {
     return select(isNaN(x), splatU(0x7fffu),
                   bitsAs<VU>(code) | ((bits >> 16) & 0x8000u));
   }
-  /// Codes of the values of `low`, then of `high`, with their upper halves in
-  /// `top`, where every magnitude is below kNotInHalves. Halves of floats take
-  /// half as many registers.
-  static SPYRE_INLINE VW encodePair(VU low, VU high, VW top) {
-    // The lowest exponent is 0b0110'0000, so that its low bits count from
-    // 0b10'0000.
-    VW code = (highHalves((low << 2) + 0x8000u, (high << 2) + 0x8000u) &
-               uint16_t(0x7fff)) ^
-              uint16_t(0x4000);
-    VW magnitude = top & uint16_t(0x7fff);
-    code = magnitude < uint16_t(kZero >> 16) ? VW{} : code;
-    return code | (top & uint16_t(0x8000));
+  /// The codes of the magnitudes of two vectors, in the order of
+  /// packUnsigned(). Right where they have no kNoCode, which only those of
+  /// magnitudes from 2^33 on have, and NaN's.
+  static SPYRE_INLINE VW encodeMagnitudes(VF a, VF b) {
+    auto code = [](VF x) {
+      return bitsAs<VI>(bitsAs<VU>(absV(x)) + (0x2000u - kZero)) >> 14;
+    };
+    return packUnsigned(code(a), code(b));
   }
-  static constexpr uint16_t kNotInHalves = kNonNumber >> 16;
+  static constexpr uint16_t kNoCode = 0x8000;
 
+  /// The values of codes, of which none may be an infinity's, in two vectors
+  /// as unpackHalves() makes them. Halves of floats take half as many
+  /// registers.
+  static SPYRE_INLINE void decodePair(VW codes, VF &a, VF &b) {
+    VW high = bitsAs<VW>(bitsAs<VS>(codes) >> 2) & uint16_t(0x9fff);
+    VW zero = (codes + codes) == VW{} ? VW{} : VW{} + uint16_t(kZero >> 16);
+    unpackHalves(VW(codes << 14), VW(high + zero), a, b);
+  }
   /// For all codes but the infinities'.
   static SPYRE_INLINE VF decodeNumber(VU code) {
     // Sign and magnitude at their places in a float, and copies of the sign.

@@ -15,6 +15,10 @@
 #include <cstdint>
 #include <type_traits>
 #include <utility>
+#ifdef __AVX2__
+// Only functions that are always inlined.
+#include <immintrin.h>
+#endif
 
 #ifndef SPYRE_KERNEL_ISA
 #error "SPYRE_KERNEL_ISA must name the instruction set"
@@ -44,6 +48,7 @@ typedef int64_t VL __attribute__((vector_size(2 * kVectorBytes)));
 typedef uint16_t VH __attribute__((vector_size(kVectorBytes / 2)));
 // Twice as many lanes, in one register.
 typedef uint16_t VW __attribute__((vector_size(kVectorBytes)));
+typedef int16_t VS __attribute__((vector_size(kVectorBytes)));
 typedef uint8_t VB __attribute__((vector_size(kVectorBytes / 4)));
 
 template <class To, class From>
@@ -152,17 +157,90 @@ SPYRE_INLINE VF perLane(VF x, F f) {
   return r;
 }
 
-template <class V, class From, int... I>
-SPYRE_INLINE V oddHalves(From low, From high,
-                         std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(bitsAs<V>(low), bitsAs<V>(high),
-                                 (2 * I + 1)...);
+// Instructions that take two vectors of 32-bit lanes to one of 16-bit lanes, or
+// back, do so within blocks of 16 bytes: the "packed order" of 2 * kLanes
+// halves has four of the first vector, four of the second, and so on.
+constexpr int kBlocks = kVectorBytes / 16;
+
+template <class F, int... I>
+SPYRE_INLINE VW shuffleHalves(VW a, VW b, F, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b, F::at(I)...);
 }
-/// The upper 16 bits of each lane of `low`, then of `high`.
-template <class From>
-SPYRE_INLINE VW highHalves(From low, From high) {
-  return oddHalves<VW>(low, high,
+template <class F>
+SPYRE_INLINE VW shuffleHalves(VW a, VW b) {
+  return shuffleHalves(a, b, F(),
                        std::make_integer_sequence<int, 2 * kLanes>());
+}
+
+/// Halves in order to packed order.
+SPYRE_INLINE VW toPackedOrder(VW x) {
+  struct Index {
+    static constexpr int at(int i) {
+      int block = i / 8, second = i / 4 % 2;
+      return (second * kBlocks + block) * 4 + i % 4;
+    }
+  };
+  return shuffleHalves<Index>(x, x);
+}
+SPYRE_INLINE VW fromPackedOrder(VW x) {
+  struct Index {
+    static constexpr int at(int i) {
+      int four = i / 4, second = four / kBlocks;
+      return (four % kBlocks * 2 + second) * 4 + i % 4;
+    }
+  };
+  return shuffleHalves<Index>(x, x);
+}
+
+/// Two vectors of floats by their lower and upper halves in packed order.
+SPYRE_INLINE void unpackHalves(VW lower, VW upper, VF &a, VF &b) {
+  struct First {
+    static constexpr int at(int i) {
+      return i / 8 * 8 + i % 8 / 2 + i % 2 * 2 * kLanes;
+    }
+  };
+  struct Second {
+    static constexpr int at(int i) { return First::at(i) + 4; }
+  };
+  a = bitsAs<VF>(shuffleHalves<First>(lower, upper));
+  b = bitsAs<VF>(shuffleHalves<Second>(lower, upper));
+}
+
+/// Each lane as the nearest number that 16 bits hold, in packed order.
+SPYRE_INLINE VW packUnsigned(VI a, VI b) {
+#if defined(__AVX512BW__)
+  return bitsAs<VW>(
+      _mm512_packus_epi32(bitsAs<__m512i>(a), bitsAs<__m512i>(b)));
+#elif defined(__AVX2__)
+  return bitsAs<VW>(
+      _mm256_packus_epi32(bitsAs<__m256i>(a), bitsAs<__m256i>(b)));
+#else
+  auto clamp = [](VI x) {
+    x = x < 0 ? VI{} : x;
+    return bitsAs<VW>(x > 0xffff ? VI{} + 0xffff : x);
+  };
+  struct Even {
+    static constexpr int at(int i) { return 2 * i; }
+  };
+  return shuffleHalves<Even>(clamp(a), clamp(b));
+#endif
+}
+
+/// 0x8000 where a lane is negative, else 0, in packed order.
+SPYRE_INLINE VW packSigns(VF a, VF b) {
+#if defined(__AVX512BW__)
+  VW halves =
+      bitsAs<VW>(_mm512_packs_epi32(bitsAs<__m512i>(a), bitsAs<__m512i>(b)));
+#elif defined(__AVX2__)
+  VW halves =
+      bitsAs<VW>(_mm256_packs_epi32(bitsAs<__m256i>(a), bitsAs<__m256i>(b)));
+#else
+  struct Odd {
+    static constexpr int at(int i) { return 2 * i + 1; }
+  };
+  VW halves = shuffleHalves<Odd>(bitsAs<VW>(a), bitsAs<VW>(b));
+#endif
+  return halves & uint16_t(0x8000);
 }
 
 /// Calls f(integral_constant<int, I>) for I from 0 to N - 1, without a loop.

@@ -53,7 +53,8 @@ void ScalarProgram::findChains() {
   auto canChain = [](const ScalarOp &op) {
     return op.kind == ScalarOp::Binary && (BinaryOp(op.op) == BinaryOp::Add ||
                                            BinaryOp(op.op) == BinaryOp::Sub ||
-                                           BinaryOp(op.op) == BinaryOp::Mul);
+                                           BinaryOp(op.op) == BinaryOp::Mul ||
+                                           BinaryOp(op.op) == BinaryOp::Div);
   };
   for (size_t i = ops.size(); i-- > 0;) {
     ScalarOp &op = ops[i];
@@ -78,6 +79,19 @@ bool ScalarProgram::extracts() const {
 bool ScalarProgram::isChain() const {
   return !ops.empty() && ops[0].chain == ops.size() &&
          yields[0] == ops.back().dst;
+}
+
+bool ScalarProgram::endsChain(int reg) const {
+  bool ends = false, isRead = false;
+  for (const ScalarOp &op : ops) {
+    ends |= op.dst == reg && op.chain == 1;
+    isRead |= op.a == reg || op.b == reg || op.c == reg;
+  }
+  return ends && !isRead;
+}
+
+bool ScalarProgram::yieldsInput() const {
+  return ops.empty() && yields[0] == inputs[0];
 }
 
 static bool canFail(const ScalarOp &op) {

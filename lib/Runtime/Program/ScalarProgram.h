@@ -86,6 +86,10 @@ struct ScalarProgram {
   /// Whether the body is one chain (KernelTable::chain), which makes the first
   /// yield.
   bool isChain() const;
+  /// Whether a chain ends in this register, which no operation reads.
+  bool endsChain(int reg) const;
+  /// Whether the body yields its first input, and does nothing.
+  bool yieldsInput() const;
   /// Whether there are values for which it has no result.
   bool canFail() const;
   /// Whether a run needs no scratch buffers, so that a block may have any

@@ -311,6 +311,7 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
         ChainStep steps[] = {{BinaryOp::Mul, false, y.data(), step},
                              {BinaryOp::Sub, true, z.data(), 1},
                              {BinaryOp::Add, true, w.data(), 1 - step},
+                             {BinaryOp::Div, step == 0, w.data(), 1},
                              {BinaryOp::Sub, false, y.data(), step}};
         std::vector<float> expected = x;
         for (const ChainStep &s : steps) {
@@ -330,7 +331,7 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
           target.push_back(42.0f);
           if (inPlace)
             steps[1].x = target.data();
-          k.chain(x.data(), 1, steps, 4, target.data(), n, rounding, &ahead);
+          k.chain(x.data(), 1, steps, 5, target.data(), n, rounding, &ahead);
           EXPECT_EQ(target[n], 42.0f);
           for (size_t i = 0; i < n; ++i)
             EXPECT_TRUE(sameFloat(target[i], expected[i]))
@@ -340,7 +341,8 @@ TEST_P(FloatKernels, ChainsAreTheirOperations) {
   }
 }
 
-// From codes to codes, a chain is what loads, the chain and a store are.
+// From codes to codes, or to codes, a chain is what loads, the chain and a
+// store are.
 TEST_P(FloatKernels, ChainsOfCodes) {
   std::mt19937 generator(7);
   for (size_t n : {1u, 15u, 63u, 64u, 65u, 257u, 2048u, 65536u})
@@ -363,7 +365,8 @@ TEST_P(FloatKernels, ChainsOfCodes) {
       }
       float one = 0.75f;
       for (unsigned numSteps : {1, 2, 3})
-        for (BinaryOp op : {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul})
+        for (BinaryOp op :
+             {BinaryOp::Add, BinaryOp::Sub, BinaryOp::Mul, BinaryOp::Div})
           for (bool isReversed : {false, true})
             for (size_t step : {0, 1})
               for (size_t first : {0, 1}) {
@@ -383,6 +386,14 @@ TEST_P(FloatKernels, ChainsOfCodes) {
                 std::vector<uint16_t> expected(n), actual = codes[1];
                 k.storeFloatRun(ElementFormat::DL16, result.data(),
                                 expected.data(), n);
+                std::vector<uint16_t> fromFloats(n + 1, 0x1234);
+                k.chainToCodes(first ? values[0].data() : &one, first,
+                               steps.data(), numSteps, fromFloats.data(), n,
+                               nullptr);
+                EXPECT_EQ(fromFloats.back(), 0x1234);
+                fromFloats.pop_back();
+                ASSERT_EQ(fromFloats, expected)
+                    << n << " " << numSteps << " " << int(op);
                 // In place of an operand.
                 actual.push_back(0x1234);
                 auto asFloats = [](const std::vector<uint16_t> &own) {

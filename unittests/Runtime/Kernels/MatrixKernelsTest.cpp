@@ -81,6 +81,37 @@ TEST_P(ReduceKernels, SumOrderIsThePublishedOne) {
   }
 }
 
+// Rows of codes are reduced as their values are.
+TEST_P(ReduceKernels, RowsOfCodes) {
+  std::mt19937 generator(5);
+  for (size_t n : {0u, 1u, 3u, 31u, 32u, 63u, 64u, 65u, 127u, 1000u, 65536u})
+    for (int kind : {0, 1, 2}) {
+      // Around one; with one infinity; every code.
+      const size_t rows = 3, stride = n + 5;
+      std::vector<uint16_t> codes(rows * stride);
+      for (uint16_t &code : codes)
+        code = uint16_t(kind == 2 ? generator()
+                                  : 0x3d00 + generator() % 0x400 |
+                                        generator() % 2 << 15);
+      if (kind == 1)
+        codes[stride + n / 2] = generator() % 2 ? 0x7fff : 0xffff;
+      std::vector<float> values(codes.size());
+      k.loadFloatRun(ElementFormat::DL16, codes.data(), values.data(),
+                     codes.size());
+      for (ReduceOp op : kReduceOps) {
+        std::vector<float> expected(rows + 1, 0.5f), actual = expected;
+        k.reduceRows(op, values.data(), rows, n, ptrdiff_t(stride),
+                     expected.data());
+        k.reduceCodeRows(op, codes.data(), rows, n, ptrdiff_t(stride),
+                         actual.data());
+        for (size_t r = 0; r <= rows; ++r)
+          EXPECT_TRUE(sameFloat(actual[r], expected[r]))
+              << actual[r] << " instead of " << expected[r] << ", " << n
+              << " codes of kind " << kind << ", operation " << int(op);
+      }
+    }
+}
+
 TEST_P(ReduceKernels, NaNAndIdentities) {
   for (size_t n : {size_t(1), size_t(31), size_t(65), size_t(200)})
     for (size_t at = 0; at < n; at += 13) {

@@ -250,6 +250,11 @@ struct KernelTable {
   void (*chain)(const float *x, size_t step, const ChainStep *steps,
                 unsigned numSteps, float *result, size_t n, Rounding rounding,
                 ReadAhead *ahead);
+  /// The DL16 codes of what `chain` with that rounding makes, an array of
+  /// uint16_t.
+  void (*chainToCodes)(const float *x, size_t step, const ChainStep *steps,
+                       unsigned numSteps, void *result, size_t n,
+                       ReadAhead *ahead);
   /// The same from DL16 codes to codes: x, the result and what steps read are
   /// arrays of uint16_t, but for operands with step 0, which are one float.
   /// What is read may be where the result is written, but not beside it.
@@ -314,6 +319,9 @@ struct KernelTable {
   /// acc[r].
   void (*reduceRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                      ptrdiff_t rowStride, float *acc);
+  /// The same of rows of DL16 codes, arrays of uint16_t.
+  void (*reduceCodeRows)(ReduceOp op, const void *codes, size_t rows, size_t n,
+                         ptrdiff_t rowStride, float *acc);
   /// acc[j] = op(acc[j], x[r * rowStride + j]) for r ascending.
   void (*accumulateRows)(ReduceOp op, const float *x, size_t rows, size_t n,
                          ptrdiff_t rowStride, float *acc);
