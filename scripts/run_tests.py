@@ -9,20 +9,36 @@ one failure more: nothing to run is not success.
 """
 
 import argparse
+import gc
+import importlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ElementTree
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 # No single pytest file takes longer than this, in seconds.
 PYTEST_TIMEOUT = 3600
+# What most files import, at once or with their first compilation.
+PRELOADED = (
+    "pytest",
+    "numpy",
+    "torch",
+    "torch_spyre.compile_backend",
+    "torch_spyre.frontend.eager",
+    "torch._dynamo.repro.after_dynamo",
+    "torch._dynamo.testing",
+    "torch._inductor.ir",
+    "functorch.compile",
+)
 
 
 @dataclass
@@ -73,44 +89,94 @@ def run_lit(build: Path, results: Path, extra: list[str]) -> Counts:
     return failing(counts, status, "lit")
 
 
-def run_pytest_file(file: Path, results: Path) -> tuple[Counts, str]:
-    """Run pytest over one file; return its counts and what it printed."""
-    report = results / f"{file.stem}.xml"
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", str(file)]
-    started = time.monotonic()
-    try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=PYTEST_TIMEOUT,
+def preload() -> None:
+    """Import what takes a file of tests seconds of its own.
+
+    Nothing here starts a thread or touches the device, so that a copy of the process
+    is as good as a new one. What cannot be imported fails in the files that use it.
+    """
+    # numpy's pool of threads does not outlive a fork; the workers are enough.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    for name in PRELOADED:
+        with suppress(Exception):
+            importlib.import_module(name)
+    # Collections neither visit this again nor copy its pages.
+    gc.collect()
+    gc.freeze()
+
+
+@dataclass
+class FileRun:
+    """A process that runs pytest over one file."""
+
+    file: Path
+    report: Path
+    log: Path
+    started: float
+
+    def run_pytest(self) -> NoReturn:
+        """End as ``python -m pytest`` over the file ends."""
+        os.chdir(ROOT)
+        os.setpgid(0, 0)
+        null = os.open(os.devnull, os.O_RDONLY)
+        log = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        for source, target in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(source, target)
+        os.close(null)
+        os.close(log)
+        sys.path[0] = str(ROOT)
+        sys.argv = ["pytest", "-q", f"--junitxml={self.report}", str(self.file)]
+        import pytest
+
+        sys.exit(pytest.main(sys.argv[1:]))
+
+    def is_late(self) -> bool:
+        """Whether the file has taken longer than any may."""
+        return time.monotonic() - self.started > PYTEST_TIMEOUT
+
+    def result(self, status: int, processor_seconds: float) -> tuple[Counts, str]:
+        """What a process counted that ended with a status, and what it printed."""
+        counts = Counts()
+        if self.report.exists():
+            for suite in ElementTree.parse(self.report).getroot().iter("testsuite"):
+                failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+                skipped = int(suite.get("skipped", 0))
+                counts.failed += failed
+                counts.skipped += skipped
+                counts.passed += int(suite.get("tests", 0)) - failed - skipped
+        output = self.log.read_text(encoding="utf-8", errors="replace")
+        name = self.file.name
+        seconds = time.monotonic() - self.started
+        if self.is_late():
+            output += f"\n{name}: no end after {PYTEST_TIMEOUT} s\n"
+        if status != 0 and counts.failed == 0:
+            output += f"{name}: exit status {status} without a failed test\n"
+            counts.failed = 1
+        summary = (
+            f"{name}: {counts} ({seconds:.0f} s, {processor_seconds:.0f} s of processor"
+            " time)\n"
         )
-    except subprocess.TimeoutExpired as expired:
-        output = expired.stdout or ""
-        if isinstance(output, bytes):
-            output = output.decode(errors="replace")
-        output += f"\n{file.name}: no end after {PYTEST_TIMEOUT} s\n"
-        return Counts(failed=1), output
-    counts = Counts()
-    if report.exists():
-        for suite in ElementTree.parse(report).getroot().iter("testsuite"):
-            failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-            skipped = int(suite.get("skipped", 0))
-            counts.failed += failed
-            counts.skipped += skipped
-            counts.passed += int(suite.get("tests", 0)) - failed - skipped
-    output = done.stdout
-    if done.returncode != 0 and counts.failed == 0:
-        output += f"{file.name}: exit status {done.returncode} without a failed test\n"
-        counts.failed = 1
-    seconds = time.monotonic() - started
-    summary = f"{file.name}: {counts} ({seconds:.0f} s)\n"
-    # What went well is worth a line.
-    return counts, output + summary if counts.failed else summary
+        # What went well is worth a line.
+        return counts, output + summary if counts.failed else summary
+
+
+def start(file: Path, results: Path) -> tuple[int, FileRun]:
+    """Run pytest over a file in a copy of this process; return its id."""
+    run = FileRun(
+        file,
+        results / f"{file.stem}.xml",
+        results / f"{file.stem}.log",
+        time.monotonic(),
+    )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        run.run_pytest()
+    # Here too: whichever process comes first.
+    with suppress(OSError):
+        os.setpgid(process, process)
+    return process, run
 
 
 def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
@@ -120,17 +186,36 @@ def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
     with it.
     """
     del build
-    files = [Path(f) for f in extra] or sorted(
+    waiting = [Path(f).resolve() for f in extra] or sorted(
         (ROOT / "python" / "tests").glob("test_*.py"),
         key=lambda file: -file.stat().st_size,
     )
+    preload()
+    this = os.getpid()
     counts = Counts()
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-        futures = [pool.submit(run_pytest_file, file, results) for file in files]
-        for future in as_completed(futures):
-            of_file, output = future.result()
+    running: dict[int, FileRun] = {}
+    try:
+        while waiting or running:
+            while waiting and len(running) < min(os.cpu_count() or 1, 8):
+                process, run = start(waiting.pop(0), results)
+                running[process] = run
+            process, status, usage = os.wait4(-1, os.WNOHANG)
+            if process == 0:
+                for process, run in running.items():
+                    if run.is_late():
+                        os.killpg(process, signal.SIGKILL)
+                time.sleep(0.05)
+                continue
+            of_file, output = running.pop(process).result(
+                os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+            )
             counts += of_file
             print(output, end="", flush=True)
+    finally:
+        # The terminal interrupts none of them. A copy passes here, too.
+        if os.getpid() == this:
+            for process in running:
+                os.killpg(process, signal.SIGKILL)
     return failing(counts, 0, "pytest")
 
 
