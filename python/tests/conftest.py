@@ -89,6 +89,18 @@ def _superdsc_samples(request, tmp_path_factory):
     assert name != "test_models" or "0 left out" in text, text
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _guards_are_not_timed():
+    """Dynamo times the guards of each compilation, for its log alone.
+
+    It empties the processor's cache first, which takes a sixth of a test that compiles.
+    """
+    if "torch" in sys.modules:
+        from torch._dynamo import guards
+
+        guards.profile_guard_manager = lambda *_: 0.0
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _empty_program_cache():
     """Tests neither use nor leave programs in the user's cache."""
