@@ -4,15 +4,13 @@
 Each test is named after the file and does with the name what the client does.
 """
 
-import os
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_python
 
 HALF = torch.float16
 SHEET = Path(__file__).resolve().parents[2] / "docs/spec/drop-in.md"
@@ -21,13 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*does not support int64")
 
 
 def run(program: str, **environment: str) -> str:
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    result = run_python(program, **environment)
     assert result.returncode == 0, result.stderr
     return result.stdout.strip()
 

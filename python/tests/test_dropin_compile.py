@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options that users of torch-spyre set: spec/drop-in.md, "Options of config"."""
 
-import os
-import subprocess
-import sys
 import warnings
 
 import pytest
 import torch
 import torch_spyre
 from inputs import values
+from interpreters import run_python
 from numerics import compiled
 from torch.utils._config_module import _UNSET_SENTINEL
 from torch_spyre import _C, compile_backend
@@ -64,17 +62,6 @@ SHEET = {
 }
 
 
-def run(code, **environment):
-    """What a fresh interpreter prints, and what it says if it fails."""
-    environment = {**os.environ, **environment}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-
-
 IMPORT = "from torch_spyre._inductor import config; "
 
 
@@ -83,7 +70,7 @@ def test_defaults_and_variables():
     unset = dict.fromkeys(variables, "")
     names = sorted(SHEET)
     show = IMPORT + f"print([getattr(config, n) for n in {names}])"
-    assert eval(run(show, **unset).stdout) == [SHEET[name][1] for name in names]
+    assert eval(run_python(show, **unset).stdout) == [SHEET[name][1] for name in names]
     other = {bool: lambda v: not v, int: lambda v: v + 1, float: lambda v: v / 2}
     expected, given = [], {}
     for name in names:
@@ -92,13 +79,13 @@ def test_defaults_and_variables():
             value = other.get(type(value), lambda _: "other")(value)
             given[variable] = str(int(value) if isinstance(value, bool) else value)
         expected.append(value)
-    assert eval(run(show, **given).stdout) == expected
+    assert eval(run_python(show, **given).stdout) == expected
     assert set(config._config) == set(SHEET)
 
 
 @pytest.mark.parametrize("text", ["x", "1.5"])
 def test_a_wrong_variable_is_named(text):
-    result = run(IMPORT, SENCORES=text)
+    result = run_python(IMPORT, SENCORES=text)
     assert result.returncode == 1
     assert f"SENCORES: expected a whole number, found '{text}'" in result.stderr
 
@@ -106,8 +93,8 @@ def test_a_wrong_variable_is_named(text):
 def test_a_former_variable_yields_to_the_newer():
     show = IMPORT + "print(config.hbm_pool_planning, config.hbm_planning)"
     former = {"SPYRE_INDUCTOR_MEMORY_PLAN": "0"}
-    assert run(show, HBM_POOL_PLANNING="", **former).stdout == "False False\n"
-    assert run(show, HBM_POOL_PLANNING="1", **former).stdout == "True True\n"
+    assert run_python(show, HBM_POOL_PLANNING="", **former).stdout == "False False\n"
+    assert run_python(show, HBM_POOL_PLANNING="1", **former).stdout == "True True\n"
 
 
 def test_patch_and_unknown_names():

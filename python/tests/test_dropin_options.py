@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Options of ``torch_spyre._inductor.config`` that change programs: spec/drop-in.md."""
 
-import os
 import re
-import subprocess
-import sys
 import warnings
 
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from numerics import assert_exact
 from torch._inductor.utils import run_and_get_code
 from torch_spyre._inductor import config, errors
@@ -158,13 +156,8 @@ def test_variables_set_options(variable, value, expected):
         "from torch_spyre.compile_backend import compile_options\n"
         "try: print(compile_options({}))\nexcept RuntimeError as e: print(e)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, variable: value},
-    )
+    done = run_python(code, **{variable: value})
+    assert done.returncode == 0, done.stderr
     assert expected in done.stdout
 
 

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Environment variables: one table for C++, Python and the documentation."""
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from interpreters import run_python
 from torch_spyre import _C
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,14 +59,11 @@ from torch_spyre import _C
 x = torch.ones(5, 65, dtype=torch.float16).to("spyre")
 {USES[name]}
 """
-    keep = {k: v for k, v in os.environ.items() if k not in TABLE}
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**keep, "SPYRE_CACHE_DIR": str(tmp_path), name: "/dev/null/maybe"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=tmp_path,
+    result = run_python(
+        code,
+        folder=tmp_path,
+        without=TABLE,
+        **{"SPYRE_CACHE_DIR": str(tmp_path), name: "/dev/null/maybe"},
     )
     assert result.returncode == 1, result.stderr
     assert f"environment variable {name}: " in result.stderr

@@ -6,14 +6,12 @@ stored, selected or compared with are the nearest that fit.
 """
 
 import math
-import os
-import subprocess
-import sys
 
 import pytest
 import torch
 import torch_spyre
 from inputs import values
+from interpreters import run_python
 from numerics import assert_exact, check_all, compiled, device_value
 
 LOW, HIGH = -(2**31), 2**31 - 1
@@ -279,13 +277,7 @@ def test_division_by_zero_is_an_error():
 
 def run(code, **variables):
     """A process of its own: the variables are read once."""
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    result = run_python(code, **variables)
     assert result.returncode == 0, result.stderr
 
 

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Eight cards in one process. Eight processes are in test_distributed.py."""
 
-import os
-import subprocess
-import sys
 import textwrap
+
+from interpreters import run_python
 
 START = """
 import threading
@@ -24,13 +23,7 @@ def values(*sizes):
 
 
 def run(code):
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", START + textwrap.dedent(code)],
-        env={**os.environ, "AIU_WORLD_SIZE": "8"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    done = run_python(START + textwrap.dedent(code), AIU_WORLD_SIZE="8")
     assert done.returncode == 0, done.stderr[-3000:]
 
 
