@@ -11,6 +11,7 @@ import pytest
 import torch
 import torch_spyre
 from inputs import values
+from interpreters import run_python
 from numerics import assert_exact, compiled
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
@@ -48,10 +49,10 @@ print(json.dumps({
 """
 
 
-def start(folder, program=PROGRAM, **environment):
+def start(folder):
     return subprocess.Popen(
-        [sys.executable, "-c", program],
-        env={**os.environ, "SPYRE_CACHE_DIR": str(folder), **environment},
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "SPYRE_CACHE_DIR": str(folder)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -64,22 +65,29 @@ def finish(process):
     return json.loads(out.splitlines()[-1])
 
 
+def run(folder):
+    """As a process that is started and finished."""
+    done = run_python(PROGRAM, SPYRE_CACHE_DIR=str(folder))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def cached_files(folder):
     return [p for p in Path(folder).rglob("*") if p.is_file()]
 
 
 def test_second_process_compiles_nothing(tmp_path):
-    first = finish(start(tmp_path))
+    first = run(tmp_path)
     assert first["compiled"] == 1
     (file,) = cached_files(tmp_path)
-    again = finish(start(tmp_path))
+    again = run(tmp_path)
     assert again["compiled"] == 0
     assert again["values"] == first["values"]
     assert cached_files(tmp_path) == [file]
 
 
 def test_damaged_files_are_replaced(tmp_path):
-    first = finish(start(tmp_path))
+    first = run(tmp_path)
     (file,) = cached_files(tmp_path)
     good = file.read_bytes()
     damages = [
@@ -89,7 +97,7 @@ def test_damaged_files_are_replaced(tmp_path):
     ]
     for damaged in damages:
         file.write_bytes(damaged)
-        again = finish(start(tmp_path))
+        again = run(tmp_path)
         assert again["compiled"] == 1
         assert again["values"] == first["values"]
         assert any("damaged" in w for w in again["warnings"])
@@ -123,7 +131,7 @@ def test_concurrent_processes(tmp_path):
 def test_folder_that_cannot_be_written(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    result = finish(start(blocked))
+    result = run(blocked)
     assert result["compiled"] == 1
     assert any("cached" in w for w in result["warnings"])
 

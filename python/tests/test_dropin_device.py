@@ -10,6 +10,7 @@ import warnings
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from torch import nn
 from torch_spyre import _C, _monkey_patch
 from torch_spyre.device import interface
@@ -20,6 +21,11 @@ H, F = torch.float16, torch.float32
 
 
 def run(code, **environment):
+    return run_python("import torch\n" + code, **environment)
+
+
+def run_new(code, **environment):
+    """In a process that has imported nothing, torch neither."""
     return subprocess.run(
         [sys.executable, "-c", "import torch\n" + code],
         env={**os.environ, **environment},
@@ -332,11 +338,11 @@ def test_variables_of_others_do_not_disturb():
         "print(torch.compile(lambda x: x * 2 + 1)(x).sum().item(),"
         " torch.spyre.device_count())"
     )
-    done = run(code, PYTHONWARNINGS="error::UserWarning", **OTHERS)
+    done = run_new(code, PYTHONWARNINGS="error::UserWarning", **OTHERS)
     assert (done.stdout, done.stderr) == ("585.0 1\n", "")
 
 
 @pytest.mark.parametrize("package", ["", "import torch_spyre._inductor.config"])
 def test_import_prints_nothing(package):
-    done = run(package)
+    done = run_new(package)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
