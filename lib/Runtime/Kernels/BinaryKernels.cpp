@@ -186,6 +186,85 @@ static SPYRE_INLINE void readCodes(const void *x, size_t step, VF uniform,
     v = uniform;
 }
 
+namespace {
+/// An operand of an operation on codes: an array, or one value.
+template <bool IsArray>
+struct CodeOperand {
+  const uint16_t *codes;
+  VF value;
+  /// The values of two vectors of codes from i on, in packed order, if none is
+  /// infinite. `largest` becomes that of all codes without their signs, twice.
+  SPYRE_INLINE void read(size_t i, VW &largest, VF &a, VF &b) const {
+    if constexpr (IsArray) {
+      VW pair = load<VW>(codes + i), doubled = pair + pair;
+      largest = doubled > largest ? doubled : largest;
+      FormatDL16::decodePair(pair, a, b);
+    } else {
+      a = b = value;
+    }
+  }
+};
+} // namespace
+
+/// Codes that oneOfCodes() does at a time.
+constexpr size_t kOneStep = 2 * kGroup * kLanes;
+
+/// out[i] = op(x[i], y[i]) for kOneStep codes at a time, where no code is rare;
+/// `rare(i)` is called for those from i on where one is. Returns how many.
+template <bool IsArrayX, bool IsArrayY, class Op, class Rare>
+static SPYRE_INLINE size_t oneOfCodes(CodeOperand<IsArrayX> x,
+                                      CodeOperand<IsArrayY> y, uint16_t *out,
+                                      size_t n, Op op, Rare rare) {
+  size_t i = 0;
+  for (; i + kOneStep <= n; i += kOneStep) {
+    if constexpr (IsArrayX)
+      fetchAhead<2 * kOneStep, false>(x.codes + i);
+    fetchAhead<2 * kOneStep, true>(out + i);
+    VW result[kGroup], largest = {}, any = {};
+    unroll<kGroup>([&](auto p) SPYRE_INLINE_LAMBDA {
+      size_t at = i + size_t(p) * 2 * kLanes;
+      VF a[2], b[2];
+      x.read(at, largest, a[0], a[1]);
+      y.read(at, largest, b[0], b[1]);
+      for (int g = 0; g < 2; ++g)
+        a[g] = op(a[g], b[g]);
+      result[p] = FormatDL16::encodeMagnitudes(a[0], a[1]);
+      any |= result[p];
+      result[p] |= packSigns(a[0], a[1]);
+    });
+    VW isInfinite = bitsAs<VW>(largest == VW{} + uint16_t(0xfffe));
+    if (mayHold(bitsAs<VS>(VW(any | isInfinite)) < int16_t(0))) {
+      rare(i);
+      continue;
+    }
+    unroll<kGroup>([&](auto p) SPYRE_INLINE_LAMBDA {
+      store(out + i + size_t(p) * 2 * kLanes, result[p]);
+    });
+  }
+  return i;
+}
+
+template <bool IsArrayX, bool IsArrayY, class Rare>
+static __attribute__((noinline)) size_t stepOfCodes(BinaryOp op,
+                                                    CodeOperand<IsArrayX> x,
+                                                    CodeOperand<IsArrayY> y,
+                                                    uint16_t *out, size_t n,
+                                                    Rare rare) {
+  auto run = [&](auto f) { return oneOfCodes(x, y, out, n, f, rare); };
+  switch (op) {
+  case BinaryOp::Add:
+    return run([](VF a, VF b) { return a + b; });
+  case BinaryOp::Sub:
+    return run([](VF a, VF b) { return a - b; });
+  case BinaryOp::Mul:
+    return run([](VF a, VF b) { return a * b; });
+  case BinaryOp::Div:
+    return run([](VF a, VF b) { return a / b; });
+  default:
+    return 0;
+  }
+}
+
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n) {
   constexpr int count = kGroup * kLanes;
@@ -212,6 +291,24 @@ void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
   };
   auto *out = static_cast<uint16_t *>(result);
   size_t i = 0;
+  if (numSteps == 1) {
+    auto rare = [&](size_t at) __attribute__((noinline)) {
+      for (size_t end = at + kOneStep; at < end; at += count)
+        runGroup(x, steps, at, out + at);
+    };
+    const ChainStep &only = steps[0];
+    auto *codesX = static_cast<const uint16_t *>(x);
+    auto *codesY = reinterpret_cast<const uint16_t *>(only.x);
+    CodeOperand<true> manyX{codesX, VF{}}, manyY{codesY, VF{}};
+    CodeOperand<false> oneX{nullptr, first}, oneY{nullptr, uniform[0]};
+    auto run = [&](auto a, auto b) {
+      return only.isReversed ? stepOfCodes(only.op, b, a, out, n, rare)
+                             : stepOfCodes(only.op, a, b, out, n, rare);
+    };
+    i = step && only.step ? run(manyX, manyY)
+        : step            ? run(manyX, oneY)
+                          : run(oneX, manyY);
+  }
   for (; i + count <= n; i += count) {
     if (step)
       fetchAhead<2 * count, false>(static_cast<const uint16_t *>(x) + i);
