@@ -291,7 +291,9 @@ class OutputInfo:
 
 class GraphBuilder:
     def __init__(self) -> None: ...
-    def add_symbol(self, name: str, least: int, most: int, hint: int) -> int: ...
+    def add_symbol(
+        self, name: str, least: int, most: int, hint: int, step: int = 1
+    ) -> int: ...
     def add_argument(
         self,
         name: str,

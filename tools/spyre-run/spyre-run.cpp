@@ -207,7 +207,7 @@ void Runner::setSizes() {
       values.push_back(bound[i].value);
     }
   for (ArgumentInfo &info : infos) {
-    if (info.sizes.empty())
+    if (info.sizes.empty() || info.hasRoom)
       continue;
     ArrayStorage storage = info.storageAt(values);
     info.shape = storage.shape;

@@ -8,6 +8,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -163,6 +164,8 @@ LogicalResult SequenceBuilder::addArguments() {
     if (AffineMap sizes = getSizeMap(argument))
       named.push_back(
           builder.getNamedAttr("ktdp.size_map", AffineMapAttr::get(sizes)));
+    if (Attribute used = planned.getArgAttr(number, kUsedMapAttrName))
+      named.push_back(builder.getNamedAttr("ktdp.used_map", used));
     attributes.push_back(builder.getDictionaryAttr(named));
     body->getArgument(number).setLoc(argument.getLoc());
     starts[argument] = body->getArgument(number);

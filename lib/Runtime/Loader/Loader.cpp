@@ -102,16 +102,22 @@ static bool mayBeWritten(Value value, int depth = 0) {
   return false;
 }
 
-/// The sizes of an array that varies, as functions of run-time arguments.
+/// The sizes of an array that varies, or of what is used of it in a run, as
+/// functions of run-time arguments.
 static LogicalResult loadSizes(func::FuncOp entry, unsigned number,
                                ArgumentInfo &info) {
-  auto attribute = entry.getArgAttrOfType<AffineMapAttr>(
-      number, ktdp::KTDPDialect::kSizeMapAttr);
+  StringRef name = ktdp::KTDPDialect::kSizeMapAttr;
+  auto attribute = entry.getArgAttrOfType<AffineMapAttr>(number, name);
+  if (!attribute) {
+    name = ktdp::KTDPDialect::kUsedMapAttr;
+    attribute = entry.getArgAttrOfType<AffineMapAttr>(number, name);
+    info.hasRoom = static_cast<bool>(attribute);
+  }
   if (!attribute)
     return success();
   auto fail = [&](const Twine &why) {
     return entry->emitError("argument ")
-           << number << ": '" << ktdp::KTDPDialect::kSizeMapAttr << "' " << why;
+           << number << ": '" << name << "' " << why;
   };
   if (!info.layout)
     return fail("stands beside no layout");

@@ -280,12 +280,14 @@ static void initBuilderBindings(py::module &m) {
       .def(
           "add_symbol",
           [](GraphBuilder &self, const std::string &name, int64_t least,
-             int64_t most, int64_t hint) {
-            return self.addSymbol(name, {least, most, 1}, hint);
+             int64_t most, int64_t hint, int64_t step) {
+            return self.addSymbol(name, {least, most, step}, hint);
           },
           py::arg("name"), py::arg("least"), py::arg("most"), py::arg("hint"),
-          "Adds a size that is known when the program runs, before arguments; "
-          "`hint` is what it is in their layouts. Returns its number.")
+          py::arg("step") = 1,
+          "Adds a size that is known when the program runs, a multiple of "
+          "`step`, before arguments; `hint` is what it is in their layouts. "
+          "Returns its number.")
       .def(
           "add_argument",
           [](GraphBuilder &self, const std::string &name,

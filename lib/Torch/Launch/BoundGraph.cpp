@@ -162,20 +162,60 @@ BoundGraph::outputsAt(const std::vector<int64_t> &sizes) const {
   return formats;
 }
 
+/// The home of an input's storage.
+static at::Tensor homeOf(const at::Tensor &tensor) {
+  const StorageFormat &format = *storageOf(tensor).format;
+  return tensor.as_strided(format.sizes, format.strides, 0);
+}
+
+/// What a run uses of an array that has room for more: a tensor's sizes.
+static at::Tensor usedPart(const at::Tensor &room, const at::Tensor &tensor) {
+  return room.as_strided(tensor.sizes(), room.strides(), 0);
+}
+
+/// An array of the largest sizes.
+static at::Tensor makeRoom(const runtime::ArgumentInfo &argument,
+                           c10::DeviceIndex index) {
+  return makeTensor(StorageFormat{argument.dtype, argument.shape,
+                                  argument.strides, *argument.layout},
+                    index);
+}
+
 std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
                                          const std::vector<OutputInfo> &results,
                                          const std::vector<int64_t> &sizes) {
   c10::DeviceIndex index =
       inputs.empty() ? currentDevice() : storageOf(inputs[0]).deviceIndex();
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      graph.program->arguments();
   std::vector<c10::Storage> storages;
+  /// Arrays with room that a run writes, and the tensors that take it over.
+  std::vector<std::pair<at::Tensor, at::Tensor>> rooms;
+  auto addArgument = [&](const at::Tensor &tensor, bool isInput) {
+    const runtime::ArgumentInfo &argument = arguments[storages.size()];
+    storages.push_back(tensor.storage());
+    if (!argument.hasRoom)
+      return;
+    at::Tensor home = homeOf(tensor);
+    if (home.sizes() == c10::IntArrayRef(argument.shape))
+      return;
+    at::Tensor room = makeRoom(argument, index);
+    storages.back() = room.storage();
+    if (isInput)
+      usedPart(room, home).copy_(home);
+    if (argument.mayBeWritten)
+      rooms.emplace_back(room, home);
+  };
   for (const at::Tensor &input : inputs)
-    storages.push_back(input.storage());
+    addArgument(input, true);
   std::vector<at::Tensor> roots;
   for (const StorageFormat &format : outputsAt(sizes)) {
     roots.push_back(makeTensor(format, index));
-    storages.push_back(roots.back().storage());
+    addArgument(roots.back(), false);
   }
   launch(index, std::move(storages), {}, nullptr, sizes);
+  for (const auto &[room, tensor] : rooms)
+    tensor.copy_(usedPart(room, tensor));
   std::vector<at::Tensor> tensors;
   for (const OutputInfo &info : results) {
     ResultView view(info, sizes);

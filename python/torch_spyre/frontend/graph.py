@@ -20,6 +20,7 @@ from torch_spyre.frontend.parts import (
     card_of,
     compiling,
     is_device_tensor,
+    is_for_superdsc,
     is_number,
 )
 from torch_spyre.frontend.sized import SizedStep, SizesStep, can_be_sized
@@ -45,8 +46,8 @@ class CompiledFunction:
         self.is_symbolic = any(_has_symbols(n.meta.get("val")) for n in self.nodes)
         #: If there may be programs for many sizes.
         self.symbols: Symbols | None = None
-        if self.is_symbolic and can_be_sized(self.nodes, options):
-            symbols = Symbols(self.placeholders)
+        if self.is_symbolic and can_be_sized(self.nodes):
+            symbols = Symbols(self.placeholders, is_for_superdsc(options))
             self.symbols = symbols if symbols.symbols else None
         self.plans: dict[tuple, list[Any]] = {}
         self.metas: dict[tuple, dict[Node, Any]] = {}

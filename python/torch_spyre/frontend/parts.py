@@ -15,7 +15,7 @@ import operator
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +45,11 @@ _refusals: Counter[tuple[str, str]] = Counter()
 def refusals() -> dict[tuple[str, str], int]:
     """(operator, reason) -> how often the compiler refused the operator for it."""
     return dict(_refusals)
+
+
+def is_for_superdsc(options: Mapping[str, Any]) -> bool:
+    """Whether programs are what SuperDSC can express."""
+    return bool(options.get("superdsc_compatible") or options.get("through_superdsc"))
 
 
 def remember(part: CompiledPart) -> None:
@@ -156,10 +161,7 @@ class CompiledStep:
         inputs = host_numbers.on_device([env[node] for node in self.inputs])
         # A dump runs on the storages that it keeps; what SuperDSC can say may
         # copy whole storages.
-        is_moved = dump.dump_dir() is None and not (
-            self.options.get("superdsc_compatible")
-            or self.options.get("through_superdsc")
-        )
+        is_moved = dump.dump_dir() is None and not is_for_superdsc(self.options)
         stay = [(0, 0)] * len(inputs)
         moves = _C.shift_views(inputs) if is_moved else stay
         part = self._find_part(inputs, moves, is_moved)
@@ -211,11 +213,7 @@ class CompiledStep:
             # What the user asked for in particular is done or an error.
             if hints.are_given(self.nodes):
                 raise hints.RefusedHint(str(error)) from error
-            if (
-                self.options.get("superdsc_compatible")
-                or self.options.get("through_superdsc")
-                or dump.decisions_dir() is not None
-            ):
+            if is_for_superdsc(self.options) or dump.decisions_dir() is not None:
                 raise
             if self._exceeds_memory():
                 raise

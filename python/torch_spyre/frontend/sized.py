@@ -51,7 +51,9 @@ class SizedImporter(Importer):
         for symbol, sizes, hint in zip(
             binding.symbols, binding.classes, binding.hints, strict=True
         ):
-            self.builder.add_symbol(symbol.name, sizes.least, sizes.most, hint)
+            self.builder.add_symbol(
+                symbol.name, sizes.least, sizes.most, hint, sizes.step
+            )
 
     def spec_of(self, tensor: torch.Tensor) -> TensorSpec:
         """How a fake tensor lies."""
@@ -158,17 +160,21 @@ class SizedStep(CompiledStep):
         before, self.last = self.last, sizes
         if self.failures == _MAX_FAILURES or len(self.programs) == _MAX_PROGRAMS:
             return False
-        reason = ""
+        reason: _C.SpyreError | None = None
         for binding, is_merged in self._bindings(inputs, sizes, before):
             try:
                 program = self._make_program(inputs, binding, sizes)
             except _C.SpyreError as error:
-                reason = reason or str(error)
+                reason = reason or error
             else:
                 self.programs.append((program, binding))
                 self.is_merged = is_merged
                 self.failures = 0
                 return True
+        assert self.symbols is not None
+        if self.symbols.is_stepped and reason is not None:
+            # Declared sizes are promised one program.
+            raise reason
         self.failures += 1
         _log.info("%s: a program per size, because %s", self.name, reason)
         return False
@@ -184,6 +190,9 @@ class SizedStep(CompiledStep):
         """
         assert self.symbols is not None
         symbols = self.symbols
+        if symbols.is_stepped:
+            yield from self._stepped_bindings(sizes)
+            return
         # Inputs that are parts of their storages.
         parts = [
             (self.metas[node], _span(*_C.tensor_info(tensor)[2:4]))
@@ -216,6 +225,25 @@ class SizedStep(CompiledStep):
                 yield apart, False
             if self.is_merged or len(equal.symbols) < len(apart.symbols):
                 yield equal, True
+
+    def _stepped_bindings(
+        self, sizes: tuple[int, ...]
+    ) -> Iterator[tuple[Binding, bool]]:
+        """The same for SuperDSC, where each symbol is the size of an argument."""
+        assert self.symbols is not None
+        symbols = self.symbols
+        numbers = symbols.all() - symbols.sizes_in(
+            [self.metas[node] for node in self.inputs]
+        )
+        apart = symbols.bind(sizes, self.classes, False, numbers)
+        equal = symbols.bind(sizes, self.classes, True, numbers)
+        if not apart.symbols:
+            return
+        for binding in (apart, equal):
+            binding.narrow(list(self.metas.values()), ())
+        yield apart, False
+        if len(equal.symbols) < len(apart.symbols):
+            yield equal, True
 
     def _make_program(
         self, inputs: list[Any], binding: Binding, actual_sizes: tuple[int, ...]
@@ -325,14 +353,9 @@ def _span(sizes: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((n - 1) * t for n, t in zip(sizes, strides, strict=True))
 
 
-def can_be_sized(nodes: Sequence[Node], options: Mapping[str, Any]) -> bool:
+def can_be_sized(nodes: Sequence[Node]) -> bool:
     """Whether a graph asks for nothing that only programs of one size have."""
-    return not (
-        options.get("superdsc_compatible")
-        or options.get("through_superdsc")
-        or dump.decisions_dir() is not None
-        or hints.are_given(nodes)
-    )
+    return dump.decisions_dir() is None and not hints.are_given(nodes)
 
 
 class SizesStep:

@@ -13,6 +13,7 @@ from torch.fx import Node
 from torch.utils._sympy.functions import Max, Min
 
 from torch_spyre import _C
+from torch_spyre.frontend.declared_sizes import DeclaredSizes, declared_sizes
 
 #: The least size that shares a program with others.
 _LEAST = 2
@@ -34,6 +35,8 @@ class SizeClass:
 
     least: int
     most: int
+    #: Between the sizes, which are multiples of it.
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -60,11 +63,31 @@ class Symbol:
         return SizeClass(max(low, self.least), high) if low <= size <= high else None
 
 
-class Symbols:
-    """The symbols of a graph's sizes."""
+@dataclass(frozen=True)
+class SteppedSymbol(Symbol):
+    """A symbol of a graph for SuperDSC: only declared sizes share a program."""
 
-    def __init__(self, placeholders: Sequence[Node]) -> None:
+    declared: DeclaredSizes | None = None
+
+    def class_of(self, size: int) -> SizeClass | None:
+        """The class of a size. Raises UnsupportedOp for one that is not declared."""
+        if self.declared is None:
+            return SizeClass(size, size)
+        self.declared.check(size)
+        step = self.declared.step
+        return SizeClass(step, self.declared.most, step)
+
+
+class Symbols:
+    """The symbols of a graph's sizes, which its placeholders have.
+
+    If they are ``is_stepped``, programs for many sizes are for what SuperDSC has: the
+    multiples of a step that is declared. All other sizes are numbers.
+    """
+
+    def __init__(self, placeholders: Sequence[Node], is_stepped: bool = False) -> None:
         self.symbols: list[Symbol] = []
+        self.is_stepped = is_stepped
         self._numbers: dict[sympy.Symbol, int] = {}
         for position, node in enumerate(placeholders):
             value = node.meta.get("val")
@@ -84,7 +107,13 @@ class Symbols:
         most = int(bounds.upper) if bounds.upper.is_Integer else None
         least = int(bounds.lower) if bounds.lower.is_Integer else 0
         self._numbers[symbol] = len(self.symbols)
-        self.symbols.append(Symbol(str(symbol), argument, dim, least, most))
+        if not self.is_stepped:
+            self.symbols.append(Symbol(str(symbol), argument, dim, least, most))
+            return
+        declared = declared_sizes(size.node.shape_env).get(symbol)
+        self.symbols.append(
+            SteppedSymbol(str(symbol), argument, dim, least, most, declared)
+        )
 
     def sizes_of(self, args: Sequence[Any]) -> tuple[int, ...]:
         """What the symbols are in one call."""
@@ -135,6 +164,16 @@ class Symbols:
             for symbol, number in self._numbers.items()
             if sizes[number] == before[number]
         )
+
+    def all(self) -> frozenset[sympy.Symbol]:
+        """All of them."""
+        return frozenset(self._numbers)
+
+    def sizes_in(self, tensors: Sequence[Any]) -> frozenset[sympy.Symbol]:
+        """The symbols that are sizes of fake tensors."""
+        sizes = (size for tensor in tensors for size in tensor.shape)
+        exprs = {size.node.expr for size in sizes if isinstance(size, torch.SymInt)}
+        return frozenset(exprs & self._numbers.keys())
 
     def of(self, tensor: torch.Tensor, is_all: bool) -> frozenset[sympy.Symbol]:
         """The symbols in the strides and the offset of a fake tensor; in its sizes too
@@ -212,7 +251,8 @@ class Binding:
             elif own.setdefault(place, value) != value:
                 return None
         for number, sizes in enumerate(self.classes):
-            if not sizes.least <= own[number] <= sizes.most:
+            size = own[number]
+            if not sizes.least <= size <= sizes.most or size % sizes.step:
                 return None
         return tuple(own[number] for number in range(len(own)))
 
@@ -333,7 +373,11 @@ class Binding:
     def _keep(self, number: int, least: int, most: int) -> None:
         """Keeps to the sizes of an own symbol that are in a range, too."""
         sizes = self.classes[number]
-        self.classes[number] = SizeClass(max(sizes.least, least), min(sizes.most, most))
+        least, most = max(sizes.least, least), min(sizes.most, most)
+        step = sizes.step
+        self.classes[number] = SizeClass(
+            -(-least // step) * step, most // step * step, step
+        )
 
     def _is_reached(self, expr: Any) -> bool:
         """Whether an expression is at least 0 at all sizes of the ranges."""

@@ -219,7 +219,7 @@ func.func private @f(i64 {ktdp.pool_size = 4 : i64})
 // -----
 
 // KTDP-ARG-C5
-// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout', 'ktdp.pool_size', 'ktdp.reach', 'ktdp.size_map' or 'ktdp.least'}}
+// expected-error@+1 {{argument 0: unknown argument attribute 'ktdp.layuot', expected 'ktdp.name', 'ktdp.layout', 'ktdp.pool_size', 'ktdp.reach', 'ktdp.size_map', 'ktdp.used_map' or 'ktdp.least'}}
 func.func private @f(index {ktdp.layuot = "row-major"})
 
 // -----
@@ -269,6 +269,18 @@ func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64
 // KTDP-ARG-C7
 // expected-error@+1 {{but got affine_map<()[s0, s1] -> (s0, s1)>}}
 func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.size_map = affine_map<()[s, t] -> (s, t)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
+
+// -----
+
+// KTDP-ARG-C7
+// expected-error@+1 {{argument 0: 'ktdp.used_map' must be an affine map from the function's run-time arguments to the sizes of 'ktdp.layout', but got affine_map<()[s0] -> (s0)>}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.used_map = affine_map<()[s] -> (s)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
+
+// -----
+
+// KTDP-ARG-C7
+// expected-error@+1 {{argument 0: 'ktdp.used_map' must not stand beside 'ktdp.size_map'}}
+func.func private @f(index {ktdp.layout = #ktdp.layout<device_size = [2, 100, 64], stride_map = [64, 100, 1], format = SEN169_FP16, host_dtype = float16, shape = [100, 100], strides = [100, 1]>, ktdp.size_map = affine_map<()[s] -> (s, 100)>, ktdp.used_map = affine_map<()[s] -> (s, 100)>}, !ktdp.runtime_arg<index, granularity=1, upperbound=100>)
 
 // -----
 

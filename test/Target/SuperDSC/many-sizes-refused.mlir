@@ -16,7 +16,7 @@
 // A stick has one length.
 // RUN: spyre-opt --spyre-pipeline="superdsc-compatible=true to-ktir=false" %t/sticks.mlir -o %t/sticks-planned.mlir
 // RUN: not spyre-translate --to-superdsc %t/sticks-planned.mlir -o %t/sticks 2>&1 | FileCheck %s --check-prefix=STICKS
-// STICKS: error: 'spyre_graph.exp' op SuperDSC cannot express 'n' from 64 to 256 in loop 1: a size along sticks, as in operand of type 'memref<64x256xf16, {{.*}}>', is a number
+// STICKS: error: 'spyre_graph.restickify' op SuperDSC cannot express 'n' from 64 to 256 in loop 1: a size along sticks, as in operand of type 'memref<64x256xf16, {{.*}}>', is a number
 
 // A dimension is one symbol, and a launch takes it from an argument.
 // RUN: not spyre-translate --to-superdsc %t/twice.mlir -o %t/twice 2>&1 | FileCheck %s --check-prefix=TWICE

@@ -73,10 +73,13 @@ struct ArgumentInfo {
   /// Array with a layout that is larger or smaller from run to run: its sizes.
   /// `shape`, `strides` and `layout` describe the largest. Empty for others.
   std::vector<Size> sizes;
+  /// Array with sizes: the program takes the largest in every run, and these
+  /// are the sizes of what it uses of it.
+  bool hasRoom = false;
   /// What its device dimensions are, in the largest.
   std::vector<DeviceDim> deviceDims;
-  /// How it is stored where the run-time arguments have these values: the
-  /// dimensions stay in the same order.
+  /// How an array of the sizes is stored where the run-time arguments have
+  /// these values: the dimensions stay in the same order.
   ArrayStorage storageAt(const std::vector<int64_t> &values) const;
   /// Array: whether any kernel stores to it / loads from it, as far as the
   /// loader can tell (true when it cannot).

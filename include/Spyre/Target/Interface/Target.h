@@ -56,6 +56,10 @@ public:
   /// gather that cannot read the table as it lies.
   virtual bool allowsCopyOfPart() const { return true; }
 
+  /// Whether the sticks of results may run along a dimension whose size is
+  /// known only when the program runs.
+  virtual bool allowsVaryingSticks() const { return true; }
+
   //===--------------------------------------------------------------------===//
   // Tile loops
   //===--------------------------------------------------------------------===//

@@ -58,7 +58,8 @@ static LogicalResult
 verifySizeAttribute(FunctionOpInterface function, unsigned argIndex,
                     NamedAttribute attr,
                     function_ref<InFlightDiagnostic()> emitError) {
-  if (attr.getName() == KTDPDialect::kSizeMapAttr) {
+  bool isUsedMap = attr.getName() == KTDPDialect::kUsedMapAttr;
+  if (isUsedMap || attr.getName() == KTDPDialect::kSizeMapAttr) {
     auto map = dyn_cast<AffineMapAttr>(attr.getValue());
     auto layout = function ? function.getArgAttrOfType<LayoutAttr>(
                                  argIndex, KTDPDialect::kLayoutAttr)
@@ -69,11 +70,15 @@ verifySizeAttribute(FunctionOpInterface function, unsigned argIndex,
             llvm::count_if(function.getArgumentTypes(),
                            llvm::IsaPred<RuntimeArgType>) ||
         map.getValue().getNumResults() != layout.getShape().size())
-      return emitError() << "'" << KTDPDialect::kSizeMapAttr
+      return emitError() << "'" << attr.getName().getValue()
                          << "' must be an affine map from the function's "
                             "run-time arguments to the sizes of '"
                          << KTDPDialect::kLayoutAttr << "', but got "
                          << attr.getValue();
+    if (isUsedMap && function.getArgAttr(argIndex, KTDPDialect::kSizeMapAttr))
+      return emitError() << "'" << KTDPDialect::kUsedMapAttr
+                         << "' must not stand beside '"
+                         << KTDPDialect::kSizeMapAttr << "'";
     return success();
   }
   auto least = dyn_cast<IntegerAttr>(attr.getValue());
@@ -132,7 +137,7 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     return success();
   }
 
-  if (name == kSizeMapAttr || name == kLeastAttr)
+  if (name == kSizeMapAttr || name == kUsedMapAttr || name == kLeastAttr)
     return verifySizeAttribute(function, argIndex, attr, emitError);
 
   StringRef other;
@@ -157,8 +162,8 @@ LogicalResult KTDPDialect::verifyRegionArgAttribute(Operation *op,
     return emitError() << "unknown argument attribute '" << name
                        << "', expected '" << kNameAttr << "', '" << kLayoutAttr
                        << "', '" << kPoolSizeAttr << "', '" << kReachAttr
-                       << "', '" << kSizeMapAttr << "' or '" << kLeastAttr
-                       << "'";
+                       << "', '" << kSizeMapAttr << "', '" << kUsedMapAttr
+                       << "' or '" << kLeastAttr << "'";
   }
 
   // KTDP-ARG-C4

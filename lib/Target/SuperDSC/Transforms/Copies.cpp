@@ -49,7 +49,7 @@ void SuperDSCLegalizer::unrollCopy() {
                                  operation->getOperand(1), changed[1], rest));
       continue;
     }
-    op.setLoopStructure(changed, rest);
+    setLoops(changed, rest);
     made.push_back(op);
     load();
     return;

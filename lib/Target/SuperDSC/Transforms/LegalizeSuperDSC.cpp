@@ -2,6 +2,7 @@
 //===- LegalizeSuperDSC.cpp - Accesses that SuperDSC can say ----*- C++ -*-===//
 
 #include "Legalizer.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Target/SuperDSC/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -119,6 +120,8 @@ public:
       else
         ++numCopies;
     }
+    if (failed(inferSizes(getOperation())))
+      signalPassFailure();
   }
 };
 

@@ -25,6 +25,12 @@ void SuperDSCLegalizer::load() {
     map = simplifyWithRanges(map, extents);
 }
 
+void SuperDSCLegalizer::setLoops(ArrayRef<AffineMap> maps,
+                                 ArrayRef<int64_t> extents) {
+  op.setLoopStructure(maps, extents);
+  op.setLoopExtentMap(AffineMap());
+}
+
 bool SuperDSCLegalizer::run() {
   if (isa<MatmulOp>(operation) && !hasNarrowFactors())
     widenFactors();
@@ -143,7 +149,7 @@ bool SuperDSCLegalizer::refine() {
     if (!getStickAccess(map, layouts[number], shapes[number], loops->extents) &&
         access(number))
       return false;
-  op.setLoopStructure(loops->maps, loops->extents);
+  setLoops(loops->maps, loops->extents);
   load();
   return true;
 }

@@ -69,6 +69,10 @@ private:
   static bool areNested(const StickAccess &access, ArrayRef<int64_t> extents,
                         int64_t without = -1);
 
+  /// Gives the operation other loops. How long they are where sizes vary is
+  /// inferred at the end of the pass.
+  void setLoops(ArrayRef<AffineMap> maps, ArrayRef<int64_t> extents);
+
   /// Cuts loops whose quotient and remainder are used apart.
   bool refine();
 

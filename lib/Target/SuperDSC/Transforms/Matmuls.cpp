@@ -207,6 +207,6 @@ void SuperDSCLegalizer::mergeLoops(const llvm::SmallBitVector &group) {
     for (OpOperand *use : uses)
       use->set(whole);
   }
-  op.setLoopStructure(changed, merged);
+  setLoops(changed, merged);
   load();
 }

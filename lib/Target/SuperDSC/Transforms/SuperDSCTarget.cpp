@@ -24,6 +24,8 @@ public:
   bool allowsGatherAcrossSticks() const override { return false; }
   // The table's copy is a change of stick, which takes whole tensors.
   bool allowsCopyOfPart() const override { return false; }
+  // Sticks have one length.
+  bool allowsVaryingSticks() const override { return false; }
   // The loops of bundle.mlir compute addresses and carry nothing.
   bool allowsCarriedValues() const override { return false; }
   // A change of stick has no gaps in device memory.

@@ -102,6 +102,10 @@ private:
   bool hasPool = false;
   int64_t numExecutions = 0;
   llvm::DenseMap<Value, int64_t> buffers;
+  /// What is wrong with the first file that breaks a rule, and of which
+  /// operation that is: the last one that was checked.
+  Report report;
+  SpyreOpInterface described;
 };
 
 } // namespace
@@ -469,6 +473,11 @@ void GraphWriter::writeSteps(const Node &node,
              !llvm::is_contained(bundle.arguments, operand.argument))
       bundle.arguments.push_back(operand.argument);
   }
+  // The rules for files that are read hold for those that are written.
+  if (report.ok()) {
+    validateSdsc(sdsc, step.file, report);
+    described = node.op;
+  }
   writer.loaded.files.emplace(step.file, std::move(sdsc));
   steps.push_back(std::move(step));
 }
@@ -527,6 +536,11 @@ FailureOr<BundleProgram> GraphWriter::run() {
     for (auto [number, own] : llvm::enumerate(bundles))
       writeBundle(own, "bundle_" + std::to_string(number), program);
   }
+  if (!report.ok())
+    return FailureOr<BundleProgram>(
+        described->emitOpError()
+        << "cannot be expressed in SuperDSC; its file would break rules:\n"
+        << report.toText());
   program.manifest = std::move(manifest);
   return program;
 }
@@ -541,19 +555,5 @@ spyre::superdsc::writeGraph(ModuleOp module, const WriteOptions &options) {
     return FailureOr<BundleProgram>(module.emitError()
                                     << "expected one function, found "
                                     << functions.size());
-  FailureOr<BundleProgram> program =
-      GraphWriter(functions.front(), options).run();
-  if (failed(program))
-    return failure();
-  // The rules for files that are read hold for those that are written.
-  Report report;
-  for (const LoadedBundle &bundle : program->bundles)
-    for (const auto &[name, sdsc] : bundle.files)
-      validateSdsc(sdsc, name, report);
-  if (!report.ok())
-    return FailureOr<BundleProgram>(
-        functions.front().emitError()
-        << "SuperDSC cannot express this plan; the bundle would break rules:\n"
-        << report.toText());
-  return program;
+  return GraphWriter(functions.front(), options).run();
 }

@@ -19,7 +19,7 @@ def KTDP_Dialect : Dialect {
     a *data tile* is the tensor value that `ktdp.load` makes and `ktdp.store`
     consumes. The view's pointer operand counts elements, not bytes.
 
-    Function arguments may carry six attributes of this dialect:
+    Function arguments may carry seven attributes of this dialect:
 
     - `ktdp.name` (string): the argument's name for callers.
     - `ktdp.layout` (`#ktdp.layout`): the device layout of the array whose
@@ -33,6 +33,9 @@ def KTDP_Dialect : Dialect {
       The map takes the values of its run-time arguments, in order, to the
       shape; `ktdp.layout` describes the largest one, and the strides and device
       sizes of others follow from it: the order of the dimensions stays.
+    - `ktdp.used_map` (affine map): the array is the one that `ktdp.layout`
+      describes in every run. The function accesses what an array of the sizes
+      of the map would have, as `ktdp.size_map` has them.
     - `ktdp.least` (i64): the least value of a run-time argument, whose type has
       only an upper bound.
 
@@ -46,9 +49,10 @@ def KTDP_Dialect : Dialect {
     - `KTDP-ARG-C5`: no other argument attribute of the dialect exists.
     - `KTDP-ARG-C6`: `ktdp.reach` is an array of i64 beside a `ktdp.layout`, with
       one number from 0 to the extent for each dimension of its shape.
-    - `KTDP-ARG-C7`: `ktdp.size_map` is a map beside a `ktdp.layout`, without
-      dimensions, from as many symbols as the function has run-time arguments to
-      one size per dimension of the shape.
+    - `KTDP-ARG-C7`: `ktdp.size_map` or `ktdp.used_map`, of which an argument has
+      one, is a map beside a `ktdp.layout`, without dimensions, from as many
+      symbols as the function has run-time arguments to one size per dimension
+      of the shape.
     - `KTDP-ARG-C8`: `ktdp.least` is an i64 on a run-time argument of an integer
       type, and not above its upper bound.
   }];
@@ -69,6 +73,7 @@ def KTDP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kPoolSizeAttr = "ktdp.pool_size";
     static constexpr ::llvm::StringLiteral kReachAttr = "ktdp.reach";
     static constexpr ::llvm::StringLiteral kSizeMapAttr = "ktdp.size_map";
+    static constexpr ::llvm::StringLiteral kUsedMapAttr = "ktdp.used_map";
     static constexpr ::llvm::StringLiteral kLeastAttr = "ktdp.least";
 
     ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser,

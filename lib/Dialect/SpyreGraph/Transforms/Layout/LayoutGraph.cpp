@@ -6,6 +6,7 @@
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -205,8 +206,10 @@ SmallVector<LayoutChoice, 4> LayoutGraph::getChoices(const OpInfo &info) {
     if (info.extents[dim] > 1 && !info.maps.back().isFunctionOfDim(dim))
       addStick(dim);
   addStick(std::nullopt);
+  AffineMap extentMap = SpyreOpInterface(info.op).getLoopExtentMap();
   for (StickChoice stick : sticks)
-    if (!stick || *stick == sorted || fitsAcrossSticks)
+    if ((!stick || *stick == sorted || fitsAcrossSticks) &&
+        (!stick || target.allowsVaryingSticks() || !varies(extentMap, *stick)))
       add(stick);
   return choices;
 }
