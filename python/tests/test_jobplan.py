@@ -329,3 +329,70 @@ def test_profilers_show_the_kernels_of_each_tile(code, tmp_path):
     names = [kernel["name"] for kernel in kernels]
     assert len(names) == 6
     assert ["exp" in name for name in names] == [True, False] * 3
+
+
+@pytest.fixture(scope="module")
+def sized(tmp_path_factory):
+    """(x w).softmax of any number of rows to 512: its plan, with symbols."""
+    folder = tmp_path_factory.mktemp("sized")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPYRE_DUMP_DIR", str(folder / "dump"))
+        f = compiled(lambda x, w: (x @ w).softmax(-1), dynamic=None)
+        x = half(37, 70)
+        torch._dynamo.mark_dynamic(x, 0)
+        f(x, half(70, 33, seed=1))
+    (part,) = [p for p in (folder / "dump").iterdir() if p.is_dir()]
+    return max(part.glob("*spyre-verify-plan.mlir"))
+
+
+@pytest.mark.parametrize("flags", [[], ["--symbolic-args"]])
+def test_sizes_are_bound_at_launch(flags, sized, tmp_path):
+    """One plan in device memory; each launch gives the bits of the compiled graph."""
+    plan = _C.prepare_kernel(translate(sized, tmp_path / "code", *flags))
+    f = compiled(lambda x, w: (x @ w).softmax(-1), dynamic=None)
+    weight = half(70, 33, seed=1)
+    for size in (65, 2, 63, 512, 64, 37, 3):
+        x = half(size, 70, seed=size)
+        torch._dynamo.mark_dynamic(x, 0)
+        result = torch.full((size, 33), torch.nan, device="spyre").half()
+        _C.launch_jobplan(plan, [x, weight, result, size])
+        assert_exact(to_host(result), to_host(f(x, weight)), f"{size}")
+
+
+def test_sizes_that_do_not_fit(sized, tmp_path):
+    plan = _C.prepare_kernel(translate(sized, tmp_path / "code"))
+    weight = half(70, 33, seed=1)
+
+    def launch(x, out, size):
+        _C.launch_jobplan(plan, [half(x, 70), weight, half(out, 33), size])
+
+    name = r"'s\d+'"
+    for size in (1, 0, -2, 513):
+        said = f"size {name} is {size}, but the program is for sizes from 2 to 512"
+        with pytest.raises(_C.SpyreError, match=said + r".*SPYRECODE-LAUNCH-C2"):
+            launch(2, 2, size)
+    said = f"dimension 0 of argument '.*' is {{}}, but 64 where {name} is 64"
+    for x, out, wrong in ((65, 64, 65), (64, 63, 63), (128, 128, 128)):
+        with pytest.raises(_C.SpyreError, match=said.format(wrong)):
+            launch(x, out, 64)
+    with pytest.raises(_C.SpyreError, match="takes 4 arguments, found 3"):
+        _C.launch_jobplan(plan, [half(2, 70), weight, half(2, 33)])
+    with pytest.raises(_C.SpyreError, match="is a number, found a tensor"):
+        _C.launch_jobplan(plan, [half(2, 70), weight, half(2, 33), half(2, 2)])
+
+
+def test_dimensions_of_one_size_may_still_be_tiled(tmp_path, monkeypatch):
+    """What a size says is no tile; other dimensions are."""
+    monkeypatch.setenv("SPYRE_DUMP_DIR", str(tmp_path / "dump"))
+    f = compiled(lambda x: torch.exp(x) + 1, dynamic=None)
+    x = half(37, 128)
+    torch._dynamo.mark_dynamic(x, 0)
+    f(x)
+    (part,) = [p for p in (tmp_path / "dump").iterdir() if p.is_dir()]
+    planned = max(part.glob("*spyre-verify-plan.mlir"))
+    plan = _C.prepare_kernel(translate(planned, tmp_path / "code"))
+    for size, columns in ((65, 128), (63, 384), (2, 256)):
+        x = half(size, columns, seed=size)
+        result = torch.full_like(x, torch.nan)
+        _C.launch_jobplan(plan, [x, result, size])
+        assert_exact(to_host(result), to_host(torch.exp(x) + 1))

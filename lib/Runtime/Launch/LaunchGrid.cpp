@@ -90,6 +90,7 @@ public:
     checkArgumentCount(arguments.size() - (image.poolBytes != 0), given.size());
     for (size_t i = 0; i < given.size(); ++i)
       checkKind(i);
+    findStorages();
     for (size_t i = 0; i < given.size(); ++i)
       if (given[i].tensor)
         findTiles(i);
@@ -124,6 +125,8 @@ private:
                    : "is a number, found a tensor");
     if (!isArray) {
       int64_t value = given[i].value;
+      if (std::string wrong = argument.checkSize(value); !wrong.empty())
+        throw BrokenRule("SPYRECODE-LAUNCH-C2", wrong);
       if (value % argument.granularity != 0)
         fail("is a multiple of " + std::to_string(argument.granularity) +
              ", found " + std::to_string(value));
@@ -142,20 +145,43 @@ private:
            " dimensions, found " + std::to_string(tensor.sizes.size()));
   }
 
+  /// How the program stores its arrays where its sizes are those given.
+  void findStorages() {
+    std::vector<int64_t> values;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (arguments[i].isRuntimeArgument)
+        values.push_back(given[i].value);
+    for (size_t i = 0; i < given.size(); ++i) {
+      const ArgumentInfo &argument = arguments[i];
+      ArrayStorage &storage = storages.emplace_back();
+      if (!given[i].tensor)
+        continue;
+      storage =
+          argument.hasRoom
+              ? ArrayStorage{argument.shape, argument.strides, *argument.layout}
+              : argument.storageAt(values);
+    }
+  }
+
   /// How many times as large as the program's a dimension is.
   int64_t getCount(size_t i, size_t dim) const {
     int64_t size = given[i].tensor->sizes[dim];
-    int64_t tile = arguments[i].shape[dim];
+    int64_t tile = storages[i].shape[dim];
     return size == tile ? 1 : size / tile;
   }
 
   // SPYRECODE-LAUNCH-C3, SPYRECODE-LAUNCH-C4, SPYRECODE-LAUNCH-C6
   void findTiles(size_t i) {
-    const std::vector<int64_t> &tile = arguments[i].shape;
+    const std::vector<int64_t> &tile = storages[i].shape;
     const std::vector<int64_t> &sizes = given[i].tensor->sizes;
     for (size_t d = 0; d < tile.size(); ++d) {
       if (sizes[d] == tile[d])
         continue;
+      if (varies(i, d))
+        throw BrokenRule("SPYRECODE-LAUNCH-C3",
+                         "dimension " + std::to_string(d) + " of " + nameOf(i) +
+                             " is " + std::to_string(sizes[d]) + ", but " +
+                             std::to_string(tile[d]) + " where " + listSizes());
       if (tile[d] <= 0 || sizes[d] < tile[d] || sizes[d] % tile[d] != 0)
         throw BrokenRule("SPYRECODE-LAUNCH-C3",
                          nameOf(i) + " of sizes " + formatSizes(sizes) +
@@ -179,6 +205,23 @@ private:
     }
   }
 
+  /// Whether the sizes of a launch say how long a dimension is.
+  bool varies(size_t i, size_t dim) const {
+    const ArgumentInfo &argument = arguments[i];
+    return !argument.sizes.empty() && !argument.hasRoom &&
+           !argument.sizes[dim].terms.empty();
+  }
+
+  /// "'s' is 64 and 'n' is 3"
+  std::string listSizes() const {
+    std::string text;
+    for (size_t i = 0; i < given.size(); ++i)
+      if (arguments[i].isRuntimeArgument)
+        text += (text.empty() ? "'" : " and '") + arguments[i].name + "' is " +
+                std::to_string(given[i].value);
+    return text;
+  }
+
   // SPYRECODE-LAUNCH-C6
   void checkGroups() const {
     for (size_t i = 0; i < given.size(); ++i)
@@ -196,14 +239,14 @@ private:
     if (tensor.address % DeviceMemory::kBlockInBytes != 0)
       throw BrokenRule("SPYRECODE-LAUNCH-C7",
                        nameOf(i) + " does not start on a stick");
-    bool isTiled = tensor.sizes != arguments[i].shape;
+    bool isTiled = tensor.sizes != storages[i].shape;
     if (isTiled ? !placeTiles(i)
-                : !isStoredAs(arguments[i], tensor.dtype, tensor.sizes,
-                              tensor.strides, tensor.layout))
+                : !isStoredAs(storages[i], tensor.sizes, tensor.strides,
+                              tensor.layout))
       throw BrokenRule("SPYRECODE-LAUNCH-C7",
                        nameOf(i) + " is stored as " + tensor.layout.str() +
                            ", in which no tile lies as " +
-                           arguments[i].layout->str());
+                           storages[i].layout.str());
   }
 
   /// Finds where the tiles of a tensor lie. False if they are not stored as
@@ -211,8 +254,8 @@ private:
   /// tile has one position may be outside of one that is tiled.
   bool placeTiles(size_t i) {
     const StoredTensor &tensor = *given[i].tensor;
-    const ArgumentInfo &argument = arguments[i];
-    const TensorLayout &tile = *argument.layout;
+    const ArrayStorage &argument = storages[i];
+    const TensorLayout &tile = argument.layout;
     size_t rank = tile.deviceSize.size();
     if (tile.format != tensor.layout.format ||
         tile.arrangement != tensor.layout.arrangement ||
@@ -254,7 +297,7 @@ private:
     int64_t count = getCount(i, whole.hostDim);
     // Whole positions only: a padded tile does not join the next one.
     if (count == 1 || whole.extent != tileExtent * count ||
-        arguments[i].shape[whole.hostDim] != tileExtent * whole.step)
+        storages[i].shape[whole.hostDim] != tileExtent * whole.step)
       return false;
     uint64_t &bytes = axisOf(i, whole.hostDim).tileBytes[i];
     if (bytes != 0)
@@ -272,6 +315,8 @@ private:
   const std::vector<ArgumentInfo> &arguments;
   const std::vector<LaunchArgument> &given;
   LaunchGrid grid;
+  /// Of tensors.
+  std::vector<ArrayStorage> storages;
   /// Tiles along each tile group that has more than one; the axes in order.
   std::map<int32_t, int64_t> counts;
 };

@@ -3,7 +3,7 @@
 
 #include "Spyre/Target/SpyreCode/Translate.h"
 
-#include "Spyre/Dialect/SpyreGraph/IR/SpyreGraph.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 
@@ -54,6 +54,7 @@ public:
                           indirect->dim == static_cast<int64_t>(dim);
         if (!loop || isIndirect ||
             extents[loop.getPosition()] != type.getDimSize(dim) ||
+            varies(op.getLoopExtentMap(), loop.getPosition()) ||
             kinds[loop.getPosition()] != utils::IteratorType::parallel ||
             op.usesLoopIndex(loop.getPosition())) {
           spoiled.push_back(own);

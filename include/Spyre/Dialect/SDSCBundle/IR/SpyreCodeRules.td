@@ -69,9 +69,9 @@ defvar kSpyreCodeRules = [{
     SpyreCode, launches:
     - SPYRECODE-LAUNCH-C1: a launch has one argument per argument of the program.
     - SPYRECODE-LAUNCH-C2: tensors and numbers are of the kinds, types and ranks
-      of the program's; a number keeps granularity and upper bound.
-    - SPYRECODE-LAUNCH-C3: the sizes of a tensor are the program's or multiples
-      of them.
+      of the program's; a number keeps granularity and bounds.
+    - SPYRECODE-LAUNCH-C3: the sizes of a tensor are the program's, or multiples
+      of them where no size that is given says how long a dimension is.
     - SPYRECODE-LAUNCH-C4: the dimensions of one tile group are larger by the
       same factor.
     - SPYRECODE-LAUNCH-C5: larger tensors need tiled launches to be allowed.
