@@ -14,38 +14,21 @@ from numerics import (
     assert_like_oracle,
     compiled,
     oracle,
-    poison,
     poisoned,
     rms,
+)
+from sized_graphs import (
+    check_bits_of_one_size,
+    num_sizes,
+    of_one_size,
+    parts_since,
+    run,
+    shape_of,
 )
 from torch_spyre.compile_backend import compiled_parts
 
 #: Around sticks (64 elements), granules and the ends of classes; a few primes.
 SIZES = (2, 3, 31, 32, 33, 63, 64, 65, 67, 127, 128, 129, 251, 448, 511, 512, 513)
-
-
-def run(f, *arguments, dims=((0, 0),)):
-    """Runs on poisoned copies of the arguments; gives a host tensor or a tuple.
-
-    ``dims`` are those (argument, dimension) that Dynamo makes symbols of.
-    """
-    poison()
-    arguments = [poisoned(a.to("spyre")) for a in arguments]
-    for argument, dim in dims:
-        torch._dynamo.mark_dynamic(arguments[argument], dim)
-    results = f(*arguments)
-    if isinstance(results, torch.Tensor):
-        return results.cpu()
-    return tuple(r.cpu() for r in results)
-
-
-def parts_since(before):
-    return compiled_parts()[before:]
-
-
-def num_sizes(part):
-    """How many sizes a program takes."""
-    return part.graph.num_sizes
 
 
 def mlp(x, w, b, v):
@@ -116,22 +99,17 @@ def test_bits_do_not_depend_on_what_ran_before():
             assert torch.equal(found.setdefault(size, bits), bits), size
 
 
-def of_one_size(f, x):
-    """What a program for just this size gives."""
-    return run(compiled(f), x, dims=())
-
-
-def shape_of(size, dims):
-    """A matrix with ``size`` along ``dims``; if it is both, they differ."""
-    return {(0,): (size, 70), (1,): (40, size), (0, 1): (size, size + 3)}[dims]
-
-
 #: Functions of a matrix, and the dimensions whose sizes vary.
 FUNCTIONS = {
     "softmax along it": (lambda x: torch.softmax(x, -1), (1,)),
     "softmax across it": (lambda x: torch.softmax(x, 0), (0,)),
     "log_softmax": (lambda x: torch.log_softmax(x, 1), (1,)),
     "layer_norm": (lambda x: F.layer_norm(x, (70,)), (0,)),
+    "layer_norm along it": (lambda x: F.layer_norm(x, x.shape[1:]), (1,)),
+    "layer_norm along it, with a weight": (
+        lambda x: F.layer_norm(x, x.shape[1:], x[0], x[1]),
+        (1,),
+    ),
     "mean of what does not vary": (lambda x: x.mean(1), (0,)),
     "mean along it": (lambda x: x.mean(0), (0,)),
     "mean along sticks": (lambda x: x.mean(1, keepdim=True), (1,)),
@@ -205,18 +183,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize(("function", "dims"), FUNCTIONS.values(), ids=FUNCTIONS)
 def test_as_a_program_of_one_size(function, dims):
-    """The same bits, with poison in all that no element is in."""
-    f = compiled(function, dynamic=None)
-    before = len(compiled_parts())
-    found = {}
-    for size in (7, 2, 63, 64, 65, 130, 3):
-        x = values(shape_of(size, dims), torch.float16, size, -1, 1)
-        found[size] = x, run(f, x, dims=[(0, dim) for dim in dims])
-    programs = parts_since(before)
-    assert all(num_sizes(p) == len(dims) for p in programs)
-    assert len(programs) == 1
-    for size, (x, actual) in found.items():
-        assert_exact(actual, of_one_size(function, x), f"s = {size}")
+    check_bits_of_one_size(function, dims, (7, 2, 63, 64, 65, 130, 3))
 
 
 #: Sums that a program of one size may split between cores, in another order.
@@ -234,6 +201,8 @@ SUMS = {
         ),
         (0,),
     ),
+    "layer_norm of all": (lambda x: F.layer_norm(x, x.shape), (0,)),
+    "layer_norm of two": (lambda x: F.layer_norm(x, x.shape), (0, 1)),
     "fp32": (lambda x: x.float().sum(), (0, 1)),
     "attention": (
         lambda x: F.scaled_dot_product_attention(x[None, None], x[None], x[None]),
@@ -475,10 +444,6 @@ def test_export():
 
 #: What computes with sizes in a way that no one program says, and why not.
 REFUSED = {
-    "layer_norm along it": (
-        lambda x: F.layer_norm(x, x.shape),
-        "'normalized_shape' is not a list of integers",
-    ),
     "half a size as a summand": (lambda x: x + x.shape[0] / 2, "a size of"),
     "every second row": (lambda x: x[::2] * 2, "a size of"),
     "half of the rows": (lambda x: x[: x.shape[0] // 2] * 2, "a size of"),
@@ -486,7 +451,7 @@ REFUSED = {
         lambda x: x.t().flatten() * 2,
         "a view whose stride depends on a size",
     ),
-    "padded": (lambda x: F.pad(x, (0, 0, 1, 2)), "not for sizes that vary"),
+    "repeated": (lambda x: x.repeat(2, 1), "whose size varies is repeated"),
 }
 
 

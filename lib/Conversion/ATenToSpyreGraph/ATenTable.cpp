@@ -183,6 +183,26 @@ SmallVector<int64_t> ATenCall::integers(StringRef parameter) const {
   return values;
 }
 
+SmallVector<AffineExpr> ATenCall::sizeList(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  const auto *list =
+      argument ? std::get_if<Argument::List>(&argument->value) : nullptr;
+  if (!argument)
+    return {};
+  require(list, "argument '" + parameter + "' is not a list");
+  SmallVector<AffineExpr> values;
+  for (const Argument &entry : *list) {
+    if (const auto *size = std::get_if<::spyre::SizeExpr>(&entry.value)) {
+      values.push_back(getSizeExpr(*size, b.getContext()));
+      continue;
+    }
+    const auto *number = std::get_if<int64_t>(&entry.value);
+    require(number, "argument '" + parameter + "' is not a list of integers");
+    values.push_back(b.getAffineConstantExpr(*number));
+  }
+  return values;
+}
+
 static int64_t wrapDim(const ATenCall &c, int64_t dim, int64_t rank) {
   int64_t count = std::max<int64_t>(rank, 1);
   c.require(dim >= -count && dim < count, "dimension " + Twine(dim) +

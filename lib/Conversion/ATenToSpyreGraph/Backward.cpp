@@ -124,11 +124,34 @@ splitDims(int64_t rank, int64_t first) {
           llvm::to_vector(llvm::seq<int64_t>(0, first))};
 }
 
+/// How many elements there are along dimensions of which none varies.
 static double countOf(Value value, ArrayRef<int64_t> dims) {
   double count = 1;
   for (int64_t dim : dims)
     count *= shapeOf(value)[dim];
   return count;
+}
+
+static bool anyVaries(Value value, ArrayRef<int64_t> dims) {
+  return llvm::any_of(dims, [&](int64_t dim) { return varies(value, dim); });
+}
+
+/// `factor` divided by how many elements there are along dimensions of which
+/// some vary.
+static Value overCount(const ATenCall &c, double factor, Value value,
+                       ArrayRef<int64_t> dims) {
+  SmallVector<AffineExpr> sizes = getSizes(value);
+  auto type = RankedTensorType::get({}, c.b.getF32Type());
+  for (int64_t dim : dims)
+    if (!varies(value, dim))
+      factor /= shapeOf(value)[dim];
+  Operand result = c.imm(factor);
+  for (int64_t dim : dims)
+    if (varies(value, dim))
+      result = c.pointwise<DivOp>(
+          type,
+          {result, c.cast(c.sizeNumber(sizes[dim]), type.getElementType())});
+  return result.tensor;
 }
 
 /// Gradients of a norm x -> (x - mean) x rstd x weight + bias; without `mean`
@@ -137,7 +160,7 @@ static Values buildNormBackward(ATenCall &c, Value mean, Value bias) {
   Value gradient = c.tensor("grad_out"), x = c.tensor("input"),
         rstd = c.tensor("rstd"), weight = c.tensorOrNull("weight");
   int64_t rank = rankOf(x);
-  int64_t first = rank - c.integers("normalized_shape").size();
+  int64_t first = rank - c.sizeList("normalized_shape").size();
   auto [inner, outer] = splitDims(rank, first);
   c.require(typeOf(x).getNumElements() > 0, "the input is empty");
   Operand shift = mean ? Operand(mean) : Operand(c.imm(0.0));
@@ -149,12 +172,15 @@ static Values buildNormBackward(ATenCall &c, Value mean, Value bias) {
     Value weighted =
         weight ? c.pointwise<MulOp>(c.typeLike(x, element), {gradient, weight})
                : gradient;
-    double scale = 1.0 / countOf(x, inner);
+    bool isVarying = anyVaries(x, inner);
+    double scale = isVarying ? 1.0 : 1.0 / countOf(x, inner);
     Value dot = buildSumProducts(c, weighted, normalized, inner,
                                  keptType(c, x, inner), scale);
+    Operand negated =
+        isVarying ? Operand(overCount(c, -1.0, x, inner)) : c.imm(-1.0);
     // weighted - normalized x dot, then minus its mean, times rstd.
     Value corrected = normalize(c, c.typeLike(x, element), normalized,
-                                c.imm(0.0), dot, c.imm(-1.0), weighted);
+                                c.imm(0.0), dot, negated, weighted);
     if (mean) {
       Value average =
           c.device<MeanOp>(weighted, keptType(c, x, inner),
@@ -187,13 +213,18 @@ static Values buildNormBackward(ATenCall &c, Value mean, Value bias) {
 static Value lowerMseLossBackward(ATenCall &c) {
   Value self = c.tensor("self"), target = c.tensor("target");
   int64_t reduction = c.integer("reduction", 1);
-  double count = typeOf(self).getNumElements();
-  double scale = reduction == 1 ? 2.0 / count : 2.0;
-  return normalize(c, c.type(), self, target, c.tensor("grad_output"),
-                   c.imm(scale), c.imm(0.0));
+  SmallVector<int64_t> all =
+      llvm::to_vector(llvm::seq<int64_t>(0, rankOf(self)));
+  Operand scale = c.imm(2.0);
+  if (reduction == 1)
+    scale = anyVaries(self, all) ? Operand(overCount(c, 2.0, self, all))
+                                 : c.imm(2.0 / countOf(self, all));
+  return normalize(c, c.type(), self, target, c.tensor("grad_output"), scale,
+                   c.imm(0.0));
 }
 
 void aten::addBackwardRows(ATenTable &table) {
+  ATenTable::ForAnySize rows(table);
   addElementwise(table);
   table.add({"aten._softmax_backward_data.default"},
             "grad_output output dim input_dtype", lowerSoftmaxBackward);

@@ -115,32 +115,47 @@ static Value lowerPad(ATenCall &c) {
   Value self = c.tensor("self");
   RankedTensorType type = c.type();
   unsigned rank = type.getRank();
-  SmallVector<int64_t> pad = c.integers("pad");
+  SmallVector<AffineExpr> pad = c.sizeList("pad");
   c.require(pad.size() % 2 == 0 && pad.size() / 2 <= rank,
             "'pad' does not fit the rank");
-  SmallVector<AffineExpr> from, to;
+  SmallVector<SizeSymbolAttr> symbols =
+      getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
+  SmallVector<AffineExpr> from, to, sizes = getSizes(self);
   SmallVector<int64_t> extents;
   for (unsigned dim = 0; dim < rank; ++dim) {
     unsigned pair = rank - 1 - dim;
-    int64_t before = 2 * pair < pad.size() ? pad[2 * pair] : 0;
-    int64_t after = 2 * pair < pad.size() ? pad[2 * pair + 1] : 0;
     AffineExpr index = c.b.getAffineDimExpr(dim);
+    int64_t before = 0;
+    if (2 * pair < pad.size()) {
+      auto number = dyn_cast<AffineConstantExpr>(pad[2 * pair]);
+      c.require(number != nullptr, "where its elements begin varies");
+      before = number.getValue();
+      auto [least, most] = getSizeRange(pad[2 * pair + 1], symbols);
+      c.require(least >= 0 || most < 0,
+                "it crops at some sizes, and pads at others");
+      sizes[dim] = sizes[dim] + std::min<int64_t>(before, 0);
+      if (most < 0)
+        sizes[dim] = sizes[dim] + pad[2 * pair + 1];
+    }
     from.push_back(index + std::max<int64_t>(-before, 0));
     to.push_back(index + std::max<int64_t>(before, 0));
-    extents.push_back(std::max<int64_t>(0, shapeOf(self)[dim] +
-                                               std::min<int64_t>(before, 0) +
-                                               std::min<int64_t>(after, 0)));
+    extents.push_back(
+        std::max<int64_t>(0, getSizeRange(sizes[dim], symbols).second));
   }
   Type element = type.getElementType();
   double value = c.number("value", 0.0);
   TypedAttr number = isa<FloatType>(element) ? c.imm(value) : c.immWhole(value);
-  bool keepsAll = type.getShape() == ArrayRef<int64_t>(extents);
-  Value init = keepsAll ? c.empty(type) : c.full(type, number);
+  bool keepsAll =
+      type.getShape() == ArrayRef<int64_t>(extents) && c.resultSizes() == sizes;
+  Value init = keepsAll ? c.empty(type)
+                        : c.withSizes(c.full(type, number), c.resultSizes());
   MLIRContext *context = c.b.getContext();
-  return c.mapped<IdentityOp>(self, init,
-                              {AffineMap::get(rank, 0, from, context),
-                               AffineMap::get(rank, 0, to, context)},
-                              extents);
+  return c.withSizes(
+      c.mapped<IdentityOp>(self, init,
+                           {AffineMap::get(rank, 0, from, context),
+                            AffineMap::get(rank, 0, to, context)},
+                           extents),
+      sizes);
 }
 
 static Value lowerSliceScatter(ATenCall &c) {
@@ -149,6 +164,8 @@ static Value lowerSliceScatter(ATenCall &c) {
   int64_t dim = c.dim("dim", rank, 0);
   int64_t size = shapeOf(self)[dim];
   int64_t start = c.integer("start", 0), step = c.integer("step", 1);
+  c.require(start >= 0 || !varies(self, dim),
+            "where its elements begin varies");
   if (start < 0)
     start += size;
   start = std::clamp<int64_t>(start, 0, size);
@@ -156,7 +173,8 @@ static Value lowerSliceScatter(ATenCall &c) {
   c.require(rankOf(source) == static_cast<int64_t>(rank),
             "source and self must have one rank");
   // Functionalisation wraps updates in updates of whole dimensions.
-  if (typeOf(source).getShape() == shapeOf(self) && start == 0 && step == 1 &&
+  if (typeOf(source).getShape() == shapeOf(self) &&
+      getSizes(source) == getSizes(self) && start == 0 && step == 1 &&
       elementOf(source) == elementOf(self) &&
       source.getDefiningOp<DestinationStyleOpInterface>())
     return source;
@@ -170,6 +188,7 @@ static Value lowerSelectScatter(ATenCall &c) {
   unsigned rank = rankOf(self);
   int64_t dim = c.dim("dim", rank);
   int64_t index = c.integer("index");
+  c.require(index >= 0 || !varies(self, dim), "where its elements lie varies");
   if (index < 0)
     index += shapeOf(self)[dim];
   SmallVector<AffineExpr> exprs;
@@ -185,10 +204,13 @@ static Value lowerRepeat(ATenCall &c) {
   Value self = c.tensor("self");
   RankedTensorType type = c.type();
   unsigned rank = type.getRank(), leading = rank - rankOf(self);
-  SmallVector<AffineExpr> exprs;
+  SmallVector<AffineExpr> exprs, whole = c.resultSizes();
   for (auto [dim, extent] : llvm::enumerate(shapeOf(self))) {
     AffineExpr index = c.b.getAffineDimExpr(leading + dim);
-    exprs.push_back(extent == 0 ? index : index % extent);
+    bool isOnce = getSizes(self)[dim] == whole[leading + dim];
+    c.require(isOnce || !varies(self, dim),
+              "a dimension whose size varies is repeated");
+    exprs.push_back(extent == 0 || isOnce ? index : index % extent);
   }
   AffineMap map = simplifyWithRanges(
       AffineMap::get(rank, 0, exprs, c.b.getContext()), type.getShape());
@@ -224,12 +246,12 @@ void aten::addMovementRows(ATenTable &table) {
     ATenTable::ForAnySize rows(table);
     table.add({"aten.cat.default"}, "tensors dim", lowerCat);
     table.add({"aten.stack.default"}, "tensors dim", lowerStack);
+    table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
+    table.add({"aten.slice_scatter.default"}, "self src dim start end step",
+              lowerSliceScatter);
+    table.add({"aten.select_scatter.default"}, "self src dim index",
+              lowerSelectScatter);
+    table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
   }
-  table.add({"aten.constant_pad_nd.default"}, "self pad value", lowerPad);
-  table.add({"aten.slice_scatter.default"}, "self src dim start end step",
-            lowerSliceScatter);
-  table.add({"aten.select_scatter.default"}, "self src dim index",
-            lowerSelectScatter);
   table.add({"spyre.merge_last.default"}, "x count", lowerMergeLast);
-  table.add({"aten.repeat.default"}, "self repeats", lowerRepeat);
 }

@@ -32,11 +32,11 @@ static RankedTensorType statisticsType(const ATenCall &c, Value input,
 }
 
 static int64_t getNumDims(const ATenCall &c, Value input) {
-  SmallVector<int64_t> shape = c.integers("normalized_shape");
-  c.require(
-      !shape.empty() && static_cast<int64_t>(shape.size()) <= rankOf(input) &&
-          shapeOf(input).take_back(shape.size()) == ArrayRef<int64_t>(shape),
-      "'normalized_shape' is not the shape of the last dimensions");
+  SmallVector<AffineExpr> shape = c.sizeList("normalized_shape");
+  SmallVector<AffineExpr> sizes = getSizes(input);
+  c.require(!shape.empty() && shape.size() <= sizes.size() &&
+                ArrayRef(sizes).take_back(shape.size()) == ArrayRef(shape),
+            "'normalized_shape' is not the shape of the last dimensions");
   return shape.size();
 }
 

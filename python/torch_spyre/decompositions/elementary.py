@@ -157,9 +157,16 @@ def _flip(x: Tensor, dims: list[int]) -> Tensor:
     result = x
     for dim in {d % max(x.dim(), 1) for d in dims}:
         if x.dim() and x.shape[dim] > 1:
-            order = torch.arange(x.shape[dim] - 1, -1, -1, device=x.device)
-            result = result.index_select(dim, order)
+            result = result.index_select(dim, _backwards(x.shape[dim], x.device))
     return result.clone() if result is x else result
+
+
+def _backwards(size: int, device: torch.device) -> Tensor:
+    """Numbers from size - 1 down to 0."""
+    if isinstance(size, torch.SymInt):
+        # A range that begins at a size is none of one program.
+        return (size - 1) - torch.arange(size, device=device)
+    return torch.arange(size - 1, -1, -1, device=device)
 
 
 def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor:
@@ -168,7 +175,11 @@ def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor
     result = x
     for shift, dim in zip(shifts, dims, strict=True):
         size = x.shape[dim]
-        start = (-shift) % size if size else 0
+        if isinstance(size, torch.SymInt) and abs(shift) < size:
+            # No remainder, which is no sum of sizes.
+            start = size - shift if shift > 0 else -shift
+        else:
+            start = (-shift) % size if size else 0
         if start:
             parts = [
                 result.narrow(dim, start, size - start),

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One program for many sizes: padding, rotations, and writes to parts of a tensor."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from sized_graphs import check_bits_of_one_size
+
+
+def set_row(x):
+    y = x * 2
+    y[1] = x[0]
+    return y
+
+
+def set_columns(x):
+    y = x * 2
+    y[:, 3:7] = 0.25
+    return y
+
+
+def set_rest(x):
+    y = x * 2
+    y[1:] = x[:-1]
+    return y
+
+
+#: Functions of a matrix, and the dimensions whose sizes vary.
+FUNCTIONS = {
+    "padded": (lambda x: F.pad(x, (0, 0, 1, 2)), (0,)),
+    "padded along sticks": (lambda x: F.pad(x, (3, 1), value=0.5), (1,)),
+    "padded at both": (lambda x: F.pad(x, (0, 2, 1, 0), value=-1.0), (0, 1)),
+    "cropped and padded": (lambda x: F.pad(x, (2, -1)), (1,)),
+    "backwards": (lambda x: x.flip(0), (0,)),
+    "columns backwards": (lambda x: x.flip(1), (1,)),
+    "the second row set": (set_row, (0,)),
+    "some columns set": (set_columns, (0,)),
+    "repeated": (lambda x: x.repeat(3, 1), (1,)),
+}
+#: Of sizes from 3 on: for Dynamo, a size of 1 somewhere inside is another graph.
+FROM_THREE = {
+    "cropped": (lambda x: F.pad(x, (0, 0, -1, 0)) * 2, (0,)),
+    "rolled": (lambda x: torch.roll(x, 1, 0), (0,)),
+    "rolled back": (lambda x: torch.roll(x, -1, 1), (1,)),
+    "rolled along both": (lambda x: torch.roll(x, (1, 3), (0, 1)), (0,)),
+    "all rows but the first set": (set_rest, (0,)),
+}
+SIZED = {
+    **{name: (*own, 2) for name, own in FUNCTIONS.items()},
+    **{name: (*own, 3) for name, own in FROM_THREE.items()},
+}
+
+
+@pytest.mark.parametrize(("function", "dims", "least"), SIZED.values(), ids=SIZED)
+def test_bits_of_a_program_of_one_size(function, dims, least):
+    check_bits_of_one_size(function, dims, (7, least, 63, 64, 65, 130, 3))
