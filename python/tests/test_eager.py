@@ -464,6 +464,45 @@ def test_whole_numbers_are_arguments_too(monkeypatch):
             assert result.dtype == operation(host, number).dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+def test_whole_numbers_that_meet_integers(dtype, monkeypatch):
+    """The second value gets a program for all, with the bits of one for each."""
+    host = torch.arange(-35, 35, dtype=dtype).expand(4, 70).contiguous()
+    operations = {
+        "add": lambda x, n: x + n,
+        "rsub": lambda x, n: n - x,
+        "mul": lambda x, n: x * n,
+        "div": lambda x, n: x / n,
+        "equal": lambda x, n: x == n,
+        "less": lambda x, n: x < n,
+        "fill": lambda x, n: x.clone().fill_(n),
+        "masked_fill": lambda x, n: x.masked_fill(x > 3, n),
+        "clamp": lambda x, n: x.clamp(min=n),
+    }
+    kinds = []
+    compile_ = eager._compile
+
+    def record(call, arguments, shifts, generic):
+        kinds.append(generic)
+        return compile_(call, arguments, shifts, generic)
+
+    monkeypatch.setattr(eager, "_compile", record)
+    for name, operation in operations.items():
+        _C._forget_eager_programs()
+        x = host.to("spyre")
+        operation(x, 2)
+        kinds.clear()
+        general = {n: operation(x, n).cpu() for n in (3, -7, 65, 2**24 + 1, 1)}
+        assert kinds == [True], name
+        for number, result in general.items():
+            _C._forget_eager_programs()
+            assert_exact(result, operation(x, number).cpu(), f"{name} {number}")
+            wanted = operation(host, number)
+            assert result.dtype == wanted.dtype
+            if not result.is_floating_point():
+                assert_exact(result, wanted, f"{name} {number}")
+
+
 def test_whole_numbers_of_integers_stay_exact():
     x = torch.arange(70).to("spyre")
     for number in (3, 2**24 + 1, 2**30 + 1, -5):

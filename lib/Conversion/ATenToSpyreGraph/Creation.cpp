@@ -24,9 +24,11 @@ static void addFull(ATenTable &table, ArrayRef<StringRef> names,
                     StringRef parameters, StringRef value, double fixed = 0) {
   table.add(names, parameters, [value, fixed](ATenCall &c) {
     if (!value.empty() && c.isTensor(value)) {
-      c.require(isa<FloatType>(c.type().getElementType()),
-                "a number of integers or booleans must be known");
-      return c.copy(c.tensor(value), c.type());
+      Value number = c.tensor(value);
+      Type element = c.type().getElementType();
+      c.require(isa<FloatType>(element) || elementOf(number) == element,
+                "a number of booleans must be known");
+      return c.copy(number, c.type());
     }
     return lowerFull(c, value.empty() ? fixed : c.number(value));
   });

@@ -254,8 +254,13 @@ void initStorageBindings(py::module &m) {
         py::arg("dtype") = py::none(), py::arg("device") = py::none(),
         py::arg("pin_memory") = py::none(),
         py::arg("memory_format") = py::none());
-  m.def("number_tensor", &makeNumber, py::arg("number"), py::arg("device"),
-        "A number as the fp32 tensor without dimensions that programs take.");
+  m.def(
+      "number_tensor",
+      [](double number, c10::DeviceIndex device) {
+        return makeNumber(number, device);
+      },
+      py::arg("number"), py::arg("device"),
+      "A number as the fp32 tensor without dimensions that programs take.");
   m.def("set_spyre_tensor_layout", &changeLayout, py::arg("tensor"),
         py::arg("layout"),
         "Stores the tensor's storage in another layout; its values stay.");

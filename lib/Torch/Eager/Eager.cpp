@@ -163,18 +163,27 @@ py::object toPython(const c10::IValue &value, const c10::TypePtr &type) {
   return list;
 }
 
-/// The whole number that an argument is where the operator takes it as it takes
-/// a floating one: of floating x, `x + 3` is `x + 3.0`.
-std::optional<double> wholeNumber(const c10::OperatorHandle &op,
-                                  c10::ArrayRef<c10::IValue> arguments,
-                                  size_t i) {
+/// A whole number among the arguments that programs take as one of any value.
+struct WholeNumber {
+  double value;
+  /// It meets integers. Of floating x, `x + 3` is `x + 3.0`.
+  bool meetsIntegers;
+};
+
+std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
+                                       c10::ArrayRef<c10::IValue> arguments,
+                                       size_t i) {
   const c10::IValue &value = arguments[i];
   if (i == 0 || !arguments[0].isTensor() ||
       !(value.isInt() || value.isTensor()))
     return std::nullopt;
   const at::Tensor &first = arguments[0].toTensor();
-  if (!first.defined() || first.device().type() != kSpyre ||
-      !first.is_floating_point())
+  if (!first.defined() || first.device().type() != kSpyre)
+    return std::nullopt;
+  // The device has 64-bit integers as 32-bit ones.
+  bool meetsIntegers =
+      first.scalar_type() == c10::kLong || first.scalar_type() == c10::kInt;
+  if (!meetsIntegers && !first.is_floating_point())
     return std::nullopt;
   int64_t number = 0;
   if (value.isInt()) {
@@ -195,28 +204,39 @@ std::optional<double> wholeNumber(const c10::OperatorHandle &op,
       return std::nullopt;
     number = tensor.item<int64_t>();
   }
-  // Exact in fp32.
-  constexpr int64_t kMost = 1 << 24;
-  if (number < -kMost || number > kMost)
+  // Exact in fp32, or in 32 bits.
+  const int64_t most = meetsIntegers ? (int64_t(1) << 31) - 1 : 1 << 24;
+  if (number < -most || number > most)
     return std::nullopt;
-  return static_cast<double>(number);
+  return WholeNumber{static_cast<double>(number), meetsIntegers};
+}
+
+/// The same for Python, which is to know it among other integers.
+py::object toPython(const WholeNumber &number, const c10::IValue &value) {
+  if (!number.meetsIntegers && !value.isTensor())
+    return py::float_(number.value);
+  if (!value.isTensor())
+    return py::module_::import("torch_spyre.frontend.eager")
+        .attr("WholeNumber")(static_cast<int64_t>(number.value));
+  at::Tensor wrapped = at::scalar_tensor(
+      number.value, number.meetsIntegers ? c10::kLong : c10::kDouble);
+  wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
+  auto object =
+      py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(wrapped)));
+  if (number.meetsIntegers)
+    object.attr("is_whole_number") = true;
+  return object;
 }
 
 py::list toPython(const c10::OperatorHandle &op,
                   c10::ArrayRef<c10::IValue> arguments) {
   py::list list;
   for (size_t i : c10::irange(arguments.size())) {
-    c10::IValue value = arguments[i];
-    if (std::optional<double> number = wholeNumber(op, arguments, i)) {
-      if (value.isTensor()) {
-        at::Tensor wrapped = at::scalar_tensor(*number, c10::kDouble);
-        wrapped.unsafeGetTensorImpl()->set_wrapped_number(true);
-        value = std::move(wrapped);
-      } else {
-        value = *number;
-      }
-    }
-    list.append(toPython(value, op.schema().arguments()[i].real_type()));
+    const c10::IValue &value = arguments[i];
+    if (std::optional<WholeNumber> number = wholeNumber(op, arguments, i))
+      list.append(toPython(*number, value));
+    else
+      list.append(toPython(value, op.schema().arguments()[i].real_type()));
   }
   return list;
 }
@@ -314,11 +334,14 @@ std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
   std::vector<c10::Storage> storages;
   std::vector<int64_t> shifts;
   storages.reserve(entry.arguments.size() + entry.outputs.size());
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      entry.graph->graph.program->arguments();
   for (int index : entry.arguments) {
-    storages.push_back(
-        index >= 0
-            ? call.tensors[index].storage()
-            : makeNumber(call.numbers[-1 - index], call.device).storage());
+    storages.push_back(index >= 0
+                           ? call.tensors[index].storage()
+                           : makeNumber(call.numbers[-1 - index], call.device,
+                                        arguments[storages.size()].dtype)
+                                 .storage());
     shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
   }
   std::vector<at::Tensor> roots;
@@ -342,8 +365,10 @@ std::optional<Call> takeApart(const c10::OperatorHandle &op,
   const c10::FunctionSchema *schema = &op.schema();
   call.key.append(reinterpret_cast<const char *>(&schema), sizeof(schema));
   for (size_t i : c10::irange(arguments.size())) {
-    std::optional<double> number = wholeNumber(op, arguments, i);
-    if (!call.add(number ? c10::IValue(*number) : arguments[i]))
+    std::optional<WholeNumber> number = wholeNumber(op, arguments, i);
+    if (number && number->meetsIntegers)
+      call.addWhole(number->value);
+    else if (!call.add(number ? c10::IValue(number->value) : arguments[i]))
       return std::nullopt;
   }
   return call;
@@ -362,11 +387,14 @@ std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
       return nullptr;
   if (!sized.takesNumbers && call.numbers != sized.numbers)
     return nullptr;
+  const std::vector<runtime::ArgumentInfo> &arguments =
+      sized.program.graph->graph.program->arguments();
   std::vector<at::Tensor> inputs;
   for (int index : sized.program.arguments)
     inputs.push_back(index >= 0
                          ? call.tensors[index]
-                         : makeNumber(call.numbers[-1 - index], call.device));
+                         : makeNumber(call.numbers[-1 - index], call.device,
+                                      arguments[inputs.size()].dtype));
   if (!sized.program.graph->takes(inputs, sizes))
     return nullptr;
   return sized.program.at(std::move(sizes));

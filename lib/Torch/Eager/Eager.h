@@ -4,6 +4,8 @@
 #ifndef SPYRE_LIB_TORCH_EAGER_EAGER_H
 #define SPYRE_LIB_TORCH_EAGER_EAGER_H
 
+#include "Spyre/Device/DataFormat.h"
+
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 #include <torch/csrc/utils/pybind.h>
@@ -27,9 +29,10 @@ bool runNative(const c10::OperatorHandle &op, torch::jit::Stack &stack);
 std::optional<torch::jit::Stack> callNative(const c10::OperatorHandle &op,
                                             torch::jit::Stack arguments);
 
-/// A number as the fp32 tensor without dimensions that programs for any numbers
-/// take.
-at::Tensor makeNumber(double number, c10::DeviceIndex device);
+/// A number as the tensor without dimensions that programs for any numbers
+/// take: of fp32, or of 32-bit integers, which it must be one of.
+at::Tensor makeNumber(double number, c10::DeviceIndex device,
+                      HostDtype dtype = HostDtype::Float32);
 
 /// Python's part of the compiler of eager operators: whether a schema is one to
 /// compile, the program of a call, and that of calls of many sizes.

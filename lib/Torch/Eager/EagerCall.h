@@ -51,8 +51,14 @@ public:
   std::vector<at::Tensor> tensors;
   /// How far each tensor is moved for the program. Valid after close().
   std::vector<ViewShift> shifts;
-  /// The floating-point arguments in order, including those in lists, and whole
-  /// numbers that operators take as such.
+  /// Adds a whole number that operators take as one of any value.
+  void addWhole(double number) {
+    append('I');
+    numbers.push_back(number);
+  }
+
+  /// The floating-point arguments in order, including those in lists, whole
+  /// numbers that operators take as such, and those of integer tensors.
   std::vector<double> numbers;
   /// What was left out: per tensor its sizes, strides and offset, and where it
   /// is the first one on its storage, the sizes and strides of the home.

@@ -160,11 +160,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 
 } // namespace
 
-at::Tensor makeNumber(double number, c10::DeviceIndex device) {
+at::Tensor makeNumber(double number, c10::DeviceIndex device, HostDtype dtype) {
   at::Tensor tensor =
-      makeTensor({}, {}, c10::kFloat, c10::Device(kSpyre, device));
-  auto value = static_cast<float>(number);
-  std::memcpy(storageOf(tensor).deviceBytes(), &value, sizeof(value));
+      makeTensor({}, {}, scalarType(dtype), c10::Device(kSpyre, device));
+  uint8_t *bytes = storageOf(tensor).deviceBytes();
+  auto store = [&](auto value) { std::memcpy(bytes, &value, sizeof(value)); };
+  if (dtype == HostDtype::Float32)
+    store(static_cast<float>(number));
+  else
+    store(static_cast<int32_t>(number));
   return tensor;
 }
 

@@ -120,8 +120,8 @@ def compile_call(
     (graph, tensor of the call per program argument, values, results); None if
     there is none; RETRY if an ``out=`` argument got another size. ``shifts`` says by
     how many elements the program sees each tensor nearer to its storage's start; _C
-    moves the addresses accordingly. A ``generic`` program takes the floating numbers
-    of the call as arguments: -1 minus the number's index stands for the tensor.
+    moves the addresses accordingly. A ``generic`` program takes the floating and whole
+    numbers of the call as arguments: -1 minus the number's index stands for the tensor.
     """
     namespace, name = qualified.split("::")
     call = call_of(namespace, name, overload)
@@ -213,6 +213,14 @@ def _check_sizes(
             if not operands.agree(position, meta):
                 raise _C.UnsupportedOp("what it writes is not as large as its result")
         position += sum(1 for _ in leaves([argument]))
+
+
+class WholeNumber(int):
+    """A number that meets integers, and may be an argument of the program."""
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, WholeNumber) or getattr(value, "is_whole_number", False)
 
 
 class _Declined(_C.UnsupportedOp):
@@ -408,12 +416,14 @@ def _import_row(
         if is_spyre(value):
             return _C.ValueId(next(position))
         is_number = isinstance(value, torch.Tensor)
+        is_whole = _is_whole(value)
         if is_number:
             value = value.item()
-        if generic and isinstance(value, float):
+        if generic and (isinstance(value, float) or is_whole):
             numbers += 1
-            layout = _C.SpyreTensorLayout([], torch.float32)
-            spec = StorageSpec(torch.float32, (), (), layout)
+            dtype = operands.tensors[0].dtype if is_whole else torch.float32
+            layout = _C.SpyreTensorLayout([], dtype)
+            spec = StorageSpec(dtype, (), (), layout)
             used.append(-numbers)
             return _C.ValueId(importer.add_storage(-numbers, f"number{numbers}", spec))
         return value if is_number else NotImplemented
