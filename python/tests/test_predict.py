@@ -7,6 +7,7 @@ import pytest
 import torch
 from commands import needs_tools, run
 from torch import nn
+from torch_spyre._inductor import config
 from torch_spyre.predict import ModelError, api, cli, models, parts, predict, report
 from torch_spyre.predict import what_if as predict_changes
 from torch_spyre.predict.trace import trace
@@ -379,3 +380,20 @@ class TestTransformers:
         path.write_text(json.dumps(values))
         with pytest.raises(ModelError, match=r"wrong\.json"):
             predict(str(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("lx_planning", False), ("dxp_lx_frac_avail", 0.9999)]
+)
+def test_the_configuration_counts(name, value):
+    def traffic(device=None):
+        phase = predict(model_of(stack), context=64, phases=["decode"], device=device)
+        found = phase["phases"]["decode"]["bytes"]
+        return found["device_memory_read"] + found["device_memory_written"]
+
+    planned = traffic()
+    with config.patch({name: value}):
+        assert traffic() > planned
+        # What is given comes before the configuration.
+        given = traffic({"lxReservedFraction": 0.2})
+    assert (given == planned) == (name == "dxp_lx_frac_avail")

@@ -17,6 +17,7 @@ from typing import Any
 from torch import nn
 
 from torch_spyre import _C
+from torch_spyre.frontend.options import compile_options
 from torch_spyre.predict import models, parts, report, simulate
 from torch_spyre.predict.cards import CARD_LINKS, AllReduce, Cards
 from torch_spyre.predict.trace import trace
@@ -48,8 +49,12 @@ def device_numbers(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _options(device: dict[str, Any]) -> dict[str, Any]:
-    """Compile options that follow from device numbers."""
-    return {"device": json.dumps(device, sort_keys=True)} if device else {}
+    """The options of ``torch.compile`` for these device numbers.
+
+    Also what the config module says counts, or a variable of it: a share of LX is in
+    the option ``device`` then.
+    """
+    return compile_options({"device": device} if device else {})
 
 
 class _Programs:
@@ -71,9 +76,11 @@ class _Programs:
         if key not in self._traced:
             self.progress(f"tracing {query} of {context} tokens, batch {batch}")
             self._traced[key] = trace(model, *key)
+        options = _options(device)
+        planned_for = json.loads(options.get("device", "{}"))
         compiled = parts.compile_step(
             self._traced[key],
-            _options(device),
+            options,
             lambda layer: self.progress(f"compiling {layer}"),
         )
         graphs = {id(call.graph): call.graph for call in compiled.calls}
@@ -81,9 +88,9 @@ class _Programs:
 
         def predict_one(graph: Any) -> dict[str, Any]:
             if isinstance(graph, AllReduce):
-                return graph.predict(cards, {**_C.device_spec(), **device})
+                return graph.predict(cards, {**_C.device_spec(), **planned_for})
             count = len(graph.inputs) + len(graph.outputs)
-            return simulate.simulate(graph.print_ktir(), count, device)
+            return simulate.simulate(graph.print_ktir(), count, planned_for)
 
         with ThreadPoolExecutor(2) as pool:
             reports = dict(
