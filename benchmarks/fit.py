@@ -207,7 +207,7 @@ def number_table(
 
 def factors(residuals: np.ndarray) -> str:
     values = np.exp(np.abs(residuals))
-    return f"{np.median(values):>9.3f}{np.percentile(values, 90):>8.3f}"
+    return f"{np.median(values):>11.3f}{np.percentile(values, 90):>9.3f}"
 
 
 def family_table(
@@ -216,7 +216,7 @@ def family_table(
     """Median and 90th percentile of the factor, the last column's against the goals."""
     lines = [
         "factor between predicted and measured: median, 90th percentile",
-        f"{'family':<10}{'rows':>5}" + "".join(f"{name:>17}" for name in columns),
+        f"{'family':<10}{'rows':>5}" + "".join(f"  {name:>18}" for name in columns),
     ]
     judged = list(columns.values())[-1]
     for family in (*fidelity.FAMILIES, "all"):

@@ -4,9 +4,11 @@
 Where the card's measurements hold one kernel with several plans, plans it without a
 hint and looks up the measured time of the plan that was made: how a product is divided
 over the cores, into how many tiles the rows of a softmax are cut, and whether what lies
-between two operations stays in LX. A plan that was not measured is not scored. Of the
-divisions that were measured, the one that the timing engine finds fastest is scored
-too: so every product is.
+between two operations stays in LX. The plans of a sweep are of one source, because
+others ran other versions of the card's stack. A division that the sweep lacks, but
+another source measured, is compared with the best of all sources. A plan that nobody
+measured is not scored. Of the divisions that were measured, the one that the timing
+engine finds fastest is scored too: so every product is.
 """
 
 from __future__ import annotations
@@ -33,6 +35,10 @@ from ratios import Ratios
 Splits = tuple[int, ...]
 Sweeps = dict[tuple[Kernel, str], dict[Splits, float]]
 
+#: DXP_LX_FRAC_AVAIL of a source that does not tell it: the default of the card's back
+#: end, and of the model.
+LX_FRACTION = 0.2
+
 
 def is_divided(row: Measurement) -> bool:
     """Whether a row tells how a product without tiles was divided."""
@@ -53,6 +59,21 @@ def sweeps(rows: list[Measurement], microseconds: Iterable[float | None]) -> Swe
         splits = kernel.splits
         times[splits] = min(time, times.get(splits, math.inf))
     return {key: times for key, times in found.items() if len(times) > 1}
+
+
+def of_all_sources(rows: list[Measurement], product: Kernel) -> dict[Splits, float]:
+    """The least time of each split of a product with its share of LX."""
+
+    def plain(kernel: Kernel) -> Kernel:
+        share = LX_FRACTION if kernel.lx_fraction is None else kernel.lx_fraction
+        return replace(kernel, splits=None, lx_fraction=share)
+
+    times: dict[Splits, float] = {}
+    for row in rows:
+        if plain(row.kernel) == plain(product):
+            splits = row.kernel.splits
+            times[splits] = min(row.microseconds, times.get(splits, math.inf))
+    return times
 
 
 def planned_splits(kernel: Kernel, cores: int, folder: Path, name: str) -> Splits:
@@ -121,7 +142,9 @@ class Scores:
         self.unscored = 0
         print(f"{title:<32}{'best':<16}{'us':>9}  {'planned':<16}{'us':>9}{'ratio':>7}")
 
-    def add(self, kernel: Kernel, times: dict[Any, float], planned: Any) -> None:
+    def add(
+        self, kernel: Kernel, times: dict[Any, float], planned: Any, note: str = ""
+    ) -> None:
         best = min(times, key=lambda key: times[key])
         extents = "x".join(map(str, kernel.extents))
         line = f"{f'{kernel.name} {extents}':<32}{best!s:<16}{times[best]:>9.1f}"
@@ -131,7 +154,7 @@ class Scores:
         else:
             self.unscored += 1
             line += f"  {planned!s:<16}  not measured"
-        print(line)
+        print(f"{line}  {note}".rstrip())
 
     def finish(self, found: Ratios) -> None:
         """Adds the median and the worst ratio and the share that is not measured."""
@@ -164,7 +187,12 @@ def score(rows: list[Measurement]) -> Ratios:
         for family in ("matmul", "bmm"):
             scores = Scores(family)
             for ((kernel, _), times), chosen in zip(found, planned, strict=True):
-                if kernel.family == family:
+                if kernel.family != family:
+                    continue
+                elsewhere = of_all_sources(products, kernel)
+                if chosen not in times and chosen in elsewhere:
+                    scores.add(kernel, elsewhere, chosen, "of all sources")
+                else:
                     scores.add(kernel, times, chosen)
             scores.finish(ratios)
             scores = Scores(f"{family}, predicted fastest")

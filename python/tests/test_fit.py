@@ -312,3 +312,12 @@ def test_rows_together_are_predicted_as_each_by_itself(tmp_path):
 def test_a_text_without_main_is_not_merged():
     with pytest.raises(ValueError, match="not a module with @main"):
         load("merged").Part.of("p0", "module {\n}\n")
+
+
+def test_columns_of_the_table_are_apart():
+    rows = [robust_fit.Row(f"r{i}", "softmax", i, 1.0) for i in range(20)]
+    columns = {"before": np.zeros(20), "shape out (linear)": np.full(20, 9.0)}
+    header, values = fit.family_table(rows, np.arange(20) % 10, columns)[1:3]
+    assert header.split() == ["family", "rows", "before", "shape", "out", "(linear)"]
+    start = header.index("shape out")
+    assert values[:start].split() == ["softmax", "20", "1.000", "1.000"]
