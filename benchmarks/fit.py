@@ -37,15 +37,14 @@ from robust_fit import (
     tenths,
 )
 
-#: What no source states. Published numbers (clock, rate of the matrix unit) stay.
+#: What no source states. Published numbers (clock, rate of the matrix unit, cycles of a
+#: transcendental function) stay, and so does an accumulation, which takes as many.
 NUMBERS = (
     Number("effectiveMemoryBytesPerSecond", 5e10, 4e11),
     Number("memoryTurnaroundSecondsPerByte", 1e-13, 1e-10),
     Number("coreMemoryBytesPerSecond", 1e10, 4e11),
     Number("memoryRunOverheadBytes", 1, 2000),
     Number("partialProductEfficiency", 0.1, 1),
-    Number("sfuTranscendentalWeight", 0.25, 64),
-    Number("sfuAccumulationWeight", 0.25, 256),
     Number("overlappedRunBytes", 256, 1e6),
     Number("kernelRepeatSeconds", 1e-7, 1e-4),
 )

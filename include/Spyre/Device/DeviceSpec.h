@@ -81,8 +81,8 @@ struct DeviceSpec {
   int64_t numPTColumns = 8; ///< likewise
   int64_t numSFULanes = 64; ///< elements per cycle and corelet, any format
   double sfuTranscendentalWeight =
-      16;                            ///< cycles of exp, log, sin, ... per lane
-  double sfuAccumulationWeight = 13; ///< likewise, of a reduction
+      12.6; ///< cycles of exp, log, sin, ... per lane
+  double sfuAccumulationWeight = 12.6; ///< likewise, of a reduction
   double clockHertz = 1.1e9;
   double ptMacsPerSecondPerCore = 1.1264e12; ///< fp16
   double ptFP8Rate = 2;                      ///< times the rate of fp16
@@ -144,9 +144,9 @@ struct DeviceSpec {
 
   // Measured over predicted time of kernels whose shapes the fit did not see,
   // 10th and 90th percentile per KernelKind.
-  double movementTimeLow = 0.88, movementTimeHigh = 1.21;
+  double movementTimeLow = 0.88, movementTimeHigh = 1.20;
   double pointwiseTimeLow = 0.88, pointwiseTimeHigh = 1.21;
-  double reductionTimeLow = 0.64, reductionTimeHigh = 1.14;
+  double reductionTimeLow = 0.82, reductionTimeHigh = 1.13;
   double productTimeLow = 0.78, productTimeHigh = 1.18;
   double batchedProductTimeLow = 0.59, batchedProductTimeHigh = 1.46;
 

@@ -59,14 +59,14 @@ func.func @add_reversed(%x: tensor<256x128xf16, #l>) {
 // CHECK: spyre_graph.neg ins(%arg0
 // CHECK: spyre_graph.exp ins(%arg0 {{.*}} outs(%arg0
 // CHECK-NOT: identity
-func.func @read_before(%x: tensor<256x128xf16, #l>) -> tensor<256x128xf16> {
-  %e = tensor.empty() : tensor<256x128xf16>
-  %s = spyre_graph.exp ins(%x : tensor<256x128xf16, #l>) outs(%e : tensor<256x128xf16>) -> tensor<256x128xf16>
-  %f = tensor.empty() : tensor<256x128xf16>
-  %n = spyre_graph.neg ins(%x : tensor<256x128xf16, #l>) outs(%f : tensor<256x128xf16>) -> tensor<256x128xf16>
-  %u = spyre_graph.identity ins(%s : tensor<256x128xf16>) outs(%x : tensor<256x128xf16, #l>) {maps = [#same, #same], extents = array<i64: 256, 128>} -> tensor<256x128xf16, #l>
-  %m = bufferization.materialize_in_destination %u in %x : (tensor<256x128xf16, #l>, tensor<256x128xf16, #l>) -> tensor<256x128xf16, #l>
-  return %n : tensor<256x128xf16>
+func.func @read_before(%x: tensor<512x128xf16, #l>) -> tensor<512x128xf16> {
+  %e = tensor.empty() : tensor<512x128xf16>
+  %s = spyre_graph.exp ins(%x : tensor<512x128xf16, #l>) outs(%e : tensor<512x128xf16>) -> tensor<512x128xf16>
+  %f = tensor.empty() : tensor<512x128xf16>
+  %n = spyre_graph.neg ins(%x : tensor<512x128xf16, #l>) outs(%f : tensor<512x128xf16>) -> tensor<512x128xf16>
+  %u = spyre_graph.identity ins(%s : tensor<512x128xf16>) outs(%x : tensor<512x128xf16, #l>) {maps = [#same, #same], extents = array<i64: 512, 128>} -> tensor<512x128xf16, #l>
+  %m = bufferization.materialize_in_destination %u in %x : (tensor<512x128xf16, #l>, tensor<512x128xf16, #l>) -> tensor<512x128xf16, #l>
+  return %n : tensor<512x128xf16>
 }
 
 // A small result that is read again stays in LX; a large one does not fit there.
