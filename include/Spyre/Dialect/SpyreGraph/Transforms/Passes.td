@@ -424,7 +424,7 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     take over the memory of an operand that dies there, if each element is
     written after it was read, by the same core, through the same map. An
     argument that several operations read in the same slices is copied into LX
-    first. If users disagree on the slices, a `spyre_graph.reshard` before those
+    first, and so is a tile that several operations of a loop read. If users disagree on the slices, a `spyre_graph.reshard` before those
     that read other slices than the writer's moves the parts over the ring. This
     happens only where the cost model says that it is faster than device memory,
     and the target allows it.
@@ -448,7 +448,7 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     Option<"inPlace", "in-place", "bool", "true",
            "Let results take over the memory of operands">,
     Option<"cloneInputs", "clone-inputs", "bool", "true",
-           "Copy arguments that are read repeatedly into LX">,
+           "Copy arguments and tiles that are read repeatedly into LX">,
     Option<"reshard", "reshard", "bool", "true",
            "Move buffers over the ring where users disagree on slices">,
     Option<"capacity", "capacity", "int64_t", "-1",
@@ -460,7 +460,7 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     Statistic<"numPlaced", "placed", "Buffers placed in LX">,
     Statistic<"numInPlace", "in-place",
               "Buffers placed where an operand of their operation was">,
-    Statistic<"numClones", "clones", "Arguments copied into LX">,
+    Statistic<"numClones", "clones", "Arguments and tiles copied into LX">,
     Statistic<"numReshards", "reshards",
               "Moves of a buffer into other slices over the ring">,
     Statistic<"numIneligible", "ineligible",

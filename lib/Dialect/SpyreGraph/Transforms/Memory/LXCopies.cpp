@@ -155,9 +155,8 @@ static double getElementBytes(memref::AllocOp alloc) {
          std::max<double>(alloc.getType().getNumElements(), 1);
 }
 
-/// How often device memory delivers what all cores of a slicing read.
-static double getNumTransfers(const Slicing &slicing,
-                              const ::spyre::DeviceSpec &spec) {
+double spyre_graph::getNumTransfers(const Slicing &slicing,
+                                    const ::spyre::DeviceSpec &spec) {
   return ::spyre::numSharedReads(static_cast<double>(getNumCopies(slicing)),
                                  spec);
 }
@@ -190,7 +189,7 @@ double ReadPrices::getSavedSeconds(OpOperand &use) {
   const Divisions &prices = getPrices(cast<SpyreOpInterface>(op));
   double loadSeconds = 0, ownSeconds = getSeconds(use);
   for (OpOperand &operand : op->getOpOperands().drop_back())
-    if (!operand.get().getDefiningOp<memref::AllocOp>())
+    if (&operand != &use && !operand.get().getDefiningOp<memref::AllocOp>())
       loadSeconds += getSeconds(operand);
   return prices.getSeconds(0, loadSeconds + ownSeconds, 0) -
          prices.getSeconds(0, loadSeconds, 0);
@@ -261,8 +260,12 @@ std::optional<LXCopy> spyre_graph::createReload(Value memory,
   // The copy is created before the loops around the first reader.
   Operation *first = block.findAncestorOpInBlock(*readers.front()->getOwner());
   OpBuilder builder(first);
-  auto alloc = memref::AllocOp::create(builder, first->getLoc(),
-                                       cast<MemRefType>(memory.getType()));
+  auto type = cast<MemRefType>(memory.getType());
+  // A tile has the strides of the whole, a copy has its own.
+  auto alloc = memref::AllocOp::create(
+      builder, first->getLoc(),
+      MemRefType::get(type.getShape(), type.getElementType(),
+                      MemRefLayoutAttrInterface{}, type.getMemorySpace()));
   SpyreOpInterface copy =
       createSlicedCopy(builder, first->getLoc(), memory, alloc, slicing,
                        target.allowsReplicatedCopies() ? slicing.numCores : 1);

@@ -60,6 +60,9 @@ double getNumAccesses(ArrayRef<OpOperand *> uses, Block &block,
 /// Bytes of a whole buffer in device memory.
 int64_t getBufferBytes(Value buffer);
 
+/// How often device memory delivers what all cores of a slicing read.
+double getNumTransfers(const Slicing &slicing, const ::spyre::DeviceSpec &spec);
+
 /// What reads from device memory take: what a product loads again for each
 /// part of its result, and a read by very many cores, counts as often as it
 /// happens.
@@ -97,6 +100,14 @@ struct LXCopy {
 std::optional<LXCopy> createReload(Value memory, ArrayRef<OpOperand *> readers,
                                    const Slicing &slicing, Block &block,
                                    const Target &target);
+/// Copies of tiles that the operations of a loop read several times in equal
+/// slices, where that is faster: each tile is then read from device memory
+/// once. Equal tiles become one.
+SmallVector<LXCopy> createTileCopies(func::FuncOp func,
+                                     const ProgramPoints &points,
+                                     const Target &target,
+                                     const ::spyre::DeviceSpec &spec,
+                                     ReadPrices &reads);
 /// Lets `writer` write to LX and `readers` read from there. An operation after
 /// the writer copies the buffer to device memory; of the cores that hold the
 /// same slice only one copies it. Nothing if no operation can express that.

@@ -24,8 +24,7 @@ namespace planning = ::spyre::planning;
 
 namespace {
 
-/// Limit of the exact search, in nodes per function. Most placements that the
-/// search finds, it finds in fewer nodes.
+/// Limit of the exact search, in nodes per function; most need fewer.
 constexpr int64_t kMaxSearchNodes = 20000;
 
 /// How many buffers are tried, per function, as one that is kept in device
@@ -67,8 +66,12 @@ public:
     inMemory.clear();
     bool isFree = mode == "default";
     numberOps(func);
-    if (cloneInputs && isFree)
+    if (cloneInputs && isFree) {
       copyArguments(func);
+      for (const LXCopy &copy :
+           createTileCopies(func, points, *target, spec, *reads))
+        addCopy(copy);
+    }
     if (isFree)
       serveUsersApart(func);
     solve(func);
