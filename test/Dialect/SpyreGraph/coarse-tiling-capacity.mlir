@@ -14,7 +14,7 @@
 // ROWS: scf.yield
 // ROWS: spyre_graph.matmul {{.*}} -> tensor<1x7x84x2039xf16
 // RUN: %{tile} --spyre-coarse-tiling="capacity=1024" 2>&1 | FileCheck %s --check-prefix=TINY
-// TINY: matmul is not tiled although its result of 58462208 bytes is larger than the LX of all cores: no tiles of whole sticks fit in LX and keep all cores busy
+// TINY: matmul is not tiled although its result of 58462208 bytes has no room in the LX of all cores: no tiles of whole sticks fit in LX and keep all cores busy
 // TINY: 2 operations from max to exp_sub in 98 tiles of 21: saves {{.*}} bytes of traffic
 // TINY-NOT: tiles of
 

@@ -381,6 +381,27 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
   auto sharedHead = [&](AffineExpr head) {
     return k[1] == 1 ? zero() : head.floorDiv(group);
   };
+  // Loops: batch, key head, column, width (head within the group), row. Sticks
+  // lie along the last: a few heads would leave most of each stick empty.
+  auto sumOverRows = [&](Value x, Value y, RankedTensorType type,
+                         double factor) {
+    SmallVector<int64_t> extents(type.getShape());
+    if (group > 1)
+      extents.push_back(group);
+    extents.push_back(q[2]);
+    unsigned numLoops = extents.size();
+    AffineExpr head = group > 1 ? d(1) * group + d(4) : d(1);
+    AffineExpr row = d(numLoops - 1);
+    return contract(x, y, nullptr, type,
+                    {map(numLoops, {d(0), head, row, d(2)}),
+                     map(numLoops, {d(0), head, row, d(3)}),
+                     map(numLoops, {d(0), d(1), d(2), d(3)})},
+                    extents, factor);
+  };
+  // The first use of the weights, which take much of LX in other slices.
+  if (!op.getGradValue().use_empty())
+    op.getGradValue().replaceAllUsesWith(
+        sumOverRows(weights, gradient, typeOf(op.getGradValue()), 1.0));
   // Gradient of the weights: gradient . value transposed. Its weighted mean
   // comes off it, which is most of it where one weight is near 1: it is rounded
   // after that.
@@ -403,29 +424,9 @@ void Decomposer::attentionBackward(AttentionBackwardOp op) {
                   map(5, {d(0), sharedHead(d(1)), d(4), d(3)}),
                   map(5, {d(0), d(1), d(2), d(3)})},
                  {q[0], q[1], q[2], q[3], k[2]}, scale));
-  // Loops: batch, key head, column, width (head within the group), row. Sticks
-  // lie along the last: a few heads would leave most of each stick empty.
-  auto sumOverRows = [&](Value x, Value y, RankedTensorType type,
-                         double factor) {
-    SmallVector<int64_t> extents(type.getShape());
-    if (group > 1)
-      extents.push_back(group);
-    extents.push_back(q[2]);
-    unsigned numLoops = extents.size();
-    AffineExpr head = group > 1 ? d(1) * group + d(4) : d(1);
-    AffineExpr row = d(numLoops - 1);
-    return contract(x, y, nullptr, type,
-                    {map(numLoops, {d(0), head, row, d(2)}),
-                     map(numLoops, {d(0), head, row, d(3)}),
-                     map(numLoops, {d(0), d(1), d(2), d(3)})},
-                    extents, factor);
-  };
   if (!op.getGradKey().use_empty())
     op.getGradKey().replaceAllUsesWith(
         sumOverRows(gradScores, query, typeOf(op.getGradKey()), scale));
-  if (!op.getGradValue().use_empty())
-    op.getGradValue().replaceAllUsesWith(
-        sumOverRows(weights, gradient, typeOf(op.getGradValue()), 1.0));
 }
 
 //===----------------------------------------------------------------------===//

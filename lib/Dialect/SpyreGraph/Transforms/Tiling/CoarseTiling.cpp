@@ -64,6 +64,7 @@ public:
   /// Tiles groups for which this saves time, and operations that access more
   /// memory than a core can address.
   void run() {
+    costs.findCrowdedOut(block);
     SmallVector<SpyreOpInterface> large;
     for (Operation &op : block) {
       auto spyreOp = dyn_cast<SpyreOpInterface>(op);
@@ -92,7 +93,7 @@ public:
                   " is not tiled although its result of " +
                   Twine(static_cast<int64_t>(
                       getWholeBytes(large[first].getSpyreInit()))) +
-                  " bytes is larger than the LX of all cores: " + reason)
+                  " bytes has no room in the LX of all cores: " + reason)
                      .str();
         if (!next || (tiling && next->savedSeconds <= tiling->savedSeconds))
           break;

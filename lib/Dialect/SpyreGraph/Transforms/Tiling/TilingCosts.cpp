@@ -8,6 +8,8 @@
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/PartialReduction.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -121,7 +123,79 @@ Operation *spyre_graph::findPartialRestickify(const OpGroup &group,
 //===----------------------------------------------------------------------===//
 
 bool TilingCosts::isTooLarge(SpyreOpInterface op) const {
-  return getWholeBytes(op.getSpyreInit()) > lxBytes * cores;
+  return crowdedOut.contains(op) ||
+         getWholeBytes(op.getSpyreInit()) > lxBytes * cores;
+}
+
+/// Whether the result can take over the memory of an operand, as far as maps
+/// say.
+static bool mayReplace(SpyreOpInterface op, OpOperand &operand) {
+  SmallVector<AffineMap> maps = op.getIndexingMaps();
+  return op.getCombiner() == Combiner::None &&
+         operand.get().getType() == op.getSpyreInit().getType() &&
+         maps[operand.getOperandNumber()] == maps.back();
+}
+
+void TilingCosts::findCrowdedOut(Block &block) {
+  // In program order. While more is live than LX holds, the value goes that
+  // saves least of the traffic per byte and per operation that it is live for.
+  DenseMap<Operation *, int64_t> position;
+  for (Operation &op : block)
+    position[&op] = static_cast<int64_t>(position.size());
+  struct LiveValue {
+    double bytes, worth;
+    int64_t first;
+    SpyreOpInterface op;
+  };
+  auto isWorthLess = [](const LiveValue &a, const LiveValue &b) {
+    return std::make_pair(a.worth, a.first) < std::make_pair(b.worth, b.first);
+  };
+  std::set<LiveValue, decltype(isWorthLess)> inLX(isWorthLess);
+  std::map<int64_t, SmallVector<LiveValue, 2>> ending;
+  double live = 0, capacity = lxBytes * static_cast<double>(cores);
+  auto end = [&](int64_t time) {
+    auto found = ending.find(time);
+    if (found == ending.end())
+      return;
+    for (const LiveValue &value : found->second)
+      if (inLX.erase(value))
+        live -= value.bytes;
+    ending.erase(found);
+  };
+  for (Operation &op : block) {
+    auto spyreOp = dyn_cast<SpyreOpInterface>(op);
+    int64_t now = position[&op];
+    // What ends here makes room for the result only if that can replace it.
+    bool replaces =
+        spyreOp &&
+        llvm::any_of(op.getOpOperands().drop_back(), [&](OpOperand &operand) {
+          return mayReplace(spyreOp, operand);
+        });
+    if (replaces)
+      end(now);
+    if (spyreOp && op.getNumResults() == 1 && !op.use_empty() &&
+        isa_and_nonnull<LayoutAttr>(
+            getLayout(spyreOp.getSpyreInit().getType())) &&
+        !isInDeviceMemory(spyreOp)) {
+      int64_t last = now, reads = 0;
+      for (Operation *user : op.getUsers()) {
+        last = std::max(last, position[block.findAncestorOpInBlock(*user)]);
+        ++reads;
+      }
+      LiveValue value{getWholeBytes(spyreOp.getSpyreInit()),
+                      static_cast<double>(1 + reads) /
+                          static_cast<double>(last - now),
+                      now, spyreOp};
+      inLX.insert(value);
+      ending[last].push_back(value);
+      live += value.bytes;
+    }
+    for (; live > capacity && !inLX.empty(); inLX.erase(inLX.begin())) {
+      live -= inLX.begin()->bytes;
+      crowdedOut.insert(inLX.begin()->op);
+    }
+    end(now);
+  }
 }
 
 /// Whether users read the result from device memory if nothing is tiled:

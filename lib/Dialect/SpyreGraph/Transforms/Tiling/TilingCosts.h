@@ -46,7 +46,11 @@ public:
   TilingCosts(int64_t cores, double lxBytes, const ::spyre::DeviceSpec &spec)
       : cores(cores), lxBytes(lxBytes), spec(spec) {}
 
-  /// Whether no placement can keep the result in LX as a whole.
+  /// Estimates which results of a block LX has no room for beside what else is
+  /// live.
+  void findCrowdedOut(Block &block);
+  /// Whether LX cannot keep the result as a whole: no placement can, or other
+  /// values need the room more.
   bool isTooLarge(SpyreOpInterface op) const;
   /// Whether the live tiles fit in LX.
   bool fits(const OpGroup &group, ArrayRef<TileLevel> levels) const;
@@ -71,6 +75,8 @@ private:
 
   int64_t cores;
   double lxBytes;
+  /// What findCrowdedOut() has found.
+  llvm::SmallPtrSet<Operation *, 16> crowdedOut;
   /// Granularity of slices per loop, cached because an operation is in many of
   /// the groups that are tried.
   mutable DenseMap<Operation *, SmallVector<int64_t>> granularities;
