@@ -42,7 +42,7 @@ COMMANDS: dict[str, list[str]] = {
     "speed": ["--instructions"],
     "checks": ["--rounds", "7"],
     "growth": [],
-    "superdsc": [],
+    "superdsc": ["--repeats", "1"],
     "sizes": [],
     "timing": [],
     "cost_model": [],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/ratios.py and scripts/bench.py: limits, the table, regressions."""
 
+import ast
 import json
 import math
 import sys
@@ -136,3 +137,28 @@ def test_every_benchmark_is_listed():
     others = {"cards", "fit", "large", "stacks", "soak"}
     files = {file.stem for file in (ROOT / "benchmarks").glob("*.py")}
     assert set(bench.COMMANDS) == files - helpers - others
+
+
+def test_benchmarks_find_what_they_import_from_each_other():
+    """None of them runs here, and a name that is gone shows only when one starts."""
+    trees = {
+        file.stem: ast.parse(file.read_text())
+        for file in (ROOT / "benchmarks").glob("*.py")
+    }
+
+    def names(tree):
+        for node in tree.body:
+            yield from {t.id for t in ast.walk(node) if isinstance(t, ast.Name)}
+            yield getattr(node, "name", None)
+            yield from (a.asname or a.name for a in getattr(node, "names", ()))
+
+    known = {stem: set(names(tree)) for stem, tree in trees.items()}
+    imported = [
+        (stem, node.module, alias.name)
+        for stem, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in trees
+        for alias in node.names
+    ]
+    assert ("superdsc", "run", "empty_caches") in imported
+    assert [use for use in imported if use[2] not in known[use[1]]] == []
