@@ -247,6 +247,18 @@ def test_values_on_both_sides_of_a_loop(rows, columns, tiles, rng, tmp_path):
     check_bits(graph, tmp_path)
 
 
+@pytest.mark.parametrize(("rows", "tiles"), [(1024, 2), (1300, 3)])
+def test_a_tile_that_is_read_twice_is_copied(rows, tiles, rng, tmp_path):
+    graph, shape, cut = Graph(), (rows, 1024), hint((0, tiles))
+    x = graph.argument(rng.standard_normal(shape))
+    graph.results = [
+        graph.op(name, [x], shape, attributes=cut) for name in ("abs", "neg")
+    ]
+    copied = plan(graph.text(), "to-ktir=false")
+    assert re.search(r"scf\.for(.|\n)*spyre_graph\.identity ins\(%subview", copied)
+    check_bits(graph, tmp_path)
+
+
 @pytest.mark.parametrize(
     ("m", "n", "k", "levels"),
     [
