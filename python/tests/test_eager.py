@@ -479,14 +479,7 @@ def test_whole_numbers_that_meet_integers(dtype, monkeypatch):
         "masked_fill": lambda x, n: x.masked_fill(x > 3, n),
         "clamp": lambda x, n: x.clamp(min=n),
     }
-    kinds = []
-    compile_ = eager._compile
-
-    def record(call, arguments, shifts, generic):
-        kinds.append(generic)
-        return compile_(call, arguments, shifts, generic)
-
-    monkeypatch.setattr(eager, "_compile", record)
+    kinds = record_compilations(monkeypatch)
     for name, operation in operations.items():
         _C._forget_eager_programs()
         x = host.to("spyre")

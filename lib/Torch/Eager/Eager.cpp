@@ -163,55 +163,7 @@ py::object toPython(const c10::IValue &value, const c10::TypePtr &type) {
   return list;
 }
 
-/// A whole number among the arguments that programs take as one of any value.
-struct WholeNumber {
-  double value;
-  /// It meets integers. Of floating x, `x + 3` is `x + 3.0`.
-  bool meetsIntegers;
-};
-
-std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
-                                       c10::ArrayRef<c10::IValue> arguments,
-                                       size_t i) {
-  const c10::IValue &value = arguments[i];
-  if (i == 0 || !arguments[0].isTensor() ||
-      !(value.isInt() || value.isTensor()))
-    return std::nullopt;
-  const at::Tensor &first = arguments[0].toTensor();
-  if (!first.defined() || first.device().type() != kSpyre)
-    return std::nullopt;
-  // The device has 64-bit integers as 32-bit ones.
-  bool meetsIntegers =
-      first.scalar_type() == c10::kLong || first.scalar_type() == c10::kInt;
-  if (!meetsIntegers && !first.is_floating_point())
-    return std::nullopt;
-  int64_t number = 0;
-  if (value.isInt()) {
-    const c10::Argument &parameter = op.schema().arguments()[i];
-    c10::TypePtr type = parameter.real_type();
-    if (auto optional = type->cast<c10::OptionalType>())
-      type = optional->getElementType();
-    const std::string &name = parameter.name();
-    if (type->kind() != c10::TypeKind::NumberType ||
-        (name != "other" && name != "value" && name != "min" && name != "max"))
-      return std::nullopt;
-    number = value.toInt();
-  } else {
-    const at::Tensor &tensor = value.toTensor();
-    if (!tensor.defined() || !tensor.is_cpu() || tensor.dim() != 0 ||
-        !tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
-        tensor.scalar_type() != c10::kLong)
-      return std::nullopt;
-    number = tensor.item<int64_t>();
-  }
-  // Exact in fp32, or in 32 bits.
-  const int64_t most = meetsIntegers ? (int64_t(1) << 31) - 1 : 1 << 24;
-  if (number < -most || number > most)
-    return std::nullopt;
-  return WholeNumber{static_cast<double>(number), meetsIntegers};
-}
-
-/// The same for Python, which is to know it among other integers.
+/// A whole number for Python, which is to know it among other integers.
 py::object toPython(const WholeNumber &number, const c10::IValue &value) {
   if (!number.meetsIntegers && !value.isTensor())
     return py::float_(number.value);
@@ -328,20 +280,24 @@ bool staysInStorages(const Entry &entry, const Call &call) {
   return true;
 }
 
+/// An argument of a program: a tensor of the call, or one of its numbers.
+at::Tensor argumentOf(const BoundGraph &graph, size_t position, int index,
+                      const Call &call) {
+  if (index >= 0)
+    return call.tensors[index];
+  return makeNumber(call.numbers[-1 - index], call.device,
+                    graph.graph.program->arguments()[position].dtype);
+}
+
 /// Runs the program of a call; the tensors that it makes.
 std::vector<at::Tensor> runEntry(const Entry &entry, const Call &call,
                                  OperatorInfo &info) {
   std::vector<c10::Storage> storages;
   std::vector<int64_t> shifts;
   storages.reserve(entry.arguments.size() + entry.outputs.size());
-  const std::vector<runtime::ArgumentInfo> &arguments =
-      entry.graph->graph.program->arguments();
   for (int index : entry.arguments) {
-    storages.push_back(index >= 0
-                           ? call.tensors[index].storage()
-                           : makeNumber(call.numbers[-1 - index], call.device,
-                                        arguments[storages.size()].dtype)
-                                 .storage());
+    storages.push_back(
+        argumentOf(*entry.graph, storages.size(), index, call).storage());
     shifts.push_back(index >= 0 ? call.shifts[index].deviceElements : 0);
   }
   std::vector<at::Tensor> roots;
@@ -387,14 +343,10 @@ std::shared_ptr<const Entry> match(const SizedEagerProgram &sized,
       return nullptr;
   if (!sized.takesNumbers && call.numbers != sized.numbers)
     return nullptr;
-  const std::vector<runtime::ArgumentInfo> &arguments =
-      sized.program.graph->graph.program->arguments();
   std::vector<at::Tensor> inputs;
   for (int index : sized.program.arguments)
-    inputs.push_back(index >= 0
-                         ? call.tensors[index]
-                         : makeNumber(call.numbers[-1 - index], call.device,
-                                      arguments[inputs.size()].dtype));
+    inputs.push_back(
+        argumentOf(*sized.program.graph, inputs.size(), index, call));
   if (!sized.program.graph->takes(inputs, sizes))
     return nullptr;
   return sized.program.at(std::move(sizes));

@@ -4,7 +4,7 @@
 #ifndef SPYRE_LIB_TORCH_EAGER_EAGER_H
 #define SPYRE_LIB_TORCH_EAGER_EAGER_H
 
-#include "Spyre/Device/DataFormat.h"
+#include "../Storage/Storage.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>

@@ -118,4 +118,45 @@ bool Call::addTensor(const at::Tensor &tensor) {
   return true;
 }
 
+std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
+                                       c10::ArrayRef<c10::IValue> arguments,
+                                       size_t i) {
+  const c10::IValue &value = arguments[i];
+  if (i == 0 || !arguments[0].isTensor() ||
+      !(value.isInt() || value.isTensor()))
+    return std::nullopt;
+  const at::Tensor &first = arguments[0].toTensor();
+  if (!first.defined() || first.device().type() != kSpyre)
+    return std::nullopt;
+  // The device has 64-bit integers as 32-bit ones.
+  bool meetsIntegers =
+      first.scalar_type() == c10::kLong || first.scalar_type() == c10::kInt;
+  if (!meetsIntegers && !first.is_floating_point())
+    return std::nullopt;
+  int64_t number = 0;
+  if (value.isInt()) {
+    const c10::Argument &parameter = op.schema().arguments()[i];
+    c10::TypePtr type = parameter.real_type();
+    if (auto optional = type->cast<c10::OptionalType>())
+      type = optional->getElementType();
+    const std::string &name = parameter.name();
+    if (type->kind() != c10::TypeKind::NumberType ||
+        (name != "other" && name != "value" && name != "min" && name != "max"))
+      return std::nullopt;
+    number = value.toInt();
+  } else {
+    const at::Tensor &tensor = value.toTensor();
+    if (!tensor.defined() || !tensor.is_cpu() || tensor.dim() != 0 ||
+        !tensor.unsafeGetTensorImpl()->is_wrapped_number() ||
+        tensor.scalar_type() != c10::kLong)
+      return std::nullopt;
+    number = tensor.item<int64_t>();
+  }
+  // Exact in fp32, or in 32 bits.
+  const int64_t most = meetsIntegers ? (int64_t(1) << 31) - 1 : 1 << 24;
+  if (number < -most || number > most)
+    return std::nullopt;
+  return WholeNumber{static_cast<double>(number), meetsIntegers};
+}
+
 } // namespace spyre::pytorch

@@ -6,10 +6,12 @@
 
 #include "../Storage/ViewShift.h"
 
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 #include <c10/util/irange.h>
 
 #include <bit>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,6 +98,18 @@ private:
   bool leavesOutSizes;
   size_t placeStart = 0, kindSize = 0;
 };
+
+/// A whole number among the arguments that programs take as one of any value.
+struct WholeNumber {
+  double value;
+  /// It meets integers. Of floating x, `x + 3` is `x + 3.0`.
+  bool meetsIntegers;
+};
+
+/// The one that argument `i` of a call is, if it is one.
+std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
+                                       c10::ArrayRef<c10::IValue> arguments,
+                                       size_t i);
 
 } // namespace spyre::pytorch
 

@@ -219,10 +219,6 @@ class WholeNumber(int):
     """A number that meets integers, and may be an argument of the program."""
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, WholeNumber) or getattr(value, "is_whole_number", False)
-
-
 class _Declined(_C.UnsupportedOp):
     """A decomposition returned NotImplemented."""
 
@@ -416,7 +412,7 @@ def _import_row(
         if is_spyre(value):
             return _C.ValueId(next(position))
         is_number = isinstance(value, torch.Tensor)
-        is_whole = _is_whole(value)
+        is_whole = isinstance(value, WholeNumber) or hasattr(value, "is_whole_number")
         if is_number:
             value = value.item()
         if generic and (isinstance(value, float) or is_whole):
