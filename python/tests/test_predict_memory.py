@@ -57,11 +57,12 @@ def test_children_at_one_time_are_added():
 
 
 def test_children_one_after_another_are_not_added():
+    # More than this process has: until it runs its program, a child seems to have that.
     with PeakMemory() as watched:
         for _ in range(3):
-            with Children(CHILD.format(128)):
+            with Children(CHILD.format(512)):
                 time.sleep(0.1)
-    assert 128 * MIB <= watched.peak_bytes - own_peak() < 2 * 128 * MIB
+    assert 512 * MIB <= watched.peak_bytes - own_peak() < 2 * 512 * MIB
 
 
 def test_children_of_children_count():
