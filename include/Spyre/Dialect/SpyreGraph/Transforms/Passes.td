@@ -424,10 +424,11 @@ def SpyreLXPlanning : Pass<"spyre-lx-planning", "::mlir::func::FuncOp"> {
     take over the memory of an operand that dies there, if each element is
     written after it was read, by the same core, through the same map. An
     argument that several operations read in the same slices is copied into LX
-    first, and so is a tile that several operations of a loop read. If users disagree on the slices, a `spyre_graph.reshard` before those
-    that read other slices than the writer's moves the parts over the ring. This
-    happens only where the cost model says that it is faster than device memory,
-    and the target allows it.
+    first, and so is a tile that several operations of a loop read. If users
+    disagree on the slices, a `spyre_graph.reshard` before those that read other
+    slices than the writer's moves the parts over the ring. This happens only
+    where the cost model says that it is faster than device memory, and the
+    target allows it.
 
     The aim is the least traffic with device memory. `optimal` places all
     buffers if the solver (docs/internals/memory.md) finds a placement.
