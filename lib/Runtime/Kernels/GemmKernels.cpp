@@ -32,16 +32,19 @@ constexpr int kMaxVectors = 8;
 constexpr size_t kPanelFloats = 8192;
 
 namespace {
-struct MicroArguments {
+/// B is floats, or DL16 codes.
+template <class Element>
+struct Arguments {
   size_t k;
   const float *a;
   ptrdiff_t rowStrideA, colStrideA;
-  const float *b;
+  const Element *b;
   ptrdiff_t rowStrideB;
   float *c;
   ptrdiff_t rowStrideC;
 };
-
+using MicroArguments = Arguments<float>;
+using CodeArguments = Arguments<uint16_t>;
 } // namespace
 
 template <int Rows, int Vectors>
@@ -235,46 +238,25 @@ static constexpr int codeVectors(size_t m) {
 #endif
 }
 
-// The halves of floats are interleaved within 16 bytes. So the floats of 2 *
-// kLanes codes are, in the first register, those of the first four of every
-// eight codes, in the second one the others.
-static constexpr int codeOfLane(int lane) { return lane / 4 * 8 + lane % 4; }
-static constexpr int laneOfCode(int code) {
-  return code / 8 * 4 + code % 4 + (code % 8 < 4 ? 0 : kLanes);
+// Sums of 2 * kLanes columns are in packed order (Vector.h), as the values of
+// their codes.
+static constexpr int columnOfLane(int lane) { return lane / 4 * 8 + lane % 4; }
+static constexpr int laneOfColumn(int column) {
+  return column / 8 * 4 + column % 4 + (column % 8 < 4 ? 0 : kLanes);
 }
 
 template <int Start, int... I>
-static SPYRE_INLINE VF interleave(VW low, VW high,
-                                  std::integer_sequence<int, I...>) {
-  return bitsAs<VF>(__builtin_shufflevector(
-      low, high, (Start + codeOfLane(I / 2) + I % 2 * 2 * kLanes)...));
-}
-template <int Start, int... I>
 static SPYRE_INLINE VF takeLanes(VF first, VF second,
                                  std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(first, second, (Start + codeOfLane(I))...);
+  return __builtin_shufflevector(first, second, (Start + columnOfLane(I))...);
 }
 template <int Start, int... I>
 static SPYRE_INLINE VF putLanes(VF first, VF second,
                                 std::integer_sequence<int, I...>) {
-  return __builtin_shufflevector(first, second, laneOfCode(Start + I)...);
+  return __builtin_shufflevector(first, second, laneOfColumn(Start + I)...);
 }
 
 using AllLanes = std::make_integer_sequence<int, kLanes>;
-using AllHalves = std::make_integer_sequence<int, 2 * kLanes>;
-
-namespace {
-struct CodeArguments {
-  size_t k;
-  const float *a;
-  ptrdiff_t rowStrideA, colStrideA;
-  const uint16_t *b;
-  ptrdiff_t rowStrideB;
-  float *c;
-  ptrdiff_t rowStrideC;
-};
-
-} // namespace
 
 /// C += A * B for Rows rows and Vectors registers of columns. Returns false,
 /// with C as it was, if there is a code of an infinity.
@@ -295,22 +277,15 @@ static __attribute__((noinline)) bool microOfCodes(const CodeArguments &args) {
   ptrdiff_t colStrideA = args.colStrideA;
   ptrdiff_t rowStrideB = args.rowStrideB;
   ptrdiff_t ahead = aheadOf<uint16_t>(args.k, rowStrideB, Vectors * kLanes);
-  typedef int16_t VSigned __attribute__((vector_size(kVectorBytes)));
   VW infinities = {};
   for (size_t k = args.k; k > 0; --k) {
     fetchAhead<Vectors * kLanes * 2, false>(b, ahead);
     VF row[Vectors];
     unroll<Vectors / 2>([&](auto v) SPYRE_INLINE_LAMBDA {
       VW code = load<VW>(b + 2 * v * kLanes);
-      // FormatDL16::decodeNumber in halves.
-      VW isNumber = bitsAs<VW>((code & uint16_t(0x7fff)) != VW{});
-      VW high = (bitsAs<VW>(bitsAs<VSigned>(code) >> 2) & uint16_t(0x9fff)) +
-                (isNumber & uint16_t(FormatDL16::kZero >> 16));
-      VW low = code << 14;
       // The highest bit changes if all others are set.
       infinities |= (code + uint16_t(1)) ^ code;
-      row[2 * v] = interleave<0>(low, high, AllHalves());
-      row[2 * v + 1] = interleave<4>(low, high, AllHalves());
+      FormatDL16::decodePair(code, row[2 * v], row[2 * v + 1]);
     });
     unroll<Rows>([&](auto i) SPYRE_INLINE_LAMBDA {
       VF value = splat(a[i * rowStrideA]);
