@@ -427,6 +427,21 @@ def test_numbers_are_arguments_of_the_second_program(monkeypatch):
             assert_exact(result, operation(number).cpu(), f"{name} {number}")
 
 
+def general_results(name, operation, host, numbers, kinds):
+    """What one program for all numbers gives: the bits of one for each."""
+    _C._forget_eager_programs()
+    x = host.to("spyre")
+    operation(x, 2)
+    kinds.clear()
+    general = {n: operation(x, n).cpu() for n in numbers}
+    assert kinds == [True], name
+    for number, result in general.items():
+        _C._forget_eager_programs()
+        assert_exact(result, operation(x, number).cpu(), f"{name} {number}")
+        assert result.dtype == operation(host, number).dtype
+    return general
+
+
 def test_whole_numbers_are_arguments_too(monkeypatch):
     """Of floating tensors, where they are what floating numbers are."""
     host = torch.arange(-35, 35, dtype=torch.float16).expand(4, 70).contiguous()
@@ -452,16 +467,7 @@ def test_whole_numbers_are_arguments_too(monkeypatch):
     }
     kinds = record_compilations(monkeypatch)
     for name, operation in operations.items():
-        _C._forget_eager_programs()
-        x = host.to("spyre")
-        operation(x, 2)
-        kinds.clear()
-        general = {n: operation(x, n).cpu() for n in (3, -7, 30, 1)}
-        assert kinds == [True], name
-        for number, result in general.items():
-            _C._forget_eager_programs()
-            assert_exact(result, operation(x, number).cpu(), f"{name} {number}")
-            assert result.dtype == operation(host, number).dtype
+        general_results(name, operation, host, (3, -7, 30, 1), kinds)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
@@ -480,20 +486,12 @@ def test_whole_numbers_that_meet_integers(dtype, monkeypatch):
         "clamp": lambda x, n: x.clamp(min=n),
     }
     kinds = record_compilations(monkeypatch)
+    numbers = (3, -7, 65, 2**24 + 1, 1)
     for name, operation in operations.items():
-        _C._forget_eager_programs()
-        x = host.to("spyre")
-        operation(x, 2)
-        kinds.clear()
-        general = {n: operation(x, n).cpu() for n in (3, -7, 65, 2**24 + 1, 1)}
-        assert kinds == [True], name
-        for number, result in general.items():
-            _C._forget_eager_programs()
-            assert_exact(result, operation(x, number).cpu(), f"{name} {number}")
-            wanted = operation(host, number)
-            assert result.dtype == wanted.dtype
+        results = general_results(name, operation, host, numbers, kinds)
+        for number, result in results.items():
             if not result.is_floating_point():
-                assert_exact(result, wanted, f"{name} {number}")
+                assert_exact(result, operation(host, number), f"{name} {number}")
 
 
 def test_whole_numbers_of_integers_stay_exact():

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/fidelity.py: measurements of the card as programs, and their predictions."""
 
-import importlib
 import json
 import math
 import os
@@ -10,24 +9,12 @@ import signal
 import subprocess
 import sys
 import xml.etree.ElementTree
-from pathlib import Path
 
 import pytest
+from benchmark_modules import BENCHMARKS, load
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-def load(name):
-    """A module of benchmarks/card, which is no package of the tests."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module(f"card.{name}")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
-
-measurements, programs = load("measurements"), load("programs")
-kernels, plot, tools = load("kernels"), load("plot"), load("tools")
+measurements, programs = load("card.measurements"), load("card.programs")
+kernels, plot, tools = load("card.kernels"), load("card.plot"), load("card.tools")
 
 GOOD = {
     "id": "x1",

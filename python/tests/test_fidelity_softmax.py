@@ -2,25 +2,15 @@
 """The rows of benchmarks/card/measurements.json for a softmax over dimension 0."""
 
 import dataclasses
-import importlib
-import sys
-from pathlib import Path
 
 import pytest
+from benchmark_modules import load
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-def load(name):
-    """A module of benchmarks/card, which is no package of the tests."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module(f"card.{name}")
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
-
-kernels, measurements, tools = load("kernels"), load("measurements"), load("tools")
+kernels, measurements, tools = (
+    load("card.kernels"),
+    load("card.measurements"),
+    load("card.tools"),
+)
 
 
 @pytest.mark.parametrize("sizes", [(512, 1024), (65, 256), (127, 64), (1, 128)])

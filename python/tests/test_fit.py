@@ -1,26 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/fit.py: recovers the numbers of a device that is known."""
 
-import importlib
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-def load(name):
-    """A module of benchmarks, which is no package of the tests."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
+from benchmark_modules import BENCHMARKS, load
 
 fit, robust_fit = load("fit"), load("robust_fit")
 

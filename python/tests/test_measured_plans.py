@@ -1,24 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/measured_plans.py: which measured times plans are compared with."""
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
+from benchmark_modules import load
 from commands import needs_tools, run
-
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-
-
-def load(name):
-    """A module of the benchmarks, which are no package of the tests."""
-    sys.path.insert(0, str(BENCHMARKS))
-    try:
-        return importlib.import_module(name)
-    finally:
-        sys.path.remove(str(BENCHMARKS))
-
 
 measured_plans = load("measured_plans")
 measurements, kernels = load("card.measurements"), load("card.kernels")
