@@ -1,17 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """benchmarks/timing.py: how the cost model ranks kernels against the timing engine."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from benchmark_modules import load
 
-BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
-sys.path.insert(0, str(BENCHMARKS))
-from card import overlap  # noqa: E402
-from ratios import Ratios  # noqa: E402
-
-sys.path.remove(str(BENCHMARKS))
+overlap, Ratios = load("card.overlap"), load("ratios").Ratios
 
 
 def test_moves_rank_as_in_the_engine(tmp_path, capsys):
