@@ -279,3 +279,88 @@ TEST(DistributedView, MatchesAWalkOverItsPoints) {
   EXPECT_GT(numHoles, 20);
   EXPECT_GT(numMissed, 2);
 }
+
+/// Twelve cores read all that four of them hold, and each what one of them
+/// holds, from two places in one run.
+static std::string sharingProgram() {
+  std::string parts;
+  for (int i = 0; i < 4; ++i)
+    parts += "%p" + std::to_string(i) +
+             " = ktdp.construct_memory_view %x, sizes: [8], strides: [1] "
+             "{coordinate_set = affine_set<(d0) : (d0 - " +
+             std::to_string(8 * i) + " >= 0, -d0 + " +
+             std::to_string(8 * i + 7) +
+             " >= 0)>, memory_space = #ktdp.memory_space<ct_local, ct_id = " +
+             std::to_string(i) + ">} : memref<8xf32>\n";
+  auto loadAndStore = [](const std::string &name, const std::string &from,
+                         int size, const std::string &at, const std::string &to,
+                         int offset) {
+    std::string n = std::to_string(size);
+    std::string set = "{access_tile_set = affine_set<(d0) : (d0 >= 0, -d0 + " +
+                      std::to_string(size - 1) +
+                      " >= 0)>, access_tile_order = affine_map<(d0) -> (d0)>}";
+    std::string type = "!ktdp.access_tile<" + n + "xindex>";
+    return "%" + name + "t = ktdp.construct_access_tile %v[%" + at + "] " +
+           set + " : " + from + " -> " + type + "\n%" + name +
+           " = ktdp.load %" + name + "t : " + type + " -> tensor<" + n +
+           "xf32>\n%" + name +
+           "at = affine.apply affine_map<(d0) -> (d0 * 40 + " +
+           std::to_string(offset) + ")>(%id)\n%" + name +
+           "o = ktdp.construct_access_tile %" + to + "[%" + name + "at] " +
+           set + " : memref<480xf32> -> " + type + "\nktdp.store %" + name +
+           ", %" + name + "o : tensor<" + n + "xf32>, " + type + "\n";
+  };
+  std::string whole = "memref<32xf32>";
+  return "func.func private @k(%x: index, %z: index) attributes {grid = [12]} "
+         "{\n%id = ktdp.get_compute_tile_id : index\n%c0 = arith.constant 0 : "
+         "index\n%own = affine.apply affine_map<(d0) -> ((d0 mod 4) * 8)>(%id)"
+         "\n" +
+         parts +
+         "%v = ktdp.construct_distributed_memory_view (%p0, %p1, %p2, %p3 : "
+         "memref<8xf32>, memref<8xf32>, memref<8xf32>, memref<8xf32>) : " +
+         whole +
+         "\n%zv = ktdp.construct_memory_view %z, sizes: [480], strides: [1] "
+         "{coordinate_set = affine_set<(d0) : (d0 >= 0, -d0 + 479 >= 0)>, "
+         "memory_space = #ktdp.memory_space<global>} : memref<480xf32>\n" +
+         loadAndStore("a", whole, 32, "c0", "zv", 0) +
+         loadAndStore("b", whole, 8, "own", "zv", 32) +
+         "return\n}\nfunc.func @f(%x: index, %y: index, %z: index, %w: index) "
+         "{\ncall @k(%x, %z) : (index, index) -> ()\ncall @k(%y, %w) : (index, "
+         "index) -> ()\nreturn\n}\n";
+}
+
+TEST(DistributedView, CoresShareWhatTheyLoad) {
+  DeviceMemory memory;
+  constexpr int64_t count = 480;
+  uint64_t address[] = {memory.allocate(count * 4), memory.allocate(count * 4)};
+  const int64_t element[] = {0, 4096};
+  for (CheckLevel check : {CheckLevel::None, CheckLevel::Bounds})
+    for (int threads : {1, 2, 5}) {
+      RunOptions options;
+      options.check = check;
+      options.threads = threads;
+      auto load = loadProgramBytes(sharingProgram());
+      for (int run = 0; run < 3; ++run) {
+        SCOPED_TRACE("run " + std::to_string(run));
+        auto value = [&](int place, int64_t i) {
+          return static_cast<float>(1000 * place + 100 * run + i);
+        };
+        for (int place : {0, 1})
+          for (int64_t i = 0; i < 32; ++i)
+            reinterpret_cast<float *>(
+                memory.lx(i / 8))[element[place] + i % 8] = value(place, i);
+        load->run(memory,
+                  {element[0], element[1], int64_t(address[0] / 4),
+                   int64_t(address[1] / 4)},
+                  options);
+        for (int place : {0, 1}) {
+          auto *z = reinterpret_cast<float *>(memory.at(address[place]));
+          for (int64_t core = 0; core < 12; ++core)
+            for (int64_t i = 0; i < 40; ++i)
+              ASSERT_EQ(z[core * 40 + i],
+                        value(place, i < 32 ? i : core % 4 * 8 + i - 32))
+                  << "core " << core << " element " << i;
+        }
+      }
+    }
+}

@@ -84,6 +84,13 @@ public:
            !view.set && !other.view.set;
   }
 
+  /// For a distributed view: whether both load the same elements, if their
+  /// partitions are the same.
+  bool readsSameOfPartitions(const TileVal &other) const {
+    return indexViews.empty() && plan == other.plan &&
+           captured == other.captured;
+  }
+
   /// Computes the runs and checks all bounds. Returns an error message, or "".
   /// With `zeroOutside` only indices below 0 are errors: reads outside of the
   /// allocation give zeros, and writes there are ignored.

@@ -10,6 +10,7 @@
 #include "Spyre/Runtime/Program/Program.h"
 #include "Values.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -71,6 +72,12 @@ public:
     }
   };
   std::vector<ViewKey> viewKeys;
+  /// Whether the views in these slots are known to be those of another core.
+  bool hasSameViews(const std::vector<int> &slots, const Core &other) const {
+    return std::all_of(slots.begin(), slots.end(), [&](int slot) {
+      return viewKeys[slot].instr && viewKeys[slot] == other.viewKeys[slot];
+    });
+  }
   std::vector<TileVal> tiles;
   /// Scratch of body programs, grown as needed.
   std::vector<Buffer *> registers;

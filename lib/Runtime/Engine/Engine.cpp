@@ -183,7 +183,7 @@ void RunState::call(const Function &callee, const Scalar *args) {
     // Cores that share operands run as a gang on one thread: a tile that one
     // core has loaded need not be converted again for the others. No thread is
     // without a gang.
-    int64_t gang = callee.hasContraction && !shadow
+    int64_t gang = callee.sharesTiles && !shadow
                        ? std::min((numCores + threads - 1) / threads, kGangSize)
                        : 1;
     KernelStacks *stacks = stacksOf(callee);

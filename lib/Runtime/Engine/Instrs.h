@@ -123,11 +123,14 @@ public:
   std::unique_ptr<PointSet> set;
   std::vector<int> symbolSlots;
   void run(Core &core) const override;
+  void runGang(Core *const *cores, int numCores) const override;
   void walk(Core &core) const override { run(core); }
 
 private:
   struct CheckedArithmetic;
   struct ByteRange;
+  /// Whether the core counts the bytes of the view as part of its LX.
+  bool isNoted(const Core &core) const;
   /// Whether the view is the same in all cores and iterations of a run that
   /// give it the same offset.
   bool dependsOnOffsetOnly() const;

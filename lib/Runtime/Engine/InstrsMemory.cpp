@@ -116,8 +116,7 @@ std::pair<int64_t, int64_t> MemoryViewInstr::enterMemory(Core &core, ViewVal &v,
   if (isLX) {
     int64_t owner = lxCore < 0 ? core.coreId : lxCore;
     v.base = core.memory->lx(owner);
-    if (!bytes.isEmpty && owner == core.coreId &&
-        core.check != CheckLevel::None)
+    if (!bytes.isEmpty && isNoted(core))
       core.noteViewInLX(bytes.first, bytes.end);
     return {0, core.memory->lxSizeInBytes()};
   }
@@ -135,15 +134,36 @@ std::pair<int64_t, int64_t> MemoryViewInstr::enterMemory(Core &core, ViewVal &v,
 }
 
 bool MemoryViewInstr::dependsOnOffsetOnly() const {
-  return !isLX && !set && symbolSlots.empty() &&
+  return (!isLX || lxCore >= 0) && symbolSlots.empty() &&
          std::all_of(strides.begin(), strides.end(),
                      [](const SizeSource &stride) { return stride.slot < 0; });
+}
+
+bool MemoryViewInstr::isNoted(const Core &core) const {
+  return isLX && (lxCore < 0 || lxCore == core.coreId) &&
+         core.check != CheckLevel::None;
+}
+
+void MemoryViewInstr::runGang(Core *const *cores, int numCores) const {
+  const Core &first = *cores[0];
+  for (int i = 0; i < numCores; ++i) {
+    Core &core = *cores[i];
+    const Core::ViewKey &key = first.viewKeys[dst];
+    bool isKnown = i > 0 && key.instr == this &&
+                   key.offset == core.scalars[offsetSlot].i && !isNoted(core);
+    if (!isKnown) {
+      run(core);
+    } else if (!(core.viewKeys[dst] == key)) {
+      core.views[dst] = first.views[dst];
+      core.viewKeys[dst] = key;
+    }
+  }
 }
 
 void MemoryViewInstr::run(Core &core) const {
   ViewVal &v = core.views[dst];
   Core::ViewKey key{this, core.epoch, core.scalars[offsetSlot].i};
-  if (core.viewKeys[dst] == key)
+  if (core.viewKeys[dst] == key && !isNoted(core))
     return;
   v.elem = elem;
   v.location = location;
@@ -301,11 +321,14 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
   for (int i = 0; i < numCores; ++i) {
     Core &core = *cores[i];
     const TileVal &t = core.tiles[tile];
-    if (!t.plan->partitionSlots.empty()) {
-      run(core);
-      continue;
-    }
-    auto isSame = [&](int j) { return t.readsSame(cores[j]->tiles[tile]); };
+    const std::vector<int> &partitions = t.plan->partitionSlots;
+    auto isSame = [&](int j) {
+      const TileVal &other = cores[j]->tiles[tile];
+      if (partitions.empty())
+        return t.readsSame(other);
+      return t.readsSameOfPartitions(other) &&
+             core.hasSameViews(partitions, *cores[j]);
+    };
     int same = -1;
     for (int j = i - 1; j >= 0 && same < 0; --j)
       if (cores[j]->tensors[dst].buffer && isSame(j))

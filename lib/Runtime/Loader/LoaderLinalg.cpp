@@ -403,6 +403,7 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     instr.strategy = StructuredLoop::Contraction;
     instr.isBatched = hasBatchLoop();
     loader.function.hasContraction = true;
+    loader.function.sharesTiles = true;
   }
 }
 

@@ -334,6 +334,14 @@ LogicalResult FunctionLoader::loadSubView(Operation *op) {
   return success();
 }
 
+/// Whether an access tile has the same coordinates in all cores.
+static bool isSameInAllCores(Value tile) {
+  Operation *op = tile.getDefiningOp();
+  return llvm::all_of(llvm::drop_begin(op->getOperands()), [](Value v) {
+    return isa<BlockArgument>(v) || matchPattern(v, m_Constant());
+  });
+}
+
 LogicalResult FunctionLoader::loadLoad(Operation *op) {
   auto load = cast<ktdp::LoadOp>(op);
   Type base = ktdp::getBaseElementType(load.getTile());
@@ -355,8 +363,10 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
     return user && user.isDpsInput(&operand);
   };
   AccessTilePlan &p = accessTiles.lookup(load.getTile())->plan;
-  if (!p.partitionSlots.empty())
+  if (!p.partitionSlots.empty()) {
+    function.sharesTiles |= isSameInAllCores(load.getTile());
     return success();
+  }
   instr.isDeferred = canDefer(load);
   if (instr.isDeferred) {
     auto user = cast<linalg::LinalgOp>(*load.getResult().user_begin());

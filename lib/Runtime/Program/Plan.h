@@ -96,8 +96,11 @@ struct Function {
   int64_t numOperations = 0; ///< those in bodies included
   bool hasCalls = false;
   bool accessesMemory = false;
-  /// Holds a matrix product: neighbouring cores read the same tiles.
+  /// Holds a matrix product.
   bool hasContraction = false;
+  /// Whether neighbouring cores read the same tiles: factors of a matrix
+  /// product, or what a distributed view holds.
+  bool sharesTiles = false;
   /// Inter-tile produce ops; with any, the cores are resumable tasks.
   int numProduceOps = 0;
   /// Whether cores add up what each has of a sum.
