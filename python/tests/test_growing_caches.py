@@ -7,6 +7,7 @@ import pytest
 import torch
 from numerics import compiled, poison, poisoned, rms
 from tiny_llama import tiny_llama
+from torch.nn.functional import scaled_dot_product_attention
 from torch_spyre.compile_backend import compiled_parts
 
 DEVICE = "spyre"
@@ -114,6 +115,34 @@ def test_bits_do_not_depend_on_what_ran_before():
     for number, logits in enumerate(zip(*found, strict=True)):
         for other in logits[1:]:
             assert torch.equal(logits[0], other), f"step {number}"
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_keys_lie_as_attention_reads_them(batch):
+    """No step moves what the cache holds into other sticks."""
+
+    def attend(query, key, value, keys, values):
+        keys, values = torch.cat((keys, key), 2), torch.cat((values, value), 2)
+        found = scaled_dot_product_attention(query, keys, values, enable_gqa=True)
+        return found, keys, values
+
+    step = compiled(attend, dynamic=None)
+    before = len(compiled_parts())
+    wide = [torch.randn(batch, 4, 70, 64).half().double() for _ in range(2)]
+    cache = [x.half().to(DEVICE) for x in wide]
+    for number in range(6):
+        new = [torch.randn(batch, n, 1, 64).half().double() for n in (32, 4, 4)]
+        wanted, *wide = attend(*new, *wide)
+        found, *cache = step(*(x.half().to(DEVICE) for x in new), *cache)
+        error = rms(found.cpu().double() - wanted) / rms(wanted)
+        assert error < 2e-3, f"step {number}: {error}"
+    for grown, kept in zip(wide, cache, strict=True):
+        assert (grown - kept.cpu().double()).abs().max() < 0.01
+    programs = [part.graph.print_ktir() for part in compiled_parts()[before:]]
+    # The first gets keys as the host has stored them.
+    assert 2 <= len(programs) <= 4
+    for number, program in enumerate(programs[1:], 1):
+        assert "restickify" not in program, f"program {number}"
 
 
 def test_old_caches_stay():

@@ -413,3 +413,26 @@ func.func @remarks(%x: tensor<64x64xf16, #rows>, %y: tensor<64x64xf16, #columns>
   %a = spyre_graph.add ins(%x, %y : tensor<64x64xf16, #rows>, tensor<64x64xf16, #columns>) outs(%e : tensor<64x64xf16>) -> tensor<64x64xf16>
   return %a : tensor<64x64xf16>
 }
+
+// -----
+
+// Keys that grow lie as the product reads them: the next call gets them so. The
+// cache of the call before lies so already.
+// CHECK-LABEL: func.func @grown_keys
+// CHECK: %[[OLD:.+]] = spyre_graph.identity ins(%arg1
+// CHECK-SAME: -> tensor<4x513x64xf16, #spyre_graph.layout<order = [0, 2, 1], SEN169_FP16>>
+// CHECK: %[[KEYS:.+]] = spyre_graph.identity ins(%arg2{{.*}} outs(%[[OLD]]
+// CHECK-NOT: restickify
+// CHECK: %[[S:.+]] = spyre_graph.matmul ins(%arg0, %[[KEYS]]
+// CHECK: return %[[S]], %[[KEYS]]
+#keys = #spyre_graph.layout<order = [0, 2, 1], SEN169_FP16>
+#heads = #spyre_graph.layout<order = [0, 1, 2], SEN169_FP16>
+func.func @grown_keys(%q: tensor<4x8x64xf16, #heads>, %old: tensor<4x512x64xf16, #keys>, %new: tensor<4x1x64xf16, #heads>) -> (tensor<4x8x513xf16>, tensor<4x513x64xf16>) {
+  %e = tensor.empty() : tensor<4x513x64xf16>
+  %0 = spyre_graph.identity ins(%old : tensor<4x512x64xf16, #keys>) outs(%e : tensor<4x513x64xf16>) {extents = array<i64: 4, 512, 64>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>]} -> tensor<4x513x64xf16>
+  %k = spyre_graph.identity ins(%new : tensor<4x1x64xf16, #heads>) outs(%0 : tensor<4x513x64xf16>) {extents = array<i64: 4, 1, 64>, maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1 + 512, d2)>]} -> tensor<4x513x64xf16>
+  %t = spyre_graph.view %k, affine_map<(d0, d1, d2) -> (d0, d2, d1)> : tensor<4x513x64xf16> -> tensor<4x64x513xf16>
+  %f = tensor.empty() : tensor<4x8x513xf16>
+  %s = spyre_graph.matmul ins(%q, %t : tensor<4x8x64xf16, #heads>, tensor<4x64x513xf16>) outs(%f : tensor<4x8x513xf16>) -> tensor<4x8x513xf16>
+  return %s, %k : tensor<4x8x513xf16>, tensor<4x513x64xf16>
+}

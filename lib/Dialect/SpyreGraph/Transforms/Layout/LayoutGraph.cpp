@@ -393,6 +393,19 @@ bool LayoutGraph::fitsLX(Value value) {
          llvm::all_of(value.getUses(), isInSlices);
 }
 
+/// Whether a value holds an argument and something beside it, as a cache does
+/// that has grown: its caller gives it to the next call, as it lies.
+static bool extendsArgument(Value value) {
+  int64_t size = cast<ShapedType>(value.getType()).getNumElements();
+  while (auto copy = value.getDefiningOp<IdentityOp>()) {
+    auto part = dyn_cast<BlockArgument>(copy->getOperand(0));
+    if (part && cast<ShapedType>(part.getType()).getNumElements() < size)
+      return true;
+    value = copy.getInit();
+  }
+  return false;
+}
+
 /// What the result costs that an operation writes.
 int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
                                     const LayoutChoice &choice,
@@ -411,7 +424,9 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
                      cast<ShapedType>(result.getType())));
     // Callers expect results in the usual layout: they read others once more,
     // for a copy.
-    price = size + (choice.layout != expected ? size : 0);
+    bool isCopied =
+        choice.layout != expected && (update || !extendsArgument(result));
+    price = size + (isCopied ? size : 0);
   }
   return price;
 }
