@@ -152,6 +152,58 @@ TEST_F(Stacks, OfOneLoopAreDense) {
   expectSame(*program, places, places.z, count, 2); // of 65,536 elements
 }
 
+// After so many points, the results per code are known. They are those of the
+// cores one by one, for all codes.
+TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {
+  constexpr int cores = 32, trips = 512, count = cores * trips * kTile;
+  constexpr int codes = 65536;
+  auto programOf = [&](const std::string &body) {
+    std::string text = kernelOf(cores, trips, body);
+    size_t load = text.find("    %b = ktdp.load");
+    text.erase(load, text.find('\n', load) - load);
+    for (size_t at; (at = text.find("f32")) != std::string::npos;)
+      text.replace(at, 3, "f16");
+    return this->load(text);
+  };
+  const char *store = R"(
+    ktdp.store %s, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+)";
+  const std::string erf = R"(
+    %e = math.erf %a : tensor<16xf32>
+    %s = arith.addf %e, %a : tensor<16xf32>)";
+  const std::string sigmoid = R"(
+    %n = arith.negf %a : tensor<16xf32>
+    %e = math.exp %n : tensor<16xf32>
+    %one = arith.constant dense<1.0> : tensor<16xf32>
+    %d = arith.addf %e, %one : tensor<16xf32>
+    %s = arith.divf %one, %d : tensor<16xf32>)";
+  const std::string cheap = R"(
+    %n = arith.negf %a : tensor<16xf32>
+    %s = arith.maximumf %n, %a : tensor<16xf32>)";
+  int64_t from = allocate(count / 2) * 2;
+  Places places{from, from, allocate(count / 2) * 2};
+  auto *x = reinterpret_cast<uint16_t *>(at(places.x / 2));
+  auto *z = reinterpret_cast<uint16_t *>(at(places.z / 2));
+  for (const auto &[body, isTabled] :
+       {std::pair(erf, true), std::pair(sigmoid, true),
+        std::pair(cheap, false)}) {
+    auto program = programOf(body + store);
+    int64_t before = KernelStacks::numTables();
+    std::vector<uint16_t> expected;
+    for (int i = 0; i < 4; ++i) {
+      // In another order each time.
+      for (int e = 0; e < count; ++e)
+        x[e] = uint16_t(e * (2 * i + 1));
+      run(*program, places);
+      if (i == 0)
+        expected.assign(z, z + codes);
+      for (int e = 0; e < count; ++e)
+        ASSERT_EQ(z[e], expected[x[e]]) << "run " << i << ": " << x[e];
+    }
+    EXPECT_EQ(KernelStacks::numTables() - before, isTabled ? 1 : 0);
+  }
+}
+
 TEST_F(Stacks, AFullCheckSeesCores) {
   auto program = load(kernelOf(4, 2, kAdd));
   Places places{makeFilled(128), makeFilled(128), allocate(128)};

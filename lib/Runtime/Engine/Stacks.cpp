@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -19,6 +20,10 @@ static constexpr int64_t kStackElements = 8192;
 // The most elements of a dense stack: these pass through the first-level cache
 // block by block. Several stacks are work for several threads.
 static constexpr int64_t kDenseElements = 65536;
+
+// So many points make it worth running a loop on all codes.
+static constexpr int64_t kCodes = 65536;
+static constexpr int64_t kWorthTable = 4 * kCodes;
 
 // The most stacks of a kernel. If there are more, the iterations are large or
 // differ much, and it is not worth keeping what is known of them.
@@ -319,13 +324,20 @@ bool KernelStacks::prepare(Core &probe, const Scalar *args) {
       // The cores will say it.
     }
   }
-  return state == State::Found && place(probe, args);
+  if (state != State::Found || !place(probe, args))
+    return false;
+  tabulate(probe);
+  return true;
 }
 
-static std::atomic<int64_t> numStacksRun{0};
+static std::atomic<int64_t> numStacksRun{0}, numTablesMade{0};
 
 int64_t KernelStacks::numRun() {
   return numStacksRun.load(std::memory_order_relaxed);
+}
+
+int64_t KernelStacks::numTables() {
+  return numTablesMade.load(std::memory_order_relaxed);
 }
 
 void KernelStacks::run(Core &core, int64_t number) const {
@@ -415,16 +427,65 @@ void KernelStacks::runOnCodes(Core &core, ScalarFrame &frame,
                          places[numInputs], static_cast<size_t>(count));
 }
 
-void KernelStacks::runDense(Core &core, const Stack &stack) const {
+int64_t KernelStacks::pointsOf(const Stack &stack) const {
+  size_t output = tiles.operands[tiles.loop->inputs.size()];
+  return stack.accesses[output].tile.numElements * stack.count;
+}
+
+bool KernelStacks::isCostlyFunction() const {
   const StructuredLoop &loop = *tiles.loop;
   const ScalarProgram &body = loop.body;
-  int numInputs = static_cast<int>(loop.inputs.size());
+  // What is read twice is two inputs.
+  for (size_t k = 0; k < loop.inputs.size(); ++k)
+    if (tiles.operands[k] != tiles.operands[0] || tiles.isOne[k] ||
+        deviceSize(loop.inputs[k].elem) != sizeof(uint16_t))
+      return false;
+  if (loop.inputs.empty() || loop.outputs.size() != 1 ||
+      deviceSize(loop.outputs[0].elem) != sizeof(uint16_t) ||
+      !body.captured.empty())
+    return false;
+  bool isExp = body.ops.size() == 1 && body.ops[0].kind == ScalarOp::Unary &&
+               UnaryOp(body.ops[0].op) == UnaryOp::Exp;
+  return body.transcendentalsPerPoint > 0 && !isExp;
+}
+
+void KernelStacks::tabulate(Core &core) {
+  if (!tiles.loop || !results.empty() || !isCostlyFunction())
+    return;
+  for (const Stack &stack : stacks)
+    if (stack.isDense)
+      numPoints += pointsOf(stack);
+  if (numPoints < kWorthTable)
+    return;
+  std::vector<uint16_t> codes(kCodes), made(kCodes);
+  std::iota(codes.begin(), codes.end(), uint16_t(0));
+  size_t numInputs = tiles.loop->inputs.size();
+  uint8_t *places[StructuredLoop::kMaxOperands];
+  std::fill_n(places, numInputs, reinterpret_cast<uint8_t *>(codes.data()));
+  places[numInputs] = reinterpret_cast<uint8_t *>(made.data());
+  runBlocks(core, places, kCodes);
+  results = std::move(made);
+  numTablesMade.fetch_add(1, std::memory_order_relaxed);
+}
+
+void KernelStacks::runDense(Core &core, const Stack &stack) const {
   int numOperands = static_cast<int>(tiles.operands.size());
   uint8_t *places[StructuredLoop::kMaxOperands];
   for (int k = 0; k < numOperands; ++k)
     places[k] = stack.accesses[tiles.operands[k]].tile.firstByte();
-  int64_t count =
-      stack.accesses[tiles.operands[numInputs]].tile.numElements * stack.count;
+  int64_t count = pointsOf(stack);
+  if (results.empty())
+    return runBlocks(core, places, count);
+  kernels().lookUp(results.data(), places[0], places[numOperands - 1],
+                   static_cast<size_t>(count));
+}
+
+void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
+                             int64_t count) const {
+  const StructuredLoop &loop = *tiles.loop;
+  const ScalarProgram &body = loop.body;
+  int numInputs = static_cast<int>(loop.inputs.size());
+  int numOperands = static_cast<int>(tiles.operands.size());
   ScalarFrame frame;
   enterProgram(core, body, frame);
   if (canRunOnCodes(core))

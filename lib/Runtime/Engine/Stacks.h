@@ -12,6 +12,10 @@
 // Later ones only move them to the addresses of their arguments. A run that
 // fails is one that has no stacks: errors name a core.
 //
+// A loop that makes a number of 16 bits of another one and nothing else is a
+// function of 65,536 codes. If it is a costly one and has run on many points,
+// it runs once more on all codes, and the results are looked up from then on.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef SPYRE_LIB_RUNTIME_ENGINE_STACKS_H
@@ -44,6 +48,8 @@ public:
   void run(Core &core, int64_t number) const;
   /// How many stacks have run in this process.
   static int64_t numRun();
+  /// How many loops have been run on all codes in this process.
+  static int64_t numTables();
 
 private:
   /// The tiles that a step accesses in the iterations of a stack.
@@ -81,6 +87,15 @@ private:
   bool place(const Core &core, const Scalar *args);
   bool isOrdered() const;
   void runDense(Core &core, const Stack &stack) const;
+  /// Points of TileBlock::loop in a dense stack.
+  int64_t pointsOf(const Stack &stack) const;
+  /// Runs TileBlock::loop on `count` dense elements, from memory to memory.
+  void runBlocks(Core &core, uint8_t *const *places, int64_t count) const;
+  /// Whether TileBlock::loop takes longer than to look up what it makes of a
+  /// code.
+  bool isCostlyFunction() const;
+  /// Makes `results` if the stacks have run on enough points.
+  void tabulate(Core &core);
   bool canRunOnCodes(const Core &core) const;
   void runOnCodes(Core &core, ScalarFrame &frame, uint8_t *const *places,
                   int64_t count) const;
@@ -90,7 +105,9 @@ private:
   enum class State { New, HasRun, Found, Without };
   State state = State::New;
   std::vector<Stack> stacks;
-  std::vector<Extent> extents; ///< per step that accesses memory
+  int64_t numPoints = 0;         ///< of runs of dense stacks
+  std::vector<uint16_t> results; ///< of TileBlock::loop, per code; or empty
+  std::vector<Extent> extents;   ///< per step that accesses memory
   /// Per pair of these, a store first: whether both access the same places in
   /// each iteration, if they have the same anchor.
   std::vector<bool> isAlike;

@@ -46,7 +46,8 @@ const KernelTable *table() {
                                          storeInt32,
                                          storeInt64,
                                          loadFloatRun,
-                                         storeFloatRun};
+                                         storeFloatRun,
+                                         lookUp};
   return &result;
 }
 

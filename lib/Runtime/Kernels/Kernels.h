@@ -107,6 +107,7 @@ void storeInt64(ElementFormat format, void *dst, const ptrdiff_t *dstStrides,
                 const size_t *shape, unsigned rank);
 void loadFloatRun(ElementFormat format, const void *src, float *dst, size_t n);
 void storeFloatRun(ElementFormat format, const float *src, void *dst, size_t n);
+void lookUp(const uint16_t *table, const void *src, void *dst, size_t n);
 
 } // namespace spyre::runtime::SPYRE_KERNEL_ISA
 

@@ -254,6 +254,24 @@ TEST_P(StridedKernels, EveryCodeOfEveryFloatFormat) {
   }
 }
 
+TEST_P(StridedKernels, LooksUpCodes) {
+  std::vector<uint16_t> table(65536);
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = uint16_t(i * 40503 + 7);
+  for (size_t n : {0, 1, 31, 32, 33, 100, 65536}) {
+    std::vector<uint16_t> codes(n), found(n + 1, 0x1234);
+    for (size_t i = 0; i < n; ++i)
+      codes[i] = uint16_t(65535 - i * 77);
+    k.lookUp(table.data(), codes.data(), found.data(), n);
+    EXPECT_EQ(found[n], 0x1234);
+    for (size_t i = 0; i < n; ++i)
+      ASSERT_EQ(found[i], table[codes[i]]) << n << " " << i;
+    // In place.
+    k.lookUp(table.data(), codes.data(), codes.data(), n);
+    EXPECT_TRUE(std::equal(codes.begin(), codes.end(), found.begin()));
+  }
+}
+
 // By hand, as the device library's own test of all floats.
 TEST_P(StridedKernels, DISABLED_AllFloatsStoreAndRoundAsTheDeviceLibraryDoes) {
   constexpr uint64_t block = uint64_t(1) << 20;

@@ -395,6 +395,8 @@ struct KernelTable {
                        size_t n);
   void (*storeFloatRun)(ElementFormat format, const float *src, void *dst,
                         size_t n);
+  /// dst[i] = table[src[i]], for arrays of uint16_t; `table` has 65,536.
+  void (*lookUp)(const uint16_t *table, const void *src, void *dst, size_t n);
 };
 
 /// The table of this host's best instruction set, or of the one that
