@@ -344,3 +344,48 @@ TEST_F(Codes, StoresAsLoopsCompute) {
             << body << ", strides " << place.strides << " from " << place.begin;
     }
 }
+
+// What varies in one block has one value in a block of one column.
+TEST(Blocks, TheLastOneOfARowMayHaveOneColumn) {
+  constexpr int rows = 3, columns = 2049;
+  auto program = loadProgramBytes(R"(
+#set = affine_set<(r, c) : (r >= 0, -r + 2 >= 0, c >= 0, -c + 2048 >= 0)>
+#order = affine_map<(r, c) -> (r, c)>
+#row = affine_map<(r, c) -> (r)>
+func.func @f(%x: index, %z: index) {
+  %c0 = arith.constant 0 : index
+  %zero = arith.constant 0.0 : f32
+  %xv = ktdp.construct_memory_view %x, sizes: [3, 2049], strides: [2049, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<3x2049xf32>
+  %zv = ktdp.construct_memory_view %z, sizes: [3, 2049], strides: [2049, 1] {coordinate_set = #set, memory_space = #ktdp.memory_space<global>} : memref<3x2049xf32>
+  %xt = ktdp.construct_access_tile %xv[%c0, %c0] {access_tile_set = #set, access_tile_order = #order} : memref<3x2049xf32> -> !ktdp.access_tile<3x2049xindex>
+  %zt = ktdp.construct_access_tile %zv[%c0, %c0] {access_tile_set = #set, access_tile_order = #order} : memref<3x2049xf32> -> !ktdp.access_tile<3x2049xindex>
+  %a = ktdp.load %xt : !ktdp.access_tile<3x2049xindex> -> tensor<3x2049xf32>
+  %me = tensor.empty() : tensor<3xf32>
+  %mf = linalg.fill ins(%zero : f32) outs(%me : tensor<3xf32>) -> tensor<3xf32>
+  %m = linalg.reduce { arith.maximumf } ins(%a : tensor<3x2049xf32>) outs(%mf : tensor<3xf32>) dimensions = [1]
+  %e = tensor.empty() : tensor<3x2049xf32>
+  %r = linalg.generic {indexing_maps = [#order, #row, #order], iterator_types = ["parallel", "parallel"]} ins(%a, %m : tensor<3x2049xf32>, tensor<3xf32>) outs(%e : tensor<3x2049xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.subf %p, %q : f32
+    %t = arith.mulf %s, %q : f32
+    %u = math.absf %t : f32
+    linalg.yield %u : f32
+  } -> tensor<3x2049xf32>
+  ktdp.store %r, %zt : tensor<3x2049xf32>, !ktdp.access_tile<3x2049xindex>
+  return
+}
+)",
+                                  {}, "blocks.mlir");
+  DeviceMemory memory;
+  uint64_t x = memory.allocate(rows * columns * 4);
+  uint64_t z = memory.allocate(rows * columns * 4);
+  auto at = [&](uint64_t address) {
+    return reinterpret_cast<float *>(memory.at(address));
+  };
+  auto valueOf = [](int i) { return float(i * 7 % 31); };
+  for (int i = 0; i < rows * columns; ++i)
+    at(x)[i] = valueOf(i);
+  program->run(memory, {int64_t(x / 4), int64_t(z / 4)});
+  for (int i = 0; i < rows * columns; ++i)
+    ASSERT_EQ(at(z)[i], (30 - valueOf(i)) * 30) << i;
+}

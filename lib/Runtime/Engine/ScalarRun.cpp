@@ -173,21 +173,31 @@ void spyre::runtime::makeChain(const ScalarOp *op, const ScalarFrame &frame,
   }
 }
 
+/// Makes room for a result that varies. In the block before it may have been
+/// one value, as where a block has but one column.
+static void *placeOf(Core &core, const ScalarProgram &program,
+                     ScalarFrame &frame, int reg) {
+  frame.step[reg] = 1;
+  if (frame.ptr[reg] == &frame.constant[reg])
+    frame.ptr[reg] = scratchBuffer(core, program.scratch[reg]);
+  return frame.ptr[reg];
+}
+
 /// Runs `op` and the rest of its chain. The result goes to the address that
 /// `frame.ptr` has for the last operation.
-static void runChain(Core &core, const ScalarOp *op, ScalarFrame &frame,
-                     size_t n) {
+static void runChain(Core &core, const ScalarProgram &program,
+                     const ScalarOp *op, ScalarFrame &frame, size_t n) {
   ChainStep steps[kMaxChain];
   makeChain(op, frame, steps);
   int last = op[op->chain - 1].dst;
-  frame.step[last] = 1;
+  void *result = placeOf(core, program, frame, last);
   if (frame.codes == last)
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
-                                  frame.step[op->a], steps, op->chain,
-                                  frame.ptr[last], n, &core.readAhead);
+                                  frame.step[op->a], steps, op->chain, result,
+                                  n, &core.readAhead);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
                   frame.step[op->a], steps, op->chain,
-                  static_cast<float *>(frame.ptr[last]), n,
+                  static_cast<float *>(result), n,
                   roundingOf(op->elem, core.ieee), &core.readAhead);
 }
 
@@ -406,22 +416,19 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
     const ScalarOp &op = program.ops[at];
     OpOnBlock step(core, op, frame);
     step.count = n;
-    bool uniform = step.isUniform();
-    frame.step[op.dst] = uniform ? 0 : 1;
-    void *own = &frame.constant[op.dst];
-    if (uniform) {
-      frame.ptr[op.dst] = own;
+    if (step.isUniform()) {
+      frame.step[op.dst] = 0;
+      frame.ptr[op.dst] = step.result = &frame.constant[op.dst];
       if (keepUniform)
         continue;
       step.count = 1;
     } else if ((op.chain > 1 || frame.codes == op.dst) && !core.shadow) {
-      runChain(core, &op, frame, n);
+      runChain(core, program, &op, frame, n);
       at += op.chain - 1;
       continue;
-    } else if (frame.ptr[op.dst] == own) {
-      frame.ptr[op.dst] = scratchBuffer(core, program.scratch[op.dst]);
+    } else {
+      step.result = placeOf(core, program, frame, op.dst);
     }
-    step.result = frame.ptr[op.dst];
     bool isWatched = step.isWatched();
     step.compute(isWatched ? Rounding::None : roundingOf(op.elem, core.ieee));
     if (isWatched)
