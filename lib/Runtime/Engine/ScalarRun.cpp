@@ -201,6 +201,17 @@ static void runChain(Core &core, const ScalarProgram &program,
                   roundingOf(op->elem, core.ieee), &core.readAhead);
 }
 
+/// Runs the chain that `op` begins, if it is one, and the exponential of it.
+static void runExpOfChain(Core &core, const ScalarProgram &program,
+                          const ScalarOp *op, ScalarFrame &frame, size_t n) {
+  ChainStep steps[kMaxChain];
+  makeChain(op, frame, steps);
+  void *result = placeOf(core, program, frame, op[op->chain].dst);
+  kernels().expOfChain(static_cast<const float *>(frame.ptr[op->a]),
+                       frame.step[op->a], steps, op->chain,
+                       static_cast<float *>(result), n, &core.readAhead);
+}
+
 namespace {
 /// One operation over the points of a block, with the addresses of its operands
 /// and of its result.
@@ -422,6 +433,11 @@ void spyre::runtime::runProgram(Core &core, const ScalarProgram &program,
       if (keepUniform)
         continue;
       step.count = 1;
+    } else if (op.isExpOfChain && op.elem == Elem::F16 && !core.ieee &&
+               !core.shadow) {
+      runExpOfChain(core, program, &op, frame, n);
+      at += op.chain;
+      continue;
     } else if ((op.chain > 1 || frame.codes == op.dst) && !core.shadow) {
       runChain(core, program, &op, frame, n);
       at += op.chain - 1;

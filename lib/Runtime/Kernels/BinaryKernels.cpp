@@ -176,6 +176,72 @@ void chainToCodes(const float *x, size_t step, const ChainStep *steps,
   }
 }
 
+#ifdef SPYRE_HAS_VECTOR_FMA
+/// exp() of values that are to be rounded to DL16 before and after.
+static SPYRE_INLINE void expGroup(VF (&x)[kGroup]) {
+  VF value[kGroup];
+  VU largest = {};
+  for (int g = 0; g < kGroup; ++g) {
+    // Magnitudes that should become zero have the same exponential.
+    value[g] = FormatDL16::roundCommon(x[g]);
+    VU magnitude = bitsAs<VU>(absV(value[g]));
+    largest = select(magnitude > largest, magnitude, largest);
+  }
+  if (!mayHold(largest > bitsAs<VU>(splat(kExpCommon)))) {
+    for (int g = 0; g < kGroup; ++g)
+      x[g] = FormatDL16::roundCommon(expOfCode(value[g]));
+    return;
+  }
+  VI isOther = {};
+  for (const VF &v : value)
+    isOther |= ~(v <= splat(kExpCommon));
+  if (!mayHold(isOther)) {
+    // Less than that is zero: what is masked, for instance.
+    constexpr float none = -2 * kExpCommon;
+    for (int g = 0; g < kGroup; ++g)
+      x[g] = FormatDL16::roundBelowNonNumber(
+          expOfCode(select(value[g] < none, splat(none), value[g])));
+    return;
+  }
+  for (VF &v : x)
+    v = FormatDL16::round(expV(FormatDL16::round(v)));
+}
+#endif
+
+void expOfChain(const float *x, size_t step, const ChainStep *steps,
+                unsigned numSteps, float *result, size_t n, ReadAhead *ahead) {
+#ifdef SPYRE_HAS_VECTOR_FMA
+  VF uniform[kMaxChain];
+  for (unsigned s = 0; s < numSteps; ++s)
+    uniform[s] = splat(*steps[s].x);
+  Operand first(x, step, n);
+  GroupRounder<FormatDL16> groups;
+  Prefetcher prefetcher(ahead);
+  constexpr int count = kGroup * kLanes;
+  size_t i = 0;
+  for (; i + count <= n; i += count) {
+    prefetcher.fetch<(count + 63) / 64>();
+    VF value[kGroup];
+    runChainGroup<false>(first, steps, numSteps, uniform, i, groups, value);
+    expGroup(value);
+    for (int g = 0; g < kGroup; ++g)
+      store(result + i + g * kLanes, value[g]);
+  }
+  for (; i < n; i += kLanes) {
+    size_t rest = n - i < size_t(kLanes) ? n - i : size_t(kLanes);
+    VF value =
+        chainTail(first, steps, numSteps, uniform, i, rest, FormatDL16());
+    storeTail(result + i, FormatDL16::round(expV(value)), rest);
+  }
+#else
+  if (numSteps > 0) {
+    chain(x, step, steps, numSteps, result, n, Rounding::DL16, ahead);
+    x = result;
+  }
+  unary(UnaryOp::Exp, x, result, n, Rounding::DL16);
+#endif
+}
+
 /// An operand of chainOfCodes().
 static SPYRE_INLINE void readCodes(const void *x, size_t step, VF uniform,
                                    size_t i, VF (&value)[kGroup]) {

@@ -15,6 +15,7 @@ const KernelTable *table() {
                                          chain,
                                          chainToCodes,
                                          chainOfCodes,
+                                         expOfChain,
                                          fusedMultiplyAdd,
                                          roundFloat,
                                          compareFloat,

@@ -27,6 +27,8 @@ void chainToCodes(const float *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n, ReadAhead *ahead);
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n);
+void expOfChain(const float *x, size_t step, const ChainStep *steps,
+                unsigned numSteps, float *result, size_t n, ReadAhead *ahead);
 void fusedMultiplyAdd(const float *a, size_t stepA, const float *b,
                       size_t stepB, const float *c, size_t stepC, float *result,
                       size_t n, Rounding rounding);

@@ -118,6 +118,26 @@ SPYRE_INLINE VF expNormal(VF x) {
   return bitsAs<VF>(bitsAs<VI>(e.p) + (bitsAs<VI>(e.shifted) << 23));
 }
 
+#ifdef SPYRE_HAS_VECTOR_FMA
+// Up to here exp(x) and its rounding to DL16 are common numbers.
+constexpr float kExpCommon = 21.0f;
+
+/// exp(x), which rounds to DL16 as expV() does, for x of DL16's values of
+/// magnitudes of at most kExpCommon. Coefficients were searched for that are
+/// right for all of them.
+SPYRE_INLINE VF expOfCode(VF x) {
+  VF shifted = mulAdd(x, splat(1.44269504f), splat(kRoundMagic));
+  VF r = mulAdd(shifted - kRoundMagic, splat(-0.693147182f), x);
+  VF p = splat(0.00889007933f);
+  p = mulAdd(p, r, splat(0.0420746803f));
+  p = mulAdd(p, r, splat(0.16665554f));
+  p = mulAdd(p, r, splat(0.499985993f));
+  p = mulAdd(p, r, splat(1.0f));
+  p = mulAdd(p, r, splat(1.0f));
+  return bitsAs<VF>(bitsAs<VI>(p) + (bitsAs<VI>(shifted) << 23));
+}
+#endif
+
 SPYRE_INLINE VF exp2V(VF x) {
   x = select(x > 129.0f, splat(129.0f), x);
   x = select(x < -151.0f, splat(-151.0f), x);

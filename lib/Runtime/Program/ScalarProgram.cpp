@@ -58,15 +58,20 @@ void ScalarProgram::findChains() {
   };
   for (size_t i = ops.size(); i-- > 0;) {
     ScalarOp &op = ops[i];
+    if (op.kind == ScalarOp::Unary && UnaryOp(op.op) == UnaryOp::Exp)
+      op.isExpOfChain = regElem[op.a] == op.elem;
     if (!canChain(op))
       continue;
     op.chain = 1;
     if (i + 1 == ops.size())
       continue;
     const ScalarOp &next = ops[i + 1];
-    if (next.chain != 0 && next.elem == op.elem && uses[op.dst] == 1 &&
-        (next.a == op.dst || next.b == op.dst))
+    if (next.elem != op.elem || uses[op.dst] != 1 ||
+        (next.a != op.dst && next.b != op.dst))
+      continue;
+    if (next.chain != 0)
       op.chain = static_cast<uint8_t>(std::min(next.chain + 1, int(kMaxChain)));
+    op.isExpOfChain = next.isExpOfChain && next.chain < kMaxChain;
   }
 }
 

@@ -53,6 +53,10 @@ struct ScalarOp {
   /// Operations from this one on of which each is all that uses the one
   /// before: one pass over the points can compute them (KernelTable::chain).
   uint8_t chain = 0;
+  /// Whether all that uses the chain's result is an exponential, right behind
+  /// it (KernelTable::expOfChain). Of an exponential: whether its operand is of
+  /// its own type.
+  bool isExpOfChain = false;
 };
 
 struct ScalarConstant {

@@ -413,6 +413,69 @@ TEST_P(FloatKernels, ChainsOfCodes) {
     }
 }
 
+// Other polynomials are enough for the values of DL16: for each of them the
+// rounded result is the same. Large ones and infinities change the way that
+// groups of vectors go.
+TEST_P(FloatKernels, ExponentialsOfAllCodes) {
+  auto check = [&](const std::vector<uint16_t> &codes) {
+    size_t n = codes.size();
+    std::vector<float> x(n), expected(n), found(n + 1, 77.0f);
+    k.loadFloatRun(ElementFormat::DL16, codes.data(), x.data(), n);
+    k.unary(UnaryOp::Exp, x.data(), expected.data(), n, Rounding::DL16);
+    k.expOfChain(x.data(), 1, nullptr, 0, found.data(), n, nullptr);
+    EXPECT_EQ(found[n], 77.0f);
+    for (size_t i = 0; i < n; ++i)
+      ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i])) << x[i];
+  };
+  std::vector<uint16_t> codes(65536);
+  for (unsigned step : {1, 3, 40503}) {
+    for (unsigned i = 0; i < codes.size(); ++i)
+      codes[i] = uint16_t(i * step);
+    check(codes);
+  }
+  // Those of common magnitudes, all in groups of their own.
+  std::vector<uint16_t> common;
+  for (uint16_t code : codes)
+    if (std::abs(spyre::decodeDL16(code)) <= 21.0f)
+      common.push_back(code);
+  check(common);
+  for (size_t n : {1, 15, 16, 63, 64, 65, 200})
+    check({common.begin() + 1000, common.begin() + 1000 + ptrdiff_t(n)});
+}
+
+TEST_P(FloatKernels, ExponentialsOfChains) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (size_t n : {5, 64, 1000}) {
+    std::vector<float> x = randomFloats(n, -8, 8), y = randomFloats(n, -2, 2);
+    for (float rare :
+         {1.0f, 0.0f, 1e-20f, -30.0f, 50.0f, 1e30f, -infinity, infinity}) {
+      x[n / 2] = rare;
+      k.round(x.data(), x.data(), n, Rounding::DL16);
+      k.round(y.data(), y.data(), n, Rounding::DL16);
+      float one = 1.25f;
+      std::vector<ChainStep> steps = {{BinaryOp::Sub, false, x.data(), 0},
+                                      {BinaryOp::Mul, false, y.data(), 1},
+                                      {BinaryOp::Sub, true, &one, 0}};
+      for (const float *first : {&one, x.data() + n / 2}) {
+        steps[0].x = first;
+        for (unsigned numSteps : {0, 1, 2, 3}) {
+          std::vector<float> expected = x, found(n);
+          if (numSteps > 0)
+            k.chain(x.data(), 1, steps.data(), numSteps, expected.data(), n,
+                    Rounding::DL16, nullptr);
+          k.unary(UnaryOp::Exp, expected.data(), expected.data(), n,
+                  Rounding::DL16);
+          k.expOfChain(x.data(), 1, steps.data(), numSteps, found.data(), n,
+                       nullptr);
+          for (size_t i = 0; i < n; ++i)
+            ASSERT_EQ(bitsOfFloat(found[i]), bitsOfFloat(expected[i]))
+                << n << " " << rare << " " << numSteps << " " << x[i];
+        }
+      }
+    }
+  }
+}
+
 // Groups of vectors take a short way that knows no zero, then one that does,
 // and the exact one: a single value decides, wherever it stands.
 TEST_P(FloatKernels, OneRareValueAmongCommonOnes) {

@@ -260,6 +260,11 @@ struct KernelTable {
   /// What is read may be where the result is written, but not beside it.
   void (*chainOfCodes)(const void *x, size_t step, const ChainStep *steps,
                        unsigned numSteps, void *result, size_t n);
+  /// result[i] = what `unary` makes, with Exp and rounding to DL16, of what
+  /// `chain` makes with that rounding. Without steps x has values of DL16.
+  void (*expOfChain)(const float *x, size_t step, const ChainStep *steps,
+                     unsigned numSteps, float *result, size_t n,
+                     ReadAhead *ahead);
   /// result[i] = round(a[i] * b[i] + c[i]), the sum being exact inside.
   void (*fma)(const float *a, size_t stepA, const float *b, size_t stepB,
               const float *c, size_t stepC, float *result, size_t n,
