@@ -283,9 +283,6 @@ static SPYRE_INLINE size_t oneOfCodes(CodeOperand<IsArrayX> x,
                                       size_t n, Op op, Rare rare) {
   size_t i = 0;
   for (; i + kOneStep <= n; i += kOneStep) {
-    if constexpr (IsArrayX)
-      fetchAhead<2 * kOneStep, false>(x.codes + i);
-    fetchAhead<2 * kOneStep, true>(out + i);
     VW result[kGroup], largest = {}, any = {};
     unroll<kGroup>([&](auto p) SPYRE_INLINE_LAMBDA {
       size_t at = i + size_t(p) * 2 * kLanes;
@@ -331,6 +328,8 @@ static __attribute__((noinline)) size_t stepOfCodes(BinaryOp op,
   }
 }
 
+// Fetches nothing ahead: the hardware follows dense arrays by itself, and ran
+// slower with help.
 void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
                   unsigned numSteps, void *result, size_t n) {
   constexpr int count = kGroup * kLanes;
@@ -375,12 +374,8 @@ void chainOfCodes(const void *x, size_t step, const ChainStep *steps,
         : step            ? run(manyX, oneY)
                           : run(oneX, manyY);
   }
-  for (; i + count <= n; i += count) {
-    if (step)
-      fetchAhead<2 * count, false>(static_cast<const uint16_t *>(x) + i);
-    fetchAhead<2 * count, true>(out + i);
+  for (; i + count <= n; i += count)
     runGroup(x, steps, i, out + i);
-  }
   if (i == n)
     return;
   // What is left, with zeros behind it.

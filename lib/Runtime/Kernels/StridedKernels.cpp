@@ -498,19 +498,17 @@ void storeFloatRun(ElementFormat format, const float *src, void *dst,
 void lookUp(const uint16_t *table, const void *src, void *dst, size_t n) {
   auto *from = static_cast<const uint16_t *>(src);
   auto *to = static_cast<uint16_t *>(dst);
-  constexpr size_t line = 32;
+  constexpr size_t part = 32;
   size_t i = 0;
-  for (; i + line <= n; i += line) {
-    fetchAhead<2 * line, false>(from + i);
-    fetchAhead<2 * line, true>(to + i);
-    // Four indices per load: loads are what there are most of.
-    unroll<line / 4>([&](auto part) SPYRE_INLINE_LAMBDA {
-      uint64_t four = load<uint64_t>(from + i + 4 * part);
+  for (; i + part <= n; i += part)
+    unroll<part / 4>([&](auto number) SPYRE_INLINE_LAMBDA {
+      // Four indices per load: loads are what there are most of.
+      size_t at = i + 4 * number;
+      uint64_t four = load<uint64_t>(from + at);
       uint16_t values[4] = {table[uint16_t(four)], table[uint16_t(four >> 16)],
                             table[uint16_t(four >> 32)], table[four >> 48]};
-      __builtin_memcpy(to + i + 4 * part, values, sizeof(values));
+      __builtin_memcpy(to + at, values, sizeof(values));
     });
-  }
   for (; i < n; ++i)
     to[i] = table[from[i]];
 }
