@@ -9,6 +9,7 @@
 #include "Spyre/Runtime/Program/Program.h"
 
 #include <cstring>
+#include <optional>
 
 namespace spyre {
 
@@ -25,12 +26,19 @@ struct Array {
     const uint8_t *device = memory.at(address);
     deviceImage.assign(device, device + sizeInBytes);
   }
-  /// Writes only what a run has changed: the caches keep what it reads.
-  void restore(runtime::DeviceMemory &memory) const {
+  /// Before each run but the first. All of them begin with the same bytes, so
+  /// they change the same arrays: the others are left alone, and the caches
+  /// keep what runs read.
+  void restore(runtime::DeviceMemory &memory) {
     uint8_t *device = memory.at(address);
-    if (std::memcmp(device, deviceImage.data(), sizeInBytes) != 0)
+    if (!isChanged)
+      isChanged = std::memcmp(device, deviceImage.data(), sizeInBytes) != 0;
+    if (*isChanged)
       std::memcpy(device, deviceImage.data(), sizeInBytes);
   }
+
+private:
+  std::optional<bool> isChanged; ///< by the first run
 };
 
 /// The layout of a plain array: dense row-major, as elements of the type that
