@@ -116,16 +116,15 @@ static bool sumChainRows(Core &core, const StructuredLoop &instr,
   const ScalarOp &op = body.ops[0];
   if (!frame.step[op.a] && !frame.step[op.b])
     return false;
-  ChainStep steps[kMaxChain];
-  makeChain(&op, frame, steps);
+  ChainSteps chain(&op, frame, core.ieee);
   const float *x = static_cast<const float *>(frame.ptr[op.a]);
   for (int64_t row = 0; row < shape.rows; ++row) {
-    kernels().sumChain(x, frame.step[op.a], steps, op.chain,
+    kernels().sumChain(x, frame.step[op.a], chain.steps, op.chain,
                        size_t(shape.columns), roundingOf(op.elem, core.ieee),
                        acc + row, &core.readAhead);
     x += frame.step[op.a] * shape.columns;
     for (unsigned s = 0; s < op.chain; ++s)
-      steps[s].x += int64_t(steps[s].step) * shape.columns;
+      chain.steps[s].x += int64_t(chain.steps[s].step) * shape.columns;
   }
   return true;
 }

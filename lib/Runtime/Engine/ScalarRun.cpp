@@ -162,14 +162,25 @@ static void extract(Core &core, const ScalarOp &op, const ScalarFrame &frame,
 
 static unsigned width(Elem e) { return static_cast<unsigned>(bitWidth(e)); }
 
-void spyre::runtime::makeChain(const ScalarOp *op, const ScalarFrame &frame,
-                               ChainStep *steps) {
+ChainSteps::ChainSteps(const ScalarOp *op, const ScalarFrame &frame,
+                       bool ieee) {
   for (unsigned s = 0; s < op->chain; ++s) {
     bool isReversed = s > 0 && op[s].b == op[s - 1].dst;
     int other = isReversed ? op[s].a : op[s].b;
     steps[s] = {BinaryOp(op[s].op), isReversed,
                 static_cast<const float *>(frame.ptr[other]),
                 frame.step[other]};
+    // Multiplying by the inverse is exact enough for DL16. With ten bits in x
+    // and y and eleven in m, which is halfway between two results, x / y is
+    // never m, and if x / y is not m, they differ by 2^-21 of m or more: x and
+    // m * y are different whole numbers below 2^21, but for powers of two. The
+    // inverse and the product are each off by 2^-24 at most.
+    if (steps[s].op == BinaryOp::Div && !isReversed && steps[s].step == 0 &&
+        op[s].hasOneType && op[s].elem == Elem::F16 && !ieee) {
+      inverse[s] = 1.0f / *steps[s].x;
+      steps[s].op = BinaryOp::Mul;
+      steps[s].x = &inverse[s];
+    }
   }
 }
 
@@ -187,16 +198,15 @@ static void *placeOf(Core &core, const ScalarProgram &program,
 /// `frame.ptr` has for the last operation.
 static void runChain(Core &core, const ScalarProgram &program,
                      const ScalarOp *op, ScalarFrame &frame, size_t n) {
-  ChainStep steps[kMaxChain];
-  makeChain(op, frame, steps);
+  ChainSteps chain(op, frame, core.ieee);
   int last = op[op->chain - 1].dst;
   void *result = placeOf(core, program, frame, last);
   if (frame.codes == last)
     return kernels().chainToCodes(static_cast<const float *>(frame.ptr[op->a]),
-                                  frame.step[op->a], steps, op->chain, result,
-                                  n, &core.readAhead);
+                                  frame.step[op->a], chain.steps, op->chain,
+                                  result, n, &core.readAhead);
   kernels().chain(static_cast<const float *>(frame.ptr[op->a]),
-                  frame.step[op->a], steps, op->chain,
+                  frame.step[op->a], chain.steps, op->chain,
                   static_cast<float *>(result), n,
                   roundingOf(op->elem, core.ieee), &core.readAhead);
 }
@@ -204,11 +214,10 @@ static void runChain(Core &core, const ScalarProgram &program,
 /// Runs the chain that `op` begins, if it is one, and the exponential of it.
 static void runExpOfChain(Core &core, const ScalarProgram &program,
                           const ScalarOp *op, ScalarFrame &frame, size_t n) {
-  ChainStep steps[kMaxChain];
-  makeChain(op, frame, steps);
+  ChainSteps chain(op, frame, core.ieee);
   void *result = placeOf(core, program, frame, op[op->chain].dst);
   kernels().expOfChain(static_cast<const float *>(frame.ptr[op->a]),
-                       frame.step[op->a], steps, op->chain,
+                       frame.step[op->a], chain.steps, op->chain,
                        static_cast<float *>(result), n, &core.readAhead);
 }
 

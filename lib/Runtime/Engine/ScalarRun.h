@@ -37,8 +37,16 @@ void enterProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame);
 void runProgram(Core &core, const ScalarProgram &program, ScalarFrame &frame,
                 size_t n, bool keepUniform = false);
 
-/// The steps of the chain that `op` begins, over the frame's operands.
-void makeChain(const ScalarOp *op, const ScalarFrame &frame, ChainStep *steps);
+/// The steps of the chain that `op` begins, over the frame's operands. Valid
+/// while this lives.
+struct ChainSteps {
+  ChainSteps(const ScalarOp *op, const ScalarFrame &frame, bool ieee);
+  ChainSteps(const ChainSteps &) = delete;
+  ChainStep steps[kMaxChain];
+
+private:
+  float inverse[kMaxChain];
+};
 
 /// Scratch buffer number `index`, which has room for kBlock 8-byte values.
 void *scratchBuffer(Core &core, int index);

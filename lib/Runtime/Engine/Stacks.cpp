@@ -420,11 +420,11 @@ void KernelStacks::runOnCodes(Core &core, ScalarFrame &frame,
     frame.ptr[reg] = scratchBuffer(core, body.numScratch + static_cast<int>(k));
     loadRun(Elem::F16, core.ieee, places[k], frame.ptr[reg], 1);
   }
-  ChainStep steps[kMaxChain];
   const ScalarOp &op = body.ops.front();
-  makeChain(&op, frame, steps);
-  kernels().chainOfCodes(frame.ptr[op.a], frame.step[op.a], steps, op.chain,
-                         places[numInputs], static_cast<size_t>(count));
+  ChainSteps chain(&op, frame, core.ieee);
+  kernels().chainOfCodes(frame.ptr[op.a], frame.step[op.a], chain.steps,
+                         op.chain, places[numInputs],
+                         static_cast<size_t>(count));
 }
 
 int64_t KernelStacks::pointsOf(const Stack &stack) const {

@@ -89,6 +89,15 @@ struct Chain {
       value = Op::combine(value, next);
     }
   }
+  /// Both, one after the other: one comparison sees a NaN in either.
+  SPYRE_INLINE void add(VF next, VF last) {
+    if constexpr (Op::watchesNaN) {
+      hasNaN |= isNaN(next) | isNaN(last);
+      value = Op::step(Op::step(value, next), last);
+    } else {
+      value = Op::combine(Op::combine(value, next), last);
+    }
+  }
   SPYRE_INLINE VF end() const {
     return Op::watchesNaN ? select(hasNaN, splat(kNaN), value) : value;
   }
@@ -128,6 +137,11 @@ static SPYRE_INLINE float reduceRow(const float *x, size_t n) {
   Chain<Op> partial[kRegisters];
   unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
   size_t j = 0;
+  for (; j + 2 * kPartials <= n; j += 2 * kPartials)
+    unroll<kRegisters>([&](auto r) {
+      const float *p = x + j + r * kLanes;
+      partial[r].add(load<VF>(p), load<VF>(p + kPartials));
+    });
   for (; j + kPartials <= n; j += kPartials)
     unroll<kRegisters>(
         [&](auto r) { partial[r].add(load<VF>(x + j + r * kLanes)); });

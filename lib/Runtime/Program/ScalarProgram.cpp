@@ -63,6 +63,7 @@ void ScalarProgram::findChains() {
     if (!canChain(op))
       continue;
     op.chain = 1;
+    op.hasOneType = regElem[op.a] == op.elem && regElem[op.b] == op.elem;
     if (i + 1 == ops.size())
       continue;
     const ScalarOp &next = ops[i + 1];

@@ -57,6 +57,8 @@ struct ScalarOp {
   /// it (KernelTable::expOfChain). Of an exponential: whether its operand is of
   /// its own type.
   bool isExpOfChain = false;
+  /// Of a step of a chain: whether all operands are of the result's type.
+  bool hasOneType = false;
 };
 
 struct ScalarConstant {

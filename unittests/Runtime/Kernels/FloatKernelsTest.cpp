@@ -443,6 +443,40 @@ TEST_P(FloatKernels, ExponentialsOfAllCodes) {
     check({common.begin() + 1000, common.begin() + 1000 + ptrdiff_t(n)});
 }
 
+// The engine divides values of DL16 by one of them that way. Significands of
+// all pairs, and quotients about where numbers begin and end.
+TEST_P(FloatKernels, QuotientsOfCodesAreProductsWithTheInverse) {
+  std::vector<float> x(512), quotients(512), products(512);
+  auto check = [&](float y) {
+    ChainStep divide{BinaryOp::Div, false, &y, 0};
+    float inverse = 1.0f / y;
+    ChainStep multiply{BinaryOp::Mul, false, &inverse, 0};
+    k.chain(x.data(), 1, &divide, 1, quotients.data(), x.size(), Rounding::DL16,
+            nullptr);
+    k.chain(x.data(), 1, &multiply, 1, products.data(), x.size(),
+            Rounding::DL16, nullptr);
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_EQ(bitsOfFloat(products[i]), bitsOfFloat(quotients[i]))
+          << x[i] << " / " << y;
+  };
+  for (int exponent : {0, 24, -31})
+    for (unsigned divisor = 512; divisor < 1024; ++divisor) {
+      for (unsigned i = 0; i < 512; ++i)
+        x[i] = std::ldexp(float(512 + i), exponent - 9);
+      for (int power : {-9, 15, -16, -18})
+        check(std::ldexp(float(divisor), power));
+    }
+  // Every code by the special ones.
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (unsigned first = 0; first < 65536; first += 512) {
+    for (unsigned i = 0; i < 512; ++i)
+      x[i] = spyre::decodeDL16(uint16_t(first + i));
+    for (float y : {0.0f, -0.0f, infinity, -infinity, 1.0f, -3.0f, 0x1.008p-31f,
+                    0x1.ff8p32f})
+      check(y);
+  }
+}
+
 TEST_P(FloatKernels, ExponentialsOfChains) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (size_t n : {5, 64, 1000}) {
