@@ -81,15 +81,28 @@ void accumulateIntRows(IntBinaryOp op, const T *x, int64_t rows,
 }
 } // namespace
 
+/// `op` on values of type `elem`: DL16 has no NaN to look for.
+static ReduceOp combinerFor(ReduceOp op, Elem elem, bool ieee) {
+  if (elem != Elem::F16 || ieee)
+    return op;
+  if (op == ReduceOp::Max || op == ReduceOp::MaxNum)
+    return ReduceOp::MaxWithoutNaN;
+  if (op == ReduceOp::Min || op == ReduceOp::MinNum)
+    return ReduceOp::MinWithoutNaN;
+  return op;
+}
+
 /// Reduces a dense block of values into the accumulators: each row into its
 /// own, or each column.
-static void foldBlock(const StructuredLoop &instr, Elem elem, bool rowWise,
-                      const void *x, BlockShape shape, void *acc) {
+static void foldBlock(const Core &core, const StructuredLoop &instr, Elem elem,
+                      bool rowWise, const void *x, BlockShape shape,
+                      void *acc) {
   const KernelTable &k = kernels();
   if (isFloat(elem)) {
     (rowWise ? k.reduceRows : k.accumulateRows)(
-        instr.combiner, static_cast<const float *>(x), shape.rows,
-        shape.columns, shape.columns, static_cast<float *>(acc));
+        combinerFor(instr.combiner, elem, core.ieee),
+        static_cast<const float *>(x), shape.rows, shape.columns, shape.columns,
+        static_cast<float *>(acc));
   } else if (isWide(elem)) {
     (rowWise ? reduceIntRows<int64_t>
              : accumulateIntRows<int64_t>)(instr.intCombiner,
@@ -168,16 +181,18 @@ bool StructuredLoop::takeCodes(Core &core, Nest &nest) const {
   return false;
 }
 
-void StructuredLoop::reduceInput(const Nest &nest, int64_t offset,
-                                 const Loop &rows, const Loop &columns,
-                                 bool rowWise, float *acc) const {
+void StructuredLoop::reduceInput(const Core &core, const Nest &nest,
+                                 int64_t offset, const Loop &rows,
+                                 const Loop &columns, bool rowWise,
+                                 float *acc) const {
   const KernelTable &k = kernels();
   const uint8_t *x = nest.at(0, offset);
+  ReduceOp op = combinerFor(combiner, nest.elem[0], core.ieee);
   if (nest.codes == 0)
-    return k.reduceCodeRows(combiner, x, rows.extent, columns.extent,
-                            rows.stride[0], acc);
+    return k.reduceCodeRows(op, x, rows.extent, columns.extent, rows.stride[0],
+                            acc);
   (rowWise ? k.reduceRows : k.accumulateRows)(
-      combiner, reinterpret_cast<const float *>(x), rows.extent, columns.extent,
+      op, reinterpret_cast<const float *>(x), rows.extent, columns.extent,
       rows.stride[0], acc);
 }
 
@@ -231,7 +246,7 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
     uint8_t *acc = nest.at(out, odometer.offset[out]);
     size_t accSize = hostSize(nest.elem[out]);
     if (isPlain && columns.stride[0] == 1) {
-      reduceInput(nest, odometer.offset[0], rows, columns, rowWise,
+      reduceInput(core, nest, odometer.offset[0], rows, columns, rowWise,
                   reinterpret_cast<float *>(acc));
       continue;
     }
@@ -266,7 +281,7 @@ void StructuredLoop::runReduction(Core &core, Nest &nest) const {
           copyBox(nest.elem[out], spread, one, x, zero, count, 1);
           x = spread;
         }
-        foldBlock(*this, nest.elem[out], rowWise, x, shape,
+        foldBlock(core, *this, nest.elem[out], rowWise, x, shape,
                   acc + (rowWise ? row : column) * accSize);
       }
     }

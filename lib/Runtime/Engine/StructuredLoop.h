@@ -120,8 +120,9 @@ private:
   void runParallel(Core &core, Nest &nest) const;
   void runReduction(Core &core, Nest &nest) const;
   /// Reduces rows or columns of the only input itself, which are dense.
-  void reduceInput(const Nest &nest, int64_t offset, const Loop &rows,
-                   const Loop &columns, bool rowWise, float *acc) const;
+  void reduceInput(const Core &core, const Nest &nest, int64_t offset,
+                   const Loop &rows, const Loop &columns, bool rowWise,
+                   float *acc) const;
   void runContraction(Core &core, Nest &nest) const;
   void runArgReduction(Core &core, Nest &nest) const;
   void runGeneral(Core &core, Nest &nest) const;

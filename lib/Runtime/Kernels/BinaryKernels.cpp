@@ -188,8 +188,9 @@ static SPYRE_INLINE void expGroup(VF (&x)[kGroup]) {
     largest = select(magnitude > largest, magnitude, largest);
   }
   if (!mayHold(largest > bitsAs<VU>(splat(kExpCommon)))) {
+    expOfCodes(value);
     for (int g = 0; g < kGroup; ++g)
-      x[g] = FormatDL16::roundCommon(expOfCode(value[g]));
+      x[g] = FormatDL16::roundCommon(value[g]);
     return;
   }
   VI isOther = {};
@@ -198,9 +199,11 @@ static SPYRE_INLINE void expGroup(VF (&x)[kGroup]) {
   if (!mayHold(isOther)) {
     // Less than that is zero: what is masked, for instance.
     constexpr float none = -2 * kExpCommon;
+    for (VF &v : value)
+      v = select(v < none, splat(none), v);
+    expOfCodes(value);
     for (int g = 0; g < kGroup; ++g)
-      x[g] = FormatDL16::roundBelowNonNumber(
-          expOfCode(select(value[g] < none, splat(none), value[g])));
+      x[g] = FormatDL16::roundBelowNonNumber(value[g]);
     return;
   }
   for (VF &v : x)

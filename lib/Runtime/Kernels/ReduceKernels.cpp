@@ -51,6 +51,22 @@ struct MinOp {
     return keep ? a : b;
   }
 };
+struct MaxWithoutNaNOp {
+  static constexpr bool watchesNaN = false;
+  static constexpr float identity = -kInfinity;
+  template <class V>
+  static SPYRE_INLINE V combine(V a, V b) {
+    return a > b ? a : b;
+  }
+};
+struct MinWithoutNaNOp {
+  static constexpr bool watchesNaN = false;
+  static constexpr float identity = kInfinity;
+  template <class V>
+  static SPYRE_INLINE V combine(V a, V b) {
+    return a < b ? a : b;
+  }
+};
 /// The identity of these two is NaN.
 struct MaxNumOp {
   static constexpr bool watchesNaN = false;
@@ -305,6 +321,10 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
     return FUNCTION<MaxNumOp>(x, rows, n, rowStride, acc);                     \
   case ReduceOp::MinNum:                                                       \
     return FUNCTION<MinNumOp>(x, rows, n, rowStride, acc);                     \
+  case ReduceOp::MaxWithoutNaN:                                                \
+    return FUNCTION<MaxWithoutNaNOp>(x, rows, n, rowStride, acc);              \
+  case ReduceOp::MinWithoutNaN:                                                \
+    return FUNCTION<MinWithoutNaNOp>(x, rows, n, rowStride, acc);              \
   }
 
 void reduceRows(ReduceOp op, const float *x, size_t rows, size_t n,

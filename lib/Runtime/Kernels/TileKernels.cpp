@@ -33,8 +33,10 @@ float reduceIdentity(ReduceOp op) {
   case ReduceOp::Mul:
     return 1.0f;
   case ReduceOp::Max:
+  case ReduceOp::MaxWithoutNaN:
     return -Limits::infinity();
   case ReduceOp::Min:
+  case ReduceOp::MinWithoutNaN:
     return Limits::infinity();
   case ReduceOp::MaxNum:
   case ReduceOp::MinNum:

@@ -124,17 +124,22 @@ constexpr float kExpCommon = 21.0f;
 
 /// exp(x), which rounds to DL16 as expV() does, for x of DL16's values of
 /// magnitudes of at most kExpCommon. Coefficients were searched for that are
-/// right for all of them.
-SPYRE_INLINE VF expOfCode(VF x) {
-  VF shifted = mulAdd(x, splat(1.44269504f), splat(kRoundMagic));
-  VF r = mulAdd(shifted - kRoundMagic, splat(-0.693147182f), x);
-  VF p = splat(0.00889007933f);
-  p = mulAdd(p, r, splat(0.0420746803f));
-  p = mulAdd(p, r, splat(0.16665554f));
-  p = mulAdd(p, r, splat(0.499985993f));
-  p = mulAdd(p, r, splat(1.0f));
-  p = mulAdd(p, r, splat(1.0f));
-  return bitsAs<VF>(bitsAs<VI>(p) + (bitsAs<VI>(shifted) << 23));
+/// right for all of them. Step by step for all vectors: each waits for the one
+/// before.
+template <int N>
+SPYRE_INLINE void expOfCodes(VF (&x)[N]) {
+  VF shifted[N], p[N];
+  for (int g = 0; g < N; ++g)
+    shifted[g] = mulAdd(x[g], splat(1.44269504f), splat(kRoundMagic));
+  for (int g = 0; g < N; ++g)
+    x[g] = mulAdd(shifted[g] - kRoundMagic, splat(-0.693147182f), x[g]);
+  for (int g = 0; g < N; ++g)
+    p[g] = mulAdd(splat(0.00889007933f), x[g], splat(0.0420746803f));
+  for (float c : {0.16665554f, 0.499985993f, 1.0f, 1.0f})
+    for (int g = 0; g < N; ++g)
+      p[g] = mulAdd(p[g], x[g], splat(c));
+  for (int g = 0; g < N; ++g)
+    x[g] = bitsAs<VF>(bitsAs<VI>(p[g]) + (bitsAs<VI>(shifted[g]) << 23));
 }
 #endif
 

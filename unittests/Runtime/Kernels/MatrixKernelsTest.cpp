@@ -27,6 +27,10 @@ double combine(ReduceOp op, double a, double b) {
     return std::fmax(a, b);
   case ReduceOp::MinNum:
     return std::fmin(a, b);
+  case ReduceOp::MaxWithoutNaN:
+    return std::max(a, b);
+  case ReduceOp::MinWithoutNaN:
+    return std::min(a, b);
   }
   return NAN;
 }
@@ -108,6 +112,50 @@ TEST_P(ReduceKernels, RowsOfCodes) {
           EXPECT_TRUE(sameFloat(actual[r], expected[r]))
               << actual[r] << " instead of " << expected[r] << ", " << n
               << " codes of kind " << kind << ", operation " << int(op);
+      }
+    }
+}
+
+// Zeros of both signs and infinities, too: equal values have an order.
+TEST_P(ReduceKernels, ExtremaOfNumbersDoNotLookForNaN) {
+  const std::pair<ReduceOp, ReduceOp> pairs[] = {
+      {ReduceOp::Max, ReduceOp::MaxWithoutNaN},
+      {ReduceOp::MaxNum, ReduceOp::MaxWithoutNaN},
+      {ReduceOp::Min, ReduceOp::MinWithoutNaN},
+      {ReduceOp::MinNum, ReduceOp::MinWithoutNaN}};
+  std::mt19937 generator(7);
+  const float values[] = {0.0f, -0.0f, 1.5f, -2.0f, INFINITY, -INFINITY};
+  for (size_t n : {0u, 1u, 31u, 33u, 64u, 200u})
+    for (size_t numValues : {2u, 4u, 6u}) {
+      const size_t rows = 4;
+      std::vector<float> x(rows * n);
+      std::vector<uint16_t> codes(rows * n);
+      for (float &value : x)
+        value = values[generator() % numValues];
+      k.storeFloatRun(ElementFormat::DL16, x.data(), codes.data(), x.size());
+      for (auto [general, special] : pairs) {
+        EXPECT_EQ(reduceIdentity(special),
+                  general == ReduceOp::Max || general == ReduceOp::MaxNum
+                      ? -INFINITY
+                      : INFINITY);
+        std::vector<float> expected(rows, -0.0f), actual = expected;
+        k.reduceRows(general, x.data(), rows, n, ptrdiff_t(n), expected.data());
+        k.reduceRows(special, x.data(), rows, n, ptrdiff_t(n), actual.data());
+        for (size_t r = 0; r < rows; ++r)
+          EXPECT_TRUE(sameFloat(actual[r], expected[r])) << n;
+        actual.assign(rows, -0.0f);
+        k.reduceCodeRows(special, codes.data(), rows, n, ptrdiff_t(n),
+                         actual.data());
+        for (size_t r = 0; r < rows; ++r)
+          EXPECT_TRUE(sameFloat(actual[r], expected[r])) << n;
+        expected.assign(n, -0.0f);
+        actual = expected;
+        k.accumulateRows(general, x.data(), rows, n, ptrdiff_t(n),
+                         expected.data());
+        k.accumulateRows(special, x.data(), rows, n, ptrdiff_t(n),
+                         actual.data());
+        for (size_t j = 0; j < n; ++j)
+          EXPECT_TRUE(sameFloat(actual[j], expected[j])) << n;
       }
     }
 }

@@ -201,8 +201,17 @@ enum IntStatus : unsigned {
   kIntOutOfRange = 8
 };
 
-/// Max and Min propagate NaN.
-enum class ReduceOp : uint8_t { Sum, Mul, Max, Min, MaxNum, MinNum };
+/// Max and Min propagate NaN; the last two are these where no value is NaN.
+enum class ReduceOp : uint8_t {
+  Sum,
+  Mul,
+  Max,
+  Min,
+  MaxNum,
+  MinNum,
+  MaxWithoutNaN,
+  MinWithoutNaN
+};
 
 /// The value that leaves the other operand of `op` unchanged.
 float reduceIdentity(ReduceOp op);
