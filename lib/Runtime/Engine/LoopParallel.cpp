@@ -78,6 +78,8 @@ private:
   void chooseBlocks();
   bool canTakeWholeRows() const;
   void runBlock(int64_t row, int64_t column);
+  void runBody(BlockShape shape);
+  int64_t runRows();
   void bindOperands(int64_t row, int64_t column, BlockShape shape);
   void setIndices(int64_t row, int64_t column, BlockShape shape);
   void writeOutputs(int64_t row, int64_t column, BlockShape shape);
@@ -162,7 +164,7 @@ bool StructuredLoop::BlockwiseRun::canTakeWholeRows() const {
 
 void StructuredLoop::BlockwiseRun::run() {
   do {
-    for (int64_t row = 0; row < rows.extent; row += blockRows)
+    for (int64_t row = runRows(); row < rows.extent; row += blockRows)
       for (int64_t column = 0; column < columns.extent; column += blockColumns)
         runBlock(row, column);
   } while (odometer.next());
@@ -174,10 +176,55 @@ void StructuredLoop::BlockwiseRun::runBlock(int64_t row, int64_t column) {
   bindOperands(row, column, shape);
   if (instr.hasIndex)
     setIndices(row, column, shape);
+  runBody(shape);
+  writeOutputs(row, column, shape);
+}
+
+void StructuredLoop::BlockwiseRun::runBody(BlockShape shape) {
   bool keepUniform = !readsAnyOutput && uniform.areAsBefore(frame, out0);
   runProgram(core, body, frame, size_t(shape.rows * shape.columns),
              keepUniform);
-  writeOutputs(row, column, shape);
+}
+
+/// If each row is one block, and the body reads and writes all operands where
+/// they are, they are bound once, and move on from row to row. Returns the
+/// number of rows that have run.
+int64_t StructuredLoop::BlockwiseRun::runRows() {
+  if (blockRows != 1 || blockColumns != columns.extent || rows.extent == 1 ||
+      readsAnyOutput || instr.hasIndex)
+    return 0;
+  BlockShape shape{1, columns.extent};
+  bindOperands(0, 0, shape);
+  struct Place {
+    int reg;
+    int64_t distance; ///< bytes from one row to the next
+  };
+  Place places[kMaxOperands];
+  int numPlaces = 0;
+  bool isInPlace = true;
+  auto add = [&](int reg, int k) {
+    places[numPlaces++] = {reg, address(k, 1, 0) - address(k, 0, 0)};
+    isInPlace &= frame.ptr[reg] == address(k, 0, 0);
+  };
+  for (int k = 0; k < out0; ++k)
+    add(body.inputs[k], k);
+  for (int y = 0; y < numYields; ++y)
+    add(body.yields[y], out0 + y);
+  int64_t row = 0;
+  while (true) {
+    runBody(shape);
+    for (int y = 0; y < numYields; ++y)
+      isInPlace &= frame.step[body.yields[y]] == 1;
+    if (!isInPlace || ++row == rows.extent)
+      break;
+    for (int i = 0; i < numPlaces; ++i)
+      frame.ptr[places[i].reg] =
+          static_cast<uint8_t *>(frame.ptr[places[i].reg]) + places[i].distance;
+  }
+  if (isInPlace)
+    --row;
+  writeOutputs(row, 0, shape);
+  return row + 1;
 }
 
 void StructuredLoop::BlockwiseRun::bindOperands(int64_t row, int64_t column,
