@@ -198,6 +198,40 @@ bool StructuredLoop::runInto(Core &core, const TileVal &tile) const {
   return true;
 }
 
+/// linalg.fill and the like: one value for all elements.
+bool StructuredLoop::isFill() const {
+  return strategy == Parallel && inputs.empty() && outputs.size() == 1 &&
+         body.ops.empty() && coversOutput[0] && !readsOutput[0];
+}
+
+void StructuredLoop::fill(Core &core) const {
+  const LoopOperand &out = outputs[0];
+  const TensorVal &init = core.tensors[out.use.slot];
+  int result = results[0];
+  if (out.use.dies && init.buffer && init.buffer->references == 1) {
+    core.moveTensor(result, out.use);
+    core.tensors[result].isPermuted = false;
+  } else {
+    TensorVal shape = init;
+    core.tensors[result].setShape(shape);
+    core.allocateTensor(result, out.elem, shape.numElements);
+  }
+  ScalarFrame frame;
+  enterProgram(core, body, frame);
+  const TensorVal &t = core.tensors[result];
+  const void *value = frame.ptr[body.yields[0]];
+  auto fillWith = [&](auto *elements) {
+    std::fill_n(elements, t.numElements * core.numStacked,
+                *static_cast<decltype(elements)>(const_cast<void *>(value)));
+  };
+  if (isFloat(out.elem))
+    fillWith(t.f());
+  else if (isWide(out.elem))
+    fillWith(t.i64());
+  else
+    fillWith(t.i32());
+}
+
 void StructuredLoop::run(Core &core) const {
   if (fused)
     return fused->run(core);
@@ -208,6 +242,8 @@ void StructuredLoop::run(Core &core) const {
     core.tensors[results[0]].setShape(shape);
     return;
   }
+  if (isFill())
+    return fill(core);
   Nest nest;
   int strip = -1;
   bool hasDeferred = false;

@@ -100,6 +100,8 @@ private:
     int numInputs = static_cast<int>(inputs.size());
     return k < numInputs ? inputs[k] : outputs[k - numInputs];
   }
+  bool isFill() const;
+  void fill(Core &core) const;
   void makeNest(Core &core, Nest &nest) const;
   void addStackLoop(Core &core, Nest &nest) const;
   void prepareOutputs(Core &core, Nest &nest) const;

@@ -180,27 +180,36 @@ rowsOf(const float *x, size_t rows, size_t n, ptrdiff_t rowStride, float *acc) {
         Op::combine(acc[r], reduceRow<Op>(x + ptrdiff_t(r) * rowStride, n));
 }
 
-/// The same of DL16 codes, which are decoded in registers.
-template <class Op>
+/// The same of DL16 codes, which are decoded in registers. Unless `TakesAll`,
+/// infinities are noted only: the result is of no use if there is one.
+template <class Op, bool TakesAll>
 static SPYRE_INLINE float reduceCodeRow(const uint16_t *x, size_t n,
-                                        ptrdiff_t ahead) {
+                                        ptrdiff_t ahead, bool &hasInfinity) {
   // In packed order until they are folded.
   Chain<Op> partial[kRegisters];
   unroll<kRegisters>([&](auto r) { partial[r].begin(splat(Op::identity)); });
-  constexpr size_t count = kGroup * kLanes;
-  static_assert(count % kPartials == 0 || kPartials % count == 0);
-  constexpr int groups = count < kPartials ? kPartials / count : 1;
+  VW largest = {};
+  constexpr size_t count = 2 * kPartials;
   size_t j = 0;
-  for (; j + groups * count <= n; j += groups * count)
-    unroll<groups>([&](auto part) SPYRE_INLINE_LAMBDA {
-      fetchAhead<count * sizeof(uint16_t), false>(x + j + part * count, ahead);
-      VF value[kGroup];
-      decodeGroup<FormatDL16, VH, LaneOrder::Packed>(x + j + part * count,
-                                                     value);
-      unroll<kGroup>([&](auto g) SPYRE_INLINE_LAMBDA {
-        partial[(part * kGroup + g) % kRegisters].add(value[g]);
+  for (; j + count <= n; j += count) {
+    fetchAhead<count * sizeof(uint16_t), false>(x + j, ahead);
+    unroll<kRegisters>([&](auto pair) SPYRE_INLINE_LAMBDA {
+      VW codes = load<VW>(x + j + pair * 2 * kLanes), doubled = codes + codes;
+      VF value[2];
+      if constexpr (TakesAll) {
+        unpackHalves(codes, VW{}, value[0], value[1]);
+        for (VF &v : value)
+          v = FormatDL16::decode(bitsAs<VU>(v));
+      } else {
+        largest = doubled > largest ? doubled : largest;
+        FormatDL16::decodePair(codes, value[0], value[1]);
+      }
+      unroll<2>([&](auto g) SPYRE_INLINE_LAMBDA {
+        partial[(2 * pair + g) % kRegisters].add(value[g]);
       });
     });
+  }
+  hasInfinity = mayHold(largest == VW{} + uint16_t(0xfffe));
   float lanes[kPartials];
   unroll<kRegisters>(
       [&](auto r) { store(lanes + r * kLanes, partial[r].end()); });
@@ -224,9 +233,13 @@ static __attribute__((noinline)) void codeRowsOf(const uint16_t *x, size_t rows,
                                                  size_t n, ptrdiff_t rowStride,
                                                  float *acc) {
   ptrdiff_t ahead = aheadOf<uint16_t>(rows, rowStride, n);
-  for (size_t r = 0; r < rows; ++r)
-    acc[r] = Op::combine(
-        acc[r], reduceCodeRow<Op>(x + ptrdiff_t(r) * rowStride, n, ahead));
+  for (size_t r = 0; r < rows; ++r, x += rowStride) {
+    bool hasInfinity;
+    float row = reduceCodeRow<Op, false>(x, n, ahead, hasInfinity);
+    if (hasInfinity)
+      row = reduceCodeRow<Op, true>(x, n, ahead, hasInfinity);
+    acc[r] = Op::combine(acc[r], row);
+  }
 }
 
 template <class Op>
