@@ -152,6 +152,45 @@ TEST_F(Stacks, OfOneLoopAreDense) {
   expectSame(*program, places, places.z, count, 2); // of 65,536 elements
 }
 
+// The last chain of a body writes codes.
+TEST_F(Stacks, OfSeveralBlocksEndInCodes) {
+  constexpr int cores = 8, trips = 40, count = cores * trips * kTile;
+  for (const char *body :
+       {"%e = math.exp %a : tensor<16xf32>\n%s = arith.mulf %e, %b : "
+        "tensor<16xf32>",
+        "%e = math.exp %a : tensor<16xf32>\n%t = arith.subf %e, %b : "
+        "tensor<16xf32>\n%s = arith.divf %b, %t : tensor<16xf32>",
+        "%e = arith.maximumf %b, %a : tensor<16xf32>\n%s = arith.addf %e, %e "
+        ": tensor<16xf32>"}) {
+    std::string text =
+        kernelOf(cores, trips,
+                 std::string(body) + "\nktdp.store %s, %zt : tensor<16xf32>, "
+                                     "!ktdp.access_tile<16xindex>\n");
+    for (size_t at; (at = text.find("f32")) != std::string::npos;)
+      text.replace(at, 3, "f16");
+    auto program = load(text);
+    auto place = [&] { return allocate(count / 2) * 2; };
+    Places places{place(), place(), place()};
+    auto codesAt = [&](int64_t element) {
+      return reinterpret_cast<uint16_t *>(at(element / 2));
+    };
+    for (int e = 0; e < count; ++e) {
+      codesAt(places.x)[e] = uint16_t(e * 40503);
+      codesAt(places.y)[e] = uint16_t(e * 77 + 5);
+    }
+    std::vector<uint16_t> expected;
+    for (int i = 0; i < 3; ++i) {
+      std::fill_n(codesAt(places.z), count, uint16_t(0));
+      EXPECT_EQ(run(*program, places), i == 0 ? 0 : 1);
+      if (i == 0)
+        expected.assign(codesAt(places.z), codesAt(places.z) + count);
+      ASSERT_TRUE(
+          std::equal(expected.begin(), expected.end(), codesAt(places.z)))
+          << body;
+    }
+  }
+}
+
 // After so many points, the results per code are known. They are those of the
 // cores one by one, for all codes.
 TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {

@@ -490,6 +490,10 @@ void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
   enterProgram(core, body, frame);
   if (canRunOnCodes(core))
     return runOnCodes(core, frame, places, count);
+  // A chain that makes the only result writes codes.
+  int result = body.yields[0];
+  bool makesCodes = loop.outputs.size() == 1 && body.endsChain(result) &&
+                    loop.outputs[0].elem == Elem::F16 && !core.ieee;
   for (int64_t start = 0; start < count; start += kBlock) {
     auto n = static_cast<size_t>(std::min(count - start, kBlock));
     for (int k = 0; k < numInputs; ++k) {
@@ -503,10 +507,16 @@ void KernelStacks::runBlocks(Core &core, uint8_t *const *places,
       frame.ptr[body.inputs[k]] = values;
       frame.step[body.inputs[k]] = isOne ? 0 : 1;
     }
+    if (makesCodes) {
+      frame.codes = result;
+      frame.ptr[result] = places[numInputs] + start * int64_t(sizeof(uint16_t));
+    }
     runProgram(core, body, frame, n, /*keepUniform=*/start > 0);
     for (int k = numInputs; k < numOperands; ++k) {
       Elem elem = loop.outputs[k - numInputs].elem;
       int reg = body.yields[k - numInputs];
+      if (makesCodes && frame.step[reg] == 1)
+        continue;
       storeRun(elem, core.ieee, frame.ptr[reg], frame.step[reg],
                places[k] + start * deviceSize(elem), n);
     }
