@@ -213,6 +213,59 @@ PAIRS_FAULTS = [
 ]
 
 
+#: Rows whose sums eight partners share, and a result in LX that all of them hold.
+PARTNERS = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#v = #spyre_graph.layout<order = [0], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 128)>
+#r = affine_map<(j) -> (j)>
+func.func @main(%x: memref<MOSTx128xf16, #l> {spyre_graph.size_map = #rows},
+                %y: memref<128xf16, #v>)
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %e = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [32, 128]>} : memref<MOSTx128xf16, #l>
+  spyre_graph.exp ins(%x : memref<MOSTx128xf16, #l>) outs(%e : memref<MOSTx128xf16, #l>) {maps = [#id, #id], extents = array<i64: MOST, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [8, 1], chunks = [32, 128], chunk_map = affine_map<()[s] -> (s ceildiv 8, 128)>>}
+  spyre_graph.sum ins(%e : memref<MOSTx128xf16, #l>) outs(%y : memref<128xf16, #v>) {dims = array<i64: 0>, maps = [#id, affine_map<(i, j) -> (j)>], extents = array<i64: MOST, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [8, 1], chunks = [32, 128], chunk_map = affine_map<()[s] -> (s ceildiv 8, 128)>>}
+  return
+}
+"""
+
+
+def partners(op: str, formula: str) -> tuple[str, str]:
+    return (
+        rf"(graph\.{op} .*)s ceildiv 8, 128",
+        rf"\1{formula}, 128",
+    )
+
+
+PARTNERS_FAULTS = [
+    (
+        "partners that leave a row out",
+        *partners("sum", "(s + 6) floordiv 8"),
+        (224, 254),
+        lambda s: s % 8 == 1,
+        "do not cover loop dimension 0|cover [0-9]* of|does not hold in LX",
+    ),
+    (
+        "another partner's rows in LX",
+        *partners("sum", "(s + 8) floordiv 8"),
+        (224, 254),
+        lambda s: s % 8 == 0,
+        "does not hold in LX|larger than",
+    ),
+    (
+        "partners that sum what was not written",
+        *(
+            r"(graph\.exp .*)extent_map = #rows",
+            r"\1extent_map = affine_map<()[s] -> ((s floordiv 2) * 2, 128)>",
+        ),
+        (224, 254),
+        odd,
+        "beyond its|does not hold in LX|have not been written",
+    ),
+]
+
+
 def plan_for(least: int, most: int, text: str = PLAN) -> str:
     return (
         text.replace("LEAST", str(least))
@@ -233,7 +286,9 @@ def test_plan_without_a_fault(sizes):
     verify(run, plan_for(*sizes))
 
 
-@pytest.mark.parametrize("plan", [GROWN, PAIRS], ids=["grows", "pairs"])
+@pytest.mark.parametrize(
+    "plan", [GROWN, PAIRS, PARTNERS], ids=["grows", "pairs", "partners"]
+)
 @pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256)])
 def test_other_plans_without_a_fault(sizes, plan):
     verify(run, plan_for(*sizes, plan))
@@ -244,8 +299,9 @@ def test_other_plans_without_a_fault(sizes, plan):
     ("plan", "pattern", "replacement", "sizes", "is_wrong", "expected"),
     [(PLAN, *fault[1:]) for fault in FAULTS]
     + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS]
-    + [(PAIRS, *fault[1:]) for fault in PAIRS_FAULTS],
-    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS + PAIRS_FAULTS],
+    + [(PAIRS, *fault[1:]) for fault in PAIRS_FAULTS]
+    + [(PARTNERS, *fault[1:]) for fault in PARTNERS_FAULTS],
+    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS + PAIRS_FAULTS + PARTNERS_FAULTS],
 )
 def test_fault(plan, pattern, replacement, sizes, is_wrong, expected, is_proven):
     least, most = (200, sizes[1]) if is_proven else sizes

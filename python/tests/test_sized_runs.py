@@ -22,6 +22,9 @@ func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
 }
 """
 
+#: One of as many rows as pay for a share of every core.
+OVER_CORES = REDUCTION.replace("300", "512").replace("100", "256")
+
 #: Per program: its text, its arrays with s as the size that varies, what it computes,
 #: and some of the sizes that it is for.
 PROGRAMS = {
@@ -75,6 +78,50 @@ func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
         {"x": ("s", 100)},
         lambda x: x.mean(0),
         (1, 2, 3, 63, 64, 65, 127, 299, 300),
+    ),
+    "sum over cores": (
+        OVER_CORES.replace("OP", "sum"),
+        {"x": ("s", 256)},
+        lambda x: x.sum(0),
+        (1, 2, 7, 8, 9, 63, 64, 65, 67, 127, 251, 449, 511, 512),
+    ),
+    "mean over cores": (
+        OVER_CORES.replace("OP", "mean"),
+        {"x": ("s", 256)},
+        lambda x: x.mean(0),
+        (1, 2, 63, 64, 65, 251, 512),
+    ),
+    # Of one row: what cores without rows have must not be larger than it.
+    "maximum over cores": (
+        OVER_CORES.replace("OP", "max"),
+        {"x": ("s", 256)},
+        lambda x: x.max(0),
+        (1, 2, 7, 63, 64, 65, 251, 512),
+    ),
+    "minimum over cores": (
+        OVER_CORES.replace("OP", "min"),
+        {"x": ("s", 256)},
+        lambda x: x.min(0),
+        (1, 2, 7, 63, 64, 65, 251, 512),
+    ),
+    "product over cores": (
+        """
+func.func @main(%x: tensor<512x64xf16, #rows> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 64)>},
+    %w: tensor<512x64xf16, #rows> {spyre_graph.name = "w",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
+    -> (tensor<64x64xf16> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %t = spyre_graph.view %x, affine_map<(i, j) -> (j, i)> : tensor<512x64xf16, #rows> -> tensor<64x512xf16>
+  %0 = tensor.empty() : tensor<64x64xf16>
+  %y = spyre_graph.matmul ins(%t, %w : tensor<64x512xf16>, tensor<512x64xf16, #rows>)
+      outs(%0 : tensor<64x64xf16>) -> tensor<64x64xf16>
+  return %y : tensor<64x64xf16>
+}
+""",
+        {"x": ("s", 64), "w": ("s", 64)},
+        lambda x, w: x.T @ w,
+        (1, 2, 63, 64, 65, 127, 251, 511, 512),
     ),
     "sum of squares by a count": (
         """
@@ -131,12 +178,18 @@ func.func @main(%x: tensor<100x300xf16, #rows> {spyre_graph.name = "x",
 }
 
 
+#: Programs whose cores each sum a part of what varies.
+IN_PARTS = [PROGRAMS[name][0] for name in PROGRAMS if name.endswith("over cores")]
+
+
 @pytest.mark.parametrize(
     ("text", "arrays", "function", "sizes"), PROGRAMS.values(), ids=PROGRAMS
 )
 def test_runs(text, arrays, function, sizes, tmp_path):
     program = tmp_path / "program.mlir"
     run("spyre-opt", "-", "--spyre-pipeline", "-o", program, input=LAYOUT + text)
+    if text in IN_PARTS:
+        assert "ktdp.inter_tile_reduce" in program.read_text()
     for size in sizes:
         rng = np.random.default_rng(size)
         given, values = [], []

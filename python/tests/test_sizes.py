@@ -144,7 +144,6 @@ FUNCTIONS = {
     "triangle": (lambda x: torch.triu(x, 1), (1,)),
     "outer product": (lambda x: x[:, :1] * x[:, 1].unsqueeze(0), (0,)),
     "x x^T": (lambda x: x @ x.t(), (0,)),
-    "x^T x": (lambda x: x.t() @ x, (0,)),
     "batched": (
         lambda x: torch.bmm(x.expand(2, -1, -1), x.t().expand(2, -1, -1)),
         (0,),
@@ -186,8 +185,9 @@ def test_as_a_program_of_one_size(function, dims):
     check_bits_of_one_size(function, dims, (7, 2, 63, 64, 65, 130, 3))
 
 
-#: Sums that a program of one size may split between cores, in another order.
+#: Sums that programs split between cores, each in an order of its own.
 SUMS = {
+    "x^T x": (lambda x: x.t() @ x, (0,)),
     "batch_norm": (lambda x: F.batch_norm(x, None, None, training=True), (0,)),
     "mean of all": (lambda x: x.mean(), (0,)),
     "mean of all, by columns": (lambda x: x.mean(), (1,)),
@@ -231,6 +231,44 @@ def test_as_exact_as_a_program_of_one_size(function, dims):
         other = of_one_size(function, x)
         allowed = 1.25 * rms(other.double() - wanted)
         assert rms(actual.double() - wanted) <= allowed, size
+
+
+#: Rows that cores share, and whether the order of the rows shows in the bits.
+OVER_CORES = {
+    "sum": (lambda x: x.sum(0), True),
+    "mean": (lambda x: x.mean(0), True),
+    "norm": (lambda x: torch.linalg.vector_norm(x, dim=0), True),
+    "extrema": (lambda x: x.amax(0) - x.amin(0), False),
+    "negative maximum": (lambda x: (-x.abs() - 1).amax(0), False),
+    "any": (lambda x: (x > 0.48).any(0), False),
+    "all": (lambda x: (x > -0.48).all(0), False),
+    "rows less their sum": (lambda x: x - x.sum(0, keepdim=True), True),
+    "softmax": (lambda x: torch.softmax(x, 0), True),
+    "product": (lambda x: x.t() @ x[:, :64], True),
+}
+
+
+@pytest.mark.parametrize(("function", "rounds"), OVER_CORES.values(), ids=OVER_CORES)
+def test_over_cores(function, rounds):
+    """Each core has some rows, or none, whatever lies behind the last one."""
+    f = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    sizes = (2, 3, 13, 31, 33, 63, 64, 65, 67, 127, 251, 449, 511, 512)
+    bits = {}
+    for size in (*sizes, *reversed(sizes)):
+        # The device has these numbers.
+        x = (values((size, 256), torch.float16, size, -0.5, 0.5) * 64).round() / 64
+        actual = run(f, x)
+        if rounds:
+            assert_like_oracle(
+                actual, function(x.double()), oracle(function, x), f"s = {size}"
+            )
+        else:
+            assert_exact(actual, function(x), f"s = {size}")
+        raw = actual.view(torch.uint8)
+        assert torch.equal(bits.setdefault(size, raw), raw), size
+    (program,) = parts_since(before)
+    assert num_sizes(program) == 1
 
 
 def test_reductions():
@@ -508,6 +546,7 @@ COSTS = {
     "pointwise": (lambda x: torch.relu(x * 2 + 1) * x, 256),
     "linear": (lambda x, w, b: torch.relu(x @ w + b), 256),
     "mlp": (mlp, 256),
+    "sum of rows": (lambda x: x.sum(0), 256),
 }
 
 

@@ -83,3 +83,23 @@ func.func @parts(%x: tensor<512x256xf16, #grown> {spyre_graph.name = "x",
       outs(%e : tensor<513x256xf16>) {maps = [#whole, #later], extents = array<i64: 512, 256>} -> tensor<513x256xf16>
   return %i : tensor<513x256xf16>
 }
+
+// -----
+
+#summed = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+
+// Neighbours share a sum over what varies; the last of them may have none.
+// CHUNKS: #[[CHUNK:.*]] = affine_map<()[s0] -> (s0 ceildiv 8, 256)>
+// CHUNKS-LABEL: func.func @summed
+// CHUNKS: spyre_graph.sum
+// CHUNKS-SAME: splits = [8, 1], chunks = [64, 256], chunk_map = #[[CHUNK]]>
+// PLAN-LABEL: func.func @summed
+func.func @summed(%x: tensor<512x256xf16, #summed> {spyre_graph.name = "x",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 256)>})
+    -> (tensor<256xf16> {spyre_graph.name = "out0"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %0 = tensor.empty() : tensor<256xf16>
+  %s = spyre_graph.sum ins(%x : tensor<512x256xf16, #summed>) outs(%0 : tensor<256xf16>)
+      {dims = array<i64: 0>} -> tensor<256xf16>
+  return %s : tensor<256xf16>
+}

@@ -379,8 +379,7 @@ void DivisionSearch::keepSmallSpans() {
 bool DivisionSearch::canSplit(unsigned dim) const {
   if (kinds[dim] == utils::IteratorType::parallel)
     return maps.back().isFunctionOfDim(dim);
-  // A sum of varying length stays on one core: small ones leave others empty.
-  return splitReduction == static_cast<int64_t>(dim) && !varies(extentMap, dim);
+  return splitReduction == static_cast<int64_t>(dim);
 }
 
 /// Whether slices have one size at every size of a loop dimension, where the
