@@ -26,6 +26,20 @@ from ratios import Ratios
 MICROSECONDS_LIMIT = 20.0
 COST_LIMIT = 1.15
 
+
+def heads(x: torch.Tensor, parts: int) -> torch.Tensor:
+    """Queries, keys and values of eight heads of 64 in each row."""
+    return x.view(1, -1, parts, 8, 64).permute(2, 0, 3, 1, 4)
+
+
+def prompt(x: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(*heads(x, 3), is_causal=True)
+
+
+def token(x: torch.Tensor, q: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, *heads(x, 2))
+
+
 #: Functions of rows, and the number of columns.
 FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...]]]] = {
     "pointwise": (lambda x: torch.relu(x * 2 + 1) * x, 256, []),
@@ -39,6 +53,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., torch.Tensor], int, list[tuple[int, ...
     "rms_norm": (lambda x, w: F.rms_norm(x, (1024,), w), 1024, [(1024,)]),
     "softmax": (lambda x: torch.softmax(x, -1), 1024, []),
     "sum of rows": (lambda x: x.sum(0), 256, []),
+    "sum of all": (torch.sum, 1024, []),
+    "gradient of a weight": (lambda x, w: x.t() @ (x @ w), 256, [(256, 384)]),
+    "attention of a prompt": (prompt, 1536, []),
+    "attention of a token": (token, 1024, [(1, 8, 1, 64)]),
 }
 
 
@@ -122,7 +140,7 @@ def compare(name: str) -> tuple[float, float]:
     times, traffic = zip(*ratios.values(), strict=True)
     worst = max(ratios, key=lambda s: ratios[s])
     print(
-        f"{name:16} time: median {statistics.median(times):.3f}, "
+        f"{name:21} time: median {statistics.median(times):.3f}, "
         f"largest {max(times):.3f} (size {worst}); bytes: "
         f"median {statistics.median(traffic):.3f}, largest {max(traffic):.3f}",
         flush=True,

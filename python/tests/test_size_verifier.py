@@ -266,6 +266,44 @@ PARTNERS_FAULTS = [
 ]
 
 
+#: Columns that move from cores that have sticks to cores that have rows.
+MOVED = """
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#columns = affine_map<()[s] -> (4, s)>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [1, MOST], chunk_map = affine_map<()[s] -> (1, s)>>
+func.func @main(%x: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #columns},
+                %y: memref<4xMOSTxf16, #l> {spyre_graph.size_map = #columns})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", LEAST to MOST>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4, 128]>} : memref<4xMOSTxf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 4096, local = [1, MOST]>} : memref<4xMOSTxf16, #l>
+  spyre_graph.exp ins(%x : memref<4xMOSTxf16, #l>) outs(%a : memref<4xMOSTxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>}
+  spyre_graph.reshard ins(%a : memref<4xMOSTxf16, #l>) outs(%b : memref<4xMOSTxf16, #l>) {source_division = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>, maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #columns, division = #by_row}
+  spyre_graph.neg ins(%b : memref<4xMOSTxf16, #l>) outs(%y : memref<4xMOSTxf16, #l>) {maps = [#id, #id], extents = array<i64: 4, MOST>, extent_map = #columns, division = #by_row}
+  return
+}
+"""
+
+MOVED_FAULTS = [
+    (
+        "moves other columns than those written",
+        r"(source_division.*)\(s ceildiv 128\) \* 64",
+        r"\1((s + 30) floordiv 128) * 64",
+        (225, 256),
+        lambda s: s < 226,
+        "do not cover|cover [0-9]* of|does not hold in LX",
+    ),
+    (
+        "columns written in parts of sticks",
+        r"(graph.exp.*)\(s ceildiv 128\) \* 64",
+        r"\1s ceildiv 2",
+        (226, 256),
+        lambda s: s < 255,
+        "parts of the same stick|does not hold in LX",
+    ),
+]
+
+
 def plan_for(least: int, most: int, text: str = PLAN) -> str:
     return (
         text.replace("LEAST", str(least))
@@ -287,7 +325,9 @@ def test_plan_without_a_fault(sizes):
 
 
 @pytest.mark.parametrize(
-    "plan", [GROWN, PAIRS, PARTNERS], ids=["grows", "pairs", "partners"]
+    "plan",
+    [GROWN, PAIRS, PARTNERS, MOVED],
+    ids=["grows", "pairs", "partners", "moved"],
 )
 @pytest.mark.parametrize("sizes", [(200, 256), (224, 254), (1, 256)])
 def test_other_plans_without_a_fault(sizes, plan):
@@ -300,8 +340,16 @@ def test_other_plans_without_a_fault(sizes, plan):
     [(PLAN, *fault[1:]) for fault in FAULTS]
     + [(GROWN, *fault[1:]) for fault in GROWN_FAULTS]
     + [(PAIRS, *fault[1:]) for fault in PAIRS_FAULTS]
-    + [(PARTNERS, *fault[1:]) for fault in PARTNERS_FAULTS],
-    ids=[fault[0] for fault in FAULTS + GROWN_FAULTS + PAIRS_FAULTS + PARTNERS_FAULTS],
+    + [(PARTNERS, *fault[1:]) for fault in PARTNERS_FAULTS]
+    + [(MOVED, *fault[1:]) for fault in MOVED_FAULTS],
+    ids=[
+        fault[0]
+        for fault in FAULTS
+        + GROWN_FAULTS
+        + PAIRS_FAULTS
+        + PARTNERS_FAULTS
+        + MOVED_FAULTS
+    ],
 )
 def test_fault(plan, pattern, replacement, sizes, is_wrong, expected, is_proven):
     least, most = (200, sizes[1]) if is_proven else sizes

@@ -22,6 +22,11 @@ func.func @main(%x: tensor<300x100xf16, #rows> {spyre_graph.name = "x",
 }
 """
 
+
+def softmax(x):
+    return np.exp(x) / np.exp(x).sum(1, keepdims=True)
+
+
 #: One of as many rows as pay for a share of every core.
 OVER_CORES = REDUCTION.replace("300", "512").replace("100", "256")
 
@@ -64,7 +69,7 @@ func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
 }
 """,
         {"x": (48, "s")},
-        lambda x: np.exp(x) / np.exp(x).sum(1, keepdims=True),
+        softmax,
         (1, 2, 63, 64, 65, 127, 128, 129, 300),
     ),
     "sum": (
@@ -155,6 +160,26 @@ func.func @main(%x: tensor<48x300xf16, #rows> {spyre_graph.name = "x",
         lambda x: x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-5),
         (1, 2, 63, 64, 65, 127, 299, 300),
     ),
+    "scores": (
+        """
+func.func @main(%q: tensor<32x64xf16, #rows> {spyre_graph.name = "q"},
+    %k: tensor<512x64xf16, #rows> {spyre_graph.name = "k",
+      spyre_graph.size_map = affine_map<()[s] -> (s, 64)>})
+    -> (tensor<32x512xf16> {spyre_graph.name = "out0",
+      spyre_graph.size_map = affine_map<()[s] -> (32, s)>})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 512>]} {
+  %t = spyre_graph.view %k, affine_map<(i, j) -> (j, i)> : tensor<512x64xf16, #rows> -> tensor<64x512xf16>
+  %0 = tensor.empty() : tensor<32x512xf16>
+  %y = spyre_graph.matmul ins(%q, %t : tensor<32x64xf16, #rows>, tensor<64x512xf16>)
+      outs(%0 : tensor<32x512xf16>) {alpha = 0.0625 : f64} -> tensor<32x512xf16>
+  %z = spyre_graph.softmax %y {dim = 1 : i64} : tensor<32x512xf16> -> tensor<32x512xf16>
+  return %z : tensor<32x512xf16>
+}
+""",
+        {"q": (32, 64), "k": ("s", 64)},
+        lambda q, k: softmax(q @ k.T / 16),
+        (1, 2, 63, 64, 65, 127, 128, 129, 251, 511, 512),
+    ),
     "transpose": (
         """
 func.func @main(%x: tensor<100x300xf16, #rows> {spyre_graph.name = "x",
@@ -176,6 +201,51 @@ func.func @main(%x: tensor<100x300xf16, #rows> {spyre_graph.name = "x",
         (1, 2, 63, 64, 65, 300),
     ),
 }
+
+
+#: A plan in which rows move to cores that have some of the sticks, and back: what varies
+#: is along the stick.
+MOVES = """
+#id = affine_map<(i, j) -> (i, j)>
+#columns = affine_map<()[s] -> (4, s)>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [1, 520], chunk_map = affine_map<()[s] -> (1, s)>>
+#by_stick = #spyre_graph.division<splits = [1, 3], chunks = [4, 192], chunk_map = affine_map<()[s] -> (4, (s ceildiv 192) * 64)>>
+func.func @main(%x: memref<4x520xf16, #rows> {spyre_graph.name = "x", spyre_graph.size_map = #columns},
+                %y: memref<4x520xf16, #rows> {spyre_graph.name = "out0", spyre_graph.size_map = #columns})
+    attributes {spyre_graph.pool_size = 0 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 520>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, 520]>} : memref<4x520xf16, #rows>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 4096, local = [4, 192]>} : memref<4x520xf16, #rows>
+  %c = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 8192, local = [4, 192]>} : memref<4x520xf16, #rows>
+  %d = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 12288, local = [1, 520]>} : memref<4x520xf16, #rows>
+  spyre_graph.neg ins(%x : memref<4x520xf16, #rows>) outs(%a : memref<4x520xf16, #rows>) {maps = [#id, #id], extents = array<i64: 4, 520>, extent_map = #columns, division = #by_row}
+  spyre_graph.reshard ins(%a : memref<4x520xf16, #rows>) outs(%b : memref<4x520xf16, #rows>) {source_division = #by_row, maps = [#id, #id], extents = array<i64: 4, 520>, extent_map = #columns, division = #by_stick}
+  spyre_graph.relu ins(%b : memref<4x520xf16, #rows>) outs(%c : memref<4x520xf16, #rows>) {maps = [#id, #id], extents = array<i64: 4, 520>, extent_map = #columns, division = #by_stick}
+  spyre_graph.reshard ins(%c : memref<4x520xf16, #rows>) outs(%d : memref<4x520xf16, #rows>) {source_division = #by_stick, maps = [#id, #id], extents = array<i64: 4, 520>, extent_map = #columns, division = #by_row}
+  spyre_graph.neg ins(%d : memref<4x520xf16, #rows>) outs(%y : memref<4x520xf16, #rows>) {maps = [#id, #id], extents = array<i64: 4, 520>, extent_map = #columns, division = #by_row}
+  return
+}
+"""
+
+
+def test_moves(tmp_path):
+    """Whole sticks, and the elements of the last one, for every core or some."""
+    program = tmp_path / "program.mlir"
+    run(
+        "spyre-opt",
+        "-",
+        "--spyre-verify-plan",
+        "--convert-spyre-graph-to-ktir",
+        "-o",
+        program,
+        input=LAYOUT + MOVES,
+    )
+    for size in (1, 2, 63, 64, 65, 127, 128, 129, 191, 193, 251, 256, 257, 449, 520):
+        x = np.arange(4 * size).reshape(4, size).astype(np.float16) % 512 - 256
+        np.save(tmp_path / "x.npy", x)
+        given = ["--arg", tmp_path / "x.npy", "--arg", "zeros", "--arg", str(size)]
+        run("spyre-run", program, "--check=full", "--out-dir", tmp_path, *given)
+        assert np.array_equal(np.load(tmp_path / "out0.npy"), np.minimum(x, 0)), size
 
 
 #: Programs whose cores each sum a part of what varies.

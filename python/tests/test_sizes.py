@@ -222,7 +222,7 @@ def test_as_exact_as_a_program_of_one_size(function, dims):
     f = compiled(function, dynamic=None)
     before = len(compiled_parts())
     found = {}
-    for size in (7, 63, 64, 65, 130):
+    for size in (7, 63, 64, 65, 130, 257, 509):
         x = values(shape_of(size, dims), torch.float16, size, -1, 1)
         found[size] = x, run(f, x, dims=[(0, dim) for dim in dims])
     assert all(num_sizes(p) == len(dims) for p in parts_since(before))
@@ -541,12 +541,20 @@ def cost(f, x):
     )
 
 
+def attention_of_a_token(x, w):
+    keys, values = x.view(1, -1, 2, 8, 64).permute(2, 0, 3, 1, 4)
+    query = w[:8, :64].reshape(1, 8, 1, 64)
+    return F.scaled_dot_product_attention(query, keys, values)
+
+
 #: Functions of rows, the first after the number of columns.
 COSTS = {
     "pointwise": (lambda x: torch.relu(x * 2 + 1) * x, 256),
     "linear": (lambda x, w, b: torch.relu(x @ w + b), 256),
     "mlp": (mlp, 256),
     "sum of rows": (lambda x: x.sum(0), 256),
+    "gradient of a weight": (lambda x, w: x.t() @ (x @ w), 256),
+    "attention of a token": (attention_of_a_token, 1024),
 }
 
 

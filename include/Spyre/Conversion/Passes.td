@@ -37,7 +37,7 @@ def ConvertSpyreGraphToKTIR
       variables.
     - SG-TO-KTIR-C5: source and destination of a `spyre_graph.reshard` lie in LX.
     - SG-TO-KTIR-C6: no tile is of an argument whose sizes vary, and the extent
-      of a `spyre_graph.reshard` along the stick does not vary.
+      of a `spyre_graph.reshard` along a packed dimension does not vary.
   }];
   let options = [
     Option<"lxBytes", "lx-bytes", "int64_t", "-1",

@@ -56,17 +56,20 @@ Value KernelBuilder::buildSourceView() {
       place.layout.getDeviceDims(whole.getShape());
   SmallVector<int64_t> wholeSizes =
       place.layout.getDeviceSize(whole.getShape());
-  // Of device dimensions that vary: the iterations of a part. They are counted
-  // one by one, as the stick does not vary.
+  // Of device dimensions that vary: the iterations, or sticks, of a part. Lanes
+  // do not: a part has whole sticks.
+  int64_t stickDim = place.layout.getStickDim(whole.getShape());
   SmallVector<Value> chunksNow;
   for (auto [number, dim] : llvm::enumerate(dims)) {
-    if (dim.hostDim < 0)
+    bool isLane = dim.hostDim == stickDim && number + 1 == dims.size();
+    if (dim.hostDim < 0 || isLane)
       continue;
     unsigned loop = map.getDimPosition(dim.hostDim);
     if (isa<Attribute>(loops[loop].extentNow))
       continue;
     chunksNow.push_back(getValueOrCreateConstantIndexOp(
-        builder, loc, getSize(division.getChunkMap().getResult(loop))));
+        builder, loc,
+        getSize(division.getChunkMap().getResult(loop).ceilDiv(dim.step))));
     wholeSizes[number] = ShapedType::kDynamic;
   }
   for (int64_t core = 0; core < division.getNumCores(); ++core) {
@@ -141,10 +144,10 @@ void KernelBuilder::moveSticks(Value source, Value target, int64_t stickDim,
     OpFoldResult numFull = apply(d0.floorDiv(lanes), loop.size);
     if (number + 1 == dims.size())
       add(zero, zero,
-          isTail ? builder.getIndexAttr(loop.extent % lanes)
+          isTail ? apply(d0 % lanes, loop.extentNow)
                  : builder.getIndexAttr(lanes));
     else if (isTail)
-      add(builder.getIndexAttr(loop.extent / lanes),
+      add(apply(d0.floorDiv(lanes), loop.extentNow),
           affine::makeComposedFoldedAffineApply(
               builder, loc, d0.floorDiv(lanes) + builder.getAffineDimExpr(1),
               {loop.local, numFull}),
@@ -170,13 +173,12 @@ LogicalResult KernelBuilder::buildReshard() {
     return op->emitOpError("moves parts between the LX of cores, but an "
                            "operand does not lie there");
   // SG-TO-KTIR-C6
-  for (unsigned dim = 0; dim < whole.getShape().size(); ++dim)
-    if (getStepsPerStick(place.layout, whole.getShape(), dim) != 1 &&
-        isa<Value>(
-            loops[op.getIndexingMaps()[0].getDimPosition(dim)].extentNow))
-      return op->emitOpError() << "must have the same extent in each run along "
-                                  "the stick, dimension "
-                               << dim;
+  if (int64_t dim = getPackedDim(place.layout);
+      dim >= 0 &&
+      isa<Value>(loops[op.getIndexingMaps()[0].getDimPosition(dim)].extentNow))
+    return op->emitOpError() << "must have the same extent in each run along "
+                                "the packed dimension, "
+                             << dim;
   Value source = buildSourceView();
   Value target = ktdp::ConstructMemoryViewOp::create(
       builder, loc, kernel.getArgument(place.parameter),
@@ -195,7 +197,7 @@ LogicalResult KernelBuilder::buildReshard() {
   if (!stick || stick->extent >= lanes)
     moveSticks(source, target, stickDim, /*isTail=*/false);
   // Lanes beyond the extent hold nothing that could be moved.
-  if (stick && stick->extent % lanes != 0) {
+  if (stick && (isa<Value>(stick->extentNow) || stick->extent % lanes != 0)) {
     std::optional<int64_t> size = getConstantIntValue(stick->size);
     if (!size) {
       Value rest = getValueOrCreateConstantIndexOp(

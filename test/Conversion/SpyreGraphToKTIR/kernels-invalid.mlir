@@ -174,14 +174,14 @@ func.func @tile_that_varies(%x: memref<4x128xf16, #layout> {spyre_graph.size_map
 
 // -----
 
-#layout = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#layout = #spyre_graph.layout<order = [0, 1], packed = 2, SEN143_FP8>
 #id = affine_map<(i, j) -> (i, j)>
-#columns = affine_map<()[s] -> (4, s)>
-func.func @moves_what_varies() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 128>]} {
-  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [1, 128]>} : memref<4x128xf16, #layout>
-  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 512, local = [4, 64]>} : memref<4x128xf16, #layout>
+#rows = affine_map<()[s] -> (s, 128)>
+func.func @moves_packed_rows() attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 8>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [2, 128]>} : memref<8x128xf8E4M3FN, #layout>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 512, local = [8, 64]>} : memref<8x128xf8E4M3FN, #layout>
   // SG-TO-KTIR-C6
-  // expected-error@+1 {{must have the same extent in each run along the stick, dimension 1}}
-  spyre_graph.reshard ins(%a : memref<4x128xf16, #layout>) outs(%b : memref<4x128xf16, #layout>) {source_division = #spyre_graph.division<splits = [4, 1], chunks = [1, 128], chunk_map = affine_map<()[s] -> (1, s)>>, maps = [#id, #id], extents = array<i64: 4, 128>, extent_map = #columns, division = #spyre_graph.division<splits = [1, 2], chunks = [4, 64], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>}
+  // expected-error@+1 {{must have the same extent in each run along the packed dimension, 0}}
+  spyre_graph.reshard ins(%a : memref<8x128xf8E4M3FN, #layout>) outs(%b : memref<8x128xf8E4M3FN, #layout>) {source_division = #spyre_graph.division<splits = [4, 1], chunks = [2, 128], chunk_map = affine_map<()[s] -> ((s ceildiv 8) * 2, 128)>>, maps = [#id, #id], extents = array<i64: 8, 128>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 2], chunks = [8, 64], chunk_map = affine_map<()[s] -> (s, 64)>>}
   return
 }

@@ -102,3 +102,37 @@ func.func @main(%x: memref<256x128xf16, #l> {spyre_graph.name = "x", spyre_graph
   spyre_graph.sum_squares ins(%x : memref<256x128xf16, #l>) outs(%z : memref<1xf32, #none>) {dims = array<i64: 0, 1>, scale = 1.0, correction = 1.0, maps = [#id, #all], extents = array<i64: 256, 128>, extent_map = #rows, division = #d}
   return
 }
+
+// -----
+
+// What varies along the stick moves in whole sticks, of which a part has as many as its
+// chunk, and then the elements of the last one, where the core has that.
+// CHECK-DAG: #[[STICKS:.*]] = affine_map<()[s0] -> (s0 ceildiv 128)>
+// CHECK-DAG: #[[FULL:.*]] = affine_map<()[s0] -> (s0 floordiv 64)>
+// CHECK-DAG: #[[REST:.*]] = affine_map<()[s0] -> (s0 mod 64)>
+// CHECK-LABEL: func.func private @k1_reshard
+// CHECK-SAME: %[[A:.*]]: index, %{{.*}}: index, %[[COLUMNS:.*]]: index) attributes {grid = [4]}
+// CHECK: %[[PART:.*]] = affine.apply #[[STICKS]]()[%[[COLUMNS]]]
+// CHECK: ktdp.construct_memory_view %[[A]], sizes: [%[[PART]], 4, 64], strides: [256, 64, 1] {{.*}}ct_id = 1>}
+// CHECK: %[[WHOLE:.*]] = affine.apply #[[FULL]]()[%[[COLUMNS]]]
+// CHECK: ktdp.construct_access_tile {{.*}} !ktdp.access_tile<?x1x64xindex>
+// CHECK: %[[LEFT:.*]] = affine.apply #[[REST]]()[%[[COLUMNS]]]
+// CHECK: arith.cmpi ne, %[[LEFT]]
+// CHECK: scf.if
+// CHECK: !ktdp.access_tile<1x1x?xindex>
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#columns = affine_map<()[s] -> (4, s)>
+#by_stick = #spyre_graph.division<splits = [1, 2], chunks = [4, 128], chunk_map = affine_map<()[s] -> (4, (s ceildiv 128) * 64)>>
+#by_row = #spyre_graph.division<splits = [4, 1], chunks = [1, 256], chunk_map = affine_map<()[s] -> (1, s)>>
+func.func @main(%x: memref<4x256xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = #columns},
+                %y: memref<4x256xf16, #l> {spyre_graph.name = "y", spyre_graph.size_map = #columns})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 256>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 0, local = [4, 128]>} : memref<4x256xf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<lx, offset = 1024, local = [1, 256]>} : memref<4x256xf16, #l>
+  spyre_graph.exp ins(%x : memref<4x256xf16, #l>) outs(%a : memref<4x256xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 256>, extent_map = #columns, division = #by_stick}
+  spyre_graph.reshard ins(%a : memref<4x256xf16, #l>) outs(%b : memref<4x256xf16, #l>) {source_division = #by_stick, maps = [#id, #id], extents = array<i64: 4, 256>, extent_map = #columns, division = #by_row}
+  spyre_graph.neg ins(%b : memref<4x256xf16, #l>) outs(%y : memref<4x256xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 256>, extent_map = #columns, division = #by_row}
+  return
+}

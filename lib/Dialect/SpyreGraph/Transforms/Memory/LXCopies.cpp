@@ -330,15 +330,12 @@ static bool isReadInTiles(OpOperand &use) {
          });
 }
 
-/// Whether a slicing varies along sticks: then it is not known how many lanes
-/// of the last stick hold anything.
-static bool variesInSticks(const Slicing &slicing, memref::AllocOp alloc) {
+/// Whether a slicing varies along a packed dimension, steps of which share a
+/// stick with those of another one: parts of it cannot be moved by sticks.
+static bool variesInPacks(const Slicing &slicing, memref::AllocOp alloc) {
   LayoutAttrInterface layout = getLayout(alloc.getType());
-  for (auto [dim, slice] : llvm::enumerate(slicing.dims))
-    if (slice.extentAt && layout &&
-        getStepsPerStick(layout, alloc.getType().getShape(), dim) != 1)
-      return true;
-  return false;
+  int64_t dim = layout ? getPackedDim(layout) : -1;
+  return dim >= 0 && slicing.dims[dim].extentAt;
 }
 
 std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
@@ -350,7 +347,7 @@ std::optional<Resharder::Uses> Resharder::classify(memref::AllocOp alloc) {
     if (!op && !isReadInTiles(*use))
       return std::nullopt;
     Eligibility eligibility = getSlicingOfUse(*use, target);
-    if (eligibility.slicing && variesInSticks(*eligibility.slicing, alloc))
+    if (eligibility.slicing && variesInPacks(*eligibility.slicing, alloc))
       return std::nullopt;
     bool isInBlock = use->getOwner()->getBlock() == &block;
     if (!found.writer || (op && op.isDpsInit(use))) {
