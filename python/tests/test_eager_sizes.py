@@ -332,3 +332,49 @@ def test_patterns_of_derived_numbers():
     assert found.positions == (0, 3)
     # A stride that is nothing of the sizes.
     assert find_pattern([4, 11], (0,), [[2, 7], [3, 12]]) is None
+
+
+#: Start and end of ranges of the numbers in a loop, and how far they are apart.
+RANGES = {
+    "up to": lambda n: (0, n, 1),
+    "the next": lambda n: (n, n + 1, 1),
+    "the next four": lambda n: (n, n + 4, 1),
+    "a part": lambda n: (7, n + 9, 1),
+    "every other one": lambda n: (0, 2 * n, 2),
+    "backwards": lambda n: (n, -1, -1),
+    "from below 0": lambda n: (-n, n, 1),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.float32, F16])
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges(name, dtype):
+    """Where a range begins is a number, and where it ends follows from its size."""
+    programs = Programs()
+    for n in (5, 2, 17, 63, 64, 65, 131, 200, 222, 9, 400, 3, 5):
+        bounds = RANGES[name](n)
+        actual = torch.arange(*bounds, dtype=dtype, device="spyre")
+        assert_exact(actual.cpu(), torch.arange(*bounds, dtype=dtype), f"n = {n}")
+    assert set(programs.new("one_size")) == {"spyre.fill_range_.default"}
+    assert sum(programs.new("one_size").values()) <= 4
+    assert sum(programs.new("many_sizes").values()) <= 2
+
+
+def test_ranges_into_tensors():
+    """As on the CPU: parts of others, of another size, empty ones, and errors."""
+    x = torch.zeros(20, dtype=torch.int64)
+    other = x.to("spyre")
+    for given in (x, other):
+        torch.arange(3, 9, out=given[4:10])
+        torch.arange(6, out=given[::3][1:])
+    assert_exact(other.cpu(), x)
+    resized = torch.empty(0, dtype=torch.int64, device="spyre")
+    assert torch.arange(2, 5, out=resized).tolist() == [2, 3, 4] == resized.tolist()
+    assert torch.arange(3, 3, device="spyre").shape == (0,)
+    assert torch.arange(0.5, 3, device="spyre").tolist() == [0.5, 1.5, 2.5]
+    far = torch.arange(2**31 - 3, 2**31 - 1, device="spyre")
+    assert far.tolist() == [2**31 - 3, 2**31 - 2]
+    with pytest.raises(RuntimeError, match="step must be nonzero"):
+        torch.arange(0, 5, 0, device="spyre")
+    with pytest.raises(RuntimeError, match="inconsistent with step sign"):
+        torch.arange(5, 0, device="spyre")

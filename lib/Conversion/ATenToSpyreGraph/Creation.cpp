@@ -49,6 +49,28 @@ static Value lowerRange(ATenCall &c, StringRef start, StringRef step) {
                               c.attr("step", bound(step, 1.0))});
 }
 
+/// As lowerRange(); the start may be a number that is not known.
+static Value lowerFillRange(ATenCall &c) {
+  if (!c.isTensor("value"))
+    return lowerRange(c, "value", "step");
+  Value start = c.tensor("value");
+  Type element = c.type().getElementType();
+  Type wide = isa<FloatType>(element) ? c.b.getF32Type() : element;
+  c.require(elementOf(start) == wide, "the start of a range must be a number "
+                                      "of its type");
+  double step = c.number("step");
+  auto type = RankedTensorType::get(c.type().getShape(), wide);
+  Value range = c.withSizes(
+      c.pointwise<IotaOp>(
+          type, {},
+          {c.attr("dim", c.immInt(0)),
+           c.attr("start", isa<FloatType>(wide) ? c.imm(0) : c.immWhole(0)),
+           c.attr("step",
+                  isa<FloatType>(wide) ? c.imm(step) : c.immWhole(step))}),
+      c.resultSizes());
+  return c.cast(c.pointwise<AddOp>(type, {range, start}), element);
+}
+
 static Value lowerTriangle(ATenCall &c, bool upper) {
   SmallVector<NamedAttribute> attrs{
       c.attr("diagonal", c.immInt(c.integer("diagonal", 0)))};
@@ -106,6 +128,8 @@ void aten::addCreationRows(ATenTable &table) {
   table.add({"prims.iota.default"},
             "length start step dtype device requires_grad",
             [](ATenCall &c) { return lowerRange(c, "start", "step"); });
+
+  table.add({"spyre.fill_range.default"}, "self value step", lowerFillRange);
 
   table.add({"aten.tril.default"}, "self diagonal",
             [](ATenCall &c) { return lowerTriangle(c, false); });

@@ -3,8 +3,10 @@
 #include "../Eager/Eager.h"
 #include "../Storage/Storage.h"
 #include "../Storage/StorageFormatting.h"
+#include "Fallback.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
 #include <torch/library.h>
 
@@ -148,7 +150,36 @@ at::Tensor &setEmpty(at::Tensor &self) {
       {c10::SymInt(0)}, {});
 }
 
+/// The end of a range only says how many elements there are: a program that
+/// fills a tensor of any size, from any start, serves all.
+at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
+                      const at::Scalar &step, at::Tensor &out) {
+  auto find = [](const char *name, const char *overload) {
+    return c10::Dispatcher::singleton().findSchema({name, overload});
+  };
+  bool isWhole =
+      out.scalar_type() == c10::kLong || out.scalar_type() == c10::kInt;
+  bool isPlain =
+      out.dim() == 1 && (out.is_floating_point() ||
+                         (isWhole && start.isIntegral(/*includeBool=*/false) &&
+                          step.isIntegral(/*includeBool=*/false)));
+  std::optional<c10::OperatorHandle> fill = find("spyre::fill_range_", "");
+  if (isPlain && fill && !start.isComplex() && !step.isComplex()) {
+    int64_t size =
+        out.scalar_type() == c10::kLong
+            ? at::native::compute_arange_size<int64_t>(start, end, step)
+            : at::native::compute_arange_size<double>(start, end, step);
+    at::native::resize_output(out, {size});
+    if (size == 0 || callNative(*fill, {out, start, step}))
+      return out;
+  }
+  torch::jit::Stack stack{start, end, step, out};
+  runBoxed(*find("aten::arange", "start_out"), &stack);
+  return out;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("arange.start_out", arangeOut);
   m.impl("empty.memory_format", emptyMemoryFormat);
   m.impl("empty_strided", emptyStrided);
   m.impl("resize_", resize);

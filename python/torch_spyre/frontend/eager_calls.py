@@ -23,6 +23,7 @@ LIKE_SELF = {
     torch.ops.aten.fill.Scalar,
     torch.ops.aten.fill.Tensor,
     torch.ops.aten.zero.default,
+    torch.ops.spyre.fill_range.default,
 }
 
 

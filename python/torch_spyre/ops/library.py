@@ -39,12 +39,22 @@ _DECOMPOSED_SCHEMAS = (
     "restickify(Tensor x) -> Tensor",
 )
 
-#: What only decompositions call: the compiler's ATen table has rows for them.
+
+def _fill_range(self: Tensor, value: float, step: float) -> Tensor:
+    """value, value + step and so on, as many as there are elements in ``self``."""
+    return torch.arange(len(self), dtype=self.dtype) * step + value
+
+
+#: What only decompositions and kernels call: the ATen table has rows for them.
 ROWS: dict[str, Callable] = {
     "sum_products(Tensor x, Tensor y, int[] dims, Tensor? bias=None, "
     "bool elementwise=False) -> Tensor": windows.sum_products,
     "merge_last(Tensor x, int count) -> Tensor": windows.merge_last,
+    "fill_range(Tensor self, Scalar value, Scalar step) -> Tensor": _fill_range,
 }
+
+#: What only kernels of ours call: each runs the operator above without the underscore.
+_IN_PLACE = ("fill_range_(Tensor(a!) self, Scalar value, Scalar step) -> Tensor(a!)",)
 
 
 def _max_dim(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
@@ -174,6 +184,8 @@ def register() -> None:
         name = _define(library, schema)
         for key in ("CPU", "Meta"):
             library.impl(name, function, key)
+    for schema in _IN_PLACE:
+        _define(library, schema)
     library.impl("restickify", _restickify, "PrivateUse1")
     for name, (backward, setup) in _GRADIENTS.items():
         torch.library.register_autograd(
