@@ -103,15 +103,18 @@ def _guards_are_not_timed():
 
 @pytest.fixture(autouse=True, scope="session")
 def _empty_program_cache():
-    """Tests neither use nor leave programs in the user's cache."""
-    before = os.environ.get("SPYRE_CACHE_DIR")
+    """Tests neither use nor leave programs, or traced graphs, in the user's caches."""
+    names = ("SPYRE_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
+    before = {name: os.environ.get(name) for name in names}
     with tempfile.TemporaryDirectory(prefix="spyre-tests-") as folder:
-        os.environ["SPYRE_CACHE_DIR"] = folder
+        for name in names:
+            os.environ[name] = os.path.join(folder, name)
         yield
-    if before is None:
-        del os.environ["SPYRE_CACHE_DIR"]
-    else:
-        os.environ["SPYRE_CACHE_DIR"] = before
+    for name, value in before.items():
+        if value is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = value
 
 
 def _refusals() -> dict:

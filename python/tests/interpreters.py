@@ -18,7 +18,7 @@ from pathlib import Path
 #: Of one program, in seconds.
 TIMEOUT = 300
 #: Variables that the copies take, of those whose names torch's begin with.
-TAKEN = ("TORCH_SPYRE_", "TORCH_DEVICE_BACKEND_AUTOLOAD")
+TAKEN = ("TORCH_SPYRE_", "TORCH_DEVICE_BACKEND_AUTOLOAD", "TORCHINDUCTOR_CACHE_DIR")
 
 _original: subprocess.Popen | None = None
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.aot_autograd import SerializableAOTDispatchCompiler
 from torch.fx import GraphModule
 
 from torch_spyre import _C
@@ -21,32 +22,20 @@ from torch_spyre.frontend.options import compile_options
 from torch_spyre.frontend.parts import (
     CompiledPart,
     compiled_parts,
-    compiling,
     refusals,
 )
+from torch_spyre.frontend.traced import TracedGraph, kept_by_pytorch
 from torch_spyre.frontend.updated_arguments import view_updated_arguments
 
-_counter = 0
 
-
-def _compiler(kind: str, options: dict[str, Any]) -> Callable:
-    def compile_fx(gm: GraphModule, example_inputs: Sequence[Any]) -> Callable:
-        global _counter
-        with compiling:
-            number = _counter
-            _counter += 1
+def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
+    def compile_fx(gm: GraphModule, example_inputs: Sequence[Any]) -> TracedGraph:
         if kind != "backward":
             view_updated_arguments(gm)
-        compiled = CompiledFunction(gm, options, f"{kind}{number}")
+        return TracedGraph(gm, options, kind)
 
-        # A plain function keeps the mark through Dynamo's wrapper around
-        # backward compilers.
-        def call(args: list[Any]) -> list[Any]:
-            return compiled(args)
-
-        call._boxed_call = True  # type: ignore[attr-defined]
-        return call
-
+    if is_kept:
+        return SerializableAOTDispatchCompiler(TracedGraph, compile_fx)
     return compile_fx
 
 
@@ -61,13 +50,14 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
         options = options.pop("options") or {}
     options = compile_options(options)
     _C.check_compile_options(options)
-    return aot_autograd(
-        fw_compiler=_compiler("forward", options),
-        bw_compiler=_compiler("backward", options),
-        inference_compiler=_compiler("graph", options),
-        decompositions=decompositions(),
-        keep_inference_input_mutations=True,
-    )(gm, example_inputs)
+    with kept_by_pytorch(gm, options) as is_kept:
+        return aot_autograd(
+            fw_compiler=_compiler("forward", options, is_kept),
+            bw_compiler=_compiler("backward", options, is_kept),
+            inference_compiler=_compiler("graph", options, is_kept),
+            decompositions=decompositions(),
+            keep_inference_input_mutations=True,
+        )(gm, example_inputs)
 
 
 __all__ = [

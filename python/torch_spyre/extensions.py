@@ -70,6 +70,11 @@ def remove(op: torch._ops.OpOverload) -> Extension:
     return _extensions.pop(op)
 
 
+def are_there() -> bool:
+    """Whether any operator has an extension."""
+    return bool(_extensions)
+
+
 def _forget() -> None:
     _by_name.cache_clear()
     names.cache_clear()

@@ -118,6 +118,11 @@ def enabled(given: Mapping[Any, Callable]) -> Iterator[None]:
         _enabled.reset(token)
 
 
+def are_enabled() -> bool:
+    """Whether an ``enabled()`` context is open."""
+    return bool(_enabled.get())
+
+
 def decompositions() -> dict[Any, Callable]:
     """Core ATen decompositions of what the ATen table lacks, and of ``spyre::``.
 
