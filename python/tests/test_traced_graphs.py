@@ -318,3 +318,43 @@ def test_a_graph_is_read_back_as_it_was(monkeypatch):
         for a, b in zip(gm.graph.nodes, back.graph.nodes, strict=True):
             assert b.meta.get("stack_trace") == a.meta.get("stack_trace")
             assert described(b) == described(a), a
+
+
+# ------------------------------------------------------------------------------
+# Whole frames, of which Dynamo keeps what it has traced
+
+PRECOMPILED = """
+import torch, json
+from torch._dynamo.utils import counters
+import torch_spyre.compile_backend
+from tiny_llama import tiny_llama
+torch._dynamo.config.caching_precompile = True
+model = tiny_llama().half().to("spyre")
+step = torch.compile(model, backend="spyre")
+results = []
+for length in (5, 5, {lengths}):
+    logits, _ = step(torch.arange(length).view(1, length).to("spyre"))
+    logits.float().square().mean().backward()
+    results.append([logits.tolist(), *(p.grad.tolist() for p in model.parameters())])
+torch.compiler.save_cache_artifacts()
+print(json.dumps([counters["frames"]["ok"], results]))
+"""
+
+
+@pytest.mark.parametrize("lengths, frames", [("5", (1, 0)), ("3", (2, 2))])
+def test_dynamo_keeps_frames(lengths, frames):
+    """``caching_precompile``, which PyTorch calls experimental, takes our graphs.
+
+    Another length makes it vary. PyTorch keeps all graphs of a function or none.
+    """
+    runs = [
+        run_python(PRECOMPILED.format(lengths=lengths), folder=Path(__file__).parent)
+        for _ in range(2)
+    ]
+    for done in runs:
+        assert done.returncode == 0, done.stderr
+    (first, expected), (second, found) = (
+        json.loads(done.stdout.splitlines()[-1]) for done in runs
+    )
+    assert found == expected
+    assert (first, second) == frames
