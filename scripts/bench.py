@@ -52,6 +52,7 @@ COMMANDS: dict[str, list[str]] = {
     "measured_plans": [],
     "fidelity": ["--summary"],
     "llm": ["--steps", "40", "--rounds", "3"],
+    "collectives": [],
 }
 #: Shares by which a number may be worse without being a regression.
 OF_INSTRUCTIONS, OF_TIMES, OF_OTHERS = 0.02, 0.05, 0.01
