@@ -1,0 +1,287 @@
+//===- LayoutPrices.cpp - What layouts cost ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0
+//===----------------------------------------------------------------------===//
+
+#include "LayoutGraph.h"
+#include "Spyre/Device/CostModel.h"
+#include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::spyre_graph;
+
+/// Bytes of the sticks that an access touches, each counted once.
+static int64_t getAccessedBytes(const OpInfo &info, unsigned operand,
+                                LayoutAttrInterface layout) {
+  return ::spyre::kStickBytes *
+         getNumTouchedSticks(info.maps[operand], layout,
+                             getShape(info.op->getOperand(operand)),
+                             info.extents);
+}
+
+int64_t LayoutGraph::getBytes(double seconds) const {
+  return static_cast<int64_t>(seconds * spec.effectiveMemoryBytesPerSecond);
+}
+
+/// The bytes of device memory that take as long as so many bytes of LX, which
+/// all cores read or write side by side.
+int64_t LayoutGraph::getPriceOfBytes(int64_t bytes, bool isInLX) const {
+  if (!isInLX)
+    return bytes;
+  return getBytes(::spyre::lxSeconds(static_cast<double>(bytes), spec) /
+                  static_cast<double>(spec.numCores));
+}
+
+int64_t LayoutGraph::getPriceOfMove(int64_t bytes) const {
+  return getBytes(::spyre::ringShuffleSeconds(static_cast<double>(bytes),
+                                              spec.numCores, spec));
+}
+
+/// Bytes that are in LX while an operation works, in the usual layouts. Of a
+/// tensor that is larger than LX, tiles are there.
+int64_t LayoutGraph::getWorkingSet(Operation *op) {
+  auto [known, isNew] = workingSets.try_emplace(op, 0);
+  if (!isNew)
+    return known->second;
+  llvm::SmallSetVector<Value, 4> values(op->operand_begin(), op->operand_end());
+  for (Value value : values)
+    if (auto type = dyn_cast<RankedTensorType>(value.getType())) {
+      int64_t size =
+          getSizeInBytes(LayoutAttr::getDefault(type), type.getShape());
+      known->second += size <= getCapacity() ? size : 0;
+    }
+  return known->second;
+}
+
+/// Whether LX can hold a value, and has room for it wherever it is written and
+/// read.
+bool LayoutGraph::fitsLX(Value value) {
+  auto hasRoom = [&](Operation *op) {
+    return getWorkingSet(op) <= getCapacity();
+  };
+  auto isInSlices = [&](OpOperand &use) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    std::optional<IndirectAccess> indirect =
+        op ? op.getIndirectAccess() : std::nullopt;
+    return !indirect || (use.getOperandNumber() != indirect->operand &&
+                         (use.getOperandNumber() != indirect->index ||
+                          target.allowsIndicesInLX()));
+  };
+  Operation *writer = value.getDefiningOp<SpyreOpInterface>();
+  return (!writer || hasRoom(writer)) &&
+         llvm::all_of(value.getUsers(), hasRoom) &&
+         llvm::all_of(value.getUses(), isInSlices);
+}
+
+/// Whether a value holds an argument and something beside it, as a cache does
+/// that has grown: its caller gives it to the next call, as it lies.
+static bool extendsArgument(Value value) {
+  int64_t size = cast<ShapedType>(value.getType()).getNumElements();
+  while (auto copy = value.getDefiningOp<IdentityOp>()) {
+    auto part = dyn_cast<BlockArgument>(copy->getOperand(0));
+    if (part && cast<ShapedType>(part.getType()).getNumElements() < size)
+      return true;
+    value = copy.getInit();
+  }
+  return false;
+}
+
+/// What the result costs that an operation writes.
+int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
+                                    const LayoutChoice &choice,
+                                    bool fits) const {
+  Value result = info.op->getResult(0);
+  int64_t size = getSizeInBytes(choice.layout, getShape(result));
+  int64_t price = getPriceOfBytes(size, fits);
+  for (OpOperand &use : result.getUses()) {
+    if (isa<SpyreOpInterface>(use.getOwner()))
+      continue;
+    auto update =
+        dyn_cast<bufferization::MaterializeInDestinationOp>(use.getOwner());
+    LayoutAttrInterface expected =
+        update ? getLayout(update.getDest().getType())
+               : LayoutAttrInterface(LayoutAttr::getDefault(
+                     cast<ShapedType>(result.getType())));
+    // Callers expect results in the usual layout: they read others once more,
+    // for a copy.
+    bool isCopied =
+        choice.layout != expected && (update || !extendsArgument(result));
+    price = size + (isCopied ? size : 0);
+  }
+  return price;
+}
+
+/// What computing costs, if all operands are in LX.
+int64_t LayoutGraph::getComputed(const OpInfo &info,
+                                 const LayoutChoice &choice) const {
+  if (llvm::is_contained(info.extents, 0))
+    return 0;
+  auto cores = static_cast<double>(spec.numCores);
+  double iterations = 1;
+  for (int64_t extent : info.extents)
+    iterations *= static_cast<double>(extent);
+  if (SpyreOpInterface(info.op).getLayoutRule() != LayoutRule::Matmul)
+    return getBytes(::spyre::sfuSeconds(
+        iterations * getElementCost(info.op, spec) / cores, spec));
+  // The matrix unit computes whole sticks along k and n.
+  OpInfo asChosen = choice.isExchanged ? exchangeFactors(info) : info;
+  MatmulSticks sticks(asChosen);
+  auto getLanes = [&](unsigned operand) {
+    Type element = getElementTypeOrSelf(info.op->getOperand(operand).getType());
+    return ::spyre::elemsPerStick(*getDeviceFormat(element));
+  };
+  int64_t depthLanes = getLanes(choice.isExchanged ? 1 : 0);
+  int64_t columnLanes = std::max(getStickElements(choice.layout),
+                                 getLanes(choice.isExchanged ? 0 : 1));
+  double macs = 1, rows = 1;
+  for (unsigned dim = 0; dim < info.extents.size(); ++dim) {
+    int64_t lanes = sticks.k == StickChoice(dim)   ? depthLanes
+                    : sticks.n == StickChoice(dim) ? columnLanes
+                                                   : 1;
+    macs *= llvm::alignTo(info.extents[dim], lanes);
+    if (info.getInitDim(dim) >= 0 && !asChosen.maps[1].isFunctionOfDim(dim))
+      rows *= info.extents[dim];
+  }
+  if (!sticks.n || info.extents[*sticks.n] == 1)
+    macs *= columnLanes;
+  return getBytes(
+      ::spyre::ptSeconds(macs / cores, rows, spec, getMacFormat(info.op)));
+}
+
+/// What of the time in which an operand comes from device memory the
+/// computation hides: operands share it by their sizes.
+double LayoutGraph::getHiddenShare(const OpInfo &info, unsigned operand) const {
+  double all = 0, own = 0;
+  for (unsigned other = 0; other < info.getInitNumber(); ++other) {
+    Value value = info.op->getOperand(other);
+    const Node &node = nodes[nodeOf.lookup(value)];
+    if (node.isInside && node.fitsLX)
+      continue;
+    auto type = cast<ShapedType>(value.getType());
+    double size = getSizeInBytes(LayoutAttr::getDefault(type), type.getShape());
+    all += size;
+    own += other == operand ? size : 0;
+  }
+  return all > 0 ? own / all : 0;
+}
+
+LayoutGraph::Problem::Way LayoutGraph::getWay(const OpInfo &info,
+                                              unsigned operand, unsigned used,
+                                              unsigned usedChoice,
+                                              const LayoutChoice &choice,
+                                              int64_t hidden) {
+  Problem::Way way;
+  LayoutAttrInterface layout = nodes[used].choices[usedChoice].layout;
+  Value value = info.op->getOperand(operand);
+  auto type = cast<ShapedType>(value.getType());
+  int64_t setup = getBytes(spec.transferSetupSeconds);
+  bool isInit = operand == info.getInitNumber();
+  if (isInit && choice.updated != layout) {
+    way.price = Problem::kImpossible;
+    return way;
+  }
+  // Indices cannot select lanes: this op alone needs a copy, and a copy back if
+  // it updates the operand.
+  if (info.indirect && info.indirect->operand == operand) {
+    std::optional<IndirectPart> part =
+        getIndirectPart(info, layout, isInit || !target.allowsCopyOfPart());
+    if (part) {
+      int64_t read = ::spyre::kStickBytes *
+                     getNumTouchedSticks(part->sourceMap, layout,
+                                         type.getShape(), part->shape);
+      way.price =
+          (isInit ? 2 : 1) *
+          (read + getSizeInBytes(part->layout, part->shape) + 2 * setup);
+    }
+    // Without gathers across sticks, the sticks of the gather's result run
+    // along those of the table; a copy then changes them to the chosen
+    // dimension.
+    LaneAccess access = info.getAccess(
+        operand, part ? LayoutAttrInterface(part->layout) : layout);
+    if (!target.allowsGatherAcrossSticks() && !isInit &&
+        access.kind == LaneAccess::Variable &&
+        choice.stick != StickChoice(access.dim))
+      way.price +=
+          2 * (getSizeInBytes(choice.layout, getShape(info.op->getResult(0))) +
+               setup);
+    return way;
+  }
+  if (isInit)
+    return way;
+  LaneAccess access = info.getAccess(operand, layout);
+  const Node &node = nodes[used];
+  int64_t read = getAccessedBytes(info, operand, layout);
+  int64_t whole = getSizeInBytes(layout, type.getShape());
+  bool isInLX = node.isInside && node.fitsLX && whole <= getCapacity();
+  std::optional<StickChoice> required = getRequired(info, choice, operand);
+  if (!required || info.isExempt(operand, layout) ||
+      llvm::is_contained(info.extents, 0) ||
+      isCompatible(access, info.maps[operand], info.extents, *required)) {
+    if (isInLX) {
+      way.price = getPriceOfBytes(read, /*isInLX=*/true);
+    } else if (node.isShared && whole <= getCapacity() && read == whole) {
+      way.price = getPriceOfBytes(read, /*isInLX=*/true);
+      addCopy(way, used, {info.op->getBlock(), std::nullopt, usedChoice},
+              read + setup);
+    } else {
+      way.price = std::max<int64_t>(read - hidden, 0) + setup;
+    }
+    return way;
+  }
+
+  CopyPlan plan = planCopy(info, operand, *required);
+  if (plan.hasSourceShape)
+    read = whole;
+  bool fits = getWorkingSet(info.op) + plan.sizeInBytes <= getCapacity();
+  way.price = getPriceOfBytes(plan.sizeInBytes, fits);
+  int64_t price = getCopyPrice(isInLX, read, plan.sizeInBytes, fits);
+  addCopy(way, used, {info.op->getBlock(), std::move(plan), usedChoice}, price);
+  return way;
+}
+
+/// The price of a copy with other sticks. Other cores hold most of what a core
+/// needs: parts go around the ring before the copy, if the source is in LX, and
+/// after it.
+int64_t LayoutGraph::getCopyPrice(bool isInLX, int64_t read, int64_t written,
+                                  bool fits) const {
+  int64_t setup = getBytes(spec.transferSetupSeconds);
+  bool moves = target.allowsReshard();
+  int64_t price = isInLX && moves
+                      ? getPriceOfMove(read) + getPriceOfBytes(read, true)
+                      : read + setup;
+  price += fits && moves
+               ? getPriceOfMove(written) + getPriceOfBytes(written, true)
+               : written + setup;
+  return price;
+}
+
+/// Lets a way need a copy, which other ways may need, too.
+void LayoutGraph::addCopy(Problem::Way &way, unsigned used, Node::Copy copy,
+                          int64_t price) {
+  SmallVectorImpl<Node::Copy> &copies = nodes[used].copies;
+  auto *known = llvm::find_if(copies, [&](const Node::Copy &other) {
+    return other.block == copy.block && other.choice == copy.choice &&
+           other.plan == copy.plan;
+  });
+  way.copy = known - copies.begin();
+  if (known != copies.end())
+    return;
+  problem.values[used].copyPrices.push_back(price);
+  copies.push_back(std::move(copy));
+}
+
+void LayoutGraph::addUse(const OpInfo &info, unsigned operand, unsigned user) {
+  unsigned used = nodeOf.lookup(info.op->getOperand(operand));
+  Problem::Use use;
+  use.value = used;
+  double share = getHiddenShare(info, operand);
+  for (unsigned usedChoice = 0; usedChoice < nodes[used].choices.size();
+       ++usedChoice)
+    for (auto [choice, computed] :
+         llvm::zip_equal(nodes[user].choices, nodes[user].computed))
+      use.ways.push_back(getWay(info, operand, used, usedChoice, choice,
+                                static_cast<int64_t>(share * computed)));
+  problem.values[user].uses.push_back(std::move(use));
+}
