@@ -40,25 +40,31 @@ private:
   const uint8_t *next = nullptr, *end = nullptr;
 };
 
+/// Calls f with the operation of a step, a function of the value before and the
+/// operand.
+template <class F>
+SPYRE_INLINE void withOperation(const ChainStep &step, F f) {
+  if (step.op == BinaryOp::Mul)
+    return f([](VF a, VF b) { return a * b; });
+  if (step.op == BinaryOp::Add)
+    return f([](VF a, VF b) { return a + b; });
+  if (step.op == BinaryOp::Div) {
+    if (step.isReversed)
+      return f([](VF a, VF b) { return b / a; });
+    return f([](VF a, VF b) { return a / b; });
+  }
+  if (step.isReversed)
+    return f([](VF a, VF b) { return b - a; });
+  return f([](VF a, VF b) { return a - b; });
+}
+
 /// value[g] = op of value[g] and other(g).
 template <int N, class Other>
 SPYRE_INLINE void apply(const ChainStep &step, VF (&value)[N], Other other) {
-  auto forEach = [&](auto op) {
+  withOperation(step, [&](auto op) SPYRE_INLINE_LAMBDA {
     for (int g = 0; g < N; ++g)
       value[g] = op(value[g], other(g));
-  };
-  if (step.op == BinaryOp::Mul)
-    return forEach([](VF a, VF b) { return a * b; });
-  if (step.op == BinaryOp::Add)
-    return forEach([](VF a, VF b) { return a + b; });
-  if (step.op == BinaryOp::Div) {
-    if (step.isReversed)
-      return forEach([](VF a, VF b) { return b / a; });
-    return forEach([](VF a, VF b) { return a / b; });
-  }
-  if (step.isReversed)
-    return forEach([](VF a, VF b) { return b - a; });
-  return forEach([](VF a, VF b) { return a - b; });
+  });
 }
 
 /// One step at points i, i + kLanes, ..., not rounded. `uniform` has the

@@ -290,7 +290,7 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
     size_t j = 0;
     Prefetcher prefetcher(ahead);
     auto sumGroup = [&](auto numVectors) {
-      prefetcher.fetch<1>();
+      prefetcher.fetch<(numVectors * kLanes + 63) / 64>();
       VF value[numVectors];
       runChainGroup(first, steps, numSteps, uniform, j, groups, value);
       unroll<numVectors>(
@@ -298,10 +298,11 @@ void sumChain(const float *x, size_t step, const ChainStep *steps,
       j += size_t(numVectors) * kLanes;
     };
     constexpr std::integral_constant<int, kRegisters> one;
-    constexpr std::integral_constant<int, 2 * kRegisters> two;
-    while (j + 2 * kPartials <= n)
-      sumGroup(two);
-    if (j + kPartials <= n)
+    constexpr std::integral_constant<int, 8> eight;
+    static_assert(eight % kRegisters == 0);
+    while (j + eight * kLanes <= n)
+      sumGroup(eight);
+    while (j + kPartials <= n)
       sumGroup(one);
     if (j < n) {
       float last[kPartials];
