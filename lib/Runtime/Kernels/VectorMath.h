@@ -135,7 +135,8 @@ SPYRE_INLINE void expOfCodes(VF (&x)[N]) {
     x[g] = mulAdd(shifted[g] - kRoundMagic, splat(-0.693147182f), x[g]);
   for (int g = 0; g < N; ++g)
     p[g] = mulAdd(splat(0.00889007933f), x[g], splat(0.0420746803f));
-  for (float c : {0.16665554f, 0.499985993f, 1.0f, 1.0f})
+  constexpr float rest[] = {0.16665554f, 0.499985993f, 1.0f, 1.0f};
+  for (float c : rest)
     for (int g = 0; g < N; ++g)
       p[g] = mulAdd(p[g], x[g], splat(c));
   for (int g = 0; g < N; ++g)
