@@ -243,6 +243,27 @@ TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {
   }
 }
 
+TEST_F(Stacks, FewPointsAreNotLookedUp) {
+  constexpr int cores = 32, trips = 16, count = cores * trips * kTile;
+  std::string text = kernelOf(cores, trips, R"(
+    %e = math.erf %a : tensor<16xf32>
+    %s = arith.addf %e, %e : tensor<16xf32>
+    ktdp.store %s, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
+)");
+  size_t unused = text.find("    %b = ktdp.load");
+  text.erase(unused, text.find('\n', unused) - unused);
+  for (size_t at; (at = text.find("f32")) != std::string::npos;)
+    text.replace(at, 3, "f16");
+  auto program = load(text);
+  int64_t x = allocate(count / 2) * 2;
+  Places places{x, x, allocate(count / 2) * 2};
+  std::memset(at(x / 2), 0x3e, count * 2);
+  int64_t before = KernelStacks::numTables();
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(run(*program, places), i == 0 ? 0 : 1);
+  EXPECT_EQ(KernelStacks::numTables(), before);
+}
+
 TEST_F(Stacks, AFullCheckSeesCores) {
   auto program = load(kernelOf(4, 2, kAdd));
   Places places{makeFilled(128), makeFilled(128), allocate(128)};

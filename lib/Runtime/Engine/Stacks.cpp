@@ -450,12 +450,19 @@ bool KernelStacks::isCostlyFunction() const {
 }
 
 void KernelStacks::tabulate(Core &core) {
-  if (!tiles.loop || !results.empty() || !isCostlyFunction())
+  looksUp = false;
+  if (!tiles.loop || !isCostlyFunction())
     return;
+  int64_t points = 0;
   for (const Stack &stack : stacks)
     if (stack.isDense)
-      numPoints += pointsOf(stack);
-  if (numPoints < kWorthTable)
+      points += pointsOf(stack);
+  // For fewer points, the results would come from afar each time.
+  if (points < kCodes)
+    return;
+  numPoints += points;
+  looksUp = numPoints >= kWorthTable;
+  if (!looksUp || !results.empty())
     return;
   std::vector<uint16_t> codes(kCodes), made(kCodes);
   std::iota(codes.begin(), codes.end(), uint16_t(0));
@@ -474,7 +481,7 @@ void KernelStacks::runDense(Core &core, const Stack &stack) const {
   for (int k = 0; k < numOperands; ++k)
     places[k] = stack.accesses[tiles.operands[k]].tile.firstByte();
   int64_t count = pointsOf(stack);
-  if (results.empty())
+  if (!looksUp)
     return runBlocks(core, places, count);
   kernels().lookUp(results.data(), places[0], places[numOperands - 1],
                    static_cast<size_t>(count));

@@ -94,7 +94,7 @@ private:
   /// Whether TileBlock::loop takes longer than to look up what it makes of a
   /// code.
   bool isCostlyFunction() const;
-  /// Makes `results` if the stacks have run on enough points.
+  /// Sets `looksUp`, and makes `results` if that is true.
   void tabulate(Core &core);
   bool canRunOnCodes(const Core &core) const;
   void runOnCodes(Core &core, ScalarFrame &frame, uint8_t *const *places,
@@ -105,9 +105,10 @@ private:
   enum class State { New, HasRun, Found, Without };
   State state = State::New;
   std::vector<Stack> stacks;
-  int64_t numPoints = 0;         ///< of runs of dense stacks
+  int64_t numPoints = 0;         ///< of runs of many points of dense stacks
   std::vector<uint16_t> results; ///< of TileBlock::loop, per code; or empty
-  std::vector<Extent> extents;   ///< per step that accesses memory
+  bool looksUp = false; ///< whether this run takes its results from there
+  std::vector<Extent> extents; ///< per step that accesses memory
   /// Per pair of these, a store first: whether both access the same places in
   /// each iteration, if they have the same anchor.
   std::vector<bool> isAlike;
