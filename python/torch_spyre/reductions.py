@@ -140,6 +140,9 @@ class Elements:
 
         ``result`` may be one of the parts.
         """
+        if self.is_coded and _kind(op) == dist.ReduceOp.SUM:
+            _C.sum_elements(list(parts), result)
+            return
         for first in range(0, result.numel(), BLOCK):
             pieces = [part[first : first + BLOCK] for part in parts]
             into = result[first : first + BLOCK]

@@ -345,6 +345,11 @@ void initElementBindings(py::module &m) {
         "Stores the fp32 values of int16 codes of SEN169_FP16.", Release());
   m.def("encode_elements", &encodeElements, py::arg("values"), py::arg("codes"),
         "Stores the nearest codes of SEN169_FP16 of fp32 values.", Release());
+  m.def(
+      "sum_elements", &sumElements, py::arg("parts"), py::arg("sum"),
+      "Adds up int16 codes of SEN169_FP16 in fp32, in the order of the parts, "
+      "and rounds once.",
+      Release());
 }
 
 } // namespace

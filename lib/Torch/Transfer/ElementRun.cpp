@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace spyre::pytorch {
@@ -98,6 +99,34 @@ void encodeElements(const at::Tensor &values, const at::Tensor &codes) {
   checkConversion(codes, values);
   encodeDL16(values.const_data_ptr<float>(),
              static_cast<uint16_t *>(codes.mutable_data_ptr()), values.numel());
+}
+
+void sumElements(const std::vector<at::Tensor> &parts, const at::Tensor &sum) {
+  auto isDense = [&](const at::Tensor &codes) {
+    return codes.is_cpu() && codes.scalar_type() == c10::kShort &&
+           codes.is_contiguous() && codes.numel() == sum.numel();
+  };
+  TORCH_CHECK(!parts.empty() && isDense(sum) &&
+                  std::all_of(parts.begin(), parts.end(), isDense),
+              "expected dense int16 codes, as many in each part as in the sum");
+  // All floats of a block stay in the first-level cache.
+  constexpr int64_t block = 2048;
+  float total[block], next[block];
+  auto *result = static_cast<uint16_t *>(sum.mutable_data_ptr());
+  for (int64_t first = 0; first < sum.numel(); first += block) {
+    int64_t count = std::min(block, sum.numel() - first);
+    auto decode = [&](const at::Tensor &part, float *values) {
+      decodeDL16(static_cast<const uint16_t *>(part.const_data_ptr()) + first,
+                 values, count);
+    };
+    decode(parts.front(), total);
+    for (size_t part = 1; part < parts.size(); ++part) {
+      decode(parts[part], next);
+      for (int64_t i = 0; i < count; ++i)
+        total[i] += next[i];
+    }
+    encodeDL16(total, result + first, count);
+  }
 }
 
 } // namespace spyre::pytorch

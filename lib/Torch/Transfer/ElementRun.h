@@ -13,6 +13,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace spyre::pytorch {
 
@@ -44,6 +45,11 @@ void writeElements(const at::Tensor &tensor, int64_t first,
 /// tensors of one size. Throws for others.
 void decodeElements(const at::Tensor &codes, const at::Tensor &values);
 void encodeElements(const at::Tensor &values, const at::Tensor &codes);
+
+/// Adds up codes of SEN169_FP16 (int16) in fp32, in the order of the parts, and
+/// rounds once. All are dense CPU tensors of one size; `sum` may be one of the
+/// parts. Throws for others.
+void sumElements(const std::vector<at::Tensor> &parts, const at::Tensor &sum);
 
 } // namespace spyre::pytorch
 
