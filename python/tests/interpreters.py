@@ -2,13 +2,14 @@
 """Interpreters for tests of what a process reads once.
 
 They are copies of one that has imported torch without its backends: what torch_spyre
-reads when it is imported is that of the copy. Variables that torch itself reads when it
-is imported (TORCH_LOGS and its like) need a new process.
+reads when it is imported is that of the copy. Of the variables that torch itself reads
+when it is imported, they take TORCH_LOGS; the others need a new process.
 """
 
 import atexit
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,9 @@ from pathlib import Path
 #: Of one program, in seconds.
 TIMEOUT = 300
 #: Variables that the copies take, of those whose names torch's begin with.
-TAKEN = ("TORCH_SPYRE_", "TORCH_DEVICE_BACKEND_AUTOLOAD", "TORCHINDUCTOR_CACHE_DIR")
+TAKEN = re.compile(
+    "TORCH_SPYRE_.*|TORCH_DEVICE_BACKEND_AUTOLOAD|TORCH_LOGS|TORCHINDUCTOR_CACHE_DIR"
+)
 
 _original: subprocess.Popen | None = None
 
@@ -29,7 +32,7 @@ def run_python(
     """The run of a program in an environment without some variables, with others."""
     global _original
     early = [name for name in variables if name.startswith(("PYTHON", "TORCH"))]
-    wrong = [name for name in early if not name.startswith(TAKEN)]
+    wrong = [name for name in early if not TAKEN.fullmatch(name)]
     assert not wrong, f"{wrong}: read before torch_spyre is; start a new process"
     if _original is None:
         _original = subprocess.Popen(
@@ -82,6 +85,8 @@ def _serve() -> None:
             _become(request)
             if torch._is_device_backend_autoload_enabled():
                 torch._import_device_backends()
+            # As torch does after that.
+            torch._logging._init_logs()
             exec(compile(request["code"], "<string>", "exec"), {"__name__": "__main__"})
             sys.exit()
         _, status = os.waitpid(process, 0)

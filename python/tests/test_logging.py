@@ -8,10 +8,13 @@ import sys
 
 import pytest
 import torch
+from interpreters import run_python
 from torch_spyre import logging_config
 from torch_spyre._inductor import logging_utils
 
 PROGRAM = """
+import warnings
+warnings.simplefilter("ignore")
 import torch
 x = torch.ones(3, 5, dtype=torch.float16).to("spyre")
 x + x
@@ -19,20 +22,12 @@ torch.compile(lambda a: torch.igamma(a * 2, a), backend="spyre")(x)
 """
 
 
+OURS = [name for name in os.environ if "SPYRE" in name]
+
+
 def run(tmp_path, **variables):
-    keep = {k: v for k, v in os.environ.items() if not k.startswith("SPYRE_")}
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", PROGRAM],
-        env={
-            **keep,
-            "SPYRE_CACHE_DIR": str(tmp_path),
-            "TORCH_SPYRE_DOWNCAST_WARN": "0",
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    common = {"SPYRE_CACHE_DIR": str(tmp_path), "TORCH_SPYRE_DOWNCAST_WARN": "0"}
+    return run_python(PROGRAM, without=OURS, **{**common, **variables})
 
 
 def logged(tmp_path, **variables):
@@ -128,14 +123,8 @@ def test_where_levels_come_from(variables, expected, is_late):
             pytest.skip("torch refuses names that it does not know when it is imported")
         variables = {**variables, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
         code = "import torch, torch_spyre; torch_spyre._autoload()" + SHOW
-    keep = {k: v for k, v in os.environ.items() if "SPYRE" not in k}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**keep, **variables},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = run_python(code, without=OURS, **variables)
+    assert done.returncode == 0, done.stderr
     assert done.stdout == f"{expected}\n"
 
 
