@@ -37,6 +37,9 @@ PRELOADED = (
     "torch._dynamo.repro.after_dynamo",
     "torch._dynamo.testing",
     "torch._inductor.ir",
+    "torch._inductor.fx_passes.joint_graph",
+    "torch._inductor.scheduler",
+    "torch.export._trace",
     "functorch.compile",
 )
 
@@ -97,12 +100,16 @@ def preload() -> None:
     """
     # numpy's pool of threads does not outlive a fork; the workers are enough.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # The files use all cores already, and OpenMP's threads wait spinning.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     for name in PRELOADED:
         with suppress(Exception):
             importlib.import_module(name)
-    # Collections neither visit this again nor copy its pages.
+    # Collections neither visit this again nor copy its pages. A compilation makes
+    # hundreds of thousands of objects that live as long as it does.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000)
 
 
 @dataclass
