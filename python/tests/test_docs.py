@@ -11,6 +11,7 @@ Of a ```console block the lines after `$` run, and each of the others is a line
 that the commands print. test/docs/pages.test checks the examples in MLIR.
 """
 
+import itertools
 import os
 import re
 import subprocess
@@ -73,7 +74,7 @@ def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.delenv("SPYRE_DUMP_DIR", raising=False)
     torch.compiler.reset()
     # Dumps are numbered by how many graphs a process has compiled.
-    monkeypatch.setattr("torch_spyre.compile_backend._counter", 0)
+    monkeypatch.setattr("torch_spyre.frontend.traced._counter", itertools.count())
     names = {"__name__": "__main__"}
     for block in blocks_of(page.read_text()):
         if "file" in block.notes:
