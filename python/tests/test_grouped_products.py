@@ -164,16 +164,25 @@ def _define_fallback():
         return input.new_empty(input.shape[0], weight.shape[2])
 
 
-def test_fallback_of_transformers():
-    """One program for all numbers of rows; rows of no group are zero."""
+@pytest.mark.parametrize("count", [5, 20])
+def test_fallback_of_transformers(count):
+    """One program for all numbers of rows; rows of no group are zero.
+
+    Few groups are as many products; of many, there are as many blocks of rows as a
+    quotient of the number of rows says.
+    """
     _define_fallback()
     step = compiled(torch.ops.transformers.grouped_mm_fallback, dynamic=True)
     before = len(compiled_parts())
-    matrices = values((5, 64, 72), HALF, 1)
-    for size in (3, 20, 64, 129, 500):
+    matrices = values((count, 64, 72), HALF, 1)
+    for size in (3, 20, 63, 64, 65, 128, 129, 191, 257, 500, 512):
         poison()
         x = values((size, 64), HALF)
         ends = torch.tensor([0, 1, 1, size // 2, size - 1], dtype=torch.int32)
+        if count > len(ends):
+            generator = torch.Generator().manual_seed(size)
+            more = torch.randint(0, size, (count - len(ends),), generator=generator)
+            ends = torch.cat((ends, more)).sort().values.to(torch.int32)
         device = [t.to("spyre") for t in (x, matrices, ends)]
         torch._dynamo.mark_static(device[0], 1)
         torch._dynamo.mark_static(device[1])
@@ -186,4 +195,4 @@ def test_fallback_of_transformers():
         sums = torch.bmm(a[:-1, None].abs(), own.abs())[:, 0]
         assert_contraction(actual[:-1], exact, 64, sums)
         assert (actual[-1] == 0).all()
-    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1]
+    assert [p.graph.num_sizes for p in compiled_parts()[before:]] == [1 + (count > 5)]

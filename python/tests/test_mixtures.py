@@ -34,6 +34,10 @@ MODELS = {
     "qwen3_moe": {"num_experts": 8, "moe_intermediate_size": 64, "head_dim": 32},
     "granitemoe": {"num_local_experts": 8},
 }
+#: With more experts, products are of blocks of rows, as many as a quotient says.
+MANY = {
+    "qwen3_moe": {"num_experts": 32, "moe_intermediate_size": 64, "head_dim": 32},
+}
 
 
 def generate(step, model, length, count):
@@ -52,11 +56,15 @@ def generate(step, model, length, count):
     return torch.stack(logits), programs
 
 
-@pytest.mark.parametrize("name", MODELS)
-def test_greedy_tokens(name):
+@pytest.mark.parametrize(
+    ("name", "experts"),
+    [*MODELS.items(), *MANY.items()],
+    ids=[*MODELS, *(f"{name} with many" for name in MANY)],
+)
+def test_greedy_tokens(name, experts):
     """Those of fp32 on the CPU, by at most three programs for each graph."""
     torch.manual_seed(0)
-    config = transformers.AutoConfig.for_model(name, **SIZES, **MODELS[name])
+    config = transformers.AutoConfig.for_model(name, **SIZES, **experts)
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     device = copy.deepcopy(model).half().to(DEVICE)
     num_clear = 0

@@ -115,3 +115,21 @@ def test_numbers_that_are_no_sizes(number):
         torch._dynamo.mark_dynamic(placed, 0)
         assert_exact(f(placed, number).cpu(), function(x, number), f"s = {size}")
     assert made - before <= 2 and len(compiled_parts()) - made <= 2
+
+
+def test_quotients():
+    """Of a size that varies: symbols of their own, which follow it."""
+
+    def function(x, step):
+        count = (x.shape[0] + 63) // 64
+        blocks = torch.arange(count + 2, device=x.device)
+        rows = (blocks[:, None] * 64 + step).clamp(max=x.shape[0] - 1)
+        return x.index_select(0, rows.reshape(-1)).view(count + 2, 64, -1).sum(1)
+
+    step = torch.arange(64)
+    f = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    for size in (2, 63, 64, 65, 127, 128, 129, 251, 511, 512, 3):
+        x = values((size, 40), torch.float16, size, -4, 4).round()
+        assert_exact(run(f, x, step), function(x, step), f"s = {size}")
+    assert [num_sizes(p) for p in parts_since(before)] == [2]

@@ -45,7 +45,9 @@ def _few_groups(x: Tensor, matrices: Tensor, groups: Tensor) -> Tensor:
 def _by_blocks(x: Tensor, matrices: Tensor, offsets: Tensor, groups: Tensor) -> Tensor:
     """``[T, K]`` and ``[G, K, N]``; blocks are numbered group by group."""
     count, depth = x.shape
-    numbers = torch.arange(-(-count // _BLOCK) + matrices.shape[0], device=x.device)
+    numbers = torch.arange(
+        (count + _BLOCK - 1) // _BLOCK + matrices.shape[0], device=x.device
+    )
     ends = offsets.to(torch.int64)
     starts = torch.nn.functional.pad(ends[:-1], (1, 0))
     blocks = (ends - starts + (_BLOCK - 1)) // _BLOCK
@@ -150,8 +152,6 @@ def grouped_mm_fallback(input: Tensor, weight: Tensor, offs: Tensor) -> Tensor:
     """``transformers::grouped_mm_fallback``, which compiled models call for
     ``aten._grouped_mm``: rows behind the last offset are zero.
     """
-    if weight.shape[0] > _FEW and not isinstance(input.shape[0], int):
-        return NotImplemented  # The number of blocks is a quotient.
     result = grouped_mm(input, weight, offs)
     if result is NotImplemented:
         return NotImplemented

@@ -371,6 +371,7 @@ class SizesStep:
         hints = [c.most for c in classes]
         self.binding = symbols.bind(hints, classes)
         self.binding.narrow((), ())
+        self.nodes = nodes
         self.values = {n: self._size(v) for n, v in nodes.items()}
 
     def _size(self, value: Any) -> Size:
@@ -385,8 +386,10 @@ class SizesStep:
         sizes = self.binding.of(env[self.symbols])
         assert sizes is not None
         for node, value in self.values.items():
-            if value is None:
+            if value is not None:
+                env[node] = at(value, sizes)
+                continue
+            env[node] = self.symbols.value_at(self.nodes[node], env[self.symbols])
+            if env[node] is None:
                 args = torch.fx.map_arg(node.args, env.__getitem__)
                 env[node] = node.target(*args)
-            else:
-                env[node] = at(value, sizes)

@@ -10,7 +10,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx import Node
-from torch.utils._sympy.functions import Max, Min
+from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 from torch_spyre import _C
 from torch_spyre.frontend.declared_sizes import DeclaredSizes, declared_sizes
@@ -139,7 +139,7 @@ class Symbols:
         """Programs' own symbols for a call: those that are ``fixed``, or of a class of
         one size, become numbers; if it ``is_merged``, those that are equal become one.
         """
-        binding = Binding()
+        binding = Binding(has_quotients=not self.is_stepped)
         known: dict[Any, int] = {}
         for symbol, number in self._numbers.items():
             if symbol in fixed or classes[number].least == classes[number].most:
@@ -164,6 +164,16 @@ class Symbols:
             for symbol, number in self._numbers.items()
             if sizes[number] == before[number]
         )
+
+    def value_at(self, value: Any, sizes: Sequence[int]) -> Any:
+        """A number of PyTorch's metadata where the symbols have these sizes; None if it
+        depends on others.
+        """
+        known = {s: sympy.Integer(sizes[n]) for s, n in self._numbers.items()}
+        number = value.node.expr.xreplace(known)
+        if number.free_symbols:
+            return None
+        return value.node.pytype(number)
 
     def all(self) -> frozenset[sympy.Symbol]:
         """All of them."""
@@ -197,7 +207,7 @@ class Binding:
     gives, which are the same in all calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_quotients: bool = False) -> None:
         #: The program's own symbols, their ranges, and their sizes in the call.
         self.symbols: list[Symbol] = []
         self.classes: list[SizeClass] = []
@@ -208,6 +218,11 @@ class Binding:
         self._stands: dict[sympy.Symbol, Any] = {}
         self._numbers: dict[sympy.Symbol, int] = {}
         self._may_narrow = True
+        #: Quotients of sizes that are symbols of the program, too, behind the others:
+        #: which one each is, what is divided, and by what. Nothing but their values
+        #: says how they depend on others.
+        self._quotients: dict[Any, tuple[int, Size, int]] = {}
+        self._has_quotients = has_quotients
 
     def fix(self, symbol: sympy.Symbol, size: int) -> None:
         """The next symbol of the graph is a number."""
@@ -250,6 +265,9 @@ class Binding:
                     return None
             elif own.setdefault(place, value) != value:
                 return None
+        plain = [own[number] for number in range(len(own))]
+        for number, dividend, divisor in self._quotients.values():
+            own[number] = at(dividend, plain) // divisor
         for number, sizes in enumerate(self.classes):
             size = own[number]
             if not sizes.least <= size <= sizes.most or size % sizes.step:
@@ -281,6 +299,13 @@ class Binding:
                 except _C.UnsupportedOp:
                     continue
         self._may_narrow = False
+        # The ranges are known only now.
+        for number, dividend, divisor in self._quotients.values():
+            least, most = (
+                at(dividend, [getattr(c, end) for c in self.classes]) // divisor
+                for end in ("least", "most")
+            )
+            self.classes[number] = SizeClass(least, most)
 
     def require(self, value: Any) -> bool:
         """Narrows the ranges to sizes at which a size of PyTorch's metadata, or an
@@ -320,12 +345,38 @@ class Binding:
             return self._convert(
                 self._largest(expr, 1 if isinstance(expr, Max) else -1)
             )
+        if isinstance(expr, FloorDiv) and self._has_quotients:
+            return _C.SizeExpr.symbol(self._quotient(expr))
         if isinstance(expr, sympy.Pow) and isinstance(expr.exp, sympy.Integer):
             base, total = self._convert(expr.base), 1
             if expr.exp > 0:
                 for _ in range(int(expr.exp)):
                     total = base * total
                 return total
+        raise _C.UnsupportedOp(f"a size of {expr}")
+
+    def _quotient(self, expr: Any) -> int:
+        """The symbol that stands for (n x symbol + rest) // divisor, which are all at
+        least 0. Raises UnsupportedOp for other quotients.
+        """
+        if expr in self._quotients:
+            return self._quotients[expr][0]
+        dividend, divisor = expr.args
+        symbols = list(dividend.free_symbols)
+        if self._may_narrow and len(symbols) == 1 and symbols[0] in self._numbers:
+            factor, rest = dividend.coeff(symbols[0], 1), dividend.coeff(symbols[0], 0)
+            if (
+                all(n.is_Integer and n >= 0 for n in (factor, rest, divisor - 1))
+                and dividend == factor * symbols[0] + rest
+            ):
+                number = len(self.symbols)
+                self.symbols.append(Symbol(f"q{number}", 0, None, 0, None))
+                size = int(self._in_call(expr))
+                self.classes.append(SizeClass(size, size))
+                self.hints.append(size)
+                converted = self._convert(dividend)
+                self._quotients[expr] = number, converted, int(divisor)
+                return number
         raise _C.UnsupportedOp(f"a size of {expr}")
 
     def _largest(self, expr: Any, sign: int) -> Any:
