@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interpreters for tests of what a process reads once.
 
-They are copies of one that has imported torch without its backends: what torch_spyre
-reads when it is imported is that of the copy. Of the variables that torch itself reads
-when it is imported, they take TORCH_LOGS; the others need a new process.
+They are copies of one that has imported torch without its backends, and what the first
+operator loads of it: what torch_spyre reads when it is imported is that of the copy. Of
+the variables that torch itself reads when it is imported, they take TORCH_LOGS; the
+others need a new process.
 """
 
 import atexit
+import gc
+import importlib
 import json
 import os
 import re
@@ -21,6 +24,13 @@ TIMEOUT = 300
 #: Variables that the copies take, of those whose names torch's begin with.
 TAKEN = re.compile(
     "TORCH_SPYRE_.*|TORCH_DEVICE_BACKEND_AUTOLOAD|TORCH_LOGS|TORCHINDUCTOR_CACHE_DIR"
+)
+#: What the first operator and the first compilation load of torch.
+LOADED_LATE = (
+    "torch._dynamo.repro.after_dynamo",
+    "torch._inductor.fx_passes.joint_graph",
+    "torch._inductor.scheduler",
+    "torch.export._trace",
 )
 
 _original: subprocess.Popen | None = None
@@ -78,6 +88,9 @@ def _become(request: dict) -> None:
 def _serve() -> None:
     import torch
 
+    for name in LOADED_LATE:
+        importlib.import_module(name)
+    gc.freeze()
     for line in sys.stdin:
         request = json.loads(line)
         process = os.fork()

@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_python
 from numerics import assert_exact, compiled, to_host
 from torch_spyre import _C
 
@@ -242,13 +242,7 @@ try:
 except torch.OutOfMemoryError as error:
     print(len(plans), "out of device memory" in str(error))
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "SPYRE_POISON_FREED": "0"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    result = run_python(program, SPYRE_POISON_FREED="0")
     assert result.stdout.split() == ["7", "True"], result.stderr
 
 

@@ -2,15 +2,13 @@
 """Streams, events, failures, memory, life cycle."""
 
 import gc
-import os
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from torch_spyre import _C
 
 pytestmark = pytest.mark.usefixtures("no_fallback")
@@ -20,16 +18,6 @@ F16 = torch.float16
 def whole(*shape, seed=0):
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(-4, 5, shape, generator=generator).to(F16)
-
-
-def run_python(code, **environment):
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
 
 
 def failing(x):
