@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ranks of test_distributed.py run: ``distributed_checks.py CHECK RANK SIZE``."""
+"""What the ranks of test_distributed.py run: ``distributed_checks.py CHECK SIZE``.
 
+The ranks are copies of a process that has imported what they need.
+"""
+
+import gc
+import importlib
 import os
+import signal
 import sys
+import tempfile
 import time
+from contextlib import ExitStack
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
+from interpreters import LOADED_LATE
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
@@ -477,25 +486,61 @@ def hang(rank, size):
 
 #: Seconds; a loaded machine needs some for what works.
 TIMEOUT = 120
+CHECKS = {
+    "collectives": collectives,
+    "training": training,
+    "death": death,
+    "death_between": death_between,
+    "shared": shared,
+    "apart": apart,
+    "long_training": long_training,
+    "hang": hang,
+}
 
-if __name__ == "__main__":
-    check_name, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    if check_name == "hang":
-        TIMEOUT = 8
+
+def start_rank(check, rank, size, output):
+    """In a copy of this process, which becomes the rank; in this one, the copy's id."""
+    process = os.fork()
+    if process:
+        return process
+    for number in (1, 2):
+        os.dup2(output.fileno(), number)
+    # Whatever happens, it ends.
+    signal.alarm(400)
     dist.init_process_group(
         "cpu:gloo,spyre:spyreccl",
         rank=rank,
         world_size=size,
         timeout=timedelta(seconds=TIMEOUT),
     )
-    {
-        "collectives": collectives,
-        "training": training,
-        "death": death,
-        "death_between": death_between,
-        "shared": shared,
-        "apart": apart,
-        "long_training": long_training,
-        "hang": hang,
-    }[check_name](rank, size)
+    CHECKS[check](rank, size)
     dist.destroy_process_group()
+    sys.exit()
+
+
+def run_ranks(check, size):
+    """The ranks that failed, with the end of what they said."""
+    failures = []
+    with ExitStack() as stack:
+        outputs = [
+            stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(size)
+        ]
+        ranks = [start_rank(check, n, size, o) for n, o in enumerate(outputs)]
+        for number, (rank, output) in enumerate(zip(ranks, outputs, strict=True)):
+            status = os.waitstatus_to_exitcode(os.waitpid(rank, 0)[1])
+            if status:
+                output.seek(0)
+                said = output.read()[-3000:]
+                failures.append(f"rank {number}, exit status {status}:\n{said}")
+    return failures
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "hang":
+        TIMEOUT = 8
+    # The ranks share what is loaded here.
+    if "training" in sys.argv[1]:
+        for name in ("torch_spyre.compile_backend", *LOADED_LATE):
+            importlib.import_module(name)
+    gc.freeze()
+    sys.exit("\n".join(run_ranks(sys.argv[1], int(sys.argv[2]))) or None)

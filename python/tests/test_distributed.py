@@ -23,25 +23,13 @@ def run(check, size):
         "TORCH_SPYRE_DOWNCAST_WARN": "0",
         "OMP_NUM_THREADS": "1",
     }
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(CHECKS), check, str(r), str(size)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for r in range(size)
-    ]
-    outputs = []
-    try:
-        for rank in ranks:
-            outputs.append(rank.communicate(timeout=400)[0])
-    finally:
-        for rank in ranks:
-            rank.kill()
-    for number, (rank, output) in enumerate(zip(ranks, outputs, strict=True)):
-        assert rank.returncode == 0, f"rank {number}:\n{output[-3000:]}"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", CHECKS, check, str(size)],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("size", [2, 8])
