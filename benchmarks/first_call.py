@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first call of a compiled model: our backend against Inductor on the CPU.
 
-Both compile the same fp16 graph with empty caches, each in a process of its own,
-after both have compiled a trivial function (which imports what compiling needs,
-and lets Inductor look at the machine and precompile its headers). Own time is what a
-backend spends on the graphs that Dynamo and AOTAutograd give it; the total is the first
-call without the execution, that is without the time of another call. A second process
-finds the programs of the first one on disk; its own time is in seconds.
+Both compile the same fp16 graph with empty caches, each in a process of its own: a copy
+of one that has imported what compiling needs. First both compile a trivial function,
+which imports the rest, and lets Inductor look at the machine and precompile its
+headers. Own time is what a backend spends on the graphs that Dynamo and AOTAutograd
+give it; the total is the first call without the execution, that is without the time of
+another call. A second process finds the programs of the first one on disk; its own time
+is in seconds.
 
 What decides is processor time, of all threads and of the C++ compilers that Inductor
 starts: it changes little when others use the machine. Seconds are printed beside it.
@@ -18,14 +19,16 @@ usage: first_call.py [GRAPH ...] [--rounds N]
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -252,15 +255,48 @@ def measure(name: str, side: str) -> dict[str, float]:
     }
 
 
+#: What the trivial function would import with either backend. What else a graph needs
+#: counts.
+IMPORTED = (
+    "functorch.compile",
+    "torch._dynamo.repro.after_dynamo",
+    "torch._inductor.scheduler",
+    "torch.export._trace",
+    "torch_spyre.compile_backend",
+    "torch_spyre.frontend.eager",
+)
+
+
+def import_all() -> None:
+    """The processes that measure are copies of this one, which only imports."""
+    # numpy's pool of threads does not outlive a copy.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    warnings.simplefilter("ignore")
+    for name in IMPORTED:
+        importlib.import_module(name)
+
+
 def in_process(name: str, side: str, caches: Path) -> dict[str, float]:
-    environment = {
-        **os.environ,
-        "SPYRE_CACHE_DIR": str(caches / "spyre"),
-        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
-    }
-    command = [sys.executable, "-W", "ignore", __file__, name, "--side", side]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    """What a copy of this process measures."""
+    result = caches / "result.json"
+    sys.stdout.flush()
+    process = os.fork()
+    if process == 0:
+        status = 1
+        try:
+            os.environ["SPYRE_CACHE_DIR"] = str(caches / "spyre")
+            os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
+            result.write_text(json.dumps(measure(name, side)))
+            status = 0
+        except Exception:
+            traceback.print_exc()
+        finally:
+            # The folder is the first process's to remove.
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    if status:
+        raise RuntimeError(f"{name} on {side}: exit status {status}")
+    return json.loads(result.read_text())
 
 
 def compare(found: Any, name: str, rounds: int) -> None:
@@ -295,13 +331,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("graphs", nargs="*", help=f"of {', '.join(GRAPHS)}")
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--side", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if unknown := [name for name in options.graphs if name not in GRAPHS]:
         parser.error(f"no graph {', '.join(unknown)}")
-    if options.side:
-        print(json.dumps(measure(options.graphs[0], options.side)))
-        return 0
+    import_all()
     from ratios import Ratios
 
     found = Ratios()
