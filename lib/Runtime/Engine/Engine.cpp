@@ -3,6 +3,7 @@
 
 #include "Engine.h"
 #include "InterTile.h"
+#include "KernelProgress.h"
 #include "MemoryCheck.h"
 #include "ThreadPool.h"
 
@@ -195,14 +196,17 @@ void RunState::call(const Function &callee, const Scalar *args) {
     std::mutex failureMutex;
     int useThreads = threadsFor(callee, numTasks);
     addWorkers(useThreads);
+    KernelProgress progress(callee.name, numTasks, work[callee.index]);
     auto body = [&](int64_t task, int worker) {
       // The failing core with the lowest number is reported, whatever the
       // number of threads.
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
-        if (isStacked)
-          return stacks->run(this->core(worker, callee), task);
+        if (isStacked) {
+          stacks->run(this->core(worker, callee), task);
+          return progress.taskDone();
+        }
         Core *members[kGangSize];
         int numMembers =
             static_cast<int>(std::min<int64_t>(gang, numCores - task * gang));
@@ -222,6 +226,7 @@ void RunState::call(const Function &callee, const Scalar *args) {
           failure = currentFailure(plan, callee);
         }
       }
+      progress.taskDone();
     };
     Clock::time_point start = Clock::now();
     if (useThreads == 1) {
@@ -258,6 +263,7 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args) {
   addWorkers(static_cast<int>(numCores));
   std::vector<std::exception_ptr> failures(numCores);
   Exchange *exchange = nullptr;
+  KernelProgress progress(callee.name, numCores, work[callee.index]);
   ResumableTasks tasks(numCores, [&](int64_t index) {
     bool failed = true;
     try {
@@ -272,6 +278,7 @@ void RunState::callCommunicating(const Function &callee, const Scalar *args) {
       failures[index] = currentFailure(plan, callee);
     }
     exchange->leave(failed);
+    progress.taskDone();
   });
   Exchange meeting(numCores, tasks);
   exchange = &meeting;
