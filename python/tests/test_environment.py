@@ -38,6 +38,7 @@ USES = {
     "SPYRE_VERIFY_EACH_PASS": "torch.compile(torch.exp, backend='spyre')(x)",
     "SPYRE_NUM_THREADS": "x + x; torch.spyre.synchronize()",
     "SPYRE_CPU_CAPABILITY": "x + x; torch.spyre.synchronize()",
+    "SPYRE_PROGRESS_AFTER": "x + x; torch.spyre.synchronize()",
     "SPYRE_INDUCTOR_LOG": "",
     "SPYRE_INDUCTOR_LOG_LEVEL": "",
     "SPYRE_LOG_FILE": "",
