@@ -6,7 +6,6 @@
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
-#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SetVector.h"
 
