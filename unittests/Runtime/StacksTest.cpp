@@ -14,6 +14,12 @@ namespace {
 /// Tiles of 16 elements: each core has `trips` of them, one behind another.
 constexpr int kTile = 16;
 
+void replaceAll(std::string &text, const std::string &word,
+                const std::string &by) {
+  for (size_t at; (at = text.find(word)) != std::string::npos;)
+    text.replace(at, word.size(), by);
+}
+
 /// A kernel on tiles %a of x, %b of y and one of z, in whose body %at is where
 /// they begin. It has `%xt`, `%yt` and `%zt`, and ends with a store.
 std::string kernelOf(int cores, int trips, const std::string &body,
@@ -58,9 +64,20 @@ func.func @main(%x: index, %y: index, %z: index) {
 }
 )";
   for (const auto &[word, by] : words)
-    for (size_t at; (at = text.find(word)) != std::string::npos;)
-      text.replace(at, word.size(), by);
+    replaceAll(text, word, by);
   return text;
+}
+
+/// The same kernel with elements of DL16.
+std::string ofCodes(std::string kernel) {
+  replaceAll(kernel, "f32", "f16");
+  return kernel;
+}
+
+/// The same kernel without %b.
+std::string ofOneInput(std::string kernel) {
+  size_t load = kernel.find("    %b = ktdp.load");
+  return kernel.erase(load, kernel.find('\n', load) - load);
 }
 
 const char kAdd[] = R"(
@@ -162,13 +179,10 @@ TEST_F(Stacks, OfSeveralBlocksEndInCodes) {
         "tensor<16xf32>\n%s = arith.divf %b, %t : tensor<16xf32>",
         "%e = arith.maximumf %b, %a : tensor<16xf32>\n%s = arith.addf %e, %e "
         ": tensor<16xf32>"}) {
-    std::string text =
+    auto program = load(ofCodes(
         kernelOf(cores, trips,
                  std::string(body) + "\nktdp.store %s, %zt : tensor<16xf32>, "
-                                     "!ktdp.access_tile<16xindex>\n");
-    for (size_t at; (at = text.find("f32")) != std::string::npos;)
-      text.replace(at, 3, "f16");
-    auto program = load(text);
+                                     "!ktdp.access_tile<16xindex>\n")));
     auto place = [&] { return allocate(count / 2) * 2; };
     Places places{place(), place(), place()};
     auto codesAt = [&](int64_t element) {
@@ -196,14 +210,6 @@ TEST_F(Stacks, OfSeveralBlocksEndInCodes) {
 TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {
   constexpr int cores = 32, trips = 512, count = cores * trips * kTile;
   constexpr int codes = 65536;
-  auto programOf = [&](const std::string &body) {
-    std::string text = kernelOf(cores, trips, body);
-    size_t load = text.find("    %b = ktdp.load");
-    text.erase(load, text.find('\n', load) - load);
-    for (size_t at; (at = text.find("f32")) != std::string::npos;)
-      text.replace(at, 3, "f16");
-    return this->load(text);
-  };
   const char *store = R"(
     ktdp.store %s, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
 )";
@@ -226,7 +232,8 @@ TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {
   for (const auto &[body, isTabled] :
        {std::pair(erf, true), std::pair(sigmoid, true),
         std::pair(cheap, false)}) {
-    auto program = programOf(body + store);
+    auto program =
+        load(ofCodes(ofOneInput(kernelOf(cores, trips, body + store))));
     int64_t before = KernelStacks::numTables();
     std::vector<uint16_t> expected;
     for (int i = 0; i < 4; ++i) {
@@ -245,16 +252,11 @@ TEST_F(Stacks, ACostlyFunctionOfACodeIsLookedUp) {
 
 TEST_F(Stacks, FewPointsAreNotLookedUp) {
   constexpr int cores = 32, trips = 16, count = cores * trips * kTile;
-  std::string text = kernelOf(cores, trips, R"(
+  auto program = load(ofCodes(ofOneInput(kernelOf(cores, trips, R"(
     %e = math.erf %a : tensor<16xf32>
     %s = arith.addf %e, %e : tensor<16xf32>
     ktdp.store %s, %zt : tensor<16xf32>, !ktdp.access_tile<16xindex>
-)");
-  size_t unused = text.find("    %b = ktdp.load");
-  text.erase(unused, text.find('\n', unused) - unused);
-  for (size_t at; (at = text.find("f32")) != std::string::npos;)
-    text.replace(at, 3, "f16");
-  auto program = load(text);
+)"))));
   int64_t x = allocate(count / 2) * 2;
   Places places{x, x, allocate(count / 2) * 2};
   std::memset(at(x / 2), 0x3e, count * 2);
