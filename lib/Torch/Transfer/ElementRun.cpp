@@ -81,11 +81,15 @@ void writeElements(const at::Tensor &tensor, int64_t first,
               elements.nbytes());
 }
 
+static bool isDenseOnHost(const at::Tensor &tensor, c10::ScalarType type,
+                          int64_t count) {
+  return tensor.is_cpu() && tensor.scalar_type() == type &&
+         tensor.is_contiguous() && tensor.numel() == count;
+}
+
 static void checkConversion(const at::Tensor &codes, const at::Tensor &values) {
-  TORCH_CHECK(codes.is_cpu() && codes.scalar_type() == c10::kShort &&
-                  codes.is_contiguous() && values.is_cpu() &&
-                  values.scalar_type() == c10::kFloat &&
-                  values.is_contiguous() && codes.numel() == values.numel(),
+  TORCH_CHECK(isDenseOnHost(codes, c10::kShort, codes.numel()) &&
+                  isDenseOnHost(values, c10::kFloat, codes.numel()),
               "expected dense int16 codes and as many dense fp32 values");
 }
 
@@ -103,8 +107,7 @@ void encodeElements(const at::Tensor &values, const at::Tensor &codes) {
 
 void sumElements(const std::vector<at::Tensor> &parts, const at::Tensor &sum) {
   auto isDense = [&](const at::Tensor &codes) {
-    return codes.is_cpu() && codes.scalar_type() == c10::kShort &&
-           codes.is_contiguous() && codes.numel() == sum.numel();
+    return isDenseOnHost(codes, c10::kShort, sum.numel());
   };
   TORCH_CHECK(!parts.empty() && isDense(sum) &&
                   std::all_of(parts.begin(), parts.end(), isDense),
