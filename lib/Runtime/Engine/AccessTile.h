@@ -74,9 +74,9 @@ public:
   /// Whether `other`, a tile of the same op, reads the same elements of device
   /// memory. May return false if they are the same.
   bool readsSame(const TileVal &other) const {
-    return !view.isLX && !other.view.isLX && indexViews.empty() &&
-           plan == other.plan && view.byteAddress == other.view.byteAddress &&
-           captured == other.captured && view.rank == other.view.rank &&
+    return hasSameCoordinates(other) && !view.isLX && !other.view.isLX &&
+           view.byteAddress == other.view.byteAddress &&
+           view.rank == other.view.rank &&
            std::equal(view.strides, view.strides + view.rank,
                       other.view.strides) &&
            std::equal(view.lo, view.lo + view.rank, other.view.lo) &&
@@ -84,9 +84,9 @@ public:
            !view.set && !other.view.set;
   }
 
-  /// For a distributed view: whether both load the same elements, if their
-  /// partitions are the same.
-  bool readsSameOfPartitions(const TileVal &other) const {
+  /// Whether both read the same coordinates of their views, or of the
+  /// partitions of a distributed one.
+  bool hasSameCoordinates(const TileVal &other) const {
     return indexViews.empty() && plan == other.plan &&
            captured == other.captured;
   }

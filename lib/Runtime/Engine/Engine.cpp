@@ -171,6 +171,20 @@ KernelStacks *RunState::stacksOf(const Function &callee) {
   return known.stacks.get();
 }
 
+void RunState::runGang(const Function &callee, const Scalar *args, int worker,
+                       int64_t first, int64_t count) {
+  Core *members[kGangSize];
+  auto numMembers = static_cast<int>(count);
+  for (int i = 0; i < numMembers; ++i) {
+    members[i] = &core(worker, callee, i);
+    members[i]->enter(first + i, args);
+  }
+  if (numMembers == 1)
+    callee.body.run(*members[0]);
+  else
+    callee.body.runGang(members, numMembers);
+}
+
 void RunState::call(const Function &callee, const Scalar *args) {
   int64_t numCores = callee.numCores();
   if (shadow && !callee.hasCalls)
@@ -203,22 +217,11 @@ void RunState::call(const Function &callee, const Scalar *args) {
       if (task > failedTask.load(std::memory_order_relaxed))
         return;
       try {
-        if (isStacked) {
+        if (isStacked)
           stacks->run(this->core(worker, callee), task);
-          return progress.taskDone();
-        }
-        Core *members[kGangSize];
-        int numMembers =
-            static_cast<int>(std::min<int64_t>(gang, numCores - task * gang));
-        for (int i = 0; i < numMembers; ++i) {
-          int64_t index = task * gang + i;
-          members[i] = &this->core(worker, callee, i);
-          members[i]->enter(index, args);
-        }
-        if (numMembers == 1)
-          callee.body.run(*members[0]);
         else
-          callee.body.runGang(members, numMembers);
+          runGang(callee, args, worker, task * gang,
+                  std::min(gang, numCores - task * gang));
       } catch (...) {
         std::lock_guard<std::mutex> lock(failureMutex);
         if (task < failedTask.load()) {

@@ -326,7 +326,7 @@ void LoadInstr::runGang(Core *const *cores, int numCores) const {
       const TileVal &other = cores[j]->tiles[tile];
       if (partitions.empty())
         return t.readsSame(other);
-      return t.readsSameOfPartitions(other) &&
+      return t.hasSameCoordinates(other) &&
              core.hasSameViews(partitions, *cores[j]);
     };
     int same = -1;
