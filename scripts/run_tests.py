@@ -25,6 +25,10 @@ from pathlib import Path
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python" / "tests"))
+
+from interpreters import LOADED_LATE  # noqa: E402
+
 # No single pytest file takes longer than this, in seconds.
 PYTEST_TIMEOUT = 3600
 # What most files import, at once or with their first compilation.
@@ -34,12 +38,9 @@ PRELOADED = (
     "torch",
     "torch_spyre.compile_backend",
     "torch_spyre.frontend.eager",
-    "torch._dynamo.repro.after_dynamo",
+    *LOADED_LATE,
     "torch._dynamo.testing",
     "torch._inductor.ir",
-    "torch._inductor.fx_passes.joint_graph",
-    "torch._inductor.scheduler",
-    "torch.export._trace",
     "functorch.compile",
 )
 
