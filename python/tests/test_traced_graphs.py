@@ -13,6 +13,7 @@ import torch_spyre
 from interpreters import run_python
 from tiny_llama import tiny_llama
 from torch._dynamo.utils import counters
+from torch._functorch import config as functorch_config
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing._internal.two_tensor import TwoTensor
 from torch_spyre import extend, spyre_hint
@@ -248,6 +249,16 @@ def test_classes_of_tensors_are_not_kept(folder):
     assert torch.equal(result.b.cpu(), x + 1)
     assert counters["aot_autograd"]["autograd_cache_bypass"] == 1
     assert entries(folder) == []
+
+
+def test_nothing_is_done_for_a_cache_that_is_off(folder, monkeypatch):
+    monkeypatch.setattr(traced, "_source_hash", lambda: pytest.fail("a key is made"))
+    with torch.no_grad(), functorch_config.patch(enable_autograd_cache=False):
+        result, found = traced_by(step, values(5, 70))
+    assert found == NOT_KEPT and entries(folder) == []
+    monkeypatch.undo()
+    with torch.no_grad():
+        assert torch.equal(traced_by(step, values(5, 70))[0], result)
 
 
 def test_sizes_that_vary_are_not_kept(folder):

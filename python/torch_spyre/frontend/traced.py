@@ -126,8 +126,13 @@ def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
     """What the traced graph depends on and PyTorch's key lacks.
 
     Raises _NotKept if it depends on functions of the user, of which nothing says
-    whether they are still the same.
+    whether they are still the same, or if PyTorch keeps nothing.
     """
+    if not (
+        autograd_cache.should_use_local_autograd_cache()
+        or autograd_cache.should_use_remote_autograd_cache()
+    ):
+        raise _NotKept("PyTorch's cache is off")
     if extensions.are_there() or table.are_enabled():
         raise _NotKept("operators have decompositions or lowerings of the user's")
     found = hashlib.sha256()
