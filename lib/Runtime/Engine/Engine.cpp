@@ -19,11 +19,6 @@ using namespace spyre::runtime;
 // costs several microseconds, and it waits spinning afterwards.
 static constexpr double kParallelSeconds = 30e-6;
 
-// The most cores in a gang: those that share one broadcast
-// (DeviceSpec::numBroadcastCores). The tiles of more cores would not fit in the
-// second-level cache.
-static constexpr int64_t kGangSize = 8;
-
 /// The current exception on a core, as an Error.
 static std::exception_ptr currentFailure(const Plan &plan,
                                          const Function &function) {
@@ -173,7 +168,7 @@ KernelStacks *RunState::stacksOf(const Function &callee) {
 
 void RunState::runGang(const Function &callee, const Scalar *args, int worker,
                        int64_t first, int64_t count) {
-  Core *members[kGangSize];
+  Core *members[Function::kLargeGang];
   auto numMembers = static_cast<int>(count);
   for (int i = 0; i < numMembers; ++i) {
     members[i] = &core(worker, callee, i);
@@ -195,12 +190,10 @@ void RunState::call(const Function &callee, const Scalar *args) {
     Core &core = this->core(0, callee);
     core.execute(0, args);
   } else {
-    // Cores that share operands run as a gang on one thread: a tile that one
-    // core has loaded need not be converted again for the others. No thread is
-    // without a gang.
-    int64_t gang = callee.sharesTiles && !shadow
-                       ? std::min((numCores + threads - 1) / threads, kGangSize)
-                       : 1;
+    // No thread is without a gang.
+    int64_t gang =
+        shadow ? 1
+               : std::min((numCores + threads - 1) / threads, callee.gangSize);
     KernelStacks *stacks = stacksOf(callee);
     bool isStacked = stacks && stacks->prepare(core(0, callee), args);
     int64_t numTasks =

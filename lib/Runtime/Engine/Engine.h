@@ -54,8 +54,8 @@ private:
   KernelStacks *stacksOf(const Function &callee);
   /// Calls a kernel whose cores wait for each other.
   void callCommunicating(const Function &callee, const Scalar *args);
-  /// Runs `count` cores from number `first` on, of at most kGangSize, on one
-  /// thread.
+  /// Runs `count` cores from number `first` on, of at most
+  /// Function::kLargeGang, on one thread.
   void runGang(const Function &callee, const Scalar *args, int worker,
                int64_t first, int64_t count);
 

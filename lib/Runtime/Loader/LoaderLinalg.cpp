@@ -218,6 +218,7 @@ private:
   void matchSingleCombiner();
   bool isContraction() const;
   bool hasBatchLoop() const;
+  bool isProductWithVector();
 
   // The body.
   LogicalResult loadBody();
@@ -403,8 +404,25 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     instr.strategy = StructuredLoop::Contraction;
     instr.isBatched = hasBatchLoop();
     loader.function.hasContraction = true;
-    loader.function.sharesTiles = true;
+    loader.function.gangSize = std::max(
+        loader.function.gangSize,
+        isProductWithVector() ? Function::kSmallGang : Function::kLargeGang);
   }
+}
+
+/// Whether each element of the larger factor takes part in one product, so that
+/// the other one is small.
+bool FunctionLoader::LinalgOpLoader::isProductWithVector() {
+  int64_t products = 1, largest = 0;
+  for (int64_t extent : op.getStaticLoopRanges()) {
+    if (ShapedType::isDynamic(extent))
+      return false;
+    products *= extent;
+  }
+  for (OpOperand *input : op.getDpsInputOperands())
+    if (auto type = dyn_cast<RankedTensorType>(input->get().getType()))
+      largest = std::max(largest, type.getNumElements());
+  return products == largest;
 }
 
 /// Whether what is summed is one product of two inputs: of floats, of a float

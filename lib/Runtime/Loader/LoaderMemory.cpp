@@ -334,6 +334,10 @@ LogicalResult FunctionLoader::loadSubView(Operation *op) {
   return success();
 }
 
+/// A tile of more elements takes longer to collect than threads would wait for
+/// each other.
+static constexpr int64_t kSmallTileElements = 8192;
+
 /// Whether an access tile has the same coordinates in all cores.
 static bool isSameInAllCores(Value tile) {
   Operation *op = tile.getDefiningOp();
@@ -364,7 +368,13 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   };
   AccessTilePlan &p = accessTiles.lookup(load.getTile())->plan;
   if (!p.partitionSlots.empty()) {
-    function.sharesTiles |= isSameInAllCores(load.getTile());
+    auto type = cast<RankedTensorType>(load.getResult().getType());
+    bool isSmall =
+        type.hasStaticShape() && type.getNumElements() <= kSmallTileElements;
+    if (isSameInAllCores(load.getTile()))
+      function.gangSize =
+          std::max(function.gangSize,
+                   isSmall ? Function::kSmallGang : Function::kLargeGang);
     return success();
   }
   instr.isDeferred = canDefer(load);

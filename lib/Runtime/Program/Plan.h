@@ -98,9 +98,17 @@ struct Function {
   bool accessesMemory = false;
   /// Holds a matrix product.
   bool hasContraction = false;
-  /// Whether neighbouring cores read the same tiles: factors of a matrix
-  /// product, or what a distributed view holds.
-  bool sharesTiles = false;
+  /// How many neighbouring cores run side by side on one thread, as a gang,
+  /// because they read the same tiles: factors of a matrix product, or what a
+  /// distributed view holds. Of a tile that several read, one makes the host
+  /// tile for all.
+  int64_t gangSize = 1;
+  /// Tiles that are expensive to make for the host: as many cores as share one
+  /// broadcast (DeviceSpec::numBroadcastCores). The tiles of more would not fit
+  /// in the second-level cache.
+  static constexpr int64_t kLargeGang = 8;
+  /// Others: many gangs let all threads end at about the same time.
+  static constexpr int64_t kSmallGang = 2;
   /// Inter-tile produce ops; with any, the cores are resumable tasks.
   int numProduceOps = 0;
   /// Whether cores add up what each has of a sum.
