@@ -5,6 +5,7 @@
 #include "KernelBuilder.h"
 #include "Spyre/Conversion/Passes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/Device.h"
+#include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "Spyre/Dialect/SpyreGraph/IR/TileOffset.h"
@@ -336,6 +337,51 @@ LogicalResult SequenceBuilder::lower(memref::SubViewOp tile) {
   return success();
 }
 
+/// What a kernel depends on. Kernels that differ only in addresses, and in
+/// which symbols their sizes follow, are one, as those of a model's layers do.
+/// Those of other lines of the user's are not: errors name a line.
+static std::string getKernelKey(SpyreOpInterface op,
+                                ArrayRef<OperandStorage> storage,
+                                ArrayRef<unsigned> symbols) {
+  MLIRContext *context = op->getContext();
+  auto renumber = [&](AffineMap map) {
+    SmallVector<AffineExpr> numbers;
+    for (unsigned symbol = 0; symbol < map.getNumSymbols(); ++symbol) {
+      // One that no size follows keeps its number, behind the others.
+      auto *known = llvm::find(symbols, symbol);
+      numbers.push_back(getAffineSymbolExpr(known == symbols.end()
+                                                ? symbols.size() + symbol
+                                                : known - symbols.begin(),
+                                            context));
+    }
+    return map.replaceDimsAndSymbols({}, numbers, map.getNumDims(),
+                                     symbols.size() + map.getNumSymbols());
+  };
+  AttrTypeReplacer replacer;
+  replacer.addReplacement([&](AffineMapAttr map) {
+    return AffineMapAttr::get(renumber(map.getValue()));
+  });
+  replacer.addReplacement([&](WorkDivisionAttr division) {
+    AffineMap chunks = division.getChunkMap();
+    return chunks ? division.withChunkMap(renumber(chunks)) : division;
+  });
+  NamedAttrList attributes(op->getAttrDictionary());
+  attributes.erase(kNumberAttrName);
+
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << op->getName() << replacer.replace(attributes.getDictionary(context))
+         << op->getLoc();
+  for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
+    stream << operand.getType() << place.parameter << place.isInLX;
+    llvm::interleaveComma(place.shape, stream);
+    llvm::interleaveComma(place.strides, stream << ';');
+    if (place.sizeMap)
+      stream << AffineMapAttr::get(renumber(place.sizeMap));
+  }
+  return key;
+}
+
 LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
   // SG-TO-KTIR-C1
   if (!op.getWorkDivision())
@@ -385,18 +431,7 @@ LogicalResult SequenceBuilder::lower(SpyreOpInterface op) {
     arguments.push_back(symbolValues[symbol]);
   }
 
-  // Kernels that differ only in addresses and locations are one.
-  std::string key;
-  llvm::raw_string_ostream stream(key);
-  stream << op->getName() << op->getAttrDictionary();
-  for (auto [operand, place] : llvm::zip(op->getOperands(), storage)) {
-    stream << operand.getType() << place.parameter << place.isInLX;
-    llvm::interleaveComma(place.shape, stream);
-    llvm::interleaveComma(place.strides, stream << ';');
-    if (place.sizeMap)
-      stream << AffineMapAttr::get(place.sizeMap);
-  }
-  func::FuncOp &kernel = kernels[key];
+  func::FuncOp &kernel = kernels[getKernelKey(op, storage, used)];
   if (!kernel) {
     OpBuilder moduleBuilder = OpBuilder::atBlockEnd(module.getBody());
     std::string name =

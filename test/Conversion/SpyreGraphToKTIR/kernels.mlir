@@ -22,9 +22,9 @@ func.func @main(%x: memref<70x100xf16, #layout> {spyre_graph.name = "x"},
   // The same kernel, called again.
   // CHECK: call @k2_exp(%{{.*}}) : (index) -> ()
   spyre_graph.exp ins(%out : memref<70x100xf16, #layout>) outs(%out : memref<70x100xf16, #layout>)
-    {division = #spyre_graph.division<splits = [2, 2], chunks = [35, 64]>}
+    {division = #spyre_graph.division<splits = [2, 2], chunks = [35, 64]>} loc("exp")
   // CHECK: call @k2_exp(%{{.*}}) : (index) -> ()
   spyre_graph.exp ins(%out : memref<70x100xf16, #layout>) outs(%out : memref<70x100xf16, #layout>)
-    {division = #spyre_graph.division<splits = [2, 2], chunks = [35, 64]>}
+    {division = #spyre_graph.division<splits = [2, 2], chunks = [35, 64]>} loc("exp")
   return
 }
