@@ -94,6 +94,10 @@ void RunState::finish() {
     std::lock_guard<std::mutex> lock(idle.mutex);
     idle.pools.push_back(std::move(worker.pool));
   }
+  double now = secondsSince(Clock::time_point());
+  std::lock_guard<std::mutex> lock(idle.mutex);
+  for (std::unique_ptr<BufferPool> &pool : idle.pools)
+    pool->endRun(now);
 }
 
 RunState::RunState(const Plan &plan, bool ieee) : plan(plan), ieee(ieee) {}

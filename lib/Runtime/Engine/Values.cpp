@@ -3,12 +3,40 @@
 
 #include "Values.h"
 
+#include <algorithm>
 #include <new>
+#include <sys/mman.h>
 
 using namespace spyre::runtime;
 
 // Smallest class first: 4 KiB, then doubling.
 static constexpr size_t kSmallestBuffer = 4096;
+
+// Classes of buffers from 256 KiB on, which are mapped: what is freed of the
+// heap can rarely be given back.
+static constexpr uint32_t kFirstLargeClass = 6;
+
+static constexpr double kSecondsBetweenTrims = 1;
+
+static size_t bytesOf(uint32_t sizeClass) {
+  return kSmallestBuffer << sizeClass;
+}
+
+static void *allocate(uint32_t sizeClass) {
+  size_t bytes = bytesOf(sizeClass);
+  if (sizeClass < kFirstLargeClass)
+    return std::aligned_alloc(64, bytes);
+  void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+static void deallocate(Buffer *buffer) {
+  if (buffer->sizeClass < kFirstLargeClass)
+    std::free(buffer);
+  else
+    munmap(buffer, bytesOf(buffer->sizeClass));
+}
 
 Buffer *BufferPool::get(size_t sizeInBytes) {
   if (kExactSizes) {
@@ -21,7 +49,7 @@ Buffer *BufferPool::get(size_t sizeInBytes) {
   }
   size_t needed = sizeInBytes + 64;
   uint32_t sizeClass = 0;
-  while ((kSmallestBuffer << sizeClass) < needed)
+  while (bytesOf(sizeClass) < needed)
     ++sizeClass;
   if (sizeClass >= kNumClasses - 16)
     throw std::bad_alloc();
@@ -30,8 +58,9 @@ Buffer *BufferPool::get(size_t sizeInBytes) {
   if (!list.empty()) {
     buffer = list.back();
     list.pop_back();
+    numUnused[sizeClass] = std::min(numUnused[sizeClass], list.size());
   } else {
-    void *p = std::aligned_alloc(64, kSmallestBuffer << sizeClass);
+    void *p = allocate(sizeClass);
     if (!p)
       throw std::bad_alloc();
     buffer = new (p) Buffer;
@@ -41,8 +70,27 @@ Buffer *BufferPool::get(size_t sizeInBytes) {
   return buffer;
 }
 
+void BufferPool::endRun(double now) {
+  if (now - lastTrim < kSecondsBetweenTrims)
+    return;
+  lastTrim = now;
+  for (uint32_t c = kFirstLargeClass; c < kNumClasses; ++c) {
+    std::vector<Buffer *> &list = freeLists[c];
+    auto end = list.begin() + ptrdiff_t(numUnused[c]);
+    std::for_each(list.begin(), end, deallocate);
+    list.erase(list.begin(), end);
+    numUnused[c] = list.size();
+  }
+}
+
+size_t BufferPool::getLargeFreeBytes() const {
+  size_t bytes = 0;
+  for (uint32_t c = kFirstLargeClass; c < kNumClasses; ++c)
+    bytes += freeLists[c].size() * bytesOf(c);
+  return bytes;
+}
+
 BufferPool::~BufferPool() {
   for (std::vector<Buffer *> &list : freeLists)
-    for (Buffer *buffer : list)
-      std::free(buffer);
+    std::for_each(list.begin(), list.end(), deallocate);
 }

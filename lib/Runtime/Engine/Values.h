@@ -50,6 +50,13 @@ public:
       freeLists[buffer->sizeClass].push_back(buffer);
   }
 
+  /// To be called at the end of a run, with the time in seconds. Once a second,
+  /// gives the large buffers back to the system that no run has needed since
+  /// the last time: a prompt needs some that the tokens after it do not.
+  void endRun(double now);
+  /// Bytes of the large buffers that nobody uses.
+  size_t getLargeFreeBytes() const;
+
 private:
 #if defined(__SANITIZE_ADDRESS__) || SPYRE_HAS_FEATURE(address_sanitizer)
   static constexpr bool kExactSizes = true;
@@ -58,6 +65,10 @@ private:
 #endif
   static constexpr int kNumClasses = 64;
   std::vector<Buffer *> freeLists[kNumClasses];
+  /// How many buffers of each list have not been handed out since `lastTrim`:
+  /// its first ones.
+  size_t numUnused[kNumClasses] = {};
+  double lastTrim = 0;
 };
 
 /// A dense data tile. It is row-major, or has the order of dimensions that a
