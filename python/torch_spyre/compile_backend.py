@@ -18,6 +18,7 @@ from torch.fx import GraphModule
 from torch_spyre import _C
 from torch_spyre.decompositions.table import decompositions
 from torch_spyre.frontend.graph import CompiledFunction
+from torch_spyre.frontend.leftovers import drop_from_graph, drop_traced_module
 from torch_spyre.frontend.options import compile_options
 from torch_spyre.frontend.parts import (
     CompiledPart,
@@ -34,6 +35,7 @@ def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
         inline_regions(gm)
         if kind != "backward":
             view_updated_arguments(gm)
+        drop_from_graph(gm)
         return TracedGraph(gm, options, kind)
 
     if is_kept:
@@ -53,13 +55,14 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
     options = compile_options(options)
     _C.check_compile_options(options)
     with kept_by_pytorch(gm, options) as is_kept:
-        return aot_autograd(
+        function = aot_autograd(
             fw_compiler=_compiler("forward", options, is_kept),
             bw_compiler=_compiler("backward", options, is_kept),
             inference_compiler=_compiler("graph", options, is_kept),
             decompositions=decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
+    return drop_traced_module(function)
 
 
 __all__ = [

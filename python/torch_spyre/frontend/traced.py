@@ -42,9 +42,8 @@ from torch.utils._python_dispatch import (
 from torch_spyre import _C, extensions
 from torch_spyre.decompositions import table
 from torch_spyre.frontend.graph import CompiledFunction
+from torch_spyre.frontend.leftovers import KEPT_META
 
-#: What the compiler reads of a node besides its value.
-_KEPT_META = ("stack_trace", "custom")
 #: Operators that change with PyTorch or with this package only.
 _OWN_NAMESPACES = frozenset(["aten", "prim", "prims", "spyre"])
 #: Modules of functions in traced graphs, such as ``operator.getitem``.
@@ -144,7 +143,7 @@ def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
             continue
         for node in module.graph.nodes:
             _check_traceable(module, node)
-            kept = [node.meta.get(name) for name in _KEPT_META]
+            kept = [node.meta.get(name) for name in KEPT_META]
             found.update(repr((node.op, *kept)).encode())
     return found.hexdigest()
 
@@ -306,7 +305,7 @@ def _dump(gm: GraphModule) -> bytes:
                 raise _NotKept(f"the graph has a node {node.op}")
             meta = {
                 name: node.meta[name]
-                for name in ("val", *_KEPT_META)
+                for name in ("val", *KEPT_META)
                 if node.meta.get(name) is not None
             }
             trace = meta.get("stack_trace")
