@@ -19,6 +19,9 @@
 
 #include <algorithm>
 #include <limits>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
@@ -108,8 +111,23 @@ static Attribute getLayoutEncoding(MLIRContext *context, Type elementType,
 // GraphBuilder
 //===----------------------------------------------------------------------===//
 
+/// A graph of as many tensors takes a hundred times longer to compile than to
+/// tidy up the heap.
+static constexpr size_t kManyTensors = 500;
+
 GraphBuilder::GraphBuilder() : impl(std::make_unique<Impl>()) {}
-GraphBuilder::~GraphBuilder() = default;
+
+GraphBuilder::~GraphBuilder() {
+  [[maybe_unused]] bool isLarge = impl && impl->roots.size() >= kManyTensors;
+  impl.reset();
+#ifdef __GLIBC__
+  // What MLIR has freed lies in pieces all over the heap: the system gets it
+  // back.
+  if (isLarge)
+    malloc_trim(0);
+#endif
+}
+
 GraphBuilder::GraphBuilder(GraphBuilder &&) = default;
 GraphBuilder &GraphBuilder::operator=(GraphBuilder &&) = default;
 
