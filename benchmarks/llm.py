@@ -6,6 +6,8 @@ unless ``--whole``, of its first 4 layers. All run in turns in one process, so t
 busy machine slows all of them; the CPU's dtype is the one of its fastest decode step.
 Decode steps are at lengths that the programs have not met. The first token is that of
 a prompt, with an empty cache of programs on disk, and again with what that has then.
+With ``--whole``, two more processes say how much memory one takes beyond the weights,
+and beyond what it took before the model was made, after prompts and decode steps.
 Without ``transformers``, which ``make models`` installs, nothing is measured.
 
 usage: llm.py [--whole] [--steps N] [--rounds N] [--profile]
@@ -17,11 +19,16 @@ import argparse
 import copy
 import cProfile
 import importlib.util
+import multiprocessing
+import os
 import pstats
+import re
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,6 +42,9 @@ VOCABULARY = 32000
 PROMPTS = (64, 512)
 #: Seconds that the first token may take without and with programs on disk.
 COLD, WARM = 15, 3
+#: Memory beyond the weights, as a part of them.
+MEMORY = 0.15
+MEMORY_STEPS = 30
 
 
 def make_model(layers: int) -> Any:
@@ -117,6 +127,50 @@ def first_token(step: Callable[..., Any], config: Any) -> float:
     return runner.feed(ids_of(PROMPTS[0] - 1, 3), is_new=True)
 
 
+def resident_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
+
+
+def measure_memory(folder: str, results: Any) -> None:
+    """In a process of its own: bytes beyond the weights, over those of the weights.
+
+    Programs, and what PyTorch traces, are in ``folder`` and its like.
+    """
+    os.environ["SPYRE_CACHE_DIR"] = folder
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "traced")
+    from transformers import DynamicCache, LlamaForCausalLM  # noqa: F401
+
+    before = resident_bytes()
+    with torch.no_grad():
+        model = make_model(ALL_LAYERS).to("spyre")
+        weights = sum(p.nbytes for p in model.parameters())
+        step = torch.compile(model, backend="spyre")
+        runner = Runner(step, model.config, "spyre")
+        for number, length in enumerate((*PROMPTS, PROMPTS[0])):
+            runner.feed(ids_of(length, number), is_new=True)
+        for number in range(MEMORY_STEPS):
+            runner.feed(ids_of(1, number), is_new=False)
+    results.put((resident_bytes() - before - weights) / weights)
+
+
+def add_memory(found: Ratios) -> None:
+    context = multiprocessing.get_context("spawn")
+    results = context.SimpleQueue()
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("cold", "warm"):
+            process = context.Process(target=measure_memory, args=(folder, results))
+            process.start()
+            process.join()
+            if process.exitcode:
+                raise SystemExit("the process whose memory is measured failed")
+            share = results.get()
+            print(f"memory beyond the weights, {name}: {100 * share:.1f} %")
+            found.add(
+                f"memory beyond the weights, {name} / {MEMORY:.0%}", share / MEMORY, 1
+            )
+
+
 def speedup(found: Ratios, name: str, rounds: list[dict[str, float]], by: str) -> None:
     """How many times as fast compiled code is as ``by``."""
     each = [r[by] / r["compiled"] for r in rounds]
@@ -137,6 +191,8 @@ def main() -> int:
         return Ratios().finish()
     layers = ALL_LAYERS if options.whole else LAYERS
     found = Ratios()
+    if options.whole:
+        add_memory(found)
     with torch.no_grad():
         model = make_model(layers)
         dtype, on_cpu = fastest_on_cpu(model)
