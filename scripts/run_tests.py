@@ -27,18 +27,17 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python" / "tests"))
 
-from interpreters import LOADED_LATE  # noqa: E402
+import interpreters  # noqa: E402
 
 # No single pytest file takes longer than this, in seconds.
 PYTEST_TIMEOUT = 3600
-# What most files import, at once or with their first compilation.
+# What most files import, at once or with their first compilation, beside what
+# interpreters.load() imports.
 PRELOADED = (
     "pytest",
     "numpy",
-    "torch",
     "torch_spyre.compile_backend",
     "torch_spyre.frontend.eager",
-    *LOADED_LATE,
     "torch._dynamo.testing",
     "torch._inductor.ir",
     "functorch.compile",
@@ -103,6 +102,14 @@ def preload() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # The files use all cores already, and OpenMP's threads wait spinning.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        interpreters.load()
+    except Exception as error:
+        print(f"torch: {error}", file=sys.stderr)
+    else:
+        interpreters.copy_as_original()
+        with suppress(Exception):
+            interpreters.load_backends()
     for name in PRELOADED:
         with suppress(Exception):
             importlib.import_module(name)
@@ -120,6 +127,8 @@ class FileRun:
     file: Path
     report: Path
     log: Path
+    #: Holds the processor time of the interpreters that it asked for.
+    copies: Path
     started: float
 
     def run_pytest(self) -> NoReturn:
@@ -136,7 +145,9 @@ class FileRun:
         sys.argv = ["pytest", "-q", f"--junitxml={self.report}", str(self.file)]
         import pytest
 
-        sys.exit(pytest.main(sys.argv[1:]))
+        status = pytest.main(sys.argv[1:])
+        self.copies.write_text(str(interpreters.processor_seconds))
+        sys.exit(status)
 
     def is_late(self) -> bool:
         """Whether the file has taken longer than any may."""
@@ -153,6 +164,8 @@ class FileRun:
                 counts.skipped += skipped
                 counts.passed += int(suite.get("tests", 0)) - failed - skipped
         output = self.log.read_text(encoding="utf-8", errors="replace")
+        if self.copies.exists():
+            processor_seconds += float(self.copies.read_text())
         name = self.file.name
         seconds = time.monotonic() - self.started
         if self.is_late():
@@ -174,6 +187,7 @@ def start(file: Path, results: Path) -> tuple[int, FileRun]:
         file,
         results / f"{file.stem}.xml",
         results / f"{file.stem}.log",
+        results / f"{file.stem}.copies",
         time.monotonic(),
     )
     sys.stdout.flush()
@@ -208,7 +222,7 @@ def run_pytest(build: Path, results: Path, extra: list[str]) -> Counts:
                 process, run = start(waiting.pop(0), results)
                 running[process] = run
             process, status, usage = os.wait4(-1, os.WNOHANG)
-            if process == 0:
+            if process not in running:
                 for process, run in running.items():
                     if run.is_late():
                         os.killpg(process, signal.SIGKILL)

@@ -11,6 +11,7 @@ import signal
 import sys
 import tempfile
 import time
+import warnings
 from contextlib import ExitStack
 from datetime import timedelta
 
@@ -538,6 +539,8 @@ def run_ranks(check, size):
 if __name__ == "__main__":
     if sys.argv[1] == "hang":
         TIMEOUT = 8
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
     # The ranks share what is loaded here.
     if "training" in sys.argv[1]:
         for name in ("torch_spyre.compile_backend", *LOADED_LATE):

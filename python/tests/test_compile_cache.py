@@ -4,7 +4,7 @@
 import json
 import os
 import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -47,22 +47,6 @@ print(json.dumps({
     "warnings": [str(w.message) for w in caught],
 }))
 """
-
-
-def start(folder):
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "SPYRE_CACHE_DIR": str(folder)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def finish(process):
-    out, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    return json.loads(out.splitlines()[-1])
 
 
 def run(folder):
@@ -121,8 +105,8 @@ def test_every_damage_is_noticed(tmp_path, monkeypatch):
 
 
 def test_concurrent_processes(tmp_path):
-    processes = [start(tmp_path) for _ in range(3)]
-    results = [finish(p) for p in processes]
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(run, [tmp_path] * 3))
     assert all(r["values"] == results[0]["values"] for r in results)
     assert all(r["warnings"] == results[0]["warnings"] for r in results)
     assert len(cached_files(tmp_path)) == 1

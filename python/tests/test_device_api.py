@@ -8,13 +8,15 @@ import sys
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from reference import assert_same, round_dl16
 from torch_spyre import _C
 
 ignore_fallbacks = pytest.mark.filterwarnings("ignore:.*has no spyre kernel")
 
 
-def run_python(code, **environment):
+def run_new(code, **environment):
+    """In a process that has imported nothing, torch neither."""
     import os
 
     return subprocess.run(
@@ -42,7 +44,7 @@ for value in {values!r}:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0, value
 """
-    result = run_python(code)
+    result = run_new(code)
     assert result.returncode == 0, result.stderr
 
 
@@ -65,14 +67,14 @@ def test_import_orders(code):
         "; x = torch.ones(3).to('spyre'); assert x.is_spyre, x; "
         "assert x.cpu().tolist() == [1, 1, 1]; assert torch.spyre.is_available()"
     )
-    result = run_python(code)
+    result = run_new(code)
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
 
 
 def test_explicit_import_works_without_autoload():
     code = "import torch, torch_spyre; torch.ones(3, device='spyre')"
-    result = run_python(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    result = run_new(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert result.returncode == 0, result.stderr
 
 
@@ -82,7 +84,7 @@ def test_autoload_imports_no_compiler():
         "assert 'torch._dynamo' not in sys.modules; "
         "assert 'torch._inductor' not in sys.modules"
     )
-    result = run_python(code)
+    result = run_new(code)
     assert result.returncode == 0, result.stderr
 
 

@@ -6,8 +6,9 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from interpreters import run_python
 from numerics import compiled
-from test_device_api import run_python
+from test_device_api import run_new
 from torch_spyre import constants
 
 TWO_CARDS = {"AIU_WORLD_SIZE": "2"}
@@ -65,7 +66,7 @@ def test_importing_dynamo_late_or_early():
     early = "import os; os.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'; "
     early += "import torch._dynamo, torch_spyre; "
     for first in ("import torch; ", early):
-        result = run_python(first + check)
+        result = run_new(first + check)
         assert result.returncode == 0, result.stderr
 
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives between simulated cards, one process each; training on them."""
 
-import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from interpreters import run_script
 
 CHECKS = Path(__file__).with_name("distributed_checks.py")
 
@@ -17,18 +15,11 @@ def run(check, size):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     environment = {
-        **os.environ,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(port),
         "TORCH_SPYRE_DOWNCAST_WARN": "0",
-        "OMP_NUM_THREADS": "1",
     }
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", CHECKS, check, str(size)],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = run_script(CHECKS, check, size, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

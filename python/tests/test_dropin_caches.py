@@ -9,6 +9,7 @@ import sys
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from torch._dynamo.utils import counters
 from torch._inductor.utils import fresh_cache
 from torch_spyre import _C
@@ -105,7 +106,7 @@ x = torch.ones(2, 127, dtype=torch.float16).to('spyre')
 assert torch.compile(lambda x: (x + 1) * 2, backend='inductor')(x).cpu().eq(4).all()
 print(counters['inductor']['fxgraph_cache_hit'])
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    done = run_python(code)
     assert done.stdout == "1\n", done.stderr
 
 

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Modules and names of torch-spyre that users import (spec/drop-in.md, sections 2, 5)."""
 
-import subprocess
-import sys
-
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_python
 from torch import nn
 from torch_spyre import _C, constants, model_utils, streams, version
 from torch_spyre._inductor import (
@@ -185,10 +183,8 @@ def test_a_context_starts_the_device():
         "before = torch.spyre.is_initialized()\n"
         "with enable_spyre_context([]): print(before, torch.spyre.is_initialized())"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "False True\n"
+    done = run_python(code)
+    assert done.stdout == "False True\n", done.stderr
 
 
 @pytest.mark.usefixtures("no_fallback")

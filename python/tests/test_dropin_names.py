@@ -8,6 +8,7 @@ import warnings
 import pytest
 import torch
 import torch_spyre
+from interpreters import run_module
 from torch_spyre import _inductor
 from torch_spyre._inductor import errors, propagate_named_dims
 from torch_spyre._inductor.decompositions import spyre_decompositions
@@ -54,8 +55,7 @@ def test_pytest_takes_the_warning_by_its_name(tmp_path):
         "    torch.special.erfcx(torch.ones(2, device='spyre'))\n"
     )
     for option, status in ((f"error::{category}", 1), (f"ignore::{category}", 0)):
-        run = [sys.executable, "-m", "pytest", "-q", "-W", option, str(tmp_path)]
-        result = subprocess.run(run, capture_output=True, text=True, check=False)
+        result = run_module("pytest", "-q", "-W", option, tmp_path)
         assert result.returncode == status, result.stdout
         assert ("FallbackWarning" in result.stdout) == bool(status), result.stdout
 

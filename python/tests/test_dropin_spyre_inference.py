@@ -2,9 +2,7 @@
 """The steps of spyre-inference, one test each: docs/spec/drop-in.md, section 7."""
 
 import math
-import os
-import subprocess
-import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ from client_models import (
     rotate,
     spread,
 )
+from interpreters import run_python, run_script
 from numerics import assert_exact, assert_like_oracle, oracle, to_device
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
@@ -71,10 +70,8 @@ torch.distributed.destroy_process_group()
 
 
 def test_1_a_worker_starts_by_hand(tmp_path):
-    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    command = [sys.executable, "-c", WORKER, f"file://{tmp_path}/store"]
-    worker = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
+    worker = run_python(
+        WORKER, f"file://{tmp_path}/store", TORCH_DEVICE_BACKEND_AUTOLOAD="0"
     )
     assert worker.returncode == 0, worker.stderr
     assert worker.stdout.split() == ["64.0"]
@@ -479,24 +476,13 @@ def test_8_transfers_hide_in_a_custom_operator(transfer, is_compiled):
 
 def test_9_collectives_of_two_ranks(tmp_path):
     script = Path(__file__).with_name("client_ranks.py")
-    environment = {**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", str(script), str(rank), str(tmp_path)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        outputs = [rank.communicate(timeout=500)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    for rank, output in zip(ranks, outputs, strict=True):
-        assert rank.returncode == 0, output[-3000:]
+
+    def run(rank):
+        return run_script(script, rank, tmp_path, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+
+    with ThreadPoolExecutor(2) as pool:
+        for done in pool.map(run, range(2)):
+            assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
 
 
 # Step 10 ---------------------------------------------------------------------

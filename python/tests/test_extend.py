@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users add to the compiler from Python: torch_spyre.extend."""
 
-import os
-import subprocess
-import sys
 import warnings
 
 import pytest
 import torch
 import torch_spyre
 from inputs import values
+from interpreters import run_python
 from numerics import assert_exact, assert_units, compiled, device_value
 from torch.nn import functional
 from torch_spyre import extend
@@ -391,13 +389,7 @@ def test_programs_are_cached_by_what_extensions_make(tmp_path):
     """Another process with another lowering gets no program of this one."""
     files = []
     for factor in ("3", "5", "3"):
-        run = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", PROGRAM, factor],
-            env={**os.environ, "SPYRE_CACHE_DIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        run = run_python(PROGRAM, factor, SPYRE_CACHE_DIR=str(tmp_path))
         assert run.returncode == 0, run.stderr
         assert float(run.stdout) == 2 * float(factor)
         files.append(len(list(tmp_path.rglob("*.spyre"))))

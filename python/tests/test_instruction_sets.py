@@ -7,11 +7,10 @@ SPYRE_RANDOM_SEED=1`` runs that many programs from that seed on.
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from interpreters import run_script
 
 CHILD = Path(__file__).parent / "instruction_sets.py"
 COUNT = os.environ.get("SPYRE_RANDOM_PROGRAMS", "40")
@@ -20,17 +19,8 @@ SEED = os.environ.get("SPYRE_RANDOM_SEED", "0")
 
 def digests(capability: str, values: str, cache: Path) -> list[str]:
     """What the programs compute, skipping the test if the host lacks the set."""
-    environment = {
-        **os.environ,
-        "SPYRE_CPU_CAPABILITY": capability,
-        "SPYRE_CACHE_DIR": str(cache),
-    }
-    done = subprocess.run(
-        [sys.executable, CHILD, values, SEED, COUNT],
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    environment = {"SPYRE_CPU_CAPABILITY": capability, "SPYRE_CACHE_DIR": str(cache)}
+    done = run_script(CHILD, values, SEED, COUNT, **environment)
     if done.returncode and "SPYRE_CPU_CAPABILITY: expected on this host" in done.stderr:
         pytest.skip(f"the host has no {capability}")
     assert done.returncode == 0, done.stderr[-3000:]

@@ -8,12 +8,11 @@ another pattern of names), or the script itself.
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_script
 from numerics import assert_exact
 from torch_spyre import compile_backend
 
@@ -50,9 +49,7 @@ def test_large_shapes():
     patterns = [f"^{re.escape(case)}$" for case in CASES]
     if "SPYRE_LARGE_SHAPES" in os.environ:
         patterns = ["--plans", os.environ["SPYRE_LARGE_SHAPES"]]
-    done = subprocess.run(
-        [sys.executable, str(SCRIPT), *patterns], capture_output=True, text=True
-    )
+    done = run_script(SCRIPT, *patterns)
     assert done.returncode == 0, done.stdout + done.stderr
     if "SPYRE_LARGE_SHAPES" not in os.environ:
         assert f"{len(CASES)} of {len(CASES)} cases passed" in done.stdout
@@ -70,11 +67,7 @@ def test_what_superdsc_refuses():
         "reduce cumsum short rows",
     ]
     cases += ["move embedding", "pointwise int32 2^31", "move flatten"]
-    done = subprocess.run(
-        [sys.executable, SCRIPT, "--plans", *(f"^{re.escape(c)}$" for c in cases)],
-        capture_output=True,
-        text=True,
-    )
+    done = run_script(SCRIPT, "--plans", *(f"^{re.escape(c)}$" for c in cases))
     assert f"{len(cases)} of {len(cases)} cases passed" in done.stdout, done.stdout
 
 

@@ -4,12 +4,11 @@
 Values do not depend on the pieces, and the host needs little memory beside the tensors.
 """
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_script
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Above it, transfers that convert go in pieces (lib/Torch/Transfer/Transfer.h).
@@ -131,9 +130,7 @@ def test_takes_little_memory_of_the_host(name):
 def test_the_script_of_large_shapes_runs():
     """The smallest case of the table in docs/reference/large.md."""
     script = ROOT / "benchmarks/large.py"
-    done = subprocess.run(
-        [sys.executable, script, "2.34"], capture_output=True, text=True
-    )
+    done = run_script(script, "2.34")
     assert done.returncode == 0, done.stderr
     assert "| 2^34 multiply-accumulates | 0.07 |" in done.stdout
     assert "2048 x 4096 x 2048, 0 s" in done.stderr

@@ -2,12 +2,11 @@
 """PyTorch's own test machinery takes the device; scripts/opinfo.py classifies."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from interpreters import run_script
 
 pytest.importorskip("expecttest")
 
@@ -43,13 +42,13 @@ instantiate_device_type_tests(TestDeviceType, globals(), only_for="privateuse1")
 
 def test_script(tmp_path):
     report, page = tmp_path / "report.json", tmp_path / "page.md"
-    command = [
-        *(sys.executable, "-W", "ignore", str(SCRIPT), "--limit", "2", "--both"),
+    arguments = [
+        *("--limit", "2", "--both"),
         *("--only", "add", "igamma", "double", "empty", "kthvalue"),
         *("--state", str(tmp_path / "state")),
         *("--json", str(report), "--doc", str(page), "--commit", "0123abc"),
     ]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    result = run_script(SCRIPT, *arguments)
     assert result.returncode == 0, result.stderr
     assert "native: 3 of 5 fp16 entries, forward\n" in result.stdout
     # `empty` and `igamma` have no gradient.
@@ -72,7 +71,7 @@ def test_script(tmp_path):
     lines = [json.loads(line) for line in state.read_text().splitlines()]
     lines = [x for x in lines if x["name"] != "kthvalue"]
     state.write_text("".join(json.dumps(x) + "\n" for x in lines))
-    again = subprocess.run(command, capture_output=True, text=True, timeout=400)
+    again = run_script(SCRIPT, *arguments)
     assert again.stdout == result.stdout
     assert again.stderr.split() == ["native", "kthvalue"]
 

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """``spyre::paged_attn_*`` of ibm-fms on spyre tensors: drop-in.md, section 7."""
 
-import subprocess
-import sys
-
 import paged_reference as reference
 import pytest
 import torch
 import torch_spyre
 from inputs import values
+from interpreters import run_python
 from numerics import assert_exact, compiled, device_value, to_device
 from paged_reference import Pages
 
@@ -227,10 +225,5 @@ def test_definition_comes_first_or_last(first):
     """Neither prevents the other, and nothing has been looked up too early."""
     before = LOAD + COMPILE + "assert not hasattr(torch.ops.spyre, 'paged_attn_store')"
     code = DEFINE + LOAD + COMPILE if first == "definition" else before + DEFINE
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code + USE],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    run = run_python(code + USE)
     assert run.returncode == 0, run.stderr

@@ -3,14 +3,12 @@
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 import threading
 from collections import defaultdict
 
 import pytest
 import torch
+from interpreters import run_python
 from torch.profiler import ProfilerActivity, profile, record_function
 
 BOTH = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
@@ -374,10 +372,5 @@ with torch.spyre.profiler.profile() as prof:
         assert "does not fit" in str(error), error
 assert prof.transfers == [], prof.transfers
 """
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "TORCH_SPYRE_DOWNCAST_ERROR": "1"},
-        capture_output=True,
-        text=True,
-    )
+    done = run_python(script, TORCH_SPYRE_DOWNCAST_ERROR="1")
     assert done.returncode == 0, done.stderr

@@ -12,7 +12,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 PROGRAM = """
 import sys
 import run_tests
-run_tests.PRELOADED = ()
+run_tests.preload = lambda: None
 run_tests.FileRun.is_late = lambda run: run.file.with_suffix(".late").exists()
 sys.exit(run_tests.main())
 """

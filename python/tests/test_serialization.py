@@ -2,16 +2,14 @@
 """Saved files hold host images; a layout of one's own travels along."""
 
 import io
-import os
 import pickle
 import random
-import subprocess
-import sys
 from multiprocessing.reduction import ForkingPickler
 
 import pytest
 import torch
 import torch.multiprocessing
+from interpreters import run_python
 from torch import nn
 from torch_spyre import _C
 
@@ -75,13 +73,7 @@ def test_other_machines_need_no_package(tmp_path):
         "assert 'torch_spyre' not in sys.modules and x.device.type == 'cpu'; "
         "print(x.sum().item())"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    result = run_python(code, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     assert result.returncode == 0, result.stderr
     assert float(result.stdout) == sample().sum().item()
 

@@ -67,9 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _environment(configs: Sequence[str], report: str, slow: bool) -> dict[str, str]:
+def _variables(configs: Sequence[str], report: str, slow: bool) -> dict[str, str]:
     device = Path(__file__).with_name("upstream_device.py")
-    values = {
+    return {
         "PYTORCH_TEST_CONFIG": ":".join(configs),
         "PYTORCH_TESTING_DEVICE_ONLY_FOR": "privateuse1",
         "TORCH_TEST_DEVICES": str(device),
@@ -77,7 +77,18 @@ def _environment(configs: Sequence[str], report: str, slow: bool) -> dict[str, s
         "PYTORCH_TEST_WITH_SLOW": "1" if slow else "0",
         "SPYRE_UPSTREAM_REPORT": report,
     }
-    return environment.extended(values)
+
+
+def run_pytest(arguments: Sequence[str], variables: dict[str, str]) -> tuple[int, str]:
+    """Runs pytest in a process of its own: its exit status and what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments],
+        env=environment.extended(variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
 
 
 def run_file(
@@ -86,32 +97,19 @@ def run_file(
     """Runs pytest on a test file: variants, its exit status and what it printed."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
-        done = subprocess.run(
+        status, printed = run_pytest(
             [
-                *(sys.executable, "-m", "pytest", "-q", "--tb=short"),
-                *(
-                    "-p",
-                    "torch_spyre.testing.upstream_plugin",
-                    "-p",
-                    "no:cacheprovider",
-                ),
+                *("-q", "--tb=short", "-p", "torch_spyre.testing.upstream_plugin"),
+                *("-p", "no:cacheprovider"),
                 # Nothing of the folder that it runs in: neither options nor fixtures.
-                *(
-                    "-c",
-                    os.devnull,
-                    "--noconftest",
-                    "--rootdir",
-                    str(Path(path).parent),
-                ),
+                *("-c", os.devnull, "--noconftest"),
+                *("--rootdir", str(Path(path).parent)),
                 *("-W", "ignore", path, *arguments),
             ],
-            env=_environment(configs, str(report), slow),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+            _variables(configs, str(report), slow),
         )
         text = report.read_text() if report.exists() else ""
-        return json.loads(text or "{}"), done.returncode, done.stdout
+        return json.loads(text or "{}"), status, printed
 
 
 def _files(config: Config) -> Iterator[str]:
