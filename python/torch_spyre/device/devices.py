@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
 from torch_spyre import _C
 
-Device = int | str | torch.device | None
+Device: TypeAlias = int | str | torch.device | None
 
 UNSUPPORTED_DTYPES = [
     torch.float64,
