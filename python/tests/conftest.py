@@ -98,9 +98,12 @@ def _compilations_are_not_observed():
     when anyone listens: pytest does, to each logger that keeps its records to itself.
     """
     if "torch" in sys.modules:
+        import torch
         from torch._dynamo import guards
 
         guards.profile_guard_manager = lambda *_: 0.0
+        # Python collects what compilations leave when there is more of it.
+        torch._dynamo.config.run_gc_after_compile = False
         trace = logging.getLogger("torch.__trace")
         for handler in list(trace.handlers):
             if type(handler).__module__ == "_pytest.logging":
@@ -156,6 +159,15 @@ def no_fallback():
 
     yield
     assert torch_spyre.fallback_report() == {}
+
+
+@pytest.fixture
+def no_generated_cpp():
+    """Inductor calls the CPU's operators, instead of having C++ compiled for 8 s."""
+    from torch._inductor import config
+
+    with config.patch(fallback_by_default=True):
+        yield
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from torch._dynamo.convert_frame import register_bytecode_hook
 from torch_spyre.compile_backend import compiled_parts
 from torch_spyre.frontend import dynamo, eager
 
+pytestmark = pytest.mark.usefixtures("no_generated_cpp")
+
 
 @pytest.fixture
 def chosen(monkeypatch):

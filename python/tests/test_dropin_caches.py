@@ -148,6 +148,7 @@ def test_the_variable_that_switches_caches_off(tmp_path, monkeypatch):
         assert any((tmp_path / "off").rglob("*.spyre")) == is_kept
 
 
+@pytest.mark.usefixtures("no_generated_cpp")
 def test_our_options_go_through_inductor():
     torch._dynamo.reset()
     x = ones(64, 65)
