@@ -103,7 +103,7 @@ def test_long_caches():
 
 def test_bits_do_not_depend_on_what_ran_before():
     """Nor on what memory held."""
-    model = on_device(tiny_llama(), torch.float16)
+    model = on_device(tiny_llama(1), torch.float16)
     ids, tokens = prompt_of(4), tokens_of(30)
     found = []
     for history in (0, 40, 12):
@@ -161,7 +161,7 @@ def test_old_caches_stay():
 
 def test_poisoned_tails():
     """What lies behind the last row of a cache is never read."""
-    model = on_device(tiny_llama(), torch.float16)
+    model = on_device(tiny_llama(1), torch.float16)
     step = compiled(model, dynamic=True)
     _, cache = decode(step, model, prompt_of(3), tokens_of(4))
     host = [[x.cpu() for x in pair] for pair in cache]

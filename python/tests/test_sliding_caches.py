@@ -14,7 +14,7 @@ WINDOW = 16
 
 #: As Mistral, and as Gemma 2, whose every second layer keeps everything.
 MODELS = {
-    "all layers": {"windows": (WINDOW, WINDOW)},
+    "all layers": {"windows": (WINDOW,)},
     "every second layer": {"windows": (WINDOW, None), "cap": 20.0},
 }
 

@@ -340,7 +340,7 @@ from torch._dynamo.utils import counters
 import torch_spyre.compile_backend
 from tiny_llama import tiny_llama
 torch._dynamo.config.caching_precompile = True
-model = tiny_llama().half().to("spyre")
+model = tiny_llama(1).half().to("spyre")
 step = torch.compile(model, backend="spyre")
 results = []
 for length in (5, 5, {lengths}):
