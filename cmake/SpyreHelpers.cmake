@@ -96,7 +96,7 @@ endfunction()
 # spyre_add_tool(<name> <sources...> [LINK <libs...>]): an executable in
 # build/bin that is installed for users. Its sources define, for spyre-x,
 #   int spyre_x_main(int argc, char **argv)
-# and are a library, <name>-main, which is part of libSpyre.so in the wheel.
+# and are a library, <name>-main, which is part of libSpyre.so.
 function(spyre_add_tool name)
   spyre_add_archive(${name}-main ${ARGN})
   string(REPLACE "-" "_" SPYRE_TOOL_MAIN ${name}_main)
@@ -104,9 +104,13 @@ function(spyre_add_tool name)
   configure_file(${CMAKE_SOURCE_DIR}/tools/driver.cpp.in ${driver} @ONLY)
   add_executable(${name} ${driver})
   target_compile_options(${name} PRIVATE ${SPYRE_WARNING_FLAGS})
-  target_link_libraries(${name} PRIVATE ${name}-main)
+  if(SPYRE_SANITIZE)
+    target_link_libraries(${name} PRIVATE ${name}-main)
+  else()
+    # With the distribution's libMLIR.so it would take eight times as long to start.
+    target_link_libraries(${name} PRIVATE Spyre)
+  endif()
   spyre_install_tool(${name})
-  spyre_add_wheel_tool(${name} ${driver})
   set_property(GLOBAL APPEND PROPERTY SPYRE_PRODUCTS ${name})
 endfunction()
 

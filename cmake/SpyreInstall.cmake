@@ -13,11 +13,16 @@ function(spyre_install_library name)
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endfunction()
 
-# Installs a tool, which finds libMLIR.so in the library directory of the LLVM that
-# it was built with.
+# Installs a tool, which finds libSpyre.so beside its folder, or, if it is sanitized,
+# libMLIR.so in the library directory of the LLVM that it was built with.
 function(spyre_install_tool name)
-  set_target_properties(${name} PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
+  if(SPYRE_SANITIZE)
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "${LLVM_LIBRARY_DIR}")
+  else()
+    set_target_properties(${name} PROPERTIES INSTALL_RPATH "$ORIGIN/../lib")
+  endif()
   install(TARGETS ${name} DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  spyre_add_to_wheel(${name} bin)
 endfunction()
 
 # Installs headers, TableGen's output among them, and what find_package(Spyre)

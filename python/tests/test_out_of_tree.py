@@ -58,6 +58,10 @@ def test_installed_tools_run(installed):
     ]
     for path in tools:
         assert "--help" in run(path, "--help")
+        # To bind the symbols of all of MLIR would take most of a short run.
+        libraries = run("ldd", path)
+        assert f"{installed}/bin/../lib/libSpyre.so" in libraries
+        assert "MLIR" not in libraries and "LLVM" not in libraries
 
 
 def test_package_names_no_source(installed):
