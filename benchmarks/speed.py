@@ -5,8 +5,8 @@ Torch's time is that of eager fp16, bf16 or fp32, whichever is shortest: on host
 without fp16 arithmetic some of its fp16 kernels take a thousand times longer. Both
 sides in turns, with the same number of threads: `spyre-run --repeat` in a process of
 its own, torch here. Results are compared, too. With --instructions, valgrind counts
-those of spyre-run for one run of each kernel on fewer than 2^24 elements. Exits with 1
-when a ratio is over its limit or a result is wrong.
+those of spyre-run for one run of each kernel on fewer than 2^24 elements, of products
+on a part. Exits with 1 when a ratio is over its limit or a result is wrong.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ class Case:
         reference: Callable[..., torch.Tensor],
         limit: float = 1.0,
         tolerance: float = 0.01,
+        counted: Case | None = None,
     ) -> None:
         self.text, self.inputs, self.reference = text, inputs, reference
         self.limit, self.tolerance = limit, tolerance
-        #: Whether --instructions counts; minutes of valgrind on large tensors.
-        self.is_counted = True
+        #: What --instructions counts, for which valgrind may take minutes: fewer tiles
+        #: of the same size, or nothing.
+        self.counted: Case | None = counted or self
 
 
 def now(cpu: bool) -> float:
@@ -93,7 +95,14 @@ def make_cases() -> dict[str, Case]:
             kernels.softmax(), [half(4096, 1024)], lambda x: x.softmax(-1)
         ),
         "matmul [64, 2048] x [2048, 8192]": Case(
-            kernels.matmul(), [half(64, 2048), half(2048, 8192)], torch.mm
+            kernels.matmul(),
+            [half(64, 2048), half(2048, 8192)],
+            torch.mm,
+            counted=Case(
+                kernels.matmul(64, 512, 2048, cores=8),
+                [half(64, 512), half(512, 2048)],
+                torch.mm,
+            ),
         ),
         "layer norm [1151, 8192]": Case(
             kernels.layernorm(),
@@ -117,6 +126,11 @@ def make_cases() -> dict[str, Case]:
             kernels.matmul(1024, 1024, 1024, step=256),
             [half(1024, 1024), half(1024, 1024)],
             torch.mm,
+            counted=Case(
+                kernels.matmul(1024, 256, 128, cores=4, step=256),
+                [half(1024, 256), half(256, 128)],
+                torch.mm,
+            ),
         ),
         **make_large_cases(),
     }
@@ -159,7 +173,7 @@ def make_large_cases() -> dict[str, Case]:
         ),
     }
     for case in cases.values():
-        case.is_counted = False
+        case.counted = None
     return cases
 
 
@@ -272,8 +286,10 @@ def main() -> int:
             best = [min(known) for known in times]
             mine, theirs = min(own), min(best)
             error = bench.error()
-            counts = arguments.instructions and case.is_counted
-            instructions = bench.instructions() if counts else None
+        instructions = None
+        if arguments.instructions and case.counted:
+            with tempfile.TemporaryDirectory() as folder:
+                instructions = Bench(Path(folder), case.counted, 1, True).instructions()
         failed |= error > case.tolerance
         print(
             f"{name:<34}{mine * 1e3:>13.3f}{best[0] * 1e3:>11.3f}"
