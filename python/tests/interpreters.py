@@ -180,7 +180,8 @@ def _become(folder: Path) -> None:
     signal.alarm(TIMEOUT)
     main = ModuleType("__main__")
     main.__builtins__ = __builtins__
-    sys.modules["__main__"] = main
+    # The other name is multiprocessing's, which torch has imported.
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = main
     load_backends()
     if request["path"]:
         main.__file__ = request["file"]

@@ -18,6 +18,7 @@ from torch_spyre import compile_backend
 
 SCRIPT = Path(__file__).with_name("large_shapes.py")
 BUILD = Path(os.environ.get("SPYRE_BUILD_DIR", SCRIPT.parents[2] / "build"))
+#: Beside those of test_what_superdsc_refuses, of which the same is checked.
 CASES = [
     "matmul batched 2x2",
     "matmul primes",
@@ -25,8 +26,6 @@ CASES = [
     "matmul long K",
     "matmul batch shared left",
     "pointwise 2-d odd",
-    "pointwise int32 2^31",
-    "reduce sum square 1",
     "reduce argmax 1",
     "reduce sum of all",
     "softmax square 1",
@@ -35,9 +34,6 @@ CASES = [
     "move transpose",
     "move permute 4-d",
     "move cat 0",
-    "move cat 1",
-    "move flatten",
-    "move embedding",
     "reduce cumsum 1",
 ]
 
@@ -79,14 +75,21 @@ TILED = {
 }
 
 
-@pytest.mark.parametrize("name", TILED)
-def test_tiles_for_spans(name):
-    """One core cannot address 262 MiB at once, but tile by tile."""
+@pytest.fixture(scope="module")
+def wide():
+    """262 MiB, on the host and on the device."""
     torch.manual_seed(1)
-    x = torch.randint(-1, 2, (11719, 11713)).half()
+    x = torch.randint(-1, 2, (11719, 11713), dtype=torch.int8).half()
+    return x, x.to("spyre")
+
+
+@pytest.mark.parametrize("name", TILED)
+def test_tiles_for_spans(name, wide):
+    """One core cannot address 262 MiB at once, but tile by tile."""
+    x, on_device = wide
     compiled = torch.compile(
         TILED[name], backend="spyre", dynamic=False, options={"cores": 1}
     )
-    actual = compiled(x.to("spyre")).cpu()
+    actual = compiled(on_device).cpu()
     assert_exact(actual, TILED[name](x))
     assert "scf.for" in compile_backend.compiled_parts()[-1].graph.print_ktir()
