@@ -16,6 +16,7 @@ SuperDSC.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from typing import Any
 
 import torch
 import torch_spyre
+from interpreters import LOADED_LATE
 from large_cases import (
     DEVICE_BYTES,
     LIMIT,
@@ -266,6 +268,9 @@ def main() -> int:
     if options.list:
         print("\n".join(case.name for case in cases))
         return 0
+    # The cases share what is loaded here.
+    for name in LOADED_LATE:
+        importlib.import_module(name)
     failures = 0
     for case in cases:
         passed, text = run_apart(case, options.plans)
