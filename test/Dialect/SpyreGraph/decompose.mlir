@@ -85,6 +85,69 @@ func.func @attention(%q: tensor<2x8x16x64xf16>, %k: tensor<2x2x16x64xf16>, %v: t
 
 // -----
 
+// One token: the query heads that share keys are rows of one product, which
+// reads each head of the keys once.
+// CHECK-DAG: #[[$ROWS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1 * 4 + d2, 0, d3)>
+// CHECK-DAG: #[[$HEADS:.*]] = affine_map<(d0, d1, d2, d3) -> (d0, d1 floordiv 4, d1 mod 4, d3)>
+// CHECK-DAG: #[[$SUMS:.*]] = affine_map<(d0, d1, d2) -> (d0, d1 floordiv 4, d1 mod 4, 0)>
+// CHECK-DAG: #[[$ONCE:.*]] = affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3, d4)>
+// CHECK-LABEL: func.func @one_token
+// CHECK: %[[Q:.*]] = spyre_graph.view %{{.*}}, #[[$ROWS]] : tensor<2x8x1x64xf16> -> tensor<2x2x4x64xf16>
+// CHECK: %[[M:.*]] = spyre_graph.view %{{.*}}, #[[$ROWS]] : tensor<1x8x1x16xf16> -> tensor<1x2x4x16xf16>
+// CHECK: spyre_graph.matmul ins(%[[Q]], %{{.*}}, %[[M]] {{.*}}extents = array<i64: 2, 2, 4, 16, 64>, {{.*}}maps = [{{.*}}, #[[$ONCE]],
+// CHECK: spyre_graph.matmul {{.*}}extents = array<i64: 2, 2, 4, 64, 16>
+// CHECK: %[[OUT:.*]] = spyre_graph.view %{{.*}}, #[[$HEADS]] : tensor<2x2x4x64xf16> -> tensor<2x8x1x64xf16>
+// CHECK: %[[LSE:.*]] = spyre_graph.view %{{.*}}, #[[$SUMS]] : tensor<2x2x4x1xf32> -> tensor<2x8x1xf32>
+// CHECK: return %[[OUT]], %[[LSE]]
+func.func @one_token(%q: tensor<2x8x1x64xf16>, %k: tensor<2x2x16x64xf16>, %v: tensor<2x2x16x64xf16>,
+                     %m: tensor<1x8x1x16xf16>) -> (tensor<2x8x1x64xf16>, tensor<2x8x1xf32>) {
+  %0, %1 = spyre_graph.attention %q, %k, %v mask(%m : tensor<1x8x1x16xf16>) {scale = 0.125 : f64}
+    : tensor<2x8x1x64xf16>, tensor<2x2x16x64xf16>, tensor<2x2x16x64xf16> -> tensor<2x8x1x64xf16>, tensor<2x8x1xf32>
+  return %0, %1 : tensor<2x8x1x64xf16>, tensor<2x8x1xf32>
+}
+
+// -----
+
+// The same where a model has repeated the heads, and the mask is for all.
+// CHECK-LABEL: func.func @repeated_keys
+// CHECK-SAME: %{{.*}}: tensor<1x8x1x64xf16>, %[[K:.*]]: tensor<1x2x16x64xf16>, %[[M:.*]]: tensor<1x1x1x16xf16>)
+// CHECK-NOT: spyre_graph.identity
+// CHECK: %[[KEYS:.*]] = spyre_graph.view %[[K]], {{.*}} -> tensor<1x2x16x64xf16>
+// CHECK: %[[VALUES:.*]] = spyre_graph.view %[[K]], {{.*}} -> tensor<1x2x16x64xf16>
+// CHECK: spyre_graph.matmul ins(%{{.*}}, %[[KEYS]], %[[M]] {{.*}}extents = array<i64: 1, 2, 4, 16, 64>
+// CHECK: spyre_graph.matmul ins(%{{.*}}, %[[VALUES]] {{.*}}extents = array<i64: 1, 2, 4, 64, 16>
+#repeat = affine_map<(b, h, r, s, e) -> (b, h, s, e)>
+#heads = affine_map<(b, h, s, e) -> (b, h floordiv 4, h mod 4, s, e)>
+func.func @repeated_keys(%q: tensor<1x8x1x64xf16>, %k: tensor<1x2x16x64xf16>, %m: tensor<1x1x1x16xf16>) -> tensor<1x8x1x64xf16> {
+  %0 = spyre_graph.view %k, #repeat : tensor<1x2x16x64xf16> -> tensor<1x2x4x16x64xf16>
+  %1 = tensor.empty() : tensor<1x2x4x16x64xf16>
+  %2 = spyre_graph.identity ins(%0 : tensor<1x2x4x16x64xf16>) outs(%1 : tensor<1x2x4x16x64xf16>) -> tensor<1x2x4x16x64xf16>
+  %3 = spyre_graph.view %2, #heads : tensor<1x2x4x16x64xf16> -> tensor<1x8x16x64xf16>
+  %4, %5 = spyre_graph.attention %q, %3, %3 mask(%m : tensor<1x1x1x16xf16>) {scale = 0.125 : f64}
+    : tensor<1x8x1x64xf16>, tensor<1x8x16x64xf16>, tensor<1x8x16x64xf16> -> tensor<1x8x1x64xf16>, tensor<1x8x1xf32>
+  return %4 : tensor<1x8x1x64xf16>
+}
+
+// -----
+
+// Where only the keys repeat, heads stay; a causal row sees column 0 only.
+// CHECK-LABEL: func.func @heads_stay
+// CHECK: spyre_graph.matmul {{.*}}extents = array<i64: 1, 8, 1, 16, 64>
+// CHECK: spyre_graph.matmul {{.*}}extents = array<i64: 1, 8, 1, 64, 16>
+// CHECK: spyre_graph.matmul {{.*}}extents = array<i64: 1, 8, 1, 16, 64>
+#repeat = affine_map<(b, h, s, e) -> (b, h floordiv 4, s, e)>
+func.func @heads_stay(%q: tensor<1x8x1x64xf16>, %k: tensor<1x2x16x64xf16>, %v: tensor<1x8x16x64xf16>)
+    -> (tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>) {
+  %0 = spyre_graph.view %k, #repeat : tensor<1x2x16x64xf16> -> tensor<1x8x16x64xf16>
+  %1, %2 = spyre_graph.attention %q, %0, %v {scale = 0.125 : f64}
+    : tensor<1x8x1x64xf16>, tensor<1x8x16x64xf16>, tensor<1x8x16x64xf16> -> tensor<1x8x1x64xf16>, tensor<1x8x1xf32>
+  %3, %4 = spyre_graph.attention %q, %k, %k {causal, scale = 0.125 : f64}
+    : tensor<1x8x1x64xf16>, tensor<1x2x16x64xf16>, tensor<1x2x16x64xf16> -> tensor<1x8x1x64xf16>, tensor<1x8x1xf32>
+  return %1, %3 : tensor<1x8x1x64xf16>, tensor<1x8x1x64xf16>
+}
+
+// -----
+
 // A mask can hide whole rows: those give zeros, so maximum and sum are bounded.
 // CHECK-LABEL: func.func @masked_attention
 // CHECK: %[[BIAS:.*]] = spyre_graph.where ins(%{{.*}} : tensor<16x16xi1>) {{.*}}immediates = [unit, 0.000000e+00 : f32, 0xFF800000 : f32]

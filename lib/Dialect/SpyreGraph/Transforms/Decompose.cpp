@@ -13,6 +13,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <limits>
+#include <numeric>
 
 namespace mlir::spyre_graph {
 #define GEN_PASS_DEF_SPYREDECOMPOSE
@@ -125,6 +126,12 @@ private:
   Type scoresElement(ArrayRef<int64_t> shape, Type element);
   /// Scores [B, H, L, S] with scale and masks.
   Value scores(Value query, Value key, Value mask, bool causal, double scale);
+  /// Keys or values without the heads that repeat others.
+  Value withoutRepeats(Value value, int64_t repeats);
+  /// [B, Hk x group, 1, N] as [B, Hk, group, N]: heads that share keys as rows.
+  Value headsAsRows(Value value, int64_t group);
+  /// The reverse: `type` is that of all heads.
+  Value rowsAsHeads(Value value, RankedTensorType type);
 
   func::FuncOp function;
   OpBuilder b;
@@ -316,10 +323,111 @@ Value Decomposer::scores(Value query, Value key, Value mask, bool causal,
                   scale);
 }
 
+Value Decomposer::headsAsRows(Value value, int64_t group) {
+  if (shapeOf(value).size() < 3 || shapeOf(value).drop_back(2).back() == 1)
+    return value;
+  SmallVector<int64_t> shape(shapeOf(value));
+  SmallVector<AffineExpr> exprs;
+  unsigned head = shape.size() - 3, row = head + 1;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    exprs.push_back(dim == head  ? d(head) * group + d(row)
+                    : dim == row ? zero()
+                                 : d(dim));
+  shape[head] /= group;
+  shape[row] = group;
+  return ViewOp::create(b, loc, tensor(shape, elementOf(value)), value,
+                        AffineMapAttr::get(map(shape.size(), exprs)));
+}
+
+Value Decomposer::rowsAsHeads(Value value, RankedTensorType type) {
+  int64_t group = shapeOf(value)[2];
+  SmallVector<AffineExpr> exprs{d(0), d(1).floorDiv(group), d(1) % group,
+                                type.getRank() > 3 ? d(3) : zero()};
+  return ViewOp::create(b, loc, type, value,
+                        AffineMapAttr::get(map(type.getRank(), exprs)));
+}
+
+/// What a tensor is a view of, through whole copies too, and the map to it.
+static std::pair<Value, AffineMap> getViewed(Value value) {
+  AffineMap map = AffineMap::getMultiDimIdentityMap(shapeOf(value).size(),
+                                                    value.getContext());
+  while (true) {
+    if (auto view = value.getDefiningOp<ViewOp>()) {
+      map = view.getMap().compose(map);
+      value = view.getSource();
+      continue;
+    }
+    auto copy = value.getDefiningOp<IdentityOp>();
+    if (!copy || !copy.getInit().getDefiningOp<tensor::EmptyOp>() ||
+        copy->getOperand(0).getType() != copy.getResult().getType() ||
+        !llvm::all_of(copy.getIndexingMaps(),
+                      [](AffineMap map) { return map.isIdentity(); }))
+      return {value, map};
+    value = copy->getOperand(0);
+  }
+}
+
+/// How many neighbouring heads of keys or values [B, H, S, N] are always one
+/// head of what they are a view of: models repeat heads for groups of queries.
+static int64_t countRepeats(Value value) {
+  AffineMap map = getViewed(value).second;
+  ArrayRef<int64_t> shape = shapeOf(value);
+  MLIRContext *context = value.getContext();
+  auto d = [&](unsigned dim) { return getAffineDimExpr(dim, context); };
+  for (int64_t repeats = shape[1]; repeats > 1; --repeats) {
+    if (shape[1] % repeats != 0)
+      continue;
+    AffineMap first = AffineMap::get(
+        5, 0, {d(0), d(1) * repeats + d(4), d(2), d(3)}, context);
+    AffineMap split =
+        simplifyWithRanges(map.compose(first), {shape[0], shape[1] / repeats,
+                                                shape[2], shape[3], repeats});
+    if (!split.isFunctionOfDim(4))
+      return repeats;
+  }
+  return 1;
+}
+
+Value Decomposer::withoutRepeats(Value value, int64_t repeats) {
+  if (repeats == 1)
+    return value;
+  auto [source, toSource] = getViewed(value);
+  SmallVector<int64_t> shape(shapeOf(value));
+  shape[1] /= repeats;
+  AffineMap first = map(4, {d(0), d(1) * repeats, d(2), d(3)});
+  return ViewOp::create(
+      b, loc, tensor(shape, elementOf(value)), source,
+      AffineMapAttr::get(simplifyWithRanges(toSource.compose(first), shape)));
+}
+
+/// Whether queries that share a head of keys may be rows of one product, which
+/// reads that head once. Rows of several tokens would have to be copied beside
+/// each other, and hints name the loops that there are without this.
+static bool mayBeRows(AttentionOp op) {
+  return shapeOf(op.getQuery())[2] == 1 && shapeOf(op.getKey())[1] > 0 &&
+         !op.getCausal() && !op->hasAttr(kHintsAttrName);
+}
+
 void Decomposer::attention(AttentionOp op) {
-  Value query = op.getQuery(), key = op.getKey(), value = op.getValue();
-  Value masked = scores(query, key, op.getMask(), op.getCausal(),
-                        op.getScale().convertToDouble());
+  Value query = op.getQuery(), key = op.getKey(), value = op.getValue(),
+        mask = op.getMask();
+  RankedTensorType type = typeOf(op.getResult());
+  int64_t group = 1;
+  if (mayBeRows(op)) {
+    int64_t repeats = std::gcd(countRepeats(key), countRepeats(value));
+    key = withoutRepeats(key, repeats);
+    value = withoutRepeats(value, repeats);
+    group = shapeOf(query)[1] / shapeOf(key)[1];
+  }
+  if (group > 1) {
+    query = headsAsRows(query, group);
+    mask = mask ? headsAsRows(mask, group) : mask;
+    type = tensor(
+        {shapeOf(query)[0], shapeOf(query)[1], group, type.getDimSize(3)},
+        type.getElementType());
+  }
+  Value masked =
+      scores(query, key, mask, op.getCausal(), op.getScale().convertToDouble());
   ArrayRef<int64_t> q = shapeOf(query), v = shapeOf(value);
   Type element = elementOf(query);
   RankedTensorType scoresType = tensor(shapeOf(masked), element);
@@ -339,9 +447,8 @@ void Decomposer::attention(AttentionOp op) {
   bool divideLate = v[3] < v[2];
   Value weights = divideLate ? exponential
                              : pointwise<DivOp>(scoresType, {exponential, sum});
-  int64_t group = std::max<int64_t>(q[1] / std::max<int64_t>(v[1], 1), 1);
-  AffineExpr valueHead = v[1] == 1 ? zero() : d(1).floorDiv(group);
-  RankedTensorType type = typeOf(op.getResult());
+  int64_t sharing = std::max<int64_t>(q[1] / std::max<int64_t>(v[1], 1), 1);
+  AffineExpr valueHead = v[1] == 1 ? zero() : d(1).floorDiv(sharing);
   SmallVector<int64_t> extents(type.getShape());
   extents.push_back(v[2]);
   // Loops: batch, head, row, value width, column.
@@ -352,15 +459,19 @@ void Decomposer::attention(AttentionOp op) {
                           extents, 1.0);
   if (divideLate)
     result = pointwise<DivOp>(type, {result, sum});
+  if (group > 1)
+    result = rowsAsHeads(result, typeOf(op.getResult()));
   op.getResult().replaceAllUsesWith(result);
   if (op.getLogsumexp().use_empty())
     return;
   RankedTensorType statistics = typeOf(sum);
   Value logSum = pointwise<LogOp>(statistics, {sum});
   Value kept = pointwise<AddOp>(statistics, {logSum, largest});
-  Value flat =
-      ViewOp::create(b, loc, op.getLogsumexp().getType(), kept,
-                     AffineMapAttr::get(map(3, {d(0), d(1), d(2), zero()})));
+  AffineMapAttr flatten =
+      AffineMapAttr::get(map(3, {d(0), d(1), d(2), zero()}));
+  RankedTensorType flatType = typeOf(op.getLogsumexp());
+  Value flat = group > 1 ? rowsAsHeads(kept, flatType)
+                         : ViewOp::create(b, loc, flatType, kept, flatten);
   op.getLogsumexp().replaceAllUsesWith(flat);
 }
 
