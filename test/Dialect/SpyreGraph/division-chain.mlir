@@ -64,3 +64,18 @@ func.func @main(%q: tensor<1x2x512x128xf16, #l4>, %k: tensor<1x2x4096x128xf16, #
   %r, %lse = spyre_graph.attention %q1, %k1, %v1 {scale = 0.125 : f64} : tensor<1x2x512x128xf16>, tensor<1x2x4096x128xf16>, tensor<1x2x4096x128xf16> -> tensor<1x2x512x128xf16>, tensor<1x2x512xf32>
   return %r : tensor<1x2x512x128xf16>
 }
+
+// -----
+
+// Keys in other sticks stay in LX on their way to the product: the cores that
+// make them are so many that each has room for its share, which four have not.
+// CHECK-LABEL: func.func @keys_of_a_batch
+// CHECK-SAME: spyre_graph.pool_size = 0
+// CHECK: spyre_graph.restickify {{.*}}splits = [1, 4, 8, 1]
+// CHECK: spyre_graph.matmul {{.*}}splits = [1, 4, 1, 8, 1]
+// CHECK: return
+#l4 = #spyre_graph.layout<order = [0, 1, 2, 3], SEN169_FP16>
+func.func @keys_of_a_batch(%q: tensor<4x16x1x128xf16, #l4>, %k: tensor<4x16x2048x128xf16, #l4>, %v: tensor<4x16x2048x128xf16, #l4>) -> tensor<4x16x1x128xf16> {
+  %r, %lse = spyre_graph.attention %q, %k, %v {scale = 0.125 : f64} : tensor<4x16x1x128xf16, #l4>, tensor<4x16x2048x128xf16, #l4>, tensor<4x16x2048x128xf16, #l4> -> tensor<4x16x1x128xf16>, tensor<4x16x1xf32>
+  return %r : tensor<4x16x1x128xf16>
+}

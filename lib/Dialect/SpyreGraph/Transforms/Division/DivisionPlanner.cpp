@@ -173,6 +173,22 @@ int DivisionPlanner::getWrittenSlicing(const Node &node) const {
   return getSlicing(node, node.divisions->numOperands - 1);
 }
 
+static double getElementBytes(const Slicing &slicing, double bytes) {
+  double elements = 1;
+  for (const SliceDim &dim : slicing.dims)
+    elements *= static_cast<double>(dim.extent);
+  return bytes / std::max(elements, 1.0);
+}
+
+/// Whether LX has room for what a core holds of a value in slices on which the
+/// operations agree.
+bool DivisionPlanner::fitsInSlices(int slicing, double bytes) {
+  if (slicing == SlicingNumbers::kNone)
+    return true;
+  const Slicing &held = numbers[slicing];
+  return fitsLX(held, held, getElementBytes(held, bytes), spec);
+}
+
 /// Time to move a value over the ring from the slices that one operation
 /// writes to those that another reads; infinite if it cannot be moved.
 double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
@@ -184,10 +200,7 @@ double DivisionPlanner::getMoveSeconds(int written, int read, double bytes) {
                               std::numeric_limits<double>::infinity());
   if (isNew) {
     const Slicing &from = numbers[written], &to = numbers[read];
-    double elements = 1;
-    for (const SliceDim &dim : from.dims)
-      elements *= static_cast<double>(dim.extent);
-    double elementBytes = bytes / std::max(elements, 1.0);
+    double elementBytes = getElementBytes(from, bytes);
     if (fitsLX(from, to, elementBytes, spec))
       entry->second = getRingSeconds(from, to, elementBytes, spec);
   }
@@ -203,7 +216,9 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
   for (unsigned operand = 0; operand < init; ++operand)
     loadSeconds += divisions.get(candidate, operand).seconds;
   for (const Node::Edge &edge : node.producers) {
-    if (agrees(node, candidate, edge)) {
+    if (agrees(node, candidate, edge) &&
+        fitsInSlices(divisions.get(candidate, edge.operand).slicing,
+                     divisions.operandBytes[edge.operand])) {
       if (edge.operand != init)
         loadSeconds -= divisions.get(candidate, edge.operand).seconds;
       residentBytes += divisions.operandBytes[edge.operand];
@@ -238,7 +253,9 @@ DivisionPlanner::Price DivisionPlanner::getPrice(const Node &node,
     if (user.chosen < 0)
       continue;
     const OperandCost &cost = user.divisions->get(user.chosen, edge.operand);
-    if (cost.slicing == divisions.get(candidate, init).slicing) {
+    if (cost.slicing == divisions.get(candidate, init).slicing &&
+        fitsInSlices(cost.slicing,
+                     user.divisions->operandBytes[edge.operand])) {
       residentBytes += user.divisions->operandBytes[edge.operand];
       continue;
     }

@@ -63,6 +63,7 @@ private:
               const Node::Edge &edge) const;
   int getSlicing(const Node &node, unsigned operand) const;
   int getWrittenSlicing(const Node &node) const;
+  bool fitsInSlices(int slicing, double bytes);
   double getMoveSeconds(int written, int read, double bytes);
   Price getPrice(const Node &node, unsigned candidate);
   void choose(Node &node);
