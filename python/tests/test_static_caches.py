@@ -88,6 +88,90 @@ def test_prompts_of_any_length_in_a_cache_of_one():
     assert sum(programs[6:]) == 0
 
 
+class Grouped(nn.Module):
+    """Attention over a cache of one size: ``heads`` of queries share ``shared`` of
+    keys, which may be repeated, as transformers repeats them.
+    """
+
+    def __init__(self, heads, shared, width, is_repeated):
+        super().__init__()
+        torch.manual_seed(0)
+        self.heads, self.shared, self.width = heads, shared, width
+        self.is_repeated = is_repeated
+        self.inputs = nn.Linear(64, (heads + 2 * shared) * width, bias=False)
+        self.output = nn.Linear(heads * width, 64, bias=False)
+
+    def repeat(self, cache):
+        if not self.is_repeated:
+            return cache
+        count = self.heads // self.shared
+        repeated = cache[:, :, None].expand(-1, -1, count, -1, -1)
+        return repeated.reshape(len(cache), self.heads, -1, self.width)
+
+    def forward(self, x, keys, values, positions):
+        split = self.inputs(x).unflatten(-1, (-1, self.width)).transpose(1, 2)
+        query, key, value = split.split([self.heads, self.shared, self.shared], 1)
+        keys.index_copy_(2, positions, key)
+        values.index_copy_(2, positions, value)
+        mask = torch.arange(keys.shape[2], device=x.device) <= positions[:, None]
+        found = F.scaled_dot_product_attention(
+            query,
+            self.repeat(keys),
+            self.repeat(values),
+            mask[None, None],
+            enable_gqa=True,
+        )
+        return self.output(found.transpose(1, 2).flatten(2))
+
+
+def step_on(step, model, cache, start, count):
+    like = model.output.weight
+    generator = torch.Generator().manual_seed(start + count)
+    x = torch.randn(len(cache[0]), count, 64, generator=generator).half()
+    positions = torch.arange(start, start + count).to(like.device)
+    return step(x.to(like.device, like.dtype), *cache, positions).cpu().double()
+
+
+@pytest.mark.parametrize(
+    ("batch", "heads", "shared", "room", "width", "is_repeated"),
+    [
+        (1, 32, 4, 512, 64, True),
+        (4, 32, 4, 512, 64, True),
+        (1, 32, 8, 4096, 128, True),
+        (1, 32, 8, 4096, 128, False),
+        (4, 8, 8, 2048, 128, False),
+    ],
+)
+def test_a_token_reads_each_key_once(batch, heads, shared, room, width, is_repeated):
+    """Whether keys change their sticks on the way to the product or not: of the cache,
+    nothing is written to device memory but the token's rows.
+    """
+    model = Grouped(heads, shared, width, is_repeated).half()
+    device = copy.deepcopy(model).to(DEVICE)
+    wide = copy.deepcopy(model).double()
+    shape = (batch, shared, room, width)
+    caches = {
+        m: [torch.zeros(shape, dtype=t).to(d) for _ in "kv"]
+        for m, t, d in ((device, torch.half, DEVICE), (wide, torch.double, "cpu"))
+    }
+    step = compiled(device, dynamic=False)
+    before = len(compiled_parts())
+    layouts = [t.device_tensor_layout() for t in caches[device]]
+    for start, count, run in ((0, 3, device), (3, 1, step), (4, 1, device)):
+        found = step_on(run, device, caches[device], start, count)
+        exact = step_on(wide, wide, caches[wide], start, count)
+        assert rms(found - exact) <= 4e-3 * rms(exact), start
+    assert [t.device_tensor_layout() for t in caches[device]] == layouts
+    (program,) = compiled_parts()[before:]
+    kernels = program.report()
+    weights = sum(p.numel() for p in model.parameters())
+    cache = batch * shared * room * width
+    read = sum(kernel["device_bytes_read"] for kernel in kernels)
+    written = sum(kernel["device_bytes_written"] for kernel in kernels)
+    assert read <= 1.1 * 2 * (weights + 2 * cache)
+    assert written <= 0.1 * 2 * cache
+
+
 class Experts(nn.Module):
     """Rows of each expert beside each other for the product, then back in order."""
 
