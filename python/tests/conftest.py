@@ -171,6 +171,17 @@ def no_generated_cpp():
 
 
 @pytest.fixture
+def no_traced_cache():
+    """For many small graphs: their keys and copies in PyTorch's cache take an eighth
+    of the time. Other files keep theirs, as users do.
+    """
+    from torch._functorch import config
+
+    with config.patch(enable_autograd_cache=False):
+        yield
+
+
+@pytest.fixture
 def listen(caplog):
     """A context in which the records of a logger, at a level, are kept.
 

@@ -10,7 +10,7 @@ from numerics import assert_exact
 from numerics import compiled as compiled_as
 from torch_spyre.compile_backend import compiled_parts
 
-pytestmark = pytest.mark.usefixtures("no_fallback")
+pytestmark = pytest.mark.usefixtures("no_fallback", "no_traced_cache")
 
 NUMBERS = [0.5, 0.25, 0.1, -2.7, 1 / 3, 1e5, 0.0, 1.0, math.inf, -math.inf]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32]

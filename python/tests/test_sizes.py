@@ -27,6 +27,8 @@ from sized_graphs import (
 )
 from torch_spyre.compile_backend import compiled_parts
 
+pytestmark = pytest.mark.usefixtures("no_traced_cache")
+
 #: Around sticks (64 elements), granules and the ends of classes; a few primes.
 SIZES = (2, 3, 31, 32, 33, 63, 64, 65, 67, 127, 128, 129, 251, 448, 511, 512, 513)
 

@@ -11,6 +11,8 @@ import random
 import pytest
 import torch
 
+pytestmark = pytest.mark.usefixtures("no_traced_cache")
+
 COUNT = int(os.environ.get("SPYRE_RANDOM_UPDATES", 60))
 SEED = int(os.environ.get("SPYRE_RANDOM_SEED", 0))
 SIZES = [1, 3, 63, 64, 65, 128, 130, 192]
