@@ -261,13 +261,16 @@ Value KernelBuilder::buildCount(OpBuilder &b) const {
 }
 
 void KernelBuilder::skipEmptySlices() {
-  // Partners wait for each other, whatever they have.
-  if (numPartners > 1)
-    return;
   OpFoldResult size = builder.getIndexAttr(1);
-  for (auto [loop, splits] : llvm::zip(loops, op.getWorkDivision().getSplits()))
+  for (auto [loop, splits] :
+       llvm::zip(loops, op.getWorkDivision().getSplits())) {
+    // Partners have the same slices of what is not reduced, and wait for each
+    // other, whatever they have of what is.
+    if (numPartners > 1 && loop.isReduction)
+      continue;
     if (splits > 1 && isa<Value>(loop.extentNow))
       size = multiply(builder, loc, size, loop.size);
+  }
   if (isa<Attribute>(size))
     return;
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);

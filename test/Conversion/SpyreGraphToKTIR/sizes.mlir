@@ -136,3 +136,34 @@ func.func @main(%x: memref<4x256xf16, #l> {spyre_graph.name = "x", spyre_graph.s
   spyre_graph.neg ins(%b : memref<4x256xf16, #l>) outs(%y : memref<4x256xf16, #l>) {maps = [#id, #id], extents = array<i64: 4, 256>, extent_map = #columns, division = #by_row}
   return
 }
+
+// -----
+
+// Partners whose rows are none leave the kernel together, before they load anything.
+// CHECK-LABEL: func.func private @k0_matmul
+// CHECK-SAME: attributes {grid = [32]}
+// CHECK: %[[ROWS:.*]] = arith.maxsi
+// CHECK: %[[ANY:.*]] = arith.cmpi sgt, %[[ROWS]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: ktdp.load
+// CHECK: ktdp.inter_tile_reduce
+// Those that have rows but nothing to sum stay: others wait for them.
+// CHECK-LABEL: func.func private @k1_sum
+// CHECK-SAME: attributes {grid = [8]}
+// CHECK-NOT: arith.cmpi sgt
+// CHECK: ktdp.inter_tile_reduce
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#v = #spyre_graph.layout<order = [0], SEN169_FP16>
+#rows = affine_map<()[s] -> (s, 128)>
+#parts = #spyre_graph.division<splits = [8, 2, 2], chunks = [32, 64, 128], order = [2, 0, 1], chunk_map = affine_map<()[s] -> (s ceildiv 8, 64, 128)>>
+#sums = #spyre_graph.division<splits = [8, 1], chunks = [32, 128], chunk_map = affine_map<()[s] -> (s ceildiv 8, 128)>>
+func.func @main(%x: memref<256x256xf16, #l> {spyre_graph.name = "x", spyre_graph.size_map = affine_map<()[s] -> (s, 256)>},
+                %w: memref<256x128xf16, #l> {spyre_graph.name = "w"},
+                %y: memref<256x128xf16, #l> {spyre_graph.name = "y", spyre_graph.size_map = #rows},
+                %z: memref<128xf16, #v> {spyre_graph.name = "z"})
+    attributes {spyre_graph.symbols = [#spyre_graph.symbol<"s", 2 to 256>]} {
+  spyre_graph.matmul ins(%x, %w : memref<256x256xf16, #l>, memref<256x128xf16, #l>) outs(%y : memref<256x128xf16, #l>) {maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], extents = array<i64: 256, 128, 256>, extent_map = affine_map<()[s] -> (s, 128, 256)>, division = #parts}
+  spyre_graph.sum ins(%y : memref<256x128xf16, #l>) outs(%z : memref<128xf16, #v>) {dims = array<i64: 0>, maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>], extents = array<i64: 256, 128>, extent_map = #rows, division = #sums}
+  return
+}
