@@ -9,6 +9,7 @@
 #include "Spyre/Dialect/SpyreGraph/IR/Hints.h"
 #include "Spyre/Dialect/SpyreGraph/IR/HostTypes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "Spyre/Target/Targets.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -170,23 +171,48 @@ int GraphBuilder::addSymbol(const std::string &name, const SizeRange &range,
   return impl->ranges.size() - 1;
 }
 
+/// The home with as many rows as there is room for, then dense and row-major.
+static std::pair<SizeList, SizeList>
+withRows(const SizeList &sizes, const SizeList &strides,
+         const std::optional<GraphBuilder::Room> &room) {
+  std::pair<SizeList, SizeList> home(sizes, strides);
+  if (!room)
+    return home;
+  auto [dim, rows] = *room;
+  if (dim >= sizes.size() || rows.isConstant())
+    throw Error("no room for " + rows.str() + " rows along dimension " +
+                std::to_string(dim) + " of " + sizes.str());
+  if (sizes[dim] == rows)
+    return home;
+  home.first[dim] = rows;
+  SizeExpr stride = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    home.second[d] = stride;
+    stride = stride * home.first[d];
+  }
+  return home;
+}
+
 int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
                               const SizeList &homeSizes,
                               const SizeList &homeStrides,
-                              const TensorLayout &layout) {
+                              const TensorLayout &layout,
+                              const std::optional<Room> &room) {
   impl->checkOpen();
-  SmallVector<int64_t> most = checkMeta(*impl, homeSizes, homeStrides);
+  checkMeta(*impl, homeSizes, homeStrides);
   if (!::spyre::isDense(homeSizes, homeStrides, impl->ranges))
     throw Error("argument '" + name + "': the home with sizes " +
                 homeSizes.str() + " and strides " + homeStrides.str() +
                 " is not dense");
+  auto [sizes, strides] = withRows(homeSizes, homeStrides, room);
+  SmallVector<int64_t> most = checkMeta(*impl, sizes, strides);
   try {
     layout.checkHolds(dtype);
   } catch (const Error &error) {
     throw Error("argument '" + name + "': " + error.what());
   }
   Type elementType = getElementType(&impl->context, dtype);
-  AffineMap sizeMap = impl->getSizeMap(homeSizes);
+  AffineMap sizeMap = impl->getSizeMap(sizes);
   Attribute encoding =
       getLayoutEncoding(&impl->context, elementType, homeSizes.at(impl->hints),
                         homeStrides.at(impl->hints), layout);
@@ -201,16 +227,18 @@ int GraphBuilder::addArgument(const std::string &name, HostDtype dtype,
   int index = static_cast<int>(impl->argumentAttrs.size());
   impl->argumentAttrs.emplace_back(ArrayRef<NamedAttribute>{
       nameAttr(impl->builder, name),
-      hostStridesAttr(impl->builder, impl->atMost(homeStrides))});
+      hostStridesAttr(impl->builder, impl->atMost(strides))});
   BlockArgument argument = impl->function.front().addArgument(type, loc);
   if (sizeMap) {
     NamedAttribute map = sizeMapAttr(impl->builder, sizeMap);
+    if (room)
+      map.setName(impl->builder.getStringAttr(kUsedMapAttrName));
     impl->argumentAttrs.back().set(map.getName(), map.getValue());
   }
   // Operations look for the sizes of their operands.
   if (!impl->ranges.empty())
     impl->declareFunction({});
-  return impl->addRoot(argument, dtype, homeSizes, homeStrides, index);
+  return impl->addRoot(argument, dtype, sizes, strides, index);
 }
 
 /// Throws Error if a view leaves its storage at one of the sizes.

@@ -133,3 +133,23 @@ def test_quotients():
         x = values((size, 40), torch.float16, size, -4, 4).round()
         assert_exact(run(f, x, step), function(x, step), f"s = {size}")
     assert [num_sizes(p) for p in parts_since(before)] == [2]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_rows_stored_at_offsets_that_vary(rows):
+    """Of a tensor of one size: the offset is the size of another one."""
+
+    def function(x, y, past):
+        begin = past.shape[0]
+        return x.slice_scatter(y, 0, begin, begin + rows)
+
+    f = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    x, y = (values((n, 70), torch.float16, n).round() for n in (80, rows))
+    for size in (2, 7, 63, 64, 70):
+        past = torch.zeros(size)
+        placed = [t.to("spyre") for t in (x, y, past)]
+        torch._dynamo.mark_dynamic(placed[2], 0, min=2, max=70)
+        wanted = function(x, y, past)
+        assert_exact(f(*placed).cpu(), wanted, f"s = {size}")
+    assert len(parts_since(before)) == 1

@@ -180,6 +180,8 @@ def sum_elements(parts: Sequence[torch.Tensor], sum: torch.Tensor) -> None: ...
 def tensor_info(
     tensor: torch.Tensor,
 ) -> tuple[int, int, list[int], list[int], SpyreTensorLayout, torch.dtype]: ...
+def room_of(tensor: torch.Tensor) -> tuple[int, int, SpyreTensorLayout] | None: ...
+def growth_counts() -> dict[str, int]: ...
 def shift_views(tensors: Sequence[torch.Tensor]) -> list[tuple[int, int]]: ...
 def copy_tensor(
     source: torch.Tensor, destination: torch.Tensor, non_blocking: bool = False
@@ -302,6 +304,7 @@ class GraphBuilder:
         sizes: Sequence[_Size],
         strides: Sequence[_Size],
         layout: SpyreTensorLayout,
+        room: tuple[int, _Size] | None = None,
     ) -> int: ...
     def view(
         self,
@@ -371,6 +374,10 @@ class SizedProgram:
         graph: CompiledGraph,
         inputs: Sequence[tuple[int, Sequence[_Size], Sequence[_Size], _Size]],
         results: Sequence[OutputInfo],
+        growing: Sequence[tuple[int, int]],
+        grown: Sequence[tuple[int, int]],
+        fresh: Sequence[tuple[int, int]],
+        roomy: Sequence[int],
     ) -> None: ...
     @property
     def graph(self) -> CompiledGraph: ...

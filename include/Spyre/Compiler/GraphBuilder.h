@@ -62,13 +62,19 @@ public:
   /// multiples of step.
   int addSymbol(const std::string &name, const SizeRange &range, int64_t hint);
 
+  using Room = std::pair<size_t, SizeExpr>;
+
   /// Adds an argument: a storage, given by the home it was created for
   /// (`homeStrides`: dense and non-overlapping, any order of dimensions) and
   /// its device layout. The value is the home itself. Throws Error if the
-  /// home is not dense or the layout does not fit it.
+  /// home is not dense or the layout does not fit it. With `room`, given by a
+  /// dimension and a number of rows that varies, the argument lies in every run
+  /// as where the symbols are largest, and has so many rows along the
+  /// dimension, of which a home that has fewer has the first.
   int addArgument(const std::string &name, HostDtype dtype,
                   const SizeList &homeSizes, const SizeList &homeStrides,
-                  const TensorLayout &layout);
+                  const TensorLayout &layout,
+                  const std::optional<Room> &room = {});
 
   /// Names the dimensions of an argument's home, for hints. Throws Error unless
   /// there is one entry per dimension.

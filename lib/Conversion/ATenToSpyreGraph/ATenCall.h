@@ -86,6 +86,8 @@ public:
   SmallVector<int64_t> integers(StringRef name) const;
   /// A list of integers, some of which may depend on symbols.
   SmallVector<AffineExpr> sizeList(StringRef name) const;
+  /// A number that depends on symbols; nothing for others.
+  std::optional<AffineExpr> varyingSize(StringRef name) const;
   /// A dimension of a tensor of `rank`, counted from 0 (rank 0 has one).
   int64_t dim(StringRef name, int64_t rank,
               std::optional<int64_t> byDefault = {}) const;

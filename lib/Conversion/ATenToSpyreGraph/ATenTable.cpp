@@ -203,6 +203,15 @@ SmallVector<AffineExpr> ATenCall::sizeList(StringRef parameter) const {
   return values;
 }
 
+std::optional<AffineExpr> ATenCall::varyingSize(StringRef parameter) const {
+  const Argument *argument = find(parameter);
+  const auto *size =
+      argument ? std::get_if<::spyre::SizeExpr>(&argument->value) : nullptr;
+  if (!size || size->isConstant())
+    return std::nullopt;
+  return getSizeExpr(*size, b.getContext());
+}
+
 static int64_t wrapDim(const ATenCall &c, int64_t dim, int64_t rank) {
   int64_t count = std::max<int64_t>(rank, 1);
   c.require(dim >= -count && dim < count, "dimension " + Twine(dim) +

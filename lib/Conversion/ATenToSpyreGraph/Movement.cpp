@@ -163,7 +163,16 @@ static Value lowerSliceScatter(ATenCall &c) {
   unsigned rank = rankOf(self);
   int64_t dim = c.dim("dim", rank, 0);
   int64_t size = shapeOf(self)[dim];
-  int64_t start = c.integer("start", 0), step = c.integer("step", 1);
+  int64_t step = c.integer("step", 1);
+  if (std::optional<AffineExpr> begin = c.varyingSize("start")) {
+    SmallVector<SizeSymbolAttr> symbols =
+        getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
+    c.require(step == 1 && rankOf(source) == static_cast<int64_t>(rank) &&
+                  getSizeRange(*begin, symbols).first >= 0,
+              "where its elements begin varies");
+    return insertAt(c, source, self, dim, *begin);
+  }
+  int64_t start = c.integer("start", 0);
   c.require(start >= 0 || !varies(self, dim),
             "where its elements begin varies");
   if (start < 0)

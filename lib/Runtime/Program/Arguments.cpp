@@ -33,9 +33,14 @@ std::string ArgumentInfo::checkSize(int64_t value) const {
 ArrayStorage ArgumentInfo::storageAt(const std::vector<int64_t> &values) const {
   if (sizes.empty())
     return {shape, strides, *layout};
-  ArrayStorage storage{shape, strides, *layout};
-  for (size_t dim = 0; dim < shape.size(); ++dim)
-    storage.shape[dim] = sizes[dim].at(values);
+  std::vector<int64_t> found;
+  for (const Size &size : sizes)
+    found.push_back(size.at(values));
+  return storageOf(std::move(found));
+}
+
+ArrayStorage ArgumentInfo::storageOf(std::vector<int64_t> found) const {
+  ArrayStorage storage{std::move(found), strides, *layout};
   // Dense in the order of the largest one's dimensions.
   std::vector<size_t> order(shape.size());
   std::iota(order.begin(), order.end(), 0);

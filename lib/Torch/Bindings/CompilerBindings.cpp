@@ -32,6 +32,14 @@ static SizeExpr toSize(py::handle object) {
   return object.cast<int64_t>();
 }
 
+using PyRoom = std::optional<std::pair<size_t, py::object>>;
+
+static std::optional<GraphBuilder::Room> toRoom(const PyRoom &room) {
+  if (!room)
+    return std::nullopt;
+  return GraphBuilder::Room(room->first, toSize(room->second));
+}
+
 static SizeList toSizes(const py::sequence &sequence) {
   SizeList sizes;
   for (py::handle size : sequence)
@@ -292,12 +300,14 @@ static void initBuilderBindings(py::module &m) {
           "add_argument",
           [](GraphBuilder &self, const std::string &name,
              const py::object &dtype, const py::sequence &sizes,
-             const py::sequence &strides, const TensorLayout &layout) {
+             const py::sequence &strides, const TensorLayout &layout,
+             const PyRoom &room) {
             return self.addArgument(name, hostDtype(toScalarType(dtype)),
-                                    toSizes(sizes), toSizes(strides), layout);
+                                    toSizes(sizes), toSizes(strides), layout,
+                                    toRoom(room));
           },
           py::arg("name"), py::arg("dtype"), py::arg("sizes"),
-          py::arg("strides"), py::arg("layout"))
+          py::arg("strides"), py::arg("layout"), py::arg("room") = py::none())
       .def(
           "view",
           [](GraphBuilder &self, int value, const py::sequence &sizes,
@@ -467,18 +477,40 @@ static void initSizedBindings(py::module &m) {
   py::class_<SizedProgram>(
       m, "SizedProgram",
       "A compiled graph with symbols and how it is called: per input its "
-      "argument, sizes, strides and offset; per result its OutputInfo.")
+      "argument, sizes, strides and offset; per result its OutputInfo. "
+      "`growing` "
+      "are arguments that are grown inputs, and the dimensions along which "
+      "they "
+      "are; `grown` output roots that a next call may grow; `fresh` arguments "
+      "that must not have grown along a dimension; `roomy` those that must "
+      "have "
+      "the program's room.")
       .def(py::init([](std::shared_ptr<BoundGraph> graph,
                        const std::vector<Input> &inputs,
-                       std::vector<OutputInfo> results) {
+                       std::vector<OutputInfo> results,
+                       const std::vector<std::pair<size_t, size_t>> &growing,
+                       const std::vector<std::pair<size_t, size_t>> &grown,
+                       const std::vector<std::pair<size_t, size_t>> &fresh,
+                       std::vector<size_t> roomy) {
+             Growth growth;
+             growth.roomy = std::move(roomy);
+             for (auto [argument, dim] : growing)
+               growth.arguments.push_back({argument, dim});
+             for (auto [root, dim] : grown)
+               growth.outputs.push_back({root, dim});
+             for (auto [argument, dim] : fresh)
+               growth.fresh.push_back({argument, dim});
              std::vector<SizedInput> given;
              for (const auto &[argument, sizes, strides, offset] : inputs)
                given.push_back({argument, toSizes(sizes), toSizes(strides),
                                 toSize(offset)});
              return std::make_unique<SizedProgram>(
-                 std::move(graph), std::move(given), std::move(results));
+                 std::move(graph), std::move(given), std::move(results),
+                 std::move(growth));
            }),
-           py::arg("graph"), py::arg("inputs"), py::arg("results"))
+           py::arg("graph"), py::arg("inputs"), py::arg("results"),
+           py::arg("growing"), py::arg("grown"), py::arg("fresh"),
+           py::arg("roomy"))
       .def_property_readonly(
           "graph", [](const SizedProgram &self) { return self.graph; })
       .def(

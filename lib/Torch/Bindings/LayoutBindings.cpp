@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts, device formats, and what a tensor's storage looks like.
 #include "../Eager/Eager.h"
+#include "../Storage/Growth.h"
 #include "../Storage/Storage.h"
 #include "../Storage/StorageFormatting.h"
 #include "../Storage/StorageImage.h"
@@ -301,6 +302,32 @@ void initViewBindings(py::module &m) {
   m.def("tensor_info", &tensorInfo, py::arg("tensor"),
         "(storage id, device byte address, home sizes, home strides, layout, "
         "dtype) of the storage under a spyre tensor. Formats a raw storage.");
+  m.def(
+      "room_of",
+      [](const at::Tensor &tensor)
+          -> std::optional<std::tuple<size_t, int64_t, TensorLayout>> {
+        const StorageFormat &format = *formattedStorage(tensor).format;
+        if (!format.room)
+          return std::nullopt;
+        return std::make_tuple(format.room->dim, format.room->numRows,
+                               format.room->tight);
+      },
+      py::arg("tensor"),
+      "(dimension of the home, rows along it that the layout has places for, "
+      "layout without room) of the storage under a tensor that has grown; None "
+      "for others.");
+  m.def(
+      "growth_counts",
+      [] {
+        GrowthCounts counts = growthCounts();
+        py::dict result;
+        result["shared"] = counts.numShared;
+        result["copied"] = counts.numCopied;
+        result["bytes_copied"] = counts.bytesCopied;
+        return result;
+      },
+      "How often tensors have grown in the memory of others, and how often and "
+      "how many bytes were copied into larger memory for that.");
   m.def(
       "shift_views",
       [](const std::vector<at::Tensor> &tensors) {

@@ -10,12 +10,32 @@ namespace spyre::pytorch {
 
 namespace {
 
+/// The pointer of an allocation: those that share a block are a unit of the
+/// memory apart.
+void *pointerOf(const Allocation &allocation) {
+  return allocation.card->pointerOf(allocation.address +
+                                    allocation.number *
+                                        runtime::DeviceMemory::kBlockInBytes);
+}
+
 void freeAllocation(void *context) {
   auto *allocation = static_cast<Allocation *>(context);
   // A lock of the parent's may never be released in a fork.
   if (isInBadFork())
     return;
   Card &card = *allocation->card;
+  if (std::shared_ptr<SharedBlock> shared = allocation->shared) {
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    shared->rows.erase(allocation->number);
+    if (allocation->number != 0) {
+      std::lock_guard<std::mutex> pointers(card.sharedPointersMutex);
+      card.sharedPointers.erase(pointerOf(*allocation));
+    }
+    if (!shared->rows.empty()) {
+      delete allocation;
+      return;
+    }
+  }
   card.memory.free(allocation->address);
   auto bytes = static_cast<int64_t>(allocation->sizeInBytes);
   runtime::MemoryStats stats = card.memory.stats();
@@ -94,8 +114,7 @@ private:
   static void *translate(const void *pointer) {
     for (c10::DeviceIndex i = 0; i < deviceCount(); ++i)
       if (card(i).ownsPointer(pointer))
-        return card(i).memory.at(static_cast<const uint8_t *>(pointer) -
-                                 static_cast<uint8_t *>(card(i).pointerOf(0)));
+        return card(i).memory.at(card(i).addressOf(pointer));
     return const_cast<void *>(pointer);
   }
 };
@@ -125,6 +144,36 @@ c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes) {
       pointer.get(), static_cast<int64_t>(sizeInBytes), stats.allocatedBytes,
       stats.reservedBytes, device);
   return pointer;
+}
+
+c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows,
+                    int64_t newRows) {
+  auto *own = pointer.cast_context<Allocation>(&freeAllocation);
+  if (!own)
+    return {};
+  if (!own->shared)
+    own->shared = std::make_shared<SharedBlock>();
+  SharedBlock &shared = *own->shared;
+  std::lock_guard<std::mutex> lock(shared.mutex);
+  shared.rows[own->number] = rows;
+  uint64_t number = 0;
+  for (auto [user, used] : shared.rows) {
+    if (used > rows)
+      return {};
+    // In ascending order: the first number that is free.
+    number += user == number;
+  }
+  if ((number + 1) * runtime::DeviceMemory::kBlockInBytes > own->sizeInBytes)
+    return {};
+  auto allocation = std::make_unique<Allocation>(*own);
+  allocation->number = number;
+  shared.rows[number] = newRows;
+  void *address = pointerOf(*allocation);
+  if (number != 0) {
+    std::lock_guard<std::mutex> pointers(own->card->sharedPointersMutex);
+    own->card->sharedPointers[address] = own->address;
+  }
+  return {address, allocation.release(), &freeAllocation, pointer.device()};
 }
 
 const Allocation *allocationOf(const c10::DataPtr &pointer) {

@@ -71,6 +71,14 @@ Card::Card(c10::DeviceIndex index) : cardIndex(index) {
   reserved = static_cast<uint8_t *>(range);
 }
 
+uint64_t Card::addressOf(const void *pointer) {
+  std::lock_guard<std::mutex> lock(sharedPointersMutex);
+  auto shared = sharedPointers.find(pointer);
+  return shared != sharedPointers.end()
+             ? shared->second
+             : static_cast<const uint8_t *>(pointer) - reserved;
+}
+
 runtime::Stream &Card::stream(c10::StreamId id) {
   TORCH_CHECK(id >= 0 && id < kNumStreams,
               "spyre:", static_cast<int>(cardIndex), " has no stream ", id);

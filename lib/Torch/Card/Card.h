@@ -21,6 +21,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 
@@ -49,6 +50,11 @@ public:
   /// The pointer that data_ptr() returns for a device byte address.
   void *pointerOf(uint64_t address) const { return reserved + address; }
   bool ownsPointer(const void *pointer) const;
+  /// Pointers to shared blocks that are not pointerOf() their address.
+  std::map<const void *, uint64_t> sharedPointers;
+  std::mutex sharedPointersMutex;
+  /// The device byte address that a pointer of the card means.
+  uint64_t addressOf(const void *pointer);
 
   /// Throws for an id that no stream has.
   runtime::Stream &stream(c10::StreamId id);
@@ -104,16 +110,34 @@ void setCurrentStream(c10::DeviceIndex index, c10::StreamId id) noexcept;
 /// Runs a function that may wait, without Python's lock.
 void withoutGIL(const std::function<void()> &function);
 
-/// One block of device memory, the context of a spyre c10::DataPtr.
+/// A block that several pointers share. Each has the first rows of what lies in
+/// it, and a number by which its address on the host differs from the others'.
+struct SharedBlock {
+  std::mutex mutex;
+  std::map<uint64_t, int64_t> rows; ///< of each number
+};
+
+/// One block of device memory, or what is shared of one: the context of a spyre
+/// c10::DataPtr.
 struct Allocation {
   Card *card;
   uint64_t address;
   uint64_t sizeInBytes;
+  /// Null if nothing was ever shared.
+  std::shared_ptr<SharedBlock> shared = nullptr;
+  uint64_t number = 0;
+
+  bool isShared() const { return shared && shared.use_count() > 1; }
 };
 
 /// A block of at least `sizeInBytes`; 0 bytes give a null pointer that still
 /// names the device. Throws c10::OutOfMemoryError.
 c10::DataPtr allocate(c10::DeviceIndex index, uint64_t sizeInBytes);
+
+/// A pointer to the same block, for what has its first `rows` and those behind
+/// them up to `newRows`; null if another pointer has some of these, too.
+/// Everything in the block stays as it is while any pointer to it is left.
+c10::DataPtr extend(const c10::DataPtr &pointer, int64_t rows, int64_t newRows);
 
 /// The allocation behind a data pointer, or null.
 const Allocation *allocationOf(const c10::DataPtr &pointer);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 #include "../Card/RuntimeLog.h"
+#include "../Storage/Growth.h"
 #include "../Storage/StorageFormatting.h"
 
 #include "Spyre/Runtime/Launch/LaunchGrid.h"
@@ -75,13 +76,25 @@ static void checkSizes(const CompiledGraph &graph,
 }
 
 bool BoundGraph::isStoredFor(size_t argument, const StorageFormat &format,
-                             const std::vector<int64_t> &sizes) const {
+                             const std::vector<int64_t> &sizes,
+                             std::optional<size_t> growsAlong) const {
   const runtime::ArgumentInfo &info = graph.program->arguments()[argument];
   if (info.sizes.empty())
     return isStoredAs(info, format, match);
+  runtime::ArrayStorage expected = info.storageAt(sizes);
+  if (growsAlong) {
+    size_t dim = *growsAlong;
+    if (!format.room || format.room->dim != dim || format.sizes.size() <= dim ||
+        format.sizes[dim] >= expected.shape[dim])
+      return false;
+    std::vector<int64_t> shape = expected.shape;
+    shape[dim] = format.sizes[dim];
+    expected = info.storageOf(std::move(shape));
+  }
   return info.dtype == format.dtype &&
-         runtime::isStoredAs(info.storageAt(sizes), format.sizes,
-                             format.strides, format.layout);
+         runtime::isStoredAs(expected, format.sizes, format.strides,
+                             info.hasRoom ? format.tightLayout()
+                                          : format.layout);
 }
 
 void BoundGraph::run(const std::vector<at::Tensor> &inputs,
@@ -112,6 +125,9 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
                       " and spyre:", static_cast<int>(storage.deviceIndex()));
     index = storage.deviceIndex();
     const runtime::ArgumentInfo &argument = arguments[storages.size()];
+    if (storage.format->room &&
+        !isStoredFor(storages.size(), *storage.format, sizes))
+      dropRoom(storage);
     const StorageFormat &format = *storage.format;
     TORCH_CHECK_VALUE(isStoredFor(storages.size(), format, sizes), "argument '",
                       argument.name, "' was compiled for another layout than ",
@@ -129,8 +145,17 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
          nullptr, sizes);
 }
 
+/// The dimension along which an argument grows, if it does.
+static std::optional<size_t> growsAlong(size_t argument, const Growth &growth) {
+  for (auto [number, dim] : growth.arguments)
+    if (number == argument)
+      return dim;
+  return std::nullopt;
+}
+
 bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
-                       const std::vector<int64_t> &sizes) const {
+                       const std::vector<int64_t> &sizes,
+                       const Growth &growth) const {
   if (inputs.size() != graph.argumentNames.size() ||
       sizes.size() != graph.numSizes)
     return false;
@@ -142,10 +167,22 @@ bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
       return false;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const SpyreStorageImpl &storage = storageOf(inputs[i]);
-    if (!storage.format || !isStoredFor(i, *storage.format, sizes) ||
+    if (!storage.format ||
+        !isStoredFor(i, *storage.format, sizes, growsAlong(i, growth)) ||
         storage.deviceIndex() != storageOf(inputs[0]).deviceIndex())
       return false;
   }
+  auto roomOf = [&](size_t argument) {
+    return storageOf(inputs[argument]).format->room;
+  };
+  for (auto [number, dim] : growth.fresh)
+    if (auto room = roomOf(number); room && room->dim == dim)
+      return false;
+  for (size_t number : growth.roomy)
+    if (!roomOf(number) ||
+        storageOf(inputs[number]).format->layout.deviceSize !=
+            arguments[number].layout->deviceSize)
+      return false;
   return true;
 }
 
@@ -157,7 +194,8 @@ BoundGraph::outputsAt(const std::vector<int64_t> &sizes) const {
         graph.program->arguments()[graph.argumentNames.size() + i];
     runtime::ArrayStorage storage = argument.storageAt(sizes);
     formats.push_back({argument.dtype, std::move(storage.shape),
-                       std::move(storage.strides), std::move(storage.layout)});
+                       std::move(storage.strides), std::move(storage.layout),
+                       /*room=*/{}});
   }
   return formats;
 }
@@ -177,13 +215,31 @@ static at::Tensor usedPart(const at::Tensor &room, const at::Tensor &tensor) {
 static at::Tensor makeRoom(const runtime::ArgumentInfo &argument,
                            c10::DeviceIndex index) {
   return makeTensor(StorageFormat{argument.dtype, argument.shape,
-                                  argument.strides, *argument.layout},
+                                  argument.strides, *argument.layout,
+                                  /*room=*/{}},
                     index);
 }
 
-std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
+/// How a grown argument is stored: as in the program, with a home of its own.
+static StorageFormat grownFormat(const runtime::ArgumentInfo &argument,
+                                 size_t dim,
+                                 const std::vector<int64_t> &sizes) {
+  runtime::ArrayStorage tight = argument.storageAt(sizes);
+  TensorLayout layout = tight.layout;
+  layout.deviceSize = argument.layout->deviceSize;
+  // The rows of a single stick have no steps from stick to stick.
+  for (size_t d = 0; d < layout.deviceSize.size(); ++d)
+    if (tight.layout.deviceSize[d] == 1 && layout.deviceSize[d] != 1)
+      layout.strideMap[d] = -1;
+  return {argument.dtype, std::move(tight.shape), std::move(tight.strides),
+          std::move(layout),
+          StorageFormat::Room{dim, argument.shape[dim], tight.layout}};
+}
+
+std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
                                          const std::vector<OutputInfo> &results,
-                                         const std::vector<int64_t> &sizes) {
+                                         const std::vector<int64_t> &sizes,
+                                         const Growth &growth) {
   c10::DeviceIndex index =
       inputs.empty() ? currentDevice() : storageOf(inputs[0]).deviceIndex();
   const std::vector<runtime::ArgumentInfo> &arguments =
@@ -197,7 +253,10 @@ std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
     if (!argument.hasRoom)
       return;
     at::Tensor home = homeOf(tensor);
-    if (home.sizes() == c10::IntArrayRef(argument.shape))
+    const StorageFormat &format = *storageOf(tensor).format;
+    if (home.sizes() == c10::IntArrayRef(argument.shape) ||
+        (format.room &&
+         format.layout.deviceSize == argument.layout->deviceSize))
       return;
     at::Tensor room = makeRoom(argument, index);
     storages.back() = room.storage();
@@ -206,6 +265,12 @@ std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
     if (argument.mayBeWritten)
       rooms.emplace_back(room, home);
   };
+  std::vector<std::pair<size_t, c10::Storage>> grown;
+  for (auto [number, dim] : growth.arguments) {
+    grown.emplace_back(number, inputs[number].storage());
+    inputs[number] = grow(homeOf(inputs[number]),
+                          grownFormat(arguments[number], dim, sizes));
+  }
   for (const at::Tensor &input : inputs)
     addArgument(input, true);
   std::vector<at::Tensor> roots;
@@ -213,7 +278,13 @@ std::vector<at::Tensor> BoundGraph::call(const std::vector<at::Tensor> &inputs,
     roots.push_back(makeTensor(format, index));
     addArgument(roots.back(), false);
   }
-  launch(index, std::move(storages), {}, nullptr, sizes);
+  for (auto [number, dim] : growth.outputs) {
+    StorageFormat &format = *storageOf(roots[number]).format;
+    // Programs do not store single lanes of sticks.
+    if (format.layout.strideMap.back() != format.strides[dim])
+      format.room = {dim, format.sizes[dim], format.layout};
+  }
+  launch(index, std::move(storages), {}, nullptr, sizes, grown);
   for (const auto &[room, tensor] : rooms)
     tensor.copy_(usedPart(room, tensor));
   std::vector<at::Tensor> tensors;
@@ -249,17 +320,30 @@ holdStorages(const std::vector<c10::Storage> &storages) {
       });
 }
 
-void BoundGraph::launch(c10::DeviceIndex index,
-                        std::vector<c10::Storage> storages,
-                        const std::vector<int64_t> &shifts,
-                        std::atomic<int64_t> *traffic,
-                        const std::vector<int64_t> &sizes) {
+void BoundGraph::launch(
+    c10::DeviceIndex index, std::vector<c10::Storage> storages,
+    const std::vector<int64_t> &shifts, std::atomic<int64_t> *traffic,
+    const std::vector<int64_t> &sizes,
+    const std::vector<std::pair<size_t, c10::Storage>> &grown) {
   Card &owner = card(index);
   c10::StreamId streamId = currentStream(index);
   runtime::Stream &stream = owner.stream(streamId);
   std::shared_ptr<LaunchRecord> record;
   if (isTracing())
     record = std::make_shared<LaunchRecord>(beginLaunch(index, streamId));
+  std::shared_ptr<const std::vector<c10::Storage>> sources;
+  if (!grown.empty()) {
+    std::vector<c10::Storage> others;
+    for (const auto &[argument, source] : grown)
+      others.push_back(source);
+    sources = holdStorages(others);
+  }
+  size_t numInputs = std::min(graph.argumentNames.size(), storages.size());
+  for (size_t i = 0; i < numInputs; ++i)
+    if (graph.program->arguments()[i].mayBeWritten &&
+        std::none_of(grown.begin(), grown.end(),
+                     [&](const auto &entry) { return entry.first == i; }))
+      implOf(storages[i]).ownMemory();
   std::vector<int64_t> addresses;
   addresses.reserve(storages.size() + sizes.size() + 1);
   for (const c10::Storage &storage : storages)
@@ -284,12 +368,15 @@ void BoundGraph::launch(c10::DeviceIndex index,
   if (record)
     record->end = runtime::hostSeconds();
   auto work = [self, held, queued, &owner, addresses = std::move(addresses),
-               enqueued, traffic,
+               enqueued, traffic, numInputs, sources = std::move(sources),
                record](runtime::Stream &stream) -> runtime::FailureRef {
-    size_t numInputs = self->graph.argumentNames.size();
-    for (size_t i = 0; i < std::min(numInputs, held->size()); ++i)
+    for (size_t i = 0; i < numInputs; ++i)
       if (runtime::FailureRef why = implOf((*held)[i]).failure())
         return why;
+    if (sources)
+      for (const c10::Storage &source : *sources)
+        if (runtime::FailureRef why = implOf(source).failure())
+          return why;
     self->execute(owner, addresses, enqueued, stream, traffic, record.get());
     return nullptr;
   };

@@ -33,6 +33,24 @@ struct ResultView {
   at::Tensor of(const at::Tensor &tensor) const;
 };
 
+/// What grows in a run.
+struct Growth {
+  struct Entry {
+    size_t number, dim;
+  };
+  /// Arguments that are grown tensors: the input has the first rows along
+  /// `dim`, and the program writes the others.
+  std::vector<Entry> arguments;
+  /// Output roots that hold an argument and more rows along `dim`: the next
+  /// call may grow them, unless their sticks run along it.
+  std::vector<Entry> outputs;
+  /// Arguments that have not been grown so: for others there is a better
+  /// program.
+  std::vector<Entry> fresh;
+  /// Arguments whose storages have the room that the program's have.
+  std::vector<size_t> roomy;
+};
+
 /// A compiled graph and the report of its first run. Thread-safe; owned by a
 /// shared_ptr, because work in a stream keeps it.
 class BoundGraph : public std::enable_shared_from_this<BoundGraph> {
@@ -62,25 +80,29 @@ public:
 
   /// As above, for a caller that has checked the storages: one per argument
   /// except the pool. `traffic`, which must outlive the work, grows
-  /// by the bytes of device memory that the run reads and writes.
+  /// by the bytes of device memory that the run reads and writes. `grown` are
+  /// storages that have grown from others: argument, and the other storage.
   void launch(c10::DeviceIndex index, std::vector<c10::Storage> storages,
               const std::vector<int64_t> &shifts = {},
               std::atomic<int64_t> *traffic = nullptr,
-              const std::vector<int64_t> &sizes = {});
+              const std::vector<int64_t> &sizes = {},
+              const std::vector<std::pair<size_t, c10::Storage>> &grown = {});
 
   /// Whether the storages under the inputs are what the program takes where its
   /// symbols have these sizes: each one another, on one card.
   bool takes(const std::vector<at::Tensor> &inputs,
-             const std::vector<int64_t> &sizes) const;
+             const std::vector<int64_t> &sizes,
+             const Growth &growth = {}) const;
 
   /// How the output roots are stored where the symbols have these sizes.
   std::vector<StorageFormat> outputsAt(const std::vector<int64_t> &sizes) const;
 
-  /// Makes the output roots for these sizes, runs, and returns the results. The
-  /// program must take the inputs.
-  std::vector<at::Tensor> call(const std::vector<at::Tensor> &inputs,
+  /// Makes the output roots for these sizes, grows arguments, runs, and returns
+  /// the results. The program must take the inputs.
+  std::vector<at::Tensor> call(std::vector<at::Tensor> inputs,
                                const std::vector<OutputInfo> &results,
-                               const std::vector<int64_t> &sizes);
+                               const std::vector<int64_t> &sizes,
+                               const Growth &growth = {});
 
   /// The report of the first run on the device model; empty before it. Waits
   /// for the runs that are queued.
@@ -98,7 +120,8 @@ private:
                runtime::Stream &stream, std::atomic<int64_t> *traffic,
                const LaunchRecord *launch);
   bool isStoredFor(size_t argument, const StorageFormat &format,
-                   const std::vector<int64_t> &sizes) const;
+                   const std::vector<int64_t> &sizes,
+                   std::optional<size_t> growsAlong = std::nullopt) const;
 
   mutable std::mutex mutex;
   mutable std::condition_variable finished;

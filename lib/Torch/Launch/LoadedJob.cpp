@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "LoadedJob.h"
+#include "../Storage/Growth.h"
 #include "../Storage/StorageFormatting.h"
 #include "BoundGraph.h"
 
@@ -36,6 +37,7 @@ runtime::StoredTensor LoadedJob::describe(const at::Tensor &tensor,
   TORCH_CHECK_VALUE(tensor.device() == device, "argument '", name, "' is on ",
                     tensor.device(), ", the job is on ", device);
   SpyreStorageImpl &storage = formattedStorage(tensor);
+  dropRoom(storage);
   TORCH_CHECK_VALUE(isNative(tensor) && isWholeHome(tensor), "argument '", name,
                     "' is a view of a part of its storage; a job takes whole "
                     "storages, so pass a copy");
@@ -59,6 +61,8 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
       continue;
     }
     const at::Tensor &tensor = std::get<at::Tensor>(given[i]);
+    if (arguments[i].mayBeWritten)
+      formattedStorage(tensor).ownMemory();
     own.tensor = describe(tensor, arguments[i].name);
     storages.push_back(tensor.storage());
     if (arguments[i].mayBeWritten)

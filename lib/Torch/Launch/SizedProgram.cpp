@@ -7,9 +7,9 @@ namespace spyre::pytorch {
 
 SizedProgram::SizedProgram(std::shared_ptr<BoundGraph> graph,
                            std::vector<SizedInput> inputs,
-                           std::vector<OutputInfo> results)
+                           std::vector<OutputInfo> results, Growth growth)
     : graph(std::move(graph)), inputs(std::move(inputs)),
-      results(std::move(results)) {
+      results(std::move(results)), growth(std::move(growth)) {
   for (size_t i = 0; i < this->inputs.size(); ++i) {
     auto argument = static_cast<size_t>(this->inputs[i].argument);
     TORCH_CHECK_VALUE(argument <= firstInputs.size(),
@@ -54,9 +54,9 @@ SizedProgram::run(const std::vector<at::Tensor> &tensors,
   std::vector<at::Tensor> storages;
   for (size_t first : firstInputs)
     storages.push_back(tensors[first]);
-  if (!graph->takes(storages, sizes))
+  if (!graph->takes(storages, sizes, growth))
     return std::nullopt;
-  return graph->call(storages, results, sizes);
+  return graph->call(std::move(storages), results, sizes, growth);
 }
 
 } // namespace spyre::pytorch

@@ -24,7 +24,8 @@ class SizedProgram {
 public:
   /// Arguments are numbered in the order of the inputs.
   SizedProgram(std::shared_ptr<BoundGraph> graph,
-               std::vector<SizedInput> inputs, std::vector<OutputInfo> results);
+               std::vector<SizedInput> inputs, std::vector<OutputInfo> results,
+               Growth growth);
 
   /// Runs where the symbols have these sizes. Nothing if the program is for
   /// other sizes, or for inputs that lie on their storages otherwise.
@@ -40,6 +41,7 @@ private:
 
   std::vector<SizedInput> inputs;
   std::vector<OutputInfo> results;
+  Growth growth;
   /// The first input on the storage of each argument.
   std::vector<size_t> firstInputs;
 };

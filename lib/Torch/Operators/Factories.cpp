@@ -194,7 +194,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 at::Tensor makeNumber(double number, c10::DeviceIndex device, HostDtype dtype) {
   at::Tensor tensor =
       makeTensor({}, {}, scalarType(dtype), c10::Device(kSpyre, device));
-  uint8_t *bytes = storageOf(tensor).deviceBytes();
+  uint8_t *bytes = storageOf(tensor).writableBytes();
   auto store = [&](auto value) { std::memcpy(bytes, &value, sizeof(value)); };
   if (dtype == HostDtype::Float32)
     store(static_cast<float>(number));

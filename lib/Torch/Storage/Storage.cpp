@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Storage.h"
+#include "Growth.h"
 
 #include "Spyre/Support/Error.h"
 
@@ -87,14 +88,19 @@ void adoptStorage(const at::Tensor &tensor) {
   }
 }
 
+size_t hostBytesOf(const StorageFormat &format, c10::IntArrayRef sizes,
+                   c10::IntArrayRef strides) {
+  return at::detail::computeStorageNbytes(sizes, strides,
+                                          hostBytes(format.dtype));
+}
+
 at::Tensor makeTensorOn(StorageFormat format, c10::IntArrayRef sizes,
-                        c10::IntArrayRef strides, c10::DeviceIndex index) {
+                        c10::IntArrayRef strides, c10::DataPtr block) {
   auto type = c10::scalarTypeToTypeMeta(scalarType(format.dtype));
-  size_t bytes =
-      at::detail::computeStorageNbytes(sizes, strides, type.itemsize());
   auto storage = c10::make_intrusive<SpyreStorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), static_cast<int64_t>(bytes),
-      allocate(index, blockSize(format, bytes)), allocator(),
+      c10::StorageImpl::use_byte_size_t(),
+      static_cast<int64_t>(hostBytesOf(format, sizes, strides)),
+      std::move(block), allocator(),
       /*resizable=*/true);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
@@ -184,10 +190,28 @@ runtime::FailureRef SpyreStorageImpl::failure() const {
 
 void SpyreStorageImpl::beginOverwrite() {
   waitForUses();
+  ownMemory();
   setFailure(nullptr);
 }
 
-uint8_t *SpyreStorageImpl::deviceBytes() const {
+void SpyreStorageImpl::ownMemory() {
+  const Allocation *shared = allocationOf(data_ptr());
+  if (!shared || !shared->isShared())
+    return;
+  waitForUses();
+  c10::DataPtr block = allocate(deviceIndex(), shared->sizeInBytes);
+  runtime::DeviceMemory &memory = shared->card->memory;
+  copySticks(format->tightLayout(), format->layout, memory.at(shared->address),
+             format->layout, memory.at(allocationOf(block)->address));
+  set_data_ptr_noswap(std::move(block));
+}
+
+uint8_t *SpyreStorageImpl::writableBytes() {
+  ownMemory();
+  return const_cast<uint8_t *>(deviceBytes());
+}
+
+const uint8_t *SpyreStorageImpl::deviceBytes() const {
   waitForUses();
   if (runtime::FailureRef why = failure()) {
     // Reading is a synchronising call: the error is raised here.
@@ -352,12 +376,19 @@ at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
   at::detail::check_size_nonnegative(sizes);
   hostDtype(dtype);
   c10::DeviceIndex index = resolveIndex(device);
-  return makeTensorOn(makeFormat(sizes, strides, dtype, layout), sizes, strides,
-                      index);
+  StorageFormat format = makeFormat(sizes, strides, dtype, layout);
+  uint64_t bytes = blockSize(format, hostBytesOf(format, sizes, strides));
+  return makeTensorOn(std::move(format), sizes, strides,
+                      allocate(index, bytes));
 }
 
 at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index) {
-  return makeTensorOn(format, format.sizes, format.strides, index);
+  size_t bytes = hostBytesOf(format, format.sizes, format.strides);
+  return makeTensor(format, allocate(index, blockSize(format, bytes)));
+}
+
+at::Tensor makeTensor(const StorageFormat &format, c10::DataPtr block) {
+  return makeTensorOn(format, format.sizes, format.strides, std::move(block));
 }
 
 c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,
@@ -423,7 +454,7 @@ std::optional<TensorLayout> layoutFor(const StorageFormat &format,
   if (format.numElements() == 0)
     return std::nullopt;
   std::optional<TensorLayout> layout = changeStick(
-      format.layout, format.sizes, format.strides, deviceFormat(dtype));
+      format.tightLayout(), format.sizes, format.strides, deviceFormat(dtype));
   // An arrangement is that of a format.
   if (layout && layout->format != format.layout.format)
     layout->arrangement = ElementArrangement::STANDARD;

@@ -38,7 +38,20 @@ struct StorageFormat {
   std::vector<int64_t> strides; ///< home strides, in elements
   TensorLayout layout;
 
+  /// The layout of a home that grows along a dimension may have places for more
+  /// rows than there are.
+  struct Room {
+    size_t dim;
+    int64_t numRows;    ///< at most, in the layout
+    TensorLayout tight; ///< the layout for the rows that there are
+  };
+  std::optional<Room> room;
+
   int64_t numElements() const;
+  /// The layout for the rows that there are.
+  const TensorLayout &tightLayout() const {
+    return room ? room->tight : layout;
+  }
 };
 
 class SpyreStorageImpl final : public c10::StorageImpl {
@@ -64,7 +77,12 @@ public:
   /// Host pointer to the block inside the memory model, null if empty. Waits
   /// for the work that uses the storage, and throws the error of work that
   /// should have written it.
-  uint8_t *deviceBytes() const;
+  const uint8_t *deviceBytes() const;
+  /// The same to store there.
+  uint8_t *writableBytes();
+  /// Moves to memory of its own if others share the block (Growth.h): comes
+  /// before anything that is stored in place. Waits if it moves.
+  void ownMemory();
 
   /// Work number `number` of a stream uses the storage.
   void addUse(runtime::Stream &stream, uint64_t number);
@@ -119,6 +137,8 @@ at::Tensor makeTensor(c10::IntArrayRef sizes, c10::IntArrayRef strides,
 /// Makes a tensor that is the home of a new storage with this format, which is
 /// not checked.
 at::Tensor makeTensor(const StorageFormat &format, c10::DeviceIndex index);
+/// The same on a block that is large enough.
+at::Tensor makeTensor(const StorageFormat &format, c10::DataPtr block);
 
 /// A new storage without format and with uninitialised bytes.
 c10::intrusive_ptr<c10::StorageImpl> makeRawStorage(c10::DeviceIndex index,

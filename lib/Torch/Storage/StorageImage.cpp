@@ -83,11 +83,11 @@ std::vector<uint8_t> readCodes(const SpyreStorageImpl &storage) {
   return codes;
 }
 
-void writeCodes(const void *codes, const SpyreStorageImpl &storage) {
+void writeCodes(const void *codes, SpyreStorageImpl &storage) {
   const StorageFormat &format = *storage.format;
   auto [dtype, layout] = literal(format.layout);
   hostToDevice(codes, dtype, format.sizes, format.strides, layout,
-               storage.deviceBytes());
+               storage.writableBytes());
 }
 
 void convertToDevice(const void *image, HostDtype dtype,
@@ -201,9 +201,9 @@ void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image) {
     return;
   storage.beginOverwrite();
   if (storage.format)
-    convertToDevice(image, *storage.format, storage.deviceBytes());
+    convertToDevice(image, *storage.format, storage.writableBytes());
   else
-    std::memcpy(storage.deviceBytes(), image, storage.nbytes());
+    std::memcpy(storage.writableBytes(), image, storage.nbytes());
 }
 
 } // namespace spyre::pytorch

@@ -54,7 +54,7 @@ void writeHostImage(SpyreStorageImpl &storage, const uint8_t *image);
 
 /// Device elements of a whole home in the order of the host image, and back.
 std::vector<uint8_t> readCodes(const SpyreStorageImpl &storage);
-void writeCodes(const void *codes, const SpyreStorageImpl &storage);
+void writeCodes(const void *codes, SpyreStorageImpl &storage);
 
 /// Stores a host image as `format` says, with a warning about int64 and bf16
 /// values that are out of range.

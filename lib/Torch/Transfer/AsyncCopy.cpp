@@ -32,6 +32,8 @@ bool copyAsynchronously(const at::Tensor &source,
                           : host.storage().mutable_data();
   uint8_t *image =
       static_cast<uint8_t *>(memory) + host.storage_offset() * host.itemsize();
+  if (toDevice)
+    storage.ownMemory();
   uint8_t *bytes = card(index).memory.at(storage.deviceAddress());
   if (toDevice)
     warnAboutInt64Image(image, *storage.format);

@@ -2,6 +2,7 @@
 // Operators that move values: copies, fills and reading a scalar.
 #include "Copy.h"
 #include "../Eager/Eager.h"
+#include "../Storage/Growth.h"
 #include "../Storage/StorageImage.h"
 #include "AsyncCopy.h"
 #include "Transfer.h"
@@ -47,12 +48,16 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
       source.is_contiguous() && destination.is_contiguous()) {
     TransferScope scope = traceTransfer(kind, source);
     to.beginOverwrite();
-    c10::DataPtr block = allocate(to.deviceIndex(), from.deviceSizeInBytes());
+    StorageFormat format = *from.format;
+    format.layout = format.tightLayout();
+    format.room.reset();
+    c10::DataPtr block =
+        allocate(to.deviceIndex(), blockSize(format, from.nbytes()));
     const Allocation *allocation = allocationOf(block);
-    std::memcpy(allocation->card->memory.at(allocation->address),
-                from.deviceBytes(), from.deviceSizeInBytes());
+    copySticks(format.layout, from.format->layout, from.deviceBytes(),
+               format.layout, allocation->card->memory.at(allocation->address));
     to.set_data_ptr_noswap(std::move(block));
-    to.format = from.format;
+    to.format = std::move(format);
     return;
   }
 
@@ -75,7 +80,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
     if (isWholeHome(source) && isWholeHome(destination) &&
         source.strides() == destination.strides()) {
       if (from.format->layout == to.format->layout)
-        std::memmove(to.deviceBytes(), from.deviceBytes(),
+        std::memmove(to.writableBytes(), from.deviceBytes(),
                      from.format->layout.sizeInBytes());
       else
         writeCodes(readCodes(from).data(), to);
@@ -84,7 +89,7 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
     std::vector<uint8_t> packed =
         gather(source.expand(destination.sizes()), from);
     if (isWholeHome(destination))
-      std::memset(to.deviceBytes(), 0, to.deviceSizeInBytes()); // padding
+      std::memset(to.writableBytes(), 0, to.deviceSizeInBytes()); // padding
     scatter(packed, destination, to);
     return;
   }
@@ -153,7 +158,7 @@ void fillTensor(const at::Tensor &tensor, const c10::Scalar &value) {
                           !std::signbit(value.toDouble());
   if (isZero && isNative(tensor) && isWholeHome(tensor)) {
     TransferScope scope = traceTransfer(TransferKind::Fill, tensor);
-    std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+    std::memset(storage.writableBytes(), 0, storage.deviceSizeInBytes());
     return;
   }
   fromHost(at::full({}, value, at::TensorOptions().dtype(tensor.dtype()))

@@ -77,7 +77,7 @@ void writeElements(const at::Tensor &tensor, int64_t first,
   SpyreStorageImpl &storage = storageOf(tensor);
   TransferScope scope(TransferKind::HostToDevice, storage.deviceIndex(),
                       static_cast<int64_t>(elements.nbytes()));
-  std::memcpy(storage.deviceBytes() + offset, elements.const_data_ptr(),
+  std::memcpy(storage.writableBytes() + offset, elements.const_data_ptr(),
               elements.nbytes());
 }
 

@@ -140,7 +140,8 @@ void save(const at::Tensor &tensor, Metadata &metadata) {
     return;
   std::string layout;
   if (storage->format) {
-    const StorageFormat &format = *storage->format;
+    StorageFormat format = *storage->format;
+    format.layout = format.tightLayout();
     // The format that loading would choose by default.
     StorageFormat byItself =
         makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());

@@ -135,9 +135,9 @@ std::vector<uint8_t> gather(const at::Tensor &tensor,
 }
 
 void scatter(const std::vector<uint8_t> &packed, const at::Tensor &tensor,
-             const SpyreStorageImpl &storage) {
+             SpyreStorageImpl &storage) {
   ElementMap map(*storage.format);
-  uint8_t *bytes = storage.deviceBytes();
+  uint8_t *bytes = storage.writableBytes();
   const uint8_t *next = packed.data();
   withWidth(map.elementSizeInBytes(), [&](auto width) {
     forEachRun(tensor, map, [&](uint64_t offset, int64_t count) {
@@ -315,7 +315,7 @@ static void storeValues(const at::Tensor &source,
                     layout, packed.data());
     ElementMap map(*storage.format);
     uint64_t size = map.elementSizeInBytes();
-    uint8_t *bytes = storage.deviceBytes();
+    uint8_t *bytes = storage.writableBytes();
     for (int64_t i = 0; i < changedCount; ++i)
       std::memcpy(bytes + map.byteOffset(changed[i]), &packed[i * size], size);
     return;
@@ -336,7 +336,7 @@ static void storeValues(const at::Tensor &source,
                                 at::TensorOptions().dtype(dtype));
       image.copy_(source);
     }
-    convertToDevice(image.const_data_ptr(), format, storage.deviceBytes());
+    convertToDevice(image.const_data_ptr(), format, storage.writableBytes());
     return;
   }
   at::Tensor values = source.expand(destination.sizes()).to(dtype).contiguous();
@@ -357,11 +357,11 @@ static void beginStore(const at::Tensor &destination) {
 
 /// What is not an element of a whole storage that is stored piece by piece.
 static void clearPadding(const at::Tensor &destination) {
-  const SpyreStorageImpl &storage = storageOf(destination);
+  SpyreStorageImpl &storage = storageOf(destination);
   if (isWholeHome(destination) &&
       storage.format->layout.sizeInBytes() !=
           destination.numel() * storageBytes(storage.format->layout.format))
-    std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+    std::memset(storage.writableBytes(), 0, storage.deviceSizeInBytes());
 }
 
 static void storeFromHost(const at::Tensor &source,
@@ -434,7 +434,7 @@ void changeLayout(const at::Tensor &tensor, const TensorLayout &layout) {
                std::max<uint64_t>(storage.nbytes(), layout.sizeInBytes()));
   storage.set_data_ptr_noswap(std::move(block));
   storage.format = std::move(format);
-  std::memset(storage.deviceBytes(), 0, storage.deviceSizeInBytes());
+  std::memset(storage.writableBytes(), 0, storage.deviceSizeInBytes());
   writeCodes(codes.data(), storage);
 }
 

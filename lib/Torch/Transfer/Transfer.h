@@ -22,7 +22,7 @@ void checkBacked(const at::Tensor &tensor, const SpyreStorageImpl &storage);
 std::vector<uint8_t> gather(const at::Tensor &tensor,
                             const SpyreStorageImpl &storage);
 void scatter(const std::vector<uint8_t> &packed, const at::Tensor &tensor,
-             const SpyreStorageImpl &storage);
+             SpyreStorageImpl &storage);
 
 /// Records a transfer of the elements of a tensor while it lives.
 TransferScope traceTransfer(TransferKind kind, const at::Tensor &onDevice);

@@ -100,6 +100,9 @@ class StorageSpec:
     layout: _C.SpyreTensorLayout
     #: Names and sizes of the parts of each home dimension, for hints.
     dim_names: tuple[tuple[tuple[str, int], ...], ...] = ()
+    #: Where ``layout`` is one of a storage with room: a dimension, and how many rows
+    #: of that the program uses (``GraphBuilder.add_argument()``).
+    room: tuple[int, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -210,6 +213,7 @@ class Importer:
                 list(spec.home_sizes),
                 list(spec.home_strides),
                 spec.layout,
+                spec.room,
             )
             if spec.dim_names:
                 self.builder.set_dim_names(

@@ -17,13 +17,22 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C, extensions
-from torch_spyre.frontend import cache, dump, hints, host_numbers, listing, trace
+from torch_spyre.frontend import (
+    cache,
+    dump,
+    growth,
+    hints,
+    host_numbers,
+    listing,
+    trace,
+)
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
     InputKind,
     StorageSpec,
     TensorSpec,
+    location_of,
 )
 from torch_spyre.frontend.parts import (
     CompiledPart,
@@ -87,6 +96,35 @@ class SizedImporter(Importer):
         number = self.number_of(value)
         return number if number is not value else super()._operand(value)
 
+    def add_growth(
+        self, found: growth.Growth, argument: int, metas: Mapping[Node, Any]
+    ) -> None:
+        """Imports a concatenation whose result is an argument that has the first rows
+        already.
+        """
+        node, dim = found.node, found.dim
+        location = location_of(node)
+        spec = self.spec_of(metas[node])
+        begin = self.spec_of(metas[node.args[0][0]]).sizes[dim]
+        for part in found.parts:
+            end = begin + self.spec_of(metas[part]).sizes[dim]
+            whole = self.builder.view(
+                argument, list(spec.sizes), list(spec.strides), 0, location
+            )
+            (stored,) = self.builder.op(
+                "aten.slice_scatter.default",
+                [_C.ValueId(whole), self._operand(part), dim, begin, end, 1],
+                {},
+                [(spec.dtype, list(spec.sizes), list(spec.strides))],
+                location,
+            )
+            self.builder.mutate(argument, stored, location)
+            begin = end
+        self.values[node] = self.add_tensor(
+            argument, TensorSpec(spec.dtype, spec.sizes, spec.strides, 0), location
+        )
+        self.offset_delta[node] = -spec.offset
+
 
 def _agrees(
     traced: Sequence[Size], actual: Sequence[int], sizes: Sequence[int]
@@ -108,6 +146,8 @@ class SizedStep(CompiledStep):
     programs: list[tuple[Any, Binding]] = field(default_factory=list)
     #: Whether programs take symbols for equal that are so in a call.
     is_merged: bool = False
+    #: Whether inputs that have grown are grown in place.
+    grows: bool = True
     #: The sizes of the last call that found no program.
     last: tuple[int, ...] | None = None
     #: Calls for which no program for many sizes could be made.
@@ -163,7 +203,7 @@ class SizedStep(CompiledStep):
         reason: _C.SpyreError | None = None
         for binding, is_merged in self._bindings(inputs, sizes, before):
             try:
-                program = self._make_program(inputs, binding, sizes)
+                program = self._make_grown_program(inputs, binding, sizes)
             except _C.SpyreError as error:
                 reason = reason or error
             else:
@@ -245,18 +285,49 @@ class SizedStep(CompiledStep):
         if len(equal.symbols) < len(apart.symbols):
             yield equal, True
 
-    def _make_program(
-        self, inputs: list[Any], binding: Binding, actual_sizes: tuple[int, ...]
+    def _make_grown_program(
+        self, inputs: list[Any], binding: Binding, sizes: tuple[int, ...]
     ) -> Any:
+        """The program, one that grows inputs in place if there is one."""
+        kind = InputKind.of(inputs, [0] * len(inputs))
+        found = self._growths(kind, binding)
+        try:
+            return self._make_program(inputs, kind, binding, sizes, found)
+        except _C.SpyreError as error:
+            if not any(
+                growth.is_grown(inputs[kind.first[g.storage]], g.dim) for g in found
+            ):
+                raise
+            program = self._make_program(inputs, kind, binding, sizes, [])
+            _log.info("%s: inputs do not grow in place, because %s", self.name, error)
+        # The others leave what has grown to a program that there is not.
+        self.grows = False
+        self.programs.clear()
+        return program
+
+    def _make_program(
+        self,
+        inputs: list[Any],
+        kind: InputKind,
+        binding: Binding,
+        actual_sizes: tuple[int, ...],
+        found: Sequence[growth.Growth],
+    ) -> Any:
+        growing = {
+            g.storage: g
+            for g in found
+            if growth.is_grown(inputs[kind.first[g.storage]], g.dim)
+        }
+        traced = [self.metas[node] for node in self.inputs]
+        rooms = growth.rooms_of(inputs, kind, traced, growing, self.metas, binding)
         sizes = binding.of(actual_sizes)
         assert sizes is not None
         importer = SizedImporter(binding)
-        kind = InputKind.of(inputs, [0] * len(inputs))
         arguments = [
             importer.add_storage(
                 number,
                 self._argument_name(number, first),
-                self._storage_spec(importer, kind, number, sizes),
+                self._storage_spec(importer, kind, number, sizes, rooms.get(number)),
             )
             for number, first in enumerate(kind.first)
         ]
@@ -266,6 +337,8 @@ class SizedStep(CompiledStep):
         ):
             spec = self._input_spec(importer, node, actual, sizes)
             specs.append((owner, spec.sizes, spec.strides, spec.offset))
+            if owner in growing:
+                continue
             importer.add_input(node, arguments[owner], spec, self.metas[node])
             if host_numbers.is_host_number(self.metas[node]):
                 importer.numbers.add(node)
@@ -275,7 +348,11 @@ class SizedStep(CompiledStep):
                     importer.values[source] = Constant(
                         importer.number_of(self.metas[source])
                     )
-            importer.add_node(node, self.metas[node])
+            own = next((g for g in growing.values() if g.node is node), None)
+            if own is not None:
+                importer.add_growth(own, arguments[own.storage], self.metas)
+            else:
+                importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
             [importer.values[n] for n in self.outputs]
         )
@@ -290,7 +367,26 @@ class SizedStep(CompiledStep):
         if kept is not None:
             kept.save_program(graph)
         remember(CompiledPart(self.name, graph, kind.first, list(results), dump=kept))
-        return _C.SizedProgram(graph, specs, list(results))
+        fresh = [g for g in found if g.storage not in growing]
+        return _C.SizedProgram(
+            graph,
+            specs,
+            list(results),
+            growing=[(g.storage, g.dim) for g in growing.values()],
+            grown=[(results[self.outputs.index(g.node)].root, g.dim) for g in fresh],
+            fresh=[(g.storage, g.dim) for g in fresh],
+            roomy=[number for number in rooms if number not in growing],
+        )
+
+    def _growths(self, kind: InputKind, binding: Binding) -> list[growth.Growth]:
+        """What grows, or may grow in the next call, if a program can do that."""
+        assert self.symbols is not None
+        if not self.grows or self.symbols.is_stepped:
+            return []
+        found = growth.find(self.nodes, self.inputs, self.outputs, self.metas, kind)
+        return [
+            g for g in found if growth.varies_along(g.dim, self.metas[g.node], binding)
+        ]
 
     def _storage_spec(
         self,
@@ -298,6 +394,7 @@ class SizedStep(CompiledStep):
         kind: InputKind,
         number: int,
         sizes: Sequence[int],
+        room: growth.Room | None,
     ) -> StorageSpec:
         """A storage whose home is as large as the input on it is always so."""
         spec = kind.storages[number]
@@ -313,7 +410,12 @@ class SizedStep(CompiledStep):
             and _agrees(traced.sizes, actual.sizes, sizes)
             and _agrees(traced.strides, actual.strides, sizes)
         ):
-            return StorageSpec(spec.dtype, traced.sizes, traced.strides, spec.layout)
+            layout, rows = spec.layout, None
+            if room is not None:
+                layout, rows = room.layout, (room.dim, room.rows)
+            return StorageSpec(
+                spec.dtype, traced.sizes, traced.strides, layout, room=rows
+            )
         return StorageSpec(spec.dtype, spec.home_sizes, spec.home_strides, spec.layout)
 
     def _input_spec(

@@ -313,6 +313,27 @@ class Binding:
         """
         return self._narrow(self._expr(value))
 
+    def widen(self, value: Any, most: int) -> None:
+        """Lets a size that is a symbol plus a number, or a symbol, be as large as
+        ``most``; no other.
+        """
+        expr = sympy.expand(self._expr(value))
+        symbols = list(expr.free_symbols)
+        if len(symbols) != 1 or symbols[0] not in self._numbers or self._quotients:
+            return
+        rest = expr - symbols[0]
+        if rest.is_Integer:
+            number = self._numbers[symbols[0]]
+            sizes = self.classes[number]
+            self.classes[number] = SizeClass(
+                sizes.least, max(sizes.most, most - int(rest)), sizes.step
+            )
+
+    def most(self, value: Any) -> int:
+        """The largest that a size can be."""
+        size = value if isinstance(value, _C.SizeExpr) else self.size(value)
+        return at(size, [sizes.most for sizes in self.classes])
+
     def _expr(self, value: Any) -> Any:
         if isinstance(value, _SYMBOLIC):
             return value.node.expr.xreplace(self._stands)

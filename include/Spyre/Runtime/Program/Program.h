@@ -81,6 +81,8 @@ struct ArgumentInfo {
   /// How an array of the sizes is stored where the run-time arguments have
   /// these values: the dimensions stay in the same order.
   ArrayStorage storageAt(const std::vector<int64_t> &values) const;
+  /// The same for an array of this shape.
+  ArrayStorage storageOf(std::vector<int64_t> found) const;
   /// Array: whether any kernel stores to it / loads from it, as far as the
   /// loader can tell (true when it cannot).
   bool mayBeWritten = true;

@@ -3,6 +3,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -211,16 +212,23 @@ static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
   return sizes;
 }
 
+AffineMapAttr spyre_graph::getArgumentSizeMap(BlockArgument argument) {
+  auto function =
+      dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+  if (!function)
+    return AffineMapAttr();
+  unsigned number = argument.getArgNumber();
+  if (auto map = function.getArgAttrOfType<AffineMapAttr>(
+          number, SpyreGraphDialect::getSizeMapAttrName()))
+    return map;
+  return function.getArgAttrOfType<AffineMapAttr>(number, kUsedMapAttrName);
+}
+
 static SmallVector<AffineExpr> getArgumentSizes(BlockArgument argument) {
-  Operation *parent = argument.getOwner()->getParentOp();
-  if (auto loop = dyn_cast<scf::ForOp>(parent))
+  if (auto loop = dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()))
     if (OpOperand *init = loop.getTiedLoopInit(argument))
       return getSizes(init->get());
-  auto function = dyn_cast<FunctionOpInterface>(parent);
-  auto map = function ? function.getArgAttrOfType<AffineMapAttr>(
-                            argument.getArgNumber(),
-                            SpyreGraphDialect::getSizeMapAttrName())
-                      : AffineMapAttr();
+  AffineMapAttr map = getArgumentSizeMap(argument);
   return getSizeExprs(map ? map.getValue() : AffineMap(), shapeOf(argument),
                       argument.getContext());
 }

@@ -38,6 +38,10 @@ LogicalResult verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
                             ArrayRef<SizeSymbolAttr> symbols,
                             function_ref<InFlightDiagnostic()> emitError);
 
+/// What is said of the sizes of an argument, or of what is used of it
+/// (UsedSizes.h); null if it is all of it in each run.
+AffineMapAttr getArgumentSizeMap(BlockArgument argument);
+
 /// How large each dimension of a tensor or buffer is: of an argument, a view, a
 /// result, or what is written into an allocation.
 SmallVector<AffineExpr> getSizes(Value value);

@@ -13,6 +13,7 @@
 
 #include "VerifySizes.h"
 #include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
+#include "Spyre/Dialect/SpyreGraph/IR/UsedSizes.h"
 #include "mlir/Analysis/FlatLinearValueConstraints.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Diagnostics.h"
@@ -55,18 +56,19 @@ static SmallVector<int64_t> evaluateSizes(AffineMap map,
 OwningOpRef<func::FuncOp> spyre_graph::bindSizes(func::FuncOp function,
                                                  ArrayRef<int64_t> sizes) {
   OwningOpRef<func::FuncOp> bound = function.clone();
-  StringRef sizeMap = SpyreGraphDialect::getSizeMapAttrName();
   for (BlockArgument argument : bound->getArguments()) {
     unsigned number = argument.getArgNumber();
-    auto map = bound->getArgAttrOfType<AffineMapAttr>(number, sizeMap);
+    AffineMapAttr map = getArgumentSizeMap(argument);
     if (!map)
       continue;
     auto type = cast<MemRefType>(argument.getType());
     argument.setType(MemRefType::get(
         evaluateSizes(map.getValue(), sizes), type.getElementType(),
         MemRefLayoutAttrInterface(), type.getMemorySpace()));
-    bound->removeArgAttr(number,
-                         StringAttr::get(function.getContext(), sizeMap));
+    for (StringRef name :
+         {SpyreGraphDialect::getSizeMapAttrName(), kUsedMapAttrName})
+      bound->removeArgAttr(number,
+                           StringAttr::get(function.getContext(), name));
   }
   bound->setFunctionType(FunctionType::get(
       function.getContext(), bound->front().getArgumentTypes(), {}));
@@ -277,8 +279,7 @@ private:
     SmallVector<AffineExpr> sizes;
     if (auto argument = dyn_cast<BlockArgument>(buffer);
         argument && argument.getOwner() == &function.front()) {
-      if (auto map = function.getArgAttrOfType<AffineMapAttr>(
-              argument.getArgNumber(), SpyreGraphDialect::getSizeMapAttrName()))
+      if (AffineMapAttr map = getArgumentSizeMap(argument))
         return llvm::to_vector(map.getValue().getResults());
     }
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();

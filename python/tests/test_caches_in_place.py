@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Caches that grow by ``torch.cat`` share memory with what they have grown from."""
+
+import copy
+import gc
+import io
+import math
+
+import pytest
+import torch
+from numerics import compiled, poison
+from torch_spyre import _C
+from torch_spyre.compile_backend import compiled_parts
+
+DEVICE = "spyre"
+
+
+@pytest.fixture(autouse=True)
+def _without_gradients():
+    with torch.no_grad():
+        yield
+
+
+def extend(cache, new):
+    """A cache that has grown, and something computed from it."""
+    cache = torch.cat((cache, new), -2)
+    return cache, cache.amax(-2)
+
+
+class Caches:
+    """Caches on the device and what they are to hold."""
+
+    def __init__(self, function=extend, batch=1, length=5, width=64, dtype=torch.half):
+        self.shape, self.dtype = (batch, 2, width), dtype
+        self.step = compiled(function, dynamic=None)
+        self.generator = torch.Generator().manual_seed(0)
+        self.first = self.rows(length)
+
+    def rows(self, count):
+        batch, heads, width = self.shape
+        values = torch.randint(
+            -99, 99, (batch, heads, count, width), generator=self.generator
+        )
+        return values.to(self.dtype)
+
+    def start(self):
+        """A cache that has grown several times, and what it holds."""
+        cache, host = self.first.to(DEVICE), self.first
+        for _ in range(4):
+            cache, host = self.grow(cache, host)
+        assert _C.room_of(cache) is not None
+        return cache, host
+
+    def grow(self, cache, host, count=1):
+        """The cache and its contents with more rows."""
+        torch._dynamo.maybe_mark_dynamic(cache, 2)
+        new = self.rows(count)
+        host = torch.cat((host, new), -2)
+        cache, largest = self.step(cache, new.to(DEVICE))
+        assert torch.equal(largest.cpu(), host.amax(-2))
+        return cache, host
+
+
+def counted(function):
+    """The result, and how often it grew in place, copied, and how many bytes."""
+    before = _C.growth_counts()
+    result = function()
+    after = _C.growth_counts()
+    return result, *(
+        after[key] - before[key] for key in ("shared", "copied", "bytes_copied")
+    )
+
+
+@pytest.mark.parametrize("dtype", [torch.half, torch.float32, torch.int64])
+@pytest.mark.parametrize("batch", [1, 4])
+def test_copies_are_amortised(dtype, batch):
+    """Few programs and few copies, whose bytes are those of the last cache."""
+    caches = Caches(batch=batch, dtype=dtype)
+    count = 600 if batch == 1 and dtype == torch.half else 30
+    programs = []
+
+    def run():
+        cache, host = caches.first.to(DEVICE), caches.first
+        for _ in range(count):
+            before = len(compiled_parts())
+            cache, host = caches.grow(cache, host)
+            programs.append(len(compiled_parts()) - before)
+        return cache, host
+
+    (cache, host), shared, copied, size = counted(run)
+    assert torch.equal(cache.cpu(), host)
+    # The first step makes what grows, the second one the room.
+    assert copied == (1 if count < 500 else 2) and shared == count - 1 - copied
+    last = math.prod(_C.room_of(cache)[2].device_size) * (
+        2 if dtype.itemsize == 2 else 4
+    )
+    assert 0 < size <= 3 * last
+    assert sum(programs[:3]) == 2 and sum(programs[3:500]) == 0
+
+
+@pytest.mark.parametrize("length", [2, 62, 63, 64, 65])
+@pytest.mark.parametrize("count", [1, 2, 65])
+def test_lengths(length, count):
+    """Rows that begin or end within a stick, at one, or go over several."""
+    caches = Caches(length=length)
+    cache, host = caches.first.to(DEVICE), caches.first
+    for _ in range(5):
+        cache, host = caches.grow(cache, host, count)
+        poison()
+        assert torch.equal(cache.cpu(), host)
+
+
+def test_a_step_writes_the_new_rows_only():
+    """The bytes that a program writes do not depend on how much there is already."""
+    written = []
+    for length in (5, 300):
+        caches = Caches(length=length)
+        before = len(compiled_parts())
+        caches.start()
+        part = compiled_parts()[before:][-1]
+        written.append(sum(k["device_bytes_written"] for k in part.report()))
+    assert written[0] == written[1] <= 2048
+
+
+def test_old_caches_stay():
+    """Each keeps its rows, while it and all others are there."""
+    caches = Caches()
+    kept = [caches.start()]
+    (_, shared, copied, _) = counted(
+        lambda: [kept.append(caches.grow(*kept[-1])) for _ in range(9)]
+    )
+    assert (shared, copied) == (9, 0)
+    assert len({cache.data_ptr() for cache, _ in kept}) == len(kept)
+    for cache, host in kept:
+        assert torch.equal(cache.cpu(), host)
+
+
+def test_two_grow_from_one():
+    """The second one copies; after the first is gone, nothing is copied."""
+    caches = Caches()
+    old, host = caches.start()
+    (first, one), shared, copied, _ = counted(lambda: caches.grow(old, host))
+    assert (shared, copied) == (1, 0)
+    (second, two), shared, copied, _ = counted(lambda: caches.grow(old, host))
+    assert (shared, copied) == (0, 1)
+    for _ in range(3):
+        first, one = caches.grow(first, one)
+        second, two = caches.grow(second, two)
+    for cache, wanted in ((old, host), (first, one), (second, two)):
+        assert torch.equal(cache.cpu(), wanted)
+    del first, second, cache
+    torch.spyre.synchronize()
+    (third, three), shared, copied, _ = counted(lambda: caches.grow(old, host))
+    assert (shared, copied) == (1, 0)
+    assert torch.equal(third.cpu(), three) and torch.equal(old.cpu(), host)
+
+
+def copy_compiled(cache):
+    compiled(lambda x: x.mul_(2))(cache)
+
+
+def copy_pinned(cache):
+    values = torch.full(cache.shape, 7, dtype=cache.dtype).pin_memory()
+    cache.copy_(values, non_blocking=True)
+    torch.spyre.synchronize()
+
+
+WRITERS = {
+    "eager": lambda x: x.mul_(2),
+    "view": lambda x: x[:, :, 1:3].add_(1),
+    "fill": lambda x: x.fill_(3),
+    "zero": lambda x: x.zero_(),
+    "out": lambda x: torch.neg(x.clone(), out=x),
+    "host": lambda x: x.copy_(torch.full(x.shape, 5, dtype=x.dtype)),
+    "host, a part": lambda x: x[0, 0].copy_(torch.full(x.shape[2:], 5, dtype=x.dtype)),
+    "host, another dtype": lambda x: x.copy_(torch.full(x.shape, 5.0)),
+    "device": lambda x: x.copy_(torch.ones_like(x)),
+    "index": lambda x: x.index_fill_(2, torch.tensor([0, 3], device=DEVICE), 9),
+    "random": lambda x: x.uniform_(),
+    "bytes": lambda x: x.untyped_storage().fill_(0),
+    "compiled": copy_compiled,
+    "pinned": copy_pinned,
+    "resized": lambda x: x.untyped_storage().resize_(0),
+    "set": lambda x: x.set_(torch.zeros_like(x)),
+}
+
+
+@pytest.mark.parametrize("is_old", [True, False], ids=["old", "grown"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_is_written_in_place(writer, is_old):
+    """Only the tensor, and its views, see it."""
+    caches = Caches()
+    old, host = caches.start()
+    new, grown = caches.grow(old, host)
+    written, other, kept = (old, new, grown) if is_old else (new, old, host)
+    same = (host if is_old else grown).clone()
+    view = written[:, :, 2:]
+    WRITERS[writer](written)
+    assert torch.equal(other.cpu(), kept)
+    if writer == "resized":
+        return
+    assert not torch.equal(written.cpu(), same)
+    if writer != "set":
+        assert torch.equal(view.cpu(), written.cpu()[:, :, 2:])
+    # Both grow further.
+    for cache, wanted in ((other, kept), (written, written.cpu())):
+        longer, wanted = caches.grow(cache, wanted)
+        assert torch.equal(longer.cpu(), wanted)
+    assert torch.equal(other.cpu(), kept)
+
+
+def test_one_program_reads_the_old_and_writes_the_new():
+    """And the other way round."""
+    caches = Caches()
+    old, host = caches.start()
+    new, grown = caches.grow(old, host)
+    double = compiled(lambda x, y: y[:, :, :-1].mul_(2).add_(x))
+    double(old, new)
+    assert torch.equal(old.cpu(), host)
+    grown[:, :, :-1] = grown[:, :, :-1] * 2 + host
+    assert torch.equal(new.cpu(), grown)
+    new, grown = caches.grow(old, host)
+    compiled(lambda x, y: y.mul_(2).add_(x[:, :, :-1]))(new, old)
+    assert torch.equal(old.cpu(), 3 * host) and torch.equal(new.cpu(), grown)
+
+
+@pytest.mark.parametrize("first", ["old", "new"])
+def test_memory_returns(first):
+    """Whichever is freed first; both count once while they share."""
+    caches = Caches()
+    caches.start()
+    gc.collect()
+    torch.spyre.synchronize()
+    before = torch.spyre.memory_allocated()
+    old, host = caches.start()
+    torch.spyre.synchronize()
+    one = torch.spyre.memory_allocated()
+    new, grown = caches.grow(old, host)
+    torch.spyre.synchronize()
+    assert torch.spyre.memory_allocated() == one
+    if first == "old":
+        del old
+        poison()
+        assert torch.equal(new.cpu(), grown)
+        del new
+    else:
+        del new
+        poison()
+        assert torch.equal(old.cpu(), host)
+        del old
+    torch.spyre.synchronize()
+    assert torch.spyre.memory_allocated() == before
+
+
+def test_copies_have_no_room():
+    """Clones, saved tensors and deep copies hold the rows only."""
+    cache, host = Caches().start()
+    file = io.BytesIO()
+    torch.save(cache, file)
+    file.seek(0)
+    for other in (
+        cache.clone(),
+        copy.deepcopy(cache),
+        torch.load(file),
+        cache.to(torch.float32).half(),
+    ):
+        assert other.device == cache.device and torch.equal(other.cpu(), host)
+        assert _C.room_of(other) is None
+        layout = other.device_tensor_layout()
+        assert layout.device_size < cache.device_tensor_layout().device_size
+
+
+def test_operators_on_a_cache_with_room():
+    """They take it as any tensor, eager and compiled, for one size and for many."""
+    caches = Caches()
+    cache, host = caches.start()
+    for function in (
+        lambda x: x + 1,
+        lambda x: x.transpose(2, 3) @ x,
+        lambda x: x[:, :, 3:].sum(-1),
+        lambda x: torch.cat((x, x), 2),
+        lambda x: x.index_select(0, torch.zeros(2, dtype=torch.int64, device=x.device)),
+    ):
+        assert_close(function(cache).cpu(), function(host))
+        for dynamic in (False, True):
+            assert_close(
+                compiled(function, dynamic=dynamic)(cache).cpu(), function(host)
+            )
+
+
+def assert_close(found, wanted):
+    torch.testing.assert_close(found, wanted, rtol=2e-3, atol=2e-3)
+
+
+def test_another_graph_reads_what_has_grown():
+    """A graph break between the cache and what reads it costs no program per size."""
+    read = torch.compile(lambda x, y: x.float().sum(-2) + y, backend="spyre")
+    caches = Caches()
+    # What compiled() forgets is Dynamo's, not the functions of other caches.
+    cache, host = caches.start()
+    zero = torch.zeros((), device=DEVICE)
+    programs = []
+    for _ in range(6):
+        cache, host = caches.grow(cache, host)
+        before = len(compiled_parts())
+        found = read(cache, zero)
+        programs.append(len(compiled_parts()) - before)
+        assert torch.equal(found.cpu(), host.float().sum(-2))
+    assert sum(programs[2:]) == 0
+
+
+def test_a_failed_step():
+    """The old cache stays; the grown one, and what grows from it, raise."""
+
+    def pick(cache, new, index):
+        cache = torch.cat((cache, new), -2)
+        return cache, cache.index_select(-1, index)
+
+    caches = Caches()
+    step = compiled(pick, dynamic=None)
+    right, wrong = (torch.tensor([i], device=DEVICE) for i in (3, 1000))
+    cache, host = caches.first.to(DEVICE), caches.first
+    for _ in range(4):
+        new = caches.rows(1)
+        torch._dynamo.maybe_mark_dynamic(cache, 2)
+        cache, _ = step(cache, new.to(DEVICE), right)
+        host = torch.cat((host, new), -2)
+    new = caches.rows(1)
+    failed, _ = step(cache, new.to(DEVICE), wrong)
+    then, _ = step(failed, new.to(DEVICE), right)
+    for broken in (failed, then):
+        with pytest.raises(RuntimeError, match="1000"):
+            broken.cpu()
+    assert torch.equal(cache.cpu(), host)
+    grown, _ = step(cache, new.to(DEVICE), right)
+    assert torch.equal(grown.cpu(), torch.cat((host, new), -2))
+
+
+def test_streams():
+    """A branch on another stream, while the other one goes on."""
+    caches = Caches()
+    old, host = caches.start()
+    side = torch.Stream(device=DEVICE)
+    first, one = caches.grow(old, host)
+    side.wait_stream(torch.spyre.current_stream())
+    with side:
+        second, two = caches.grow(old, host)
+        for _ in range(5):
+            second, two = caches.grow(second, two)
+    for _ in range(5):
+        first, one = caches.grow(first, one)
+    torch.spyre.synchronize()
+    for cache, wanted in ((old, host), (first, one), (second, two)):
+        assert torch.equal(cache.cpu(), wanted)
