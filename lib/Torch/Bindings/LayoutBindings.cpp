@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layouts, device formats, and what a tensor's storage looks like.
 #include "../Eager/Eager.h"
-#include "../Storage/Growth.h"
+#include "../Launch/Growth.h"
 #include "../Storage/Storage.h"
 #include "../Storage/StorageFormatting.h"
 #include "../Storage/StorageImage.h"

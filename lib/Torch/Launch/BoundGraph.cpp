@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "BoundGraph.h"
 #include "../Card/RuntimeLog.h"
-#include "../Storage/Growth.h"
 #include "../Storage/StorageFormatting.h"
+#include "Growth.h"
 
 #include "Spyre/Runtime/Launch/LaunchGrid.h"
 #include "Spyre/Support/Environment.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "LoadedJob.h"
-#include "../Storage/Growth.h"
 #include "../Storage/StorageFormatting.h"
 #include "BoundGraph.h"
+#include "Growth.h"
 
 #include "Spyre/Target/SpyreCode/SpyreCode.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Storage.h"
-#include "Growth.h"
+#include "Sticks.h"
 
 #include "Spyre/Support/Error.h"
 

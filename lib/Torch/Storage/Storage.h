@@ -80,8 +80,8 @@ public:
   const uint8_t *deviceBytes() const;
   /// The same to store there.
   uint8_t *writableBytes();
-  /// Moves to memory of its own if others share the block (Growth.h): comes
-  /// before anything that is stored in place. Waits if it moves.
+  /// Moves to memory of its own if others share the block (Launch/Growth.h):
+  /// comes before anything that is stored in place. Waits if it moves.
   void ownMemory();
 
   /// Work number `number` of a stream uses the storage.

@@ -2,7 +2,7 @@
 // Operators that move values: copies, fills and reading a scalar.
 #include "Copy.h"
 #include "../Eager/Eager.h"
-#include "../Storage/Growth.h"
+#include "../Storage/Sticks.h"
 #include "../Storage/StorageImage.h"
 #include "AsyncCopy.h"
 #include "Transfer.h"

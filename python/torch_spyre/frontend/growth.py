@@ -5,7 +5,7 @@
 sizes holds an input and more rows, its storage is marked as one that grows
 (``_C.room_of()``), unless its sticks run along ``dim``. A program whose input is so
 marked takes the result for an argument: memory with room, whose first rows are those of
-the input, in which it stores the new ones. ``lib/Torch/Storage/Growth.h`` says how the
+the input, in which it stores the new ones. ``lib/Torch/Launch/Growth.h`` says how the
 input stays what it is.
 """
 

@@ -10,10 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef SPYRE_LIB_TORCH_STORAGE_GROWTH_H
-#define SPYRE_LIB_TORCH_STORAGE_GROWTH_H
+#ifndef SPYRE_LIB_TORCH_LAUNCH_GROWTH_H
+#define SPYRE_LIB_TORCH_LAUNCH_GROWTH_H
 
-#include "Storage.h"
+#include "../Storage/Storage.h"
 
 namespace spyre::pytorch {
 
@@ -35,12 +35,6 @@ at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format);
 /// Stores what a storage has without room, if it has any.
 void dropRoom(SpyreStorageImpl &storage);
 
-/// Copies the sticks that `tight` has. The layouts differ from it in how many
-/// positions one device dimension has, at most.
-void copySticks(const TensorLayout &tight, const TensorLayout &from,
-                const uint8_t *source, const TensorLayout &to,
-                uint8_t *destination);
-
 } // namespace spyre::pytorch
 
-#endif // SPYRE_LIB_TORCH_STORAGE_GROWTH_H
+#endif // SPYRE_LIB_TORCH_LAUNCH_GROWTH_H

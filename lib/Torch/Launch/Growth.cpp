@@ -1,41 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Growth.h"
 #include "../Profiling/Trace.h"
+#include "../Storage/Sticks.h"
 
 #include <atomic>
-#include <cstring>
 
 namespace spyre::pytorch {
 
 static std::atomic<int64_t> numShared{0}, numCopied{0}, bytesCopied{0};
 
 GrowthCounts growthCounts() { return {numShared, numCopied, bytesCopied}; }
-
-void copySticks(const TensorLayout &tight, const TensorLayout &from,
-                const uint8_t *source, const TensorLayout &to,
-                uint8_t *destination) {
-  const std::vector<int64_t> &sizes = tight.deviceSize;
-  // The dimension that has room in either, or the outermost one.
-  size_t dim = 0, numRoomy = 0;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (from.deviceSize[d] != sizes[d] || to.deviceSize[d] != sizes[d]) {
-      dim = d;
-      ++numRoomy;
-    }
-  TORCH_CHECK(numRoomy <= 1 && from.deviceSize.size() == sizes.size() &&
-                  to.deviceSize.size() == sizes.size(),
-              "layouts ", from.str(), " and ", to.str(),
-              " differ in more than one dimension from ", tight.str());
-  size_t inner = storageBytes(tight.format);
-  for (size_t d = dim + 1; d < sizes.size(); ++d)
-    inner *= sizes[d];
-  int64_t outer = 1;
-  for (size_t d = 0; d < dim; ++d)
-    outer *= sizes[d];
-  for (int64_t i = 0; i < outer; ++i)
-    std::memcpy(destination + i * to.deviceSize[dim] * inner,
-                source + i * from.deviceSize[dim] * inner, sizes[dim] * inner);
-}
 
 at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
   SpyreStorageImpl &old = storageOf(tensor);
