@@ -31,16 +31,20 @@ std::shared_ptr<LoadedJob> LoadedJob::load(const std::string &folder,
   }
 }
 
-runtime::StoredTensor LoadedJob::describe(const at::Tensor &tensor,
-                                          const std::string &name) const {
+runtime::StoredTensor
+LoadedJob::describe(const at::Tensor &tensor,
+                    const runtime::ArgumentInfo &argument) const {
+  const std::string &name = argument.name;
   c10::Device device(kSpyre, owner.index());
   TORCH_CHECK_VALUE(tensor.device() == device, "argument '", name, "' is on ",
                     tensor.device(), ", the job is on ", device);
   SpyreStorageImpl &storage = formattedStorage(tensor);
-  dropRoom(storage);
   TORCH_CHECK_VALUE(isNative(tensor) && isWholeHome(tensor), "argument '", name,
                     "' is a view of a part of its storage; a job takes whole "
                     "storages, so pass a copy");
+  dropRoom(storage);
+  if (argument.mayBeWritten)
+    storage.ownMemory();
   const StorageFormat &format = *storage.format;
   return {format.dtype, format.sizes, format.strides, format.layout,
           storage.deviceAddress()};
@@ -61,9 +65,7 @@ void LoadedJob::launch(const std::vector<Argument> &given) {
       continue;
     }
     const at::Tensor &tensor = std::get<at::Tensor>(given[i]);
-    if (arguments[i].mayBeWritten)
-      formattedStorage(tensor).ownMemory();
-    own.tensor = describe(tensor, arguments[i].name);
+    own.tensor = describe(tensor, arguments[i]);
     storages.push_back(tensor.storage());
     if (arguments[i].mayBeWritten)
       written.push_back(tensor.storage());

@@ -41,7 +41,7 @@ private:
   void execute(const runtime::Launch &launch, double enqueued,
                runtime::Stream &stream, const LaunchRecord *record);
   runtime::StoredTensor describe(const at::Tensor &tensor,
-                                 const std::string &name) const;
+                                 const runtime::ArgumentInfo &argument) const;
 
   Card &owner;
   runtime::JobPlan plan;
