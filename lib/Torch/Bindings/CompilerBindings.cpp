@@ -477,14 +477,12 @@ static void initSizedBindings(py::module &m) {
   py::class_<SizedProgram>(
       m, "SizedProgram",
       "A compiled graph with symbols and how it is called: per input its "
-      "argument, sizes, strides and offset; per result its OutputInfo. "
-      "`growing` "
-      "are arguments that are grown inputs, and the dimensions along which "
-      "they "
-      "are; `grown` output roots that a next call may grow; `fresh` arguments "
-      "that must not have grown along a dimension; `roomy` those that must "
-      "have "
-      "the program's room.")
+      "argument, sizes, strides and offset; per result its OutputInfo.\n"
+      "growing: arguments that are grown inputs, and the dimensions along "
+      "which they are.\n"
+      "grown: output roots that a next call may grow, and the dimensions.\n"
+      "fresh: arguments that must not have grown, and the dimensions.\n"
+      "roomy: arguments that must have the program's room.")
       .def(py::init([](std::shared_ptr<BoundGraph> graph,
                        const std::vector<Input> &inputs,
                        std::vector<OutputInfo> results,
