@@ -40,6 +40,15 @@ static std::optional<GraphBuilder::Room> toRoom(const PyRoom &room) {
   return GraphBuilder::Room(room->first, toSize(room->second));
 }
 
+using PyEntries = std::vector<std::pair<size_t, size_t>>;
+
+static std::vector<Growth::Entry> toEntries(const PyEntries &given) {
+  std::vector<Growth::Entry> entries;
+  for (auto [number, dim] : given)
+    entries.push_back({number, dim});
+  return entries;
+}
+
 static SizeList toSizes(const py::sequence &sequence) {
   SizeList sizes;
   for (py::handle size : sequence)
@@ -486,18 +495,10 @@ static void initSizedBindings(py::module &m) {
       .def(py::init([](std::shared_ptr<BoundGraph> graph,
                        const std::vector<Input> &inputs,
                        std::vector<OutputInfo> results,
-                       const std::vector<std::pair<size_t, size_t>> &growing,
-                       const std::vector<std::pair<size_t, size_t>> &grown,
-                       const std::vector<std::pair<size_t, size_t>> &fresh,
-                       std::vector<size_t> roomy) {
-             Growth growth;
-             growth.roomy = std::move(roomy);
-             for (auto [argument, dim] : growing)
-               growth.arguments.push_back({argument, dim});
-             for (auto [root, dim] : grown)
-               growth.outputs.push_back({root, dim});
-             for (auto [argument, dim] : fresh)
-               growth.fresh.push_back({argument, dim});
+                       const PyEntries &growing, const PyEntries &grown,
+                       const PyEntries &fresh, std::vector<size_t> roomy) {
+             Growth growth{toEntries(growing), toEntries(grown),
+                           toEntries(fresh), std::move(roomy)};
              std::vector<SizedInput> given;
              for (const auto &[argument, sizes, strides, offset] : inputs)
                given.push_back({argument, toSizes(sizes), toSizes(strides),

@@ -145,6 +145,12 @@ void BoundGraph::run(const std::vector<at::Tensor> &inputs,
          nullptr, sizes);
 }
 
+/// Whether a storage has the room that the program's argument has.
+static bool hasRoomOf(const runtime::ArgumentInfo &argument,
+                      const StorageFormat &format) {
+  return format.room && format.layout.deviceSize == argument.layout->deviceSize;
+}
+
 /// The dimension along which an argument grows, if it does.
 static std::optional<size_t> growsAlong(size_t argument, const Growth &growth) {
   for (auto [number, dim] : growth.arguments)
@@ -172,16 +178,14 @@ bool BoundGraph::takes(const std::vector<at::Tensor> &inputs,
         storage.deviceIndex() != storageOf(inputs[0]).deviceIndex())
       return false;
   }
-  auto roomOf = [&](size_t argument) {
-    return storageOf(inputs[argument]).format->room;
+  auto formatOf = [&](size_t argument) -> const StorageFormat & {
+    return *storageOf(inputs[argument]).format;
   };
   for (auto [number, dim] : growth.fresh)
-    if (auto room = roomOf(number); room && room->dim == dim)
+    if (const auto &room = formatOf(number).room; room && room->dim == dim)
       return false;
   for (size_t number : growth.roomy)
-    if (!roomOf(number) ||
-        storageOf(inputs[number]).format->layout.deviceSize !=
-            arguments[number].layout->deviceSize)
+    if (!hasRoomOf(arguments[number], formatOf(number)))
       return false;
   return true;
 }
@@ -253,10 +257,8 @@ std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
     if (!argument.hasRoom)
       return;
     at::Tensor home = homeOf(tensor);
-    const StorageFormat &format = *storageOf(tensor).format;
     if (home.sizes() == c10::IntArrayRef(argument.shape) ||
-        (format.room &&
-         format.layout.deviceSize == argument.layout->deviceSize))
+        hasRoomOf(argument, *storageOf(tensor).format))
       return;
     at::Tensor room = makeRoom(argument, index);
     storages.back() = room.storage();

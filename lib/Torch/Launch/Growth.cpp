@@ -24,14 +24,12 @@ at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
     const TensorLayout &tight = old.format->tightLayout();
     int64_t bytes = tight.sizeInBytes();
     TransferScope scope(TransferKind::DeviceToDevice, old.deviceIndex(), bytes);
-    const uint8_t *source = old.deviceBytes();
     // The host's elements may be larger than the device's.
     uint64_t hostBytes = format.numElements() / newRows * format.room->numRows *
                          spyre::hostBytes(format.dtype);
-    block = allocate(old.deviceIndex(), blockSize(format, hostBytes));
-    const Allocation *allocation = allocationOf(block);
-    copySticks(tight, old.format->layout, source, format.layout,
-               allocation->card->memory.at(allocation->address));
+    block =
+        copySticks(tight, old.format->layout, old.deviceBytes(), format.layout,
+                   old.deviceIndex(), blockSize(format, hostBytes));
     ++numCopied;
     bytesCopied += bytes;
   }
@@ -41,18 +39,12 @@ at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
 void dropRoom(SpyreStorageImpl &storage) {
   if (!storage.format || !storage.format->room)
     return;
-  StorageFormat format = *storage.format;
-  format.layout = format.room->tight;
-  format.room.reset();
-  if (format.layout.deviceSize != storage.format->layout.deviceSize) {
-    const uint8_t *bytes = storage.deviceBytes();
-    c10::DataPtr block =
-        allocate(storage.deviceIndex(), blockSize(format, storage.nbytes()));
-    const Allocation *allocation = allocationOf(block);
-    copySticks(format.layout, storage.format->layout, bytes, format.layout,
-               allocation->card->memory.at(allocation->address));
-    storage.set_data_ptr_noswap(std::move(block));
-  }
+  StorageFormat format = storage.format->withoutRoom();
+  if (format.layout.deviceSize != storage.format->layout.deviceSize)
+    storage.set_data_ptr_noswap(
+        copySticks(format.layout, storage.format->layout, storage.deviceBytes(),
+                   format.layout, storage.deviceIndex(),
+                   blockSize(format, storage.nbytes())));
   storage.format = std::move(format);
 }
 

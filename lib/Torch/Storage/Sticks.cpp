@@ -8,9 +8,9 @@
 
 namespace spyre::pytorch {
 
-void copySticks(const TensorLayout &tight, const TensorLayout &from,
-                const uint8_t *source, const TensorLayout &to,
-                uint8_t *destination) {
+c10::DataPtr copySticks(const TensorLayout &tight, const TensorLayout &from,
+                        const uint8_t *source, const TensorLayout &to,
+                        c10::DeviceIndex index, uint64_t sizeInBytes) {
   const std::vector<int64_t> &sizes = tight.deviceSize;
   // The dimension that has room in either, or the outermost one.
   size_t dim = 0, numRoomy = 0;
@@ -29,9 +29,13 @@ void copySticks(const TensorLayout &tight, const TensorLayout &from,
   int64_t outer = 1;
   for (size_t d = 0; d < dim; ++d)
     outer *= sizes[d];
+  c10::DataPtr block = allocate(index, sizeInBytes);
+  const Allocation *allocation = allocationOf(block);
+  uint8_t *destination = allocation->card->memory.at(allocation->address);
   for (int64_t i = 0; i < outer; ++i)
     std::memcpy(destination + i * to.deviceSize[dim] * inner,
                 source + i * from.deviceSize[dim] * inner, sizes[dim] * inner);
+  return block;
 }
 
 } // namespace spyre::pytorch

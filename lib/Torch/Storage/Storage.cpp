@@ -199,11 +199,10 @@ void SpyreStorageImpl::ownMemory() {
   if (!shared || !shared->isShared())
     return;
   waitForUses();
-  c10::DataPtr block = allocate(deviceIndex(), shared->sizeInBytes);
-  runtime::DeviceMemory &memory = shared->card->memory;
-  copySticks(format->tightLayout(), format->layout, memory.at(shared->address),
-             format->layout, memory.at(allocationOf(block)->address));
-  set_data_ptr_noswap(std::move(block));
+  set_data_ptr_noswap(copySticks(format->tightLayout(), format->layout,
+                                 shared->card->memory.at(shared->address),
+                                 format->layout, deviceIndex(),
+                                 shared->sizeInBytes));
 }
 
 uint8_t *SpyreStorageImpl::writableBytes() {

@@ -52,6 +52,9 @@ struct StorageFormat {
   const TensorLayout &tightLayout() const {
     return room ? room->tight : layout;
   }
+  StorageFormat withoutRoom() const {
+    return {dtype, sizes, strides, tightLayout(), /*room=*/{}};
+  }
 };
 
 class SpyreStorageImpl final : public c10::StorageImpl {

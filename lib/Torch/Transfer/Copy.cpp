@@ -48,15 +48,10 @@ void copyOnDevice(const at::Tensor &source, const at::Tensor &destination) {
       source.is_contiguous() && destination.is_contiguous()) {
     TransferScope scope = traceTransfer(kind, source);
     to.beginOverwrite();
-    StorageFormat format = *from.format;
-    format.layout = format.tightLayout();
-    format.room.reset();
-    c10::DataPtr block =
-        allocate(to.deviceIndex(), blockSize(format, from.nbytes()));
-    const Allocation *allocation = allocationOf(block);
-    copySticks(format.layout, from.format->layout, from.deviceBytes(),
-               format.layout, allocation->card->memory.at(allocation->address));
-    to.set_data_ptr_noswap(std::move(block));
+    StorageFormat format = from.format->withoutRoom();
+    to.set_data_ptr_noswap(copySticks(
+        format.layout, from.format->layout, from.deviceBytes(), format.layout,
+        to.deviceIndex(), blockSize(format, from.nbytes())));
     to.format = std::move(format);
     return;
   }

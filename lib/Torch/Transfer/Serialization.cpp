@@ -140,8 +140,7 @@ void save(const at::Tensor &tensor, Metadata &metadata) {
     return;
   std::string layout;
   if (storage->format) {
-    StorageFormat format = *storage->format;
-    format.layout = format.tightLayout();
+    StorageFormat format = storage->format->withoutRoom();
     // The format that loading would choose by default.
     StorageFormat byItself =
         makeFormat(tensor.sizes(), tensor.strides(), tensor.scalar_type());
