@@ -81,21 +81,19 @@ static std::unique_ptr<BufferPool> takePool() {
 
 void RunState::finish() {
   shadow.reset();
-  IdlePools &idle = idlePools();
-  // The last worker's pool goes back first, so that the first worker gets its
-  // own pool again.
-  for (size_t i = workers.size(); i-- > 0;) {
-    Worker &worker = *workers[i];
-    for (Core *core : worker.used)
+  for (std::unique_ptr<Worker> &worker : workers) {
+    for (Core *core : worker->used)
       core->releaseAll();
-    worker.used.clear();
-    if (!worker.pool)
-      continue;
-    std::lock_guard<std::mutex> lock(idle.mutex);
-    idle.pools.push_back(std::move(worker.pool));
+    worker->used.clear();
   }
   double now = secondsSince(Clock::time_point());
+  IdlePools &idle = idlePools();
   std::lock_guard<std::mutex> lock(idle.mutex);
+  // The last worker's pool goes back first, so that the first worker gets its
+  // own pool again.
+  for (size_t i = workers.size(); i-- > 0;)
+    if (workers[i]->pool)
+      idle.pools.push_back(std::move(workers[i]->pool));
   for (std::unique_ptr<BufferPool> &pool : idle.pools)
     pool->endRun(now);
 }

@@ -404,9 +404,7 @@ void FunctionLoader::LinalgOpLoader::matchSingleCombiner() {
     instr.strategy = StructuredLoop::Contraction;
     instr.isBatched = hasBatchLoop();
     loader.function.hasContraction = true;
-    loader.function.gangSize = std::max(
-        loader.function.gangSize,
-        isProductWithVector() ? Function::kSmallGang : Function::kLargeGang);
+    loader.function.shareTiles(isProductWithVector());
   }
 }
 

@@ -369,12 +369,9 @@ LogicalResult FunctionLoader::loadLoad(Operation *op) {
   AccessTilePlan &p = accessTiles.lookup(load.getTile())->plan;
   if (!p.partitionSlots.empty()) {
     auto type = cast<RankedTensorType>(load.getResult().getType());
-    bool isSmall =
-        type.hasStaticShape() && type.getNumElements() <= kSmallTileElements;
     if (isSameInAllCores(load.getTile()))
-      function.gangSize =
-          std::max(function.gangSize,
-                   isSmall ? Function::kSmallGang : Function::kLargeGang);
+      function.shareTiles(type.hasStaticShape() &&
+                          type.getNumElements() <= kSmallTileElements);
     return success();
   }
   instr.isDeferred = canDefer(load);

@@ -109,6 +109,10 @@ struct Function {
   static constexpr int64_t kLargeGang = 8;
   /// Others: many gangs let all threads end at about the same time.
   static constexpr int64_t kSmallGang = 2;
+  /// Lets neighbouring cores share tiles of one more load or product.
+  void shareTiles(bool areSmall) {
+    gangSize = std::max(gangSize, areSmall ? kSmallGang : kLargeGang);
+  }
   /// Inter-tile produce ops; with any, the cores are resumable tasks.
   int numProduceOps = 0;
   /// Whether cores add up what each has of a sum.
