@@ -11,7 +11,7 @@ input stays what it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,18 +52,19 @@ def find(
     """The concatenations whose inputs have storages of their own, which nothing else
     uses.
     """
+    members = set(nodes)
     return [
         growth
         for node in nodes
         if node.target is aten.cat.default and node in outputs
-        for growth in [_growth_of(node, nodes, inputs, outputs, metas, kind)]
+        for growth in [_growth_of(node, members, inputs, outputs, metas, kind)]
         if growth is not None
     ]
 
 
 def _growth_of(
     node: Node,
-    nodes: Sequence[Node],
+    members: Set[Node],
     inputs: Sequence[Node],
     outputs: Sequence[Node],
     metas: Mapping[Node, Any],
@@ -78,7 +79,7 @@ def _growth_of(
         for part in (first, *parts)
     ):
         return None
-    if any(first in other.all_input_nodes for other in nodes if other is not node):
+    if any(user in members for user in first.users if user is not node):
         return None
     number = inputs.index(first)
     storage = kind.owner[number]

@@ -290,15 +290,13 @@ class SizedStep(CompiledStep):
     ) -> Any:
         """The program, one that grows inputs in place if there is one."""
         kind = InputKind.of(inputs, [0] * len(inputs))
-        found = self._growths(kind, binding)
+        growing, fresh = self._growths(inputs, kind, binding)
         try:
-            return self._make_program(inputs, kind, binding, sizes, found)
+            return self._make_program(inputs, kind, binding, sizes, growing, fresh)
         except _C.SpyreError as error:
-            if not any(
-                growth.is_grown(inputs[kind.first[g.storage]], g.dim) for g in found
-            ):
+            if not growing:
                 raise
-            program = self._make_program(inputs, kind, binding, sizes, [])
+            program = self._make_program(inputs, kind, binding, sizes, [], [])
             _log.info("%s: inputs do not grow in place, because %s", self.name, error)
         # The others leave what has grown to a program that there is not.
         self.grows = False
@@ -311,15 +309,13 @@ class SizedStep(CompiledStep):
         kind: InputKind,
         binding: Binding,
         actual_sizes: tuple[int, ...],
-        found: Sequence[growth.Growth],
+        growing: Sequence[growth.Growth],
+        fresh: Sequence[growth.Growth],
     ) -> Any:
-        growing = {
-            g.storage: g
-            for g in found
-            if growth.is_grown(inputs[kind.first[g.storage]], g.dim)
-        }
+        by_storage = {g.storage: g for g in growing}
+        by_node = {g.node: g for g in growing}
         traced = [self.metas[node] for node in self.inputs]
-        rooms = growth.rooms_of(inputs, kind, traced, growing, self.metas, binding)
+        rooms = growth.rooms_of(inputs, kind, traced, by_storage, self.metas, binding)
         sizes = binding.of(actual_sizes)
         assert sizes is not None
         importer = SizedImporter(binding)
@@ -337,7 +333,7 @@ class SizedStep(CompiledStep):
         ):
             spec = self._input_spec(importer, node, actual, sizes)
             specs.append((owner, spec.sizes, spec.strides, spec.offset))
-            if owner in growing:
+            if owner in by_storage:
                 continue
             importer.add_input(node, arguments[owner], spec, self.metas[node])
             if host_numbers.is_host_number(self.metas[node]):
@@ -348,7 +344,7 @@ class SizedStep(CompiledStep):
                     importer.values[source] = Constant(
                         importer.number_of(self.metas[source])
                     )
-            own = next((g for g in growing.values() if g.node is node), None)
+            own = by_node.get(node)
             if own is not None:
                 importer.add_growth(own, arguments[own.storage], self.metas)
             else:
@@ -367,26 +363,31 @@ class SizedStep(CompiledStep):
         if kept is not None:
             kept.save_program(graph)
         remember(CompiledPart(self.name, graph, kind.first, list(results), dump=kept))
-        fresh = [g for g in found if g.storage not in growing]
         return _C.SizedProgram(
             graph,
             specs,
             list(results),
-            growing=[(g.storage, g.dim) for g in growing.values()],
+            growing=[(g.storage, g.dim) for g in growing],
             grown=[(results[self.outputs.index(g.node)].root, g.dim) for g in fresh],
             fresh=[(g.storage, g.dim) for g in fresh],
-            roomy=[number for number in rooms if number not in growing],
+            roomy=[number for number in rooms if number not in by_storage],
         )
 
-    def _growths(self, kind: InputKind, binding: Binding) -> list[growth.Growth]:
-        """What grows, or may grow in the next call, if a program can do that."""
+    def _growths(
+        self, inputs: list[Any], kind: InputKind, binding: Binding
+    ) -> tuple[list[growth.Growth], list[growth.Growth]]:
+        """What grows, and what may grow in the next call, if a program can do that."""
         assert self.symbols is not None
-        if not self.grows or self.symbols.is_stepped:
-            return []
-        found = growth.find(self.nodes, self.inputs, self.outputs, self.metas, kind)
-        return [
-            g for g in found if growth.varies_along(g.dim, self.metas[g.node], binding)
-        ]
+        growing: list[growth.Growth] = []
+        fresh: list[growth.Growth] = []
+        if self.grows and not self.symbols.is_stepped:
+            for g in growth.find(
+                self.nodes, self.inputs, self.outputs, self.metas, kind
+            ):
+                if growth.varies_along(g.dim, self.metas[g.node], binding):
+                    is_grown = growth.is_grown(inputs[kind.first[g.storage]], g.dim)
+                    (growing if is_grown else fresh).append(g)
+        return growing, fresh
 
     def _storage_spec(
         self,
