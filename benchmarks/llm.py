@@ -22,16 +22,15 @@ import importlib.util
 import multiprocessing
 import os
 import pstats
-import re
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
+from large import status
 from ratios import Ratios
 from torch._inductor.utils import fresh_cache
 from torch_spyre.compile_backend import compiled_parts
@@ -127,11 +126,6 @@ def first_token(step: Callable[..., Any], config: Any) -> float:
     return runner.feed(ids_of(PROMPTS[0] - 1, 3), is_new=True)
 
 
-def resident_bytes() -> int:
-    status = Path("/proc/self/status").read_text()
-    return 1024 * int(re.search(r"VmRSS:\s+(\d+)", status)[1])
-
-
 def measure_memory(folder: str, results: Any) -> None:
     """In a process of its own: bytes beyond the weights, over those of the weights.
 
@@ -141,7 +135,7 @@ def measure_memory(folder: str, results: Any) -> None:
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(folder, "traced")
     from transformers import DynamicCache, LlamaForCausalLM  # noqa: F401
 
-    before = resident_bytes()
+    before = status("VmRSS")
     with torch.no_grad():
         model = make_model(ALL_LAYERS).to("spyre")
         weights = sum(p.nbytes for p in model.parameters())
@@ -151,7 +145,7 @@ def measure_memory(folder: str, results: Any) -> None:
             runner.feed(ids_of(length, number), is_new=True)
         for number in range(MEMORY_STEPS):
             runner.feed(ids_of(1, number), is_new=False)
-    results.put((resident_bytes() - before - weights) / weights)
+    results.put((status("VmRSS") - before - weights) / weights)
 
 
 def add_memory(found: Ratios) -> None:

@@ -162,6 +162,14 @@ def no_fallback():
 
 
 @pytest.fixture
+def without_gradients():
+    import torch
+
+    with torch.no_grad():
+        yield
+
+
+@pytest.fixture
 def no_generated_cpp():
     """Inductor calls the CPU's operators, instead of having C++ compiled for 8 s."""
     from torch._inductor import config

@@ -12,13 +12,9 @@ from numerics import compiled, poison
 from torch_spyre import _C
 from torch_spyre.compile_backend import compiled_parts
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
+
 DEVICE = "spyre"
-
-
-@pytest.fixture(autouse=True)
-def _without_gradients():
-    with torch.no_grad():
-        yield
 
 
 def extend(cache, new):

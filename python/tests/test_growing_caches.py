@@ -10,13 +10,9 @@ from tiny_llama import tiny_llama
 from torch.nn.functional import scaled_dot_product_attention
 from torch_spyre.compile_backend import compiled_parts
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
+
 DEVICE = "spyre"
-
-
-@pytest.fixture(autouse=True)
-def _without_gradients():
-    with torch.no_grad():
-        yield
 
 
 def on_device(model, dtype):

@@ -9,6 +9,8 @@ from numerics import compiled, poison, rms
 from tiny_llama import tiny_llama
 from torch_spyre.compile_backend import compiled_parts
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
+
 DEVICE = "spyre"
 WINDOW = 16
 
@@ -17,12 +19,6 @@ MODELS = {
     "all layers": {"windows": (WINDOW,)},
     "every second layer": {"windows": (WINDOW, None), "cap": 20.0},
 }
-
-
-@pytest.fixture(autouse=True)
-def _without_gradients():
-    with torch.no_grad():
-        yield
 
 
 def generate(step, model, ids, count, padding=None, feed=None):

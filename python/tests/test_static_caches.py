@@ -10,15 +10,11 @@ from numerics import compiled, poison, rms
 from torch import nn
 from torch_spyre.compile_backend import compiled_parts
 
+pytestmark = pytest.mark.usefixtures("without_gradients")
+
 DEVICE = "spyre"
 ROOM, HEADS, WIDTH = 512, 2, 32
 LENGTHS = (1, 7, 20, 33, 64, 65, 129, 500, 3, 511)
-
-
-@pytest.fixture(autouse=True)
-def _without_gradients():
-    with torch.no_grad():
-        yield
 
 
 class Attention(nn.Module):
