@@ -59,11 +59,11 @@ class Ratio:
         if self.at_least and not self.holds:
             verdict = "UNDER"
         return (
-            f"{self.name:<58}{self.value:>9.4g}{noise:>18}{limit:>9}  {verdict}"
+            f"{self.name:<58}{self.value:>9.4g}{noise:>22}{limit:>9}  {verdict}"
         ).rstrip()
 
 
-HEAD = f"{'ratio':<58}{'value':>9}{'range':>18}{'limit':>9}"
+HEAD = f"{'ratio':<58}{'value':>9}{'range':>22}{'limit':>9}"
 
 
 class Ratios:

@@ -226,6 +226,25 @@ def test_functions_of_the_user_are_not_kept():
         assert traced_by(function, x)[1] == KNOWN
 
 
+def test_graphs_are_not_kept_while_an_operator_has_a_kernel_of_the_user():
+    """``torch.library`` may put it under the operator, where no table shows it."""
+
+    def function(x):
+        return torch.square(x)
+
+    x = values(5, 70)
+    with torch.no_grad():
+        assert traced_by(function, x)[1] == NEW
+        library = torch.library.Library("aten", "IMPL")
+        library.impl("square", lambda x: x * 3, "CompositeImplicitAutograd")
+        try:
+            result, found = traced_by(function, x)
+        finally:
+            library._destroy()
+        assert found == NOT_KEPT and torch.equal(result, x * 3)
+        assert traced_by(function, x)[1] == KNOWN
+
+
 def test_operators_of_other_libraries_are_not_kept():
     @torch.library.custom_op("traced_graphs::twice", mutates_args=())
     def twice(x: torch.Tensor) -> torch.Tensor:

@@ -48,6 +48,9 @@ from torch_spyre.frontend.leftovers import KEPT_META
 _OWN_NAMESPACES = frozenset(["aten", "prim", "prims", "spyre"])
 #: Modules of functions in traced graphs, such as ``operator.getitem``.
 _FUNCTION_MODULES = ("_operator", "math", "builtins")
+#: Where Python functions that ``torch.library`` puts in place of operators change what
+#: is traced; those for devices run later, those for meta tensors are PyTorch's.
+_TRACED_KEYS = ("Autograd", "Composite", "Functionalize", "Python")
 #: The attribute of Dynamo's graph with what PyTorch's key lacks.
 _SEAL = "_spyre_seal"
 
@@ -134,6 +137,10 @@ def _seal_of(gm: GraphModule, options: dict[str, Any]) -> str:
         raise _NotKept("PyTorch's cache is off")
     if extensions.are_there() or table.are_enabled():
         raise _NotKept("operators have decompositions or lowerings of the user's")
+    for name in torch.library._impls:
+        namespace, operator, key = name.split("/")
+        if namespace == "aten" and key.startswith(_TRACED_KEYS):
+            raise _NotKept(f"aten.{operator} has a kernel of the user's for {key}")
     found = hashlib.sha256()
     found.update(_source_hash().encode())
     # The compiler, whose rows decide what is taken apart, and the options.
