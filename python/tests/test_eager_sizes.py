@@ -367,6 +367,10 @@ def test_ranges_into_tensors():
     for given in (x, other):
         torch.arange(3, 9, out=given[4:10])
         torch.arange(6, out=given[::3][1:])
+        # As many elements keep their sizes, with gaps and without.
+        assert torch.arange(8, out=given[12:].view(2, 4)).shape == (2, 4)
+        assert torch.arange(6, out=given.view(4, 5)[:3, 1::2]).shape == (3, 2)
+        assert torch.arange(4, 5, out=given[19].view(())).shape == ()
     assert_exact(other.cpu(), x)
     resized = torch.empty(0, dtype=torch.int64, device="spyre")
     assert torch.arange(2, 5, out=resized).tolist() == [2, 3, 4] == resized.tolist()

@@ -157,6 +157,23 @@ at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
   auto find = [](const char *name, const char *overload) {
     return c10::Dispatcher::singleton().findSchema({name, overload});
   };
+  auto countElements = [&] {
+    return out.scalar_type() == c10::kLong
+               ? at::native::compute_arange_size<int64_t>(start, end, step)
+               : at::native::compute_arange_size<double>(start, end, step);
+  };
+  if (out.dim() != 1 && !start.isComplex() && !end.isComplex() &&
+      !step.isComplex()) {
+    // What has as many elements keeps its sizes.
+    int64_t size = countElements();
+    if (out.numel() == size) {
+      bool isDense = out.is_contiguous();
+      at::Tensor line =
+          isDense ? out.view({size}) : at::empty({size}, out.options());
+      arangeOut(start, end, step, line);
+      return isDense ? out : out.copy_(line.view(out.sizes()));
+    }
+  }
   bool isWhole =
       out.scalar_type() == c10::kLong || out.scalar_type() == c10::kInt;
   bool isPlain =
@@ -165,10 +182,7 @@ at::Tensor &arangeOut(const at::Scalar &start, const at::Scalar &end,
                           step.isIntegral(/*includeBool=*/false)));
   std::optional<c10::OperatorHandle> fill = find("spyre::fill_range_", "");
   if (isPlain && fill && !start.isComplex() && !step.isComplex()) {
-    int64_t size =
-        out.scalar_type() == c10::kLong
-            ? at::native::compute_arange_size<int64_t>(start, end, step)
-            : at::native::compute_arange_size<double>(start, end, step);
+    int64_t size = countElements();
     at::native::resize_output(out, {size});
     if (size == 0 || callNative(*fill, {out, start, step}))
       return out;

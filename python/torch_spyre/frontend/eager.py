@@ -431,7 +431,7 @@ def _import_row(
             keywords[parameter.name] = arguments[index]
         else:
             positional.append(arguments[index])
-    location = [("<eager>", 0, call.name)]
+    location = [(f"<{call.name}>", 0, call.name)]
     ids = importer.add_call(
         str(call.functional), positional, keywords, metas, operand, location
     )
