@@ -212,6 +212,7 @@ ROOMS: dict[str, set[str]] = {
     # A copy between dtypes on the device is an eager call.
     "Torch/Transfer": {
         "Device",
+        "Runtime/Kernels",
         "Support",
         "Torch/Eager",
         "Torch/Profiling",

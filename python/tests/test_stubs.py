@@ -17,7 +17,8 @@ PACKAGE = Path(torch_spyre.__file__).parent
 #: without a constructor have one that raises.
 ALLOWED = r"""
 torch_spyre\._C\.(CompiledGraph|DataFormats|ElementArrangement|GraphBuilder)
-torch_spyre\._C\.(JobPlan|OutputInfo|SizeExpr|SizedProgram|SpyreTensorLayout|Trace|ValueId)
+torch_spyre\._C\.(JobPlan|OutputInfo|RankBarrier|SizeExpr|SizedProgram|SpyreTensorLayout)
+torch_spyre\._C\.(Trace|ValueId)
 torch_spyre\._C\.(CompiledGraph|JobPlan|OutputInfo|SizeExpr)\.__init__
 """
 #: To read all of torch takes six times as long as the rest.

@@ -62,8 +62,11 @@ def _factor(op: Any) -> Any:
     return factor.cpu() if isinstance(factor, Tensor) else factor
 
 
-def reduce(parts: list[Tensor], op: Any) -> Tensor:
-    """Reduces the ranks' values in their order; floating ones in fp32."""
+def reduce(parts: list[Tensor], op: Any, out: Tensor | None = None) -> Tensor:
+    """Reduces the ranks' values in their order; floating ones in fp32.
+
+    The last of several values may go to ``out``, if that has the type of the result.
+    """
     kind = _kind(op)
     dtype = parts[0].dtype
     function = _ANY.get(kind) or _INTEGER.get(kind)
@@ -76,8 +79,10 @@ def reduce(parts: list[Tensor], op: Any) -> Tensor:
         factor = _factor(op)
         wide = [p * factor for p in wide]
     result = wide[0]
-    for part in wide[1:]:
+    for part in wide[1:-1]:
         result = function(result, part)
+    if len(wide) > 1:
+        result = function(result, wide[-1], out=out)
     if kind == dist.ReduceOp.AVG:
         if not dtype.is_floating_point:
             return result.div(len(parts), rounding_mode="trunc").to(dtype)
@@ -147,7 +152,7 @@ class Elements:
             pieces = [part[first : first + BLOCK] for part in parts]
             into = result[first : first + BLOCK]
             if not self.is_coded:
-                into.copy_(reduce(pieces, op))
+                into.copy_(reduce(pieces, op, into))
                 continue
             values = []
             for piece in pieces:

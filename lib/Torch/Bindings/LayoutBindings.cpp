@@ -7,6 +7,7 @@
 #include "../Storage/StorageImage.h"
 #include "../Storage/ViewShift.h"
 #include "../Transfer/ElementRun.h"
+#include "../Transfer/RankBarrier.h"
 #include "../Transfer/Transfer.h"
 #include "Bindings.h"
 
@@ -377,6 +378,16 @@ void initElementBindings(py::module &m) {
       "Adds up int16 codes of SEN169_FP16 in fp32, in the order of the parts, "
       "and rounds once.",
       Release());
+  py::class_<RankBarrier>(m, "RankBarrier",
+                          "Where ranks meet that map one file of a machine.")
+      .def(py::init<int, at::Tensor, int64_t, int64_t>(), py::arg("file"),
+           py::arg("memory"), py::arg("rank"), py::arg("size"))
+      .def(
+          "wait", &RankBarrier::wait, py::arg("timeout"), Release(),
+          "Returns when all ranks have called it as often. Raises RuntimeError "
+          "if a process has ended, or has not come after so many seconds.")
+      .def_readonly_static("BYTES", &RankBarrier::kBytes,
+                           "Bytes of the file's memory per rank.");
 }
 
 } // namespace

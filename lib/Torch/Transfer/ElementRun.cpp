@@ -4,6 +4,7 @@
 #include "Transfer.h"
 
 #include "Spyre/Device/DL16.h"
+#include "Spyre/Runtime/Kernels/TileKernels.h"
 
 #include <ATen/ATen.h>
 
@@ -115,20 +116,24 @@ void sumElements(const std::vector<at::Tensor> &parts, const at::Tensor &sum) {
   // All floats of a block stay in the first-level cache.
   constexpr int64_t block = 2048;
   float total[block], next[block];
+  using namespace runtime;
+  const KernelTable &table = kernels();
   auto *result = static_cast<uint16_t *>(sum.mutable_data_ptr());
   for (int64_t first = 0; first < sum.numel(); first += block) {
-    int64_t count = std::min(block, sum.numel() - first);
+    size_t count = std::min(block, sum.numel() - first);
     auto decode = [&](const at::Tensor &part, float *values) {
-      decodeDL16(static_cast<const uint16_t *>(part.const_data_ptr()) + first,
-                 values, count);
+      table.loadFloatRun(ElementFormat::DL16,
+                         static_cast<const uint16_t *>(part.const_data_ptr()) +
+                             first,
+                         values, count);
     };
     decode(parts.front(), total);
     for (size_t part = 1; part < parts.size(); ++part) {
       decode(parts[part], next);
-      for (int64_t i = 0; i < count; ++i)
-        total[i] += next[i];
+      table.binary(BinaryOp::Add, total, 1, next, 1, total, count,
+                   Rounding::None);
     }
-    encodeDL16(total, result + first, count);
+    table.storeFloatRun(ElementFormat::DL16, total, result + first, count);
   }
 }
 
