@@ -113,12 +113,20 @@ void sumElements(const std::vector<at::Tensor> &parts, const at::Tensor &sum) {
   TORCH_CHECK(!parts.empty() && isDense(sum) &&
                   std::all_of(parts.begin(), parts.end(), isDense),
               "expected dense int16 codes, as many in each part as in the sum");
-  // All floats of a block stay in the first-level cache.
-  constexpr int64_t block = 2048;
-  float total[block], next[block];
   using namespace runtime;
   const KernelTable &table = kernels();
   auto *result = static_cast<uint16_t *>(sum.mutable_data_ptr());
+  if (parts.size() == 2) {
+    // The operand of a chain of codes is an array of them.
+    ChainStep step = {BinaryOp::Add, /*isReversed=*/false,
+                      static_cast<const float *>(parts[1].const_data_ptr()), 1};
+    table.chainOfCodes(parts[0].const_data_ptr(), 1, &step, 1, result,
+                       sum.numel());
+    return;
+  }
+  // All floats of a block stay in the first-level cache.
+  constexpr int64_t block = 2048;
+  float total[block], next[block];
   for (int64_t first = 0; first < sum.numel(); first += block) {
     size_t count = std::min(block, sum.numel() - first);
     auto decode = [&](const at::Tensor &part, float *values) {
