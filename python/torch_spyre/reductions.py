@@ -65,7 +65,7 @@ def _factor(op: Any) -> Any:
 def reduce(parts: list[Tensor], op: Any, out: Tensor | None = None) -> Tensor:
     """Reduces the ranks' values in their order; floating ones in fp32.
 
-    The last of several values may go to ``out``, if that has the type of the result.
+    The result of several values may be in ``out``, if that has its type.
     """
     kind = _kind(op)
     dtype = parts[0].dtype
@@ -82,7 +82,8 @@ def reduce(parts: list[Tensor], op: Any, out: Tensor | None = None) -> Tensor:
     for part in wide[1:-1]:
         result = function(result, part)
     if len(wide) > 1:
-        result = function(result, wide[-1], out=out)
+        is_same = out is not None and out.dtype == result.dtype
+        result = function(result, wide[-1], out=out if is_same else None)
     if kind == dist.ReduceOp.AVG:
         if not dtype.is_floating_point:
             return result.div(len(parts), rounding_mode="trunc").to(dtype)
