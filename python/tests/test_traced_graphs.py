@@ -16,7 +16,7 @@ from torch._dynamo.utils import counters
 from torch._functorch import config as functorch_config
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing._internal.two_tensor import TwoTensor
-from torch_spyre import extend, spyre_hint
+from torch_spyre import compile_backend, extend, spyre_hint
 from torch_spyre._inductor import config
 from torch_spyre.decompositions import table
 from torch_spyre.frontend import traced
@@ -200,6 +200,21 @@ def test_the_compiler_is_part_of_the_key(monkeypatch):
         assert traced_by(step, values(5, 70))[1] == NEW
 
 
+def test_decompositions_are_not_asked_for_if_the_graph_is_known(monkeypatch):
+    asked = []
+
+    def decompositions():
+        asked.append(True)
+        return table.decompositions()
+
+    monkeypatch.setattr(compile_backend, "decompositions", decompositions)
+    with torch.no_grad():
+        assert traced_by(step, values(5, 70))[1] == NEW
+        assert asked == [True]
+        assert traced_by(step, values(5, 70))[1] == KNOWN
+    assert asked == [True]
+
+
 # ------------------------------------------------------------------------------
 # What is not kept
 
@@ -344,6 +359,8 @@ def test_a_graph_is_read_back_as_it_was(monkeypatch):
     assert len(graphs) == 2
     for gm, content in graphs:
         back = traced._load(content)
+        # Python code of it is made when it is asked for.
+        assert back._needs_recompile() and back.code == gm.code
         assert str(back.graph) == str(gm.graph)
         for a, b in zip(gm.graph.nodes, back.graph.nodes, strict=True):
             assert b.meta.get("stack_trace") == a.meta.get("stack_trace")

@@ -8,7 +8,8 @@ that run eagerly (on the device's counted CPU fallback).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch._dynamo.backends.common import aot_autograd
@@ -28,6 +29,26 @@ from torch_spyre.frontend.parts import (
 from torch_spyre.frontend.regions import inline_regions
 from torch_spyre.frontend.traced import TracedGraph, kept_by_pytorch
 from torch_spyre.frontend.updated_arguments import view_updated_arguments
+
+
+class _Decompositions(Mapping[Any, Callable]):
+    """The table of decompositions, made when it is read.
+
+    AOTAutograd does not read it for a graph that it has traced before.
+    """
+
+    @functools.cached_property
+    def _table(self) -> dict[Any, Callable]:
+        return decompositions()
+
+    def __getitem__(self, op: Any) -> Callable:
+        return self._table[op]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
 
 
 def _compiler(kind: str, options: dict[str, Any], is_kept: bool) -> Callable:
@@ -59,7 +80,7 @@ def spyre(gm: GraphModule, example_inputs: Sequence[Any], **options: Any) -> Cal
             fw_compiler=_compiler("forward", options, is_kept),
             bw_compiler=_compiler("backward", options, is_kept),
             inference_compiler=_compiler("graph", options, is_kept),
-            decompositions=decompositions(),
+            decompositions=_Decompositions(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
     return drop_traced_module(function)

@@ -176,8 +176,15 @@ def _keep_programs(torch_cache: ModuleType) -> None:
     register_artifact(torch_cache)
 
 
+def _save_tracing_time(convert_frame: ModuleType) -> None:
+    from torch_spyre.frontend.tracing_time import wrap_compile
+
+    wrap_compile(convert_frame)
+
+
 _HOOKS: dict[str, Callable[[ModuleType], None]] = {
     "torch._dynamo.config": _allow_many_sizes,
+    "torch._dynamo.convert_frame": _save_tracing_time,
     "torch._dynamo.device_interface": _register_interface,
     "torch._dynamo.trace_rules": _skip_own_frames,
     "torch._inductor.compile_fx": _route_inductor,

@@ -34,6 +34,7 @@ from torch._inductor.output_code import OutputCode
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx import Graph, GraphModule, Node
+from torch.fx._lazy_graph_module import _LazyGraphModule
 from torch.utils._python_dispatch import (
     _disable_current_modes,
     is_traceable_wrapper_subclass,
@@ -429,4 +430,5 @@ def _load(content: bytes) -> GraphModule:
         node = graph.create_node(op, target, args, kwargs, name)
         node.meta = meta
         unpickler.nodes[name] = node
-    return GraphModule(root, graph)
+    # Nothing calls it, so that Python code of it is made only if somebody prints it.
+    return _LazyGraphModule(root, graph)

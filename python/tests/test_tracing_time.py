@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Dynamo leaves out while it traces for this package, and when it does not."""
+
+import gc
+import logging
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch._dynamo import config, funcname_cache, side_effects, symbolic_convert
+from torch_spyre import compile_backend
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    torch._dynamo.reset()
+    funcname_cache.clearcache()
+    yield
+    torch._dynamo.reset()
+    torch._logging.set_logs()
+    assert config.side_effect_replay_policy == "info"
+    assert symbolic_convert.get_funcname is funcname_cache.get_funcname
+
+
+class Counter:
+    def __init__(self):
+        self.calls = 0
+
+    def step(self, x):
+        self.calls += 1
+        return x * 2 + self.calls
+
+
+def run(backend, device="spyre"):
+    counter = Counter()
+    x = torch.ones(5, dtype=torch.float16, device=device)
+    result = torch.compile(counter.step, backend=backend)(x)
+    assert counter.calls == 1 and result.tolist() == [3.0] * 5
+
+
+def watch_frozen(monkeypatch):
+    """Whether objects were frozen when this backend compiled, and in others."""
+    seen = []
+    drop = compile_backend.drop_from_graph
+
+    def watched(gm):
+        seen.append(gc.get_freeze_count() > 0)
+        drop(gm)
+
+    monkeypatch.setattr(compile_backend, "drop_from_graph", watched)
+
+    def other(gm, inputs):
+        seen.append(gc.get_freeze_count() > 0)
+        return gm
+
+    return seen, other
+
+
+# ------------------------------------------------------------------------------
+# Python's garbage collector
+
+
+def test_old_objects_are_not_collected_while_this_backend_traces(monkeypatch):
+    seen, other = watch_frozen(monkeypatch)
+    run("spyre")
+    assert seen == [True] and gc.get_freeze_count() == 0
+    torch._dynamo.reset()
+    run(lambda gm, inputs: other(gm, inputs), "cpu")
+    run("eager")
+    assert seen == [True, False] and gc.get_freeze_count() == 0
+
+
+def test_objects_are_thawed_after_errors():
+    def breaks(x):
+        torch._dynamo.graph_break()
+        return x + 1
+
+    with pytest.raises(torch._dynamo.exc.Unsupported):
+        torch.compile(breaks, backend="spyre", fullgraph=True)(torch.ones(3))
+    assert gc.get_freeze_count() == 0
+
+
+def test_what_the_user_froze_stays_frozen():
+    gc.freeze()
+    try:
+        count = gc.get_freeze_count()
+        run("spyre")
+        # Some of them may have been freed.
+        assert 0.9 * count < gc.get_freeze_count() <= count
+    finally:
+        gc.unfreeze()
+
+
+# ------------------------------------------------------------------------------
+# Messages
+
+
+def test_messages_that_nobody_reads_are_not_made(monkeypatch):
+    made = []
+    add_file = funcname_cache._add_file
+    describe = side_effects.SideEffects._format_side_effect_message
+    monkeypatch.setattr(
+        funcname_cache, "_add_file", lambda name: made.append(name) or add_file(name)
+    )
+    monkeypatch.setattr(
+        side_effects.SideEffects,
+        "_format_side_effect_message",
+        lambda self, var: made.append(var) or describe(self, var),
+    )
+    # PyTorch's own handler, which waits for the first message to see if it is to write.
+    handlers = [torch._logging._internal.LazyTraceHandler(None)]
+    monkeypatch.setattr(torch._logging._internal.trace_log, "handlers", handlers)
+    run("spyre")
+    assert made == []
+    torch._dynamo.reset()
+    run("eager")
+    assert len(made) == 2
+
+
+def messages(caplog, backend, name):
+    """Of one logger, without what differs between processes."""
+    torch._dynamo.reset()
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger=name):
+        logger = logging.getLogger(name)
+        logger.addHandler(caplog.handler)
+        try:
+            run(backend)
+        finally:
+            logger.removeHandler(caplog.handler)
+    found = [r.getMessage() for r in caplog.records if r.name == name]
+    return [re.sub(r"0x[0-9a-f]+", "", message) for message in found]
+
+
+@pytest.mark.parametrize(
+    "artifact, module, expected",
+    [
+        ("trace_call", "output_graph", "(Counter.step)"),
+        ("trace_source", "symbolic_convert", "(Counter.step)"),
+        ("side_effects", "side_effects", "Mutating object of type Counter"),
+    ],
+)
+def test_messages_that_are_read_are_complete(caplog, artifact, module, expected):
+    torch._logging.set_logs(**{artifact: True})
+    name = f"torch._dynamo.{module}.__{artifact}"
+    # From one line, as the messages have the stack.
+    own, other = (messages(caplog, backend, name) for backend in ("spyre", "eager"))
+    assert own == other
+    assert expected in "\n".join(own)
+
+
+TRACED = """
+import torch
+class Counter:
+    calls = 0
+    def step(self, x):
+        self.calls += 1
+        return x + 1
+torch.compile(Counter().step, backend="spyre")(torch.ones(3, device="spyre"))
+"""
+
+
+def test_torch_trace_has_side_effects(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_TRACE", str(tmp_path))
+    script = tmp_path / "user.py"
+    script.write_text(TRACED)
+    subprocess.run([sys.executable, str(script)], check=True)
+    (log,) = tmp_path.glob("*.log")
+    assert "dynamo_side_effects" in log.read_text()
