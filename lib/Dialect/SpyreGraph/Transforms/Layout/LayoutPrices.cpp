@@ -5,6 +5,7 @@
 #include "LayoutGraph.h"
 #include "Spyre/Device/CostModel.h"
 #include "Spyre/Dialect/SpyreGraph/IR/ElementCost.h"
+#include "Spyre/Dialect/SpyreGraph/IR/SizeSymbols.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
@@ -75,17 +76,43 @@ bool LayoutGraph::fitsLX(Value value) {
          llvm::all_of(value.getUses(), isInSlices);
 }
 
-/// Whether a value holds an argument and something beside it, as a cache does
-/// that has grown: its caller gives it to the next call, as it lies.
-static bool extendsArgument(Value value) {
-  int64_t size = cast<ShapedType>(value.getType()).getNumElements();
-  while (auto copy = value.getDefiningOp<IdentityOp>()) {
-    auto part = dyn_cast<BlockArgument>(copy->getOperand(0));
-    if (part && cast<ShapedType>(part.getType()).getNumElements() < size)
-      return true;
-    value = copy.getInit();
+/// Whether an operation replaces a part of its init, at an index.
+static bool updatesThroughIndex(SpyreOpInterface op) {
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  return indirect && indirect->operand + 1 == op->getNumOperands();
+}
+
+/// The dimension along which a copy of an argument is one of several parts of a
+/// value, as in a cache that has grown; nothing if there is none.
+static std::optional<int64_t> getGrownDim(Value value) {
+  ArrayRef<int64_t> shape = getShape(value);
+  while (auto op = value.getDefiningOp<SpyreOpInterface>()) {
+    bool isPart = isa<IdentityOp>(op);
+    if (!isPart && !updatesThroughIndex(op))
+      break;
+    if (isPart && isa<BlockArgument>(op->getOperand(0))) {
+      OpInfo info(op);
+      for (auto [loop, extent] : llvm::enumerate(info.extents))
+        if (int64_t dim = info.getInitDim(loop);
+            dim >= 0 && extent < shape[dim] &&
+            info.maps.front().isFunctionOfDim(loop))
+          return dim;
+    }
+    value = op.getSpyreInit();
   }
-  return false;
+  return std::nullopt;
+}
+
+/// Whether the next call copies a result that has grown along a dimension. It
+/// grows in place unless its sticks run along that. Programs for one size do
+/// not let it, but the first call of many is one (docs/internals/symbolic.md,
+/// "What grows"): they keep such results as they are if that is usual.
+static bool isCopiedToGrow(Value result, LayoutAttrInterface layout,
+                           LayoutAttrInterface usual, int64_t dim) {
+  ArrayRef<int64_t> shape = getShape(result);
+  bool varies = !isa<AffineConstantExpr>(getSizes(result)[dim]);
+  return layout.getStickDim(shape) == dim &&
+         (varies || usual.getStickDim(shape) != dim);
 }
 
 /// What the result costs that an operation writes.
@@ -104,11 +131,18 @@ int64_t LayoutGraph::getStoredPrice(const OpInfo &info,
         update ? getLayout(update.getDest().getType())
                : LayoutAttrInterface(LayoutAttr::getDefault(
                      cast<ShapedType>(result.getType())));
-    // Callers expect results in the usual layout: they read others once more,
-    // for a copy.
-    bool isCopied =
-        choice.layout != expected && (update || !extendsArgument(result));
-    price = size + (isCopied ? size : 0);
+    price = size;
+    if (std::optional<int64_t> grown =
+            update ? std::nullopt : getGrownDim(result)) {
+      // The next call takes it as it lies. What does not grow in place, it
+      // reads, and writes twice (lowerCat()).
+      if (isCopiedToGrow(result, choice.layout, expected, *grown))
+        price += 3 * (size + getBytes(spec.transferSetupSeconds));
+    } else if (choice.layout != expected) {
+      // Callers expect results in the usual layout: they read others once more,
+      // for a copy.
+      price += size;
+    }
   }
   return price;
 }
