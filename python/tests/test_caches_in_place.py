@@ -334,6 +334,25 @@ def test_another_graph_reads_what_has_grown():
     assert sum(programs[2:]) == 0
 
 
+def test_the_first_program_may_be_for_one_size():
+    """Its results are grown by the second one, also if its cache is a view."""
+    heads = torch.randn(1, 5, 2, 64).half()
+    cache, host = heads.to(DEVICE).transpose(1, 2), heads.transpose(1, 2)
+    step = compiled(grow_values, dynamic=None)
+    shared = []
+    for _ in range(4):
+        new = torch.randn(1, 2, 1, 64).half()
+        results, count, copied, _ = counted(
+            lambda cache=cache, new=new: step(cache, new.to(DEVICE))
+        )
+        cache, host = results[0], torch.cat((host, new), 2)
+        shared.append((count, copied))
+    assert shared == [(0, 0), (0, 1), (1, 0), (1, 0)]
+    assert (cache.cpu() - host).abs().max() < 0.01
+    with pytest.raises(ValueError, match="dimension 4"):
+        _C.let_grow(cache, 4)
+
+
 def test_a_failed_step():
     """The old cache stays; the grown one, and what grows from it, raise."""
 

@@ -318,6 +318,18 @@ void initViewBindings(py::module &m) {
       "layout without room) of the storage under a tensor that has grown; None "
       "for others.");
   m.def(
+      "let_grow",
+      [](const at::Tensor &tensor, size_t dim) {
+        SpyreStorageImpl &storage = formattedStorage(tensor);
+        TORCH_CHECK_VALUE(dim < storage.format->sizes.size(), "dimension ", dim,
+                          " of a storage of ",
+                          c10::IntArrayRef(storage.format->sizes));
+        letGrow(storage, dim);
+      },
+      py::arg("tensor"), py::arg("dim"),
+      "Says that programs for many sizes may grow the storage under a tensor "
+      "along a dimension of its home, unless its sticks run along it.");
+  m.def(
       "growth_counts",
       [] {
         GrowthCounts counts = growthCounts();

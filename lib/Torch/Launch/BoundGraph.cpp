@@ -280,12 +280,8 @@ std::vector<at::Tensor> BoundGraph::call(std::vector<at::Tensor> inputs,
     roots.push_back(makeTensor(format, index));
     addArgument(roots.back(), false);
   }
-  for (auto [number, dim] : growth.outputs) {
-    StorageFormat &format = *storageOf(roots[number]).format;
-    // Programs do not store single lanes of sticks.
-    if (format.layout.strideMap.back() != format.strides[dim])
-      format.room = {dim, format.sizes[dim], format.layout};
-  }
+  for (auto [number, dim] : growth.outputs)
+    letGrow(storageOf(roots[number]), dim);
   launch(index, std::move(storages), {}, nullptr, sizes, grown);
   for (const auto &[room, tensor] : rooms)
     tensor.copy_(usedPart(room, tensor));

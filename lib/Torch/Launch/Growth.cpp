@@ -11,6 +11,12 @@ static std::atomic<int64_t> numShared{0}, numCopied{0}, bytesCopied{0};
 
 GrowthCounts growthCounts() { return {numShared, numCopied, bytesCopied}; }
 
+void letGrow(SpyreStorageImpl &storage, size_t dim) {
+  StorageFormat &format = *storage.format;
+  if (format.layout.strideMap.back() != format.strides.at(dim))
+    format.room = {dim, format.sizes[dim], format.layout};
+}
+
 at::Tensor grow(const at::Tensor &tensor, const StorageFormat &format) {
   SpyreStorageImpl &old = storageOf(tensor);
   size_t dim = format.room->dim;

@@ -25,6 +25,11 @@ struct GrowthCounts {
 };
 GrowthCounts growthCounts();
 
+/// Says that the next call may grow a storage along a dimension of its home,
+/// unless its sticks run along it: programs do not store single lanes of
+/// sticks.
+void letGrow(SpyreStorageImpl &storage, size_t dim);
+
 /// A tensor, the home of a new storage with this format, that begins with the
 /// rows of `tensor`, a home whose storage has `room`: on the same block if the
 /// format has as much room as its own, and nothing else has grown from it.

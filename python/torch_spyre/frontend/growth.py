@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Caches that grow in place.
 
-``torch.cat((cache, new), dim)`` copies the cache. Where a result of a program for many
-sizes holds an input and more rows, its storage is marked as one that grows
-(``_C.room_of()``), unless its sticks run along ``dim``. A program whose input is so
-marked takes the result for an argument: memory with room, whose first rows are those of
-the input, in which it stores the new ones. ``lib/Torch/Launch/Growth.h`` says how the
-input stays what it is.
+``torch.cat((cache, new), dim)`` copies the cache. Where a result of a program holds an
+input and more rows, its storage is marked as one that grows (``_C.room_of()``), unless
+its sticks run along ``dim``. A program for many sizes whose input is so marked takes
+the result for an argument: memory with room, whose first rows are those of the input,
+in which it stores the new ones. ``lib/Torch/Launch/Growth.h`` says how the input stays
+what it is.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ class Growth:
 
     node: Node
     dim: int
-    #: The number of the input's storage.
-    storage: int
     #: What comes behind the input.
     parts: tuple[Node, ...]
 
@@ -47,39 +45,40 @@ def find(
     inputs: Sequence[Node],
     outputs: Sequence[Node],
     metas: Mapping[Node, Any],
-    kind: InputKind,
 ) -> list[Growth]:
-    """The concatenations whose inputs have storages of their own, which nothing else
-    uses.
-    """
-    members = set(nodes)
-    return [
-        growth
-        for node in nodes
-        if node.target is aten.cat.default and node in outputs
-        for growth in [_growth_of(node, members, inputs, outputs, metas, kind)]
-        if growth is not None
-    ]
+    """The concatenations whose results a next call may grow."""
+    found = []
+    for node in nodes:
+        if node.target is not aten.cat.default or node not in outputs:
+            continue
+        result = metas[node]
+        first, *parts = node.args[0]
+        if first not in inputs or not parts or not result.is_contiguous():
+            continue
+        if any(
+            metas[part].dtype != result.dtype or metas[part].dim() != result.dim()
+            for part in (first, *parts)
+        ):
+            continue
+        dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+        found.append(Growth(node, dim % result.dim(), tuple(parts)))
+    return found
 
 
-def _growth_of(
-    node: Node,
-    members: Set[Node],
+def storage_of(
+    growth: Growth,
+    nodes: Set[Node],
     inputs: Sequence[Node],
     outputs: Sequence[Node],
-    metas: Mapping[Node, Any],
     kind: InputKind,
-) -> Growth | None:
-    result = metas[node]
-    first, *parts = node.args[0]
-    if first not in inputs or first in outputs or first in parts or not parts:
+) -> int | None:
+    """The number of the storage that the input of a concatenation is all of, if
+    nothing else in the part uses it.
+    """
+    first = growth.node.args[0][0]
+    if first in outputs or first in growth.parts:
         return None
-    if any(
-        metas[part].dtype != result.dtype or metas[part].dim() != result.dim()
-        for part in (first, *parts)
-    ):
-        return None
-    if any(user in members for user in first.users if user is not node):
+    if any(user in nodes for user in first.users if user is not growth.node):
         return None
     number = inputs.index(first)
     storage = kind.owner[number]
@@ -89,14 +88,10 @@ def _growth_of(
     dense = make_contiguous_strides_for(home.home_sizes)
     if (spec.sizes, spec.strides) != (home.home_sizes, dense):
         return None
-    if home.home_strides != dense or not result.is_contiguous():
-        return None
-    dim = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
-    dim %= result.dim()
     # Where one row says nothing of the layout, it does not say how it grows.
-    if home.home_sizes[dim] < 2 or not isinstance(result.shape[dim], torch.SymInt):
+    if home.home_strides != dense or home.home_sizes[growth.dim] < 2:
         return None
-    return Growth(node, dim, storage, tuple(parts))
+    return storage
 
 
 def varies_along(dim: int, tensor: torch.Tensor, binding: Binding) -> bool:

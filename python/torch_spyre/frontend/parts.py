@@ -23,7 +23,15 @@ import torch
 from torch.fx import Node
 
 from torch_spyre import _C
-from torch_spyre.frontend import cache, dump, hints, host_numbers, listing, trace
+from torch_spyre.frontend import (
+    cache,
+    dump,
+    growth,
+    hints,
+    host_numbers,
+    listing,
+    trace,
+)
 from torch_spyre.frontend.importer import (
     Constant,
     Importer,
@@ -73,6 +81,8 @@ class CompiledPart:
     #: How each result is made: an _C.OutputInfo.
     results: list[Any]
     dump: dump.PartDump | None = None
+    #: Outputs that the next call may grow, and the dimensions.
+    grown: list[tuple[int, int]] = field(default_factory=list)
 
     def run(
         self, inputs: Sequence[torch.Tensor], moves: Sequence[tuple[int, int]]
@@ -97,6 +107,8 @@ class CompiledPart:
         self.graph.run(storages, outputs, [device for _, device in shifts])
         if self.dump is not None:
             self.dump.save_report(self.report())
+        for number, dim in self.grown:
+            _C.let_grow(outputs[number], dim)
         results = []
         for info in self.results:
             if info.root >= 0:
@@ -313,7 +325,15 @@ class CompiledStep:
         listing.offer(self.name, graph)
         if kept is not None:
             kept.save_program(graph)
-        part = CompiledPart(self.name, graph, kind.first, list(results), dump=kept)
+        # Where sizes vary from the second call on, this is the first one.
+        found = growth.find(self.nodes, self.inputs, self.outputs, self.metas)
+        roots = [results[self.outputs.index(g.node)].root for g in found]
+        grown = [
+            (root, g.dim) for root, g in zip(roots, found, strict=True) if root >= 0
+        ]
+        part = CompiledPart(
+            self.name, graph, kind.first, list(results), dump=kept, grown=grown
+        )
         remember(part)
         return part
 

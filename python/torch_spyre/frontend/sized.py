@@ -296,7 +296,7 @@ class SizedStep(CompiledStep):
         except _C.SpyreError as error:
             if not growing:
                 raise
-            program = self._make_program(inputs, kind, binding, sizes, [], [])
+            program = self._make_program(inputs, kind, binding, sizes, {}, [])
             _log.info("%s: inputs do not grow in place, because %s", self.name, error)
         # The others leave what has grown to a program that there is not.
         self.grows = False
@@ -309,13 +309,12 @@ class SizedStep(CompiledStep):
         kind: InputKind,
         binding: Binding,
         actual_sizes: tuple[int, ...],
-        growing: Sequence[growth.Growth],
-        fresh: Sequence[growth.Growth],
+        growing: Mapping[int, growth.Growth],
+        fresh: Sequence[tuple[growth.Growth, int | None]],
     ) -> Any:
-        by_storage = {g.storage: g for g in growing}
-        by_node = {g.node: g for g in growing}
+        storage_of = {g.node: number for number, g in growing.items()}
         traced = [self.metas[node] for node in self.inputs]
-        rooms = growth.rooms_of(inputs, kind, traced, by_storage, self.metas, binding)
+        rooms = growth.rooms_of(inputs, kind, traced, growing, self.metas, binding)
         sizes = binding.of(actual_sizes)
         assert sizes is not None
         importer = SizedImporter(binding)
@@ -333,7 +332,7 @@ class SizedStep(CompiledStep):
         ):
             spec = self._input_spec(importer, node, actual, sizes)
             specs.append((owner, spec.sizes, spec.strides, spec.offset))
-            if owner in by_storage:
+            if owner in growing:
                 continue
             importer.add_input(node, arguments[owner], spec, self.metas[node])
             if host_numbers.is_host_number(self.metas[node]):
@@ -344,9 +343,9 @@ class SizedStep(CompiledStep):
                     importer.values[source] = Constant(
                         importer.number_of(self.metas[source])
                     )
-            own = by_node.get(node)
-            if own is not None:
-                importer.add_growth(own, arguments[own.storage], self.metas)
+            number = storage_of.get(node)
+            if number is not None:
+                importer.add_growth(growing[number], arguments[number], self.metas)
             else:
                 importer.add_node(node, self.metas[node])
         results = importer.builder.set_outputs(
@@ -367,26 +366,34 @@ class SizedStep(CompiledStep):
             graph,
             specs,
             list(results),
-            growing=[(g.storage, g.dim) for g in growing],
-            grown=[(results[self.outputs.index(g.node)].root, g.dim) for g in fresh],
-            fresh=[(g.storage, g.dim) for g in fresh],
-            roomy=[number for number in rooms if number not in by_storage],
+            growing=[(number, g.dim) for number, g in growing.items()],
+            grown=[(results[self.outputs.index(g.node)].root, g.dim) for g, _ in fresh],
+            fresh=[(number, g.dim) for g, number in fresh if number is not None],
+            roomy=[number for number in rooms if number not in growing],
         )
 
     def _growths(
         self, inputs: list[Any], kind: InputKind, binding: Binding
-    ) -> tuple[list[growth.Growth], list[growth.Growth]]:
-        """What grows, and what may grow in the next call, if a program can do that."""
+    ) -> tuple[dict[int, growth.Growth], list[tuple[growth.Growth, int | None]]]:
+        """What grows, by the numbers of storages, and what may grow in the next call,
+        if a program can do that, with that of its input if this is one that may.
+        """
         assert self.symbols is not None
-        growing: list[growth.Growth] = []
-        fresh: list[growth.Growth] = []
-        if self.grows and not self.symbols.is_stepped:
-            for g in growth.find(
-                self.nodes, self.inputs, self.outputs, self.metas, kind
+        growing: dict[int, growth.Growth] = {}
+        fresh: list[tuple[growth.Growth, int | None]] = []
+        if not self.grows or self.symbols.is_stepped:
+            return growing, fresh
+        members = set(self.nodes)
+        for g in growth.find(self.nodes, self.inputs, self.outputs, self.metas):
+            if not growth.varies_along(g.dim, self.metas[g.node], binding):
+                continue
+            number = growth.storage_of(g, members, self.inputs, self.outputs, kind)
+            if number is not None and growth.is_grown(
+                inputs[kind.first[number]], g.dim
             ):
-                if growth.varies_along(g.dim, self.metas[g.node], binding):
-                    is_grown = growth.is_grown(inputs[kind.first[g.storage]], g.dim)
-                    (growing if is_grown else fresh).append(g)
+                growing[number] = g
+            else:
+                fresh.append((g, number))
         return growing, fresh
 
     def _storage_spec(
