@@ -77,6 +77,30 @@ func.func @twice(%x: memref<256x64xf16, #l> {spyre_graph.size_map = #rows},
 #id = affine_map<(i, j) -> (i, j)>
 #rows = affine_map<()[s] -> (s, 64)>
 
+// Rows that vary are in what was filled before them, not in what is filled after.
+func.func @filled(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows},
+                  %y: memref<256x64xf16, #l>)
+    attributes {spyre_graph.pool_size = 65536 : i64,
+                spyre_graph.symbols = [#spyre_graph.symbol<"s", 1 to 192>]} {
+  %a = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 0>} : memref<256x64xf16, #l>
+  %b = memref.alloc() {spyre_graph.placement = #spyre_graph.placement<pool, offset = 32768>} : memref<256x64xf16, #l>
+  spyre_graph.fill outs(%a : memref<256x64xf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%a : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  spyre_graph.abs ins(%a : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  // SG-PLAN-C13
+  // expected-error @+1 {{accesses operand 1, which is written in several sizes, or in parts that vary}}
+  spyre_graph.neg ins(%x : memref<192x64xf16, #l>) outs(%b : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 192, 64>, extent_map = #rows, division = #spyre_graph.division<splits = [1, 1], chunks = [192, 64], chunk_map = #rows>}
+  spyre_graph.fill outs(%b : memref<256x64xf16, #l>) {immediates = [0.0 : f32], maps = [#id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  spyre_graph.abs ins(%b : memref<256x64xf16, #l>) outs(%y : memref<256x64xf16, #l>) {maps = [#id, #id], extents = array<i64: 256, 64>, division = #spyre_graph.division<splits = [1, 1], chunks = [256, 64]>}
+  return
+}
+
+// -----
+
+#l = #spyre_graph.layout<order = [0, 1], SEN169_FP16>
+#id = affine_map<(i, j) -> (i, j)>
+#rows = affine_map<()[s] -> (s, 64)>
+
 // Rows that vary, then the last 64: between them is nothing.
 func.func @part(%x: memref<192x64xf16, #l> {spyre_graph.size_map = #rows}, %t: memref<64x64xf16, #l>,
                 %y: memref<256x64xf16, #l>)

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -198,9 +199,53 @@ static SmallVector<AffineExpr> getCompositeSizes(Operation *op, Value result) {
       .Default([&](Operation *) { return getTypeSizes(result); });
 }
 
+/// Whether an operation writes all of its init, which does not vary.
+static bool fillsInit(SpyreOpInterface op) {
+  AffineMap extentMap = op.getLoopExtentMap();
+  std::optional<IndirectAccess> indirect = op.getIndirectAccess();
+  if (indirect && op.isDpsInit(&op->getOpOperand(indirect->operand)))
+    return false;
+  SmallVector<int64_t> extents = op.getLoopExtents();
+  llvm::SmallBitVector isUsed(extents.size());
+  for (auto [expr, size] :
+       llvm::zip_equal(op.getIndexingMaps().back().getResults(),
+                       shapeOf(op.getSpyreInit()))) {
+    if (expr == getAffineConstantExpr(0, op->getContext()) && size == 1)
+      continue;
+    auto loop = dyn_cast<AffineDimExpr>(expr);
+    if (!loop || extents[loop.getPosition()] != size ||
+        varies(extentMap, loop.getPosition()) ||
+        isUsed.test(loop.getPosition()))
+      return false;
+    isUsed.set(loop.getPosition());
+  }
+  return true;
+}
+
+bool spyre_graph::isFilledFirst(Value buffer) {
+  auto alloc = buffer.getDefiningOp<memref::AllocOp>();
+  if (!alloc)
+    return false;
+  Operation *first = nullptr;
+  for (OpOperand &use : buffer.getUses()) {
+    auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
+    if (op && !op.isDpsInit(&use))
+      continue;
+    // What is not an operation of the device may write, too.
+    Operation *writer =
+        alloc->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    if (!first || writer->isBeforeInBlock(first))
+      first = writer;
+  }
+  auto op = dyn_cast_or_null<SpyreOpInterface>(first);
+  return op && op.getSpyreInit() == buffer && fillsInit(op);
+}
+
 /// Of a buffer: what the operations that write it say together.
 static SmallVector<AffineExpr> getBufferSizes(Value buffer) {
   SmallVector<AffineExpr> sizes = getTypeSizes(buffer);
+  if (isFilledFirst(buffer))
+    return sizes;
   for (OpOperand &use : buffer.getUses()) {
     auto op = dyn_cast<SpyreOpInterface>(use.getOwner());
     if (!op || !op.isDpsInit(&use))

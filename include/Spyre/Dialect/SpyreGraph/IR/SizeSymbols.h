@@ -42,6 +42,10 @@ LogicalResult verifySizeMap(AffineMap map, ArrayRef<int64_t> numbers,
 /// (UsedSizes.h); null if it is all of it in each run.
 AffineMapAttr getArgumentSizeMap(BlockArgument argument);
 
+/// Whether the operation that writes an allocated buffer first writes all of it
+/// at all sizes, so that parts that vary may follow.
+bool isFilledFirst(Value buffer);
+
 /// How large each dimension of a tensor or buffer is: of an argument, a view, a
 /// result, or what is written into an allocation.
 SmallVector<AffineExpr> getSizes(Value value);

@@ -272,9 +272,10 @@ private:
     return success();
   }
 
-  /// How large what a buffer holds is. Of an allocation: where operations of
-  /// varying extents write it whole, as large as they say. Nothing if they
-  /// differ, or if only parts that vary are written.
+  /// How large what a buffer holds is. Of an allocation that is not written
+  /// whole at first: where operations of varying extents write it whole, as
+  /// large as they say. Nothing if they differ, or if only parts that vary are
+  /// written.
   std::optional<SmallVector<AffineExpr>> getContents(Value buffer) {
     SmallVector<AffineExpr> sizes;
     if (auto argument = dyn_cast<BlockArgument>(buffer);
@@ -285,7 +286,7 @@ private:
     ArrayRef<int64_t> shape = cast<MemRefType>(buffer.getType()).getShape();
     for (int64_t extent : shape)
       sizes.push_back(number(extent));
-    if (isa<BlockArgument>(buffer))
+    if (isa<BlockArgument>(buffer) || isFilledFirst(buffer))
       return sizes;
     llvm::SmallBitVector isInParts(shape.size());
     for (OpOperand &use : buffer.getUses()) {
