@@ -26,6 +26,7 @@
 
 using namespace mlir;
 using namespace mlir::spyre_graph;
+using spyre::Argument;
 using spyre::Error;
 using spyre::GraphBuilder;
 using spyre::HostDtype;
@@ -35,6 +36,7 @@ using spyre::SizeList;
 using spyre::SizeRange;
 using spyre::TensorLayout;
 using spyre::UnsupportedOp;
+using spyre::ValueId;
 using spyre::ValueMeta;
 
 static std::string str(ArrayRef<int64_t> values) {
@@ -287,9 +289,15 @@ int GraphBuilder::view(int value, const SizeList &sizes,
                     strides.str() + " and offset " + offset.str() +
                     " addresses elements between those of its storage");
   }
-  Value tensor =
-      impl->buildView(impl->location(loc), root, sizes, strides, offset);
-  impl->entries.push_back({root, sizes, strides, offset, tensor});
+  Value tensor;
+  try {
+    tensor = impl->buildView(impl->location(loc), home, sizes, strides, offset);
+  } catch (const UnsupportedOp &) {
+    // It takes a copy, which a product of its rows and other views do not need.
+    if (!impl->findRegrouping(home, sizes, strides, offset))
+      throw;
+  }
+  impl->entries.push_back({root, sizes, strides, offset, tensor, home.value});
   return impl->entries.size() - 1;
 }
 
@@ -337,12 +345,25 @@ void GraphBuilder::setDimNames(int argument,
                                          builder.getArrayAttr(dims));
 }
 
+/// Makes the tensors of the views in an argument.
+static void makeTensors(GraphBuilder::Impl &impl, const Argument &argument,
+                        Location loc) {
+  if (const auto *id = std::get_if<ValueId>(&argument.value))
+    impl.tensorOf(id->id, loc);
+  else if (const auto *list = std::get_if<Argument::List>(&argument.value))
+    for (const Argument &entry : *list)
+      makeTensors(impl, entry, loc);
+}
+
 std::vector<int>
 GraphBuilder::op(const std::string &atenName, const Arguments &args,
                  const KeywordArguments &kwargs,
                  const std::vector<std::optional<ValueMeta>> &results,
                  const SourceLocation &loc, const std::vector<Hint> &hints) {
   impl->checkOpen();
+  if (std::optional<int> product =
+          productOfBatches(atenName, args, kwargs, results, loc, hints))
+    return {*product};
   SmallVector<RankedTensorType> types;
   SmallVector<SmallVector<AffineExpr>> sizes;
   for (const std::optional<ValueMeta> &meta : results) {
@@ -361,13 +382,19 @@ GraphBuilder::op(const std::string &atenName, const Arguments &args,
         most, getElementType(&impl->context, meta->dtype)));
     sizes.push_back(impl->getExprs(meta->sizes));
   }
+  // The row takes back what it has made if it refuses: not its operands.
+  Location location = impl->location(loc);
+  for (const Argument &argument : args)
+    makeTensors(*impl, argument, location);
+  for (const auto &entry : kwargs)
+    makeTensors(*impl, entry.second, location);
   Block *block = impl->builder.getInsertionBlock();
   bool isFirst = impl->builder.getInsertionPoint() == block->begin();
   Operation *before =
       isFirst ? nullptr : &*std::prev(impl->builder.getInsertionPoint());
   SmallVector<Value> values = importATenOp(
-      impl->builder, impl->location(loc), atenName, args, kwargs, types,
-      [&](::spyre::ValueId id) { return impl->entry(id.id).value; }, sizes);
+      impl->builder, location, atenName, args, kwargs, types,
+      [&](ValueId id) { return impl->entry(id.id).value; }, sizes);
   if (!hints.empty()) {
     ArrayAttr attribute = getHints(impl->builder, hints);
     auto end = impl->builder.getInsertionPoint();
@@ -406,6 +433,7 @@ void GraphBuilder::mutate(int target, int value, const SourceLocation &loc) {
     throw Error("value of sizes " + from.sizes.str() +
                 " cannot be stored in a tensor of sizes " + to.sizes.str());
   Location location = impl->location(loc);
+  impl->tensorOf(value, location);
   const Impl::Root &source = impl->roots[from.root];
   Value updated;
   bool isWhole = to.offset == SizeExpr(0) &&
@@ -472,8 +500,12 @@ void GraphBuilder::dropArguments(int first) {
     if (root.value && isDropped(root.value))
       root.value = nullptr;
   for (Impl::Entry &entry : impl->entries)
-    if (entry.value && isDropped(entry.value))
-      entry.value = nullptr;
+    if ((entry.value && isDropped(entry.value)) ||
+        (entry.home && isDropped(entry.home)))
+      entry.value = entry.home = nullptr;
+  llvm::erase_if(impl->regrouped, [&](const Impl::Regrouped &known) {
+    return isDropped(known.copy);
+  });
   for (Operation *op : dropped)
     op->dropAllReferences();
   for (Operation *op : dropped)

@@ -48,7 +48,7 @@ const GraphBuilder::Impl::Entry &GraphBuilder::Impl::entry(int value) const {
   if (value < 0 || value >= static_cast<int>(entries.size()))
     throw Error("value " + std::to_string(value) +
                 " does not exist; there are " + std::to_string(entries.size()));
-  if (!entries[value].value)
+  if (!entries[value].value && !entries[value].home)
     throw Error("value " + std::to_string(value) +
                 " was dropped with its argument");
   return entries[value];
@@ -148,11 +148,10 @@ Value GraphBuilder::Impl::buildSlice(Location loc, Value source,
       .front();
 }
 
-Value GraphBuilder::Impl::buildView(Location loc, int root,
+Value GraphBuilder::Impl::buildView(Location loc, const Root &home,
                                     const SizeList &sizes,
                                     const SizeList &strides,
                                     const SizeExpr &offset) {
-  const Root &home = roots[root];
   if (offset == SizeExpr(0) &&
       sameElements(sizes, strides, home.sizes, home.strides))
     return home.value;
@@ -191,8 +190,14 @@ Value GraphBuilder::Impl::buildCopy(Value value) {
 int GraphBuilder::Impl::compact(int value) {
   const Entry &from = entry(value);
   const Root &root = roots[from.root];
-  if (::spyre::isDense(root.sizes, root.strides, ranges))
-    return value;
+  if (::spyre::isDense(root.sizes, root.strides, ranges)) {
+    // A caller is to find the home that PyTorch speaks of.
+    if (from.value || root.argument >= 0 ||
+        !::spyre::isDense(from.sizes, from.strides, ranges))
+      return value;
+    Value tensor = tensorOf(value, builder.getUnknownLoc());
+    return addRoot(tensor, root.dtype, from.sizes, from.strides, -1);
+  }
   // Keep the order of the dimensions, drop the gaps.
   SizeList sizes(from.sizes), dense(from.sizes);
   SmallVector<int64_t> strides = atMost(from.strides);

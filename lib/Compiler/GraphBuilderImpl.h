@@ -31,14 +31,28 @@ struct GraphBuilder::Impl {
     int root;
     SizeList sizes, strides;
     SizeExpr offset;
+    /// Null as long as nothing needs a view that takes a copy.
     mlir::Value value;
+    /// What stood for the root when the view was made.
+    mlir::Value home = {};
   };
 
   const Entry &entry(int value) const;
+  /// The tensor of a view, which is made if it takes a copy.
+  mlir::Value tensorOf(int value, mlir::Location loc);
   mlir::Location location(const SourceLocation &frames);
   /// The tensor of a view of a root; the root's own where it is all of it.
-  mlir::Value buildView(mlir::Location loc, int root, const SizeList &sizes,
-                        const SizeList &strides, const SizeExpr &offset);
+  mlir::Value buildView(mlir::Location loc, const Root &home,
+                        const SizeList &sizes, const SizeList &strides,
+                        const SizeExpr &offset);
+  /// With which other dimensions of a home a map says a view of it, if any.
+  std::optional<Regrouping> findRegrouping(const Root &home,
+                                           const SizeList &sizes,
+                                           const SizeList &strides,
+                                           const SizeExpr &offset);
+  /// A copy of a home with these dimensions.
+  mlir::Value buildRegrouped(mlir::Location loc, const Root &home,
+                             const Regrouping &regrouping);
   mlir::Value buildSlice(mlir::Location loc, mlir::Value source,
                          const ShiftedViewMap::Shift &shift);
   /// A fresh tensor with the same elements.
@@ -64,6 +78,13 @@ struct GraphBuilder::Impl {
   mlir::OpBuilder builder;
   llvm::SmallVector<Root> roots;
   llvm::SmallVector<Entry> entries;
+  /// Copies of homes with other dimensions.
+  struct Regrouped {
+    mlir::Value home;
+    SizeList sizes;
+    mlir::Value copy;
+  };
+  llvm::SmallVector<Regrouped> regrouped;
   /// Attributes of each argument of the function, which gets them at once:
   /// setting one argument's costs as much as setting all.
   llvm::SmallVector<mlir::NamedAttrList> argumentAttrs;

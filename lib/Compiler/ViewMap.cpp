@@ -319,3 +319,69 @@ spyre::getShiftedViewMap(MLIRContext *context, const SizeList &sizes,
   result.map = AffineMap::get(sizes.size(), 0, coordinates, context);
   return result;
 }
+
+spyre::SizeList spyre::getRowMajorStrides(const SizeList &sizes) {
+  SizeList strides(sizes);
+  SizeExpr stride = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride = stride * sizes[dim];
+  }
+  return strides;
+}
+
+std::vector<spyre::Regrouping>
+spyre::getRegroupings(const SizeList &strides, const SizeList &homeSizes,
+                      const SizeList &homeStrides,
+                      const std::vector<SizeRange> &ranges) {
+  SizeList sizes;
+  for (unsigned dim : sortDims(homeSizes, homeStrides, ranges))
+    sizes.push_back(homeSizes[dim]);
+  SizeList rowMajor = getRowMajorStrides(sizes);
+  std::vector<Regrouping> found;
+  // A dimension and the `count` before it, of `outer` elements together.
+  auto merge = [&](unsigned dim, unsigned count, int64_t outer) {
+    Regrouping merged;
+    merged.axis = dim - count;
+    merged.outer = outer;
+    merged.inner = sizes[dim];
+    merged.before.assign(sizes.begin(), sizes.begin() + merged.axis);
+    merged.after = merged.before;
+    merged.before.push_back(outer);
+    merged.after.push_back(merged.inner * outer);
+    merged.before.insert(merged.before.end(), sizes.begin() + dim, sizes.end());
+    merged.after.insert(merged.after.end(), sizes.begin() + dim + 1,
+                        sizes.end());
+    found.push_back(std::move(merged));
+  };
+  auto split = [&](unsigned dim, const SizeExpr &outer, const SizeExpr &inner) {
+    Regrouping parted{sizes, sizes, dim, outer, inner};
+    parted.after[dim] = outer;
+    parted.after.insert(parted.after.begin() + dim + 1, inner);
+    if (llvm::none_of(found, [&](const Regrouping &other) {
+          return other.after == parted.after;
+        }))
+      found.push_back(std::move(parted));
+  };
+  for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+    if (sizes[dim].isConstant())
+      continue;
+    int64_t outer = 1;
+    for (unsigned count = 1; count <= dim; ++count) {
+      if (!sizes[dim - count].isConstant())
+        break;
+      outer *= sizes[dim - count].constant();
+      merge(dim, count, outer);
+    }
+    // The view steps from one part to the next one.
+    for (const SizeExpr &stride : strides) {
+      std::optional<SizeExpr> inner = stride.dividedBy(rowMajor[dim]);
+      if (!inner || inner->isConstant())
+        continue;
+      std::optional<SizeExpr> parts = sizes[dim].dividedBy(*inner);
+      if (parts && parts->isConstant() && parts->constant() > 1)
+        split(dim, *parts, *inner);
+    }
+  }
+  return found;
+}

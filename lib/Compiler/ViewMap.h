@@ -49,6 +49,30 @@ ShiftedViewMap getShiftedViewMap(mlir::MLIRContext *context,
                                  const SizeList &homeStrides,
                                  const std::vector<SizeRange> &ranges);
 
+/// A dense home with other dimensions: two that follow each other as one, or
+/// one as two, of which the inner one varies and the outer one does not. The
+/// stride between them would be a size that varies, so that no map takes the
+/// coordinates of one to those of the other.
+struct Regrouping {
+  /// Sizes by decreasing stride, without gaps. The home's own, but for outer
+  /// dimensions that are taken as one.
+  SizeList before, after;
+  unsigned axis; ///< of the one dimension, and of the outer one of the two
+  SizeExpr outer, inner;
+
+  bool merges() const { return after.size() < before.size(); }
+};
+
+/// The strides of a tensor of these sizes in row-major order.
+SizeList getRowMajorStrides(const SizeList &sizes);
+
+/// The regroupings of a dense home from which a map may say a view of these
+/// strides.
+std::vector<Regrouping> getRegroupings(const SizeList &strides,
+                                       const SizeList &homeSizes,
+                                       const SizeList &homeStrides,
+                                       const std::vector<SizeRange> &ranges);
+
 } // namespace spyre
 
 #endif // SPYRE_LIB_COMPILER_VIEWMAP_H

@@ -487,8 +487,8 @@ REFUSED = {
     "half a size as a summand": (lambda x: x + x.shape[0] / 2, "a size of"),
     "every second row": (lambda x: x[::2] * 2, "leaves its storage"),
     "half of the rows": (lambda x: x[: x.shape[0] // 2] * 2, "leaves its storage"),
-    "flattened columns": (
-        lambda x: x.t().flatten() * 2,
+    "flattened triangles": (
+        lambda x: x.expand(len(x), len(x), 70).flatten(0, 1) * 2,
         "a view whose stride depends on a size",
     ),
     "repeated": (lambda x: x.repeat(2, 1), "whose size varies is repeated"),

@@ -27,8 +27,8 @@ class Attention(nn.Module):
         self.output = nn.Linear(HEADS * WIDTH, HEADS * WIDTH, bias=False)
 
     def forward(self, x, keys, values, positions):
-        """``x`` is [1, n, heads * width], ``positions`` [n] of the cache."""
-        split = self.inputs(x).view(1, -1, 3 * HEADS, WIDTH).transpose(1, 2)
+        """``x`` is [batch, n, heads * width], ``positions`` [n] of the cache."""
+        split = self.inputs(x).view(len(x), -1, 3 * HEADS, WIDTH).transpose(1, 2)
         query, key, value = split.chunk(3, 1)
         keys.index_copy_(2, positions, key)
         values.index_copy_(2, positions, value)
@@ -38,24 +38,24 @@ class Attention(nn.Module):
         return self.output(found.transpose(1, 2).flatten(2))
 
 
-def caches(model):
+def caches(model, batch):
     like = model.output.weight
     return [
-        torch.zeros(1, HEADS, ROOM, WIDTH, dtype=like.dtype, device=like.device)
+        torch.zeros(batch, HEADS, ROOM, WIDTH, dtype=like.dtype, device=like.device)
         for _ in "kv"
     ]
 
 
-def feed(step, model, lengths):
+def feed(step, model, lengths, batch):
     """The outputs of prompts of these lengths and of a token after each."""
     like = model.output.weight
     found = []
     for length in lengths:
-        cache = caches(model)
+        cache = caches(model, batch)
         for start, count in ((0, length), (length, 1)):
             poison()
             generator = torch.Generator().manual_seed(length + count)
-            x = torch.randn(1, count, HEADS * WIDTH, generator=generator)
+            x = torch.randn(batch, count, HEADS * WIDTH, generator=generator)
             positions = torch.arange(start, start + count)
             before = len(compiled_parts())
             result = step(
@@ -67,13 +67,14 @@ def feed(step, model, lengths):
     return found
 
 
-def test_prompts_of_any_length_in_a_cache_of_one():
+@pytest.mark.parametrize("batch", [1, 4])
+def test_prompts_of_any_length_in_a_cache_of_one(batch):
     model = Attention().half()
     wide = copy.deepcopy(model).double()
     device = copy.deepcopy(model).to(DEVICE)
-    actual = feed(compiled(device, dynamic=None), device, LENGTHS)
-    eager = feed(device, device, LENGTHS)
-    wanted = feed(wide, wide, LENGTHS)
+    actual = feed(compiled(device, dynamic=None), device, LENGTHS, batch)
+    eager = feed(device, device, LENGTHS, batch)
+    wanted = feed(wide, wide, LENGTHS, batch)
     results = zip(actual, eager, wanted, strict=True)
     for number, ((found, _), (alone, _), (exact, _)) in enumerate(results):
         allowed = 2 * rms(alone - exact) + 1e-6

@@ -199,6 +199,37 @@ TEST_F(ViewMapTest, ShiftsThatVary) {
             "(d0) -> (0, d0 + 8); 0: 1 from s0 + -1");
 }
 
+/// With which dimensions of a home a map says what it says not of the home.
+TEST_F(ViewMapTest, Regroupings) {
+  const spyre::SizeExpr s = spyre::SizeExpr::symbol(0);
+  std::vector<spyre::SizeRange> ranges{{2, 512, 1}};
+  using List = spyre::SizeList;
+  auto print = [&](const List &strides, const List &home) {
+    std::string text;
+    for (const spyre::Regrouping &found : spyre::getRegroupings(
+             strides, home, spyre::getRowMajorStrides(home), ranges))
+      text += found.before.str() + " as " + found.after.str() + "; ";
+    return text;
+  };
+  // A batch of rows as rows: of the batch, of the heads before, of both.
+  EXPECT_EQ(print({64, 1}, {4, s, 64}), "[4, s0, 64] as [4 x s0, 64]; ");
+  EXPECT_EQ(print({64, 1}, {4, 8, s, 64}), "[4, 8, s0, 64] as [4, 8 x s0, 64]; "
+                                           "[32, s0, 64] as [32 x s0, 64]; ");
+  // Rows as a batch of rows: each part is s rows.
+  EXPECT_EQ(print({s * 64, 64, 1}, {s * 4, 64}),
+            "[4 x s0, 64] as [4, s0, 64]; ");
+  EXPECT_EQ(print({s * 64 + 64, 64, 1}, {s * 4 + 4, 64}),
+            "[4 x s0 + 4, 64] as [4, s0 + 1, 64]; ");
+  // Neither: what varies is outermost, or the step is no part of it.
+  EXPECT_EQ(print({64, 1}, {s, 4, 64}), "");
+  EXPECT_EQ(print({s * 64, 64, 1}, {s * 4 + 1, 64}), "");
+  // From one of them a map says the view.
+  EXPECT_EQ(spyre::getViewMap(&context, {4, 2, s, 32}, {s * 64, 32, 64, 1}, 0,
+                              {4, s, 64}, {s * 64, 64, 1}, ranges),
+            spyre::getViewMap(&context, {4, 2, 9, 32}, {9 * 64, 32, 64, 1}, 0,
+                              {4, 9, 64}, {9 * 64, 64, 1}));
+}
+
 TEST_F(ViewMapTest, RandomViews) {
   const unsigned seed = 20261121;
   RecordProperty("seed", seed);

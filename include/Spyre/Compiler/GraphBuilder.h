@@ -83,7 +83,9 @@ public:
   /// The elements offset + sum(i * strides) of the root storage of `value`
   /// (strides and offset of the result tensor, whatever view `value` is).
   /// Throws Error if they leave the storage; UnsupportedOp if sizes vary and no
-  /// one map says where the elements are.
+  /// one map says where the elements are, also not with two adjacent dimensions
+  /// of the root as one, or one as two. Those take a copy, if an operation needs
+  /// the view.
   int view(int value, const SizeList &sizes, const SizeList &strides,
            const SizeExpr &offset, const SourceLocation &loc = {});
 
@@ -121,6 +123,14 @@ public:
   Impl &getImpl() const { return *impl; }
 
 private:
+  /// A product of the rows of several matrices of sizes that vary, which no map
+  /// says to be one matrix, is one of each. Nothing if the call is none.
+  std::optional<int>
+  productOfBatches(const std::string &atenName, const Arguments &args,
+                   const KeywordArguments &kwargs,
+                   const std::vector<std::optional<ValueMeta>> &results,
+                   const SourceLocation &loc, const std::vector<Hint> &hints);
+
   std::unique_ptr<Impl> impl;
 };
 

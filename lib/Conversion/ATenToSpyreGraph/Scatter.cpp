@@ -188,10 +188,11 @@ static Value scaled(const ATenCall &c, Value source, double alpha) {
   return c.pointwise<MulOp>(typeOf(source), {source, c.immWhole(alpha)});
 }
 
-/// The place of rows of `source` along the argument `dim`.
+/// The place of rows of `source` along the argument `dim`. Callers other than
+/// PyTorch may give an index of any rank.
 static Places placesAlongDim(ATenCall &c, Value self, Value source) {
   Value index = asLine(c, checkIndex(c, c.tensor("index")));
-  c.require(rankOf(source) == rankOf(self),
+  c.require(rankOf(source) - rankOf(index) == rankOf(self) - 1,
             "self and source must have one rank");
   return placesOfRows(c, index, c.dim("dim", rankOf(self)), self, source);
 }

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batches of rows whose number varies, as one matrix and apart: one program."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+import torch_spyre
+from numerics import assert_exact, compiled, poison, poisoned, rms
+from sized_graphs import num_sizes, parts_since, run
+from test_eager_sizes import Programs
+from tiny_llama import tiny_llama
+from torch_spyre import _C
+from torch_spyre.compile_backend import compiled_parts
+
+pytestmark = pytest.mark.usefixtures("without_gradients")
+
+SIZES = (5, 9, 17, 33, 63, 64, 65, 100, 200, 2)
+
+
+def whole(*shape, seed=0, low=-2, high=3):
+    """Sums and products of such integers are exact."""
+    generator = torch.Generator().manual_seed(seed + sum(shape))
+    return torch.randint(low, high, shape, generator=generator).half()
+
+
+WEIGHT, WIDE, BIAS = whole(70, 96), whole(64, 70), whole(70)
+
+
+def mixed(x, w, wide, bias):
+    """Two products, with what stands between them as one matrix."""
+    rows = F.linear(x, w, bias).flatten(0, 1).clamp(-20, 20)
+    return F.linear(rows.view(len(x), -1, 70), wide)
+
+
+#: Of [4, s, 96] and of weights.
+FUNCTIONS = {
+    "product": lambda x, w, wide, bias: F.linear(x, w),
+    "product and bias": lambda x, w, wide, bias: F.linear(x, w, bias),
+    "rows": lambda x, w, wide, bias: x.flatten(0, 1) @ w.t(),
+    "sum of all rows": lambda x, w, wide, bias: x.flatten(0, 1).sum(0),
+    "largest of all rows": lambda x, w, wide, bias: x.reshape(-1, 96).amax(0),
+    "gram": lambda x, w, wide, bias: (
+        x.flatten(0, 1).clamp(0, 1).t() @ x.flatten(0, 1).clamp(0, 1)
+    ),
+    "heads": lambda x, w, wide, bias: (
+        x.view(4, -1, 3, 32).transpose(1, 2).reshape(-1, 32) + 1
+    ),
+    "apart again": lambda x, w, wide, bias: (
+        (x.flatten(0, 1) * 2).view(4, -1, 96) + x
+    ),
+    "last rows": lambda x, w, wide, bias: (
+        F.linear(x, w).transpose(0, 1)[-1:] + x[:, -1:, :70].transpose(0, 1)
+    ),
+    "two": mixed,
+    "backwards": lambda x, w, wide, bias: x.flatten(0, 1).flip(0) + 1,
+}
+
+
+def arguments_of(size):
+    return whole(4, size, 96), WEIGHT, WIDE, BIAS
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_one_program(name):
+    function = FUNCTIONS[name]
+    step = compiled(function, dynamic=None)
+    before = len(compiled_parts())
+    for size in SIZES:
+        found = run(step, *arguments_of(size), dims=((0, 1),))
+        expected = function(*(a.float() for a in arguments_of(size)))
+        assert_exact(found, expected.half(), f"{size}")
+    assert [num_sizes(p) for p in parts_since(before)] == [1]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_few_programs_of_each_operator(name):
+    """Operator by operator."""
+    _C._forget_eager_programs()
+    programs = Programs()
+    function = FUNCTIONS[name]
+    # 4 times 200 rows are of another class of sizes.
+    for size in SIZES[:-2]:
+        poison()
+        device = [poisoned(a.to("spyre")) for a in arguments_of(size)]
+        expected = function(*(a.float() for a in arguments_of(size)))
+        assert_exact(function(*device).cpu(), expected.half(), f"{size}")
+    many, one = programs.new("many_sizes"), programs.new("one_size")
+    assert set(many) == set(one)
+    assert set(many.values()) == {1}, many
+    assert set(one.values()) == {2}, one
+    assert torch_spyre.fallback_report() == {}
+
+
+def test_no_copy_of_what_is_multiplied():
+    """Rows of a batch are multiplied where they lie."""
+    step = compiled(FUNCTIONS["product and bias"], dynamic=None)
+    before = len(compiled_parts())
+    run(step, *arguments_of(33), dims=((0, 1),))
+    (program,) = parts_since(before)
+    text = program.graph.print_ktir()
+    assert "scatter" not in text and "gather" not in text
+
+
+MODELS = {
+    "all": {},
+    "window": {"windows": (16, 16)},
+}
+
+
+@pytest.mark.parametrize("options", MODELS.values(), ids=MODELS)
+def test_prompts_of_four(options):
+    """Padded on the left."""
+    model = tiny_llama(**options)
+    wide = copy.deepcopy(model).double()
+    device = copy.deepcopy(model).half().to("spyre")
+    step = compiled(device, dynamic=None)
+    counts = []
+    for size in SIZES[:-1]:
+        generator = torch.Generator().manual_seed(size)
+        ids = torch.randint(0, 96, (4, size), generator=generator)
+        is_token = torch.arange(size) >= torch.arange(4)[:, None]
+        mask = is_token
+        if not options:
+            seen = torch.arange(size)[None] <= torch.arange(size)[:, None]
+            mask = (is_token[:, None] & seen)[:, None]
+        before = len(compiled_parts())
+        poison()
+        results = [
+            run_on(f, ids.to(d), mask.to(d))
+            for f, d in ((step, "spyre"), (device, "spyre"), (wide, "cpu"))
+        ]
+        counts.append(len(compiled_parts()) - before)
+        found, alone, exact = (r.cpu().double()[is_token] for r in results)
+        assert rms(found - exact) <= 2 * rms(alone - exact) + 1e-6 * rms(exact), size
+    assert sum(counts) <= 3, counts
+
+
+def run_on(model, ids, mask):
+    return model(ids, None, mask, 0)[0]
