@@ -93,10 +93,7 @@ int GraphBuilder::Impl::addRoot(Value value, HostDtype dtype,
 }
 
 SmallVector<int64_t> GraphBuilder::Impl::atMost(const SizeList &list) const {
-  std::vector<int64_t> most;
-  for (const SizeRange &range : ranges)
-    most.push_back(range.most);
-  return llvm::to_vector(list.at(most));
+  return llvm::to_vector(list.upperBounds(ranges));
 }
 
 SmallVector<AffineExpr> GraphBuilder::Impl::getExprs(const SizeList &list) {

@@ -211,19 +211,10 @@ private:
   const std::vector<SizeRange> &ranges;
 };
 
-/// The largest of each.
-std::vector<int64_t> atMost(const SizeList &list,
-                            const std::vector<SizeRange> &ranges) {
-  std::vector<int64_t> most;
-  for (const SizeRange &range : ranges)
-    most.push_back(range.most);
-  return list.at(most);
-}
-
 /// Dimensions of extent above 1, by decreasing stride.
 SmallVector<unsigned> sortDims(const SizeList &sizes, const SizeList &strides,
                                const std::vector<SizeRange> &ranges) {
-  std::vector<int64_t> most = atMost(strides, ranges);
+  std::vector<int64_t> most = strides.upperBounds(ranges);
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < sizes.size(); ++dim)
     if (sizes[dim] != SizeExpr(1))

@@ -160,6 +160,10 @@ int64_t SizeExpr::lowerBound(const std::vector<SizeRange> &ranges) const {
   return bound;
 }
 
+int64_t SizeExpr::upperBound(const std::vector<SizeRange> &ranges) const {
+  return isConstant() ? number : -(SizeExpr(0) - *this).lowerBound(ranges);
+}
+
 std::string SizeExpr::str() const {
   std::string text;
   for (const Term &term : sum) {
@@ -183,6 +187,14 @@ std::vector<int64_t> SizeList::at(const std::vector<int64_t> &sizes) const {
   std::vector<int64_t> numbers;
   for (const SizeExpr &size : *this)
     numbers.push_back(size.at(sizes));
+  return numbers;
+}
+
+std::vector<int64_t>
+SizeList::upperBounds(const std::vector<SizeRange> &ranges) const {
+  std::vector<int64_t> numbers;
+  for (const SizeExpr &size : *this)
+    numbers.push_back(size.upperBound(ranges));
   return numbers;
 }
 

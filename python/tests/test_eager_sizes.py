@@ -270,15 +270,72 @@ def test_layouts_differ():
         assert_exact((other * 3).cpu(), x * 3)
 
 
+#: Calls with integers that change with the size of a matrix.
+INTEGERS = {
+    "padded behind": lambda x: F.pad(x, (1, 2)),
+    "padded to 300": lambda x: F.pad(x, (0, 0, 0, 300 - len(x))),
+    "padded before": lambda x: F.pad(x, (0, 0, 300 - len(x), 0), value=1.5),
+    "padded before along sticks": lambda x: F.pad(x.t(), (300 - len(x), 0)),
+    "cropped to 4": lambda x: F.pad(x, (0, 0, 0, 4 - len(x))),
+    "upper": lambda x: x.triu(len(x) - 5),
+    "lower": lambda x: x.tril(1 - len(x)),
+    "lower of a batch": lambda x: x.expand(3, -1, -1).tril(len(x) - 40),
+    "rolled": lambda x: torch.roll(x, len(x) - 1, 0),
+    "rolled back": lambda x: torch.roll(x.t(), 3 - len(x), 1),
+}
+#: Calls with an integer that changes, of a matrix that does not.
+ALONE = {
+    "largest": lambda x, k: x.topk(k, sorted=True)[0],
+    "largest places": lambda x, k: x[1].topk(k)[1],
+    "smallest": lambda x, k: x[:60].topk(k % 59 + 2, 0, False)[0],
+    "rolled": lambda x, k: torch.roll(x, k, 1),
+    "upper": lambda x, k: x.triu(k),
+    "padded": lambda x, k: F.pad(x, (k, 0, 0, k)),
+}
+
+
+def assert_one_for_many(programs):
+    many, one = programs.new("many_sizes"), programs.new("one_size")
+    assert set(many) >= set(one)
+    assert max(many.values()) <= 2, many
+    assert max(one.values()) <= 4, one
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_that_change(name):
+    """Diagonals, paddings, shifts: what PyTorch lets depend on sizes is no constant."""
+    programs = Programs()
+    function = INTEGERS[name]
+    for size in (5, 9, 17, 33, 63, 64, 65, 100, 200):
+        poison()
+        x = whole(size, 96)
+        found = function(on_device(x)).cpu()
+        assert_exact(found, function(x), f"{name} {size}")
+    assert_one_for_many(programs)
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_integers_that_change_alone(name):
+    programs = Programs()
+    function = ALONE[name]
+    generator = torch.Generator().manual_seed(0)
+    x = torch.stack([torch.randperm(96, generator=generator) for _ in range(80)]).half()
+    for k in (5, 9, 17, 33, 2, 63, 64, 65, 70, 47):
+        poison()
+        found = function(on_device(x), k).cpu()
+        assert_exact(found, function(x, k), f"{name} {k}")
+    assert_one_for_many(programs)
+
+
 def test_what_cannot_be_for_many_sizes_is_counted():
     """It runs as a program per size, and no more are tried after a few."""
     before = eager.size_refusals()
     programs = Programs()
     for size in range(2, 30):
         x = values((size, 40), F16, size)
-        found = F.pad(on_device(x), (1, 2)).cpu()
-        assert_exact(found, F.pad(on_device(x).cpu(), (1, 2)))
-    name = "aten.constant_pad_nd.default"
+        found = on_device(x).cummax(0)[0].cpu()
+        assert_exact(found, on_device(x).cpu().cummax(0)[0])
+    name = "aten.cummax.default"
     assert programs.new("one_size") == {name: 28}
     refused = {
         key: count - before.get(key, 0)
@@ -382,3 +439,20 @@ def test_ranges_into_tensors():
         torch.arange(0, 5, 0, device="spyre")
     with pytest.raises(RuntimeError, match="inconsistent with step sign"):
         torch.arange(5, 0, device="spyre")
+
+
+def test_patterns_with_integers():
+    """An integer is a sum of a size if it can be; else a symbol, from 2 on."""
+    earlier = [[s, 512 - s, 3] for s in (3, 5, 8)]
+    found = find_pattern([6, 506, 3], (0,), earlier, (1, 2))
+    assert found.numbers == (Sum(0, 1, (0,)), Sum(512, -1, (0,)), Sum(3))
+    assert found.positions == (0,)
+    # One changes by itself.
+    earlier = [[7, k] for k in (4, 9)]
+    found = find_pattern([7, 2], (0,), earlier, (1,))
+    assert (found.numbers, found.positions) == ((Sum(7), Sum(0, 1, (0,))), (1,))
+    assert find_pattern([7, 1], (0,), earlier, (1,)) is None
+    assert find_pattern([7, -3], (0,), earlier, (1,)) is None
+    # A negative one follows from the size.
+    earlier = [[s, 1 - s] for s in (3, 5)]
+    assert find_pattern([8, -7], (0,), earlier, (1,)).positions == (0,)

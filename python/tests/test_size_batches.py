@@ -47,9 +47,7 @@ FUNCTIONS = {
     "heads": lambda x, w, wide, bias: (
         x.view(4, -1, 3, 32).transpose(1, 2).reshape(-1, 32) + 1
     ),
-    "apart again": lambda x, w, wide, bias: (
-        (x.flatten(0, 1) * 2).view(4, -1, 96) + x
-    ),
+    "apart again": lambda x, w, wide, bias: (x.flatten(0, 1) * 2).view(4, -1, 96) + x,
     "last rows": lambda x, w, wide, bias: (
         F.linear(x, w).transpose(0, 1)[-1:] + x[:, -1:, :70].transpose(0, 1)
     ),

@@ -36,12 +36,22 @@ FUNCTIONS = {
     "the second row set": (set_row, (0,)),
     "some columns set": (set_columns, (0,)),
     "repeated": (lambda x: x.repeat(3, 1), (1,)),
+    "padded to 200 rows": (lambda x: F.pad(x, (0, 0, 0, 200 - x.shape[0])), (0,)),
+    "padded before": (lambda x: F.pad(x, (1, 0, 200 - x.shape[0], 2)), (0,)),
+    "padded before along sticks": (
+        lambda x: F.pad(x, (200 - x.shape[1], 0, 3, 0), value=0.5),
+        (1,),
+    ),
+    "upper triangle": (lambda x: x.triu(x.shape[0] - 5), (0,)),
+    "lower triangle": (lambda x: x.tril(x.shape[1] - 50), (1,)),
+    "lower triangle of flags": (lambda x: (x > 0).tril(1 - x.shape[0]), (0, 1)),
 }
 #: Of sizes from 3 on: for Dynamo, a size of 1 somewhere inside is another graph.
 FROM_THREE = {
     "cropped": (lambda x: F.pad(x, (0, 0, -1, 0)) * 2, (0,)),
     "rolled": (lambda x: torch.roll(x, 1, 0), (0,)),
     "rolled back": (lambda x: torch.roll(x, -1, 1), (1,)),
+    "rolled by all but one": (lambda x: torch.roll(x, x.shape[0] - 1, 0), (0,)),
     "rolled along both": (lambda x: torch.roll(x, (1, 3), (0, 1)), (0,)),
     "all rows but the first set": (set_rest, (0,)),
 }

@@ -46,6 +46,16 @@ TEST(SizeExprTest, LowerBounds) {
   EXPECT_EQ((t - s * t).lowerBound(ranges), 8 - 512 * 8);
 }
 
+TEST(SizeExprTest, UpperBounds) {
+  std::vector<SizeRange> ranges{{2, 512, 1}, {1, 8, 1}};
+  EXPECT_EQ((s * t + 3).upperBound(ranges), 512 * 8 + 3);
+  // What is left of a number is largest where the symbol is smallest.
+  EXPECT_EQ((SizeExpr(600) - s).upperBound(ranges), 598);
+  EXPECT_EQ((s * t - t).upperBound(ranges), 511 * 8);
+  SizeList sizes{4, s, SizeExpr(600) - s};
+  EXPECT_EQ(sizes.upperBounds(ranges), std::vector<int64_t>({4, 512, 598}));
+}
+
 TEST(SizeExprTest, Overflows) {
   EXPECT_THROW(s * (int64_t(1) << 40) * (int64_t(1) << 40), Error);
   EXPECT_THROW((s * s).at({int64_t(1) << 40, 0}), Error);

@@ -60,6 +60,9 @@ public:
   /// A number below which it is at none of the symbols' sizes; at times a
   /// larger one would do.
   int64_t lowerBound(const std::vector<SizeRange> &ranges) const;
+  /// A number above which it is at none of the symbols' sizes; at times a
+  /// smaller one would do.
+  int64_t upperBound(const std::vector<SizeRange> &ranges) const;
 
   /// "64 x s0 + 1".
   std::string str() const;
@@ -81,6 +84,8 @@ public:
   /// Whether any of them varies.
   bool varies() const;
   std::vector<int64_t> at(const std::vector<int64_t> &sizes) const;
+  /// The upper bound of each.
+  std::vector<int64_t> upperBounds(const std::vector<SizeRange> &ranges) const;
   std::string str() const;
 
   friend bool operator==(const SizeList &a, const SizeList &b) {

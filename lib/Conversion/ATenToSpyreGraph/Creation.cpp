@@ -71,7 +71,33 @@ static Value lowerFillRange(ATenCall &c) {
   return c.cast(c.pointwise<AddOp>(type, {range, start}), element);
 }
 
+/// A triangle whose diagonal is a size that varies: columns are compared with
+/// rows.
+static Value lowerVaryingTriangle(ATenCall &c, bool upper,
+                                  AffineExpr diagonal) {
+  Value self = c.tensor("self");
+  RankedTensorType type = c.type();
+  unsigned rank = type.getRank();
+  SmallVector<AffineExpr> sizes = c.resultSizes();
+  ArrayRef<int64_t> shape = type.getShape().take_back(2);
+  Value rows = c.iota(sizes[rank - 2], 0), columns = c.iota(sizes[rank - 1], 0);
+  Value borders =
+      c.pointwise<AddOp>(typeOf(rows), {rows, c.sizeNumber(diagonal)});
+  Value column = c.view(borders, AffineMap::get(2, 0, c.b.getAffineDimExpr(0)),
+                        {shape[0], 1});
+  auto flags = RankedTensorType::get(shape, c.b.getI1Type());
+  Value isKept = upper ? c.pointwise<GeOp>(flags, {columns, column})
+                       : c.pointwise<LeOp>(flags, {columns, column});
+  Type element = type.getElementType();
+  TypedAttr zero = isa<FloatType>(element) ? c.imm(0.0)
+                   : isBool(element)       ? TypedAttr(c.b.getBoolAttr(false))
+                                           : c.immInt(0);
+  return c.pointwise<WhereOp>(type, {isKept, self, zero});
+}
+
 static Value lowerTriangle(ATenCall &c, bool upper) {
+  if (std::optional<AffineExpr> diagonal = c.varyingSize("diagonal"))
+    return lowerVaryingTriangle(c, upper, *diagonal);
   SmallVector<NamedAttribute> attrs{
       c.attr("diagonal", c.immInt(c.integer("diagonal", 0)))};
   if (upper)

@@ -39,6 +39,16 @@ static Values getParts(const ATenCall &c, unsigned rank, int64_t dim) {
   return parts;
 }
 
+/// The index of as many elements as `length` says, from `offset` on.
+static Value indexFrom(const ATenCall &c, AffineExpr offset,
+                       AffineExpr length) {
+  Value index = asLine(c, c.sizeNumber(offset));
+  if (length == c.b.getAffineConstantExpr(1))
+    return index;
+  Value steps = c.iota(length, 0);
+  return c.withSizes(c.pointwise<AddOp>(typeOf(steps), {steps, index}), length);
+}
+
 /// A copy of `part` into `whole`, `offset` further along `dim`: through an
 /// index where the offset is a size that varies.
 static Value insertAt(const ATenCall &c, Value part, Value whole, int64_t dim,
@@ -49,13 +59,7 @@ static Value insertAt(const ATenCall &c, Value part, Value whole, int64_t dim,
         part, whole,
         replaceResult(c, rank, dim,
                       c.b.getAffineDimExpr(dim) + number.getValue()));
-  AffineExpr length = getSizes(part)[dim];
-  Value index = asLine(c, c.sizeNumber(offset));
-  if (length != c.b.getAffineConstantExpr(1)) {
-    Value steps = c.iota(length, 0);
-    index =
-        c.withSizes(c.pointwise<AddOp>(typeOf(steps), {steps, index}), length);
-  }
+  Value index = indexFrom(c, offset, getSizes(part)[dim]);
   return c.mapped<ScatterOp>(
       {part, index}, whole,
       {c.identityMap(rank), AffineMap::get(rank, 0, c.b.getAffineDimExpr(dim)),
@@ -110,7 +114,8 @@ static Value lowerStack(ATenCall &c) {
   return result;
 }
 
-/// Padding with negative amounts crops.
+/// Padding with negative amounts crops. Where a size that varies is before the
+/// elements, they are stored through an index.
 static Value lowerPad(ATenCall &c) {
   Value self = c.tensor("self");
   RankedTensorType type = c.type();
@@ -122,14 +127,21 @@ static Value lowerPad(ATenCall &c) {
       getSizeSymbols(c.b.getInsertionBlock()->getParentOp());
   SmallVector<AffineExpr> from, to, sizes = getSizes(self);
   SmallVector<int64_t> extents;
+  std::optional<unsigned> indexed;
+  AffineExpr start;
   for (unsigned dim = 0; dim < rank; ++dim) {
     unsigned pair = rank - 1 - dim;
     AffineExpr index = c.b.getAffineDimExpr(dim);
     int64_t before = 0;
     if (2 * pair < pad.size()) {
-      auto number = dyn_cast<AffineConstantExpr>(pad[2 * pair]);
-      c.require(number != nullptr, "where its elements begin varies");
-      before = number.getValue();
+      if (auto number = dyn_cast<AffineConstantExpr>(pad[2 * pair])) {
+        before = number.getValue();
+      } else {
+        start = pad[2 * pair];
+        c.require(!indexed && getSizeRange(start, symbols).first >= 0,
+                  "where its elements begin varies");
+        indexed = dim;
+      }
       auto [least, most] = getSizeRange(pad[2 * pair + 1], symbols);
       c.require(least >= 0 || most < 0,
                 "it crops at some sizes, and pads at others");
@@ -138,23 +150,30 @@ static Value lowerPad(ATenCall &c) {
         sizes[dim] = sizes[dim] + pad[2 * pair + 1];
     }
     from.push_back(index + std::max<int64_t>(-before, 0));
-    to.push_back(index + std::max<int64_t>(before, 0));
+    to.push_back(indexed == dim ? c.b.getAffineConstantExpr(0)
+                                : index + std::max<int64_t>(before, 0));
     extents.push_back(
         std::max<int64_t>(0, getSizeRange(sizes[dim], symbols).second));
   }
   Type element = type.getElementType();
   double value = c.number("value", 0.0);
   TypedAttr number = isa<FloatType>(element) ? c.imm(value) : c.immWhole(value);
-  bool keepsAll =
-      type.getShape() == ArrayRef<int64_t>(extents) && c.resultSizes() == sizes;
+  bool keepsAll = !indexed && type.getShape() == ArrayRef<int64_t>(extents) &&
+                  c.resultSizes() == sizes;
   Value init = keepsAll ? c.empty(type)
                         : c.withSizes(c.full(type, number), c.resultSizes());
   MLIRContext *context = c.b.getContext();
+  AffineMap source = AffineMap::get(rank, 0, from, context),
+            target = AffineMap::get(rank, 0, to, context);
+  if (!indexed)
+    return c.withSizes(
+        c.mapped<IdentityOp>(self, init, {source, target}, extents), sizes);
+  AffineMap places =
+      AffineMap::get(rank, 0, c.b.getAffineDimExpr(*indexed), context);
   return c.withSizes(
-      c.mapped<IdentityOp>(self, init,
-                           {AffineMap::get(rank, 0, from, context),
-                            AffineMap::get(rank, 0, to, context)},
-                           extents),
+      c.mapped<ScatterOp>({self, indexFrom(c, start, sizes[*indexed])}, init,
+                          {source, places, target}, extents,
+                          axisAttr(c, *indexed)),
       sizes);
 }
 

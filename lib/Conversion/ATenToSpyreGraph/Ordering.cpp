@@ -88,9 +88,18 @@ static Values lowerInOrder(const ATenCall &c, Value self, int64_t dim,
       continue;
     }
     Value sorted = sort(c, self, dim, descending, number == 1);
-    results[number] = map.isIdentity() && typeOf(sorted) == type
-                          ? sorted
-                          : c.view(sorted, map, type.getShape());
+    SmallVector<AffineExpr> sizes = c.resultSizes(number);
+    if (!llvm::all_of(sizes, llvm::IsaPred<AffineConstantExpr>))
+      // How many of them, varies.
+      results[number] =
+          c.withSizes(c.mapped<IdentityOp>(sorted, c.empty(type),
+                                           {map, c.identityMap(type.getRank())},
+                                           type.getShape()),
+                      sizes);
+    else
+      results[number] = map.isIdentity() && typeOf(sorted) == type
+                            ? sorted
+                            : c.view(sorted, map, type.getShape());
   }
   return results;
 }
@@ -139,8 +148,12 @@ static Values findLargest(const ATenCall &c, Value keys, int64_t dim,
     SmallVector<NamedAttribute> attrs;
     if (number == 1)
       attrs.push_back(flagAttr(c, "indices"));
-    results[number] = c.mapped<TopKOp>(keys, c.empty(c.type(number)),
-                                       {source, target}, extents, attrs);
+    SmallVector<AffineExpr> sizes = getSizes(keys);
+    sizes.push_back(c.resultSizes(number)[dim]);
+    results[number] =
+        c.withSizes(c.mapped<TopKOp>(keys, c.empty(c.type(number)),
+                                     {source, target}, extents, attrs),
+                    sizes);
   }
   return results;
 }
@@ -150,14 +163,18 @@ static Values findLargest(const ATenCall &c, Value keys, int64_t dim,
 static Values lowerTopK(ATenCall &c) {
   Value self = c.tensor("self");
   Type element = elementOf(self);
-  int64_t rank = rankOf(self), k = c.integer("k"), dim = c.dim("dim", rank, -1);
+  int64_t rank = rankOf(self), dim = c.dim("dim", rank, -1);
   bool largest = c.flag("largest", true);
+  // The most, where it varies.
+  int64_t k = rank > 0 && c.varyingSize("k")
+                  ? c.type(c.wants(0) ? 0 : 1).getDimSize(dim)
+                  : c.integer("k");
   bool isPassable =
       isa<FloatType>(element) || element.isInteger(32) || element.isInteger(64);
   // A NaN is the largest; its negative must not be.
   isPassable &= largest || !element.isF32();
   if (rank == 0 || !isPassable || k > kMostPasses) {
-    c.require(typeOf(self).hasStaticShape(),
+    c.require(llvm::all_of(getSizes(self), llvm::IsaPred<AffineConstantExpr>),
               "a sort is not for sizes that vary");
     return lowerInOrder(c, self, dim, largest, c.identityMap(rank));
   }

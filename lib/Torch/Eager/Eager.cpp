@@ -168,7 +168,7 @@ py::object toPython(const WholeNumber &number, const c10::IValue &value) {
   if (!number.meetsIntegers && !value.isTensor())
     return py::float_(number.value);
   if (!value.isTensor())
-    return py::module_::import("torch_spyre.frontend.eager")
+    return py::module_::import("torch_spyre.frontend.eager_calls")
         .attr("WholeNumber")(static_cast<int64_t>(number.value));
   at::Tensor wrapped = at::scalar_tensor(
       number.value, number.meetsIntegers ? c10::kLong : c10::kDouble);
@@ -180,13 +180,30 @@ py::object toPython(const WholeNumber &number, const c10::IValue &value) {
   return object;
 }
 
+/// An integer, or a list of them, that forms leave out, for Python, which is to
+/// know them among others.
+py::object sizesToPython(const c10::IValue &value) {
+  py::object type = py::module_::import("torch_spyre.frontend.eager_calls")
+                        .attr("SizeNumber");
+  if (value.isInt())
+    return type(value.toInt());
+  py::list list;
+  for (int64_t entry : value.toIntVector())
+    list.append(type(entry));
+  return list;
+}
+
+/// With `marksSizes`, integers that forms leave out are SizeNumbers.
 py::list toPython(const c10::OperatorHandle &op,
-                  c10::ArrayRef<c10::IValue> arguments) {
+                  c10::ArrayRef<c10::IValue> arguments,
+                  bool marksSizes = false) {
   py::list list;
   for (size_t i : c10::irange(arguments.size())) {
     const c10::IValue &value = arguments[i];
     if (std::optional<WholeNumber> number = wholeNumber(op, arguments, i))
       list.append(toPython(*number, value));
+    else if (marksSizes && isSize(op.schema().arguments()[i], value))
+      list.append(sizesToPython(value));
     else
       list.append(toPython(value, op.schema().arguments()[i].real_type()));
   }
@@ -234,7 +251,8 @@ compileSized(const c10::OperatorHandle &op,
     }
     py::object answer = (*state().compileSized)(
         op.operator_name().name, op.operator_name().overload_name,
-        toPython(op, arguments), form.sizes, earlier, sized->takesNumbers);
+        toPython(op, arguments, /*marksSizes=*/true), form.sizes, earlier,
+        sized->takesNumbers);
     failed = py::isinstance<py::bool_>(answer);
     if (failed || answer.is_none())
       return nullptr;
@@ -324,9 +342,13 @@ std::optional<Call> takeApart(const c10::OperatorHandle &op,
     std::optional<WholeNumber> number = wholeNumber(op, arguments, i);
     if (number && number->meetsIntegers)
       call.addWhole(number->value);
+    else if (leavesOutSizes && isSize(schema->arguments()[i], arguments[i]))
+      call.leaveOut(arguments[i]);
     else if (!call.add(number ? c10::IValue(number->value) : arguments[i]))
       return std::nullopt;
   }
+  call.sizes.insert(call.sizes.end(), call.integers.begin(),
+                    call.integers.end());
   return call;
 }
 

@@ -50,6 +50,18 @@ bool Call::add(const c10::IValue &value) {
   return false; // generators, complex and symbolic numbers
 }
 
+void Call::leaveOut(const c10::IValue &value) {
+  if (value.isInt()) {
+    append('Z');
+    integers.push_back(value.toInt());
+    return;
+  }
+  std::vector<int64_t> entries = value.toIntVector();
+  append('L');
+  append(static_cast<int64_t>(entries.size()));
+  integers.insert(integers.end(), entries.begin(), entries.end());
+}
+
 void Call::appendOrder(c10::ArrayRef<int64_t> strides) {
   for (int64_t stride : strides)
     append(static_cast<int64_t>(
@@ -157,6 +169,17 @@ std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
   if (number < -most || number > most)
     return std::nullopt;
   return WholeNumber{static_cast<double>(number), meetsIntegers};
+}
+
+bool isSize(const c10::Argument &parameter, const c10::IValue &value) {
+  if (!value.isInt() && !value.isIntList())
+    return false;
+  c10::TypePtr type = parameter.real_type();
+  if (auto optional = type->cast<c10::OptionalType>())
+    type = optional->getElementType();
+  if (auto list = type->cast<c10::ListType>())
+    type = list->getElementType();
+  return type->kind() == c10::TypeKind::SymIntType;
 }
 
 } // namespace spyre::pytorch

@@ -31,6 +31,8 @@ public:
 
   /// Appends an argument to the key; false if no program takes such a one.
   bool add(const c10::IValue &value);
+  /// Appends that there is an integer, or a list of them, of any values.
+  void leaveOut(const c10::IValue &value);
 
   /// Ends the key: appends where programs see the tensors in their storages,
   /// and the numbers.
@@ -65,6 +67,8 @@ public:
   /// What was left out: per tensor its sizes, strides and offset, and where it
   /// is the first one on its storage, the sizes and strides of the home.
   std::vector<int64_t> sizes;
+  /// The integers that were left out, in order.
+  std::vector<int64_t> integers;
   c10::DeviceIndex device = -1;
 
 private:
@@ -110,6 +114,10 @@ struct WholeNumber {
 std::optional<WholeNumber> wholeNumber(const c10::OperatorHandle &op,
                                        c10::ArrayRef<c10::IValue> arguments,
                                        size_t i);
+
+/// Whether the value of a parameter is an integer, or a list of them, that
+/// PyTorch lets depend on sizes.
+bool isSize(const c10::Argument &parameter, const c10::IValue &value);
 
 } // namespace spyre::pytorch
 

@@ -175,7 +175,8 @@ def _roll(x: Tensor, shifts: list[int], dims: list[int] | None = None) -> Tensor
     result = x
     for shift, dim in zip(shifts, dims, strict=True):
         size = x.shape[dim]
-        if isinstance(size, torch.SymInt) and abs(shift) < size:
+        distance = -shift if shift < 0 else shift
+        if isinstance(size - shift, torch.SymInt) and distance < size:
             # No remainder, which is no sum of sizes.
             start = size - shift if shift > 0 else -shift
         else:

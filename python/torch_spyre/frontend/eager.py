@@ -10,7 +10,6 @@ the functional operator and store its results in their arguments.
 from __future__ import annotations
 
 import logging
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +30,18 @@ from torch_spyre.decompositions.table import (
 )
 from torch_spyre.errors import ExtensionError, Unsupported
 from torch_spyre.frontend import cache
-from torch_spyre.frontend.eager_calls import LIKE_SELF, Call, Shapes, call_of, leaves
+from torch_spyre.frontend.eager_calls import (
+    LIKE_SELF,
+    Call,
+    Shapes,
+    WholeNumber,
+    call_of,
+    check_written,
+    count_sizes,
+    leaves,
+    resize_written,
+    with_sizes,
+)
 from torch_spyre.frontend.host_numbers import is_spyre
 from torch_spyre.frontend.importer import (
     Constant,
@@ -158,9 +168,10 @@ def compile_sized(
 
     ``numbers`` are what _C leaves out of a form: per tensor its sizes, strides and
     offset, and where it is the first one on its storage, the sizes and strides of the
-    home; ``earlier`` are those of earlier calls. Returns what ``compile_call()`` does,
-    what each number is in the program, and which ones are the symbols; None if the
-    calls have too little in common, False if such a program is refused.
+    home; then the SizeNumbers. ``earlier`` are those of earlier calls. Returns what
+    ``compile_call()`` does, what each number is in the program, and which ones are the
+    symbols; None if the calls have too little in common, False if such a program is
+    refused.
     """
     from torch_spyre.frontend import eager_sizes
 
@@ -170,13 +181,15 @@ def compile_sized(
     try:
         with _undisturbed():
             tensors = list(leaves(arguments))
-            operands = eager_sizes.operands_of(tensors, numbers, earlier)
+            count = count_sizes(arguments)
+            operands = eager_sizes.operands_of(tensors, numbers, earlier, count)
             if operands is None:
                 return None
+            arguments = with_sizes(arguments, iter(operands.integers))
             metas = _infer(call, arguments, operands)
             if call.written:
                 outs = [arguments[i] for i in call.written]
-                _check_written(outs, metas)
+                check_written(outs, metas)
                 if any(_differ(o, m) for o, m in zip(outs, metas, strict=True)):
                     return None  # compile_call() resizes them
                 _check_sizes(arguments, call, operands, metas)
@@ -215,10 +228,6 @@ def _check_sizes(
         position += sum(1 for _ in leaves([argument]))
 
 
-class WholeNumber(int):
-    """A number that meets integers, and may be an argument of the program."""
-
-
 class _Declined(_C.UnsupportedOp):
     """A decomposition returned NotImplemented."""
 
@@ -229,8 +238,8 @@ def _compile(call: Call, arguments: list[Any], shifts: list[int], generic: bool)
     metas = _infer(call, arguments, operands)
     if call.written:
         outs = [arguments[i] for i in call.written]
-        _check_written(outs, metas)
-        if _resize(outs, metas):
+        check_written(outs, metas)
+        if resize_written(outs, metas):
             return RETRY
     return _compile_for(call, arguments, operands, metas, generic)
 
@@ -346,40 +355,6 @@ def _stored_dtype(call: Call, arguments: list[Any]) -> torch.dtype | None:
     return arguments[call.written[0]].dtype if call.is_factory else None
 
 
-def _check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
-    if len(outs) != len(metas) or not all(isinstance(m, torch.Tensor) for m in metas):
-        raise _C.UnsupportedOp(
-            f"it stores into {len(outs)} arguments, but has {len(metas)} results"
-        )
-    for out, meta in zip(outs, metas, strict=True):
-        if not isinstance(out, torch.Tensor):
-            raise _C.UnsupportedOp("it stores into a list of tensors")
-        if not torch.can_cast(meta.dtype, out.dtype):
-            raise _C.UnsupportedOp(f"{meta.dtype} cannot be stored as {out.dtype}")
-
-
-def _resize(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
-    """Gives out= tensors the sizes of the results; whether any had others."""
-    changed = False
-    for out, meta in zip(outs, metas, strict=True):
-        if out.shape == meta.shape:
-            continue
-        changed = True
-        if out.numel() != 0:
-            warnings.warn(
-                "An output with one or more elements was resized since it had shape "
-                f"{list(out.shape)}, which does not match the required output shape "
-                f"{list(meta.shape)}. This behavior is deprecated, and in a future "
-                "PyTorch release outputs will not be resized unless they have zero "
-                "elements.",
-                stacklevel=2,
-            )
-        out.resize_(meta.shape)
-        if out.stride() != meta.stride() and meta.is_non_overlapping_and_dense():
-            out.as_strided_(meta.shape, meta.stride())
-    return changed
-
-
 def _start(operands: Operands) -> tuple[Importer, list[int]]:
     """An importer with the storages; the one of each tensor."""
     importer, kind = operands.importer(), operands.kind
@@ -422,6 +397,8 @@ def _import_row(
             spec = StorageSpec(dtype, (), (), layout)
             used.append(-numbers)
             return _C.ValueId(importer.add_storage(-numbers, f"number{numbers}", spec))
+        if isinstance(value, torch.SymInt):
+            return importer.number_of(value)
         return value if is_number else NotImplemented
 
     positional, keywords = [], {}
@@ -450,10 +427,13 @@ def _import_decomposed(
     table: dict[Any, Callable],
 ) -> tuple[Importer, list[int], list[int], Any]:
     """The operator as a graph of simpler ones."""
-    graph, fakes = _trace(call, arguments, operands, table)
+    graph, fakes, sizes = _trace(call, arguments, operands, table)
     importer, homes = _start(operands)
     kind = operands.kind
-    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    given = [n for n in graph.nodes if n.op == "placeholder"]
+    placeholders = given[: len(fakes)]
+    for node, size in zip(given[len(fakes) :], sizes, strict=True):
+        importer.values[node] = Constant(importer.number_of(size))
     inputs = zip(placeholders, homes, kind.specs, fakes, strict=True)
     for node, home, spec, fake in inputs:
         importer.add_input(node, home, spec, fake)
@@ -461,6 +441,8 @@ def _import_decomposed(
     output: Any = None
     for node in graph.nodes:
         value = node.meta.get("val")
+        if node in importer.values:
+            continue
         if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
             importer.values[node] = Constant(importer.number_of(value))
         elif node.op == "call_function":
@@ -501,12 +483,14 @@ def _trace(
     arguments: list[Any],
     operands: Operands,
     table: dict[Any, Callable],
-) -> tuple[torch.fx.Graph, list[torch.Tensor]]:
+) -> tuple[torch.fx.Graph, list[torch.Tensor], list[torch.SymInt]]:
+    """The graph, and its inputs: what stands for the tensors, and numbers."""
     from torch._subclasses.functional_tensor import dispatch_functionalize
     from torch.fx.experimental.proxy_tensor import make_fx
 
     count = len(operands.tensors)
     position = iter(range(count))
+    sizes: list[torch.SymInt] = []
     own = _own(call.functional)
 
     def number(value: Any) -> Any:
@@ -514,13 +498,16 @@ def _trace(
             return [number(v) for v in value]
         if is_spyre(value):
             return _Slot(next(position))
+        if isinstance(value, torch.SymInt):
+            sizes.append(value)
+            return _Slot(count + len(sizes) - 1)
         if isinstance(value, torch.Tensor) and own is not None:
             return value.item()
         return value
 
     slots = [number(a) for a in arguments]
 
-    def function(*values: torch.Tensor) -> Any:
+    def function(*values: Any) -> Any:
         def fill(value: Any) -> Any:
             if isinstance(value, list):
                 return [fill(v) for v in value]
@@ -543,13 +530,13 @@ def _trace(
                 dispatch_functionalize(function),
                 decomposition_table=table,
                 tracing_mode=operands.tracing_mode,
-            )(*fakes)
+            )(*fakes, *sizes)
     except (ExtensionError, Unsupported, _Declined):
         raise
     except Exception as error:
         raise _C.UnsupportedOp(f"cannot be decomposed: {error}") from error
     traced.graph.eliminate_dead_code()
-    return traced.graph, fakes
+    return traced.graph, fakes, sizes
 
 
 @dataclass(frozen=True)

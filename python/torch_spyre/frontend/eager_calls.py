@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from torch_spyre import extensions
+from torch_spyre import _C, extensions
 from torch_spyre.aten_table import table_operators
 from torch_spyre.decompositions.table import all_decompositions
 from torch_spyre.frontend.host_numbers import is_spyre
@@ -130,6 +131,28 @@ def leaves(values: Any) -> Iterator[torch.Tensor]:
             yield value
 
 
+class WholeNumber(int):
+    """A number that meets integers, and may be an argument of the program."""
+
+
+class SizeNumber(int):
+    """An integer that PyTorch lets depend on sizes."""
+
+
+def count_sizes(value: Any) -> int:
+    """How many SizeNumbers an argument has."""
+    if isinstance(value, list):
+        return sum(map(count_sizes, value))
+    return int(isinstance(value, SizeNumber))
+
+
+def with_sizes(value: Any, numbers: Iterator[Any]) -> Any:
+    """An argument with what its integers are in a program for many sizes."""
+    if isinstance(value, list):
+        return [with_sizes(v, numbers) for v in value]
+    return next(numbers) if isinstance(value, SizeNumber) else value
+
+
 @dataclass(frozen=True)
 class Shapes:
     """Prints dtypes and sizes of the tensors of a call, if it is printed at all."""
@@ -142,3 +165,38 @@ class Shapes:
             for t in leaves(self.arguments)
         ]
         return f"({', '.join(shapes)})"
+
+
+def check_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> None:
+    """Raises UnsupportedOp unless the results can be stored in these arguments."""
+    if len(outs) != len(metas) or not all(isinstance(m, torch.Tensor) for m in metas):
+        raise _C.UnsupportedOp(
+            f"it stores into {len(outs)} arguments, but has {len(metas)} results"
+        )
+    for out, meta in zip(outs, metas, strict=True):
+        if not isinstance(out, torch.Tensor):
+            raise _C.UnsupportedOp("it stores into a list of tensors")
+        if not torch.can_cast(meta.dtype, out.dtype):
+            raise _C.UnsupportedOp(f"{meta.dtype} cannot be stored as {out.dtype}")
+
+
+def resize_written(outs: list[torch.Tensor], metas: list[torch.Tensor]) -> bool:
+    """Gives out= tensors the sizes of the results; whether any had others."""
+    changed = False
+    for out, meta in zip(outs, metas, strict=True):
+        if out.shape == meta.shape:
+            continue
+        changed = True
+        if out.numel() != 0:
+            warnings.warn(
+                "An output with one or more elements was resized since it had shape "
+                f"{list(out.shape)}, which does not match the required output shape "
+                f"{list(meta.shape)}. This behavior is deprecated, and in a future "
+                "PyTorch release outputs will not be resized unless they have zero "
+                "elements.",
+                stacklevel=2,
+            )
+        out.resize_(meta.shape)
+        if out.stride() != meta.stride() and meta.is_non_overlapping_and_dense():
+            out.as_strided_(meta.shape, meta.stride())
+    return changed

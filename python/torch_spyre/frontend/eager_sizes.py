@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import sympy
 import torch
+from torch._dispatch.python import enable_python_dispatcher
 from torch._dynamo.source import ConstantSource
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import (
@@ -99,6 +100,12 @@ class SizedOperands(Operands):
                 )
             self._end_in_storage(shape, strides, offset, storages[owner])
         self.kind = InputKind(tuple(storages), self.kind.owner, tuple(specs))
+        #: The integers among the arguments that the form leaves out. At all sizes of
+        #: the program they are negative, or are not, as in the call.
+        self.integers = [number.of(self._symints) for number in numbers]
+        for integer in self.integers:
+            if isinstance(integer, torch.SymInt):
+                self._binding.keep_sign(integer)
 
     def _end_in_storage(
         self, shape: list[Sum], strides: list[Sum], offset: Sum, home: StorageSpec
@@ -127,9 +134,14 @@ class SizedOperands(Operands):
         """As stand_in()."""
         return self.stand_in(index)
 
-    def mode(self) -> AbstractContextManager[Any]:
-        """In which sizes are symbols."""
-        return FakeTensorMode(shape_env=self._env, allow_non_fake_inputs=True)
+    @contextmanager
+    def mode(self) -> Iterator[None]:
+        """In which sizes are symbols, also for what is composite in C++."""
+        with (
+            FakeTensorMode(shape_env=self._env, allow_non_fake_inputs=True),
+            enable_python_dispatcher(),
+        ):
+            yield
 
     def stand_in(self, index: int) -> torch.Tensor:
         """A tensor that has nothing behind it, whatever its sizes are."""
@@ -192,14 +204,16 @@ def operands_of(
     tensors: list[torch.Tensor],
     numbers: Sequence[int],
     earlier: Sequence[Sequence[int]],
+    count: int,
 ) -> SizedOperands | None:
     """The operands of a program that serves a call and earlier ones of its form.
 
     ``numbers`` are per tensor its sizes, strides and offset, and where it is the first
-    one on its storage, the sizes and strides of the home. None if these calls have too
-    little in common.
+    one on its storage, the sizes and strides of the home; then ``count`` integers. None
+    if these calls have too little in common.
     """
-    pattern = find_pattern(numbers, list(_sizes_in(tensors)), earlier)
+    integers = range(len(numbers) - count, len(numbers))
+    pattern = find_pattern(numbers, list(_sizes_in(tensors)), earlier, integers)
     return None if pattern is None else SizedOperands(tensors, numbers, pattern)
 
 

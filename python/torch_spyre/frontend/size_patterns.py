@@ -43,15 +43,22 @@ class Pattern:
 
 
 def find_pattern(
-    numbers: Sequence[int], sizes: Sequence[int], earlier: Sequence[Sequence[int]]
+    numbers: Sequence[int],
+    sizes: Sequence[int],
+    earlier: Sequence[Sequence[int]],
+    integers: Sequence[int] = (),
 ) -> Pattern | None:
     """The pattern of a call and of earlier ones with fewest symbols, if there is one.
 
-    ``sizes`` are the positions of sizes, which alone are symbols. A pattern with n
+    ``sizes`` are the positions of sizes, ``integers`` those of other arguments; these
+    alone are symbols, integers only where they are no sums of others. A pattern with n
     symbols is one of 2**n earlier calls: each symbol more is a program that serves
     less well at a size than the one for that size.
     """
-    differences = [{i for i in sizes if call[i] != numbers[i]} for call in earlier]
+    own = set(integers)
+    differences = [
+        {i for i in (*sizes, *integers) if call[i] != numbers[i]} for call in earlier
+    ]
     best = None
     for moved in {frozenset(d) for d in differences if d}:
         calls = {
@@ -60,10 +67,10 @@ def find_pattern(
             if difference and difference <= moved
         }
         samples = [tuple(numbers), *sorted(calls)]
-        samples = [s for s in samples if all(s[i] >= _LEAST for i in moved)]
+        samples = [s for s in samples if all(s[i] >= _LEAST for i in moved - own)]
         if not samples or samples[0] != tuple(numbers):
             continue
-        found = _fit(samples, sorted(moved))
+        found = _fit(samples, sorted(moved - own), sorted(moved & own))
         if found is None or len(samples) - 1 < 2 ** len(found.positions):
             continue
         if best is None or _rank(found) < _rank(best):
@@ -76,14 +83,18 @@ def _rank(pattern: Pattern) -> tuple[int, tuple[int, ...]]:
     return len(pattern.positions), pattern.positions
 
 
-def _fit(samples: Sequence[tuple[int, ...]], moved: Sequence[int]) -> Pattern | None:
-    """What all numbers are; the sizes at ``moved`` vary."""
+def _fit(
+    samples: Sequence[tuple[int, ...]], moved: Sequence[int], integers: Sequence[int]
+) -> Pattern | None:
+    """What all numbers are; the sizes at ``moved`` and the ``integers`` vary."""
     columns = list(zip(*samples, strict=True))
     symbols: list[tuple[int, ...]] = []
     positions: list[int] = []
     # A size that is a sum is larger than the symbol in it.
-    for position in sorted(moved, key=lambda p: (columns[p], p)):
+    for position in (*sorted(moved, key=lambda p: (columns[p], p)), *integers):
         if _as_sum(columns[position], symbols, most=1) is None:
+            if min(columns[position]) < _LEAST:
+                return None
             symbols.append(columns[position])
             positions.append(position)
     found = [_as_sum(column, symbols, most=3) for column in columns]

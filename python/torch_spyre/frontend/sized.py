@@ -260,11 +260,24 @@ class SizedStep(CompiledStep):
             if not apart.symbols:
                 return
             for binding in (apart, equal):
+                for padding in self._paddings():
+                    binding.keep_sign(padding)
                 binding.narrow(list(self.metas.values()), parts)
             if not self.is_merged:
                 yield apart, False
             if self.is_merged or len(equal.symbols) < len(apart.symbols):
                 yield equal, True
+
+    def _paddings(self) -> Iterator[Any]:
+        """Numbers computed from sizes by which tensors are padded, or cropped where
+        these are negative.
+        """
+        for node in self.nodes:
+            if node.target is torch.ops.aten.constant_pad_nd.default:
+                for amount in node.args[1]:
+                    value = self.metas[amount] if isinstance(amount, Node) else amount
+                    if isinstance(value, torch.SymInt):
+                        yield value
 
     def _stepped_bindings(
         self, sizes: tuple[int, ...]

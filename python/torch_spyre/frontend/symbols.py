@@ -313,6 +313,14 @@ class Binding:
         """
         return self._narrow(self._expr(value))
 
+    def keep_sign(self, value: Any) -> None:
+        """Narrows the ranges to sizes at which a number of PyTorch's metadata is
+        negative, or is not, as in the call, if these are a range of one symbol.
+        """
+        expr = self._expr(value)
+        if expr.free_symbols <= self._numbers.keys():
+            self._narrow(-expr - 1 if self._in_call(expr) < 0 else expr)
+
     def widen(self, value: Any, most: int) -> None:
         """Lets a size that is a symbol plus a number, or a symbol, be as large as
         ``most``; no other.
